@@ -103,6 +103,11 @@ void BlockRunner::end_block() {
         launch_->fail(cudaErrorIllegalAddress, "block " + triple(blockIdx) + " wrote past the end of its " +
                                                    std::to_string(shared_.dynamic_bytes()) +
                                                    " bytes of dynamic shared memory");
+    } else if (const SharedObject* const object = shared_.written_beside(); object != nullptr) {
+        launch_->fail(cudaErrorIllegalAddress, "block " + triple(blockIdx) + " wrote outside of the " +
+                                                   std::to_string(object->size) +
+                                                   " bytes of its __shared__ variable " + object->name +
+                                                   ": is an index too large, or negative?");
     }
     // Blocks may differ: one that returns early declares nothing.
     std::atomic<std::size_t>& most = launch_->kernel->static_shared;
@@ -164,9 +169,11 @@ bool BlockRunner::only_polls(const LaunchState& launch, PollingWatch::Time now,
 
 // --- Shared memory -------------------------------------------------------------------------------
 
-void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name,
-                               std::size_t gap) {
-    if (!shared_.enter(object, size, poison)) return;
+void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap,
+                               bool alone) {
+    // The observer says of each access beside a variable where that is.
+    const bool guarded = alone && observer_ == nullptr;
+    if (!shared_.enter({object, size, name, guarded ? gap : 0}, poison)) return;
     notify(event::SharedEntered{name, object, size, gap});
     if (launch_ == nullptr) return;
     if (const std::string error = shared_.over_limits(); !error.empty())

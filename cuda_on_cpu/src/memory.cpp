@@ -320,7 +320,9 @@ std::string describe_address(const volatile void* address) {
     char position[64];
     if (byte < allocation->begin) {
         std::snprintf(position, sizeof position, "%td byte(s) before", allocation->begin - byte);
-    } else if (byte >= end_of_allocation) {
+    } else if (byte == end_of_allocation) {
+        std::snprintf(position, sizeof position, "at the first byte past the end of");
+    } else if (byte > end_of_allocation) {
         std::snprintf(position, sizeof position, "%td byte(s) past the end of", byte - end_of_allocation);
     } else {
         std::snprintf(position, sizeof position, "at byte %td of", byte - allocation->begin);

@@ -19,6 +19,10 @@ std::size_t rounded_up(std::size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+bool all_canary(const char* begin, const char* end) {
+    return std::all_of(begin, end, [](char byte) { return static_cast<unsigned char>(byte) == kCanary; });
+}
+
 }  // namespace
 
 SharedArena::SharedArena() {
@@ -47,9 +51,7 @@ void SharedArena::begin_block(std::size_t dynamic_bytes) {
 }
 
 bool SharedArena::canary_intact() const {
-    const char* const end = begin_ + kBytes;
-    return std::all_of(static_cast<const char*>(dynamic_) + dynamic_bytes_, end,
-                       [](char byte) { return static_cast<unsigned char>(byte) == kCanary; });
+    return all_canary(static_cast<const char*>(dynamic_) + dynamic_bytes_, begin_ + kBytes);
 }
 
 bool SharedArena::holds(const void* address, std::size_t size) const {
@@ -61,13 +63,26 @@ bool SharedArena::holds(const void* address, std::size_t size) const {
 
 // --- `__shared__` variables ----------------------------------------------------------------------
 
-bool SharedArena::enter(void* object, std::size_t size, bool poison) {
+bool SharedArena::enter(const SharedObject& object, bool poison) {
     // Threads that store late may all come here before the first of them has noted that it did.
-    if (std::ranges::find(entered_, object) != entered_.end()) return false;
+    if (std::ranges::find(entered_, object.begin, &SharedObject::begin) != entered_.end()) return false;
     entered_.push_back(object);
-    static_bytes_ += size;
-    if (poison) fill(object, size, kSharedPoison);
+    static_bytes_ += object.size;
+    if (poison) fill(object.begin, object.size, kSharedPoison);
+    char* const begin = static_cast<char*>(object.begin);
+    std::memset(begin - object.gap, kCanary, object.gap);
+    std::memset(begin + object.size, kCanary, object.gap);
     return true;
+}
+
+const SharedObject* SharedArena::written_beside() const {
+    const auto is_written_beside = [](const SharedObject& object) {
+        const char* const begin = static_cast<const char*>(object.begin);
+        const char* const end = begin + object.size;
+        return !all_canary(begin - object.gap, begin) || !all_canary(end, end + object.gap);
+    };
+    const auto found = std::ranges::find_if(entered_, is_written_beside);
+    return found == entered_.end() ? nullptr : &*found;
 }
 
 std::string SharedArena::over_limits() const {

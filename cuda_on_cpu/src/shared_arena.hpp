@@ -9,6 +9,13 @@
 
 namespace cuda_on_cpu {
 
+struct SharedObject {
+    void* begin;
+    std::size_t size;
+    const char* name;
+    std::size_t gap;
+};
+
 class SharedArena {
   public:
     SharedArena();
@@ -32,9 +39,11 @@ class SharedArena {
     // Does [address, address + size) belong to the block? The rest of the arena does not.
     bool holds(const void* address, std::size_t size) const;
 
-    // A thread has reached the declaration of a `__shared__` variable. False: another thread had
-    // before it.
-    bool enter(void* object, std::size_t size, bool poison);
+    // A thread has reached the declaration of a `__shared__` variable, with `gap` bytes of nobody's
+    // on each side. False: another thread had before it.
+    bool enter(const SharedObject& object, bool poison);
+    // The variable beside which the block has written; null if it has written beside none.
+    const SharedObject* written_beside() const;
     // Why a GPU would refuse a block with that much shared memory; "" if it would not.
     std::string over_limits() const;
 
@@ -57,7 +66,7 @@ class SharedArena {
     void* dynamic_ = nullptr;
     std::size_t dynamic_bytes_ = 0;
     std::size_t static_bytes_ = 0;
-    std::vector<const void*> entered_;  // `__shared__` variables
+    std::vector<SharedObject> entered_;  // `__shared__` variables
     // Where each begins: the upper 8 bits of an address are its index here, plus 1.
     std::vector<const char*> windows_;
 };

@@ -237,8 +237,9 @@ std::size_t dynamic_shared_size() {
     return block_runner().shared().dynamic_bytes();
 }
 
-void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap) {
-    block_runner().enter_shared(object, size, poison, name, gap);
+void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap,
+                  bool alone) {
+    block_runner().enter_shared(object, size, poison, name, gap, alone);
 }
 
 void device_failure(cudaError_t error, const char* message, Site site) {

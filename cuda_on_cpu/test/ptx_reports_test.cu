@@ -172,7 +172,7 @@ TEST(AsyncCopy, MisalignedIsReported) {
 TEST(AsyncCopy, ReadOutsideAnAllocationIsReported) {
     EXPECT_TRUE(mentions(report_of_copy(cudaErrorIllegalAddress, 0, 1024, 4),
                          {"copy_with_offsets", "thread (3,0,0)", "illegal access",
-                          "0 byte(s) past the end of the 4096-byte allocation", at_line(kCopyLine)}));
+                          "at the first byte past the end of the 4096-byte allocation", at_line(kCopyLine)}));
 }
 TEST(AsyncCopy, WriteOutsideDynamicSharedMemoryIsReported) {
     for (const int to : {16, -4, 32, 1 << 20}) {

@@ -57,7 +57,7 @@ TEST(IllegalAddress, PastTheEnd) {
         report_of(cudaErrorIllegalAddress, [&] { write_at<<<3, 64>>>(data.data(), 1024, 37); });
     EXPECT_TRUE(
         mentions(report, {"write_at", "block (", "thread (37,0,0)", "illegal access",
-                          "0 byte(s) past the end of the 4096-byte allocation", at_line(kWriteLine)}));
+                          "at the first byte past the end of the 4096-byte allocation", at_line(kWriteLine)}));
 }
 
 TEST(IllegalAddress, FarPastTheEndOfAnAllocationOfAnySize) {

@@ -944,7 +944,8 @@ class Translation {
             text_[begin].insert(0, "static thread_local struct { char before_[" + kGap + "]; ");
             after_[end] += " char behind_[" + kGap + "]; } " + around + ";";
         }
-        for (const Range& part : split({begin, end})) {
+        const auto parts = split({begin, end});
+        for (const Range& part : parts) {
             const bool first = part.begin == begin;
             std::size_t name = declared_name(part);
             if (!first && name == kNone) name = first_identifier(part);  // `, other[4]` has no type before it
@@ -954,7 +955,7 @@ class Translation {
                 after_[end] += " [[maybe_unused]] auto& " + variable + " = " + around + "." + variable + ";";
             after_[end] += " static constinit thread_local ::cuda_on_cpu::SharedVariable " + variable +
                            "_shared_; " + variable + "_shared_.enter(" + variable + ", \"" + variable + "\"" +
-                           (gaps ? ", " + kGap : "") + ");";
+                           (gaps ? ", " + kGap + (parts.size() == 1 ? ", true" : "") : "") + ");";
         }
     }
 

@@ -35,31 +35,14 @@ std::vector<Schedule> schedules(const WorkbookEntry& entry, const Calendar& cale
     return {kFirstToLast, kLastToFirst, kLateStores};
 }
 
-// Variables of the environment of what is run, while this lives; none of them may be set already.
-class ProgramSettings {
-  public:
-    explicit ProgramSettings(const Schedule& schedule) {
-        set("CUDA_ON_CPU_ORDER", schedule.order);
-        set("CUDA_ON_CPU_STORES", schedule.stores);
-        set("CUDA_ON_CPU_PRINTF", "threads");
-        set("CUDA_ON_CPU_NOTICE", kNoticeAfter);
-    }
-    ~ProgramSettings() {
-        for (const char* const name : names_)
-            unsetenv(name);
-    }
-    ProgramSettings(const ProgramSettings&) = delete;
-    ProgramSettings& operator=(const ProgramSettings&) = delete;
+constexpr const char* kNoticeAfter = "10";  // seconds
 
-  private:
-    void set(const char* name, const char* value) {
-        setenv(name, value, 1);
-        names_.push_back(name);
-    }
-
-    static constexpr const char* kNoticeAfter = "10";  // seconds
-    std::vector<const char*> names_;
-};
+Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, const Schedule& schedule) {
+    using namespace std::string_literals;
+    return {{program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
+            {"CUDA_ON_CPU_ORDER="s + schedule.order, "CUDA_ON_CPU_STORES="s + schedule.stores,
+             "CUDA_ON_CPU_PRINTF=threads", "CUDA_ON_CPU_NOTICE="s + kNoticeAfter}};
+}
 
 // "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0",
 // perhaps after what the kernel printed: what comes after "in "; of other lines nothing.
@@ -84,28 +67,10 @@ void tell_of_slow_kernel(const std::string& place) {
                       kNotice, stderr));
 }
 
-CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry& entry,
+CheckResult result_of(const Captured& run, const std::string& slow_place,
+                      const std::filesystem::path& program, const WorkbookEntry& entry,
                       const Schedule& schedule, const CheckOptions& options, const std::string& root) {
-    setenv("OMP_WAIT_POLICY", "passive", 0);
-    const bool on_terminal = isatty(STDERR_FILENO) == 1;
-    if (on_terminal) fmt::print(stderr, "running the tests...");
-    std::string slow_place;
-    const auto look_for_slow_kernel = [&](std::string_view line) {
-        if (line.starts_with("[ RUN ")) slow_place.clear();
-        const std::string place = place_of_slow_kernel(line, root);
-        if (place.empty()) return;
-        tell_of_slow_kernel(place);
-        slow_place = place;
-    };
-    const Captured run = [&] {
-        const ProgramSettings settings(schedule);
-        return capture(
-            {program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
-            look_for_slow_kernel, options.limit);
-    }();
-    if (on_terminal) fmt::print(stderr, "\r\033[K");
     const GtestOutput output = parse_gtest_output(run.output);
-    if (run.exit_code == kInterrupted) throw Interrupted();
     const bool ended_early =
         run.timed_out || run.flooded || run.exit_code > 128 || !output.unfinished.empty();
     if (!ended_early) {
@@ -116,8 +81,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
         }
         if (output.passed == 0 && output.failed.empty())
             return {Verdict::kCannotRun, fmt::format("cannot be checked here: {}\n", output.skip_reason)};
-        if (output.failed.empty() && run.exit_code == kSuccess)
-            return {Verdict::kPassed, "", output.passed, 1};
+        if (output.failed.empty() && run.exit_code == kSuccess) return {Verdict::kPassed, "", output.passed};
     }
     const std::string before = output.passed == 0 ? ""
                                : output.passed == 1
@@ -132,6 +96,74 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
             .text = std::move(text),
             .timed_out = run.timed_out,
             .died = ended_early || was_refused};
+}
+
+// On a terminal, while it lives.
+class RunningNotice {
+  public:
+    RunningNotice() {
+        if (on_terminal_) fmt::print(stderr, "running the tests...");
+    }
+    ~RunningNotice() {
+        if (on_terminal_) fmt::print(stderr, "\r\033[K");
+    }
+    RunningNotice(const RunningNotice&) = delete;
+    RunningNotice& operator=(const RunningNotice&) = delete;
+
+  private:
+    bool on_terminal_ = isatty(STDERR_FILENO) == 1;
+};
+
+// While the tests run in several schedules at once: where each run's kernel is, if it takes long.
+// Told are those of the run that is waited for.
+class SlowKernels {
+  public:
+    SlowKernels(std::size_t runs, const std::string& root) : places_(runs), root_(root) {}
+
+    const std::string& place(std::size_t run) const { return places_[run]; }
+
+    void look_at(std::size_t run, std::string_view line) {
+        if (line.starts_with("[ RUN ")) places_[run].clear();
+        const std::string place = place_of_slow_kernel(line, root_);
+        if (place.empty()) return;
+        places_[run] = place;
+        if (run == awaited_) tell_of_slow_kernel(place);
+    }
+    void wait_for(std::size_t run) {
+        awaited_ = run;
+        if (run < places_.size() && !places_[run].empty()) tell_of_slow_kernel(places_[run]);
+    }
+
+  private:
+    std::vector<std::string> places_;
+    const std::string& root_;
+    std::size_t awaited_ = 0;
+};
+
+// In all schedules at once, for most tests leave cores idle; told is what the first schedule says
+// in which they fail.
+CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry& entry,
+                      const std::vector<Schedule>& schedules, const CheckOptions& options,
+                      const std::string& root) {
+    setenv("OMP_WAIT_POLICY", "passive", 0);
+    const RunningNotice notice;
+    std::vector<Job> runs;
+    for (const Schedule& schedule : schedules)
+        runs.push_back(run_of(program, entry, schedule));
+    SlowKernels slow(runs.size(), root);
+    CheckResult result;
+    const auto on_end = [&](std::size_t i, const Captured& run) {
+        if (run.exit_code == kInterrupted) throw Interrupted();
+        result = result_of(run, slow.place(i), program, entry, schedules[i], options, root);
+        result.schedules = static_cast<int>(i) + 1;
+        slow.wait_for(i + 1);
+        return result.verdict == Verdict::kPassed;
+    };
+    capture_together(
+        runs,
+        {.on_line = [&](std::size_t i, std::string_view line) { slow.look_at(i, line); }, .on_end = on_end},
+        options.limit);
+    return result;
 }
 
 std::string target_of(const WorkbookEntry& entry) {
@@ -160,28 +192,23 @@ CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, con
         !errors.empty())
         return {Verdict::kDoesNotCompile, "does not compile:\n\n" + errors};
 
-    CheckResult result;
-    for (const Schedule& schedule : schedules(entry, load_calendar(build.calendar()))) {
-        const int before = result.schedules;
-        result = run_tests(build.program(target), entry, schedule, options, build.root.string());
-        result.schedules += before;
-        if (result.verdict == Verdict::kPassed) continue;
-        // A host function that is called from a kernel may do anything on the CPU, end the program
-        // for instance.
-        if (result.died) {
-            if (const std::string uses = host_code_in_kernels(book, entry, build.root); !uses.empty())
-                result.text += "\n  nvcc does not compile it:\n" + uses;
-        }
+    CheckResult result =
+        run_tests(build.program(target), entry, schedules(entry, load_calendar(build.calendar())), options,
+                  build.root.string());
+    const bool passed = result.verdict == Verdict::kPassed;
+    // A host function that is called from a kernel may do anything on the CPU, end the program for
+    // instance.
+    if (!passed && !result.died) return result;
+    const std::string uses = host_code_in_kernels(book, entry, build.root);
+    if (uses.empty()) return result;
+    if (!passed) {
+        result.text += "\n  nvcc does not compile it:\n" + uses;
         return result;
     }
-    if (const std::string uses = host_code_in_kernels(book, entry, build.root); !uses.empty()) {
-        return {
-            Verdict::kDoesNotCompile,
+    return {Verdict::kDoesNotCompile,
             "its tests pass on the CPU, but nvcc does not compile it:\n\n" + uses +
                 "\n  A kernel can only use what is declared __device__ (or __constant__, or constexpr), and "
                 "CUDA's own functions.\n"};
-    }
-    return result;
 }
 
 }  // namespace course::tool

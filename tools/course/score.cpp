@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -174,7 +174,8 @@ std::string text_of_findings(const InspectedVariant& variant, std::size_t& count
 // Where a program leaves what it measured; removed at the end.
 class ResultFile {
   public:
-    explicit ResultFile(const Checkout& build) : path_(build.build / fmt::format("score.{}.json", getpid())) {
+    ResultFile(const Checkout& build, const std::string& program)
+        : path_(build.build / fmt::format("score.{}.{}.json", program, getpid())) {
         std::filesystem::remove(path_);
     }
     ~ResultFile() {
@@ -190,49 +191,36 @@ class ResultFile {
     std::filesystem::path path_;
 };
 
-// While it lives, inspected programs name the learner's lines, not those of the headers that they
-// call.
-class KernelLines {
-  public:
-    KernelLines() {
-        if (const char* const before = std::getenv(kName)) before_ = before;
-        setenv(kName, "kernel", 1);
+// Runs `programs` of `build` for the entry's variant, all at once, and what each wrote.
+std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Checkout& build,
+                                          const std::vector<std::string>& programs, const char* option) {
+    std::vector<std::unique_ptr<ResultFile>> files;
+    std::vector<Job> jobs;
+    for (const std::string& program : programs) {
+        build_target(build, program);
+        files.push_back(std::make_unique<ResultFile>(build, program));
+        // Inspected programs name the learner's lines, not those of the headers that they call.
+        jobs.push_back(
+            {{build.program(program), option, files.back()->path(), "--variant", entry.exercise->variant},
+             {"CUDA_ON_CPU_LINES=kernel"}});
     }
-    ~KernelLines() {
-        if (before_) {
-            setenv(kName, before_->c_str(), 1);
-        } else {
-            unsetenv(kName);
-        }
-    }
-    KernelLines(const KernelLines&) = delete;
-    KernelLines& operator=(const KernelLines&) = delete;
-
-  private:
-    static constexpr const char* kName = "CUDA_ON_CPU_LINES";
-    std::optional<std::string> before_;
-};
-
-// Runs `program` of `build` for the entry's variant, and what it wrote.
-std::string run_program_for(const WorkbookEntry& entry, const Checkout& build, const std::string& program,
-                            const char* option) {
-    build_target(build, program);
-    const ResultFile file(build);
-    const KernelLines lines;
-    const Captured run =
-        capture({build.program(program), option, file.path(), "--variant", entry.exercise->variant}, {},
-                std::chrono::minutes(2));
-    if (run.exit_code == kInterrupted) throw Interrupted();
-    if (run.timed_out)
-        throw std::runtime_error(fmt::format("{}: not done after two minutes, ended", program));
-    if (!std::filesystem::exists(file.path()))
-        throw std::runtime_error(fmt::format("{} wrote no figures:\n{}", program, run.output));
-    return read_text_file(file.path());
+    std::vector<std::string> written;
+    const auto on_end = [&](std::size_t i, const Captured& run) {
+        if (run.exit_code == kInterrupted) throw Interrupted();
+        if (run.timed_out)
+            throw std::runtime_error(fmt::format("{}: not done after two minutes, ended", programs[i]));
+        if (!std::filesystem::exists(files[i]->path()))
+            throw std::runtime_error(fmt::format("{} wrote no figures:\n{}", programs[i], run.output));
+        written.push_back(read_text_file(files[i]->path()));
+        return true;
+    };
+    capture_together(jobs, {.on_end = on_end}, std::chrono::minutes(2));
+    return written;
 }
 
-InspectionFile inspected(const WorkbookEntry& entry, const Checkout& build, const std::string& program) {
-    const auto json = nlohmann::ordered_json::parse(run_program_for(entry, build, program, "--inspect"));
-    InspectionFile file = inspection_file_from_json(json);
+InspectionFile inspection_of(const std::string& text, const WorkbookEntry& entry,
+                             const std::string& program) {
+    InspectionFile file = inspection_file_from_json(nlohmann::ordered_json::parse(text));
     std::erase_if(file.results, [&](const InspectedVariant& seen) {
         return seen.variant != entry.exercise->variant || !seen.cannot_run.empty();
     });
@@ -241,10 +229,11 @@ InspectionFile inspected(const WorkbookEntry& entry, const Checkout& build, cons
     return file;
 }
 
+// Alone on the GPU.
 std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout& build,
                                      const std::string& program) {
-    const ResultFile copy(build);
-    replace_file(copy.path(), run_program_for(entry, build, program, "--json"));
+    const ResultFile copy(build, program + "_copy");
+    replace_file(copy.path(), run_programs_for(entry, build, {program}, "--json").front());
     return load_records(copy.path());
 }
 
@@ -312,8 +301,10 @@ std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
 InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting) {
     const std::string day = entry.chapter->directory;
     const std::string& variant = entry.exercise->variant;
-    InspectionFile mine = inspected(entry, inspecting, day + "_exercise_program");
-    InspectionFile lesson = inspected(entry, inspecting, day);
+    const std::vector<std::string> programs = {day + "_exercise_program", day};
+    const std::vector<std::string> written = run_programs_for(entry, inspecting, programs, "--inspect");
+    InspectionFile mine = inspection_of(written[0], entry, programs[0]);
+    InspectionFile lesson = inspection_of(written[1], entry, programs[1]);
     const InspectedVariant my_problems = *all_problems(mine, variant);
     const InspectedVariant lessons_problems = *all_problems(lesson, variant);
     return {merits_of_inspection(my_problems, lessons_problems),

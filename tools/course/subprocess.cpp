@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 
 extern char** environ;
@@ -19,21 +20,22 @@ extern char** environ;
 namespace course::tool {
 namespace {
 
-// As kill() takes it: the child, or with a minus its process group.
-volatile std::sig_atomic_t running_child = 0;
+// As kill() takes them: children, or with a minus their process groups; 0: nothing runs here.
+std::array<volatile std::sig_atomic_t, 8> running_children{};
 
 void pass_on(int signal) {
-    if (running_child != 0) kill(running_child, signal);
+    for (const auto& child : running_children)
+        if (child != 0) kill(child, signal);
 }
 
 // A child of this process's group gets Ctrl-C from the terminal. Only a group of its own can be
 // ended whole, with what a child has started itself.
 enum class Group { kOfThisProcess, kOwn };
 
-// While a child runs, this process does not die of what is meant for the child.
-class SignalsToChild {
+// While children run, this process does not die of what is meant for them.
+class SignalsToChildren {
   public:
-    explicit SignalsToChild(Group group) : group_(group) {
+    explicit SignalsToChildren(Group group) : group_(group) {
         for (std::size_t i = 0; i < kSignals.size(); ++i) {
             const bool is_of_terminal = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT;
             struct sigaction action {};
@@ -42,16 +44,16 @@ class SignalsToChild {
             sigaction(kSignals[i], &action, &before_[i]);
         }
     }
-    ~SignalsToChild() {
+    ~SignalsToChildren() {
         for (std::size_t i = 0; i < kSignals.size(); ++i)
             sigaction(kSignals[i], &before_[i], nullptr);
     }
-    SignalsToChild(const SignalsToChild&) = delete;
-    SignalsToChild& operator=(const SignalsToChild&) = delete;
+    SignalsToChildren(const SignalsToChildren&) = delete;
+    SignalsToChildren& operator=(const SignalsToChildren&) = delete;
 
     Group group() const { return group_; }
 
-    // What the child should start with: this process's own dispositions, not SIG_IGN inherited
+    // What a child should start with: this process's own dispositions, not SIG_IGN inherited
     // through exec.
     sigset_t defaults_of_child() const {
         sigset_t set;
@@ -68,13 +70,43 @@ class SignalsToChild {
     std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-pid_t spawn(const Command& command, const posix_spawn_file_actions_t* actions,
-            const SignalsToChild& signals) {
-    if (command.empty()) throw std::invalid_argument("run: the command is empty");
+// This process's environment with other `settings`, and what execve takes of it.
+class Environment {
+  public:
+    explicit Environment(const std::vector<std::string>& settings) : variables_(settings) {
+        for (char** variable = environ; *variable != nullptr; ++variable) {
+            if (!is_set(*variable)) variables_.emplace_back(*variable);
+        }
+        for (std::string& variable : variables_)
+            pointers_.push_back(variable.data());
+        pointers_.push_back(nullptr);
+    }
+    Environment(const Environment&) = delete;
+    Environment& operator=(const Environment&) = delete;
+
+    char** pointers() { return pointers_.data(); }
+
+  private:
+    bool is_set(std::string_view variable) const {
+        const std::string_view name_and_sign = variable.substr(0, variable.find('=') + 1);
+        return std::ranges::any_of(
+            variables_, [&](const std::string& known) { return known.starts_with(name_and_sign); });
+    }
+
+    std::vector<std::string> variables_;
+    std::vector<char*> pointers_;
+};
+
+pid_t spawn(const Job& job, const posix_spawn_file_actions_t* actions, const SignalsToChildren& signals) {
+    if (job.command.empty()) throw std::invalid_argument("run: the command is empty");
     std::vector<char*> arguments;
-    for (const std::string& argument : command)
+    for (const std::string& argument : job.command)
         arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
+    const auto place = std::ranges::find(running_children, 0);
+    if (place == running_children.end())
+        throw std::invalid_argument(
+            fmt::format("run: more than {} programs at once", running_children.size()));
 
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
@@ -82,12 +114,14 @@ pid_t spawn(const Command& command, const posix_spawn_file_actions_t* actions,
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     const bool own_group = signals.group() == Group::kOwn;
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0));
+    Environment environment(job.settings);
     pid_t child = 0;
-    const int error = posix_spawnp(&child, arguments[0], actions, &attributes, arguments.data(), environ);
+    const int error =
+        posix_spawnp(&child, arguments[0], actions, &attributes, arguments.data(), environment.pointers());
     posix_spawnattr_destroy(&attributes);
     if (error != 0)
-        throw std::runtime_error(fmt::format("cannot start {}: {}", command[0], std::strerror(error)));
-    running_child = own_group ? -child : child;
+        throw std::runtime_error(fmt::format("cannot start {}: {}", arguments[0], std::strerror(error)));
+    *place = own_group ? -child : child;
     return child;
 }
 
@@ -96,7 +130,8 @@ int wait_for(pid_t child) {
     while (waitpid(child, &status, 0) < 0) {
         if (errno != EINTR) throw std::runtime_error(fmt::format("waitpid: {}", std::strerror(errno)));
     }
-    running_child = 0;
+    for (auto& running : running_children)
+        if (running == child || running == -child) running = 0;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -115,22 +150,11 @@ class Pipe {
     Pipe(const Pipe&) = delete;
     Pipe& operator=(const Pipe&) = delete;
 
+    int reading_end() const { return ends_[0]; }
     int writing_end() const { return ends_[1]; }
     void close_writing_end() {
         if (ends_[1] >= 0) close(ends_[1]);
         ends_[1] = -1;
-    }
-    // Is there something to read, or the end of it, before `deadline`?
-    bool wait_until(std::chrono::steady_clock::time_point deadline) const {
-        using std::chrono::milliseconds;
-        pollfd reading = {ends_[0], POLLIN, 0};
-        for (;;) {
-            const auto left =
-                std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-            const int ready = poll(&reading, 1, static_cast<int>(std::clamp<long>(left, 0, 60'000)));
-            if (ready > 0) return true;
-            if (ready == 0 && left <= 0) return false;
-        }
     }
     // What there is next; empty at the end.
     std::string_view read_some() {
@@ -146,53 +170,139 @@ class Pipe {
     std::array<char, 4096> buffer_{};
 };
 
+// A program that runs, and what it has printed so far. It is gone when this is.
+class Child {
+  public:
+    Child(const Job& job, const SignalsToChildren& signals) {
+        posix_spawn_file_actions_t actions;
+        posix_spawn_file_actions_init(&actions);
+        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+        posix_spawn_file_actions_adddup2(&actions, pipe_.writing_end(), STDOUT_FILENO);
+        posix_spawn_file_actions_adddup2(&actions, pipe_.writing_end(), STDERR_FILENO);
+        try {
+            child_ = spawn(job, &actions, signals);
+        } catch (const std::runtime_error& error) {
+            captured_ = {127, error.what()};
+        }
+        posix_spawn_file_actions_destroy(&actions);
+        pipe_.close_writing_end();
+    }
+    ~Child() {
+        if (child_ != 0) end();
+    }
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    bool is_running() const { return child_ != 0; }
+    // With -1 for what has ended, which poll() passes over.
+    pollfd reading() const { return {is_running() ? pipe_.reading_end() : -1, POLLIN, 0}; }
+    const Captured& captured() const { return captured_; }
+
+    // Reads what there is next; at the end of it, waits for the program's.
+    void read_some(const std::function<void(std::string_view)>& on_line) {
+        const std::string_view part = pipe_.read_some();
+        if (part.empty()) {
+            wait();
+            return;
+        }
+        captured_.output += part;
+        if (!on_line) return;
+        const std::string_view output = captured_.output;
+        for (auto end = output.find('\n', line_begin_); end != output.npos;
+             end = output.find('\n', line_begin_)) {
+            on_line(output.substr(line_begin_, end - line_begin_));
+            line_begin_ = end + 1;
+        }
+    }
+    void end_after_its_time() {
+        captured_.timed_out = true;
+        end();
+    }
+    void end_if_it_floods() {
+        captured_.flooded = captured_.output.size() > kMostOutput;
+        if (captured_.flooded && is_running()) end();
+    }
+
+  private:
+    void end() {
+        if (kill(-child_, SIGKILL) != 0) kill(child_, SIGKILL);
+        wait();
+    }
+    void wait() {
+        captured_.exit_code = wait_for(child_);
+        child_ = 0;
+    }
+
+    Pipe pipe_;
+    pid_t child_ = 0;
+    Captured captured_;
+    std::size_t line_begin_ = 0;
+};
+
+// Waits until a child has something to say, or comes to its end, or the time is up: false.
+bool wait_for_output(const std::vector<std::unique_ptr<Child>>& children, std::vector<pollfd>& reading,
+                     std::chrono::steady_clock::time_point deadline, bool has_limit) {
+    using std::chrono::milliseconds;
+    reading.clear();
+    for (const auto& child : children)
+        reading.push_back(child->reading());
+    for (;;) {
+        const auto left =
+            std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+        const int ready = poll(reading.data(), reading.size(),
+                               has_limit ? static_cast<int>(std::clamp<long>(left, 0, 60'000)) : -1);
+        if (ready > 0) return true;
+        if (ready == 0 && left <= 0) return false;
+    }
+}
+
 }  // namespace
 
 int run(const Command& command) {
-    const SignalsToChild signals(Group::kOfThisProcess);
-    return wait_for(spawn(command, nullptr, signals));
+    const SignalsToChildren signals(Group::kOfThisProcess);
+    return wait_for(spawn({command, {}}, nullptr, signals));
+}
+
+void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,
+                      std::chrono::milliseconds limit) {
+    const bool has_limit = limit.count() > 0;
+    const SignalsToChildren signals(has_limit ? Group::kOwn : Group::kOfThisProcess);
+    std::vector<std::unique_ptr<Child>> children;
+    for (const Job& job : jobs)
+        children.push_back(std::make_unique<Child>(job, signals));
+
+    std::vector<pollfd> reading;
+    auto deadline = std::chrono::steady_clock::now() + limit;
+    for (std::size_t next = 0; next < jobs.size();) {
+        if (!children[next]->is_running()) {
+            if (!observer.on_end(next, children[next]->captured())) return;
+            ++next;
+            deadline = std::chrono::steady_clock::now() + limit;
+            continue;
+        }
+        if (!wait_for_output(children, reading, deadline, has_limit)) {
+            children[next]->end_after_its_time();
+            continue;
+        }
+        for (std::size_t i = next; i < jobs.size(); ++i) {
+            if (reading[i].revents == 0) continue;
+            children[i]->read_some([&](std::string_view line) {
+                if (observer.on_line) observer.on_line(i, line);
+            });
+            if (has_limit) children[i]->end_if_it_floods();
+        }
+    }
 }
 
 Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line,
                  std::chrono::milliseconds limit) {
-    Pipe pipe;
-    const SignalsToChild signals(limit.count() > 0 ? Group::kOwn : Group::kOfThisProcess);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, pipe.writing_end(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, pipe.writing_end(), STDERR_FILENO);
-    pid_t child = 0;
-    try {
-        child = spawn(command, &actions, signals);
-        posix_spawn_file_actions_destroy(&actions);
-    } catch (const std::runtime_error& error) {
-        posix_spawn_file_actions_destroy(&actions);
-        return {127, error.what()};
-    }
-
-    pipe.close_writing_end();
     Captured captured;
-    std::size_t line_begin = 0;
-    const auto deadline = std::chrono::steady_clock::now() + limit;
-    for (;;) {
-        captured.timed_out = limit.count() > 0 && !pipe.wait_until(deadline);
-        captured.flooded = limit.count() > 0 && captured.output.size() > kMostOutput;
-        if (captured.timed_out || captured.flooded) {
-            kill(-child, SIGKILL);
-            break;
-        }
-        const std::string_view part = pipe.read_some();
-        if (part.empty()) break;
-        captured.output += part;
-        if (!on_line) continue;
-        for (auto end = captured.output.find('\n', line_begin); end != std::string::npos;
-             end = captured.output.find('\n', line_begin)) {
-            on_line(std::string_view(captured.output).substr(line_begin, end - line_begin));
-            line_begin = end + 1;
-        }
-    }
-    captured.exit_code = wait_for(child);
+    JobObserver observer{.on_end = [&](std::size_t, const Captured& all) {
+        captured = all;
+        return true;
+    }};
+    if (on_line) observer.on_line = [&](std::size_t, std::string_view line) { on_line(line); };
+    capture_together({{command, {}}}, observer, limit);
     return captured;
 }
 

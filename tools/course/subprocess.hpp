@@ -33,6 +33,27 @@ inline constexpr std::size_t kMostOutput = 4 << 20;
 Captured capture(const Command& command, const std::function<void(std::string_view)>& on_line = {},
                  std::chrono::milliseconds limit = {});
 
+// A program that runs beside others, with settings that only it has: "NAME=VALUE" each, in place of
+// this process's own.
+struct Job {
+    Command command;
+    std::vector<std::string> settings;
+};
+
+struct JobObserver {
+    // Each line, without its end, as it comes; jobs by their number.
+    std::function<void(std::size_t, std::string_view)> on_line{};
+    // In the order of the jobs, whichever ends first. false: that was enough, what still runs is
+    // killed.
+    std::function<bool(std::size_t, const Captured&)> on_end;
+};
+
+// Runs all jobs at once, each as capture does. The time of a job is up `limit` after the end of the
+// one before it: it is given what it would have alone, though it shares the cores. An observer that
+// throws ends them all.
+void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,
+                      std::chrono::milliseconds limit);
+
 // The command as it would be typed into a shell.
 std::string shell_quoted(const Command& command);
 

@@ -97,19 +97,21 @@ std::size_t dynamic_shared_size();
 
 extern constinit thread_local std::uint64_t
     current_block;  // a number no other block of this OS thread has had
-// `gap` bytes before and behind the object are unused.
-void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap);
+// `gap` bytes before and behind the object are unused, or, if it is not alone between them, hold
+// variables of the same declaration.
+void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap, bool alone);
 
 // Stands beside each `__shared__` variable: the first thread of a block to reach the declaration
 // poisons the variable, because a real block finds leftovers of others there.
 class SharedVariable {
   public:
     template <class T>
-    void enter(T& object, const char* name, std::size_t gap = 0) {
+    void enter(T& object, const char* name, std::size_t gap = 0, bool alone = false) {
         if (seen_by_ == current_block) return;
         seen_by_ = current_block;
         enter_shared(const_cast<std::remove_volatile_t<T>*>(&object), sizeof object,
-                     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>, name, gap);
+                     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>, name, gap,
+                     alone);
     }
 
   private:

@@ -107,6 +107,21 @@ __global__ void hand_over(int* out) {
     }
 }
 
+// Element `at` of an array of kThreads is written.
+template <int kAt>
+__global__ void write_beside(int* out) {
+    __shared__ int other[1];
+    __shared__ int tile[kThreads];
+    __shared__ int first, second;
+    int* const place = tile;
+    if (threadIdx.x == 0) {
+        other[0] = first = second = 1;
+        place[kAt] = other[0];
+    }
+    __syncthreads();
+    out[0] = first + second;
+}
+
 std::vector<int> rotated(int count, int by, int within) {
     std::vector<int> expected(count);
     for (int i = 0; i < count; ++i)
@@ -131,6 +146,21 @@ TEST(LateStores, WithABarrierNobodyNotices) {
     EXPECT_EQ(results(rotate_again, 3, kThreads), rotated(kThreads, 2, kThreads));
     EXPECT_EQ(results(rotate_in_warp<true>, 3, kThreads), rotated(kThreads, 1, 32));
     EXPECT_EQ(results(wait_for_flag, 1, 3), (std::vector{1, 7, 7}));
+}
+
+TEST(LateStores, AWriteBesideASharedVariableIsReported) {
+    for (const auto kernel : {write_beside<kThreads>, write_beside<-1>, write_beside<kThreads + 63>}) {
+        int* data = nullptr;
+        ASSERT_EQ(cudaMalloc(&data, sizeof(int)), cudaSuccess);
+        testing::internal::CaptureStderr();
+        kernel<<<3, kThreads>>>(data);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+        const std::string report = testing::internal::GetCapturedStderr();
+        EXPECT_NE(report.find("wrote outside of the 1024 bytes of its __shared__ variable tile"), report.npos)
+            << report;
+        EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+    }
+    EXPECT_EQ(results(write_beside<kThreads - 1>, 3, 1), std::vector{2});
 }
 
 TEST(LateStores, APlaceGivenBackTooEarlyIsFelt) {

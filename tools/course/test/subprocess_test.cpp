@@ -1,11 +1,15 @@
 #include "subprocess.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <new>
 #include <thread>
 
 namespace course::tool {
@@ -131,6 +135,117 @@ TEST(Capture, CtrlCEndsAChildWithALimitToo) {
     EXPECT_EQ(interrupted.exit_code, 128 + SIGINT);
     EXPECT_FALSE(interrupted.timed_out);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10)) << "ended by itself";
+    interrupter.join();
+}
+
+Job shell(const std::string& script) {
+    return {{"sh", "-c", script}, {}};
+}
+
+TEST(CaptureTogether, TellsTheResultsInTheOrderOfTheJobs) {
+    std::vector<std::string> told;
+    capture_together(
+        {shell("sleep 0.3; echo slow; exit 3"), shell("echo fast")},
+        {.on_end =
+             [&](std::size_t job, const Captured& captured) {
+                 told.push_back(fmt::format("{}: {} {}", job, captured.exit_code, captured.output));
+                 return true;
+             }},
+        {});
+    EXPECT_EQ(told, (std::vector<std::string>{"0: 3 slow\n", "1: 0 fast\n"}));
+}
+
+TEST(CaptureTogether, JobsRunAtTheSameTimeAndLinesNameTheirJob) {
+    // Each can only end when the other runs, too.
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    const std::string writing = fmt::format("echo x >&{}", ends[1]),
+                      reading = fmt::format("read y <&{}", ends[0]);
+    std::vector<std::string> lines;
+    int ended = 0;
+    capture_together(
+        {shell(reading + " && echo first"), shell(writing + " && echo second")},
+        {.on_line = [&](std::size_t job,
+                        std::string_view line) { lines.push_back(fmt::format("{} {}", job, line)); },
+         .on_end =
+             [&](std::size_t, const Captured& captured) {
+                 ended += captured.exit_code == 0 && !captured.timed_out;
+                 return true;
+             }},
+        std::chrono::seconds(20));
+    close(ends[0]);
+    close(ends[1]);
+    std::ranges::sort(lines);
+    EXPECT_EQ(lines, (std::vector<std::string>{"0 first", "1 second"}));
+    EXPECT_EQ(ended, 2);
+}
+
+TEST(CaptureTogether, SettingsAreTheJobsOwn) {
+    setenv("COURSE_TEST_SETTING", "outer", 1);
+    std::string output;
+    const std::string show = "echo $COURSE_TEST_SETTING $COURSE_TEST_SETTING_2";
+    capture_together({{{"sh", "-c", show}, {"COURSE_TEST_SETTING=one"}},
+                      {{"sh", "-c", show}, {"COURSE_TEST_SETTING_2=two"}}},
+                     {.on_end =
+                          [&](std::size_t, const Captured& captured) {
+                              output += captured.output;
+                              return true;
+                          }},
+                     {});
+    EXPECT_EQ(output, "one\nouter two\n");
+    EXPECT_STREQ(std::getenv("COURSE_TEST_SETTING"), "outer");
+    unsetenv("COURSE_TEST_SETTING");
+}
+
+TEST(CaptureTogether, EnoughEndsTheOthers) {
+    const auto begin = std::chrono::steady_clock::now();
+    int ended = 0;
+    capture_together({shell("exit 1"), shell("sleep 60 & wait")},
+                     {.on_end =
+                          [&](std::size_t, const Captured&) {
+                              ++ended;
+                              return false;
+                          }},
+                     std::chrono::seconds(100));
+    EXPECT_EQ(ended, 1);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST(CaptureTogether, ThePassingOfAnExceptionEndsThemAll) {
+    const auto begin = std::chrono::steady_clock::now();
+    const JobObserver throwing{
+        .on_end = [](std::size_t, const Captured&) -> bool { throw std::bad_alloc(); }};
+    EXPECT_THROW(capture_together({shell("exit 1"), shell("exec sleep 60")}, throwing, {}), std::bad_alloc);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST(CaptureTogether, TheTimeOfAJobBeginsWhenTheOneBeforeItHasEnded) {
+    std::vector<bool> timed_out;
+    const auto remember = [&](std::size_t, const Captured& captured) {
+        timed_out.push_back(captured.timed_out);
+        return true;
+    };
+    capture_together({shell("sleep 1"), shell("exec sleep 2"), shell("exec sleep 60")}, {.on_end = remember},
+                     std::chrono::milliseconds(1500));
+    EXPECT_EQ(timed_out, (std::vector<bool>{false, false, true}));
+}
+
+TEST(CaptureTogether, CtrlCEndsAll) {
+    const Interruptible interruptible;
+    std::thread interrupter([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        kill(getpid(), SIGINT);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<int> codes;
+    const auto remember = [&](std::size_t, const Captured& captured) {
+        codes.push_back(captured.exit_code);
+        return true;
+    };
+    capture_together({{{"sleep", "20"}, {}}, {{"sleep", "20"}, {}}}, {.on_end = remember},
+                     std::chrono::seconds(30));
+    EXPECT_EQ(codes, (std::vector<int>(2, 128 + SIGINT)));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
     interrupter.join();
 }
 

@@ -161,6 +161,22 @@ class Corpus(unittest.TestCase):
         self.assertIn("corpus         4      3               2 (50 %)", self.output.getvalue())
         self.assertIn("| corpus/d/wrong.cu | wrong | 7: FAILED 7 |", (self.root / "markdown").read_text())
 
+    def test_modules_are_made_and_sources_copied_for_programs_that_compile_them(self):
+        self.write("corpus/e/loads.cu", '#define FILE_NAME "kernel64.fatbin"\nint main() {}')
+        self.write("corpus/e/kernel.cu", "")
+        self.write("corpus/f/compiles.cu", '#include <nvrtc.h>\nint main() {}')
+        self.write("corpus/f/data.txt", "")  # without it the program says that it is right
+        self.write("corpus/f/part.cu", "")
+        self.assertEqual(self.results("--only", "loads")["e/loads.cu"][0], "verified")
+        made = [line for line in (self.root / "log").read_text().splitlines() if "-fatbin" in line]
+        self.assertEqual(len(made), 1)
+        self.assertRegex(made[0], "-o .*/kernel64.fatbin " + str(self.root / "corpus/e/kernel.cu"))
+        program = try_foreign.Program(self.root, self.root / "corpus/f/compiles.cu", [])
+        self.assertIn("-lnvrtc", program.libraries())
+        self.write("scratch/.keep", "")
+        try_foreign.copy_data(self.root / "corpus/f", self.root / "scratch", without=())
+        self.assertTrue((self.root / "scratch/part.cu").is_file())
+
     def test_both_orders(self):
         os.environ["WRONG_IN"] = "descending"
         self.addCleanup(os.environ.pop, "WRONG_IN")

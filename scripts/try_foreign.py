@@ -7,7 +7,7 @@
     scripts/try_foreign.py DIRECTORY --order both --markdown table.md --json results.json
 
 A program is a source with a main(). It is compiled alone; where the linker then misses a function, together with the sources
-without a main() beside it. It runs in a copy of its directory, without arguments or with those of --arguments. A directory's
+without a main() beside it. Modules that it loads ("name64.fatbin", "name.ptx") are made of name.cu beside it. It runs in a copy of its directory, without arguments or with those of --arguments. A directory's
 inc, include, common, Common and utils, and those of the directories above it up to the one given, are searched for headers.
 
 What came of a program is one of
@@ -90,6 +90,10 @@ USAGE = re.compile(r"^\s*usage\b|\busage:|cannot open|can't open|could not open|
 STAND_IN = re.compile(r"^cuda_on_cpu: (?!inspect)(.*)$", re.MULTILINE)
 NOTE = re.compile(r"^cuda_on_cpu: [^\n]*(?:CUDA 13 has this no more|: still running after \d+ s,)[^\n]*$", re.MULTILINE)
 MAIN = re.compile(r"(?:^|[;}\s])(?:int|void|auto|signed)\s+(?:__cdecl\s+|CUDARTAPI\s+)?main\s*\(|^\s*main\s*\(", re.MULTILINE)
+
+
+# A module that a program loads: the name of its file, that of its source, and nvcc's option.
+MODULE = re.compile(r'"((\w+?)(?:64)?\.(fatbin|ptx|cubin))"')
 
 
 def without_comments(text):
@@ -364,11 +368,11 @@ def run(command, directory, seconds, environment=None, memory=None):
     return Outcome(process.returncode, output.decode(errors="replace"), timed_out, time.monotonic() - begin, busy)
 
 
-def copy_data(source, target):
-    """What a program may read beside itself: all but sources, up to a size."""
+def copy_data(source, target, without=frozenset(SOURCES)):
+    """What a program may read beside itself, up to a size."""
     left = COPIED_BYTES
     for path in sorted(source.rglob("*")):
-        if not path.is_file() or path.is_symlink() or path.suffix in SOURCES | {".o", ".a"} or ".git" in path.parts:
+        if not path.is_file() or path.is_symlink() or path.suffix in {".o", ".a", *without} or ".git" in path.parts:
             continue
         size = path.stat().st_size
         to = target / path.relative_to(source)
@@ -414,6 +418,22 @@ def compile_program(program, scratch, options):
     return (made if outcome.exit_code == 0 else None), outcome
 
 
+def make_modules(program, scratch, options):
+    """The modules that a program of the driver API loads by name, of the .cu files beside it; the log of one that does not compile."""
+    texts = [read(path) for path in [program.main, *program.neighbours]]
+    for name, stem, kind in sorted({match for text in texts for match in MODULE.findall(text)}):
+        source = program.directory / (stem + ".cu")
+        if not source.is_file():
+            continue
+        command = [options.nvcc, *options.nvcc_options, "-" + kind, "-o", scratch / name, source]
+        for directory in [*options.include, *program.include_directories()]:
+            command += ["-I", directory]
+        outcome = run(command, program.directory, options.build_limit)
+        if outcome.exit_code != 0:
+            return outcome.output
+    return None
+
+
 def result_of(root, name, kind, reason, build_seconds, run_seconds=0.0):
     return {"directory": root.name, "program": name, "class": kind, "reason": reason, "build_seconds": round(build_seconds, 1),
             "run_seconds": round(run_seconds, 1)}
@@ -426,7 +446,10 @@ def try_program(program, options):
         if made is None:
             kind, reason = ("slow build", f"after {options.build_limit:g} s") if outcome.timed_out else classify_build(outcome.output)
             return [result_of(program.root, program.name, kind, reason, outcome.seconds)]
-        copy_data(program.directory, scratch)
+        log = make_modules(program, scratch, options)
+        if log is not None:
+            return [result_of(program.root, program.name, *classify_build(log), outcome.seconds)]
+        copy_data(program.directory, scratch, without=() if "-lnvrtc" in program.libraries() else SOURCES)
         kind, reason, seconds = run_all(made, program.name, scratch, options)
         return [result_of(program.root, program.name, kind, reason, outcome.seconds, seconds)]
 

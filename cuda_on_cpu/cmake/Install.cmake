@@ -22,6 +22,8 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES OFF)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "g++, binutils, libboost-context-dev")
+# What the libraries of the toolkit stand on: nvcc tells which one a program lacks.
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-dev, libfftw3-dev, libthrust-dev")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_GENERATOR DEB TGZ)

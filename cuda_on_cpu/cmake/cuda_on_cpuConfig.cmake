@@ -2,6 +2,7 @@
 #
 #   cuda_on_cpu_add_executable(NAME SOURCE...)   a program; its .cu files are CUDA C++
 #   cuda_on_cpu::cuda_on_cpu                     headers and library, for .cpp files that call the runtime
+#   cuda_on_cpu::cublas, cufft, curand, cusparse  libraries of the toolkit, where this host has what they stand on
 #
 # Projects with the language CUDA need none of this: -DCMAKE_CUDA_COMPILER=<prefix>/lib/cuda_on_cpu/bin/nvcc.
 get_filename_component(CUDA_ON_CPU_HOME "${CMAKE_CURRENT_LIST_DIR}/../../cuda_on_cpu" ABSOLUTE)
@@ -18,6 +19,35 @@ if(NOT TARGET cuda_on_cpu::cuda_on_cpu)
     INTERFACE_COMPILE_OPTIONS -fno-strict-aliasing
     INTERFACE_LINK_LIBRARIES "Threads::Threads;${CMAKE_DL_LIBS}")
 endif()
+
+# cuda_on_cpu_library(NAME [PROJECT PACKAGE LIBRARY...])   LIBRARY...: of the host, of a project, in a package of Debian
+function(cuda_on_cpu_library name)
+  set(archive "${CUDA_ON_CPU_HOME}/lib64/libcuda_on_cpu_${name}.a")
+  if(TARGET cuda_on_cpu::${name} OR NOT EXISTS "${archive}")
+    return()
+  endif()
+  set(found "")
+  foreach(library IN LISTS ARGN)
+    if(library STREQUAL "${ARGV1}" OR library STREQUAL "${ARGV2}")
+      continue()
+    endif()
+    find_library(CUDA_ON_CPU_HAS_${library} ${library})
+    mark_as_advanced(CUDA_ON_CPU_HAS_${library})
+    if(NOT CUDA_ON_CPU_HAS_${library})
+      message(STATUS "cuda_on_cpu: there is no cuda_on_cpu::${name}: ${ARGV1}, on which it stands, was not found (Debian: ${ARGV2})")
+      return()
+    endif()
+    list(APPEND found "${CUDA_ON_CPU_HAS_${library}}")
+  endforeach()
+  add_library(cuda_on_cpu::${name} STATIC IMPORTED)
+  set_target_properties(cuda_on_cpu::${name} PROPERTIES
+    IMPORTED_LOCATION "${archive}"
+    INTERFACE_LINK_LIBRARIES "cuda_on_cpu::cuda_on_cpu;${found}")
+endfunction()
+cuda_on_cpu_library(cublas OpenBLAS libopenblas-dev openblas)
+cuda_on_cpu_library(cufft FFTW libfftw3-dev fftw3 fftw3f)
+cuda_on_cpu_library(curand)
+cuda_on_cpu_library(cusparse)
 
 function(cuda_on_cpu_add_executable name)
   add_executable(${name} ${ARGN})

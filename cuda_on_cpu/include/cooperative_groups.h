@@ -2,8 +2,8 @@
 // synchronised. In a namespace and with names as in the CUDA C++ Programming Guide, "Cooperative
 // Groups".
 //
-// Not provided (and so does not compile): tiles of more than 32 threads, the *_async and *_update
-// forms of reduce and scan, and a grid barrier in two halves.
+// Not provided (and so does not compile): the *_async and *_update forms of reduce and scan, and a
+// grid barrier in two halves.
 #pragma once
 
 #include <functional>

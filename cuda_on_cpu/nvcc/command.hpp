@@ -63,6 +63,13 @@ struct Command {
 
 // A library of the CUDA Toolkit that is not there, because the library of the host that it stands
 // on was not found.
+struct HostLibrary {
+    std::string name;     // of the toolkit's library that stands on it, as after -l
+    std::string file;     // as after -l
+    std::string called;   // in sentences
+    std::string package;  // of Debian, which has it
+};
+
 struct LeftOut {
     std::string name;          // as after -l
     std::string host_library;  // what was not found

@@ -340,6 +340,33 @@ class Driver {
                         library.package + ") and build nvcc again");
             }
         }
+        for (const nvcc::HostLibrary& library : nvcc::kHostLibraries) {
+            for (const std::string& input : command_.link_inputs) {
+                if (input.starts_with("-l" + library.name) && !host_has(library.file))
+                    throw nvcc::UsageError("'" + input + "': " + library.called +
+                                           ", on which it stands on the CPU, was not found (lib" +
+                                           library.file + ".so); install it (Debian: " + library.package +
+                                           ")");
+            }
+        }
+    }
+
+    // Does the linker find a library? The compiler tells a path, or the name alone.
+    bool host_has(const std::string& library) const {
+        for (const char* const extension : {".so", ".a"}) {
+            const std::string file = "lib" + library + extension;
+            std::string found;
+            translator::run_program(joined({{compiler_}, command_.host, {"-print-file-name=" + file}}),
+                                    found);
+            if (found.find('/') != std::string::npos) return true;
+            for (const Arguments& options : {command_.link_options, command_.link_inputs}) {
+                for (const std::string& option : options) {
+                    if (option.starts_with("-L") && fs::exists(fs::path(option.substr(2)) / file))
+                        return true;
+                }
+            }
+        }
+        return false;
     }
 
     int run_program() const { return run(joined({{fs::absolute(program())}, command_.run_arguments})); }

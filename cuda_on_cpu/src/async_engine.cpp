@@ -7,15 +7,30 @@
 #include <vector>
 
 #include "block.hpp"
+#include "memory.hpp"
 #include "report_text.hpp"
 
 namespace cuda_on_cpu {
 namespace {
 
 constexpr unsigned kBulkAlignment = 128;  // of boxes in shared memory
+constexpr unsigned kPiece = 16;           // bytes: what copies of one dimension consist of
 
 bool aligned(const void* pointer, std::size_t alignment) {
     return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
+}
+
+// Bytes as a box that is one row of a matrix.
+TensorMap row_of(const void* global, unsigned bytes) {
+    return {.signature = 0,
+            .address = static_cast<char*>(const_cast<void*>(global)),
+            .dims = {bytes, 1},
+            .pitch = bytes,
+            .box = {bytes, 1},
+            .element_size = 1,
+            .rank = 2,
+            .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
+            .fill_with_nan = false};
 }
 
 }  // namespace
@@ -54,7 +69,7 @@ void AsyncEngine::issue_copy(void* shared, const void* global, unsigned bytes, u
     const auto misaligned = [bytes](const void* address) {
         return (reinterpret_cast<std::uintptr_t>(address) & (bytes - 1)) != 0;
     };
-    if (misaligned(shared) || (valid_bytes > 0 && misaligned(global))) {
+    if (misaligned(shared) || misaligned(global)) {
         fail_on_copy(cudaErrorMisalignedAddress, bytes,
                      std::string("misaligned access: the ") +
                          (misaligned(shared) ? "destination" : "source") +
@@ -123,7 +138,19 @@ const TensorMap& AsyncEngine::tensor_map(const CUtensorMap* map, int column, int
 
 void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
                            unsigned rank, Site site) {
-    const TensorMap& known = tensor_map(map, column, row, shared, site);
+    load(tensor_map(map, column, row, shared, site), column, row, shared, barrier, rank, site);
+}
+
+void AsyncEngine::load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier,
+                             Site site) {
+    check_bytes(shared, global, bytes, site);
+    if (!device_accessible(global, bytes))
+        fail_on_bytes(cudaErrorIllegalAddress, bytes, "the source is no memory that a kernel may use", site);
+    load(row_of(global, bytes), 0, 0, shared, barrier, kOwnBlock, site);
+}
+
+void AsyncEngine::load(const TensorMap& known, int column, int row, void* shared, std::uint64_t* barrier,
+                       unsigned rank, Site site) {
     const bool own = rank == kOwnBlock || rank == cluster_block_rank();
     if (own) block_.mbarriers().usable(barrier, site);
     auto* const there = own ? barrier : static_cast<std::uint64_t*>(map_shared(barrier, rank, site));
@@ -135,8 +162,8 @@ void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int
                     site);
     if (!state->published)
         block_.fail(cudaErrorLaunchFailure,
-                    "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init after its "
-                    "initialisation is missing",
+                    "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init or "
+                    "fence.proxy.async after its initialisation is missing",
                     site);
     if (own) {
         block_.notify(
@@ -150,6 +177,18 @@ void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int
                         " of the cluster, which has ended",
                     site);
     if (!own) block_.cluster().events.happened();
+}
+
+void AsyncEngine::check_bytes(const void* shared, const void* global, unsigned bytes, Site site) {
+    if (!aligned(shared, kPiece) || !aligned(global, kPiece) || bytes % kPiece != 0)
+        fail_on_bytes(cudaErrorMisalignedAddress, bytes,
+                      "misaligned access: addresses and size must be multiples of 16 bytes", site);
+    if (!block_.shared().holds(shared, bytes))
+        fail_on_bytes(cudaErrorIllegalAddress, bytes, "not in the block's shared memory", site);
+}
+
+void AsyncEngine::fail_on_bytes(cudaError_t error, unsigned bytes, const std::string& why, Site site) {
+    block_.fail(error, "cp.async.bulk of " + std::to_string(bytes) + " bytes: " + why, site);
 }
 
 // As late as may be: no thread of the block goes on without them.
@@ -188,6 +227,13 @@ void AsyncEngine::store_box(const CUtensorMap* map, int column, int row, const v
     }
     if (const std::string error = stores_.add(thread_number(), known, column, row, shared); !error.empty())
         block_.fail(cudaErrorLaunchFailure, error, site);
+}
+
+// Carried out at once, one of the moments that a GPU may choose.
+void AsyncEngine::store_bytes(void* global, const void* shared, unsigned bytes, Site site) {
+    check_bytes(shared, global, bytes, site);
+    block_.notify(event::BoxStoreIssued{thread_number(), shared, row_of(global, bytes), 0, 0, site});
+    std::memcpy(global, shared, bytes);
 }
 
 void AsyncEngine::commit_stores() {

@@ -40,6 +40,9 @@ class AsyncEngine {
     void load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
                   unsigned rank, Site site);
     void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    // Of one dimension.
+    void load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier, Site site);
+    void store_bytes(void* global, const void* shared, unsigned bytes, Site site);
     void commit_stores();
     void wait_for_stores(unsigned pending, bool until_written, Site site);
     void fence_proxy_async();
@@ -61,6 +64,11 @@ class AsyncEngine {
     unsigned thread_number() const;
     void finish_thread();
     const TensorMap& tensor_map(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    void load(const TensorMap& known, int column, int row, void* shared, std::uint64_t* barrier,
+              unsigned rank, Site site);
+    void check_bytes(const void* shared, const void* global, unsigned bytes, Site site);
+    [[noreturn, gnu::cold]] void fail_on_bytes(cudaError_t error, unsigned bytes, const std::string& why,
+                                               Site site);
     [[noreturn, gnu::cold]] void fail_on_copy(cudaError_t error, unsigned bytes, const std::string& why,
                                               Site site);
 

@@ -12,8 +12,7 @@ std::string missing_at_barrier(const BlockRunner& block, const Warp& warp, unsig
     if ((warp.at(Wait::mbarrier) & bit(lane)) != 0)
         return ", for parity " + std::to_string(thread.phase) + ": " + describe_mbarrier(thread.mbarrier);
     if ((warp.at(Wait::named_barrier) & bit(lane)) != 0)
-        return ", number " + std::to_string(thread.named_barrier) + ", " +
-               block.named_barriers().describe(thread.named_barrier);
+        return ", " + block.named_barriers().describe(thread.named_barrier);
     return "";
 }
 

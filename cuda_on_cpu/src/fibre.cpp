@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
@@ -38,7 +39,39 @@ void unpoison([[maybe_unused]] void* stack, [[maybe_unused]] std::size_t size) {
 #endif
 }
 
+#ifndef CUDA_ON_CPU_SWITCHES_ITSELF
+FibreEntry boost_entry = nullptr;  // of all fibres
+
+// The second half of switch_fibre, in a fibre that begins.
+void begin(boost::context::detail::transfer_t arrival) {
+    auto* left = static_cast<Fibre*>(arrival.data);
+    left->context = arrival.fctx;
+#ifdef CUDA_ON_CPU_ASAN
+    const void* bottom = nullptr;
+    std::size_t size = 0;
+    __sanitizer_finish_switch_fiber(nullptr, &bottom, &size);
+    if (left->stack_bottom == nullptr) {  // an OS thread's own stack, whose bounds only the sanitizer knows
+        left->stack_bottom = const_cast<void*>(bottom);
+        left->stack_size = size;
+    }
+#endif
+    boost_entry();
+}
+#endif
+
 }  // namespace
+
+void* new_context(void* stack_top, [[maybe_unused]] std::size_t stack_size, FibreEntry entry) {
+#ifdef CUDA_ON_CPU_SWITCHES_ITSELF
+    auto** context = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(stack_top) / 16 * 16);
+    *--context = nullptr;  // in the place of a return address: a debugger sees that nobody called
+    *--context = reinterpret_cast<void*>(entry);
+    return context;
+#else
+    boost_entry = entry;
+    return boost::context::detail::make_fcontext(stack_top, stack_size, begin);
+#endif
+}
 
 bool guards_take_mappings() {
     static const bool take = [] {
@@ -58,7 +91,7 @@ FibreStacks::~FibreStacks() {
     all_writable -= writable_;
 }
 
-void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::transfer_t)) {
+void FibreStacks::create(Fibre& fibre, FibreEntry entry) {
     if (fibre.stack_bottom == nullptr) {
         if (memory_ == nullptr) {
             // Only addresses: what a process may allocate counts memory that it may write.
@@ -88,8 +121,8 @@ void FibreStacks::create(Fibre& fibre, void (*entry)(boost::context::detail::tra
     // few cache lines lower than the last.
     const auto number = static_cast<std::size_t>(static_cast<char*>(fibre.stack_bottom) - memory_) / kStride;
     const std::size_t unused = number * kLinesApart * kCacheLine % kPage;
-    fibre.context = boost::context::detail::make_fcontext(
-        static_cast<char*>(fibre.stack_bottom) + fibre.stack_size - unused, fibre.stack_size - unused, entry);
+    fibre.context = new_context(static_cast<char*>(fibre.stack_bottom) + fibre.stack_size - unused,
+                                fibre.stack_size - unused, entry);
 }
 
 bool FibreStacks::room_for(std::size_t stacks) {

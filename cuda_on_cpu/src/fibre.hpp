@@ -1,8 +1,7 @@
-// A fibre: a stack of its own and the point at which its execution was left. Boost.Context does the
-// switch.
+// A fibre: a stack of its own and the point at which its execution was left. On x86-64 a few
+// instructions make the switch, elsewhere Boost.Context.
 #pragma once
 
-#include <boost/context/detail/fcontext.hpp>
 #include <cstddef>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -15,16 +14,67 @@
 #ifdef CUDA_ON_CPU_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
+#if defined(__x86_64__) && !defined(CUDA_ON_CPU_ASAN)
+#define CUDA_ON_CPU_SWITCHES_ITSELF 1
+#else
+#include <boost/context/detail/fcontext.hpp>
+#endif
 
 namespace cuda_on_cpu {
 
 struct Fibre {
-    boost::context::detail::fcontext_t context = nullptr;  // where to go on; meaningful while suspended
-    void* stack_bottom = nullptr;                          // lowest usable address
+    void* context = nullptr;       // where to go on; meaningful while suspended
+    void* stack_bottom = nullptr;  // lowest usable address
     std::size_t stack_size = 0;
 };
 
-// Leaves `from` and goes on in `to`. Returns when a fibre switches back to `from`.
+// What a fibre on a new stack does first. It never returns.
+using FibreEntry = void (*)();
+void* new_context(void* stack_top, std::size_t stack_size, FibreEntry entry);
+
+#ifdef CUDA_ON_CPU_SWITCHES_ITSELF
+
+#ifdef __AVX512F__
+#define CUDA_ON_CPU_AVX512_REGISTERS                                                                     \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", \
+        "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define CUDA_ON_CPU_AVX512_REGISTERS
+#endif
+
+// Leaves `from` and goes on in `to`. Returns when a fibre switches back to `from`. `context` is the
+// stack pointer; there lies the address to go on at.
+//
+// It is inline, and a jump: a processor predicts returns by counting calls, and after a call that
+// was left by a jump it would be wrong in every function on the way back to the kernel. The
+// compiler saves what it needs of the registers named below. The 128 bytes below the stack pointer
+// may be in use.
+[[gnu::always_inline]] inline void switch_fibre(Fibre& from, Fibre& to) {
+    void** left = &from.context;
+    void* next = to.context;
+    asm volatile(
+        "lea -128(%%rsp), %%rsp\n\t"
+        "push %%rbp\n\t"
+        "push %%rbx\n\t"
+        "lea 1f(%%rip), %%rax\n\t"
+        "push %%rax\n\t"
+        "mov %%rsp, (%[left])\n\t"
+        "mov %[next], %%rsp\n\t"
+        "pop %%rax\n\t"
+        "jmp *%%rax\n"
+        "1:\n\t"
+        "pop %%rbx\n\t"
+        "pop %%rbp\n\t"
+        "lea 128(%%rsp), %%rsp"
+        : [left] "+D"(left), [next] "+S"(next)
+        :
+        : "rax", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
+          "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+          "xmm15" CUDA_ON_CPU_AVX512_REGISTERS, "cc", "memory");
+}
+
+#else
+
 inline void switch_fibre(Fibre& from, Fibre& to) {
     void* fake_stack = nullptr;
 #ifdef CUDA_ON_CPU_ASAN
@@ -40,20 +90,7 @@ inline void switch_fibre(Fibre& from, Fibre& to) {
 #endif
 }
 
-// The first thing a new fibre does: what the second half of switch_fibre does for an old one.
-inline void arrive_in_new_fibre(boost::context::detail::transfer_t arrival) {
-    auto* left = static_cast<Fibre*>(arrival.data);
-    left->context = arrival.fctx;
-#ifdef CUDA_ON_CPU_ASAN
-    const void* bottom = nullptr;
-    std::size_t size = 0;
-    __sanitizer_finish_switch_fiber(nullptr, &bottom, &size);
-    if (left->stack_bottom == nullptr) {  // an OS thread's own stack, whose bounds only the sanitizer knows
-        left->stack_bottom = const_cast<void*>(bottom);
-        left->stack_size = size;
-    }
 #endif
-}
 
 // Memory for fibres. The stride is not a power of two: equal frames of different threads would
 // share cache sets.
@@ -65,7 +102,7 @@ class FibreStacks {
     ~FibreStacks();
 
     // Lays out `fibre` on a new stack that starts in `entry`.
-    void create(Fibre& fibre, void (*entry)(boost::context::detail::transfer_t));
+    void create(Fibre& fibre, FibreEntry entry);
     // May the process have memory for so many, in all of its OS threads?
     static bool room_for(std::size_t stacks);
     // Is `address` in a guard page, below or above one of these stacks?

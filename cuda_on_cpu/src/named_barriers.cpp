@@ -1,5 +1,7 @@
 #include "named_barriers.hpp"
 
+#include <algorithm>
+
 #include "block.hpp"
 
 namespace cuda_on_cpu {
@@ -20,26 +22,64 @@ void NamedBarriers::meet(unsigned id, unsigned threads, Site site, bool waits) {
                     "named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
                         " threads; others wait there for " + std::to_string(barrier.expected),
                     site);
-    barrier.expected = threads;
-    const unsigned self = scheduler.thread_number();
-    block_.notify(event::ArrivalBarrierArrived{self, &barrier, site});
-    if (++barrier.arrived < threads) {
+    if (arrive(id, threads, site)) {
+        release(id);
         if (!waits) return;
-        scheduler.thread().named_barrier = id;
-        scheduler.wait(Wait::named_barrier, "named_barrier", site);
     } else {
-        barrier.arrived = 0;
-        block_.notify(event::ArrivalBarrierCompleted{&barrier});
-        scheduler.wake_if(Wait::named_barrier,
-                          [id](const Thread& thread) { return thread.named_barrier == id; });
         if (!waits) return;
+        wait(id, "named_barrier", site);
     }
-    block_.notify(event::ArrivalBarrierLeft{self, &barrier, site});
+    block_.notify(event::ArrivalBarrierLeft{scheduler.thread_number(), &barrier, site});
+}
+
+void NamedBarriers::meet_in_tile(unsigned size, void* operand, TileWork work, const char* name, Site site) {
+    Scheduler& scheduler = block_.scheduler();
+    const unsigned self = scheduler.thread_number();
+    const unsigned first = self / size * size;
+    const unsigned threads = std::min(size, scheduler.threads() - first);
+    const unsigned id = kNamed + kMaxThreads / size + self / size;
+    if (tile_operands_.empty()) tile_operands_.resize(kMaxThreads);
+    tile_operands_[self] = operand;
+    if (barrier(id).arrived > 0 && tile_work_[id - kNamed] != work)
+        block_.fail(cudaErrorLaunchFailure,
+                    std::string(name) + ": other threads of this tile of " + std::to_string(size) +
+                        " are in another function",
+                    site);
+    tile_work_[id - kNamed] = work;
+    if (arrive(id, threads, site)) {
+        if (work != nullptr) work(tile_operands_.data() + first, threads);
+        release(id);
+    } else {
+        wait(id, name, site);
+    }
+    block_.notify(event::ArrivalBarrierLeft{self, &barrier(id), site});
+}
+
+bool NamedBarriers::arrive(unsigned id, unsigned threads, Site site) {
+    Barrier& here = barrier(id);
+    here.expected = threads;
+    block_.notify(event::ArrivalBarrierArrived{block_.scheduler().thread_number(), &here, site});
+    return ++here.arrived == threads;
+}
+
+void NamedBarriers::wait(unsigned id, const char* name, Site site) {
+    Scheduler& scheduler = block_.scheduler();
+    scheduler.thread().named_barrier = id;
+    scheduler.wait(Wait::named_barrier, name, site);
+}
+
+void NamedBarriers::release(unsigned id) {
+    barrier(id).arrived = 0;
+    block_.notify(event::ArrivalBarrierCompleted{&barrier(id)});
+    block_.scheduler().wake_if(Wait::named_barrier,
+                               [id](const Thread& thread) { return thread.named_barrier == id; });
 }
 
 std::string NamedBarriers::describe(unsigned id) const {
-    return std::to_string(barriers_[id].arrived) + " of " + std::to_string(barriers_[id].expected) +
-           " threads there";
+    const bool is_tile = id >= kNamed;
+    const Barrier& here = is_tile ? tiles_[id - kNamed] : barriers_[id];
+    return (is_tile ? "" : "number " + std::to_string(id) + ", ") + std::to_string(here.arrived) + " of " +
+           std::to_string(here.expected) + " threads there";
 }
 
 }  // namespace cuda_on_cpu

@@ -1,11 +1,12 @@
 // The named barriers 1 to 15 of a block (bar.sync, bar.arrive): each for as many threads as its
-// callers say.
+// callers say. And those of cooperative groups' tiles of several warps.
 #pragma once
 
 #include <array>
 #include <string>
+#include <vector>
 
-#include "cuda_on_cpu/language.h"
+#include "cuda_on_cpu/thread.h"
 
 namespace cuda_on_cpu {
 
@@ -14,11 +15,17 @@ class BlockRunner;
 class NamedBarriers {
   public:
     explicit NamedBarriers(BlockRunner& block) : block_(block) {}
-    void begin_block() { barriers_ = {}; }
+    void begin_block() {
+        barriers_ = {};
+        if (!tile_operands_.empty()) tiles_ = {};
+    }
 
     // Without waiting the thread only arrives.
     void meet(unsigned id, unsigned threads, Site site, bool waits = true);
-    // "1 of 64 threads there"
+    // The threads of the caller's tile of `size` (64 to 1024) meet; the last one to arrive does the
+    // work for all.
+    void meet_in_tile(unsigned size, void* operand, TileWork work, const char* name, Site site);
+    // "number 3, 1 of 64 threads there"
     std::string describe(unsigned id) const;
 
   private:
@@ -27,8 +34,21 @@ class NamedBarriers {
         unsigned arrived = 0;
     };
 
+    // A tile's number: 1 for that of 1024 threads, 2 and 3 for those of 512, ..., 16 to 31 of 64.
+    static constexpr unsigned kTiles = 32;
+    static constexpr unsigned kNamed = 16;
+
+    Barrier& barrier(unsigned id) { return id < kNamed ? barriers_[id] : tiles_[id - kNamed]; }
+    // One thread more is there. True: it was the last one.
+    bool arrive(unsigned id, unsigned threads, Site site);
+    void wait(unsigned id, const char* name, Site site);
+    void release(unsigned id);
+
     BlockRunner& block_;
-    std::array<Barrier, 16> barriers_;
+    std::array<Barrier, kNamed> barriers_;
+    std::array<Barrier, kTiles> tiles_;
+    std::array<TileWork, kTiles> tile_work_{};
+    std::vector<void*> tile_operands_;  // of each thread; empty: no tile has met yet
 };
 
 }  // namespace cuda_on_cpu

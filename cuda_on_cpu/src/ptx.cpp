@@ -4,12 +4,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <string>
 
 #include "block.hpp"
 #include "device.hpp"
-#include "tensor_map.hpp"
 
 namespace cuda_on_cpu::ptx::isa {
 
@@ -83,61 +81,11 @@ bool test_mbarrier(void* barrier, unsigned parity, Site site) {
 
 // ---- Bulk copies -------------------------------------------------------------------------------------------------------
 
-namespace {
-
-void check_bulk_copy(const void* shared, const void* global, unsigned bytes, Site site) {
-    BlockRunner& runner = block_runner();
-    const auto places =
-        reinterpret_cast<std::uintptr_t>(shared) | reinterpret_cast<std::uintptr_t>(global) | bytes;
-    if (places % 16 != 0)
-        runner.fail(cudaErrorMisalignedAddress,
-                    "cp.async.bulk of " + std::to_string(bytes) +
-                        " bytes: misaligned access: addresses and size must be multiples of 16 bytes",
-                    site);
-    if (!runner.shared().holds(shared, bytes))
-        runner.fail(cudaErrorIllegalAddress,
-                    "cp.async.bulk of " + std::to_string(bytes) + " bytes: not in the block's shared memory",
-                    site);
-}
-
-// The bytes as a box that is one row of a matrix: the inspector knows boxes.
-TensorMap row_of(const void* global, unsigned bytes) {
-    return {.signature = 0,
-            .address = static_cast<char*>(const_cast<void*>(global)),
-            .dims = {bytes, 1},
-            .pitch = bytes,
-            .box = {bytes, 1},
-            .element_size = 1,
-            .rank = 2,
-            .swizzle = CU_TENSOR_MAP_SWIZZLE_NONE,
-            .fill_with_nan = false};
-}
-
-}  // namespace
-
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site) {
-    check_bulk_copy(shared, global, bytes, site);
-    auto* const word = static_cast<std::uint64_t*>(barrier);
-    const auto state = read_mbarrier(word);
-    if (state && !state->published)
-        block_runner().fail(cudaErrorLaunchFailure,
-                            "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init or "
-                            "fence.proxy.async after its "
-                            "initialisation is missing",
-                            site);
-    const unsigned thread = block_runner().scheduler().thread_number();
-    if (state)
-        block_runner().notify(
-            event::BoxLoadIssued{thread, shared, row_of(global, bytes), 0, 0, barrier, state->parity, site});
-    std::memcpy(shared, global, bytes);
-    if (state) block_runner().notify(event::BoxLoaded{shared, barrier, state->parity});
-    expect_at_mbarrier(barrier, -static_cast<int>(bytes), site);
+    block_runner().async().load_bytes(shared, global, bytes, static_cast<std::uint64_t*>(barrier), site);
 }
 void bulk_store(void* global, const void* shared, unsigned bytes, Site site) {
-    check_bulk_copy(shared, global, bytes, site);
-    block_runner().notify(event::BoxStoreIssued{block_runner().scheduler().thread_number(), shared,
-                                                row_of(global, bytes), 0, 0, site});
-    std::memcpy(global, shared, bytes);
+    block_runner().async().store_bytes(global, shared, bytes, site);
 }
 
 }  // namespace cuda_on_cpu::ptx::isa

@@ -50,8 +50,7 @@ bool Scheduler::run() {
     return thread != nullptr;
 }
 
-void Scheduler::fibre_entry(boost::context::detail::transfer_t arrival) {
-    arrive_in_new_fibre(arrival);
+void Scheduler::fibre_entry() {
     block_runner().scheduler().run_threads();
 }
 

@@ -113,7 +113,7 @@ class Scheduler {
     const FibreStacks& stacks() const { return stacks_; }
 
   private:
-    static void fibre_entry(boost::context::detail::transfer_t arrival);
+    static void fibre_entry();
     void run_threads();
     void set_shape(dim3 block);
     Thread* next();

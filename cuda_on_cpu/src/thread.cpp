@@ -36,6 +36,9 @@ void block_barrier_wait(Site site) {
     block_runner().barrier().wait(site);
 }
 
+void tile_collective(unsigned size, void* operand, TileWork work, const char* name, Site site) {
+    block_runner().named_barriers().meet_in_tile(size, operand, work, name, site);
+}
 void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
                      Ended ended) {
     block_runner().collectives().meet(mask, operand, work, name, site, ended);

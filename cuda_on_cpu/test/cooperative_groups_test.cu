@@ -294,6 +294,105 @@ TEST_F(Seeded, TilesOfTiles) {
     expect_model(results_of<Outcome>(ObserveNested{device_values.data()}, kThreads), groups, values);
 }
 
+// ---- Tiles of several warps -----------------------------------------------------------------------------------------------
+
+struct WideOutcome {
+    unsigned rank, meta_rank, meta_size;
+    int from_any, any_large, all_positive, sum, sum_up_to, greatest_before, of_part;
+    unsigned part_rank;
+
+    bool operator==(const WideOutcome&) const = default;
+};
+
+template <unsigned Size, class Parent>
+__device__ WideOutcome observe_wide(const cg::thread_block_tile<Size, Parent>& tile, int value) {
+    const auto part = cg::tiled_partition<16>(tile);
+    WideOutcome seen{};
+    seen.rank = tile.thread_rank();
+    seen.meta_rank = tile.meta_group_rank();
+    seen.meta_size = tile.meta_group_size();
+    seen.from_any = tile.shfl(value, source_of(seen.rank, Size));
+    seen.any_large = tile.any(value > 6) != 0;
+    seen.all_positive = tile.all(value > 0) != 0;
+    seen.sum = cg::reduce(tile, value, cg::plus<int>());
+    seen.sum_up_to = cg::inclusive_scan(tile, value);
+    seen.greatest_before = cg::exclusive_scan(tile, value, cg::greater<int>());
+    seen.of_part = cg::reduce(part, value, cg::plus<int>());
+    seen.part_rank = part.meta_group_rank();
+    return seen;
+}
+template <unsigned Size, unsigned MaxThreads>
+struct ObserveWide {
+    const int* values;
+    __device__ WideOutcome operator()(unsigned thread) const {
+        __shared__ cg::block_tile_memory<MaxThreads> scratch;
+        return observe_wide(cg::tiled_partition<Size>(cg::this_thread_block(scratch)), values[thread]);
+    }
+};
+
+template <class Size>
+class WideTiles : public Seeded {};
+using WideTileSizes =
+    ::testing::Types<std::integral_constant<unsigned, 64>, std::integral_constant<unsigned, 128>,
+                     std::integral_constant<unsigned, 256>, std::integral_constant<unsigned, 512>>;
+TYPED_TEST_SUITE(WideTiles, WideTileSizes);
+
+TYPED_TEST(WideTiles, DoWhatTheModelDoes) {
+    constexpr unsigned kSize = TypeParam::value;
+    for (const unsigned threads : {kSize, 1024U}) {
+        for (const std::vector<int>& v : data_patterns(threads)) {
+            DeviceVector<int> device_values(v);
+            const auto got = results_of<WideOutcome>(ObserveWide<kSize, 1024>{device_values.data()}, threads);
+            for (unsigned thread = 0; thread < threads; ++thread) {
+                const unsigned rank = thread % kSize;
+                const auto first = v.begin() + (thread - rank);
+                const auto here = v.begin() + thread;
+                const auto last = first + kSize;
+                const auto part = first + rank / 16 * 16;
+                const WideOutcome expected{rank,
+                                           thread / kSize,
+                                           threads / kSize,
+                                           first[source_of(rank, kSize)],
+                                           std::any_of(first, last, [](int value) { return value > 6; }),
+                                           std::all_of(first, last, [](int value) { return value > 0; }),
+                                           std::accumulate(first, last, 0),
+                                           std::accumulate(first, here + 1, 0),
+                                           rank == 0 ? 0 : *std::max_element(first, here),
+                                           std::accumulate(part, part + 16, 0),
+                                           rank / 16};
+                ASSERT_TRUE(got[thread] == expected) << "thread " << thread << " of " << threads;
+            }
+        }
+    }
+}
+
+// Tiles that synchronise different numbers of times do not wait for each other, and who has waited
+// sees what the others have written.
+template <unsigned Size>
+struct PassRoundInTile {
+    __device__ unsigned operator()(unsigned thread) const {
+        __shared__ unsigned values[512];
+        const auto tile = cg::tiled_partition<Size>(cg::this_thread_block());
+        unsigned value = thread;
+        for (unsigned i = 0; i < tile.meta_group_rank(); ++i) {
+            values[thread] = value;
+            tile.sync();
+            value = values[thread - tile.thread_rank() + (tile.thread_rank() + 1) % Size];
+            cg::sync(tile);
+        }
+        return value;
+    }
+};
+
+TYPED_TEST(WideTiles, SynchroniseByThemselves) {
+    constexpr unsigned kSize = TypeParam::value;
+    const std::vector<unsigned> got = results_of<unsigned>(PassRoundInTile<kSize>{}, 512);
+    for (unsigned thread = 0; thread < got.size(); ++thread) {
+        const unsigned tile = thread / kSize;
+        EXPECT_EQ(got[thread], tile * kSize + (thread + tile) % kSize) << "thread " << thread;
+    }
+}
+
 // ---- Other types ----------------------------------------------------------------------------------------------------------
 
 struct Particle {

@@ -305,6 +305,55 @@ TEST(BulkLoad, ToBlocksOfTheCluster) {
     EXPECT_TRUE(mentions(report(cudaErrorLaunchFailure, 2, false), {"ended before the bulk copy"}));
 }
 
+// Of one dimension: as late as boxes.
+enum class Bytes { fine, read_too_early, not_awaited, misaligned, outside, of_no_memory };
+__global__ void load_bytes(float* out, const float* in, Bytes kind) {
+    extern __shared__ __align__(16) float row[];
+    __shared__ MBarrier barrier;
+    for (int i = 0; i < 16; ++i)
+        row[i] = kOld;
+    mbarrier_init(&barrier, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect(&barrier, 64);
+    isa::bulk_load(row + (kind == Bytes::misaligned ? 1
+                          : kind == Bytes::outside  ? 4
+                                                    : 0),
+                   in + (kind == Bytes::of_no_memory ? 1 << 20 : 0), 64, &barrier);
+    if (kind == Bytes::fine) mbarrier_wait(&barrier, 0);
+    for (int i = 0; i < 16; ++i)
+        out[i] = row[i];
+    if (kind == Bytes::read_too_early) mbarrier_wait(&barrier, 0);
+}
+std::string report_of_bytes(Bytes kind, cudaError_t expected, std::vector<float>* seen = nullptr) {
+    std::vector<float> numbers(16);
+    for (int i = 0; i < 16; ++i)
+        numbers[i] = static_cast<float>(i);
+    DeviceVector<float> in(numbers), out(16);
+    const std::string report =
+        report_of(expected, [&] { load_bytes<<<1, 1, 64>>>(out.data(), in.data(), kind); });
+    if (seen != nullptr) *seen = out.to_host();
+    return report;
+}
+TEST(BulkLoad, OfOneDimensionIsThereAfterTheWaitOnly) {
+    std::vector<float> seen;
+    EXPECT_EQ(report_of_bytes(Bytes::fine, cudaSuccess, &seen), "");
+    for (int i = 0; i < 16; ++i)
+        EXPECT_EQ(seen[i], static_cast<float>(i));
+    EXPECT_EQ(report_of_bytes(Bytes::read_too_early, cudaSuccess, &seen), "");
+    for (const float value : seen)
+        EXPECT_TRUE(std::isnan(value)) << value;
+}
+TEST(BulkLoad, MisuseOfOneDimensionIsTold) {
+    EXPECT_TRUE(tells(report_of_bytes(Bytes::not_awaited, cudaErrorLaunchFailure),
+                      {"ended before the bulk copy", "hopper_reports_test.cu"}));
+    EXPECT_TRUE(tells(report_of_bytes(Bytes::misaligned, cudaErrorMisalignedAddress),
+                      {"cp.async.bulk of 64 bytes", "multiples of 16 bytes"}));
+    EXPECT_TRUE(tells(report_of_bytes(Bytes::outside, cudaErrorIllegalAddress),
+                      {"not in the block's shared memory"}));
+    EXPECT_TRUE(tells(report_of_bytes(Bytes::of_no_memory, cudaErrorIllegalAddress),
+                      {"cp.async.bulk of 64 bytes", "no memory that a kernel may use"}));
+}
+
 // ---- Bulk stores -------------------------------------------------------------------------------------------------------
 
 enum class Store { fine, overwritten, no_fence, stale, end_at_once, negative };

@@ -8,8 +8,8 @@
 namespace cooperative_groups {
 
 // The operation must be associative and commutative: a GPU combines in the order that suits it.
-template <class T, class Operation>
-auto reduce(const details::LaneGroup& group, T&& value, Operation&& operation, Site site = Site::here()) {
+template <details::folds Group, class T, class Operation>
+auto reduce(const Group& group, T&& value, Operation&& operation, Site site = Site::here()) {
     return details::fold<details::Portion::all, std::remove_cvref_t<T>>(group, value, operation, "reduce",
                                                                         site);
 }

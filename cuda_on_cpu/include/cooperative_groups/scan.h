@@ -7,28 +7,26 @@
 
 namespace cooperative_groups {
 
-template <class T, class Operation>
+template <details::folds Group, class T, class Operation>
 requires std::is_invocable_v<Operation&, T&, T&>
-auto inclusive_scan(const details::LaneGroup& group, T&& value, Operation&& operation,
-                    Site site = Site::here()) {
+auto inclusive_scan(const Group& group, T&& value, Operation&& operation, Site site = Site::here()) {
     return details::fold<details::Portion::through, std::remove_cvref_t<T>>(group, value, operation,
                                                                             "inclusive_scan", site);
 }
-template <class T>
-auto inclusive_scan(const details::LaneGroup& group, T&& value, Site site = Site::here()) {
+template <details::folds Group, class T>
+auto inclusive_scan(const Group& group, T&& value, Site site = Site::here()) {
     return inclusive_scan(group, value, plus<std::remove_cvref_t<T>>{}, site);
 }
 
 // The first thread gets a zero, T{}, whatever the operation.
-template <class T, class Operation>
+template <details::folds Group, class T, class Operation>
 requires std::is_invocable_v<Operation&, T&, T&>
-auto exclusive_scan(const details::LaneGroup& group, T&& value, Operation&& operation,
-                    Site site = Site::here()) {
+auto exclusive_scan(const Group& group, T&& value, Operation&& operation, Site site = Site::here()) {
     return details::fold<details::Portion::before, std::remove_cvref_t<T>>(group, value, operation,
                                                                            "exclusive_scan", site);
 }
-template <class T>
-auto exclusive_scan(const details::LaneGroup& group, T&& value, Site site = Site::here()) {
+template <details::folds Group, class T>
+auto exclusive_scan(const Group& group, T&& value, Site site = Site::here()) {
     return exclusive_scan(group, value, plus<std::remove_cvref_t<T>>{}, site);
 }
 

@@ -37,6 +37,17 @@ inline thread_block this_thread_block() {
     return {};
 }
 
+// Shared memory that tiles of several warps need on GPUs before compute capability 8.0; here it is
+// not used.
+template <unsigned MaxBlockSize = 1024>
+struct block_tile_memory {
+    void* of_warp[(MaxBlockSize + 31) / 32];
+};
+template <unsigned MaxBlockSize>
+thread_block this_thread_block(block_tile_memory<MaxBlockSize>&) {
+    return {};
+}
+
 // Blocks that run at the same time and reach each other's shared memory.
 class cluster_group : public thread_group {
   public:

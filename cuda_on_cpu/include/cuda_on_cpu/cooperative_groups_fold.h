@@ -40,39 +40,72 @@ namespace details {
 // own, or all.
 enum class Portion { before, through, all };
 
-template <Portion portion, class T, class Operation>
-T fold(const LaneGroup& group, const T& value, Operation& operation, const char* name, Site site) {
+// A thread's part.
+template <class T, class Operation>
+struct FoldOperand {
     static_assert(std::is_trivially_copyable_v<T>, "values travel between threads as bits");
     static_assert(
         std::is_same_v<std::remove_cvref_t<std::invoke_result_t<Operation&, const T&, const T&>>, T>,
         "the operation must return the type of its operands");
-    struct Operand {
-        T value;
-        Operation* operation;
-        T result;
-    };
+    T value;
+    Operation* operation;
+    T result;
+};
+
+// `next` calls a function with one operand after the other.
+template <Portion portion, class T, class Operation, class Next>
+void fold_all(Next next) {
+    T so_far{};
+    bool first = true;
+    next([&](FoldOperand<T, Operation>& operand) {
+        if constexpr (portion == Portion::before) operand.result = so_far;
+        so_far = first ? operand.value : (*operand.operation)(so_far, operand.value);
+        if constexpr (portion == Portion::through) operand.result = so_far;
+        first = false;
+    });
+    if constexpr (portion == Portion::all)
+        next([&](FoldOperand<T, Operation>& operand) { operand.result = so_far; });
+}
+
+template <Portion portion, class T, class Operation>
+T fold(const LaneGroup& group, const T& value, Operation& operation, const char* name, Site site) {
+    using Operand = FoldOperand<T, Operation>;
     Operand own{value, &operation, T{}};
     cuda_on_cpu::warp_collective(
         lanes_of(group).mask, &own,
         [](const cuda_on_cpu::Lanes& lanes) {
-            T so_far{};
-            bool first = true;
-            for (unsigned left = lanes.mask; left != 0; left &= left - 1) {
-                auto& operand = lanes.at<Operand>(static_cast<unsigned>(std::countr_zero(left)));
-                if constexpr (portion == Portion::before) operand.result = so_far;
-                so_far = first ? operand.value : (*operand.operation)(so_far, operand.value);
-                if constexpr (portion == Portion::through) operand.result = so_far;
-                first = false;
-            }
-            if constexpr (portion == Portion::all) {
-                for (unsigned left = lanes.mask; left != 0; left &= left - 1) {
-                    lanes.at<Operand>(static_cast<unsigned>(std::countr_zero(left))).result = so_far;
-                }
-            }
+            fold_all<portion, T, Operation>([&](auto visit) {
+                for (unsigned left = lanes.mask; left != 0; left &= left - 1)
+                    visit(lanes.at<Operand>(static_cast<unsigned>(std::countr_zero(left))));
+            });
         },
         name, site);
     return own.result;
 }
+template <Portion portion, class T, unsigned Size, class Operation>
+T fold(const WideTile<Size>&, const T& value, Operation& operation, const char* name, Site site) {
+    using Operand = FoldOperand<T, Operation>;
+    Operand own{value, &operation, T{}};
+    cuda_on_cpu::tile_collective(
+        Size, &own,
+        [](void* const* operands, unsigned threads) {
+            fold_all<portion, T, Operation>([&](auto visit) {
+                for (unsigned rank = 0; rank < threads; ++rank)
+                    visit(*static_cast<Operand*>(operands[rank]));
+            });
+        },
+        name, site);
+    return own.result;
+}
+
+template <class Group>
+inline constexpr bool is_wide_tile = false;
+template <unsigned Size, class Parent>
+inline constexpr bool is_wide_tile<thread_block_tile<Size, Parent>> = Size > 32;
+
+// What values can be combined in: tiles and coalesced groups.
+template <class Group>
+concept folds = std::is_base_of_v<LaneGroup, Group> || is_wide_tile<Group>;
 
 }  // namespace details
 }  // namespace cooperative_groups

@@ -1,5 +1,5 @@
-// The groups inside a warp: tiles and coalesced groups. Both are a set of lanes; ranks count its
-// lanes from the lowest.
+// Coalesced groups and tiles. Those inside a warp are a set of lanes; ranks count its lanes from the
+// lowest. Tiles of several warps are threads of consecutive rank.
 #pragma once
 
 #include <bit>
@@ -122,8 +122,7 @@ namespace details {
 // `Size` neighbouring lanes, aligned to their number.
 template <unsigned Size>
 class Tile : public LaneGroup {
-    static_assert(Size >= 1 && Size <= 32 && std::has_single_bit(Size),
-                  "a tile has 1, 2, 4, 8, 16 or 32 threads (tiles of several warps are not supported here)");
+    static_assert(Size >= 1 && Size <= 32 && std::has_single_bit(Size));
 
   public:
     static constexpr unsigned num_threads() { return Size; }
@@ -145,9 +144,71 @@ class Tile : public LaneGroup {
     explicit Tile(LaneSet lanes) : LaneGroup(lanes) {}
 };
 
-// The lanes of the calling thread's tile.
+// Threads of several warps.
+template <unsigned Size>
+class WideTile {
+    static_assert(Size >= 64 && Size <= 1024 && std::has_single_bit(Size),
+                  "a tile has a power of two of threads, up to 1024");
+
+  public:
+    static constexpr unsigned num_threads() { return Size; }
+    static constexpr unsigned size() { return Size; }
+    static unsigned thread_rank() { return thread_block::thread_rank() % Size; }
+    unsigned meta_group_rank() const { return lanes_.meta_group_rank; }
+    unsigned meta_group_size() const { return lanes_.meta_group_size; }
+
+    void sync(Site site = Site::here()) const {
+        cuda_on_cpu::tile_collective(Size, nullptr, nullptr, "tile.sync", site);
+    }
+    // Ranks wrap round.
+    template <class T>
+    T shfl(T value, unsigned source_rank, Site site = Site::here()) const {
+        static_assert(std::is_trivially_copyable_v<T>, "a shuffle moves bits");
+        cuda_on_cpu::Shuffle<T> own{value, source_rank % Size, value};
+        const auto exchange = [](void* const* operands, unsigned threads) {
+            for (unsigned rank = 0; rank < threads; ++rank) {
+                auto& reader = *static_cast<cuda_on_cpu::Shuffle<T>*>(operands[rank]);
+                if (reader.source < threads)
+                    reader.result = static_cast<cuda_on_cpu::Shuffle<T>*>(operands[reader.source])->value;
+            }
+        };
+        cuda_on_cpu::tile_collective(Size, &own, exchange, "tile.shfl", site);
+        return own.result;
+    }
+    int any(int predicate, Site site = Site::here()) const {
+        return count(predicate != 0, "tile.any", site) != 0;
+    }
+    int all(int predicate, Site site = Site::here()) const {
+        return count(predicate == 0, "tile.all", site) == 0;
+    }
+
+  protected:
+    explicit WideTile(LaneSet lanes) : lanes_(lanes) {}
+
+  private:
+    static unsigned count(bool holds, const char* name, Site site) {
+        unsigned own = holds ? 1 : 0;
+        const auto sum = [](void* const* operands, unsigned threads) {
+            unsigned all = 0;
+            for (unsigned rank = 0; rank < threads; ++rank)
+                all += *static_cast<unsigned*>(operands[rank]);
+            for (unsigned rank = 0; rank < threads; ++rank)
+                *static_cast<unsigned*>(operands[rank]) = all;
+        };
+        cuda_on_cpu::tile_collective(Size, &own, sum, name, site);
+        return own;
+    }
+    friend LaneSet lanes_of(const WideTile& tile) { return tile.lanes_; }
+
+    LaneSet lanes_;  // no mask: the part and the number of parts only
+};
+
+template <unsigned Size>
+using TileOf = std::conditional_t<(Size > 32), WideTile<Size>, Tile<Size>>;
+
+// The lanes of the calling thread's tile; of a tile of several warps none.
 constexpr unsigned tile_mask(unsigned lane, unsigned size) {
-    return (~0U >> (32 - size)) << lane / size * size;
+    return size > 32 ? 0 : (~0U >> (32 - size)) << lane / size * size;
 }
 
 inline LaneSet tile_of(const thread_block&, unsigned size) {
@@ -160,13 +221,13 @@ inline LaneSet tile_of(const thread_block&, unsigned size) {
 
 // `Parent` is the group that was divided; `thread_block_tile<Size>` stands for a tile of any.
 template <unsigned Size, class Parent = void>
-class thread_block_tile : public details::Tile<Size> {
+class thread_block_tile : public details::TileOf<Size> {
   public:
-    explicit thread_block_tile(details::LaneSet lanes) : details::Tile<Size>(lanes) {}
+    explicit thread_block_tile(details::LaneSet lanes) : details::TileOf<Size>(lanes) {}
 
     template <class Other>
     requires std::is_void_v<Parent> thread_block_tile(const thread_block_tile<Size, Other>& other)
-        : details::Tile<Size>(details::lanes_of(other)) {}
+        : details::TileOf<Size>(lanes_of(other)) {}
 };
 
 namespace details {

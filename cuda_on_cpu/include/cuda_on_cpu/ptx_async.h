@@ -129,7 +129,7 @@ __forceinline__ void cp_async_mbarrier_arrive(std::uint64_t address, Site site =
 
 // ---- Bulk copies -------------------------------------------------------------------------------------------------------
 
-// Of one dimension: carried out at once, one of the moments that a GPU may choose.
+// Of one dimension. A load is carried out when its mbarrier is waited for, as of boxes.
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site = Site::here());
 void bulk_store(void* global, const void* shared, unsigned bytes, Site site = Site::here());
 

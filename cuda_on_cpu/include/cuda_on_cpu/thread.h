@@ -70,6 +70,11 @@ enum class Ended { refused, reported, allowed };
 void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
                      Ended ended = Ended::refused);
 
+// The same for a tile of several warps: 64 to 1024 threads of consecutive rank. `operands` are those
+// of its threads, in order.
+using TileWork = void (*)(void* const* operands, unsigned threads);
+void tile_collective(unsigned size, void* operand, TileWork work, const char* name, Site site);
+
 // The lanes of the warp that stand at this place together: waits until every other lane waits
 // elsewhere or has exited.
 unsigned converged_lanes(Site site);

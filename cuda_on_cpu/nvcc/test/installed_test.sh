@@ -54,6 +54,26 @@ find_package(cuda_on_cpu 1.0 REQUIRED)
 cuda_on_cpu_add_executable(reverse ../reverse.cu)
 add_executable(host host.cpp)
 target_link_libraries(host PRIVATE cuda_on_cpu::cuda_on_cpu)
+add_executable(random random.cpp)
+target_link_libraries(random PRIVATE cuda_on_cpu::curand)
+if(TARGET cuda_on_cpu::cublas)
+  add_executable(norm norm.cpp)
+  target_link_libraries(norm PRIVATE cuda_on_cpu::cublas)
+endif()
+END
+cat >project/random.cpp <<'END'
+#include <curand.h>
+int main() {
+    curandGenerator_t generator;
+    return curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_PHILOX4_32_10);
+}
+END
+cat >project/norm.cpp <<'END'
+#include <cublas_v2.h>
+int main() {
+    cublasHandle_t handle;
+    return cublasCreate(&handle);
+}
 END
 cat >project/host.cpp <<'END'
 #include <cuda_runtime.h>
@@ -66,6 +86,11 @@ expect '' cmake -G Ninja -S project -B made -DCMAKE_PREFIX_PATH="$prefix"
 expect '' cmake --build made
 expect 'no error' made/reverse
 expect '' made/host
+expect '' made/random
+if [[ -e $prefix/lib/cuda_on_cpu/lib64/libcuda_on_cpu_cublas.a ]]; then
+    expect '' made/norm
+    expect 'no cuda_on_cpu::cublas: OpenBLAS' cmake -G Ninja -S project -B without -DCMAKE_PREFIX_PATH="$prefix" -DCUDA_ON_CPU_HAS_openblas=OFF
+fi
 
 find "$prefix" | sort | diff before - || fail "something was written into the installed tree"
 echo ok

@@ -310,6 +310,11 @@ expect 'no file' 1 'No input files specified' '' "$nvcc" -O2
 expect 'a file of no known kind' 1 "'hello.txt' is neither a source" '' "$nvcc" hello.txt
 expect 'the compiler says what is wrong' 1 'wrong.cu:1' '' "$nvcc" -c wrong.cu
 
+for header in cuda_gl_interop cudaGL cuda_egl_interop cudaEGL; do
+    printf '#include <cuda_runtime.h>\n#include <%s.h>\n' $header >graphics.cu
+    expect "$header.h" 1 'cannot be shared with kernels that run on the CPU' '' "$nvcc" -c graphics.cu
+done
+
 # Libraries over those of the host: there, or a sentence names the package.
 with_library() { # LIBRARY PACKAGE PROGRAM EXPECTED: the program is standard input
     cat >"$3.cu"
@@ -335,6 +340,16 @@ int main() {
     return cublasDestroy(handle);
 }
 END
+cat >bare-g++ <<'END'
+#!/bin/sh
+# A host without OpenBLAS.
+for option; do
+    case $option in -print-file-name=*) echo "${option#*=}"; exit ;; esac
+done
+exec g++ "$@"
+END
+chmod +x bare-g++
+expect 'OpenBLAS is not there' 1 "libopenblas-dev" '' "$nvcc" -ccbin ./bare-g++ norm.cu -o norm -lcublas
 
 inspect=
 [[ ! -e $toolkit/lib64/cuda_on_cpu_whole_program.o ]] || inspect=--inspect

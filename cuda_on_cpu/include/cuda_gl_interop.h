@@ -1,0 +1,2 @@
+// A GPU shares what it draws with; the CPU has nothing to share.
+#error "cuda_gl_interop.h: buffers and textures of OpenGL cannot be shared with kernels that run on the CPU"

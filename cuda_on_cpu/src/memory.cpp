@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 
+#include "cuda_on_cpu/spin_hint.h"
 #include "environment.hpp"
 #include "fibre.hpp"
 #include "memory_pools.hpp"
@@ -212,6 +213,7 @@ void fill(void* memory, std::size_t size, std::uint16_t pattern) {
 }
 
 void* allocate(std::size_t size, cudaMemoryType type) {
+    order_may_show = true;  // in a kernel, of its threads: who gets which place
     static const bool tells_leaks = environment().leaks && std::atexit(tell_leaks) == 0;
     static_cast<void>(tells_leaks);
     const std::size_t pages = round_up(size, kPage);

@@ -290,12 +290,14 @@ void multiply_fragments(WmmaOperands own) {
 
 void check_fragment_access(const void* pointer, unsigned leading_dimension, std::size_t element_size,
                            const char* name, Site site) {
-    if (reinterpret_cast<std::uintptr_t>(pointer) % 32 != 0 || leading_dimension * element_size % 16 != 0)
+    // CUDA asks for 32, and its own sample for bytes (immaTensorCoreGemm) begins at multiples of 16.
+    const unsigned alignment = element_size == 1 ? 16 : 32;
+    if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0 ||
+        leading_dimension * element_size % 16 != 0)
         block_runner().fail(
             cudaErrorMisalignedAddress,
-            std::string(name) +
-                ": misaligned access: the matrix must begin at a multiple of 32 bytes, and its "
-                "leading dimension be a multiple of 16 bytes",
+            std::string(name) + ": misaligned access: the matrix must begin at a multiple of " +
+                std::to_string(alignment) + " bytes, and its leading dimension be a multiple of 16 bytes",
             site);
     FragmentAccess own{pointer, leading_dimension, name, site};
     warp_collective(0xffffffffu, &own, compare_fragment_accesses, name, site);

@@ -633,6 +633,8 @@ TEST(Ptx, BecomesCallsOfFunctions) {
             {R"("cp.async.wait_group %0;" ::"n"(kStages - 2))",
              "isa_::cp_async_wait_group(static_cast<std::uint32_t>(ptx_0));"},
             {R"("bar.sync 0;")", "isa_::bar_sync(0u);"},
+            {R"("add.s32 %0, %1, %2;" : "=r"(x) : "r"(y) "r"(z))",  // nvcc does without the comma
+             "ptx_0 = isa_::add<isa_::s32>(ptx_1, ptx_2);"},
             {R"("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 1;")"
              R"( : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b))",
              "isa_::wgmma_of_halves<isa_::f16, 8>(isa_::Places<4>{{&ptx_0_, &ptx_1_, &ptx_2_, &ptx_3_}}, "

@@ -71,6 +71,15 @@ TEST(Wmma, Bytes) {
     expect_product<16, 16, 16, signed char, int, wmma::col_major>();
     expect_product<16, 16, 16, unsigned char, int>();
 }
+TEST(Wmma, BytesMayBeginAtMultiplesOf16) {
+    if (compute_capability() < 80) GTEST_SKIP() << "needs compute capability 8.0";
+    constexpr int kPlaces = 16 * 16;
+    DeviceVector<signed char> factors(std::vector<signed char>(32 + kPlaces, 1));
+    DeviceVector<int> c(std::vector<int>(kPlaces, 0));
+    multiply<16, 16, 16, signed char, int, wmma::col_major>
+        <<<1, 32>>>(factors.data() + 16, factors.data() + 16, c.data());
+    EXPECT_EQ(c.to_host(), std::vector<int>(kPlaces, 2 * 16));
+}
 TEST(Wmma, Tf32) {
     expect_product<16, 16, 8, wmma::precision::tf32, float>();
 }

@@ -339,8 +339,12 @@ class Translation {
                 fail(section.begin, "asm: expected \"constraint\"(expression)");
             operands.push_back({constraint, translated({i + 1, closing(i)})});
             i = tokens_.next(closing(i));
-            if (!tokens_.is(i, ",") || i >= section.end) break;
-            ++i;
+            if (i >= section.end) break;
+            if (tokens_.is(i, ",")) {
+                ++i;
+            } else if (tokens_[i].kind != TokenKind::literal) {  // nvcc does without a comma
+                break;
+            }
         }
         return operands;
     }

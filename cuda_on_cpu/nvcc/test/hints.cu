@@ -80,6 +80,9 @@ __global__ void take_turns(int* lock, float* value) {
 __global__ void note_clock(long long* out) {
     out[threadIdx.x] = clock64();
 }
+__global__ void keep_places(void** places) {
+    cudaMalloc(&places[threadIdx.x], 16);
+}
 __global__ void reduce(const float* in, float* out) {
     __shared__ float values[256];
     const unsigned t = threadIdx.x;
@@ -126,6 +129,7 @@ int main(int count, char** values) {
         take_turns<<<4, 32>>>(reinterpret_cast<int*>(data), out);
     }
     if (is("clock")) note_clock<<<1, 32>>>(reinterpret_cast<long long*>(data));
+    if (is("places")) keep_places<<<1, 32>>>(reinterpret_cast<void**>(data));
     if (is("reduction")) reduce<<<4, 256>>>(data, out);
     if (is("printing")) print_once<<<1, 32>>>();
     if (is("large")) {

@@ -42,7 +42,7 @@ Requests requests(const course::Inspection& seen, Space space, Operation operati
 testing::AssertionResult on_average(const Requests& requests, double expected, const std::string& a_request,
                                     const char* of_what) {
     if (requests.each() == expected) return testing::AssertionSuccess();
-    return testing::AssertionFailure() << a_request << " of a warp takes " << requests.each() << ' '
+    return testing::AssertionFailure() << "a warp's " << a_request << " takes " << requests.each() << ' '
                                        << of_what << ", on average; expected " << expected;
 }
 
@@ -109,14 +109,14 @@ TEST_P(Lesson, SectorsAndWavefrontsOfARequest) {
     const Claim& claim = GetParam();
     const course::Inspection seen = inspect(128, 192);
     EXPECT_TRUE(on_average(requests(seen, Space::kGlobal, Operation::kLoad), claim.load_sectors,
-                           "a load from global memory", "sectors"));
+                           "load from global memory", "sectors"));
     EXPECT_TRUE(on_average(requests(seen, Space::kGlobal, Operation::kStore), claim.store_sectors,
-                           "a store to global memory", "sectors"));
+                           "store to global memory", "sectors"));
     if (claim.tile_store_wavefronts == 0) return;
     EXPECT_TRUE(on_average(requests(seen, Space::kShared, Operation::kStore), claim.tile_store_wavefronts,
-                           "a store to the tile", "wavefronts"));
+                           "store to the tile", "wavefronts"));
     EXPECT_TRUE(on_average(requests(seen, Space::kShared, Operation::kLoad), claim.tile_load_wavefronts,
-                           "a load from the tile", "wavefronts"));
+                           "load from the tile", "wavefronts"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Transpose, Lesson, testing::ValuesIn(kClaims), version_name);

@@ -18,6 +18,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -149,6 +150,31 @@ TEST_P(VariantTest, MoreTilesThanResidentBlocks) {
     const std::size_t n = course::multiprocessors() * std::size_t{40} * kTile + 7;
     const course::VerifyResult result = scan(whole_numbers<float>(n));
     EXPECT_TRUE(result.ok()) << n << " elements: " << result.message();
+}
+
+// Any block may be the first to start, and those before it may have to wait until it has ended. Here
+// the last few run alone: blocks that draw their tiles draw the first ones.
+TEST_P(VariantTest, BlocksThatStartFirstTakeTheFirstTiles) {
+    const std::string name = GetParam()->name;
+    if (name != "domino" && name != "decoupled_lookback") GTEST_SKIP() << "no block waits for another";
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::vector<float> in = whole_numbers<float>(100 * kTile);
+    const DeviceBuffer<float> device{std::span<const float>(in)};
+    DeviceBuffer<float> out(in.size());
+    Workspace workspace(in.size());
+    course::run_few_blocks([&] { GetParam()->launcher(device.span(), out.span(), workspace, nullptr); }, {1},
+                           "Of the grid only the last blocks run. Does one wait for a tile that no running "
+                           "block has drawn?");
+    if (HasFatalFailure()) return;
+    const std::vector<float> first_tile(in.begin(), in.begin() + kTile);
+    std::vector<double> sums(kTile);
+    std::vector<double> magnitudes(kTile);
+    day16::scan_on_cpu(first_tile, sums, magnitudes);
+    std::vector<float> got = out.to_host();
+    got.resize(kTile);
+    const course::VerifyResult result = course::verify(got, sums, {.factor = 0}, magnitudes);
+    EXPECT_TRUE(result.ok()) << "the first tile, of 100, where only the last blocks run: "
+                             << result.message();
 }
 
 // A short scan after a long one: words of the long one must not count.

@@ -18,6 +18,7 @@
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -304,6 +305,41 @@ TEST_P(HalfVersionTest, MoreElementsThan32BitsCount) {
     }
     CUDA_CHECK(cudaMemcpy(got.q.data(), out.data() + (kRows - 2) * kCols, kCols, cudaMemcpyDeviceToHost));
     EXPECT_TRUE(course::verify_exact(got.q, std::vector<std::int8_t>(kCols, 0)).ok());
+}
+
+// The same on the CPU, around three places. A block may have as few as 256 elements: of a row so many
+// are compared.
+TEST_P(HalfVersionTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kCols = 4096;
+    constexpr std::size_t kRows = (std::size_t{1} << 20) + 6;
+    constexpr std::size_t kReach = 1024 * kCols;
+    const course::LargeArray<__half> in(kRows * kCols, kReach);
+    const course::LargeArray<std::int8_t> out(kRows * kCols, kReach);
+    DeviceBuffer<float> scale(kRows);
+    const auto row = course::make_data<__half>(kCols, DataPattern::kNormal, kSeed);
+    const Problem one{1, kCols, {Scheme::kSymmetric, Granularity::kRow}};
+    const Quantized expected = on_cpu(one, row);
+    constexpr std::size_t kCompared = 256;
+    const std::size_t places[] = {0, kRows / 2, kRows - 1};
+    for (const std::size_t place : places)
+        std::ranges::copy(row, &in[place * kCols]);
+    course::run_few_blocks([&] {
+        GetParam()->launcher(one.method, DeviceMatrix<const __half>(in.span(), kRows, kCols),
+                             DeviceMatrix<std::int8_t>(out.span(), kRows, kCols), scale.span(), {}, nullptr);
+    });
+    if (HasFatalFailure()) return;
+    for (const std::size_t place : places) {
+        const std::size_t col = place == kRows - 1 ? kCols - kCompared : 0;
+        const std::size_t element = place * kCols + col;
+        float got_scale = 0;
+        CUDA_CHECK(cudaMemcpy(&got_scale, scale.data() + place, sizeof(float), cudaMemcpyDeviceToHost));
+        EXPECT_EQ(got_scale, expected.scale[0]) << "row " << place;
+        const course::VerifyResult result =
+            course::verify_exact(std::span<const std::int8_t>(&out[element], kCompared),
+                                 std::span<const std::int8_t>(expected.q).subspan(col, kCompared));
+        EXPECT_TRUE(result.ok()) << course::large_element(element, kRows * kCols) << "\n" << result.message();
+    }
 }
 
 // --- Given parameters ----------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace course::half_matmul {
 
@@ -363,6 +364,41 @@ TEST_P(VersionTest, RunsOnTheGivenStream) {
 }
 
 // --- What takes a GPU ----------------------------------------------------------------------------
+
+// A of more elements than 31 bits count, on the CPU, where only the blocks of its last rows run.
+TEST_P(VersionTest, IndicesBeyond31Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    if (loads_through_tma(GetParam()->name)) GTEST_SKIP() << "its blocks take several tiles each";
+    constexpr std::size_t kRows = std::size_t{1} << 20;
+    constexpr std::size_t kDepth = 2056;
+    constexpr std::size_t kCols = 8;
+    const std::vector<double> end = {1};
+    const course::LargeArray<__half> a(kRows * kDepth, 2048 * kDepth, end);
+    const std::vector<__half> last_row = integers<__half>(kDepth, kSeed);
+    std::ranges::copy(last_row, &a[(kRows - 1) * kDepth]);
+    const std::vector<__half> b = integers<__half>(kDepth * kCols, kSeed + 1);
+    const DeviceBuffer<__half> b_device{std::span<const __half>(b)};
+    DeviceBuffer<float> c(kRows * kCols);
+    course::run_few_blocks(
+        [&] {
+            GetParam()->launcher.half.launch({.a = DeviceMatrix<const __half>(a.span(), kRows, kDepth),
+                                              .b = b_device.matrix(kDepth, kCols),
+                                              .c = c.matrix(kRows, kCols)},
+                                             nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+    std::vector<float> got(kCols);
+    CUDA_CHECK(cudaMemcpy(got.data(), c.data() + (kRows - 1) * kCols, kCols * sizeof(float),
+                          cudaMemcpyDeviceToHost));
+    for (std::size_t col = 0; col < kCols; ++col) {
+        float expected = 0;  // of integers: exact
+        for (std::size_t k = 0; k < kDepth; ++k)
+            expected += static_cast<float>(last_row[k]) * static_cast<float>(b[k * kCols + col]);
+        EXPECT_EQ(got[col], expected) << "the last row of C, column " << col << "; of A "
+                                      << course::large_element((kRows - 1) * kDepth, kRows * kDepth);
+    }
+}
 
 class LargeShapes : public VersionTest {
   protected:

@@ -50,10 +50,16 @@ inline std::string large_element(std::size_t element, std::size_t size) {
            ": is its index computed in 64 bits?";
 }
 
+inline constexpr const char* kLargeIndexHint =
+    "Of the grid only some blocks run, and of the arrays only the elements around theirs exist. "
+    "Is each index computed in 64 bits? Do neighbouring threads take neighbouring elements, or "
+    "does one thread do the work of all?";
+
 // Calls `launch`; of its kernels the blocks around `places` run. One that leaves the parts that
-// exist fails the test.
+// exist, or waits for a block that does not run, fails the test, with `hint`.
 template <class Launch>
-void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<double>& places = kLargePlaces) {
+void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<double>& places = kLargePlaces,
+                    const char* hint = kLargeIndexHint) {
 #ifdef CUDA_ON_CPU
     const cuda_on_cpu::FewBlocks few(places);
 #endif
@@ -61,11 +67,7 @@ void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<dou
         launch();
         CUDA_CHECK(cudaDeviceSynchronize());
     } catch (const CudaError& error) {
-        FAIL()
-            << error.what()
-            << "\nOf the grid only some blocks run, and of the arrays only the elements around theirs exist. "
-               "Is each index computed in 64 bits? Do neighbouring threads take neighbouring elements, or "
-               "does one thread do the work of all?";
+        FAIL() << error.what() << "\n" << hint;
     }
 }
 

@@ -185,8 +185,10 @@ std::string damage_report(const Allocation& allocation) {
     if (byte == nullptr) return {};
     const bool before = byte < allocation.begin;
     const auto distance = before ? allocation.begin - byte : byte - (allocation.begin + allocation.size);
+    char position[64] = "the first byte";
+    if (distance > 0) std::snprintf(position, sizeof position, "%td byte(s)", distance);
     char text[160];
-    std::snprintf(text, sizeof text, "wrote %td byte(s) %s the %zu-byte allocation at %p", distance,
+    std::snprintf(text, sizeof text, "wrote %s %s the %zu-byte allocation at %p", position,
                   before ? "before" : "past the end of", allocation.size,
                   static_cast<void*>(allocation.begin));
     return text;

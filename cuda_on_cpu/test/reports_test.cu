@@ -55,9 +55,9 @@ TEST(IllegalAddress, PastTheEnd) {
     const Allocation<int> data(1024);  // whole pages: the guard page begins right behind
     const std::string report =
         report_of(cudaErrorIllegalAddress, [&] { write_at<<<3, 64>>>(data.data(), 1024, 37); });
-    EXPECT_TRUE(
-        mentions(report, {"write_at", "block (", "thread (37,0,0)", "illegal access",
-                          "at the first byte past the end of the 4096-byte allocation", at_line(kWriteLine)}));
+    EXPECT_TRUE(mentions(
+        report, {"write_at", "block (", "thread (37,0,0)", "illegal access",
+                 "at the first byte past the end of the 4096-byte allocation", at_line(kWriteLine)}));
 }
 
 TEST(IllegalAddress, FarPastTheEndOfAnAllocationOfAnySize) {
@@ -135,6 +135,8 @@ TEST(IllegalAddress, InTheSlackIsFoundAfterTheLaunch) {
     };
     EXPECT_TRUE(mentions(overwrite(bytes.data(), 11),
                          {"write_at", "wrote 1 byte(s) past the end of the 10-byte allocation"}));
+    EXPECT_TRUE(mentions(overwrite(bytes.data(), 10),
+                         {"write_at", "wrote the first byte past the end of the 10-byte allocation"}));
     EXPECT_TRUE(mentions(overwrite(bytes.data(), -4), {"wrote 4 byte(s) before the 10-byte allocation"}));
     // Told once only: the next kernel is not blamed for it.
     Allocation<int> out(32);

@@ -194,7 +194,7 @@ TEST(Shared, ArraysMayHaveGapsAroundThem) {
                          "charbehind_[256];}in_gaps_"))
         << one;
     EXPECT_TRUE(contains(one, "auto&tile=in_gaps_")) << one;
-    EXPECT_TRUE(contains(one, "tile_shared_.enter(tile,\"tile\",256);")) << one;
+    EXPECT_TRUE(contains(one, "tile_shared_.enter(tile,\"tile\",256,true);")) << one;
     const std::string two = in_gaps("void f() { __shared__ int a, b[4]; }");
     EXPECT_TRUE(contains(two, "inta,b[4];charbehind_[256];")) << two;
     EXPECT_TRUE(contains(two, "b_shared_.enter(b,\"b\",256);")) << two;

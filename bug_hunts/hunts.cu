@@ -13,6 +13,8 @@
 //   transpose       rows become columns                         wavefronts of shared memory
 //   fold            a signal folded upon itself                 races
 //   places          where the blocks of a filter begin          races
+//   running_sums    the running sums of every row
+//   relay           the running sums of one long signal         races
 //
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --variant fold     one of them, watched
@@ -73,6 +75,14 @@ Layout fold_layout(const Shape& p) {
 
 Layout places_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, course::ceil_div<std::size_t>(p.size(), 256)}};
+}
+
+Layout running_sums_layout(const Shape& p) {
+    return {.in = p, .out = p, .terms = p.cols + 1};
+}
+
+Layout relay_layout(const Shape& p) {
+    return {.in = {1, p.size()}, .out = {1, p.size()}, .terms = p.size() + 1};
 }
 
 // Each element of the input and of the vector is read once, and each of the output written once.
@@ -155,6 +165,14 @@ std::span<const Hunt> hunts() {
             "places", "where the blocks of a filter begin",
             [](const Operands& o, cudaStream_t stream) { places(as_span(o.in), as_span(o.out), stream); },
             places_on_cpu),
+        hunt<running_sums_layout>(
+            "running_sums", "the running sums of every row",
+            [](const Operands& o, cudaStream_t stream) { running_sums(o.in, o.out, stream); },
+            running_sums_on_cpu),
+        hunt<relay_layout>(
+            "relay", "the running sums of one long signal",
+            [](const Operands& o, cudaStream_t stream) { relay(as_span(o.in), as_span(o.out), stream); },
+            running_sums_on_cpu),
     });
     return list;
 }

@@ -1,5 +1,5 @@
-// The bug hunts: eleven small kernels. Here is their host API; each has a file of its own,
-// <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
+// The bug hunts: thirteen small kernels. Here is their host API; each has a file of its own, <name>.cu,
+// and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -60,6 +60,13 @@ void fold(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream
 // out[b] = how many of in[0] to in[256 b - 1] are positive: where the blocks of a filter begin.
 // `out` has a 256th as many elements as `in`, rounded up. Calls must not run at the same time.
 void places(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// out(r, c) = in(r, 0) + ... + in(r, c). `out` is as large as `in`.
+void running_sums(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
+
+// out[i] = in[0] + ... + in[i]. `out` is as long as `in`. Memory comes from the device's pool
+// (cudaMallocAsync).
+void relay(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // --- The list ----------------------------------------------------------------------------------------------------------
 

@@ -118,4 +118,13 @@ void places_on_cpu(const Layout& layout, Input in, Input, Output out, Output mag
     }
 }
 
+void running_sums_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    const std::size_t cols = layout.in.cols;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+        const bool begins = i % cols == 0;
+        out[i] = (begins ? 0 : out[i - 1]) + in[i];
+        magnitude[i] = (begins ? 0 : magnitude[i - 1]) + std::abs(in[i]);
+    }
+}
+
 }  // namespace hunts

@@ -95,8 +95,9 @@ TEST_P(HuntTest, RandomShapes) {
 TEST_P(HuntTest, RunsOnTheGivenStream) {
     Trial trial(*GetParam(), {40, 50}, DataPattern::kSignedUniform);
     const course::CapturedWork work([&](cudaStream_t stream) { trial.launch(stream); });
-    const bool clears_first = GetParam()->name == "fold";
-    EXPECT_EQ(work.nodes(), clears_first ? 2U : 1U);
+    const std::string& name = GetParam()->name;
+    // fold clears first; relay allocates, clears, and frees.
+    EXPECT_EQ(work.nodes(), name == "relay" ? 4U : name == "fold" ? 2U : 1U);
     work.run(2);
     EXPECT_TRUE(trial.verify().ok()) << trial.verify().message();
 }
@@ -228,6 +229,8 @@ TEST(OnCpu, ExamplesWorkedOutByHand) {
          {1, 4, 2, 5, 3, 6},
          {1, 4, 2, 5, 3, 6}},
         {"fold", {.in = {1, 5}, .out = {1, 2}}, {1, 2, 3, 4, -5}, {}, {-1, 6}, {9, 6}},
+        {"running_sums", {.in = {2, 2}, .out = {2, 2}}, {1, -3, 4, 5}, {}, {1, -2, 4, 9}, {1, 4, 4, 9}},
+        {"relay", {.in = {1, 3}, .out = {1, 3}}, {1, -3, 4}, {}, {1, -2, 2}, {1, 4, 8}},
     };
     for (const Example& example : examples) {
         SCOPED_TRACE(example.hunt);

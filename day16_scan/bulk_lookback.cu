@@ -25,11 +25,13 @@ void launch_bulk_lookback(const T* in, T* out, std::size_t n, Workspace& workspa
     constexpr auto kKernel = bulk_lookback<T, kExclusive>;
     constexpr std::size_t kShared = sizeof(Stages<T>);
     course::allow_shared_bytes(kKernel, kShared);
-    const std::size_t tiles = course::ceil_div<std::size_t>(n, kTile);
-    const auto grid = static_cast<unsigned>(
-        std::min<std::size_t>(tiles, course::resident_blocks(kKernel, kBlock, kShared)));
-    course::launch(kKernel, {.grid = grid, .block = kBlock, .shared_bytes = kShared, .stream = stream}, in,
-                   out, n, reinterpret_cast<Progress*>(workspace.progress()), workspace.words());
+    const std::size_t tiles = course::ceil_div<std::size_t>(n, kBulkTile);
+    const std::size_t resident = course::resident_blocks(kKernel, kBulkThreads, kShared);
+    const auto grid = static_cast<unsigned>(std::min({tiles, resident, std::size_t{kBulkThreads}}));
+    Board board{workspace.ticket(), workspace.words(), workspace.words_capacity()};
+    void* arguments[] = {&in, &out, &n, &board};
+    CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kKernel), grid, kBulkThreads,
+                                           arguments, kShared, stream));
 }
 
 #define DAY16_INSTANTIATE(T)                                                                           \

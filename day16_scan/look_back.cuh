@@ -9,42 +9,15 @@
 
 namespace day16 {
 
-// Shared by the blocks of a launch. A block may start at any time, in any order, so it does not
-// take the tile of its own number but draws the next one: then all tiles before have been drawn by
-// blocks that run.
-struct Progress {
-    unsigned next_tile;
-    unsigned blocks_done;
-    unsigned launch;  // number of this launch, from 1 on: words of earlier launches do not count
-    unsigned words;   // how many the workspace has
-};
-
-__device__ inline unsigned draw_tile(Progress* progress) {
-    return atomicAdd(&progress->next_tile, 1);
-}
-
 // A tile's word: a value, and what it is the sum of. 64 bits are loaded and stored whole, so the
-// value needs no fence before its state.
+// value needs no fence before its state. The word also holds the number of the launch: words of
+// earlier launches do not count, so no launch has to clear them.
 enum State : unsigned {
     kSum = 1,    // of the tile
     kPrefix = 2  // of the tile and all before it
 };
 using Word = unsigned long long;
-
-// Thread 0 of each block calls it at the end. The last block prepares the next launch. The number
-// of the launch has 30 bits in a word: when it starts again, the words are cleared.
-__device__ inline void finish(Progress* progress, volatile Word* words) {
-    __threadfence();  // release
-    if (atomicAdd(&progress->blocks_done, 1) < gridDim.x - 1) return;
-    __threadfence();  // acquire: what the other blocks did comes before what follows
-    progress->next_tile = 0;
-    progress->blocks_done = 0;
-    if ((++progress->launch & 0x3fffffff) == 0) {
-        ++progress->launch;
-        for (unsigned i = 0; i < progress->words; ++i)
-            words[i] = 0;
-    }
-}
+constexpr unsigned kLaunches = 1U << 30;  // what fits into a word beside the state; then numbers repeat
 
 template <class T>
 __device__ Word make_word(unsigned launch, State state, T value) {
@@ -57,7 +30,7 @@ __device__ Word make_word(unsigned launch, State state, T value) {
 // 0 as long as this launch has not written the word.
 __device__ inline unsigned state_of(Word word, unsigned launch) {
     const auto high = static_cast<unsigned>(word >> 32);
-    return high >> 2 == (launch & 0x3fffffff) ? high & 3 : 0;
+    return high >> 2 == launch ? high & 3 : 0;
 }
 
 template <class T>
@@ -66,6 +39,35 @@ __device__ T value_of(Word word) {
     T value;
     memcpy(&value, &bits, sizeof(bits));
     return value;
+}
+
+// What the blocks of a launch share, and the launches of a workspace.
+struct Board {
+    unsigned long long* ticket;  // 2^32 times the number of the launch, and the draws of this launch
+    volatile Word* words;        // one for each tile
+    std::size_t capacity;        // how many words there are
+};
+
+struct Draw {
+    unsigned number;
+    unsigned launch;
+};
+
+// One thread of each block draws a number: 0, 1, 2, ... Blocks start in any order. A block that
+// takes the tile that it has drawn knows that all earlier tiles belong to blocks that run. The last
+// draw prepares the next launch. When the numbers of launches start again, it also clears the words
+// that this launch, of `tiles` tiles, does not write.
+__device__ inline Draw draw(const Board& board, std::size_t tiles) {
+    const unsigned long long ticket = atomicAdd(board.ticket, 1);
+    const auto number = static_cast<unsigned>(ticket);
+    const auto launch = static_cast<unsigned>(ticket >> 32);
+    if (number == gridDim.x - 1) {
+        const unsigned next = (launch + 1) % kLaunches;
+        *board.ticket = static_cast<unsigned long long>(next) << 32;
+        for (std::size_t i = tiles; next == 0 && i < board.capacity; ++i)
+            board.words[i] = 0;
+    }
+    return {number, launch};
 }
 
 // The sum of all tiles before `number`, by one warp; all its lanes get it. Each lane looks at one

@@ -21,6 +21,7 @@ using course::DeviceSpan;
 using course::require;
 
 constexpr std::size_t kSmallestSection = kBlock;
+constexpr std::size_t kSmallestTile = 2816;
 
 template <class T>
 void check_arguments(DeviceSpan<const T> in, DeviceSpan<T> out, const Workspace& workspace) {
@@ -67,8 +68,8 @@ void launch_reduce_scan_scan(DeviceSpan<const float> in, DeviceSpan<float> out, 
     CUDA_CHECK_LAUNCH();
 }
 
-Progress* progress_of(Workspace& workspace) {
-    return reinterpret_cast<Progress*>(workspace.progress());
+Board board_of(Workspace& workspace) {
+    return {workspace.ticket(), workspace.words(), workspace.words_capacity()};
 }
 
 void launch_domino(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
@@ -76,7 +77,7 @@ void launch_domino(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace&
     check_arguments(in, out, workspace);
     if (in.empty()) return;
     domino<<<course::blocks_for(ceil_div<std::size_t>(in.size(), kTile), 1), kBlock, 0, stream>>>(
-        in.data(), out.data(), in.size(), progress_of(workspace), workspace.words());
+        in.data(), out.data(), in.size(), board_of(workspace));
     CUDA_CHECK_LAUNCH();
 }
 
@@ -85,8 +86,8 @@ void launch_lookback(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& works
     check_arguments(in, out, workspace);
     if (in.empty()) return;
     const unsigned grid = course::blocks_for(ceil_div<std::size_t>(in.size(), kTile), 1);
-    decoupled_lookback<T, kExclusive><<<grid, kBlock, 0, stream>>>(in.data(), out.data(), in.size(),
-                                                                   progress_of(workspace), workspace.words());
+    decoupled_lookback<T, kExclusive>
+        <<<grid, kBlock, 0, stream>>>(in.data(), out.data(), in.size(), board_of(workspace));
     CUDA_CHECK_LAUNCH();
 }
 
@@ -117,10 +118,10 @@ Workspace::Workspace(std::size_t capacity)
     : capacity_(capacity),
       // n / 256 + n / 256^2 + ..., each rounded up
       sums_(ceil_div<std::size_t>(capacity, kSmallestSection) * 2 + 16),
-      progress_(std::span<const unsigned>(
-          std::array{0U, 0U, 1U, static_cast<unsigned>(ceil_div<std::size_t>(capacity, kTile))})),
-      words_(std::span<const unsigned long long>(
-          std::vector<unsigned long long>(ceil_div<std::size_t>(capacity, kTile)))) {}
+      // The ticket and the words: all zero is what the first launch needs.
+      board_(std::span<const unsigned long long>(
+          std::vector<unsigned long long>(1 + ceil_div<std::size_t>(capacity, kSmallestTile)))),
+      values_(4 * ceil_div<std::size_t>(capacity, kSmallestTile)) {}
 
 std::span<const Version> variants() {
     static const std::array<Version, 10> list = {{

@@ -23,14 +23,19 @@ class Workspace {
     Workspace& operator=(const Workspace&) = delete;
 
     std::size_t capacity() const { return capacity_; }
-    float* sums() { return sums_.data(); }                 // of sections, of sections of these, ...
-    unsigned* progress() { return progress_.data(); }      // struct Progress of scan.cuh
-    unsigned long long* words() { return words_.data(); }  // one for each tile
+    float* sums() { return sums_.data(); }  // of sections, of sections of these, ...
+    // Of struct Board in look_back.cuh.
+    unsigned long long* ticket() { return board_.data(); }
+    unsigned long long* words() { return board_.data() + 1; }
+    std::size_t words_capacity() const { return board_.size() - 1; }
+    // Of struct Published in operator_scan.cuh: array 0 or 1, with room for 16 bytes for each tile.
+    void* values(int array) { return values_.data() + array * words_capacity() * 2; }
+
   private:
     std::size_t capacity_;
     course::DeviceBuffer<float> sums_;
-    course::DeviceBuffer<unsigned> progress_;
-    course::DeviceBuffer<unsigned long long> words_;
+    course::DeviceBuffer<unsigned long long> board_;
+    course::DeviceBuffer<unsigned long long> values_;
 };
 
 // Enqueues out[i] = in[0] + ... + in[i] on `stream`. Any length, 0 included, and any alignment of 4

@@ -7,6 +7,7 @@
 
 #include "common/device/device_buffer.hpp"
 #include "common/test/inspection_test.hpp"
+#include "operator_scan.hpp"
 #include "scan.hpp"
 
 namespace {
@@ -35,6 +36,20 @@ TEST_F(Lesson, NoVersionHasRaces) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(scan(version.name));
     }
+}
+
+// Values and states are separate here: fences order them.
+TEST_F(Lesson, OperatorScansHaveNoRaces) {
+    const std::vector<float> ones(kElements, 1.0f);
+    const std::vector<unsigned char> no_segments(kElements, 0);
+    const DeviceBuffer<float> values{std::span(ones)};
+    const DeviceBuffer<unsigned char> begins{std::span(no_segments)};
+    DeviceBuffer<float> out(kElements);
+    day16::Workspace workspace(kElements);
+    EXPECT_NO_RACES([&] {
+        day16::segmented_scan(begins.span(), values.span(), out.span(), workspace, nullptr);
+        day16::solve_recurrence(values.span(), values.span(), out.span(), workspace, nullptr);
+    });
 }
 
 TEST_F(Lesson, CoarseningCostsBankConflictsAndTilesHaveNone) {

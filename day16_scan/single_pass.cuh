@@ -8,33 +8,31 @@ namespace day16 {
 // Idea: one kernel. Each tile waits for the sum of all before it, adds its own, and passes it on.
 // Cost removed: a pass over memory: 2 n of traffic, which is the least possible.
 // Still limits it: the chain. The sum goes from tile to tile through L2, about a microsecond each.
-__global__ void __launch_bounds__(kBlock)
-    domino(const float* in, float* out, std::size_t n, Progress* progress, volatile Word* words) {
+__global__ void __launch_bounds__(kBlock) domino(const float* in, float* out, std::size_t n, Board board) {
     __shared__ Tile<float> tile;
-    __shared__ unsigned number;
+    __shared__ Draw drawn;
     __shared__ float before_tile;
-    if (threadIdx.x == 0) number = draw_tile(progress);
+    if (threadIdx.x == 0) drawn = draw(board, gridDim.x);
     __syncthreads();
+    const auto [number, launch] = drawn;
     const std::size_t first = std::size_t{number} * kTile;
     load_tile(tile, in, n, first);
     Pack<float> items[kPacks];
     float total;
     const float before = sum_before(read_items(tile, items), total);
     if (threadIdx.x == 0) {
-        const unsigned launch = progress->launch;
         Word word = make_word(launch, kPrefix, 0.0f);
         if (number > 0) {
             do
-                word = words[number - 1];
+                word = board.words[number - 1];
             while (state_of(word, launch) != kPrefix);
         }
         before_tile = value_of<float>(word);
-        words[number] = make_word(launch, kPrefix, before_tile + total);
+        board.words[number] = make_word(launch, kPrefix, before_tile + total);
     }
     __syncthreads();
     write_scan<false>(tile, items, before_tile + before);
     store_tile(tile, out, n, first);
-    if (threadIdx.x == 0) finish(progress, words);
 }
 
 // Idea: a tile publishes its own sum at once. Later tiles add up these sums, back to the
@@ -43,25 +41,25 @@ __global__ void __launch_bounds__(kBlock)
 // Still limits it: while a block looks back, it loads nothing.
 template <class T, bool kExclusive>
 __global__ void __launch_bounds__(kBlock)
-    decoupled_lookback(const T* in, T* out, std::size_t n, Progress* progress, volatile Word* words) {
+    decoupled_lookback(const T* in, T* out, std::size_t n, Board board) {
     __shared__ Tile<T> tile;
-    __shared__ unsigned number;
+    __shared__ Draw drawn;
     __shared__ T before_tile;
-    if (threadIdx.x == 0) number = draw_tile(progress);
+    if (threadIdx.x == 0) drawn = draw(board, gridDim.x);
     __syncthreads();
+    const auto [number, launch] = drawn;
     const std::size_t first = std::size_t{number} * kTile;
     load_tile(tile, in, n, first);
     Pack<T> items[kPacks];
     T total;
     const T before = sum_before(read_items(tile, items), total);
     if (threadIdx.x < kWarpSize) {
-        const T found = publish_and_look_back(words, number, progress->launch, total);
+        const T found = publish_and_look_back(board.words, number, launch, total);
         if (threadIdx.x == 0) before_tile = found;
     }
     __syncthreads();
     write_scan<kExclusive>(tile, items, static_cast<T>(before_tile + before));
     store_tile(tile, out, n, first);
-    if (threadIdx.x == 0) finish(progress, words);
 }
 
 }  // namespace day16

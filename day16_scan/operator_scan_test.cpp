@@ -1,0 +1,186 @@
+// Scans with other operators against a loop on the CPU. Small whole numbers, so that floats are
+// exact in any order.
+#include "operator_scan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+using course::Random;
+using day16::Workspace;
+
+constexpr std::size_t kTile = 2816;
+
+class OperatorScan : public course::DeviceTest {
+  protected:
+    // Around a thread's share, a warp's, a tile; more than 32 tiles; more than are resident.
+    static std::vector<std::size_t> sizes() {
+        return {0,
+                1,
+                10,
+                11,
+                12,
+                351,
+                352,
+                353,
+                kTile - 1,
+                kTile,
+                kTile + 1,
+                40001,
+                34 * kTile + 7,
+                course::multiprocessors() * std::size_t{9} * kTile + 5};
+    }
+};
+
+template <class T>
+std::vector<T> whole_numbers(std::size_t n, int low, int high, std::uint64_t seed) {
+    Random random(seed);
+    std::vector<T> values(n);
+    for (T& value : values)
+        value = static_cast<T>(random.integer(low, high));
+    return values;
+}
+
+// Runs twice on one workspace, and compares exactly.
+template <class T>
+void expect_exact(const std::string& what, const std::vector<T>& expected,
+                  const std::function<void(DeviceSpan<T>, Workspace&)>& scan) {
+    GuardedBuffer<T> out(expected.size());
+    Workspace workspace(expected.size());
+    for (int launch = 0; launch < 2; ++launch) {
+        out.spoil();
+        scan(out.span(), workspace);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        course::VerifyResult result;
+        if constexpr (std::is_floating_point_v<T>) {
+            const std::vector<double> exactly(expected.begin(), expected.end());
+            result = course::verify(out.to_host(), exactly, {.factor = 0});
+        } else {
+            result = course::verify_exact(out.to_host(), expected);
+        }
+        EXPECT_TRUE(result.ok()) << what << ", n = " << expected.size() << ": " << result.message();
+        EXPECT_EQ(out.damage(), "") << what << ", n = " << expected.size();
+    }
+}
+
+TEST_F(OperatorScan, Integers64) {
+    for (const std::size_t n : sizes()) {
+        Random random(n);
+        std::vector<std::int64_t> in(n);
+        for (std::int64_t& value : in)
+            value = static_cast<std::int64_t>(random.next());
+        std::vector<std::int64_t> expected(n);
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i < n; ++i)
+            expected[i] = static_cast<std::int64_t>(sum += static_cast<std::uint64_t>(in[i]));
+        const DeviceBuffer<std::int64_t> device{std::span<const std::int64_t>(in)};
+        expect_exact<std::int64_t>("int64", expected, [&](auto out, Workspace& workspace) {
+            day16::inclusive_scan(device.span(), out, workspace, nullptr);
+        });
+    }
+}
+
+// A segment begins at one element of `every`: at all of them, a few, or (0) none.
+TEST_F(OperatorScan, SegmentsAndKeys) {
+    for (const std::size_t n : sizes()) {
+        for (const std::uint64_t every : {0, 1, 7, 5000}) {
+            if (n > 100000 && every != 5000) continue;
+            Random random(n + every);
+            const std::vector<float> values = whole_numbers<float>(n, -8, 8, n);
+            std::vector<unsigned char> begins(n);
+            std::vector<std::int32_t> keys(n);
+            std::vector<float> expected(n);
+            float sum = 0;
+            std::int32_t key = 3;
+            for (std::size_t i = 0; i < n; ++i) {
+                begins[i] = every != 0 && random.below(every) == 0 ? 200 : 0;
+                if (begins[i] != 0) key = -key + (key < 0 ? 1 : 0);  // 3, -3, 4, -4, ...
+                keys[i] = key;
+                sum = begins[i] != 0 ? values[i] : sum + values[i];
+                expected[i] = sum;
+            }
+            const DeviceBuffer<float> on_device{std::span<const float>(values)};
+            const DeviceBuffer<unsigned char> begins_on_device{std::span<const unsigned char>(begins)};
+            const DeviceBuffer<std::int32_t> keys_on_device{std::span<const std::int32_t>(keys)};
+            const std::string what = "one in " + std::to_string(every);
+            expect_exact<float>("segments, " + what, expected, [&](auto out, Workspace& workspace) {
+                day16::segmented_scan(begins_on_device.span(), on_device.span(), out, workspace, nullptr);
+            });
+            expect_exact<float>("keys, " + what, expected, [&](auto out, Workspace& workspace) {
+                day16::scan_by_key(keys_on_device.span(), on_device.span(), out, workspace, nullptr);
+            });
+        }
+    }
+}
+
+// Does not commute. Factors of -1, 0 and 1, so that the numbers stay small and exact.
+TEST_F(OperatorScan, Recurrence) {
+    for (const std::size_t n : sizes()) {
+        const std::vector<float> factors = whole_numbers<float>(n, -1, 1, n);
+        const std::vector<float> offsets = whole_numbers<float>(n, -8, 8, n + 1);
+        std::vector<float> expected(n);
+        float x = 0;
+        for (std::size_t i = 0; i < n; ++i)
+            expected[i] = x = factors[i] * x + offsets[i];
+        const DeviceBuffer<float> factors_on_device{std::span<const float>(factors)};
+        const DeviceBuffer<float> offsets_on_device{std::span<const float>(offsets)};
+        expect_exact<float>("recurrence", expected, [&](auto out, Workspace& workspace) {
+            day16::solve_recurrence(factors_on_device.span(), offsets_on_device.span(), out, workspace,
+                                    nullptr);
+        });
+    }
+}
+
+TEST_F(OperatorScan, InPlaceAndWithOtherScansOnOneWorkspace) {
+    const std::size_t n = 3 * kTile + 5;
+    const std::vector<float> ones(n, 1);
+    DeviceBuffer<float> data{std::span<const float>(ones)};
+    const DeviceBuffer<unsigned char> begins{
+        std::span<const unsigned char>(std::vector<unsigned char>(n, 0))};
+    Workspace workspace(n);
+    for (int round = 0; round < 2; ++round) {
+        CUDA_CHECK(cudaMemcpy(data.data(), ones.data(), data.bytes(), cudaMemcpyHostToDevice));
+        day16::segmented_scan(begins.span(), data.span(), data.span(), workspace, nullptr);
+        EXPECT_EQ(data.to_host().back(), static_cast<float>(n));
+        day16::inclusive_scan<float>(data.span(), data.span(), workspace, nullptr);
+        EXPECT_EQ(data.to_host()[99], 5050.0f);
+    }
+}
+
+TEST_F(OperatorScan, RefusesBadArguments) {
+    DeviceBuffer<float> floats = course::zeros<float>(64);
+    const DeviceBuffer<std::int32_t> keys = course::zeros<std::int32_t>(64);
+    Workspace workspace(16);
+    const auto message = [&](std::size_t key_count, DeviceSpan<float> in, DeviceSpan<float> out) {
+        return course::refusal(
+            [&] { day16::scan_by_key(keys.span().subspan(0, key_count), in, out, workspace, nullptr); });
+    };
+    const DeviceSpan<float> all = floats.span();
+    EXPECT_EQ(message(8, all.subspan(0, 8), all.subspan(8, 8)), "");
+    EXPECT_EQ(message(7, all.subspan(0, 8), all.subspan(8, 8)),
+              "scan: keys has 7 elements and out 8; expected the same number");
+    EXPECT_EQ(message(8, all.subspan(0, 9), all.subspan(9, 8)),
+              "scan: values has 9 elements and out 8; expected the same number");
+    EXPECT_EQ(message(8, all.subspan(0, 8), all.subspan(7, 8)),
+              "scan: out overlaps values; expected in itself, or memory apart");
+    EXPECT_EQ(message(17, all.subspan(0, 17), all.subspan(20, 17)),
+              "scan: workspace has capacity 16; expected at least the length of out, 17");
+}
+
+}  // namespace

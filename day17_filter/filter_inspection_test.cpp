@@ -56,7 +56,7 @@ TEST_F(Lesson, NoVersionHasRaces) {
 
 // The last launch before the numbers of launches begin again: its last block clears all words.
 TEST_F(Lesson, TheLaunchThatClearsWordsHasNoRacesEither) {
-    for (const char* version : {"single_pass", "single_pass_unique", "partition"}) {
+    for (const char* version : {"single_pass", "single_pass_unique", "partition", "bulk_filter"}) {
         SCOPED_TRACE(version);
         const std::uint64_t ticket = std::uint64_t{(1U << 23) - 1} << 32;
         CUDA_CHECK(cudaMemcpy(workspace_.progress(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
@@ -77,7 +77,7 @@ TEST_F(Lesson, ElementsAreStagedWithoutBankConflicts) {
 }
 
 TEST_F(Lesson, WhereAllElementsAreKeptStoresAreCoalesced) {
-    for (const char* version : {"warp_aggregated", "privatised", "stable", "coarsened"}) {
+    for (const char* version : {"warp_aggregated", "privatised", "stable", "coarsened", "bulk_filter"}) {
         SCOPED_TRACE(version);
         EXPECT_COALESCED(filter(version));
     }

@@ -8,6 +8,7 @@
 
 #include "common/check/check.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/test/inspection_test.hpp"
 #include "filter.hpp"
 
@@ -52,6 +53,20 @@ TEST_F(Lesson, NoVersionHasRaces) {
         EXPECT_NO_RACES(filter(version.name));
         EXPECT_NO_RACES(filter(version.name, false));
     }
+}
+
+// Ten rounds of every block: more than there are stages, so copies overwrite tiles.
+TEST_F(Lesson, BulkFilterHasNoRacesInManyRounds) {
+    const std::size_t n = course::multiprocessors() * std::size_t{10} * 8192 - 5;
+    std::vector<std::int32_t> alternating(n);
+    for (std::size_t i = 0; i < n; ++i)
+        alternating[i] = static_cast<std::int32_t>(i % 2) - 1;
+    const DeviceBuffer<std::int32_t> in{std::span<const std::int32_t>(alternating)};
+    DeviceBuffer<std::int32_t> out(n);
+    DeviceBuffer<Count> count(1);
+    day17::Workspace workspace(n);
+    const auto launch = course::find_variant(day17::variants(), "bulk_filter").launcher.launch;
+    EXPECT_NO_RACES([&] { launch(in.span(), kThreshold, out.span(), count.span(), workspace, nullptr); });
 }
 
 // The last launch before the numbers of launches begin again: its last block clears all words.

@@ -1,5 +1,5 @@
-// The bug hunts: thirteen small kernels. Here is their host API; each has a file of its own, <name>.cu,
-// and a wrong twin with the same API in broken_kernels/. No kernels here.
+// The bug hunts: thirteen small kernels. Here is their host API; each has a file of its own,
+// <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
 #include <cuda_runtime.h>

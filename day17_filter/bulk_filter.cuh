@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(kBulkThreads)
         // The word for the next round is loaded early; most times it is there already.
         word = threadIdx.x < blocks && old + blocks < tiles ? words[old + threadIdx.x] : 0;
 
-        // 3. The filter of that tile. What it keeps is staged where it stands in a line of 128 bytes.
+        // 3. The filter of that tile, staged as it stands in a line of 128 bytes.
         kept_before += sum_of_warps(found, by_warps_before);
         const unsigned kept = sum_of_warps(stages.kept[old_stage], by_warps_before);
         const auto address = reinterpret_cast<std::uintptr_t>(out + kept_before);

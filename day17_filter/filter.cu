@@ -1,8 +1,9 @@
 // Day 17's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
-// filter.cuh and single_pass.cuh.
+// filter.cuh and single_pass.cuh; bulk_filter is launched in bulk_filter.cu.
 #include <array>
 #include <vector>
 
+#include "bulk_filter.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
@@ -106,6 +107,20 @@ void launch_partition(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
     launch_one_pass<partition>(in, TileBelow{threshold}, out, count, workspace, stream);
 }
 
+std::string needs_bulk_copies(const Problem&) {
+    return why_no_bulk_copies();
+}
+
+// Where `in` is not aligned, bulk copies cannot read it.
+void launch_bulk(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
+                 DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    if (reinterpret_cast<std::uintptr_t>(in.data()) % 16 != 0)
+        return launch_single_pass(in, threshold, out, count, workspace, stream);
+    check_arguments(in, out, count, workspace);
+    if (in.empty()) return clear(count, stream);
+    launch_bulk_filter(in.data(), in.size(), threshold, out.data(), count.data(), workspace, stream);
+}
+
 // Every element is read, those kept are written.
 course::Work filter_work(const Problem& problem) {
     const double written = sizeof(std::int32_t) * static_cast<double>(problem.kept);
@@ -135,7 +150,7 @@ Workspace::Workspace(std::size_t capacity)
 
 std::span<const Version> variants() {
     using enum Operation;
-    static const std::array<Version, 9> list = {{
+    static const std::array<Version, 10> list = {{
         {"atomic",
          "an atomic counter hands out the places",
          {kSelect, false, launch_counter<atomic>},
@@ -169,6 +184,11 @@ std::span<const Version> variants() {
          "the other elements go to the end",
          {kPartition, true, launch_partition},
          partition_work},
+        {"bulk_filter",
+         "tiles are counted rounds ahead of their filter",
+         {kSelect, true, launch_bulk},
+         filter_work,
+         needs_bulk_copies},
     }};
     return list;
 }

@@ -8,6 +8,7 @@
 
 #include "common/check/check.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/test/inspection_test.hpp"
 #include "filter.hpp"
 
@@ -54,9 +55,23 @@ TEST_F(Lesson, NoVersionHasRaces) {
     }
 }
 
+// Ten rounds of every block: more than there are stages, so copies overwrite tiles.
+TEST_F(Lesson, BulkFilterHasNoRacesInManyRounds) {
+    const std::size_t n = course::multiprocessors() * std::size_t{10} * 8192 - 5;
+    std::vector<std::int32_t> alternating(n);
+    for (std::size_t i = 0; i < n; ++i)
+        alternating[i] = static_cast<std::int32_t>(i % 2) - 1;
+    const DeviceBuffer<std::int32_t> in{std::span<const std::int32_t>(alternating)};
+    DeviceBuffer<std::int32_t> out(n);
+    DeviceBuffer<Count> count(1);
+    day17::Workspace workspace(n);
+    const auto launch = course::find_variant(day17::variants(), "bulk_filter").launcher.launch;
+    EXPECT_NO_RACES([&] { launch(in.span(), kThreshold, out.span(), count.span(), workspace, nullptr); });
+}
+
 // The last launch before the numbers of launches begin again: its last block clears all words.
 TEST_F(Lesson, TheLaunchThatClearsWordsHasNoRacesEither) {
-    for (const char* version : {"single_pass", "single_pass_unique", "partition"}) {
+    for (const char* version : {"single_pass", "single_pass_unique", "partition", "bulk_filter"}) {
         SCOPED_TRACE(version);
         const std::uint64_t ticket = std::uint64_t{(1U << 23) - 1} << 32;
         CUDA_CHECK(cudaMemcpy(workspace_.progress(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
@@ -77,7 +92,7 @@ TEST_F(Lesson, ElementsAreStagedWithoutBankConflicts) {
 }
 
 TEST_F(Lesson, WhereAllElementsAreKeptStoresAreCoalesced) {
-    for (const char* version : {"warp_aggregated", "privatised", "stable", "coarsened"}) {
+    for (const char* version : {"warp_aggregated", "privatised", "stable", "coarsened", "bulk_filter"}) {
         SCOPED_TRACE(version);
         EXPECT_COALESCED(filter(version));
     }

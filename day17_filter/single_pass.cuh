@@ -2,72 +2,9 @@
 #pragma once
 
 #include "filter.cuh"
+#include "words.cuh"
 
 namespace day17 {
-
-// --- What the blocks of a launch tell each other --------------------------------------------------
-
-// A tile publishes a word: the number of the launch, whose older words do not count; how much has
-// been added up; how many elements are kept. 64 bits are loaded and stored whole, so the count
-// needs no fence before its state.
-using Word = unsigned long long;
-enum State : unsigned {
-    kEmpty = 0,
-    kSum = 1,    // of the tile
-    kPrefix = 2  // of the tile and all before it
-};
-constexpr int kCountBits = 39;
-constexpr int kStateBits = 2;
-constexpr unsigned kLaunches = 1U << (64 - kCountBits - kStateBits);
-
-__device__ inline Word make_word(unsigned launch, State state, Count count) {
-    return (Word{launch} << kStateBits | state) << kCountBits | count;
-}
-
-__device__ inline State state_of(Word word, unsigned launch) {
-    if (word >> (kCountBits + kStateBits) != launch) return kEmpty;
-    return static_cast<State>(word >> kCountBits & ((1U << kStateBits) - 1));
-}
-
-__device__ inline Count count_of(Word word) {
-    return word & ((Word{1} << kCountBits) - 1);
-}
-
-struct Progress {
-    unsigned long long ticket;       // the number of the launch, from 1 on, and the next tile
-    unsigned long long blocks_done;  // counted only in the last launch before numbers begin again
-    unsigned long long words;        // how many the workspace has
-};
-
-struct Ticket {
-    unsigned launch;
-    unsigned tile;
-};
-
-// Blocks start in any order, and one may only wait for blocks that run. So a block does not take
-// the tile of its own number but draws the next one. Who draws the last tile prepares the next
-// launch.
-__device__ inline Ticket draw_ticket(Progress* progress) {
-    const unsigned long long drawn = atomicAdd(&progress->ticket, 1ULL);
-    const Ticket ticket{static_cast<unsigned>(drawn >> 32), static_cast<unsigned>(drawn)};
-    if (ticket.tile == gridDim.x - 1) {
-        const unsigned next = ticket.launch + 1 < kLaunches ? ticket.launch + 1 : 1;
-        atomicExch(&progress->ticket, static_cast<unsigned long long>(next) << 32);
-    }
-    return ticket;
-}
-
-// Before the numbers of launches begin again, the last block of the last launch clears all words.
-// Thread 0 of each block calls it at the end.
-__device__ inline void finish(Progress* progress, volatile Word* words, unsigned launch) {
-    if (launch != kLaunches - 1) return;
-    __threadfence();  // release
-    if (atomicAdd(&progress->blocks_done, 1ULL) < gridDim.x - 1) return;
-    __threadfence();  // acquire: the other blocks need their words no more
-    progress->blocks_done = 0;
-    for (unsigned long long i = 0; i < progress->words; ++i)
-        words[i] = 0;
-}
 
 // --- Look-back ------------------------------------------------------------------------------------
 

@@ -1,0 +1,34 @@
+#include <algorithm>
+
+#include "bulk_filter.cuh"
+#include "bulk_filter.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+
+namespace day17 {
+
+std::string why_no_bulk_copies() {
+    int device = 0;
+    int major = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    // The code is for 9.0a, which no later GPU runs.
+    if (major == 9) return "";
+    return "needs bulk copies, in code for compute capability 9.0; this GPU has " + std::to_string(major) +
+           ".x";
+}
+
+void launch_bulk_filter(const std::int32_t* in, std::size_t n, std::int32_t threshold, std::int32_t* out,
+                        Count* count, Workspace& workspace, cudaStream_t stream) {
+    course::allow_shared_bytes(bulk_filter, sizeof(Stages));
+    const std::size_t tiles = course::ceil_div<std::size_t>(n, kBulkTile);
+    const std::size_t resident = course::resident_blocks(bulk_filter, kBulkThreads, sizeof(Stages));
+    const auto grid = static_cast<unsigned>(std::min({tiles, resident, std::size_t{kBulkThreads}}));
+    auto* progress = reinterpret_cast<Progress*>(workspace.progress());
+    volatile Word* words = workspace.words();
+    void* arguments[] = {&in, &n, &threshold, &out, &count, &progress, &words};
+    CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(bulk_filter), grid, kBulkThreads,
+                                           arguments, sizeof(Stages), stream));
+}
+
+}  // namespace day17

@@ -298,7 +298,8 @@ TEST_P(VariantTest, IndicesOf64Bits) {
     EXPECT_EQ(out[b.size() - 1], INT32_MIN);
     for (const std::size_t i : {std::size_t{0}, std::size_t{1000}, m / 2 - 10, m / 2 + 10, m - 1}) {
         EXPECT_EQ(out[i + b.size()], a[i]) << course::large_element(i, m);
-        if (has_values()) EXPECT_EQ(out_values[i + b.size()], a_values[i]) << course::large_element(i, m);
+        if (!has_values()) continue;
+        EXPECT_EQ(out_values[i + b.size()], a_values[i]) << course::large_element(i, m);
     }
 }
 

@@ -2,6 +2,7 @@
 // merge.cuh and overlapped.cuh.
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
@@ -103,7 +104,59 @@ std::size_t checked(std::size_t capacity) {
     return capacity;
 }
 
+// `count` elements from `offset` on.
+Output part_of(const Output& all, std::size_t offset, std::size_t count) {
+    return {all.keys.subspan(offset, count),
+            all.values.empty() ? all.values : all.values.subspan(offset, count)};
+}
+
+// One round of merge_many: the first array with the second, the third with the fourth, and so on. A
+// last one without a neighbour is merged with nothing. Returns where the results are.
+std::vector<Sorted> merge_neighbours(Launcher launch, std::span<const Sorted> runs, const Output& to,
+                                     Workspace& workspace, cudaStream_t stream) {
+    std::vector<Sorted> merged;
+    std::size_t offset = 0;
+    for (std::size_t r = 0; r < runs.size(); r += 2) {
+        const Sorted& a = runs[r];
+        const Sorted b = r + 1 < runs.size() ? runs[r + 1] : Sorted{};
+        const Output part = part_of(to, offset, a.keys.size() + b.keys.size());
+        launch(a, b, part, workspace, stream);
+        merged.push_back({part.keys, part.values});
+        offset += part.keys.size();
+    }
+    return merged;
+}
+
 }  // namespace
+
+void merge_many(Operation operation, std::span<const Sorted> runs, const Output& out, const Output& spare,
+                Workspace& workspace, cudaStream_t stream) {
+    std::size_t total = 0;
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+        total += runs[r].keys.size();
+        check_values("a run", runs[r].keys.size(), runs[r].values.size(), operation);
+        check_overlap(runs[r], {}, out.keys, "keys");
+        check_overlap(runs[r], {}, out.values, "values");
+    }
+    for (const Output* const output : {&out, &spare}) {
+        require(output->keys.size() == total, "merge_many: out or spare has ", output->keys.size(),
+                " keys; expected as many as all runs together, ", total);
+        check_values("out or spare", total, output->values.size(), operation);
+    }
+    require(!overlap(out.keys, spare.keys) && !overlap(out.values, spare.values) &&
+                !overlap(out.keys, spare.values) && !overlap(out.values, spare.keys),
+            "merge_many: out overlaps spare; expected no element in common");
+
+    const Launcher launch =
+        operation == Operation::kPairs ? launch_overlapped<true> : launch_overlapped<false>;
+    std::size_t rounds = 1;
+    while ((std::size_t{1} << rounds) < runs.size())
+        ++rounds;
+    std::vector<Sorted> current(runs.begin(), runs.end());
+    // The last round, number 1, writes to `out`, the one before it to `spare`, and so on.
+    for (; rounds > 0; --rounds)
+        current = merge_neighbours(launch, current, rounds % 2 == 1 ? out : spare, workspace, stream);
+}
 
 Workspace::Workspace(std::size_t capacity)
     : capacity_(checked(capacity)), splits_(ceil_div<std::size_t>(capacity, kPathTile) + 1) {}

@@ -157,7 +157,8 @@ __global__ void __launch_bounds__(kTiledBlock)
 struct Ring {
     const Key* slots;
     unsigned first;
-    __device__ Key operator[](unsigned i) const { return slots[(first + i) % kTiledTile]; }
+    __device__ unsigned slot(unsigned i) const { return (first + i) % kTiledTile; }
+    __device__ Key operator[](unsigned i) const { return slots[slot(i)]; }
     __device__ Ring from(unsigned i) const { return {slots, first + i}; }
 };
 
@@ -180,9 +181,9 @@ __global__ void __launch_bounds__(kTiledBlock)
         const auto size_a = static_cast<unsigned>(smaller<std::size_t>(rest.i_end - rest.i, kTiledTile));
         const auto size_b = static_cast<unsigned>(smaller<std::size_t>(rest.j_end - rest.j, kTiledTile));
         for (unsigned x = kept_a + threadIdx.x; x < size_a; x += kTiledBlock)
-            slots_a[(ring_a.first + x) % kTiledTile] = a[rest.i + x];
+            slots_a[ring_a.slot(x)] = a[rest.i + x];
         for (unsigned x = kept_b + threadIdx.x; x < size_b; x += kTiledBlock)
-            slots_b[(ring_b.first + x) % kTiledTile] = b[rest.j + x];
+            slots_b[ring_b.slot(x)] = b[rest.j + x];
         __syncthreads();
 
         const unsigned size = smaller(size_a + size_b, kTiledTile);

@@ -169,7 +169,7 @@ TEST_P(VariantTest, AllSizesAndPatterns) {
         for (const Pattern pattern : kPatterns) {
             // Of the longer ones these are enough.
             const bool is_enough = pattern == Pattern::kRandom || pattern == Pattern::kFewKeys;
-            if (m + n > 5000 && !is_enough) continue;
+            if (m + n > 2000 && !is_enough) continue;
             EXPECT_EQ(merge(make_keys(m, pattern, false), make_keys(n, pattern, true)), "")
                 << "m = " << m << ", n = " << n << ", " << kNames[static_cast<int>(pattern)];
         }
@@ -346,6 +346,69 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     EXPECT_EQ(get(out_values, m - 1), 0x02020202);
     EXPECT_EQ(get(out_values, m), 0x03030303);
     EXPECT_EQ(get(out_values, m + n - 2), 0x02020202);
+}
+
+using MergeMany = course::DeviceTest;
+
+// Few keys: the values show whether equal ones come in the order of the arrays.
+TEST_F(MergeMany, AnyNumberOfArrays) {
+    const std::vector<std::size_t> lengths = {500, 0, 1, 2000, 33, 700, 1900, 4, 0, 0, 17, 1024, 3};
+    for (const std::size_t count : {0, 1, 2, 3, 4, 5, 8, 9, 13}) {
+        std::vector<Key> keys;
+        std::vector<OnDevice> keys_on_device;
+        std::vector<OnDevice> values_on_device;
+        for (std::size_t r = 0; r < count; ++r) {
+            const std::vector<Key> run = make_keys(lengths[r], Pattern::kFewKeys, false, r);
+            keys_on_device.emplace_back(run, r % 3);
+            values_on_device.emplace_back(make_values(run.size(), keys.size()), r % 4);
+            keys.insert(keys.end(), run.begin(), run.end());
+        }
+        std::vector<Sorted> runs;
+        std::vector<Sorted> runs_of_keys;
+        for (std::size_t r = 0; r < count; ++r) {
+            runs.push_back({keys_on_device[r].span(), values_on_device[r].span()});
+            runs_of_keys.push_back({keys_on_device[r].span(), {}});
+        }
+        std::vector<Value> expected_values = make_values(keys.size(), 0);
+        std::ranges::stable_sort(expected_values, {}, [&](Value value) { return keys[value]; });
+        std::ranges::sort(keys);
+
+        GuardedBuffer<Key> out(keys.size());
+        GuardedBuffer<Value> out_values(keys.size());
+        GuardedBuffer<Key> spare(keys.size());
+        GuardedBuffer<Value> spare_values(keys.size());
+        Workspace workspace(keys.size());
+        day18::merge_many(Operation::kPairs, runs, {out.span(), out_values.span()},
+                          {spare.span(), spare_values.span()}, workspace, nullptr);
+        EXPECT_EQ(out.to_host(), keys) << count << " arrays";
+        EXPECT_EQ(out_values.to_host(), expected_values) << count << " arrays";
+        out.spoil();
+        day18::merge_many(Operation::kKeys, runs_of_keys, {out.span(), {}}, {spare.span(), {}}, workspace,
+                          nullptr);
+        EXPECT_EQ(out.to_host(), keys) << count << " arrays, keys alone";
+        EXPECT_EQ(out.damage() + out_values.damage() + spare.damage() + spare_values.damage(), "");
+    }
+}
+
+TEST_F(MergeMany, RefusesBadArguments) {
+    DeviceBuffer<Key> buffer = course::zeros<Key>(64);
+    const DeviceSpan<Key> all = buffer.span();
+    Workspace workspace(16);
+    const std::vector<Sorted> runs = {{all.subspan(0, 3), {}}, {all.subspan(3, 4), {}}};
+    const auto message = [&](DeviceSpan<Key> out, DeviceSpan<Key> spare) {
+        return course::refusal([&] {
+            day18::merge_many(Operation::kKeys, runs, {out, {}}, {spare, {}}, workspace, nullptr);
+        });
+    };
+    EXPECT_EQ(message(all.subspan(7, 7), all.subspan(14, 7)), "");
+    EXPECT_EQ(message(all.subspan(7, 8), all.subspan(15, 7)),
+              "merge_many: out or spare has 8 keys; expected as many as all runs together, 7");
+    EXPECT_EQ(message(all.subspan(7, 7), all.subspan(14, 6)),
+              "merge_many: out or spare has 6 keys; expected as many as all runs together, 7");
+    EXPECT_EQ(message(all.subspan(7, 7), all.subspan(13, 7)),
+              "merge_many: out overlaps spare; expected no element in common");
+    EXPECT_EQ(message(all.subspan(6, 7), all.subspan(14, 7)),
+              "merge: the keys of out overlap a; expected no element in common");
 }
 
 using WorkspaceTest = course::DeviceTest;

@@ -95,11 +95,12 @@ std::vector<Value> make_values(std::size_t n, std::size_t first) {
     return values;
 }
 
-// An array between elements that would come first: they stand before and behind it.
+// An array. If elements stand before it, some stand behind it, too, and would come first of all; if
+// none do, it ends where its memory ends.
 struct OnDevice {
     OnDevice(const std::vector<std::int32_t>& array, std::size_t elements_before)
         : offset(elements_before), size(array.size()) {
-        host.assign(offset + size + 8, INT32_MIN);
+        host.assign(offset + size + (offset > 0 ? 8 : 0), INT32_MIN);
         std::copy(array.begin(), array.end(), host.begin() + static_cast<std::ptrdiff_t>(offset));
         device = DeviceBuffer<std::int32_t>(std::span<const std::int32_t>(host));
     }

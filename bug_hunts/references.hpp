@@ -19,5 +19,6 @@ Reference scale_rows_on_cpu;
 Reference transpose_on_cpu;
 Reference fold_on_cpu;
 Reference places_on_cpu;
+Reference recordings_on_cpu;
 
 }  // namespace hunts

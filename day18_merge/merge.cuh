@@ -3,7 +3,7 @@
 //   version           what is new                                   what limits it
 //   basic             each thread finds its share by co-rank        scattered accesses to global memory
 //   tiled             tiles of a and b in shared memory             every element is loaded twice
-//   circular_buffer   what is left of a tile stays in its buffer    8 of 32 bytes per sector are stored
+//   circular_buffer   what is left of a tile stays in its buffer    stores use 4 of 32 bytes of a sector
 //   merge_path        a kernel splits tiles; merge in registers     a block loads, merges, stores: in turns
 //   overlapped        (overlapped.cuh) loads while it merges        memory bandwidth
 //   overlapped_pairs  the same, with a value for each key           memory bandwidth

@@ -9,6 +9,7 @@
 //   warp_sums       the sum of every 32
 //   centre_rows     rows without their mean
 //   column_sums     the sum of every column
+//   recordings      two recordings, in order of time
 //   scale_rows      a factor for every row                      sectors of global memory
 //   transpose       rows become columns                         wavefronts of shared memory
 //   fold            a signal folded upon itself                 races
@@ -85,6 +86,10 @@ Layout places_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, course::ceil_div<std::size_t>(p.size(), 256)}};
 }
 
+Layout recordings_layout(const Shape& p) {
+    return {.in = {2, p.size()}, .out = {1, 2 * p.size()}};
+}
+
 // Each element of the input and of the vector is read once, and each of the output written once.
 template <Layout (*LAYOUT)(const Shape&)>
 course::Work work(const Shape& problem) {
@@ -150,6 +155,10 @@ std::span<const Hunt> hunts() {
             "column_sums", "the sum of every column",
             [](const Operands& o, cudaStream_t stream) { column_sums(o.in, as_span(o.out), stream); },
             column_sums_on_cpu),
+        hunt<recordings_layout>(
+            "recordings", "two recordings, in order of time",
+            [](const Operands& o, cudaStream_t stream) { recordings(o.in, as_span(o.out), stream); },
+            recordings_on_cpu),
         hunt<scale_rows_layout>(
             "scale_rows", "a factor for every row",
             [](const Operands& o, cudaStream_t stream) { scale_rows(o.in, o.vector, o.out, stream); },

@@ -1,4 +1,4 @@
-// The bug hunts: thirteen small kernels. Here is their host API; each has a file of its own,
+// The bug hunts: fourteen small kernels. Here is their host API; each has a file of its own,
 // <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
@@ -67,6 +67,11 @@ void relay(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t strea
 // out[b] = how many of in[0] to in[256 b - 1] are positive: where the blocks of a filter begin.
 // `out` has a 256th as many elements as `in`, rounded up. Calls must not run at the same time.
 void places(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// Two recordings in order of time: sample i of row 0 was recorded at time i / 4, sample j of row 1 at
+// time j / 3, rounded down. At the same time, those of row 0 come first. `in` has two rows, `out` as
+// many elements as both together.
+void recordings(DeviceMatrix<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // --- The list ----------------------------------------------------------------------------------------------------------
 

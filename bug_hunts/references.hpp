@@ -20,5 +20,6 @@ Reference transpose_on_cpu;
 Reference fold_on_cpu;
 Reference running_sums_on_cpu;
 Reference places_on_cpu;
+Reference recordings_on_cpu;
 
 }  // namespace hunts

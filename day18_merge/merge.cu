@@ -1,0 +1,189 @@
+// Day 18's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
+// merge.cuh and overlapped.cuh.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "merge.cuh"
+#include "merge.hpp"
+#include "overlapped.cuh"
+
+namespace day18 {
+namespace {
+
+using course::ceil_div;
+using course::DeviceSpan;
+using course::require;
+
+template <class T>
+void check_overlap(const Sorted& a, const Sorted& b, DeviceSpan<T> out, const char* what) {
+    require(!overlap(a.keys, out) && !overlap(a.values, out), "merge: the ", what,
+            " of out overlap a; expected no element in common");
+    require(!overlap(b.keys, out) && !overlap(b.values, out), "merge: the ", what,
+            " of out overlap b; expected no element in common");
+}
+
+void check_values(const char* array, std::size_t keys, std::size_t values, Operation operation) {
+    const bool has_pairs = operation == Operation::kPairs;
+    require(values == (has_pairs ? keys : 0), "merge: ", array, " has ", values, " values; expected ",
+            has_pairs ? "one for each key, " : "none, as keys are merged alone, ", has_pairs ? keys : 0);
+}
+
+void check_arguments(const Sorted& a, const Sorted& b, const Output& out, const Workspace& workspace,
+                     Operation operation) {
+    const std::size_t total = a.keys.size() + b.keys.size();
+    require(out.keys.size() == total, "merge: out has ", out.keys.size(),
+            " keys; expected as many as a and b together, ", total);
+    check_values("a", a.keys.size(), a.values.size(), operation);
+    check_values("b", b.keys.size(), b.values.size(), operation);
+    check_values("out", out.keys.size(), out.values.size(), operation);
+    check_overlap(a, b, out.keys, "keys");
+    check_overlap(a, b, out.values, "values");
+    require(!overlap(out.keys, out.values),
+            "merge: the keys of out overlap its values; expected no element in common");
+    require(workspace.capacity() >= total, "merge: workspace has capacity ", workspace.capacity(),
+            "; expected at least the length of out, ", total);
+}
+
+// Blocks that do not depend on each other, each with `kShare` elements of the output.
+template <auto kKernel, int kBlock, unsigned kShare>
+void launch_shares(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                   cudaStream_t stream) {
+    check_arguments(a, b, out, workspace, Operation::kKeys);
+    if (out.keys.empty()) return;
+    const unsigned grid = course::blocks_for(ceil_div<std::size_t>(out.keys.size(), kShare), 1);
+    kKernel<<<grid, kBlock, 0, stream>>>(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(),
+                                         out.keys.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+void launch_merge_path(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                       cudaStream_t stream) {
+    check_arguments(a, b, out, workspace, Operation::kKeys);
+    if (out.keys.empty()) return;
+    const unsigned tiles = course::blocks_for(ceil_div<std::size_t>(out.keys.size(), kPathTile), 1);
+    partition<<<course::blocks_for(std::size_t{tiles} + 1, kPartitionBlock), kPartitionBlock, 0, stream>>>(
+        a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(), tiles, workspace.splits());
+    CUDA_CHECK_LAUNCH();
+    merge_path<<<tiles, kPathBlock, 0, stream>>>(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(),
+                                                 workspace.splits(), out.keys.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+template <bool kPairs>
+void launch_overlapped(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                       cudaStream_t stream) {
+    check_arguments(a, b, out, workspace, kPairs ? Operation::kPairs : Operation::kKeys);
+    if (out.keys.empty()) return;
+    const std::size_t tiles = ceil_div<std::size_t>(out.keys.size(), RingShape<kPairs>::kTile);
+    const std::size_t resident = course::resident_blocks(overlapped<kPairs>, kRingBlock);
+    const auto grid = static_cast<unsigned>(std::min(tiles, resident));
+    overlapped<kPairs><<<grid, kRingBlock, 0, stream>>>(a.keys.data(), a.values.data(), a.keys.size(),
+                                                        b.keys.data(), b.values.data(), b.keys.size(),
+                                                        out.keys.data(), out.values.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+// Every element is read once and written once.
+course::Work keys_work(const std::size_t& elements) {
+    const double bytes = sizeof(Key) * static_cast<double>(elements);
+    return {.bytes = 2 * bytes, .written = bytes};
+}
+
+course::Work pairs_work(const std::size_t& elements) {
+    const double bytes = (sizeof(Key) + sizeof(Value)) * static_cast<double>(elements);
+    return {.bytes = 2 * bytes, .written = bytes};
+}
+
+std::size_t checked(std::size_t capacity) {
+    require(capacity <= Workspace::kMostElements, "Workspace: capacity is ", capacity,
+            "; expected at most 2^38");
+    return capacity;
+}
+
+// `count` elements from `offset` on.
+Output part_of(const Output& all, std::size_t offset, std::size_t count) {
+    return {all.keys.subspan(offset, count),
+            all.values.empty() ? all.values : all.values.subspan(offset, count)};
+}
+
+// One round of merge_many: the first array with the second, the third with the fourth, and so on. A
+// last one without a neighbour is merged with nothing. Returns where the results are.
+std::vector<Sorted> merge_neighbours(Launcher launch, std::span<const Sorted> runs, const Output& to,
+                                     Workspace& workspace, cudaStream_t stream) {
+    std::vector<Sorted> merged;
+    std::size_t offset = 0;
+    for (std::size_t r = 0; r < runs.size(); r += 2) {
+        const Sorted& a = runs[r];
+        const Sorted b = r + 1 < runs.size() ? runs[r + 1] : Sorted{};
+        const Output part = part_of(to, offset, a.keys.size() + b.keys.size());
+        launch(a, b, part, workspace, stream);
+        merged.push_back({part.keys, part.values});
+        offset += part.keys.size();
+    }
+    return merged;
+}
+
+}  // namespace
+
+void merge_many(Operation operation, std::span<const Sorted> runs, const Output& out, const Output& spare,
+                Workspace& workspace, cudaStream_t stream) {
+    std::size_t total = 0;
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+        total += runs[r].keys.size();
+        check_values("a run", runs[r].keys.size(), runs[r].values.size(), operation);
+        check_overlap(runs[r], {}, out.keys, "keys");
+        check_overlap(runs[r], {}, out.values, "values");
+    }
+    for (const Output* const output : {&out, &spare}) {
+        require(output->keys.size() == total, "merge_many: out or spare has ", output->keys.size(),
+                " keys; expected as many as all runs together, ", total);
+        check_values("out or spare", total, output->values.size(), operation);
+    }
+    require(!overlap(out.keys, spare.keys) && !overlap(out.values, spare.values) &&
+                !overlap(out.keys, spare.values) && !overlap(out.values, spare.keys),
+            "merge_many: out overlaps spare; expected no element in common");
+
+    const Launcher launch =
+        operation == Operation::kPairs ? launch_overlapped<true> : launch_overlapped<false>;
+    std::size_t rounds = 1;
+    while ((std::size_t{1} << rounds) < runs.size())
+        ++rounds;
+    std::vector<Sorted> current(runs.begin(), runs.end());
+    // The last round, number 1, writes to `out`, the one before it to `spare`, and so on.
+    for (; rounds > 0; --rounds)
+        current = merge_neighbours(launch, current, rounds % 2 == 1 ? out : spare, workspace, stream);
+}
+
+Workspace::Workspace(std::size_t capacity)
+    : capacity_(checked(capacity)), splits_(ceil_div<std::size_t>(capacity, kPathTile) + 1) {}
+
+std::span<const Version> variants() {
+    using enum Operation;
+    static const std::array<Version, 6> list = {{
+        {"basic",
+         "each thread finds its share by co-rank",
+         {kKeys, launch_shares<basic, kBasicBlock, kBasicBlock * kBasicShare>},
+         keys_work},
+        {"tiled",
+         "tiles of a and b in shared memory",
+         {kKeys, launch_shares<tiled, kTiledBlock, kBlockShare>},
+         keys_work},
+        {"circular_buffer",
+         "what is left of a tile stays in its buffer",
+         {kKeys, launch_shares<circular_buffer, kTiledBlock, kBlockShare>},
+         keys_work},
+        {"merge_path",
+         "a kernel splits tiles; threads merge in registers",
+         {kKeys, launch_merge_path},
+         keys_work},
+        {"overlapped", "the next tile is loaded meanwhile", {kKeys, launch_overlapped<false>}, keys_work},
+        {"overlapped_pairs", "with a value for each key", {kPairs, launch_overlapped<true>}, pairs_work},
+    }};
+    return list;
+}
+
+}  // namespace day18

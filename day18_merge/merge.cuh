@@ -1,0 +1,292 @@
+// Day 18: merge. Two sorted arrays, a and b, become one.    PMPP chapter 12 (4th edition), 13 (5th edition)
+//
+//   version           what is new                                   what limits it
+//   basic             each thread finds its share by co-rank        scattered accesses to global memory
+//   tiled             tiles of a and b in shared memory             every element is loaded twice
+//   circular_buffer   what is left of a tile stays in its buffer    stores use 4 of 32 bytes of a sector
+//   merge_path        a kernel splits tiles; merge in registers     a block loads, merges, stores: in turns
+//   overlapped        (overlapped.cuh) loads while it merges        memory bandwidth
+//   overlapped_pairs  the same, with a value for each key           memory bandwidth
+//
+// The loop that merges is sequential: what comes next depends on all that came before. The co-rank
+// makes it parallel. Which part of a and which part of b become elements k0 to k1 of the output? A
+// binary search finds out, without merging anything.
+//
+// All versions are stable: of equal keys, those of a come first.
+//
+//   ./course run day18                                every version, verified and timed
+//   ./course inspect day18 --variant merge_path       sectors and bank conflicts, line by line
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace day18 {
+
+using Key = std::int32_t;
+using Value = std::int32_t;
+
+template <class Index>
+__device__ Index smaller(Index x, Index y) {
+    return x < y ? x : y;
+}
+
+// The co-rank of k: how many of the first k elements of the output come from `a`. The other
+// k - co_rank(k) come from `b`.
+//
+// Let a[i] meet b[k - 1 - i]. If a[i] goes first, there are at most k - 1 elements before it, i
+// from a and at most k - 1 - i from b: it is one of the first k. If not, it is none of them. For
+// i = 0, 1, ... the answers are "yes" up to some element, and "no" from there on.
+//
+// <= and not <: of equal keys, that of a goes first. A and B: pointers, or what has elements [i].
+template <class Index, class A, class B>
+__device__ Index co_rank(Index k, A a, Index m, B b, Index n) {
+    Index low = k > n ? k - n : 0;
+    Index high = smaller(k, m);
+    while (low < high) {
+        const Index i = low + (high - low) / 2;
+        if (a[i] <= b[k - 1 - i]) {
+            low = i + 1;
+        } else {
+            high = i;
+        }
+    }
+    return low;
+}
+
+// Merges as one does by hand: elements 0 to m - 1 of a, 0 to n - 1 of b.
+template <class Index, class A, class B>
+__device__ void merge_sequential(A a, Index m, B b, Index n, Key* out) {
+    Index i = 0;
+    Index j = 0;
+    for (Index k = 0; k < m + n; ++k) {
+        const bool from_a = j == n || (i < m && a[i] <= b[j]);
+        out[k] = from_a ? a[i++] : b[j++];
+    }
+}
+
+constexpr int kBasicBlock = 256;      // threads of a block
+constexpr unsigned kBasicShare = 16;  // elements of the output per thread
+
+// Idea: each thread merges 16 elements of the output. The co-ranks of the first one and of the end
+// are where its parts of a and b begin and end.
+// Cost removed: the loop of the CPU, which only one thread could run.
+// Still limits it: a search of some 28 steps, each waiting for memory. Neighbouring threads read
+// and write 64 bytes apart, so a warp's store touches 32 sectors instead of 4.
+__global__ void basic(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out) {
+    const std::size_t thread = std::size_t{blockIdx.x} * kBasicBlock + threadIdx.x;
+    const std::size_t k = smaller(thread * kBasicShare, m + n);
+    const std::size_t k_end = smaller(k + kBasicShare, m + n);
+    const std::size_t i = co_rank(k, a, m, b, n);
+    const std::size_t i_end = co_rank(k_end, a, m, b, n);
+    const std::size_t j = k - i;
+    const std::size_t j_end = k_end - i_end;
+    merge_sequential(a + i, i_end - i, b + j, j_end - j, out + k);
+}
+
+// --- Tiles in shared memory -----------------------------------------------------------------------
+
+constexpr int kTiledBlock = 128;
+constexpr unsigned kTiledShare = 8;                           // elements per thread and tile
+constexpr unsigned kTiledTile = kTiledBlock * kTiledShare;    // 1,024 elements of the output
+constexpr unsigned kTilesOfBlock = 8;                         // one after the other
+constexpr unsigned kBlockShare = kTiledTile * kTilesOfBlock;  // 8,192 elements of the output
+
+// Where a block's part of the output, of a and of b begins. Two threads search, all get it.
+struct Part {
+    std::size_t k, k_end;
+    std::size_t i, i_end;
+    std::size_t j, j_end;
+};
+
+__device__ inline Part part_of_block(const Key* a, std::size_t m, const Key* b, std::size_t n) {
+    __shared__ std::size_t found[2];
+    Part part;
+    part.k = std::size_t{blockIdx.x} * kBlockShare;
+    part.k_end = smaller(part.k + kBlockShare, m + n);
+    if (threadIdx.x < 2) found[threadIdx.x] = co_rank(threadIdx.x == 0 ? part.k : part.k_end, a, m, b, n);
+    __syncthreads();
+    part.i = found[0];
+    part.i_end = found[1];
+    part.j = part.k - part.i;
+    part.j_end = part.k_end - part.i_end;
+    return part;
+}
+
+// Idea: a block merges 8 tiles of 1,024 elements, one after the other. The next 1,024 elements of a
+// and of b are surely enough for a tile. They go to shared memory, and the threads search there.
+// Cost removed: all searches but two per block leave global memory; loads are coalesced.
+// Still limits it: 2,048 elements are loaded for 1,024 that are merged. The rest is loaded again
+// with the next tile. A thread's 8 results are still 32 bytes apart from those of the next one.
+__global__ void __launch_bounds__(kTiledBlock)
+    tiled(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out) {
+    __shared__ Key tile_a[kTiledTile];
+    __shared__ Key tile_b[kTiledTile];
+    __shared__ unsigned taken_from_a;
+    Part rest = part_of_block(a, m, b, n);
+    while (rest.k < rest.k_end) {
+        const auto size_a = static_cast<unsigned>(smaller<std::size_t>(rest.i_end - rest.i, kTiledTile));
+        const auto size_b = static_cast<unsigned>(smaller<std::size_t>(rest.j_end - rest.j, kTiledTile));
+        for (unsigned x = threadIdx.x; x < size_a; x += kTiledBlock)
+            tile_a[x] = a[rest.i + x];
+        for (unsigned x = threadIdx.x; x < size_b; x += kTiledBlock)
+            tile_b[x] = b[rest.j + x];
+        __syncthreads();
+
+        const unsigned size = smaller(size_a + size_b, kTiledTile);
+        const unsigned k = smaller(threadIdx.x * kTiledShare, size);
+        const unsigned k_end = smaller(k + kTiledShare, size);
+        const unsigned i = co_rank(k, tile_a, size_a, tile_b, size_b);
+        const unsigned i_end = co_rank(k_end, tile_a, size_a, tile_b, size_b);
+        const unsigned j = k - i;
+        const unsigned j_end = k_end - i_end;
+        merge_sequential(tile_a + i, i_end - i, tile_b + j, j_end - j, out + rest.k + k);
+
+        // The last thread's end is the end of the tile.
+        if (threadIdx.x == kTiledBlock - 1) taken_from_a = i_end;
+        __syncthreads();
+        rest.i += taken_from_a;
+        rest.j += size - taken_from_a;
+        rest.k += size;
+    }
+}
+
+// A buffer whose end is followed by its beginning. Element 0 is in slot `first`.
+struct Ring {
+    const Key* slots;
+    unsigned first;
+    __device__ unsigned slot(unsigned i) const { return (first + i) % kTiledTile; }
+    __device__ Key operator[](unsigned i) const { return slots[slot(i)]; }
+    __device__ Ring from(unsigned i) const { return {slots, first + i}; }
+};
+
+// Idea: what a tile leaves over stays where it is. The places of what it used are filled with the
+// elements that come next, so the buffers are rings: slot 1,023 is followed by slot 0.
+// Cost removed: the second load. Each element is loaded once.
+// Still limits it: more instructions per access, for the slot. The stores are those of tiled: a
+// warp's store touches 32 sectors instead of 4. While the block loads, it does not merge.
+__global__ void __launch_bounds__(kTiledBlock)
+    circular_buffer(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out) {
+    __shared__ Key slots_a[kTiledTile];
+    __shared__ Key slots_b[kTiledTile];
+    __shared__ unsigned taken_from_a;
+    Part rest = part_of_block(a, m, b, n);
+    Ring ring_a{slots_a, 0};
+    Ring ring_b{slots_b, 0};
+    unsigned kept_a = 0;  // elements that the last tile left over
+    unsigned kept_b = 0;
+    while (rest.k < rest.k_end) {
+        const auto size_a = static_cast<unsigned>(smaller<std::size_t>(rest.i_end - rest.i, kTiledTile));
+        const auto size_b = static_cast<unsigned>(smaller<std::size_t>(rest.j_end - rest.j, kTiledTile));
+        for (unsigned x = kept_a + threadIdx.x; x < size_a; x += kTiledBlock)
+            slots_a[ring_a.slot(x)] = a[rest.i + x];
+        for (unsigned x = kept_b + threadIdx.x; x < size_b; x += kTiledBlock)
+            slots_b[ring_b.slot(x)] = b[rest.j + x];
+        __syncthreads();
+
+        const unsigned size = smaller(size_a + size_b, kTiledTile);
+        const unsigned k = smaller(threadIdx.x * kTiledShare, size);
+        const unsigned k_end = smaller(k + kTiledShare, size);
+        const unsigned i = co_rank(k, ring_a, size_a, ring_b, size_b);
+        const unsigned i_end = co_rank(k_end, ring_a, size_a, ring_b, size_b);
+        const unsigned j = k - i;
+        const unsigned j_end = k_end - i_end;
+        merge_sequential(ring_a.from(i), i_end - i, ring_b.from(j), j_end - j, out + rest.k + k);
+
+        if (threadIdx.x == kTiledBlock - 1) taken_from_a = i_end;
+        __syncthreads();
+        const unsigned taken_from_b = size - taken_from_a;
+        ring_a.first += taken_from_a;
+        ring_b.first += taken_from_b;
+        kept_a = size_a - taken_from_a;
+        kept_b = size_b - taken_from_b;
+        rest.i += taken_from_a;
+        rest.j += taken_from_b;
+        rest.k += size;
+    }
+}
+
+// --- Merge path -----------------------------------------------------------------------------------
+
+constexpr int kPathBlock = 256;
+constexpr int kPathShare = 15;  // elements per thread; odd, so that threads use different banks
+constexpr unsigned kPathTile = kPathBlock * kPathShare;  // 3,840 elements of the output
+constexpr int kPartitionBlock = 64;
+
+// One thread for each boundary between tiles, the first and the last one included: splits[t] is
+// the co-rank of where tile t begins.
+__global__ void partition(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tiles,
+                          std::size_t* splits) {
+    const std::size_t t = std::size_t{blockIdx.x} * kPartitionBlock + threadIdx.x;
+    if (t <= tiles) splits[t] = co_rank(smaller(t * kPathTile, m + n), a, m, b, n);
+}
+
+// A thread merges its share of a tile, of which a and b have size_a and size_b elements, from a[i]
+// and b[j] on. All indices of `merged` are constants: it stays in registers.
+__device__ inline void merge_share(const Key* a, unsigned size_a, unsigned i, const Key* b, unsigned size_b,
+                                   unsigned j, Key (&merged)[kPathShare]) {
+    Key next_a = i < size_a ? a[i] : 0;
+    Key next_b = j < size_b ? b[j] : 0;
+#pragma unroll
+    for (int x = 0; x < kPathShare; ++x) {
+        const bool from_a = j >= size_b || (i < size_a && next_a <= next_b);
+        merged[x] = from_a ? next_a : next_b;
+        if (from_a) {
+            if (++i < size_a) next_a = a[i];
+        } else {
+            if (++j < size_b) next_b = b[j];
+        }
+    }
+}
+
+// Idea: a kernel of its own computes all splits (partition), so a block knows which 3,840 elements
+// it merges. A thread merges 15 of them in registers, and the tile goes through shared memory once
+// more, so that stores are coalesced. S. Odeh, O. Green, Z. Mwassi, O. Shmueli, Y. Birk, "Merge
+// Path", 2012.
+// Cost removed: two searches at the beginning of every block; the scattered stores.
+// Still limits it: a block loads, then merges, then stores. Only other blocks of the SM use the
+// memory while it merges.
+__global__ void __launch_bounds__(kPathBlock) merge_path(const Key* a, std::size_t m, const Key* b,
+                                                         std::size_t n, const std::size_t* splits, Key* out) {
+    __shared__ Key tile[kPathTile];  // first what comes from a, then what comes from b
+    const std::size_t k = std::size_t{blockIdx.x} * kPathTile;
+    const auto size = static_cast<unsigned>(smaller<std::size_t>(m + n - k, kPathTile));
+    const std::size_t i_tile = splits[blockIdx.x];
+    const auto size_a = static_cast<unsigned>(splits[blockIdx.x + 1] - i_tile);
+    const Key* const from_a = a + i_tile;
+    const Key* const from_b = b + (k - i_tile);
+    Key mine[kPathShare];
+#pragma unroll
+    for (int x = 0; x < kPathShare; ++x) {
+        const unsigned place = x * kPathBlock + threadIdx.x;
+        if (place < size) mine[x] = place < size_a ? from_a[place] : from_b[place - size_a];
+    }
+#pragma unroll
+    for (int x = 0; x < kPathShare; ++x) {
+        const unsigned place = x * kPathBlock + threadIdx.x;
+        if (place < size) tile[place] = mine[x];
+    }
+    __syncthreads();
+
+    const Key* const tile_b = tile + size_a;
+    const unsigned size_b = size - size_a;
+    const unsigned first = smaller(threadIdx.x * kPathShare, size);
+    const unsigned i = co_rank<unsigned>(first, tile, size_a, tile_b, size_b);
+    merge_share(tile, size_a, i, tile_b, size_b, first - i, mine);
+
+    // All threads have read what they merge: the tile may be overwritten.
+    __syncthreads();
+#pragma unroll
+    for (int x = 0; x < kPathShare; ++x)
+        if (first + x < size) tile[first + x] = mine[x];
+    __syncthreads();
+#pragma unroll
+    for (int x = 0; x < kPathShare; ++x) {
+        const unsigned place = x * kPathBlock + threadIdx.x;
+        if (place < size) out[k + place] = tile[place];
+    }
+}
+
+}  // namespace day18

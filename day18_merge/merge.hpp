@@ -1,0 +1,94 @@
+// The host API of day 18: merges of two sorted arrays of 32-bit integers, which may have values.
+// The kernels are in merge.cuh and overlapped.cuh.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/bench/variant.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/device_view.hpp"
+
+namespace day18 {
+
+using Key = std::int32_t;
+using Value = std::int32_t;
+
+// A sorted array: keys in ascending order and, if pairs are merged, a value for each.
+struct Sorted {
+    course::DeviceSpan<const Key> keys;
+    course::DeviceSpan<const Value> values;
+};
+
+struct Output {
+    course::DeviceSpan<Key> keys;
+    course::DeviceSpan<Value> values;
+};
+
+// Device memory for intermediate results: of merges to at most `capacity` elements, about a 500th
+// of their size. The caller allocates it once and passes it to every call. Two merges that may run
+// at the same time, on two streams, need two workspaces.
+class Workspace {
+  public:
+    // On the current device. Throws std::invalid_argument for more than kMostElements, CudaError
+    // when there is no memory.
+    explicit Workspace(std::size_t capacity);
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+
+    static constexpr std::size_t kMostElements = std::size_t{1} << 38;  // a terabyte of them
+
+    std::size_t capacity() const { return capacity_; }
+    std::size_t* splits() { return splits_.data(); }  // of merge_path: where each tile begins in a
+  private:
+    std::size_t capacity_;
+    course::DeviceBuffer<std::size_t> splits_;
+};
+
+// What a version merges.
+enum class Operation {
+    kKeys,  // all values are empty
+    kPairs  // each key has a value, which moves with it
+};
+
+// Enqueues the merge of `a` and `b` to `out` on `stream`. It is stable: of equal keys those of `a`
+// come first, and those of one array keep their order. Any lengths, 0 included, and any alignment
+// of 4 bytes. `out` has as many elements as `a` and `b` together and overlaps neither. Keys that
+// are not sorted give an unspecified result, but nothing outside `out` is written.
+// Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
+using Launcher = void (*)(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                          cudaStream_t stream);
+
+struct Method {
+    Operation operation;
+    Launcher launch;
+};
+
+// The versions, slow to fast. A problem is the length of the output.
+using Version = course::Variant<Method, std::size_t>;
+std::span<const Version> variants();
+
+// Merges any number of sorted arrays, by a tree of merges of two: in each round neighbours are merged,
+// so 2^r arrays take r rounds, and each moves all elements. Stable: of equal keys those of an earlier
+// array come first. `out` and `spare` have as many elements as all `runs` together, and overlap
+// neither each other nor a run; what `spare` has afterwards is unspecified.
+// Throws as the versions do.
+void merge_many(Operation operation, std::span<const Sorted> runs, const Output& out, const Output& spare,
+                Workspace& workspace, cudaStream_t stream);
+
+// The reference: the sequential merge, by one CPU thread. `values` are empty, or as long as the
+// keys. Throws std::invalid_argument where lengths do not fit.
+struct SortedOnCpu {
+    std::span<const Key> keys;
+    std::span<const Value> values{};
+};
+struct OutputOnCpu {
+    std::span<Key> keys;
+    std::span<Value> values{};
+};
+void merge_on_cpu(const SortedOnCpu& a, const SortedOnCpu& b, const OutputOnCpu& out);
+
+}  // namespace day18

@@ -1,0 +1,160 @@
+// Day 18's program: every version verified and timed, beside CUB, a copy of as many bytes and the
+// CPU.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "common/bench/usual_case.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "merge.hpp"
+#include "merge_peer.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using day18::Key;
+using day18::Operation;
+using day18::Value;
+
+// What the two arrays are; both are as long, but for kUneven, where b is 1,000 times as long as a.
+enum class Shape { kRandom, kAFirst, kUneven, kAllEqual };
+
+std::vector<Key> sorted_keys(std::size_t n, Shape shape, bool is_b) {
+    std::vector<Key> keys(n);
+    course::Random random(is_b ? 1018 : 18);
+    // The sum of random steps is sorted, and evenly spread.
+    std::uint64_t sum = 0;
+    const std::uint64_t most = n == 0 ? 0 : (std::uint64_t{1} << 50) / n;
+    for (Key& key : keys) {
+        sum += random.next() % (most + 1) * 2;
+        const auto high = static_cast<std::uint32_t>(std::min<std::uint64_t>(sum >> 19, 0xffffffffU));
+        key = static_cast<Key>(high ^ 0x80000000U);
+        if (shape == Shape::kAllEqual) key = 7;
+        if (shape == Shape::kAFirst) key = is_b ? key / 2 + (1 << 30) : key / 2 - (1 << 30) - 1;
+    }
+    return keys;
+}
+
+struct Data {
+    Data(Operation operation, Shape shape, std::size_t total)
+        : m(shape == Shape::kUneven ? total / 1001 : total / 2),
+          n(total - m),
+          has_values(operation == Operation::kPairs),
+          a_keys(sorted_keys(m, shape, false)),
+          b_keys(sorted_keys(n, shape, true)),
+          a_values(has_values ? m : 0),
+          b_values(has_values ? n : 0),
+          expected_keys(total),
+          expected_values(has_values ? total : 0),
+          cpu_keys(total),
+          cpu_values(has_values ? total : 0),
+          copy_from(has_values ? 2 * total : total),
+          copy_to(has_values ? 2 * total : total),
+          out_keys(total),
+          out_values(has_values ? total : 0),
+          workspace(total) {
+        std::iota(a_values.begin(), a_values.end(), Value{0});
+        std::iota(b_values.begin(), b_values.end(), static_cast<Value>(a_values.size()));
+        a_keys_device = DeviceBuffer<Key>(std::span<const Key>(a_keys));
+        b_keys_device = DeviceBuffer<Key>(std::span<const Key>(b_keys));
+        a_values_device = DeviceBuffer<Value>(std::span<const Value>(a_values));
+        b_values_device = DeviceBuffer<Value>(std::span<const Value>(b_values));
+        day18::merge_on_cpu({a_keys, a_values}, {b_keys, b_values}, {expected_keys, expected_values});
+        CUDA_CHECK(cudaMemset(copy_from.data(), 1, copy_from.bytes()));
+    }
+
+    day18::Sorted a() const { return {a_keys_device.span(), a_values_device.span()}; }
+    day18::Sorted b() const { return {b_keys_device.span(), b_values_device.span()}; }
+    day18::Output out() { return {out_keys.span(), out_values.span()}; }
+
+    std::size_t m;
+    std::size_t n;
+    bool has_values;
+    std::vector<Key> a_keys;
+    std::vector<Key> b_keys;
+    std::vector<Value> a_values;
+    std::vector<Value> b_values;
+    std::vector<Key> expected_keys;
+    std::vector<Value> expected_values;
+    std::vector<Key> cpu_keys;
+    std::vector<Value> cpu_values;
+    DeviceBuffer<Key> a_keys_device{0};
+    DeviceBuffer<Key> b_keys_device{0};
+    DeviceBuffer<Value> a_values_device{0};
+    DeviceBuffer<Value> b_values_device{0};
+    DeviceBuffer<Key> copy_from;
+    DeviceBuffer<Key> copy_to;
+    course::GuardedBuffer<Key> out_keys;
+    course::GuardedBuffer<Value> out_values;
+    day18::Workspace workspace;
+};
+
+course::VerifyResult same(const Data& data, const std::vector<Key>& keys, const std::vector<Value>& values) {
+    const course::VerifyResult result = course::verify_exact(keys, data.expected_keys);
+    return result.ok() ? course::verify_exact(values, data.expected_values) : result;
+}
+
+course::Case merge_case(Operation operation, Shape shape, const std::string& name, const course::Dims& size) {
+    const std::size_t total = course::only_extent(size, "elements of the output");
+    course::UsualCase<Data> usual(name + " " + std::to_string(total), "int32",
+                                  std::make_shared<Data>(operation, shape, total));
+    Data& data = *usual.data;
+    usual.output(&Data::out_keys, [](const Data& d, const std::vector<Key>& keys) {
+        course::VerifyResult result = same(d, keys, d.out_values.to_host());
+        result.damage = d.out_values.damage();
+        return result;
+    });
+    usual.also_spoil([](Data& d) {
+        d.out_values.spoil();
+        std::ranges::fill(d.cpu_keys, Key{-1});
+        std::ranges::fill(d.cpu_values, Value{-1});
+    });
+
+    std::vector<day18::Version> versions;
+    for (const day18::Version& version : day18::variants())
+        if (version.launcher.operation == operation) versions.push_back(version);
+    const course::Work work = versions.front().work(total);
+    usual.cpu(
+        work,
+        [](Data& d) {
+            day18::merge_on_cpu({d.a_keys, d.a_values}, {d.b_keys, d.b_values}, {d.cpu_keys, d.cpu_values});
+        },
+        [](const Data& d) { return same(d, d.cpu_keys, d.cpu_values); });
+    usual.add(day18::cub_merge(operation, data.a(), data.b(), data.out(), work));
+    usual.versions(versions, total, [](const day18::Version& version, Data& d, cudaStream_t stream) {
+        version.launcher.launch(d.a(), d.b(), d.out(), d.workspace, stream);
+    });
+    usual.limit_copy(&Data::copy_from, &Data::copy_to);
+    return usual.result;
+}
+
+std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
+    std::vector<std::function<course::Case(const course::Dims&)>> cases;
+    const auto add = [&cases](Operation operation, Shape shape, const std::string& name) {
+        cases.push_back([=](const course::Dims& size) { return merge_case(operation, shape, name, size); });
+    };
+    add(Operation::kKeys, Shape::kRandom, "keys random");
+    add(Operation::kKeys, Shape::kAFirst, "keys a first");
+    add(Operation::kKeys, Shape::kUneven, "keys 1:1000");
+    add(Operation::kKeys, Shape::kAllEqual, "keys all equal");
+    add(Operation::kPairs, Shape::kRandom, "pairs random");
+    add(Operation::kPairs, Shape::kAFirst, "pairs a first");
+    add(Operation::kPairs, Shape::kUneven, "pairs 1:1000");
+    add(Operation::kPairs, Shape::kAllEqual, "pairs all equal");
+    return cases;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const course::Program program{.day = "day18_merge",
+                                  .title = "merges to n 32-bit integers; random: two halves, evenly spread",
+                                  .default_size = {1 << 16},
+                                  .bench_sizes = {{1 << 17}, {1 << 21}, {1 << 25}, {1 << 28}},
+                                  .make_cases = all_cases()};
+    return course::run_program(program, argc, argv);
+}

@@ -1,0 +1,129 @@
+// What the lesson says of its versions' accesses, counted.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/inspection_test.hpp"
+#include "merge.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using day18::Key;
+using day18::Value;
+
+constexpr std::size_t kElements = 8192;  // of a and of b
+
+class Lesson : public testing::Test {
+  protected:
+    // Random keys of both; or all of a before b.
+    std::function<void()> merge(const std::string& version, bool is_mixed = true) {
+        return [this, &b = is_mixed ? mixed_b_ : later_b_,
+                method = course::find_variant(day18::variants(), version).launcher] {
+            if (method.operation == day18::Operation::kPairs) {
+                method.launch({a_.span(), values_.span()}, {b.span(), values_.span()},
+                              {out_.span(), out_values_.span()}, workspace_, nullptr);
+            } else {
+                method.launch({a_.span(), {}}, {b.span(), {}}, {out_.span(), {}}, workspace_, nullptr);
+            }
+        };
+    }
+
+    // Each line of the kind takes no more transactions than its bytes need.
+    static testing::AssertionResult is_ideal(const course::Inspection& seen, course::Space space,
+                                             course::Operation operation) {
+        bool any = false;
+        for (const course::KernelInspection& kernel : seen.kernels) {
+            for (const course::AccessLine& line : kernel.lines) {
+                if (line.space != space || line.operation != operation) continue;
+                any = true;
+                if (line.transactions != line.ideal)
+                    return testing::AssertionFailure() << course::described(line);
+            }
+        }
+        return any ? testing::AssertionSuccess() : testing::AssertionFailure() << "no such access";
+    }
+
+    // Sectors of global memory that loads of this kind touch.
+    static std::uint64_t sectors(const course::Inspection& seen, course::Operation operation) {
+        std::uint64_t sum = 0;
+        for (const course::KernelInspection& kernel : seen.kernels)
+            for (const course::AccessLine& line : kernel.lines)
+                if (line.space == course::Space::kGlobal && line.operation == operation)
+                    sum += line.transactions;
+        return sum;
+    }
+
+    void SetUp() override {
+        if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
+  private:
+    static DeviceBuffer<Key> sorted(std::uint64_t seed, Key least) {
+        course::Random random(seed);
+        std::vector<Key> keys(kElements);
+        for (Key& key : keys)
+            key = least + random.integer(0, 30000);
+        std::sort(keys.begin(), keys.end());
+        return DeviceBuffer<Key>(std::span<const Key>(keys));
+    }
+
+    const DeviceBuffer<Key> a_ = sorted(1, 0);
+    const DeviceBuffer<Key> mixed_b_ = sorted(2, 0);
+    const DeviceBuffer<Key> later_b_ = sorted(3, 30001);
+    const DeviceBuffer<Value> values_ = sorted(4, 0);
+    DeviceBuffer<Key> out_{2 * kElements};
+    DeviceBuffer<Value> out_values_{2 * kElements};
+    day18::Workspace workspace_{2 * kElements};
+};
+
+TEST_F(Lesson, NoVersionHasRaces) {
+    for (const auto& version : day18::variants()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES(merge(version.name));
+        EXPECT_NO_RACES(merge(version.name, false));
+    }
+}
+
+TEST_F(Lesson, StagedStoresAreCoalesced) {
+    for (const char* version : {"merge_path", "overlapped", "overlapped_pairs"}) {
+        for (const bool is_mixed : {true, false}) {
+            EXPECT_TRUE(is_ideal(course::inspect(merge(version, is_mixed)), course::Space::kGlobal,
+                                 course::Operation::kStore))
+                << version;
+        }
+    }
+}
+
+// A thread's share of 15 is odd: a warp stages to 32 banks, whatever the data.
+TEST_F(Lesson, MergePathStagesWithoutBankConflicts) {
+    for (const bool is_mixed : {true, false}) {
+        EXPECT_TRUE(is_ideal(course::inspect(merge("merge_path", is_mixed)), course::Space::kShared,
+                             course::Operation::kStore));
+    }
+}
+
+TEST_F(Lesson, ACircularBufferLoadsHalfAsMuch) {
+    const auto loaded = [&](const char* version) {
+        return sectors(course::inspect(merge(version)), course::Operation::kLoad);
+    };
+    const std::uint64_t tiled = loaded("tiled");
+    const std::uint64_t ring = loaded("circular_buffer");
+    EXPECT_LT(ring, tiled * 7 / 10);
+    EXPECT_GT(ring, 2 * kElements / 8);
+}
+
+// In sectors of 8 keys; at the edges of what is loaded at once one is touched twice.
+TEST_F(Lesson, OverlappedLoadsEachElementOnce) {
+    const std::uint64_t copied = sectors(course::inspect(merge("overlapped")), course::Operation::kAsyncCopy);
+    EXPECT_GE(copied, 2 * kElements / 8);
+    EXPECT_LT(copied, 2 * kElements / 8 * 11 / 10);
+}
+
+}  // namespace

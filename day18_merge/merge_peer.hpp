@@ -1,0 +1,14 @@
+// CUB's merge, to measure against.
+#pragma once
+
+#include "common/bench/program.hpp"
+#include "merge.hpp"
+
+namespace day18 {
+
+// cub::DeviceMerge::MergeKeys or MergePairs; the temporary storage is allocated here, once. Its
+// `cannot_run` says why where CUB is not.
+course::Contestant cub_merge(Operation operation, const Sorted& a, const Sorted& b, const Output& out,
+                             const course::Work& work);
+
+}  // namespace day18

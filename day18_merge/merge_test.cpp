@@ -1,0 +1,440 @@
+// Every version against the CPU, key by key. Keys alone do not show which of two equal ones came
+// first; the values of pairs do.
+#include "merge.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+using day18::Key;
+using day18::Operation;
+using day18::Output;
+using day18::Sorted;
+using day18::Value;
+using day18::Workspace;
+
+constexpr std::uint64_t kSeed = 18;
+
+// Lengths of a and b. Their sums lie around a warp, a thread's share (7, 8, 15, 16), a tile (896,
+// 1,024, 1,920, 3,840) and a block's share (4,096, 8,192); one array may be empty, or much longer.
+const std::vector<std::pair<std::size_t, std::size_t>> kSizes = {
+    {0, 0},    {0, 1},       {1, 0},      {1, 1},     {7, 1},       {8, 9},       {16, 15},   {16, 16},
+    {1, 32},   {0, 513},     {513, 0},    {400, 495}, {448, 448},   {897, 0},     {512, 511}, {512, 512},
+    {3, 1022}, {960, 959},   {960, 960},  {1920, 1},  {1919, 1921}, {1920, 1920}, {0, 3841},  {2048, 2048},
+    {1, 8191}, {4096, 4096}, {8000, 193}, {4321, 7},  {5, 20011},   {20011, 5},   {0, 17000}, {17000, 0}};
+
+enum class Pattern { kRandom, kAllEqual, kAFirst, kBFirst, kAlternating, kFewKeys, kExtremes, kBlocks };
+constexpr Pattern kPatterns[] = {Pattern::kRandom,   Pattern::kAllEqual,    Pattern::kAFirst,
+                                 Pattern::kBFirst,   Pattern::kAlternating, Pattern::kFewKeys,
+                                 Pattern::kExtremes, Pattern::kBlocks};
+constexpr const char* kNames[] = {"random",      "all equal", "all of a first", "all of b first",
+                                  "alternating", "few keys",  "extremes",       "blocks of a and of b"};
+
+std::vector<Key> make_keys(std::size_t n, Pattern pattern, bool is_b, std::uint64_t seed = kSeed) {
+    course::Random random(2 * seed + (is_b ? 1 : 0));
+    std::vector<Key> keys(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto place = static_cast<Key>(i);
+        switch (pattern) {
+            case Pattern::kRandom:
+                keys[i] = random.integer(INT32_MIN, INT32_MAX);
+                break;
+            case Pattern::kAllEqual:
+                keys[i] = 7;
+                break;
+            case Pattern::kAFirst:
+                keys[i] = random.integer(0, 999) + (is_b ? 1000 : -1000);
+                break;
+            case Pattern::kBFirst:
+                keys[i] = random.integer(0, 999) + (is_b ? -1000 : 1000);
+                break;
+            case Pattern::kAlternating:
+                keys[i] = 2 * place + (is_b ? 1 : 0);
+                break;
+            case Pattern::kFewKeys:
+                keys[i] = random.integer(3, 7);
+                break;
+            // Also: whole arrays of the largest key, which may not pass for the end of an array.
+            case Pattern::kExtremes:
+                keys[i] = random.below(8) != 0 ? INT32_MAX : random.below(2) == 0 ? INT32_MIN : 0;
+                break;
+            // 100 of a, 100 of b, ...
+            case Pattern::kBlocks:
+                keys[i] = place / 100 * 1000 + (is_b ? 500 : 0) + place % 100;
+                break;
+        }
+    }
+    std::sort(keys.begin(), keys.end());
+    return keys;
+}
+
+// What values the elements of an array have: first, first + 1, ...
+std::vector<Value> make_values(std::size_t n, std::size_t first) {
+    std::vector<Value> values(n);
+    std::iota(values.begin(), values.end(), static_cast<Value>(first));
+    return values;
+}
+
+// An array. If elements stand before it, some stand behind it, too, and would come first of all; if
+// none do, it ends where its memory ends.
+struct OnDevice {
+    OnDevice(const std::vector<std::int32_t>& array, std::size_t elements_before)
+        : offset(elements_before), size(array.size()) {
+        host.assign(offset + size + (offset > 0 ? 8 : 0), INT32_MIN);
+        std::copy(array.begin(), array.end(), host.begin() + static_cast<std::ptrdiff_t>(offset));
+        device = DeviceBuffer<std::int32_t>(std::span<const std::int32_t>(host));
+    }
+    DeviceSpan<const std::int32_t> span() const { return device.span().subspan(offset, size); }
+    bool is_unchanged() const { return device.to_host() == host; }
+
+    std::size_t offset;
+    std::size_t size;
+    std::vector<std::int32_t> host;
+    DeviceBuffer<std::int32_t> device{0};
+};
+
+struct Offsets {
+    std::size_t a = 0;
+    std::size_t b = 0;
+    std::size_t out = 0;
+    std::size_t values = 0;
+};
+
+class VariantTest : public course::DeviceTestWithParam<const day18::Version*> {
+  protected:
+    // Merges a and b and compares. "": all is right.
+    std::string merge(const std::vector<Key>& a, const std::vector<Key>& b, const Offsets& at = {}) {
+        const std::size_t total = a.size() + b.size();
+        const std::vector<Value> a_values = make_values(has_values() ? a.size() : 0, 0);
+        const std::vector<Value> b_values = make_values(has_values() ? b.size() : 0, a.size());
+        std::vector<Key> expected(total);
+        std::vector<Value> expected_values(has_values() ? total : 0);
+        day18::merge_on_cpu({a, a_values}, {b, b_values}, {expected, expected_values});
+
+        const OnDevice a_device(a, at.a);
+        const OnDevice b_device(b, at.b);
+        const OnDevice a_values_device(a_values, at.values);
+        const OnDevice b_values_device(b_values, at.values + 1);
+        GuardedBuffer<Key> out(total, at.out);
+        GuardedBuffer<Value> out_values(expected_values.size(), at.values);
+        GetParam()->launcher.launch({a_device.span(), a_values_device.span()},
+                                    {b_device.span(), b_values_device.span()},
+                                    {out.span(), out_values.span()}, workspace_for(total), nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        if (!a_device.is_unchanged() || !b_device.is_unchanged() || !a_values_device.is_unchanged() ||
+            !b_values_device.is_unchanged())
+            return "an input was changed";
+        course::VerifyResult keys = course::verify_exact(out.to_host(), expected);
+        keys.damage = out.damage() + out_values.damage();
+        if (!keys.ok()) return keys.message();
+        const course::VerifyResult values = course::verify_exact(out_values.to_host(), expected_values);
+        return values.ok() ? "" : "values: " + values.message();
+    }
+
+    static bool has_values() { return GetParam()->launcher.operation == Operation::kPairs; }
+
+  private:
+    // One for all merges of a test.
+    Workspace& workspace_for(std::size_t n) {
+        if (!workspace_ || workspace_->capacity() < n) workspace_.emplace(std::max<std::size_t>(n, 50000));
+        return *workspace_;
+    }
+
+    std::optional<Workspace> workspace_;
+};
+
+INSTANTIATE_TEST_SUITE_P(DayEighteen, VariantTest, course::each_of(day18::variants()), course::VariantName());
+
+TEST_P(VariantTest, AllSizesAndPatterns) {
+    for (const auto& [m, n] : kSizes) {
+        for (const Pattern pattern : kPatterns) {
+            // Of the longer ones these are enough.
+            const bool is_enough = pattern == Pattern::kRandom || pattern == Pattern::kFewKeys;
+            if (m + n > 2000 && !is_enough) continue;
+            EXPECT_EQ(merge(make_keys(m, pattern, false), make_keys(n, pattern, true)), "")
+                << "m = " << m << ", n = " << n << ", " << kNames[static_cast<int>(pattern)];
+        }
+    }
+}
+
+TEST_P(VariantTest, RandomSizesAndAlignments) {
+    course::Random random(kSeed);
+    SCOPED_TRACE("course::Random seed " + std::to_string(kSeed));
+    for (int round = 0; round < 24; ++round) {
+        const std::size_t m = random.below(round % 3 == 0 ? 100 : 9000);
+        const std::size_t n = random.below(round % 3 == 1 ? 100 : 9000);
+        const Offsets at{random.below(5), random.below(5), random.below(40), random.below(5)};
+        const Pattern pattern = kPatterns[random.below(static_cast<std::uint32_t>(std::size(kPatterns)))];
+        EXPECT_EQ(merge(make_keys(m, pattern, false, round), make_keys(n, pattern, true, round), at), "")
+            << "m = " << m << ", n = " << n << ", " << kNames[static_cast<int>(pattern)] << "; a " << at.a
+            << ", b " << at.b << ", out " << at.out << ", values " << at.values
+            << " elements after an aligned address";
+    }
+}
+
+// Each block of a persistent version has several tiles. Few keys: most elements have equals.
+TEST_P(VariantTest, MoreTilesThanResidentBlocks) {
+    const std::size_t n = course::multiprocessors() * std::size_t{16} * 3840 + 7;
+    for (const Pattern pattern : {Pattern::kRandom, Pattern::kFewKeys, Pattern::kAFirst})
+        EXPECT_EQ(merge(make_keys(n, pattern, false), make_keys(n, pattern, true)), "")
+            << 2 * n << " elements, " << kNames[static_cast<int>(pattern)];
+}
+
+TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
+    constexpr std::size_t kElements = 9000;
+    const std::size_t values = has_values() ? kElements : 0;
+    DeviceBuffer<Key> a = course::zeros<Key>(kElements);
+    const DeviceBuffer<Key> b = course::zeros<Key>(kElements);
+    const DeviceBuffer<Value> in_values = course::zeros<Value>(values);
+    GuardedBuffer<Key> out(2 * kElements);
+    GuardedBuffer<Value> out_values(2 * values);
+    Workspace workspace(2 * kElements);
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher.launch({a.span(), in_values.span()}, {b.span(), in_values.span()},
+                                    {out.span(), out_values.span()}, workspace, stream);
+    });
+    EXPECT_GE(work.nodes(), 1U);
+    for (const std::uint64_t seed : {1, 2}) {
+        const std::vector<Key> keys = make_keys(kElements, Pattern::kRandom, false, seed);
+        CUDA_CHECK(cudaMemcpy(a.data(), keys.data(), a.bytes(), cudaMemcpyHostToDevice));
+        std::vector<Key> expected(2 * kElements);
+        day18::merge_on_cpu({keys}, {std::vector<Key>(kElements)}, {expected});
+        out.spoil();
+        work.run();
+        EXPECT_EQ(course::verify_exact(out.to_host(), expected).message(),
+                  course::verify_exact(expected, expected).message())
+            << "replay " << seed;
+    }
+}
+
+TEST_P(VariantTest, RefusesBadArguments) {
+    DeviceBuffer<std::int32_t> buffer = course::zeros<std::int32_t>(128);
+    Workspace workspace(16);
+    const DeviceSpan<std::int32_t> all = buffer.span();
+    const auto part = [&](std::size_t offset, std::size_t size) { return all.subspan(offset, size); };
+    const auto values = [&](std::size_t offset, std::size_t size) {
+        return all.subspan(64 + offset, has_values() ? size : 0);
+    };
+    const auto message = [&](const Sorted& a, const Sorted& b, const Output& out) {
+        return course::refusal([&] { GetParam()->launcher.launch(a, b, out, workspace, nullptr); });
+    };
+    const Sorted a{part(0, 8), values(0, 8)};
+    const Sorted b{part(8, 7), values(8, 7)};
+    EXPECT_EQ(message(a, b, {part(16, 15), values(16, 15)}), "");
+    EXPECT_EQ(message(a, b, {part(16, 14), values(16, 14)}),
+              "merge: out has 14 keys; expected as many as a and b together, 15");
+    EXPECT_EQ(message(a, b, {part(16, 16), values(16, 16)}),
+              "merge: out has 16 keys; expected as many as a and b together, 15");
+    EXPECT_EQ(message(a, {part(8, 9), values(8, 9)}, {part(17, 17), values(17, 17)}),
+              "merge: workspace has capacity 16; expected at least the length of out, 17");
+    EXPECT_EQ(message({part(16, 8), values(0, 8)}, b, {part(23, 15), values(16, 15)}),
+              "merge: the keys of out overlap a; expected no element in common");
+    EXPECT_EQ(message(a, {part(16, 7), values(8, 7)}, {part(22, 15), values(16, 15)}),
+              "merge: the keys of out overlap b; expected no element in common");
+    if (has_values()) {
+        EXPECT_EQ(message({part(0, 8), values(0, 7)}, b, {part(16, 15), values(16, 15)}),
+                  "merge: a has 7 values; expected one for each key, 8");
+        EXPECT_EQ(message(a, {part(8, 7), {}}, {part(16, 15), values(16, 15)}),
+                  "merge: b has 0 values; expected one for each key, 7");
+        EXPECT_EQ(message(a, b, {part(16, 15), values(16, 16)}),
+                  "merge: out has 16 values; expected one for each key, 15");
+        EXPECT_EQ(message(a, b, {part(16, 15), values(7, 15)}),
+                  "merge: the values of out overlap a; expected no element in common");
+        EXPECT_EQ(message(a, b, {part(16, 15), values(14, 15)}),
+                  "merge: the values of out overlap b; expected no element in common");
+        EXPECT_EQ(message(a, b, {part(16, 15), part(30, 15)}),
+                  "merge: the keys of out overlap its values; expected no element in common");
+    } else {
+        EXPECT_EQ(message({part(0, 8), part(64, 8)}, b, {part(16, 15), {}}),
+                  "merge: a has 8 values; expected none, as keys are merged alone, 0");
+    }
+}
+
+// On the CPU: a few of the blocks. b's elements come first, so each element of a moves on by as many
+// places. A block that computes splits has those of many tiles: hence the reach.
+TEST_P(VariantTest, IndicesOf64Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kReach = std::size_t{1} << 21;
+    const std::size_t m = (std::size_t{1} << 32) + 5;
+    const std::vector<Key> b(100, INT32_MIN);
+    const course::LargeArray<Key> a(m, kReach);
+    const course::LargeArray<Value> a_values(m, kReach);
+    const course::LargeArray<Key> out(m + b.size(), kReach);
+    const course::LargeArray<Value> out_values(m + b.size(), kReach);
+    for (std::size_t p = 0; p < course::kLargePlaces.size(); ++p) {
+        std::iota(a.part(p).begin(), a.part(p).end(), static_cast<Key>(p) * 10000000);
+        std::iota(a_values.part(p).begin(), a_values.part(p).end(), static_cast<Value>(p) * 20000000);
+    }
+    const DeviceBuffer<Key> b_device{std::span<const Key>(b)};
+    Workspace workspace(m + b.size());
+    course::run_few_blocks([&] {
+        if (has_values()) {
+            GetParam()->launcher.launch({a.span(), a_values.span()}, {b_device.span(), b_device.span()},
+                                        {out.span(), out_values.span()}, workspace, nullptr);
+        } else {
+            GetParam()->launcher.launch({a.span(), {}}, {b_device.span(), {}}, {out.span(), {}}, workspace,
+                                        nullptr);
+        }
+    });
+    EXPECT_EQ(out[b.size() - 1], INT32_MIN);
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1000}, m / 2 - 10, m / 2 + 10, m - 1}) {
+        EXPECT_EQ(out[i + b.size()], a[i]) << course::large_element(i, m);
+        if (!has_values()) continue;
+        EXPECT_EQ(out_values[i + b.size()], a_values[i]) << course::large_element(i, m);
+    }
+}
+
+// 34 GB, with values 69: two halves of equal keys. All of a comes first, in the order it has.
+TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+    const std::size_t m = (std::size_t{1} << 31) + 3;
+    const std::size_t n = (std::size_t{1} << 31) + 4;
+    const std::size_t arrays = has_values() ? 4 : 2;
+    if (const std::string reason = course::why_not_so_large(arrays * (m + n) * sizeof(Key)); !reason.empty())
+        GTEST_SKIP() << reason;
+    const auto filled = [](std::size_t size, int byte) {
+        DeviceBuffer<Key> buffer(size);
+        CUDA_CHECK(cudaMemset(buffer.data(), byte, buffer.bytes()));
+        return buffer;
+    };
+    const auto set = [](DeviceBuffer<Key>& buffer, std::size_t i, Key value) {
+        CUDA_CHECK(cudaMemcpy(buffer.data() + i, &value, sizeof(value), cudaMemcpyHostToDevice));
+    };
+    const auto get = [](DeviceBuffer<Key>& buffer, std::size_t i) {
+        Key value = 0;
+        CUDA_CHECK(cudaMemcpy(&value, buffer.data() + i, sizeof(value), cudaMemcpyDeviceToHost));
+        return value;
+    };
+    DeviceBuffer<Key> a = filled(m, 1);
+    DeviceBuffer<Key> b = filled(n, 1);
+    DeviceBuffer<Key> out = filled(m + n, 0xff);
+    set(b, 0, -5);
+    set(b, n - 1, INT32_MAX);
+    set(a, m - 1, INT32_MAX - 1);
+    DeviceBuffer<Value> a_values = filled(has_values() ? m : 0, 2);
+    DeviceBuffer<Value> b_values = filled(has_values() ? n : 0, 3);
+    DeviceBuffer<Value> out_values = filled(has_values() ? m + n : 0, 0xff);
+    Workspace workspace(m + n);
+    GetParam()->launcher.launch({a.span(), a_values.span()}, {b.span(), b_values.span()},
+                                {out.span(), out_values.span()}, workspace, nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    EXPECT_EQ(get(out, 0), -5);
+    for (const std::size_t i : {std::size_t{1}, m - 1, m, m + 1, m + n - 3})
+        EXPECT_EQ(get(out, i), 0x01010101) << "at " << i;
+    EXPECT_EQ(get(out, m + n - 2), INT32_MAX - 1);
+    EXPECT_EQ(get(out, m + n - 1), INT32_MAX);
+    if (!has_values()) return;
+    EXPECT_EQ(get(out_values, 0), 0x03030303);
+    EXPECT_EQ(get(out_values, m - 1), 0x02020202);
+    EXPECT_EQ(get(out_values, m), 0x03030303);
+    EXPECT_EQ(get(out_values, m + n - 2), 0x02020202);
+}
+
+using MergeMany = course::DeviceTest;
+
+// Few keys: the values show whether equal ones come in the order of the arrays.
+TEST_F(MergeMany, AnyNumberOfArrays) {
+    const std::vector<std::size_t> lengths = {500, 0, 1, 2000, 33, 700, 1900, 4, 0, 0, 17, 1024, 3};
+    for (const std::size_t count : {0, 1, 2, 3, 4, 5, 8, 9, 13}) {
+        std::vector<Key> keys;
+        std::vector<OnDevice> keys_on_device;
+        std::vector<OnDevice> values_on_device;
+        for (std::size_t r = 0; r < count; ++r) {
+            const std::vector<Key> run = make_keys(lengths[r], Pattern::kFewKeys, false, r);
+            keys_on_device.emplace_back(run, r % 3);
+            values_on_device.emplace_back(make_values(run.size(), keys.size()), r % 4);
+            keys.insert(keys.end(), run.begin(), run.end());
+        }
+        std::vector<Sorted> runs;
+        std::vector<Sorted> runs_of_keys;
+        for (std::size_t r = 0; r < count; ++r) {
+            runs.push_back({keys_on_device[r].span(), values_on_device[r].span()});
+            runs_of_keys.push_back({keys_on_device[r].span(), {}});
+        }
+        std::vector<Value> expected_values = make_values(keys.size(), 0);
+        std::ranges::stable_sort(expected_values, {}, [&](Value value) { return keys[value]; });
+        std::ranges::sort(keys);
+
+        GuardedBuffer<Key> out(keys.size());
+        GuardedBuffer<Value> out_values(keys.size());
+        GuardedBuffer<Key> spare(keys.size());
+        GuardedBuffer<Value> spare_values(keys.size());
+        Workspace workspace(keys.size());
+        day18::merge_many(Operation::kPairs, runs, {out.span(), out_values.span()},
+                          {spare.span(), spare_values.span()}, workspace, nullptr);
+        EXPECT_EQ(out.to_host(), keys) << count << " arrays";
+        EXPECT_EQ(out_values.to_host(), expected_values) << count << " arrays";
+        out.spoil();
+        day18::merge_many(Operation::kKeys, runs_of_keys, {out.span(), {}}, {spare.span(), {}}, workspace,
+                          nullptr);
+        EXPECT_EQ(out.to_host(), keys) << count << " arrays, keys alone";
+        EXPECT_EQ(out.damage() + out_values.damage() + spare.damage() + spare_values.damage(), "");
+    }
+}
+
+TEST_F(MergeMany, RefusesBadArguments) {
+    DeviceBuffer<Key> buffer = course::zeros<Key>(64);
+    const DeviceSpan<Key> all = buffer.span();
+    Workspace workspace(16);
+    const std::vector<Sorted> runs = {{all.subspan(0, 3), {}}, {all.subspan(3, 4), {}}};
+    const auto message = [&](DeviceSpan<Key> out, DeviceSpan<Key> spare) {
+        return course::refusal([&] {
+            day18::merge_many(Operation::kKeys, runs, {out, {}}, {spare, {}}, workspace, nullptr);
+        });
+    };
+    EXPECT_EQ(message(all.subspan(7, 7), all.subspan(14, 7)), "");
+    EXPECT_EQ(message(all.subspan(7, 8), all.subspan(15, 7)),
+              "merge_many: out or spare has 8 keys; expected as many as all runs together, 7");
+    EXPECT_EQ(message(all.subspan(7, 7), all.subspan(14, 6)),
+              "merge_many: out or spare has 6 keys; expected as many as all runs together, 7");
+    EXPECT_EQ(message(all.subspan(7, 7), all.subspan(13, 7)),
+              "merge_many: out overlaps spare; expected no element in common");
+    EXPECT_EQ(message(all.subspan(6, 7), all.subspan(14, 7)),
+              "merge: the keys of out overlap a; expected no element in common");
+}
+
+using WorkspaceTest = course::DeviceTest;
+
+TEST_F(WorkspaceTest, RefusesMoreThanItsCapacityMayBe) {
+    EXPECT_EQ(course::refusal([] { Workspace workspace((std::size_t{1} << 38) + 1); }),
+              "Workspace: capacity is 274877906945; expected at most 2^38");
+}
+
+TEST(OnTheCpu, KnownResults) {
+    const std::vector<Key> a = {1, 3, 3, 8};
+    const std::vector<Key> b = {-2, 3, 8};
+    const std::vector<Value> a_values = {10, 11, 12, 13};
+    const std::vector<Value> b_values = {20, 21, 22};
+    std::vector<Key> out(7);
+    std::vector<Value> out_values(7);
+    day18::merge_on_cpu({a, a_values}, {b, b_values}, {out, out_values});
+    EXPECT_EQ(out, (std::vector{-2, 1, 3, 3, 3, 8, 8}));
+    EXPECT_EQ(out_values, (std::vector{20, 10, 11, 12, 21, 13, 22}));
+    EXPECT_EQ(course::refusal([&] { day18::merge_on_cpu({a}, {a}, {out}); }),
+              "merge_on_cpu: out has 7 keys; expected as many as a and b together, 8");
+    EXPECT_EQ(course::refusal([&] {
+                  day18::merge_on_cpu({a}, {b, b_values}, {out});
+              }),
+              "merge_on_cpu: a, b and out have 0, 3 and 0 values; expected as many as keys, or none");
+}
+
+}  // namespace

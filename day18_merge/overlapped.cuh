@@ -1,0 +1,207 @@
+// Day 18, second part: the next tile is loaded while this one is merged.
+#pragma once
+
+#include "common/device/ptx.cuh"
+#include "merge.cuh"
+
+namespace day18 {
+
+constexpr int kWarpSize = 32;
+constexpr unsigned kWholeWarp = 0xffffffff;
+
+constexpr int kRingBlock = 128;  // threads of a block
+
+// Sizes for keys, and for pairs. Both take 32 KiB of shared memory.
+template <bool kPairs>
+struct RingShape {
+    static constexpr int kShare = kPairs ? 7 : 15;            // elements per thread and tile; odd
+    static constexpr unsigned kTile = kRingBlock * kShare;    // elements of the output
+    static constexpr unsigned kSlots = kPairs ? 2048 : 4096;  // of a ring
+    static_assert(kSlots >= 2 * kTile, "a ring has a tile's elements, and those being loaded");
+};
+
+// As co_rank, by a warp: all lanes get the result. In each round 32 lanes try 32 elements, so six
+// rounds replace 28 steps that wait for memory.
+__device__ inline std::size_t co_rank_by_warp(std::size_t k, const Key* a, std::size_t m, const Key* b,
+                                              std::size_t n) {
+    const unsigned lane = threadIdx.x % kWarpSize;
+    std::size_t low = k > n ? k - n : 0;
+    std::size_t high = smaller(k, m);
+    while (low < high) {
+        const std::size_t step = (high - low + kWarpSize - 1) / kWarpSize;
+        const std::size_t i = low + lane * step;
+        const unsigned votes = __ballot_sync(kWholeWarp, i < high && a[i] <= b[k - 1 - i]);
+        // As the answers are first "yes", then "no", their number says where they change.
+        const auto yes = static_cast<unsigned>(__popc(static_cast<int>(votes)));
+        high = smaller(high, low + yes * step);
+        if (yes > 0) low += (yes - 1) * step + 1;
+    }
+    return low;
+}
+
+// The slot of element i of an array. A multiple of 16 bytes in memory is one in the ring, too.
+template <unsigned kSlots>
+__device__ unsigned slot_of(const std::int32_t* array, std::size_t i) {
+    const auto shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(array) / sizeof(Key));
+    return (shift + static_cast<unsigned>(i)) % kSlots;
+}
+
+// All threads of the block issue the loads of elements `begin` to `end`, 16 bytes each. At the
+// edges, where less than 16 bytes are wanted, 4 bytes each.
+template <unsigned kSlots>
+__device__ void load_async(const std::int32_t* array, std::size_t begin, std::size_t end,
+                           std::int32_t* ring) {
+    constexpr unsigned kChunk = 4;  // elements
+    const unsigned before = slot_of<kSlots>(array, begin) % kChunk;
+    const unsigned size = before + static_cast<unsigned>(end - begin);
+    for (unsigned x = threadIdx.x * kChunk; x < size; x += kRingBlock * kChunk) {
+        if (x >= before && x + kChunk <= size) {
+            const std::size_t i = begin + x - before;
+            course::ptx::cp_async_16(ring + slot_of<kSlots>(array, i), array + i);
+            continue;
+        }
+        for (unsigned y = x; y < x + kChunk; ++y) {
+            if (y < before || y >= size) continue;
+            const std::size_t i = begin + y - before;
+            course::ptx::cp_async_4(ring + slot_of<kSlots>(array, i), array + i);
+        }
+    }
+}
+
+// Elements of an array in a ring, from `first` on.
+template <unsigned kSlots>
+struct Window {
+    std::int32_t* slots;
+    unsigned first;
+    __device__ std::int32_t& operator[](unsigned i) const { return slots[(first + i) % kSlots]; }
+};
+
+// Idea: few blocks, as many as the GPU can run at once, and each merges a long part, tile by tile,
+// from rings as in circular_buffer. A ring is as long as two tiles. Once the co-rank of the tile's
+// end is known, so is what the next tile needs beyond what is there. Asynchronous copies load that
+// while this tile is merged.
+// Cost removed: the wait for loads, and the kernel that computes splits: only where a block begins
+// and ends is searched in global memory, by a warp each. All other co-ranks are in shared memory.
+// Still limits it: memory bandwidth. For short arrays: the search, and the first tile's loads.
+//
+// The merged tile goes through the slots that its elements have left.
+template <bool kPairs>
+__global__ void __launch_bounds__(kRingBlock)
+    overlapped(const Key* a, const Value* values_a, std::size_t m, const Key* b, const Value* values_b,
+               std::size_t n, Key* out, Value* values_out) {
+    constexpr int kShare = RingShape<kPairs>::kShare;
+    constexpr unsigned kTile = RingShape<kPairs>::kTile;
+    constexpr unsigned kSlots = RingShape<kPairs>::kSlots;
+    __shared__ alignas(16) Key ring_a[kSlots];
+    __shared__ alignas(16) Key ring_b[kSlots];
+    __shared__ alignas(16) Value ring_values_a[kPairs ? kSlots : 4];
+    __shared__ alignas(16) Value ring_values_b[kPairs ? kSlots : 4];
+    __shared__ std::size_t of_block[2];
+    __shared__ unsigned splits[kRingBlock + 1];  // splits[t]: where thread t begins in the tile's a
+
+    // The block's part of the output: k to k_end, whole tiles but for the last one.
+    const std::size_t tiles = (m + n + kTile - 1) / kTile;
+    std::size_t k = tiles * blockIdx.x / gridDim.x * kTile;
+    const std::size_t k_end = smaller(tiles * (blockIdx.x + 1) / gridDim.x * kTile, m + n);
+    const unsigned warp = threadIdx.x / kWarpSize;
+    if (warp < 2) {
+        const std::size_t found = co_rank_by_warp(warp == 0 ? k : k_end, a, m, b, n);
+        if (threadIdx.x % kWarpSize == 0) of_block[warp] = found;
+    }
+    if (threadIdx.x == 0) splits[0] = 0;
+    __syncthreads();
+    std::size_t i = of_block[0];
+    std::size_t j = k - i;
+    const std::size_t i_end = of_block[1];
+    const std::size_t j_end = k_end - i_end;
+
+    // A tile's worth of each array, or what there is.
+    const auto load_a = [&](std::size_t begin, std::size_t count) {
+        const std::size_t end = smaller(begin + count, i_end);
+        if (begin >= end) return;
+        load_async<kSlots>(a, begin, end, ring_a);
+        if constexpr (kPairs) load_async<kSlots>(values_a, begin, end, ring_values_a);
+    };
+    const auto load_b = [&](std::size_t begin, std::size_t count) {
+        const std::size_t end = smaller(begin + count, j_end);
+        if (begin >= end) return;
+        load_async<kSlots>(b, begin, end, ring_b);
+        if constexpr (kPairs) load_async<kSlots>(values_b, begin, end, ring_values_b);
+    };
+    load_a(i, kTile);
+    load_b(j, kTile);
+    course::ptx::cp_async_commit();
+
+    while (k < k_end) {
+        const auto size = static_cast<unsigned>(smaller<std::size_t>(k_end - k, kTile));
+        const auto size_a = static_cast<unsigned>(smaller<std::size_t>(i_end - i, kTile));
+        const auto size_b = static_cast<unsigned>(smaller<std::size_t>(j_end - j, kTile));
+        const Window<kSlots> tile_a{ring_a, slot_of<kSlots>(a, i)};
+        const Window<kSlots> tile_b{ring_b, slot_of<kSlots>(b, j)};
+        const Window<kSlots> tile_values_a{ring_values_a, slot_of<kSlots>(values_a, i)};
+        const Window<kSlots> tile_values_b{ring_values_b, slot_of<kSlots>(values_b, j)};
+
+        // A thread's own copies have arrived, and with the barrier all others'.
+        course::ptx::cp_async_wait<0>();
+        __syncthreads();
+        // Each thread finds where it ends, which is where the next one begins.
+        const unsigned end = smaller((threadIdx.x + 1) * kShare, size);
+        splits[threadIdx.x + 1] = co_rank(end, tile_a, size_a, tile_b, size_b);
+        __syncthreads();
+
+        // The copies for the next tile take the place of what this tile uses, a tile further on.
+        const unsigned used_a = splits[kRingBlock];
+        const unsigned used_b = size - used_a;
+        load_a(i + kTile, used_a);
+        load_b(j + kTile, used_b);
+        course::ptx::cp_async_commit();
+
+        // Meanwhile the threads merge.
+        const unsigned first = smaller(threadIdx.x * kShare, size);
+        unsigned at_a = splits[threadIdx.x];
+        unsigned at_b = first - at_a;
+        Key next_a = at_a < size_a ? tile_a[at_a] : 0;
+        Key next_b = at_b < size_b ? tile_b[at_b] : 0;
+        Key merged[kShare];
+        Value merged_values[kShare];
+#pragma unroll
+        for (int x = 0; x < kShare; ++x) {
+            const bool from_a = at_b >= size_b || (at_a < size_a && next_a <= next_b);
+            merged[x] = from_a ? next_a : next_b;
+            if constexpr (kPairs) {
+                if (first + x < size) merged_values[x] = from_a ? tile_values_a[at_a] : tile_values_b[at_b];
+            }
+            if (from_a) {
+                if (++at_a < size_a) next_a = tile_a[at_a];
+            } else {
+                if (++at_b < size_b) next_b = tile_b[at_b];
+            }
+        }
+
+        // All threads have read what they merge. Its slots hold the merged tile: used_a elements
+        // where those of a were, the rest where those of b were.
+        __syncthreads();
+#pragma unroll
+        for (int x = 0; x < kShare; ++x) {
+            const unsigned place = first + x;
+            if (place >= size) break;
+            (place < used_a ? tile_a[place] : tile_b[place - used_a]) = merged[x];
+            if constexpr (kPairs)
+                (place < used_a ? tile_values_a[place] : tile_values_b[place - used_a]) = merged_values[x];
+        }
+        __syncthreads();
+#pragma unroll
+        for (int x = 0; x < kShare; ++x) {
+            const unsigned place = x * kRingBlock + threadIdx.x;
+            if (place >= size) break;
+            out[k + place] = place < used_a ? tile_a[place] : tile_b[place - used_a];
+            if constexpr (kPairs)
+                values_out[k + place] = place < used_a ? tile_values_a[place] : tile_values_b[place - used_a];
+        }
+        i += used_a;
+        j += used_b;
+        k += size;
+    }
+}
+
+}  // namespace day18

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <numeric>
@@ -152,8 +153,8 @@ TEST_P(VariantTest, MoreTilesThanResidentBlocks) {
     EXPECT_TRUE(result.ok()) << n << " elements: " << result.message();
 }
 
-// Any block may be the first to start, and those before it may have to wait until it has ended. Here
-// the last few run alone: blocks that draw their tiles draw the first ones.
+// Any block may be the first to start, and those before it may have to wait until it has ended.
+// Here the last few run alone: blocks that draw their tiles draw the first ones.
 TEST_P(VariantTest, BlocksThatStartFirstTakeTheFirstTiles) {
     const std::string name = GetParam()->name;
     if (name != "domino" && name != "decoupled_lookback") GTEST_SKIP() << "no block waits for another";
@@ -208,6 +209,39 @@ TEST_P(VariantTest, NumbersOfLaunchesStartAgain) {
     CUDA_CHECK(cudaMemcpy(workspace.ticket(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
     expect_right(12000, 2);   // the last number
     expect_right(100000, 3);  // number 0 again
+}
+
+// Blocks of the stand-in are done nearly in order, and the nearest prefix is never far. So here all
+// tiles but the last five have published their sums, and only the first its prefix. The five blocks
+// that run draw the other tiles, and look back three times.
+TEST(LookBack, OverManyTilesWithoutAPrefix) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks of a grid";
+    constexpr std::size_t kTiles = 80;
+    constexpr std::size_t kRun = 5;
+    const std::vector<float> in = whole_numbers<float>(kTiles * kTile - 100);
+    std::vector<float> expected(in.size());
+    std::partial_sum(in.begin(), in.end(), expected.begin());
+
+    // What launch 1 would publish: its number, a state (sum 1, prefix 2), and the sum's 32 bits.
+    std::vector<unsigned long long> words;
+    for (std::size_t tile = 0; tile < kTiles - kRun; ++tile) {
+        const float sum = std::accumulate(in.begin() + static_cast<std::ptrdiff_t>(tile * kTile),
+                                          in.begin() + static_cast<std::ptrdiff_t>((tile + 1) * kTile), 0.0f);
+        words.push_back((1ULL << 2 | (tile == 0 ? 2 : 1)) << 32 | std::bit_cast<std::uint32_t>(sum));
+    }
+    Workspace workspace(in.size());
+    const unsigned long long ticket = 1ULL << 32 | words.size();
+    CUDA_CHECK(
+        cudaMemcpy(workspace.words(), words.data(), words.size() * sizeof(words[0]), cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(workspace.ticket(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
+
+    const DeviceBuffer<float> device{std::span<const float>(in)};
+    GuardedBuffer<float> out(in.size());
+    const auto& launcher = course::find_variant(day16::variants(), "decoupled_lookback").launcher;
+    course::run_few_blocks([&] { launcher(device.span(), out.span(), workspace, nullptr); }, {0});
+    const std::vector<float> got = out.to_host();
+    for (std::size_t i = (kTiles - kRun) * kTile; i < in.size(); ++i)
+        ASSERT_EQ(got[i], expected[i]) << "element " << i;
 }
 
 // The order of a scan's additions depends on timing in decoupled_lookback alone.

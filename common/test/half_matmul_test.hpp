@@ -369,6 +369,7 @@ TEST_P(VersionTest, RunsOnTheGivenStream) {
 TEST_P(VersionTest, IndicesBeyond31Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (loads_through_tma(GetParam()->name)) GTEST_SKIP() << "its blocks take several tiles each";
+    if (GetParam()->name == "realigned") GTEST_SKIP() << "copies all of A first";
     constexpr std::size_t kRows = std::size_t{1} << 20;
     constexpr std::size_t kDepth = 2056;
     constexpr std::size_t kCols = 8;

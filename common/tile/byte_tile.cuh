@@ -48,11 +48,9 @@ struct ByteRows {
 template <class T>
 __device__ ByteRows byte_rows(const T* data, std::size_t leading_dimension, std::size_t rows,
                               std::size_t cols, std::size_t begin) {
-    // Copies of 0 bytes for rows out of range need aligned addresses, too, and of a single row the
-    // leading dimension may be anything.
-    const std::size_t pitch = rows <= 1 ? 0 : leading_dimension * sizeof(T);
-    return {reinterpret_cast<const std::byte*>(data + begin * leading_dimension), pitch,
-            static_cast<int>(min(rows - begin, std::size_t{1} << 30)), static_cast<int>(cols * sizeof(T))};
+    return {reinterpret_cast<const std::byte*>(data + begin * leading_dimension),
+            leading_dimension * sizeof(T), static_cast<int>(min(rows - begin, std::size_t{1} << 30)),
+            static_cast<int>(cols * sizeof(T))};
 }
 
 // The address of chunk `chunk` of row `row`. Without a swizzle the eight rows that one ldmatrix

@@ -69,7 +69,8 @@ void AsyncEngine::issue_copy(void* shared, const void* global, unsigned bytes, u
     const auto misaligned = [bytes](const void* address) {
         return (reinterpret_cast<std::uintptr_t>(address) & (bytes - 1)) != 0;
     };
-    if (misaligned(shared) || misaligned(global)) {
+    // A source of which nothing is read may be anywhere, as on a GPU.
+    if (misaligned(shared) || (valid_bytes > 0 && misaligned(global))) {
         fail_on_copy(cudaErrorMisalignedAddress, bytes,
                      std::string("misaligned access: the ") +
                          (misaligned(shared) ? "destination" : "source") +

@@ -97,7 +97,9 @@ TEST_P(HuntTest, RunsOnTheGivenStream) {
     const course::CapturedWork work([&](cudaStream_t stream) { trial.launch(stream); });
     const std::string& name = GetParam()->name;
     // fold clears first; relay allocates, clears, and frees.
-    EXPECT_EQ(work.nodes(), name == "relay" ? 4U : name == "fold" ? 2U : 1U);
+    const std::size_t expected = name == "relay" ? 4 : name == "fold" ? 2 : 1;
+    EXPECT_EQ(work.nodes(), expected)
+        << "what is queued on the stream that was given: expected " << expected << ", got " << work.nodes();
     work.run(2);
     EXPECT_TRUE(trial.verify().ok()) << trial.verify().message();
 }

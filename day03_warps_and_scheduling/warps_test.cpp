@@ -94,7 +94,7 @@ TEST_P(VariantTest, RunsOnTheGivenStreamOrNotAtAll) {
     const day03::Points points = {x.span(), list.span(), list.span()};
     const course::CapturedWork work(
         [&](cudaStream_t stream) { GetParam()->launcher(points, coefficients.span(), y.span(), stream); });
-    EXPECT_EQ(work.nodes(), 1U);
+    EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given: expected 1, got " << work.nodes();
     const course::CapturedWork nothing(
         [&](cudaStream_t stream) { GetParam()->launcher({}, coefficients.span(), {}, stream); });
     EXPECT_EQ(nothing.nodes(), 0U) << "no points: no launch";

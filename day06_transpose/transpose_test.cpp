@@ -169,7 +169,7 @@ TEST_P(VariantTest, ALaunchInAGraphOnAnotherStream) {
     const course::CapturedWork work([&](cudaStream_t stream) {
         GetParam()->launcher(DeviceMatrix<const std::uint32_t>(in.view()), out.view(), stream);
     });
-    EXPECT_EQ(work.nodes(), 1u);
+    EXPECT_EQ(work.nodes(), 1u) << "launches on the stream that was given: expected 1, got " << work.nodes();
     EXPECT_GT(course::verify_exact(out.packed(), std::vector<std::uint32_t>(64 * 96)).untouched, 0u);
     work.run(2);
     std::vector<std::uint32_t> expected(64 * 96);

@@ -259,7 +259,10 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     });
     const bool one =
         GetParam() == "naive" || GetParam() == "separable_fused" || GetParam() == "separable_streaming";
-    EXPECT_EQ(work.nodes(), one ? 1U : 2U) << "a kernel alone, or with a copy of the filter, or two passes";
+    const std::size_t expected = one ? 1 : 2;  // a kernel alone, or with a copy of the filter, or two passes
+    EXPECT_EQ(work.nodes(), expected)
+        << "kernels and copies on the stream that was given: expected " << expected << ", got "
+        << work.nodes() << ". Is `stream` an argument of each launch and each copy?";
 }
 
 TEST_P(VariantTest, RefusesWhatItCannotDo) {

@@ -298,7 +298,9 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     const course::CapturedWork work(
         [&](cudaStream_t stream) { launch<Sum<float>>(in.span(), out.span(), 0, stream); });
     const bool one_launch = GetParam() == "single_pass" || GetParam() == "deterministic";
-    EXPECT_EQ(work.nodes(), one_launch ? 1U : 2U) << "kernels and memsets on the given stream";
+    const std::size_t expected = one_launch ? 1 : 2;
+    EXPECT_EQ(work.nodes(), expected) << "kernels and memsets on the stream that was given: expected "
+                                      << expected << ", got " << work.nodes();
 }
 
 TEST_P(VariantTest, RefusesBadArguments) {

@@ -19,11 +19,10 @@ struct Seeded {
 };
 
 struct Environment {
-    unsigned threads;  // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
-    bool descending;   // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
-    std::chrono::seconds
-        timeout;        // CUDA_ON_CPU_TIMEOUT: how long a block may only poll memory (default 30)
-    unsigned notice;    // CUDA_ON_CPU_NOTICE: see slow_launch.hpp; 0: never
+    unsigned threads;              // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
+    bool descending;               // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
+    std::chrono::seconds timeout;  // CUDA_ON_CPU_TIMEOUT: how long a block may only poll memory (default 30)
+    unsigned notice;               // CUDA_ON_CPU_NOTICE: see slow_launch.hpp; 0: never
     bool named_lines;   // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
     bool late_stores;   // CUDA_ON_CPU_STORES=late: see late_stores.cpp
     bool findings;      // CUDA_ON_CPU_FINDINGS=off: an inspection counts accesses and looks for no mistakes

@@ -345,13 +345,13 @@ TEST(BulkLoad, OfOneDimensionIsThereAfterTheWaitOnly) {
 }
 TEST(BulkLoad, MisuseOfOneDimensionIsTold) {
     EXPECT_TRUE(mentions(report_of_bytes(Bytes::not_awaited, cudaErrorLaunchFailure),
-                      {"ended before the bulk copy", "hopper_reports_test.cu"}));
+                         {"ended before the bulk copy", "hopper_reports_test.cu"}));
     EXPECT_TRUE(mentions(report_of_bytes(Bytes::misaligned, cudaErrorMisalignedAddress),
-                      {"cp.async.bulk of 64 bytes", "multiples of 16 bytes"}));
+                         {"cp.async.bulk of 64 bytes", "multiples of 16 bytes"}));
     EXPECT_TRUE(mentions(report_of_bytes(Bytes::outside, cudaErrorIllegalAddress),
-                      {"not in the block's shared memory"}));
+                         {"not in the block's shared memory"}));
     EXPECT_TRUE(mentions(report_of_bytes(Bytes::of_no_memory, cudaErrorIllegalAddress),
-                      {"cp.async.bulk of 64 bytes", "no memory that a kernel may use"}));
+                         {"cp.async.bulk of 64 bytes", "no memory that a kernel may use"}));
 }
 
 // ---- Bulk stores -------------------------------------------------------------------------------------------------------

@@ -68,9 +68,9 @@ void relay(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t strea
 // `out` has a 256th as many elements as `in`, rounded up. Calls must not run at the same time.
 void places(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
-// Two recordings in order of time: sample i of row 0 was recorded at time i / 4, sample j of row 1 at
-// time j / 3, rounded down. At the same time, those of row 0 come first. `in` has two rows, `out` as
-// many elements as both together.
+// Two recordings in order of time: sample i of row 0 was recorded at time i / 4, sample j of row 1
+// at time j / 3, rounded down. At the same time, those of row 0 come first. `in` has two rows,
+// `out` as many elements as both together.
 void recordings(DeviceMatrix<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // --- The list ----------------------------------------------------------------------------------------------------------

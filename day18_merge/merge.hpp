@@ -71,11 +71,11 @@ struct Method {
 using Version = course::Variant<Method, std::size_t>;
 std::span<const Version> variants();
 
-// Merges any number of sorted arrays, by a tree of merges of two: in each round neighbours are merged,
-// so 2^r arrays take r rounds, and each moves all elements. Stable: of equal keys those of an earlier
-// array come first. `out` and `spare` have as many elements as all `runs` together, and overlap
-// neither each other nor a run; what `spare` has afterwards is unspecified.
-// Throws as the versions do.
+// Merges any number of sorted arrays, by a tree of merges of two: in each round neighbours are
+// merged, so 2^r arrays take r rounds, and each moves all elements. Stable: of equal keys those of
+// an earlier array come first. `out` and `spare` have as many elements as all `runs` together, and
+// overlap neither each other nor a run; what `spare` has afterwards is unspecified. Throws as the
+// versions do.
 void merge_many(Operation operation, std::span<const Sorted> runs, const Output& out, const Output& spare,
                 Workspace& workspace, cudaStream_t stream);
 

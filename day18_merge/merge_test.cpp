@@ -270,8 +270,8 @@ TEST_P(VariantTest, RefusesBadArguments) {
     }
 }
 
-// On the CPU: a few of the blocks. b's elements come first, so each element of a moves on by as many
-// places. A block that computes splits has those of many tiles: hence the reach.
+// On the CPU: a few of the blocks. b's elements come first, so each element of a moves on by as
+// many places. A block that computes splits has those of many tiles: hence the reach.
 TEST_P(VariantTest, IndicesOf64Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     constexpr std::size_t kReach = std::size_t{1} << 21;

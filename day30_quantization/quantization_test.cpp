@@ -307,8 +307,8 @@ TEST_P(HalfVersionTest, MoreElementsThan32BitsCount) {
     EXPECT_TRUE(course::verify_exact(got.q, std::vector<std::int8_t>(kCols, 0)).ok());
 }
 
-// The same on the CPU, around three places. A block may have as few as 256 elements: of a row so many
-// are compared.
+// The same on the CPU, around three places. A block may have as few as 256 elements: of a row so
+// many are compared.
 TEST_P(HalfVersionTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     constexpr std::size_t kCols = 4096;

@@ -290,7 +290,8 @@ void multiply_fragments(WmmaOperands own) {
 
 void check_fragment_access(const void* pointer, unsigned leading_dimension, std::size_t element_size,
                            const char* name, Site site) {
-    // CUDA asks for 32, and its own sample for bytes (immaTensorCoreGemm) begins at multiples of 16.
+    // CUDA asks for 32, and its own sample for bytes (immaTensorCoreGemm) begins at multiples of
+    // 16.
     const unsigned alignment = element_size == 1 ? 16 : 32;
     if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0 ||
         leading_dimension * element_size % 16 != 0)

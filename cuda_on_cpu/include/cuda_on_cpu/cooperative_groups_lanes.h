@@ -1,5 +1,5 @@
-// Coalesced groups and tiles. Those inside a warp are a set of lanes; ranks count its lanes from the
-// lowest. Tiles of several warps are threads of consecutive rank.
+// Coalesced groups and tiles. Those inside a warp are a set of lanes; ranks count its lanes from
+// the lowest. Tiles of several warps are threads of consecutive rank.
 #pragma once
 
 #include <bit>

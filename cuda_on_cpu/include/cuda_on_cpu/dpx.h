@@ -1,6 +1,6 @@
-// DPX functions, the inner loops of dynamic programming (Smith-Waterman, Floyd-Warshall): minima and
-// maxima of sums and of three numbers. They take a 32-bit number, signed or unsigned, or two 16-bit
-// numbers in the halves of a word (x2). Sums wrap. With relu, negative results become 0.
+// DPX functions, the inner loops of dynamic programming (Smith-Waterman, Floyd-Warshall): minima
+// and maxima of sums and of three numbers. They take a 32-bit number, signed or unsigned, or two
+// 16-bit numbers in the halves of a word (x2). Sums wrap. With relu, negative results become 0.
 #pragma once
 
 #include <algorithm>

@@ -70,8 +70,8 @@ enum class Ended { refused, reported, allowed };
 void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
                      Ended ended = Ended::refused);
 
-// The same for a tile of several warps: 64 to 1024 threads of consecutive rank. `operands` are those
-// of its threads, in order.
+// The same for a tile of several warps: 64 to 1024 threads of consecutive rank. `operands` are
+// those of its threads, in order.
 using TileWork = void (*)(void* const* operands, unsigned threads);
 void tile_collective(unsigned size, void* operand, TileWork work, const char* name, Site site);
 

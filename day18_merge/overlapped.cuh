@@ -92,10 +92,10 @@ __global__ void __launch_bounds__(kRingBlock)
     constexpr int kShare = RingShape<kPairs>::kShare;
     constexpr unsigned kTile = RingShape<kPairs>::kTile;
     constexpr unsigned kSlots = RingShape<kPairs>::kSlots;
-    __shared__ alignas(16) Key ring_a[kSlots];
-    __shared__ alignas(16) Key ring_b[kSlots];
-    __shared__ alignas(16) Value ring_values_a[kPairs ? kSlots : 4];
-    __shared__ alignas(16) Value ring_values_b[kPairs ? kSlots : 4];
+    alignas(16) __shared__ Key ring_a[kSlots];
+    alignas(16) __shared__ Key ring_b[kSlots];
+    alignas(16) __shared__ Value ring_values_a[kPairs ? kSlots : 4];
+    alignas(16) __shared__ Value ring_values_b[kPairs ? kSlots : 4];
     __shared__ std::size_t of_block[2];
     __shared__ unsigned splits[kRingBlock + 1];  // splits[t]: where thread t begins in the tile's a
 

@@ -16,8 +16,8 @@ struct Sum {
 };
 
 // Sums that begin anew: `begins` says that a segment begins in the range, `sum` is that of its last
-// segment. So a range on the right that begins a segment hides what lies left of it. M. Harris and
-// others, "Scan primitives for GPU computing", 2007.
+// segment. So a range on the right that begins a segment hides what lies left of it. S. Sengupta,
+// M. Harris and others, "Scan primitives for GPU computing", 2007.
 struct SegmentedSum {
     struct Value {
         float sum;

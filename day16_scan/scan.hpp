@@ -40,7 +40,7 @@ class Workspace {
 
 // Enqueues out[i] = in[0] + ... + in[i] on `stream`. Any length, 0 included, and any alignment of 4
 // bytes; `out` is as long as `in`, and either `in` itself or memory that does not overlap it. The
-// sums of floats are rounded in an order that differs between versions, and for the two look-backs
+// sums of floats are rounded in an order that differs between versions, and for decoupled_lookback
 // from run to run.
 // Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
 template <class T>

@@ -2,7 +2,7 @@
 //
 //   out(r, c) = in(r, c) - the mean of row r
 //
-//   ./course run bug_hunts --variant centre_rows
+//   ./course run bug_hunts --only centre_rows
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

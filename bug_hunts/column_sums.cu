@@ -2,7 +2,7 @@
 //
 //   out[c] = the sum of in(r, c) over all rows r
 //
-//   ./course run bug_hunts --variant column_sums
+//   ./course run bug_hunts --only column_sums
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

@@ -2,7 +2,7 @@
 //
 //   out(r, c) = the sum of weights[3 i + j] in(r + i - 1, c + j - 1), i and j from 0 to 2
 //
-//   ./course run bug_hunts --variant filter
+//   ./course run bug_hunts --only filter
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

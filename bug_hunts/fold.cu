@@ -3,7 +3,7 @@
 //
 //   out[p] = in[p] + in[p + period] + in[p + 2 period] ..., the period being out.size()
 //
-//   ./course run bug_hunts --variant fold
+//   ./course run bug_hunts --only fold
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

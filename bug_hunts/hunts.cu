@@ -18,7 +18,7 @@
 //   places          where the blocks of a filter begin          races
 //
 //   ./course run bug_hunts                        all of them, verified and timed
-//   ./course inspect bug_hunts --variant fold     one of them, watched
+//   ./course inspect bug_hunts --only fold     one of them, watched
 #include <array>
 #include <string_view>
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace hunts {
@@ -108,7 +108,7 @@ struct Kernel {
                    std::span<double> out, std::span<double> magnitude);
 };
 
-using Hunt = course::Variant<Kernel, Shape>;
+using Hunt = course::Version<Kernel, Shape>;
 
 // In the order of the exercises.
 std::span<const Hunt> hunts();

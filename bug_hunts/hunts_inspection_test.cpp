@@ -1,7 +1,7 @@
 // What a result does not show: races, sectors and wavefronts, seen while the kernels run.
 #include <gtest/gtest.h>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/test/inspection_test.hpp"
 #include "trial.hpp"
 
@@ -14,7 +14,7 @@ using hunts::Trial;
 class Watched : public testing::TestWithParam<const char*> {
   protected:
     static Trial trial(const Shape& problem) {
-        return {course::find_variant(hunts::hunts(), GetParam()), problem, DataPattern::kSignedUniform};
+        return {course::find_version(hunts::hunts(), GetParam()), problem, DataPattern::kSignedUniform};
     }
 };
 

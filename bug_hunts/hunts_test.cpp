@@ -45,7 +45,7 @@ auto hunts_that(Condition condition) {
     return testing::ValuesIn(chosen);
 }
 
-INSTANTIATE_TEST_SUITE_P(Hunts, HuntTest, course::each_of(hunts::hunts()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(Hunts, HuntTest, course::each_of(hunts::hunts()), course::VersionName());
 
 // Around a warp, a tile and a block, in both directions; a prime; and more elements than 16 bits
 // can count.
@@ -123,7 +123,7 @@ class Refusals : public HuntTest {
     DeviceBuffer<float> memory_ = course::zeros<float>(256);
 };
 
-INSTANTIATE_TEST_SUITE_P(Hunts, Refusals, course::each_of(hunts::hunts()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(Hunts, Refusals, course::each_of(hunts::hunts()), course::VersionName());
 
 TEST_P(Refusals, AcceptsWhatFits) {
     EXPECT_EQ(message_of(operands()), "");
@@ -134,7 +134,7 @@ using OutputRefusals = Refusals;
 INSTANTIATE_TEST_SUITE_P(Hunts, OutputRefusals, hunts_that([](const hunts::Hunt& hunt) {
                              return hunt.name != "resample" && hunt.name != "fold";
                          }),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(OutputRefusals, AnOutputOfAnotherShape) {
     const std::string& name = GetParam()->name;
@@ -155,7 +155,7 @@ using VectorRefusals = Refusals;
 INSTANTIATE_TEST_SUITE_P(Hunts, VectorRefusals, hunts_that([](const hunts::Hunt& hunt) {
                              return hunt.launcher.layout({3, 4}).vector != 0;
                          }),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(VectorRefusals, AVectorOfAnotherLength) {
     hunts::Operands wrong = operands();
@@ -244,7 +244,7 @@ TEST(OnCpu, ExamplesWorkedOutByHand) {
         SCOPED_TRACE(example.hunt);
         std::vector<double> out(example.out.size());
         std::vector<double> magnitude(example.out.size());
-        course::find_variant(hunts::hunts(), example.hunt)
+        course::find_version(hunts::hunts(), example.hunt)
             .launcher.on_cpu(example.layout, example.in, example.vector, out, magnitude);
         EXPECT_EQ(out, example.out);
         EXPECT_EQ(magnitude, example.magnitude);
@@ -256,7 +256,7 @@ TEST(OnCpu, TheLastSumHasWhatIsLeft) {
     in[32] = -7;
     std::vector<double> out(2);
     std::vector<double> magnitude(2);
-    course::find_variant(hunts::hunts(), "warp_sums")
+    course::find_version(hunts::hunts(), "warp_sums")
         .launcher.on_cpu({.in = {1, 33}, .out = {1, 2}}, in, {}, out, magnitude);
     EXPECT_EQ(out, (std::vector<double>{32, -7}));
     EXPECT_EQ(magnitude, (std::vector<double>{32, 7}));
@@ -270,7 +270,7 @@ TEST(OnCpu, PlacesCountThePositive) {
     in[1] = 0;
     std::vector<double> out(3);
     std::vector<double> magnitude(3);
-    course::find_variant(hunts::hunts(), "places")
+    course::find_version(hunts::hunts(), "places")
         .launcher.on_cpu({.in = {1, 700}, .out = {1, 3}}, in, {}, out, magnitude);
     EXPECT_EQ(out, (std::vector<double>{0, 2, 3}));
 }

@@ -2,7 +2,7 @@
 //
 //   out[i] = (in[i] + in[i + 1]) / 2
 //
-//   ./course run bug_hunts --variant midpoints
+//   ./course run bug_hunts --only midpoints
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

@@ -2,7 +2,7 @@
 //
 //   out[b] = how many of in[0] to in[256 b - 1] are positive
 //
-//   ./course run bug_hunts --variant places
+//   ./course run bug_hunts --only places
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

@@ -3,7 +3,7 @@
 //   sample i of row 0 was recorded at time i / 4, sample j of row 1 at time j / 3, rounded down
 //   out = all samples in order of time; at the same time, those of row 0 come first
 //
-//   ./course run bug_hunts --variant recordings
+//   ./course run bug_hunts --only recordings
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

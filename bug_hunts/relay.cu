@@ -2,7 +2,7 @@
 //
 //   out[i] = in[0] + in[1] + ... + in[i]
 //
-//   ./course run bug_hunts --variant relay
+//   ./course run bug_hunts --only relay
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

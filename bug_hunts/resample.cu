@@ -2,7 +2,7 @@
 //
 //   out[i] = in[floor(i * in.size() / out.size())]
 //
-//   ./course run bug_hunts --variant resample
+//   ./course run bug_hunts --only resample
 #include <limits>
 
 #include "checks.hpp"

@@ -2,7 +2,7 @@
 //
 //   out(r, c) = in(r, 0) + in(r, 1) + ... + in(r, c)
 //
-//   ./course run bug_hunts --variant running_sums
+//   ./course run bug_hunts --only running_sums
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

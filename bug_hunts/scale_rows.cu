@@ -2,7 +2,7 @@
 //
 //   out(r, c) = factors[r] in(r, c)
 //
-//   ./course run bug_hunts --variant scale_rows
+//   ./course run bug_hunts --only scale_rows
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

@@ -2,7 +2,7 @@
 //
 //   out(c, r) = in(r, c)
 //
-//   ./course run bug_hunts --variant transpose
+//   ./course run bug_hunts --only transpose
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

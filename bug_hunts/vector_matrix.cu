@@ -2,7 +2,7 @@
 //
 //   out[c] = the sum of x[r] a(r, c) over all rows r
 //
-//   ./course run bug_hunts --variant vector_matrix
+//   ./course run bug_hunts --only vector_matrix
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

@@ -2,7 +2,7 @@
 //
 //   out[i] = in[32 i] + ... + in[32 i + 31], the last one of what is left
 //
-//   ./course run bug_hunts --variant warp_sums
+//   ./course run bug_hunts --only warp_sums
 #include "checks.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"

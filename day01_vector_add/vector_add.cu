@@ -65,7 +65,7 @@ course::Work work(const std::size_t& n) {
 
 }  // namespace
 
-std::span<const VectorAdd> variants() {
+std::span<const VectorAdd> versions() {
     static const std::array<VectorAdd, 3> list = {{
         {"one_per_element", "one thread per element", launch_one_per_element, work},
         {"grid_stride", "resident threads stride over the data", launch_grid_stride, work},

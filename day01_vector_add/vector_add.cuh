@@ -8,8 +8,8 @@
 // Each addition reads 8 bytes and writes 4, so 12 n bytes / bandwidth is the best possible time.
 //
 //   ./course run day01                                          every version, verified and timed
-//   ./course run day01 --variant float4 --size 268435456        one version, any size
-//   ./course inspect day01 --variant one_per_element            sectors per load, line by line
+//   ./course run day01 --only float4 --size 268435456        one version, any size
+//   ./course inspect day01 --only one_per_element            sectors per load, line by line
 #pragma once
 
 #include <cuda_runtime.h>

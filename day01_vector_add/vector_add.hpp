@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day01 {
@@ -19,8 +19,8 @@ using Launcher = void (*)(course::DeviceSpan<const float> a, course::DeviceSpan<
                           course::DeviceSpan<float> c, cudaStream_t stream);
 
 // The versions, slow to fast. The problem is the number of elements.
-using VectorAdd = course::Variant<Launcher, std::size_t>;
-std::span<const VectorAdd> variants();
+using VectorAdd = course::Version<Launcher, std::size_t>;
+std::span<const VectorAdd> versions();
 
 // The reference: a plain loop, on all cores of the CPU. Throws std::invalid_argument for unequal
 // lengths.

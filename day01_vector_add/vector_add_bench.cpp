@@ -43,7 +43,7 @@ struct Data {
 
 course::Case make_case(const course::Dims& size) {
     const std::size_t n = course::only_extent(size, "elements");
-    const course::Work work = day01::variants().front().work(n);
+    const course::Work work = day01::versions().front().work(n);
 
     course::UsualCase<Data> usual("vector_add " + std::to_string(n), "float", std::make_shared<Data>(n));
     usual.output(&Data::c_device, [](const Data& data, const auto& got) { return data.compare(got); });
@@ -51,7 +51,7 @@ course::Case make_case(const course::Dims& size) {
     usual.cpu(
         work, [](Data& data) { day01::add_on_cpu(data.a, data.b, data.c); },
         [](const Data& data) { return data.compare(data.c); });
-    usual.versions(day01::variants(), n, [](const auto& version, Data& data, cudaStream_t stream) {
+    usual.versions(day01::versions(), n, [](const auto& version, Data& data, cudaStream_t stream) {
         version.launcher(data.a_device.span(), data.b_device.span(), data.c_device.span(), stream);
     });
     // What the addition costs when the inputs are copied to the GPU first, and the result back.
@@ -60,7 +60,7 @@ course::Case make_case(const course::Dims& size) {
                    [data = usual.data](cudaStream_t) {
                        data->a_device.copy_from(data->a);
                        data->b_device.copy_from(data->b);
-                       day01::variants().back().launcher(data->a_device.span(), data->b_device.span(),
+                       day01::versions().back().launcher(data->a_device.span(), data->b_device.span(),
                                                          data->c_device.span(), nullptr);
                        course::copy_device_to_host(data->c.data(), data->c.size(), data->c_device.data(),
                                                    data->c.size(), sizeof(float), nullptr);

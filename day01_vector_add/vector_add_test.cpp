@@ -43,7 +43,7 @@ course::VerifyResult compare(const GuardedBuffer<float>& c, const std::vector<fl
     return result;
 }
 
-class VariantTest : public course::DeviceTestWithParam<const day01::VectorAdd*> {
+class VersionTest : public course::DeviceTestWithParam<const day01::VectorAdd*> {
   protected:
     void launch(DeviceSpan<const float> a, DeviceSpan<const float> b, DeviceSpan<float> c) const {
         GetParam()->launcher(a, b, c, nullptr);
@@ -63,9 +63,9 @@ class VariantTest : public course::DeviceTestWithParam<const day01::VectorAdd*> 
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayOne, VariantTest, course::each_of(day01::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayOne, VersionTest, course::each_of(day01::versions()), course::VersionName());
 
-TEST_P(VariantTest, AllSizesAndPatterns) {
+TEST_P(VersionTest, AllSizesAndPatterns) {
     // Around a warp, a block and a block of float4s; tails of one, two and three elements.
     for (const std::size_t n :
          {0, 1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 255, 256, 257, 1023, 1024, 1025, 1027, 1000003}) {
@@ -79,7 +79,7 @@ TEST_P(VariantTest, AllSizesAndPatterns) {
     }
 }
 
-TEST_P(VariantTest, RandomSizes) {
+TEST_P(VersionTest, RandomSizes) {
     course::Random random(20260101);
     SCOPED_TRACE("course::Random seed 20260101");
     for (int round = 0; round < 20; ++round) {
@@ -89,7 +89,7 @@ TEST_P(VariantTest, RandomSizes) {
     }
 }
 
-TEST_P(VariantTest, SubRangesWithAnyAlignment) {
+TEST_P(VersionTest, SubRangesWithAnyAlignment) {
     for (std::size_t a = 0; a < 4; ++a) {
         for (std::size_t b = 0; b < 4; ++b) {
             for (std::size_t c = 0; c < 4; ++c) {
@@ -101,7 +101,7 @@ TEST_P(VariantTest, SubRangesWithAnyAlignment) {
     }
 }
 
-TEST_P(VariantTest, ResultMayReplaceAnInput) {
+TEST_P(VersionTest, ResultMayReplaceAnInput) {
     const std::vector<float> a = course::make_data<float>(1027, DataPattern::kSignedUniform, kSeed);
     const std::vector<float> b = course::make_data<float>(1027, DataPattern::kSignedUniform, kSeed + 1);
     for (const bool replace_a : {true, false}) {
@@ -123,7 +123,7 @@ TEST_P(VariantTest, ResultMayReplaceAnInput) {
     EXPECT_TRUE(result.ok()) << "c = a = b: " << result.message();
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStream) {
+TEST_P(VersionTest, RunsOnTheGivenStream) {
     const std::vector<float> a = course::make_data<float>(1 << 20, DataPattern::kSignedUniform, kSeed);
     const DeviceBuffer<float> a_device{std::span(a)};
     GuardedBuffer<float> c(a.size());
@@ -141,7 +141,7 @@ TEST(GridStride, StartsNoMoreBlocksThanTheDeviceHolds) {
         const DeviceBuffer<float> a = course::zeros<float>(n);
         DeviceBuffer<float> c(n);
         const course::CapturedWork work([&](cudaStream_t stream) {
-            course::find_variant(day01::variants(), "grid_stride")
+            course::find_version(day01::versions(), "grid_stride")
                 .launcher(a.span(), a.span(), c.span(), stream);
         });
         EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given: expected 1, got "
@@ -160,7 +160,7 @@ TEST(GridStride, StartsNoMoreBlocksThanTheDeviceHolds) {
     EXPECT_EQ(blocks(257), 2U) << "blocks for 257 elements; two blocks of 256 threads are enough";
 }
 
-TEST_P(VariantTest, NothingToAddIsNoLaunch) {
+TEST_P(VersionTest, NothingToAddIsNoLaunch) {
     const DeviceBuffer<float> nothing(0);
     DeviceBuffer<float> result(0);
     const course::CapturedWork work([&](cudaStream_t stream) {
@@ -169,7 +169,7 @@ TEST_P(VariantTest, NothingToAddIsNoLaunch) {
     EXPECT_EQ(work.nodes(), 0U) << "launches for vectors of no elements: expected 0, got " << work.nodes();
 }
 
-TEST_P(VariantTest, RefusesDifferentLengths) {
+TEST_P(VersionTest, RefusesDifferentLengths) {
     DeviceBuffer<float> buffer(8);
     const DeviceSpan<float> four = buffer.span().subspan(0, 4);
     const DeviceSpan<float> three = buffer.span().subspan(4, 3);
@@ -184,7 +184,7 @@ TEST_P(VariantTest, RefusesDifferentLengths) {
     }
 }
 
-TEST_P(VariantTest, RefusesAResultThatOverlapsAnInputHalfWay) {
+TEST_P(VersionTest, RefusesAResultThatOverlapsAnInputHalfWay) {
     DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(16, 1.0f))};
     const DeviceSpan<float> all = buffer.span();
     EXPECT_THROW(launch(all.subspan(0, 8), all.subspan(0, 8), all.subspan(1, 8)), std::invalid_argument);
@@ -195,7 +195,7 @@ TEST_P(VariantTest, RefusesAResultThatOverlapsAnInputHalfWay) {
 // More elements than 32 bits can count, 52 GB in three arrays: index arithmetic in int or unsigned
 // would wrap. The arrays are filled on the device; windows of known data at the interesting places
 // are compared.
-TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(3 * n * sizeof(float)); !reason.empty())
         GTEST_SKIP() << reason;
@@ -226,7 +226,7 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
 
 // The same on the CPU, where only the blocks at the beginning, in the middle (an int ends at
 // element 2^31) and at the end run.
-TEST_P(VariantTest, IndicesBeyond32Bits) {
+TEST_P(VersionTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t n = (std::size_t{1} << 32) + 5;
     const course::LargeArray<float> a(n);
@@ -263,9 +263,9 @@ TEST(AddOnCpu, RefusesDifferentLengths) {
     EXPECT_THROW(day01::add_on_cpu(three, four, four), std::invalid_argument);
 }
 
-TEST(Variants, AreFoundByNameAndOthersSuggested) {
-    EXPECT_EQ(course::find_variant(day01::variants(), "float4").name, "float4");
-    EXPECT_THROW(course::find_variant(day01::variants(), "flota4"), std::invalid_argument);
+TEST(Versions, AreFoundByNameAndOthersSuggested) {
+    EXPECT_EQ(course::find_version(day01::versions(), "float4").name, "float4");
+    EXPECT_THROW(course::find_version(day01::versions(), "flota4"), std::invalid_argument);
 }
 
 }  // namespace

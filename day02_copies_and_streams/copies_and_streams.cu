@@ -215,7 +215,7 @@ HostBuffer::~HostBuffer() {
 
 // --- The list ------------------------------------------------------------------------------------
 
-std::span<const Version> variants() {
+std::span<const Version> versions() {
     using enum HostMemory;
     static const std::array<Version, 9> list = {{
         {"pageable", "cudaMemcpy from ordinary memory", {kPageable, pageable}, work},

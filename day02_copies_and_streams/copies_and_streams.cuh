@@ -16,7 +16,7 @@
 // copying, in both directions at once, and computing.
 //
 //   ./course run day02                                  every version, verified and timed, beside its limits
-//   ./course run day02 --variant graph --size 65536
+//   ./course run day02 --only graph --size 65536
 #pragma once
 
 #include <algorithm>

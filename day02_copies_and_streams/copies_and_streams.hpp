@@ -8,7 +8,7 @@
 #include <memory>
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day02 {
@@ -46,8 +46,8 @@ struct Problem {
 };
 
 // The versions, in the order in which the lesson has them.
-using Version = course::Variant<Launcher, Problem>;
-std::span<const Version> variants();
+using Version = course::Version<Launcher, Problem>;
+std::span<const Version> versions();
 
 // A version made ready for a job, which can be done many times: device memory, streams, events, and
 // for `graph` the graph. in and out must stay where they are; what `in` holds may change between

@@ -161,7 +161,7 @@ constexpr const char* kKernel = "kernel_alone";
 // The time of a contestant, in milliseconds; none if it was not asked for, or failed.
 std::optional<double> median_of(std::span<const course::Record> records, const std::string& name) {
     for (const course::Record& record : records)
-        if (record.variant == name && record.measurement) return record.measurement->ms.median;
+        if (record.version == name && record.measurement) return record.measurement->ms.median;
     return std::nullopt;
 }
 
@@ -236,7 +236,7 @@ course::Case make_case(const course::Dims& size, int steps, int chunks) {
         {.name = "cpu_openmp",
          .role = course::Role::kPeer,
          .launch = [=](cudaStream_t) { day02::iterate_on_cpu(data->in, data->on_cpu, steps); },
-         .work = day02::variants().front().work({n, steps}),
+         .work = day02::versions().front().work({n, steps}),
          .cannot_run = too_long_on_cpu(n, steps),
          .on_host = true,
          .verify =
@@ -245,7 +245,7 @@ course::Case make_case(const course::Dims& size, int steps, int chunks) {
                  std::ranges::fill(data->on_cpu, std::numeric_limits<float>::quiet_NaN());
                  return verified;
              }});
-    for (const day02::Version& version : day02::variants())
+    for (const day02::Version& version : day02::versions())
         result.contestants.push_back(make_contestant(version, data, steps, chunks));
     return result;
 }

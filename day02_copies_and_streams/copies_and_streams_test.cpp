@@ -99,12 +99,12 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwo, VersionTest, course::each_of(day02::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayTwo, VersionTest, course::each_of(day02::versions()), course::VersionName());
 
 auto versions(std::initializer_list<const char*> names) {
     std::vector<const Version*> found;
     for (const char* name : names)
-        found.push_back(&course::find_variant(day02::variants(), name));
+        found.push_back(&course::find_version(day02::versions(), name));
     return testing::ValuesIn(found);
 }
 
@@ -112,13 +112,13 @@ auto versions(std::initializer_list<const char*> names) {
 class CapturableTest : public VersionTest {};
 INSTANTIATE_TEST_SUITE_P(DayTwo, CapturableTest,
                          versions({"pinned_async", "chunked_streams", "graph", "zero_copy"}),
-                         course::VariantName());
+                         course::VersionName());
 
 // Versions that use the runner's device memory.
 class DeviceMemoryTest : public VersionTest {};
 INSTANTIATE_TEST_SUITE_P(DayTwo, DeviceMemoryTest,
                          versions({"pageable", "pinned", "pinned_async", "chunked_streams", "graph"}),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(VersionTest, AllSizes) {
     // Around a warp, a block, a chunk of one and of two blocks (8 chunks), and a large prime.
@@ -252,7 +252,7 @@ TEST_P(CapturableTest, WaitsForItsFirstStream) {
 // Versions that use the default stream. Streams of the runner do not wait for it, nor it for them.
 class DefaultStreamTest : public VersionTest {};
 INSTANTIATE_TEST_SUITE_P(DayTwo, DefaultStreamTest, versions({"pageable", "pinned", "malloc_each_time"}),
-                         course::VariantName());
+                         course::VersionName());
 
 // What goes to a stream of the runner would be captured instead of running. On a GPU a capture and
 // the default stream do not go together; there EveryRunSeesTheInputOfItsTime finds the race.
@@ -299,7 +299,7 @@ TEST_P(DeviceMemoryTest, HoldsAllOfTheDataAfterwards) {
 // Right results need neither chunks nor streams. So this counts them: each chunk is three nodes of
 // a graph, and the first one in each stream waits for no other.
 class ChunksTest : public VersionTest {};
-INSTANTIATE_TEST_SUITE_P(DayTwo, ChunksTest, versions({"chunked_streams"}), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayTwo, ChunksTest, versions({"chunked_streams"}), course::VersionName());
 
 TEST_P(ChunksTest, AreAsManyAsWantedAndInAllStreams) {
     struct {
@@ -343,7 +343,7 @@ TEST_P(VersionTest, GivesBackAllMemory) {
 // in whatever order they end.
 TEST(MemoryPool, HasItsOldThresholdAfterwards) {
     if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
-    const Version& version = course::find_variant(day02::variants(), "stream_ordered");
+    const Version& version = course::find_version(day02::versions(), "stream_ordered");
     if (!version.cannot_run({1, 1}).empty()) GTEST_SKIP() << version.cannot_run({1, 1});
     const auto threshold = [] {
         cudaMemPool_t pool = nullptr;
@@ -365,7 +365,7 @@ TEST(MemoryPool, HasItsOldThresholdAfterwards) {
 // 2^31 bytes in each direction, and a few. A number of bytes in an int would be negative.
 class LargeTest : public VersionTest {};
 INSTANTIATE_TEST_SUITE_P(DayTwo, LargeTest, versions({"pageable", "chunked_streams", "zero_copy"}),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(LargeTest, MoreBytesThan31BitsCount) {
     const std::size_t n = (std::size_t{1} << 29) + 1003;
@@ -451,7 +451,7 @@ class ForkAndJoin : public course::DeviceTest {
         course::DeviceTest::SetUp();
         if (IsSkipped()) return;
         host_.emplace(HostMemory::kPinned, 1);
-        runner_.emplace(course::find_variant(day02::variants(), "chunked_streams"), host_->job(1));
+        runner_.emplace(course::find_version(day02::versions(), "chunked_streams"), host_->job(1));
     }
     std::optional<HostData> host_;
     std::optional<Runner> runner_;
@@ -499,7 +499,7 @@ TEST_F(ForkAndJoin, LeaveNothingUnderWay) {
 class Managed : public course::DeviceTest {};
 
 TEST_F(Managed, IsRefusedWhereItWouldFillTheDevice) {
-    const Version& managed = course::find_variant(day02::variants(), "managed");
+    const Version& managed = course::find_version(day02::versions(), "managed");
     if (!managed.cannot_run({1, 1}).empty()) GTEST_SKIP() << managed.cannot_run({1, 1});
     const HostData host(HostMemory::kManaged, 1);
     Job job = host.job(1);

@@ -119,7 +119,7 @@ Residency residency(const char* name, void (*kernel)(Parameters...), int threads
 
 }  // namespace
 
-std::span<const Divergence> variants() {
+std::span<const Divergence> versions() {
     static const std::array<Divergence, 5> list = {{
         {{"uniform", "all lanes take the same way", launch_all_terms<uniform>, work_of_all_terms},
          Rule::kAllTerms},
@@ -143,7 +143,7 @@ std::size_t chain_threads(int warps_per_sm) {
     return std::size_t{course::multiprocessors()} * static_cast<std::size_t>(warps_per_sm) * 32;
 }
 
-std::span<const Chains> chains_variants() {
+std::span<const Chains> chains_versions() {
     static const std::array<Chains, 4> list = {{
         {{"chains_1", "each multiply-add waits for the one before", launch_chains<1>, work_of_chains}, 1},
         {{"chains_2", "two independent chains per thread", launch_chains<2>, work_of_chains}, 2},

@@ -16,7 +16,7 @@
 // four only keep the arithmetic units busy, or fail to.
 //
 //   ./course run day03                                     every version, verified and timed; occupancy
-//   ./course inspect day03 --variant diverge_by_lane       active lanes of each line, without a GPU
+//   ./course inspect day03 --only diverge_by_lane       active lanes of each line, without a GPU
 #pragma once
 
 #include <cuda_runtime.h>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/bench/occupancy.hpp"
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day03 {
@@ -45,10 +45,10 @@ struct Problem {
 using Launcher = void (*)(const Points& points, course::DeviceSpan<const float> coefficients,
                           course::DeviceSpan<float> y, cudaStream_t stream);
 
-struct Divergence : course::Variant<Launcher, Problem> {
+struct Divergence : course::Version<Launcher, Problem> {
     Rule rule = Rule::kAllTerms;
 };
-std::span<const Divergence> variants();
+std::span<const Divergence> versions();
 
 // The points from the most terms to the fewest; of equals the first one first.
 std::vector<int> longest_first(std::span<const int> terms);
@@ -75,10 +75,10 @@ std::size_t chain_threads(int warps_per_sm);
 // Enqueues the kernel; out has an element for each thread. Throws as above.
 using ChainsLauncher = void (*)(const ChainsProblem& problem, course::DeviceSpan<float> out,
                                 cudaStream_t stream);
-struct Chains : course::Variant<ChainsLauncher, ChainsProblem> {
+struct Chains : course::Version<ChainsLauncher, ChainsProblem> {
     int chains = 1;  // of each thread
 };
-std::span<const Chains> chains_variants();
+std::span<const Chains> chains_versions();
 
 // What thread t writes: a whole number, exact in float up to 2^20 multiply-adds.
 double chains_on_cpu(int chains, int multiply_adds, std::size_t t);

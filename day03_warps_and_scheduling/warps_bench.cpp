@@ -84,7 +84,7 @@ course::Case polynomial_case(const course::Dims& size) {
                                         std::make_shared<Polynomial>(n));
     usual.also_spoil([](Polynomial& data) { data.y.spoil(); });
     usual.versions(
-        day03::variants(), day03::Problem{n, usual.data->steps()},
+        day03::versions(), day03::Problem{n, usual.data->steps()},
         [](const day03::Divergence& version, Polynomial& data, cudaStream_t stream) {
             version.launcher(data.points(), data.coefficients_device.span(), data.y.span(), stream);
         },
@@ -125,7 +125,7 @@ course::Case chains_case(const course::Dims& size) {
         std::make_shared<ChainsData>(problem));
     usual.also_spoil([](ChainsData& data) { data.out.spoil(); });
     usual.versions(
-        day03::chains_variants(), problem,
+        day03::chains_versions(), problem,
         [](const day03::Chains& version, ChainsData& data, cudaStream_t stream) {
             version.launcher(data.problem, data.out.span(), stream);
         },
@@ -160,7 +160,7 @@ void print_latency_hiding() {
     const course::MultiprocessorLimits sm = course::multiprocessor_limits();
     fmt::print("\nMultiply-adds per nanosecond and SM, {} per thread\n  {:<13}", kMultiplyAdds,
                "warps per SM");
-    for (const day03::Chains& version : day03::chains_variants())
+    for (const day03::Chains& version : day03::chains_versions())
         fmt::print("  {:>9}", version.name);
     fmt::print("\n");
     for (const int warps : {1, 2, 4, 8, 16, 32, 64}) {
@@ -168,7 +168,7 @@ void print_latency_hiding() {
         const std::size_t threads = day03::chain_threads(warps);
         DeviceBuffer<float> out(threads);
         fmt::print("  {:<13}", warps);
-        for (const day03::Chains& version : day03::chains_variants()) {
+        for (const day03::Chains& version : day03::chains_versions()) {
             const course::Measurement time = course::measure_warm(version.name, [&](cudaStream_t stream) {
                 version.launcher({warps, kMultiplyAdds}, out.span(), stream);
             });

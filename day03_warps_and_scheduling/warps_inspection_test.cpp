@@ -26,8 +26,8 @@ std::vector<int> terms_by_lane() {
 
 class Lesson : public testing::Test {
   protected:
-    std::function<void()> launch(const std::string& variant) {
-        return [this, &launcher = course::find_variant(day03::variants(), variant).launcher] {
+    std::function<void()> launch(const std::string& version) {
+        return [this, &launcher = course::find_version(day03::versions(), version).launcher] {
             launcher({x_.span(), terms_device_.span(), order_.span()}, coefficients_.span(), y_.span(),
                      nullptr);
         };
@@ -38,10 +38,10 @@ class Lesson : public testing::Test {
         std::uint64_t requests = 0;
         std::uint64_t sectors = 0;  // or wavefronts
     };
-    // The lines of `variant` that access `space` in this way, in the order of the file.
-    std::vector<Line> lines(const std::string& variant, course::Space space, course::Operation operation) {
+    // The lines of `version` that access `space` in this way, in the order of the file.
+    std::vector<Line> lines(const std::string& version, course::Space space, course::Operation operation) {
         std::vector<Line> found;
-        for (const course::KernelInspection& kernel : course::inspect(launch(variant)).kernels) {
+        for (const course::KernelInspection& kernel : course::inspect(launch(version)).kernels) {
             for (const course::AccessLine& line : kernel.lines) {
                 if (line.space == space && line.operation == operation)
                     found.push_back(
@@ -52,8 +52,8 @@ class Lesson : public testing::Test {
         return found;
     }
     // The loops: horner() and horner_reversed() load a coefficient per step.
-    std::vector<Line> loops(const std::string& variant) {
-        return lines(variant, course::Space::kShared, course::Operation::kLoad);
+    std::vector<Line> loops(const std::string& version) {
+        return lines(version, course::Space::kShared, course::Operation::kLoad);
     }
 
   private:
@@ -103,8 +103,8 @@ TEST_F(Lesson, AllLanesAreActiveWhenWholeWarpsDiffer) {
 
 // The price of dealing out the points by warp.
 TEST_F(Lesson, AStrideOfTwoDoublesTheSectors) {
-    const auto sectors = [&](const std::string& variant) {
-        return lines(variant, course::Space::kGlobal, course::Operation::kStore).at(0).sectors;
+    const auto sectors = [&](const std::string& version) {
+        return lines(version, course::Space::kGlobal, course::Operation::kStore).at(0).sectors;
     };
     EXPECT_EQ(sectors("diverge_by_lane"), kWarps * 4);
     EXPECT_EQ(sectors("diverge_by_warp"), kWarps * 8);
@@ -126,9 +126,9 @@ TEST_F(Lesson, SortedLoopsKeepAllLanesActive) {
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const auto& variant : day03::variants()) {
-        SCOPED_TRACE(variant.name);
-        EXPECT_NO_RACES(launch(variant.name));
+    for (const auto& version : day03::versions()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES(launch(version.name));
     }
 }
 

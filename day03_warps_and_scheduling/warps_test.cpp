@@ -41,7 +41,7 @@ std::vector<int> random_terms(std::size_t n) {
     return terms;
 }
 
-class VariantTest : public course::DeviceTestWithParam<const day03::Divergence*> {
+class VersionTest : public course::DeviceTestWithParam<const day03::Divergence*> {
   protected:
     course::VerifyResult evaluate(const std::vector<float>& x, const std::vector<int>& terms) const {
         const std::vector<float> coefficients = some_coefficients();
@@ -61,31 +61,31 @@ class VariantTest : public course::DeviceTestWithParam<const day03::Divergence*>
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThree, VariantTest, course::each_of(day03::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThree, VersionTest, course::each_of(day03::versions()), course::VersionName());
 
 // Around a warp, half a block and a block; a large prime.
-TEST_P(VariantTest, AnyNumberOfPoints) {
+TEST_P(VersionTest, AnyNumberOfPoints) {
     for (const std::size_t n : {0, 1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 100003}) {
         const course::VerifyResult result = evaluate(points_of(n), random_terms(n));
         EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
     }
 }
 
-TEST_P(VariantTest, EqualPointsAndNans) {
+TEST_P(VersionTest, EqualPointsAndNans) {
     for (const DataPattern pattern : {DataPattern::kAllEqual, DataPattern::kWithNan}) {
         const course::VerifyResult result = evaluate(points_of(1003, pattern), random_terms(1003));
         EXPECT_TRUE(result.ok()) << course::name(pattern) << ": " << result.message();
     }
 }
 
-TEST_P(VariantTest, LoopsOfNoAndOfAllSteps) {
+TEST_P(VersionTest, LoopsOfNoAndOfAllSteps) {
     for (const int terms : {0, 1, 256}) {
         const course::VerifyResult result = evaluate(points_of(300), std::vector<int>(300, terms));
         EXPECT_TRUE(result.ok()) << terms << " terms: " << result.message();
     }
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStreamOrNotAtAll) {
+TEST_P(VersionTest, RunsOnTheGivenStreamOrNotAtAll) {
     const std::vector<int> numbers = {0, 1, 2};
     const DeviceBuffer<float> x(3);
     const DeviceBuffer<int> list{std::span(numbers)};
@@ -101,7 +101,7 @@ TEST_P(VariantTest, RunsOnTheGivenStreamOrNotAtAll) {
 }
 
 // 2^31 bytes and a few: looked at where the first points, the middle ones and the last ones are.
-TEST_P(VariantTest, MoreBytesThan31BitsCount) {
+TEST_P(VersionTest, MoreBytesThan31BitsCount) {
     const std::size_t n = (std::size_t{1} << 29) + 1003;
     if (const std::string reason = course::why_not_so_large(4 * n * sizeof(float)); !reason.empty())
         GTEST_SKIP() << reason;
@@ -139,7 +139,7 @@ TEST_P(VariantTest, MoreBytesThan31BitsCount) {
     EXPECT_EQ(y.damage(), "");
 }
 
-TEST_P(VariantTest, RefusesWhatDoesNotFitTogether) {
+TEST_P(VersionTest, RefusesWhatDoesNotFitTogether) {
     DeviceBuffer<float> x(8);
     DeviceBuffer<float> y(8);
     DeviceBuffer<int> list(8);
@@ -200,8 +200,8 @@ class ChainsTest : public course::DeviceTestWithParam<const day03::Chains*> {
     int chains() const { return GetParam()->chains; }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThree, ChainsTest, course::each_of(day03::chains_variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThree, ChainsTest, course::each_of(day03::chains_versions()),
+                         course::VersionName());
 
 TEST_P(ChainsTest, EveryThreadTakesAllItsSteps) {
     for (const int warps : {1, 3, 32, 64}) {

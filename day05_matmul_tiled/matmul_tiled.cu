@@ -103,7 +103,7 @@ course::Work work(const Shape& shape) {
 
 }  // namespace
 
-std::span<const Matmul> variants() {
+std::span<const Matmul> versions() {
     constexpr auto kUntiled = work<1, 1>;
     constexpr auto kTiled = work<kTile, kTile>;
     static const std::array<Matmul, 8> list = {{

@@ -15,7 +15,7 @@
 // Every version does 2 M N K operations. They differ in how many bytes they load for that.
 //
 //   ./course run day05                                        every version, verified and timed
-//   ./course inspect day05 --variant naive_32x32              sectors per load, line by line
+//   ./course inspect day05 --only naive_32x32              sectors per load, line by line
 #pragma once
 
 #include <cuda_runtime.h>

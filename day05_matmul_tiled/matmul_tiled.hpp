@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day05 {
@@ -26,8 +26,8 @@ using Launcher = void (*)(course::DeviceMatrix<const float> a, course::DeviceMat
                           course::DeviceMatrix<float> c, cudaStream_t stream);
 
 // The versions, slow to fast.
-using Matmul = course::Variant<Launcher, Shape>;
-std::span<const Matmul> variants();
+using Matmul = course::Version<Launcher, Shape>;
+std::span<const Matmul> versions();
 
 // The reference, in double: product[i * cols + j] is the sum over k of a[i * depth + k] * b[k *
 // cols + j], and magnitude[i * cols + j] the sum of |a * b|, which bounds the rounding error.

@@ -55,10 +55,10 @@ course::Case make_case(const course::Dims& size) {
         return course::verify(got, data.product, {.terms = data.shape.depth}, data.magnitude,
                               data.shape.cols);
     });
-    usual.versions(day05::variants(), shape, [](const auto& version, Data& data, cudaStream_t stream) {
+    usual.versions(day05::versions(), shape, [](const auto& version, Data& data, cudaStream_t stream) {
         version.launcher(data.a_view(), data.b_view(), data.c_view(), stream);
     });
-    course::Work work = day05::variants().front().work(shape);
+    course::Work work = day05::versions().front().work(shape);
     work.requested = 0;  // what cuBLAS requests is not known
     Data& data = *usual.data;
     usual.add({.name = "cublas",

@@ -18,8 +18,8 @@ using course::DeviceMatrix;
 class Lesson : public testing::Test {
   protected:
     // Enqueues a product of 128 x 128 matrices: whole tiles, several each way.
-    std::function<void()> product(const std::string& variant) {
-        return [this, &launch = course::find_variant(day05::variants(), variant).launcher] {
+    std::function<void()> product(const std::string& version) {
+        return [this, &launch = course::find_version(day05::versions(), version).launcher] {
             launch(DeviceMatrix<const float>(a_.span(), kN, kN), DeviceMatrix<const float>(b_.span(), kN, kN),
                    DeviceMatrix<float>(c_.span(), kN, kN), nullptr);
         };
@@ -47,9 +47,9 @@ TEST_F(Lesson, TilesHaveNoBankConflicts) {
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const day05::Matmul& variant : day05::variants()) {
-        SCOPED_TRACE(variant.name);
-        EXPECT_NO_RACES(product(variant.name));
+    for (const day05::Matmul& version : day05::versions()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES(product(version.name));
     }
 }
 

@@ -36,7 +36,7 @@ std::string text_of(Shape shape) {
     return "M x N x K = " + course::shape_text(shape.rows, shape.cols, shape.depth);
 }
 
-class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
+class VersionTest : public course::DeviceTestWithParam<const day05::Matmul*> {
   protected:
     // The rows are followed by elements that must be neither read nor written: `padding` of them in
     // A, more in B and C, so that each matrix has a leading dimension of its own.
@@ -86,10 +86,10 @@ class VariantTest : public course::DeviceTestWithParam<const day05::Matmul*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayFive, VariantTest, course::each_of(day05::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayFive, VersionTest, course::each_of(day05::versions()), course::VersionName());
 
 // Around a block of 16, a tile of 32 and a coarsened tile of 128, in each direction by itself.
-TEST_P(VariantTest, EveryExtentAroundTheTiles) {
+TEST_P(VersionTest, EveryExtentAroundTheTiles) {
     for (const std::size_t extent : {1, 15, 16, 17, 31, 32, 33, 64, 127, 128, 129, 0}) {
         expect_exact({extent, 7, 5});
         expect_exact({7, extent, 5});
@@ -97,7 +97,7 @@ TEST_P(VariantTest, EveryExtentAroundTheTiles) {
     }
 }
 
-TEST_P(VariantTest, ShapesAndPatterns) {
+TEST_P(VersionTest, ShapesAndPatterns) {
     for (const Shape shape : {Shape{1, 1, 1}, Shape{32, 32, 32}, Shape{33, 31, 65}, Shape{64, 160, 96},
                               Shape{1, 257, 129}, Shape{131, 1, 67}}) {
         for (const DataPattern pattern :
@@ -108,14 +108,14 @@ TEST_P(VariantTest, ShapesAndPatterns) {
     }
 }
 
-TEST_P(VariantTest, PaddedRows) {
+TEST_P(VersionTest, PaddedRows) {
     for (const std::size_t padding : {1, 3, 32}) {
         expect_exact({33, 130, 37}, padding);
         expect_right({17, 40, 70}, DataPattern::kSignedUniform, padding);
     }
 }
 
-TEST_P(VariantTest, RandomShapes) {
+TEST_P(VersionTest, RandomShapes) {
     constexpr std::uint64_t kShapeSeed = 20260105;
     SCOPED_TRACE("course::Random seed " + std::to_string(kShapeSeed));
     course::Random random(kShapeSeed);
@@ -123,11 +123,11 @@ TEST_P(VariantTest, RandomShapes) {
         expect_exact({random.below(100), random.below(150), random.below(100)}, random.below(3));
 }
 
-TEST_P(VariantTest, ALongSum) {
+TEST_P(VersionTest, ALongSum) {
     expect_right({3, 5, 100003}, DataPattern::kSignedUniform);
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStream) {
+TEST_P(VersionTest, RunsOnTheGivenStream) {
     const std::vector<float> ones(32 * 32, 1.0f);
     const DeviceBuffer<float> a{std::span(ones)};
     GuardedBuffer<float> c(ones.size());
@@ -139,7 +139,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     EXPECT_EQ(c.to_host(), std::vector<float>(ones.size(), 32.0f));
 }
 
-TEST_P(VariantTest, RefusesWhatDoesNotFit) {
+TEST_P(VersionTest, RefusesWhatDoesNotFit) {
     DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(64))};
     const DeviceSpan<float> span = memory.span();
     const auto matrix = [&](std::size_t rows, std::size_t cols, std::size_t offset) {
@@ -172,7 +172,7 @@ TEST_P(VariantTest, RefusesWhatDoesNotFit) {
 
 // A grid has at most 65535 blocks in y: larger products are computed in parts. A row or a column of
 // 2 as one factor, so that the product is the other factor, doubled.
-TEST_P(VariantTest, MoreRowsOrColumnsThanOneGridCovers) {
+TEST_P(VersionTest, MoreRowsOrColumnsThanOneGridCovers) {
     const bool small_blocks = GetParam()->name.ends_with("16x16");
     if (course::is_cpu_stand_in() && !small_blocks)
         GTEST_SKIP() << "needs a GPU: 67 million threads of the CPU stand-in would take a minute";
@@ -203,7 +203,7 @@ TEST_P(VariantTest, MoreRowsOrColumnsThanOneGridCovers) {
 }
 
 // A of 8.6 GB: the offset of its last element needs more than 31 bits, in elements and in bytes.
-TEST_P(VariantTest, MoreElementsThan31BitsCount) {
+TEST_P(VersionTest, MoreElementsThan31BitsCount) {
     const std::size_t rows = 65537;
     const std::size_t depth = 32771;
     if (const std::string reason = course::why_not_so_large(rows * depth * sizeof(float)); !reason.empty())
@@ -228,7 +228,7 @@ TEST_P(VariantTest, MoreElementsThan31BitsCount) {
 }
 
 // The same on the CPU, where only the last blocks run.
-TEST_P(VariantTest, IndicesBeyond31Bits) {
+TEST_P(VersionTest, IndicesBeyond31Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t rows = 65535 * 16;  // of one launch
     const std::size_t depth = 2051;
@@ -280,7 +280,7 @@ TEST(MultiplyOnCpu, RefusesWrongLengths) {
 TEST(Work, ArithmeticIntensityGrowsWithTheTile) {
     const Shape shape{1024, 1024, 1 << 20};  // deep: the stores are negligible
     const auto intensity = [&](const char* name) {
-        const course::Work work = course::find_variant(day05::variants(), name).work(shape);
+        const course::Work work = course::find_version(day05::versions(), name).work(shape);
         return work.flops / work.requested;
     };
     EXPECT_NEAR(intensity("naive_16x16"), 0.25, 1e-3);  // 2 operations for 8 bytes

@@ -155,7 +155,7 @@ Transpose float_version(const char* name, const char* idea) {
 
 // --- The list ----------------------------------------------------------------------------------------------------------
 
-std::span<const Transpose> variants() {
+std::span<const Transpose> versions() {
     static const std::array<Transpose, 8> list = {{
         float_version<transpose_naive, kTile>("naive", "a thread per element; strided stores"),
         float_version<transpose_strided_loads, kTile, GridY::kCols>("strided_loads",

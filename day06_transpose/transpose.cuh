@@ -17,8 +17,8 @@
 // the one before it, a row of `out` out_ld elements: the leading dimensions.
 //
 //   ./course run day06                               every version, verified and timed
-//   ./course inspect day06 --variant naive           which line wastes traffic, without a GPU
-//   ./course run day06 --variant aligned --size 401x999
+//   ./course inspect day06 --only naive           which line wastes traffic, without a GPU
+//   ./course run day06 --only aligned --size 401x999
 #pragma once
 
 #include <cuda_runtime.h>

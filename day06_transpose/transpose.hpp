@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day06 {
@@ -65,8 +65,8 @@ Problem problem_of(course::DeviceMatrix<const T> in, course::DeviceMatrix<T> out
 }
 
 // The versions, in the order of the lesson.
-using Transpose = course::Variant<Launcher, Problem>;
-std::span<const Transpose> variants();
+using Transpose = course::Version<Launcher, Problem>;
+std::span<const Transpose> versions();
 
 // The same on the CPU. Both matrices without padding: in has rows * cols elements, and so has out.
 // Throws std::invalid_argument when they do not.

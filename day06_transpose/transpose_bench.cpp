@@ -68,7 +68,7 @@ course::Case make_case(const course::Dims& size) {
     usual.output(&Inputs::out, [](const Inputs& d, const auto& got) {
         return course::verify_exact(got, d.expected, d.rows);
     });
-    usual.versions(day06::variants(), problem, [](const auto& version, Inputs& d, cudaStream_t stream) {
+    usual.versions(day06::versions(), problem, [](const auto& version, Inputs& d, cudaStream_t stream) {
         version.launcher(d.in_view(), d.out_view(), stream);
     });
     if constexpr (sizeof(T) == 4) {
@@ -79,7 +79,7 @@ course::Case make_case(const course::Dims& size) {
                                {course::DeviceSpan<float>::from_device_pointer(
                                     reinterpret_cast<float*>(data->out.data()), data->out.size()),
                                 size[1], size[0]});
-        geam.work = day06::variants().front().work(problem);
+        geam.work = day06::versions().front().work(problem);
         usual.add(geam);
     }
     usual.limit_copy(&Inputs::in, &Inputs::copy);

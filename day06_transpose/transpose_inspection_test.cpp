@@ -89,7 +89,7 @@ class Lesson : public testing::TestWithParam<Claim> {
             elements[i] = static_cast<T>(i + 1);
         const DeviceBuffer<T> in{std::span<const T>(elements)};
         DeviceBuffer<T> out = course::zeros<T>(out_offset + rows * cols);
-        const auto& launch = course::find_variant(day06::variants(), GetParam().version).launcher;
+        const auto& launch = course::find_version(day06::versions(), GetParam().version).launcher;
         const course::Inspection seen = course::inspect(
             [&] {
                 launch(DeviceMatrix<const T>(in.span(), rows, cols),

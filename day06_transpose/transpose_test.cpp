@@ -55,14 +55,14 @@ std::vector<T> random_bits(std::size_t count, std::uint64_t seed) {
 
 // Runs one version; false if it refuses the problem by its constraint.
 template <class T>
-[[nodiscard]] bool matches_cpu(const Transpose& variant, const Layout& layout,
+[[nodiscard]] bool matches_cpu(const Transpose& version, const Layout& layout,
                                const std::vector<T>& elements) {
     SCOPED_TRACE(std::to_string(8 * sizeof(T)) + " bits, " + text_of(layout));
     GuardedMatrix<T> in(elements, layout.rows, layout.cols, layout.in_padding, layout.in_offset);
     GuardedMatrix<T> out(layout.cols, layout.rows, layout.out_padding, layout.out_offset);
-    if (!variant.cannot_run(day06::problem_of<T>(in.view(), out.view())).empty()) return false;
+    if (!version.cannot_run(day06::problem_of<T>(in.view(), out.view())).empty()) return false;
 
-    variant.launcher(DeviceMatrix<const T>(in.view()), out.view(), nullptr);
+    version.launcher(DeviceMatrix<const T>(in.view()), out.view(), nullptr);
     std::vector<T> expected(elements.size());
     day06::transpose_on_cpu(elements, layout.rows, layout.cols, expected);
     course::VerifyResult result = course::verify_exact(out.packed(), expected, layout.rows);
@@ -73,12 +73,12 @@ template <class T>
 }
 
 template <class T>
-bool matches_cpu(const Transpose& variant, const Layout& layout) {
-    return matches_cpu(variant, layout,
+bool matches_cpu(const Transpose& version, const Layout& layout) {
+    return matches_cpu(version, layout,
                        random_bits<T>(layout.rows * layout.cols, 31 * layout.rows + layout.cols));
 }
 
-class VariantTest : public course::DeviceTestWithParam<const Transpose*> {
+class VersionTest : public course::DeviceTestWithParam<const Transpose*> {
   protected:
     // How many of the two element sizes this version has moved.
     int check(const Layout& layout) {
@@ -87,7 +87,7 @@ class VariantTest : public course::DeviceTestWithParam<const Transpose*> {
     }
 };
 
-TEST_P(VariantTest, ShapesAroundATile) {
+TEST_P(VersionTest, ShapesAroundATile) {
     int moved = 0;
     // Tiles have 32, 64 or 128 rows or columns.
     for (const std::size_t extent : {1, 31, 32, 33, 63, 64, 65, 127, 128, 129}) {
@@ -98,18 +98,18 @@ TEST_P(VariantTest, ShapesAroundATile) {
     EXPECT_GT(moved, 0);
 }
 
-TEST_P(VariantTest, PrimeShapes) {
+TEST_P(VersionTest, PrimeShapes) {
     for (const Layout& layout : {Layout{2, 3}, {7, 41}, {41, 7}, {101, 103}, {251, 61}, {67, 509}})
         check(layout);
 }
 
 // Several tiles each way, the last ones cut off.
-TEST_P(VariantTest, SeveralTilesDownAndAcross) {
+TEST_P(VersionTest, SeveralTilesDownAndAcross) {
     EXPECT_GT(check({200, 456}), 0);
     EXPECT_GT(check({520, 1104}), 0);
 }
 
-TEST_P(VariantTest, SingleRowsAndColumns) {
+TEST_P(VersionTest, SingleRowsAndColumns) {
     for (const std::size_t length : {2, 33, 257, 1000}) {
         check({1, length});
         check({length, 1});
@@ -119,7 +119,7 @@ TEST_P(VariantTest, SingleRowsAndColumns) {
     }
 }
 
-TEST_P(VariantTest, LeadingDimensionsOfTheirOwn) {
+TEST_P(VersionTest, LeadingDimensionsOfTheirOwn) {
     int moved = 0;
     for (const std::size_t in_padding : {0, 1, 8, 29})
         for (const std::size_t out_padding : {0, 3, 16})
@@ -128,7 +128,7 @@ TEST_P(VariantTest, LeadingDimensionsOfTheirOwn) {
     EXPECT_GT(moved, 0);
 }
 
-TEST_P(VariantTest, MisalignedMatrices) {
+TEST_P(VersionTest, MisalignedMatrices) {
     for (std::size_t offset = 1; offset < 8; ++offset) {
         check({72, 136, 0, 0, offset, 0});
         check({72, 136, 0, 0, 0, offset});
@@ -136,12 +136,12 @@ TEST_P(VariantTest, MisalignedMatrices) {
     }
 }
 
-TEST_P(VariantTest, MatricesWithoutElements) {
+TEST_P(VersionTest, MatricesWithoutElements) {
     for (const Layout& layout : {Layout{0, 0}, {0, 5}, {5, 0}, {0, 64, 1, 1}, {64, 0, 1, 1}})
         check(layout);
 }
 
-TEST_P(VariantTest, RandomLayouts) {
+TEST_P(VersionTest, RandomLayouts) {
     course::Random random(606);  // the seed is fixed: a failure names the layout
     const auto up_to = [&](std::uint32_t most) { return static_cast<std::size_t>(random.below(most + 1)); };
     for (int i = 0; i < 12; ++i) {
@@ -154,7 +154,7 @@ TEST_P(VariantTest, RandomLayouts) {
 }
 
 // Arithmetic on a NaN may set its quiet bit. Moving it must not.
-TEST_P(VariantTest, NaNsKeepTheirBits) {
+TEST_P(VersionTest, NaNsKeepTheirBits) {
     const std::vector<std::uint32_t> words = {0x7f800001, 0xff800001, 0x7fc00000, 0x7fbfffff,
                                               0x7f812345, 0xffc54321, 0x80000000, 0x00000001};
     std::vector<std::uint32_t> elements(40 * 72);
@@ -163,7 +163,7 @@ TEST_P(VariantTest, NaNsKeepTheirBits) {
     EXPECT_TRUE(matches_cpu(*GetParam(), {40, 72}, elements));
 }
 
-TEST_P(VariantTest, ALaunchInAGraphOnAnotherStream) {
+TEST_P(VersionTest, ALaunchInAGraphOnAnotherStream) {
     GuardedMatrix<std::uint32_t> in(random_bits<std::uint32_t>(64 * 96, 1), 64, 96);
     GuardedMatrix<std::uint32_t> out(96, 64);
     const course::CapturedWork work([&](cudaStream_t stream) {
@@ -177,7 +177,7 @@ TEST_P(VariantTest, ALaunchInAGraphOnAnotherStream) {
     EXPECT_EQ(out.packed(), expected);
 }
 
-TEST_P(VariantTest, RefusesWhatIsNotATranspose) {
+TEST_P(VersionTest, RefusesWhatIsNotATranspose) {
     course::DeviceBuffer<std::uint32_t> memory{std::vector<std::uint32_t>(4096)};
     const auto matrix = [&](std::size_t offset, std::size_t rows, std::size_t cols) {
         return DeviceMatrix<std::uint32_t>(memory.span().subspan(offset, rows * cols), rows, cols);
@@ -195,12 +195,12 @@ TEST_P(VariantTest, RefusesWhatIsNotATranspose) {
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-INSTANTIATE_TEST_SUITE_P(Transpose, VariantTest, course::each_of(day06::variants()), course::VariantName{});
+INSTANTIATE_TEST_SUITE_P(Transpose, VersionTest, course::each_of(day06::versions()), course::VersionName{});
 
 // --- Constraints ------------------------------------------------------------------------------------------------------
 
-std::string why_not(const char* variant, const day06::Problem& problem) {
-    return course::find_variant(day06::variants(), variant).cannot_run(problem);
+std::string why_not(const char* version, const day06::Problem& problem) {
+    return course::find_version(day06::versions(), version).cannot_run(problem);
 }
 
 TEST(Constraints, TheFirstVersionsCountInInts) {
@@ -234,7 +234,7 @@ TEST(Constraints, OnlyTheLastVersionsMoveHalves) {
     const DeviceMatrix<const std::uint16_t> in(memory.span().subspan(0, 4), 2, 2);
     const DeviceMatrix<std::uint16_t> out(memory.span().subspan(4, 4), 2, 2);
     EXPECT_EQ(
-        course::refusal([&] { course::find_variant(day06::variants(), "naive").launcher(in, out, nullptr); }),
+        course::refusal([&] { course::find_version(day06::versions(), "naive").launcher(in, out, nullptr); }),
         "transpose: elements have 2 bytes; this version moves 4-byte elements");
 }
 
@@ -274,7 +274,7 @@ TEST_F(Large, TallAndWideMatrices) {
     const std::size_t extent = 65535 * 32 + 65;
     if (const std::string reason = course::why_not_so_large(4 * extent * 4); !reason.empty())
         GTEST_SKIP() << reason;
-    const Transpose& aligned = course::find_variant(day06::variants(), "aligned");
+    const Transpose& aligned = course::find_version(day06::versions(), "aligned");
     EXPECT_TRUE(matches_cpu<std::uint32_t>(aligned, {extent, 3, 0, 1}));
     EXPECT_TRUE(matches_cpu<std::uint32_t>(aligned, {3, extent, 1, 0}));
 }
@@ -291,7 +291,7 @@ void there_and_back(const char* name, std::size_t rows, std::size_t cols) {
     CUDA_CHECK(cudaMemset(out.data(), 0xff, out.bytes()));
 
     const auto launch = [&](auto from, auto to) {
-        course::find_variant(day06::variants(), name)
+        course::find_version(day06::versions(), name)
             .launcher(DeviceMatrix<const std::uint16_t>(from), to, nullptr);
     };
     launch(in.matrix(rows, cols), out.matrix(cols, rows));
@@ -342,7 +342,7 @@ void expect_corners(const char* name, std::size_t extent) {
         [&](std::size_t row, std::size_t col) { in[row * extent + col] = static_cast<T>(random.next()); });
     course::run_few_blocks(
         [&] {
-            course::find_variant(day06::variants(), name)
+            course::find_version(day06::versions(), name)
                 .launcher(DeviceMatrix<const T>(in.span(), extent, extent),
                           DeviceMatrix<T>(out.span(), extent, extent), nullptr);
         },

@@ -108,7 +108,7 @@ course::Work work(const Problem& problem) {
 }  // namespace
 
 template <class T>
-std::span<const Convolution<T>> variants() {
+std::span<const Convolution<T>> versions() {
     static const std::array<Convolution<T>, 7> list = {{
         {"naive", "a thread per value", launch_naive<T>, work<T>, naive_constraint},
         {"constant_filter", "weights in constant memory", launch_constant_filter<T>, work<T>,
@@ -126,7 +126,7 @@ std::span<const Convolution<T>> variants() {
     return list;
 }
 
-template std::span<const Convolution<float>> variants<float>();
-template std::span<const Convolution<std::uint8_t>> variants<std::uint8_t>();
+template std::span<const Convolution<float>> versions<float>();
+template std::span<const Convolution<std::uint8_t>> versions<std::uint8_t>();
 
 }  // namespace day10

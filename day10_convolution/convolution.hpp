@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
 
@@ -145,9 +145,9 @@ using Launcher = void (*)(DevicePicture<const T> in, DevicePicture<T> out, const
 
 // The versions, slow to fast.
 template <class T>
-using Convolution = course::Variant<Launcher<T>, Problem>;
+using Convolution = course::Version<Launcher<T>, Problem>;
 template <class T>
-std::span<const Convolution<T>> variants();
+std::span<const Convolution<T>> versions();
 
 // The same on the CPU: plain loops over all its cores, in double. `magnitude`: the sum of |weight * value|.
 struct Expected {

@@ -2,7 +2,7 @@
 // machine's limit) and OpenCV.
 //
 //     day10_convolution [--image FILE] [--sigma S] [--filter N] [--border KIND] [--out FILE]
-//                                                          --out is written by --variant, or by the last of our versions
+//                                                          --out is written by --only, or by the last of our versions
 //     day10_convolution --size ROWSxCOLSxFILTER[x3]        random floats; with x3, random bytes in three channels
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ constexpr std::size_t kMostTaps = 4095;  // of a filter, in a row
 struct Choice {
     std::string image = DAY10_PICTURE;
     std::string out;
-    std::string variant;  // empty: all of them
+    std::string version;  // empty: all of them
     std::string border = "replicate";
     double sigma = 1.5;
     std::int64_t filter = 0;  // 0: from sigma
@@ -83,8 +83,8 @@ struct Data {
     day10::Problem problem() const {
         return {shape.rows, shape.cols, shape.channels, filter.rows(), filter.cols(), true};
     }
-    void launch(const day10::Convolution<T>& variant, cudaStream_t stream) {
-        variant.launcher(in_picture(), out_picture(), filter, border, workspace.span(), stream);
+    void launch(const day10::Convolution<T>& version, cudaStream_t stream) {
+        version.launcher(in_picture(), out_picture(), filter, border, workspace.span(), stream);
     }
     // What is there before a launch: an old result must not pass for a new one.
     void spoil() {
@@ -172,16 +172,16 @@ course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Wo
 // Why a version cannot run, or must not: on the CPU some would take minutes for a photograph. The
 // one asked for may.
 template <class T>
-std::string cannot_run(const day10::Convolution<T>& variant, const day10::Problem& problem,
+std::string cannot_run(const day10::Convolution<T>& version, const day10::Problem& problem,
                        const std::string& asked_for) {
-    if (std::string reason = variant.cannot_run(problem); !reason.empty()) return reason;
+    if (std::string reason = version.cannot_run(problem); !reason.empty()) return reason;
     constexpr std::size_t kMostTerms = std::size_t{1} << 28;  // about a second
     const std::size_t terms =
         problem.rows * problem.cols * problem.channels * problem.filter_rows * problem.filter_cols;
-    if (!course::is_cpu_stand_in() || terms <= kMostTerms || variant.name.starts_with("separable") ||
-        variant.name == asked_for)
+    if (!course::is_cpu_stand_in() || terms <= kMostTerms || version.name.starts_with("separable") ||
+        version.name == asked_for)
         return "";
-    return "it would take long on the CPU; --variant " + variant.name + " runs it";
+    return "it would take long on the CPU; --only " + version.name + " runs it";
 }
 
 template <class T>
@@ -194,12 +194,12 @@ course::Case make_case(std::shared_ptr<Data<T>> data, const std::string& asked_f
                                      std::is_same_v<T, float> ? "float" : "uint8", data);
     usual.also_spoil([](Data<T>& d) { d.spoil(); });
     usual.result.verify = [data] { return data->verify(); };
-    usual.add(opencv(data, day10::variants<T>().front().work(problem)));
-    for (const day10::Convolution<T>& variant : day10::variants<T>()) {
-        usual.add({.name = variant.name,
-                   .launch = [data, &variant](cudaStream_t stream) { data->launch(variant, stream); },
-                   .work = variant.work(problem),
-                   .cannot_run = cannot_run(variant, problem, asked_for)});
+    usual.add(opencv(data, day10::versions<T>().front().work(problem)));
+    for (const day10::Convolution<T>& version : day10::versions<T>()) {
+        usual.add({.name = version.name,
+                   .launch = [data, &version](cudaStream_t stream) { data->launch(version, stream); },
+                   .work = version.work(problem),
+                   .cannot_run = cannot_run(version, problem, asked_for)});
     }
     usual.limit_copy(&Data<T>::in_device, &Data<T>::out_device);
     return usual.result;
@@ -239,12 +239,12 @@ auto with_name_of(const std::string& option, Function function) {
 
 // Blurs once more, for the file: it holds nothing that was not verified.
 std::vector<std::uint8_t> verified_result(Data<std::uint8_t>& data,
-                                          const day10::Convolution<std::uint8_t>& variant) {
+                                          const day10::Convolution<std::uint8_t>& version) {
     data.spoil();
-    data.launch(variant, nullptr);
+    data.launch(version, nullptr);
     CUDA_CHECK(cudaDeviceSynchronize());
     if (const course::VerifyResult verified = data.verify(); !verified.ok())
-        throw std::runtime_error("nothing was written, " + variant.name + " is wrong: " + verified.message());
+        throw std::runtime_error("nothing was written, " + version.name + " is wrong: " + verified.message());
     return data.out_device.to_host();
 }
 
@@ -260,22 +260,22 @@ void prepare_picture(const Choice& choice, bool write, Border border, course::Pr
         *data = std::make_shared<Data<std::uint8_t>>(
             Shape{picture.rows, picture.cols, picture.channels}, picture.values,
             day10::gaussian_filter(taps, choice.sigma), border, choice.sigma);
-        return make_case(*data, choice.variant);
+        return make_case(*data, choice.version);
     }};
     if (!write) return;
 
-    const auto& variants = day10::variants<std::uint8_t>();
-    const auto* variant = &variants.back();
+    const auto& versions = day10::versions<std::uint8_t>();
+    const auto* version = &versions.back();
     with_name_of("--out", [&] {
         day10::check_writable(choice.out, choice.image, picture.channels);
-        if (!choice.variant.empty()) variant = &course::find_variant(variants, choice.variant);
+        if (!choice.version.empty()) version = &course::find_version(versions, choice.version);
         const std::string reason =
-            variant->cannot_run({picture.rows, picture.cols, picture.channels, taps, taps, true});
-        require(reason.empty(), variant->name, " cannot run: ", reason);
+            version->cannot_run({picture.rows, picture.cols, picture.channels, taps, taps, true});
+        require(reason.empty(), version->name, " cannot run: ", reason);
     });
     program.finish = [=] {
         day10::write_picture(
-            choice.out, {picture.rows, picture.cols, picture.channels, verified_result(**data, *variant)});
+            choice.out, {picture.rows, picture.cols, picture.channels, verified_result(**data, *version)});
         fmt::print("\nwritten: {}\n", choice.out);
     };
 }
@@ -285,7 +285,7 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
     app.add_option("--sigma", choice.sigma, "width of the blur, in pixels")->capture_default_str();
     app.add_option("--filter", choice.filter, "size of the filter, odd")->default_str("6 sigma + 1");
     app.add_option("--border", choice.border, "replicate, reflect, constant or wrap")->capture_default_str();
-    app.add_option("--out", choice.out, "write what --variant, or the last version, makes of it");
+    app.add_option("--out", choice.out, "write what --only, or the last version, makes of it");
     app.footer("Example: " + program.day + " --image in.png --sigma 4 --out out.png");
     app.callback([&] {
         require(std::isfinite(choice.sigma) && choice.sigma > 0, "--sigma ", choice.sigma,
@@ -301,8 +301,8 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
         for (const char* option : {"--image", "--sigma", "--filter", "--out"})
             require(!random || app.count(option) == 0, option,
                     ": expected without --size and --bench, whose pictures are random");
-        if (app.count("--variant") != 0) choice.variant = app.get_option("--variant")->as<std::string>();
-        program.make_cases = {[border, asked_for = choice.variant](const course::Dims& size) {
+        if (app.count("--only") != 0) choice.version = app.get_option("--only")->as<std::string>();
+        program.make_cases = {[border, asked_for = choice.version](const course::Dims& size) {
             return random_case(size, border, asked_for);
         }};
         const bool has_picture = day10::has_pictures() || app.count("--image") + app.count("--out") != 0;

@@ -77,7 +77,7 @@ struct Result {
 };
 
 template <class T>
-Result<T> convolve(const day10::Convolution<T>& variant, const std::vector<T>& values, const Shape& s,
+Result<T> convolve(const day10::Convolution<T>& version, const std::vector<T>& values, const Shape& s,
                    const Filter& filter, Border border) {
     const std::size_t in_pitch = s.width() + s.in_gap;
     const std::size_t out_pitch = s.width() + s.out_gap;
@@ -95,7 +95,7 @@ Result<T> convolve(const day10::Convolution<T>& variant, const std::vector<T>& v
     GuardedBuffer<T> out(s.rows * out_pitch, s.offset);
     DeviceBuffer<float> workspace(s.size());
     const std::size_t in_values = spread.size() - s.offset;
-    variant.launcher({in.span().subspan(s.offset, in_values), s.rows, s.cols, s.channels, in_pitch},
+    version.launcher({in.span().subspan(s.offset, in_values), s.rows, s.cols, s.channels, in_pitch},
                      {out.span(), s.rows, s.cols, s.channels, out_pitch}, filter, border, workspace.span(),
                      nullptr);
     const std::vector<T> got = out.to_host();
@@ -114,10 +114,10 @@ Result<T> convolve(const day10::Convolution<T>& variant, const std::vector<T>& v
 }
 
 template <class T>
-course::VerifyResult check(const day10::Convolution<T>& variant, const Shape& s, const Filter& filter,
+course::VerifyResult check(const day10::Convolution<T>& version, const Shape& s, const Filter& filter,
                            Border border, DataPattern pattern = DataPattern::kSignedUniform) {
     const std::vector<T> values = course::make_data<T>(s.size(), pattern, kSeed);
-    const Result<T> got = convolve(variant, values, s, filter, border);
+    const Result<T> got = convolve(version, values, s, filter, border);
     const day10::Expected expected =
         day10::convolve_on_cpu<T>(values, s.rows, s.cols, s.channels, filter, border);
     course::VerifyResult result = day10::verify_convolution(got.values, expected, filter);
@@ -127,35 +127,35 @@ course::VerifyResult check(const day10::Convolution<T>& variant, const Shape& s,
 }
 
 template <class T>
-bool can_run(const day10::Convolution<T>& variant, const Shape& s, const Filter& filter) {
-    return variant
+bool can_run(const day10::Convolution<T>& version, const Shape& s, const Filter& filter) {
+    return version
         .cannot_run({s.rows, s.cols, s.channels, filter.rows(), filter.cols(), filter.is_separable()})
         .empty();
 }
 
-// Runs `action(variant)` for the version under test, as it is for floats and for bytes.
-class VariantTest : public course::DeviceTestWithParam<std::string> {
+// Runs `action(version)` for the version under test, as it is for floats and for bytes.
+class VersionTest : public course::DeviceTestWithParam<std::string> {
   protected:
     template <class T>
-    const day10::Convolution<T>& variant() const {
-        return course::find_variant(day10::variants<T>(), GetParam());
+    const day10::Convolution<T>& version() const {
+        return course::find_version(day10::versions<T>(), GetParam());
     }
 
     template <class T>
     void expect_right(const Shape& s, const Filter& filter, Border border,
                       DataPattern pattern = DataPattern::kSignedUniform) const {
-        if (!can_run(variant<T>(), s, filter)) return;
-        const course::VerifyResult result = check(variant<T>(), s, filter, border, pattern);
+        if (!can_run(version<T>(), s, filter)) return;
+        const course::VerifyResult result = check(version<T>(), s, filter, border, pattern);
         EXPECT_TRUE(result.ok()) << (sizeof(T) == 1 ? "bytes, " : "floats, ") << text(s, filter, border)
                                  << ": " << result.message();
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTen, VariantTest, testing::ValuesIn(course::names(day10::variants<float>())),
-                         [](const auto& variant) { return variant.param; });
+INSTANTIATE_TEST_SUITE_P(DayTen, VersionTest, testing::ValuesIn(course::names(day10::versions<float>())),
+                         [](const auto& version) { return version.param; });
 
 // Around a tile, a block and a strip, in both directions; one pixel, one row, one column, nothing.
-TEST_P(VariantTest, AllShapes) {
+TEST_P(VersionTest, AllShapes) {
     const Filter filter = some_separable(5, 5);
     for (const Shape& s : {Shape{0, 0}, {0, 7},   {7, 0},    {1, 1},    {1, 130},  {131, 1},  {2, 3},
                            {7, 31},     {8, 32},  {9, 33},   {31, 63},  {32, 64},  {33, 65},  {34, 127},
@@ -166,7 +166,7 @@ TEST_P(VariantTest, AllShapes) {
 }
 
 // Every border, filters smaller and larger than the picture: reflections of reflections.
-TEST_P(VariantTest, AllBordersAndFilters) {
+TEST_P(VersionTest, AllBordersAndFilters) {
     const bool separable = GetParam().starts_with("separable");
     for (const BorderKind kind : day10::kBorderKinds) {
         const Border border{kind, 100.25f};
@@ -183,7 +183,7 @@ TEST_P(VariantTest, AllBordersAndFilters) {
     }
 }
 
-TEST_P(VariantTest, LargeFilters) {
+TEST_P(VersionTest, LargeFilters) {
     for (const auto& [rows, cols] : {std::pair{51, 51}, {129, 3}, {3, 129}, {1, 301}, {127, 129}}) {
         const Filter filter = some_separable(static_cast<std::size_t>(rows), static_cast<std::size_t>(cols));
         for (const BorderKind kind : {BorderKind::kReflect, BorderKind::kWrap})
@@ -191,7 +191,7 @@ TEST_P(VariantTest, LargeFilters) {
     }
 }
 
-TEST_P(VariantTest, AllPatterns) {
+TEST_P(VersionTest, AllPatterns) {
     for (const DataPattern pattern : {DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
                                       DataPattern::kSorted, DataPattern::kWithNan, DataPattern::kWithInf}) {
         expect_right<float>({19, 37}, some_separable(3, 3), {BorderKind::kReflect}, pattern);
@@ -201,7 +201,7 @@ TEST_P(VariantTest, AllPatterns) {
 
 // A march of many steps, several bands, whole strips and ragged ones; the bands of a picture this
 // high are not all alike.
-TEST_P(VariantTest, HighAndWide) {
+TEST_P(VersionTest, HighAndWide) {
     const Filter filter = some_separable(7, 7);
     for (const BorderKind kind : day10::kBorderKinds) {
         expect_right<float>({259, 21}, filter, {kind, -3});
@@ -209,7 +209,7 @@ TEST_P(VariantTest, HighAndWide) {
     }
 }
 
-TEST_P(VariantTest, PaddedAndMisalignedPictures) {
+TEST_P(VersionTest, PaddedAndMisalignedPictures) {
     const Filter filter = some_separable(5, 5);
     for (const std::size_t offset : {0, 1, 2, 3}) {
         for (const auto& [in_gap, out_gap] :
@@ -220,7 +220,7 @@ TEST_P(VariantTest, PaddedAndMisalignedPictures) {
     }
 }
 
-TEST_P(VariantTest, RandomProblems) {
+TEST_P(VersionTest, RandomProblems) {
     course::Random random(20260110);
     SCOPED_TRACE("course::Random seed 20260110");
     for (int round = 0; round < 25; ++round) {
@@ -236,13 +236,13 @@ TEST_P(VariantTest, RandomProblems) {
 }
 
 // Bytes: nearest integer, halves to even, and no wrapping beyond 0 and 255.
-TEST_P(VariantTest, BytesRoundHalvesToEvenAndSaturate) {
+TEST_P(VersionTest, BytesRoundHalvesToEvenAndSaturate) {
     const Filter half = Filter::separable({0, 0.5f, 0}, {0, 1, 0});
     const Filter triple = Filter::separable({0, -3, 0}, {0, -1, 0});
     const Filter negative = Filter::separable({0, -3, 0}, {0, 1, 0});
     const std::vector<std::uint8_t> values = {0, 1, 3, 5, 84, 85, 86, 255};
     const Shape s{1, values.size()};
-    const auto& bytes = variant<std::uint8_t>();
+    const auto& bytes = version<std::uint8_t>();
     EXPECT_EQ(convolve(bytes, values, s, half, {}).values,
               (std::vector<std::uint8_t>{0, 0, 2, 2, 42, 42, 43, 128}));
     EXPECT_EQ(convolve(bytes, values, s, triple, {}).values,
@@ -250,11 +250,11 @@ TEST_P(VariantTest, BytesRoundHalvesToEvenAndSaturate) {
     EXPECT_EQ(convolve(bytes, values, s, negative, {}).values, std::vector<std::uint8_t>(values.size(), 0));
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStream) {
+TEST_P(VersionTest, RunsOnTheGivenStream) {
     DeviceBuffer<float> in(64), out(64), workspace(64);
     const Filter filter = some_separable(3, 3);
     const course::CapturedWork work([&](cudaStream_t stream) {
-        variant<float>().launcher(DevicePicture<float>(in.span(), 8, 8, 1), {out.span(), 8, 8, 1}, filter, {},
+        version<float>().launcher(DevicePicture<float>(in.span(), 8, 8, 1), {out.span(), 8, 8, 1}, filter, {},
                                   workspace.span(), stream);
     });
     const bool one =
@@ -265,7 +265,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
         << work.nodes() << ". Is `stream` an argument of each launch and each copy?";
 }
 
-TEST_P(VariantTest, RefusesWhatItCannotDo) {
+TEST_P(VersionTest, RefusesWhatItCannotDo) {
     DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(300))};
     const auto at = [&](std::size_t offset, std::size_t rows, std::size_t cols, std::size_t channels) {
         return DevicePicture<float>(buffer.span().subspan(offset, rows * cols * channels), rows, cols,
@@ -275,7 +275,7 @@ TEST_P(VariantTest, RefusesWhatItCannotDo) {
     const auto message = [&](const DevicePicture<float>& in, const DevicePicture<float>& out,
                              const Filter& f) {
         try {
-            variant<float>().launcher(in, out, f, {}, buffer.span().subspan(200, 100), nullptr);
+            version<float>().launcher(in, out, f, {}, buffer.span().subspan(200, 100), nullptr);
         } catch (const std::invalid_argument& error) {
             return std::string(error.what());
         }
@@ -312,10 +312,10 @@ TEST_P(VariantTest, RefusesWhatItCannotDo) {
         const auto with_filter = [](std::size_t rows, std::size_t cols) {
             return day10::Problem{.rows = 1, .cols = 1, .filter_rows = rows, .filter_cols = cols};
         };
-        EXPECT_EQ(variant<float>().cannot_run(with_filter(32769, 32769)),
+        EXPECT_EQ(version<float>().cannot_run(with_filter(32769, 32769)),
                   "a filter of 32769 x 32769; expected at most 2^30 weights");
-        EXPECT_EQ(variant<float>().cannot_run(with_filter(32767, 32767)), "");
-        EXPECT_NE(variant<float>().cannot_run(with_filter(1, (std::size_t{1} << 32) + 1)), "");
+        EXPECT_EQ(version<float>().cannot_run(with_filter(32767, 32767)), "");
+        EXPECT_NE(version<float>().cannot_run(with_filter(1, (std::size_t{1} << 32) + 1)), "");
     }
     if (GetParam() == "constant_filter" || GetParam() == "shared_halo" || GetParam() == "cached_halo") {
         EXPECT_EQ(message(at(0, 4, 5, 1), at(20, 4, 5, 1), some_general(129, 129)),
@@ -343,7 +343,7 @@ course::VerifyResult verify_last_rows(const std::vector<float>& got, const std::
 
 // 2^31 values and more, 17 GB: offsets in 32 bits would wrap. Only the last rows are looked at; a
 // row of ones before zeros.
-TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t rows = 32771;
     const std::size_t cols = 65539;
     if (const std::string reason = course::why_not_so_large(3 * rows * cols * sizeof(float)); !reason.empty())
@@ -356,7 +356,7 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
     CUDA_CHECK(cudaMemcpy(in.data() + (rows - tail) * cols, data.data(), data.size() * sizeof(float),
                           cudaMemcpyHostToDevice));
     const Filter filter = some_separable(3, 3);
-    variant<float>().launcher(DevicePicture<float>(in.span(), rows, cols, 1), {out.span(), rows, cols, 1},
+    version<float>().launcher(DevicePicture<float>(in.span(), rows, cols, 1), {out.span(), rows, cols, 1},
                               filter, {}, workspace.span(), nullptr);
     std::vector<float> got(tail * cols);
     CUDA_CHECK(cudaMemcpy(got.data(), out.data() + (rows - tail) * cols, got.size() * sizeof(float),
@@ -367,7 +367,7 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
 
 // The same on the CPU, where only the last blocks run: the picture is so narrow that they have its
 // last rows.
-TEST_P(VariantTest, IndicesBeyond31Bits) {
+TEST_P(VersionTest, IndicesBeyond31Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t rows = 13421824;
     const std::size_t cols = 160;
@@ -381,7 +381,7 @@ TEST_P(VariantTest, IndicesBeyond31Bits) {
     const Filter filter = some_separable(3, 3);
     course::run_few_blocks(
         [&] {
-            variant<float>().launcher(DevicePicture<float>(in.span(), rows, cols, 1),
+            version<float>().launcher(DevicePicture<float>(in.span(), rows, cols, 1),
                                       {out.span(), rows, cols, 1}, filter, {}, workspace.span(), nullptr);
         },
         end);
@@ -433,7 +433,7 @@ std::vector<T> inside_border(std::vector<T> values, const Shape& s, const Filter
 
 // Two float sums of the same terms, each within the bound of the exact one; each side is held to
 // it.
-TEST_P(VariantTest, AgreesWithFilter2D) {
+TEST_P(VersionTest, AgreesWithFilter2D) {
     for (const BorderKind kind : day10::kBorderKinds) {
         for (const Filter& filter : {some_separable(5, 7), some_separable(3, 3)}) {
             const Border border{kind, 3};
@@ -457,7 +457,7 @@ TEST_P(VariantTest, AgreesWithFilter2D) {
             const auto exact =
                 day10::convolve_on_cpu<std::uint8_t>(bytes, s.rows, s.cols, s.channels, filter, border);
             const auto byte_theirs = inside_border(bytes, s, filter, border, filter2d);
-            const auto ours = convolve(variant<std::uint8_t>(), bytes, s, filter, border).values;
+            const auto ours = convolve(version<std::uint8_t>(), bytes, s, filter, border).values;
             for (std::size_t i = 0; i < ours.size(); ++i) {
                 if (ours[i] == byte_theirs[i]) continue;
                 const double from_half = std::abs(exact.value[i] - std::floor(exact.value[i]) - 0.5);
@@ -471,7 +471,7 @@ TEST_P(VariantTest, AgreesWithFilter2D) {
     }
 }
 
-TEST_P(VariantTest, BlursLikeGaussianBlur) {
+TEST_P(VersionTest, BlursLikeGaussianBlur) {
     for (const BorderKind kind : day10::kBorderKinds) {
         for (const double sigma : {0.6, 1.5, 4.0}) {
             const std::size_t taps = day10::gaussian_size(sigma);
@@ -479,13 +479,13 @@ TEST_P(VariantTest, BlursLikeGaussianBlur) {
             for (const std::size_t channels : {std::size_t{1}, std::size_t{3}}) {
                 const Shape s{31, 45, channels};
                 const auto values = course::make_data<float>(s.size(), DataPattern::kSignedUniform, kSeed);
-                if (!can_run(variant<float>(), s, filter)) continue;
+                if (!can_run(version<float>(), s, filter)) continue;
                 const auto theirs =
                     inside_border(values, s, filter, {kind}, [&](const cv::Mat& in, cv::Mat& out) {
                         cv::GaussianBlur(in, out, cv::Size(static_cast<int>(taps), static_cast<int>(taps)),
                                          sigma);
                     });
-                const auto ours = convolve(variant<float>(), values, s, filter, {kind});
+                const auto ours = convolve(version<float>(), values, s, filter, {kind});
                 const auto expected =
                     day10::convolve_on_cpu<float>(values, s.rows, s.cols, channels, filter, {kind});
                 // Against OpenCV's result as the exact one, with twice the bound: it has errors of

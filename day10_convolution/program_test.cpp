@@ -54,7 +54,7 @@ class ProgramTest : public course::DeviceTest {
 
 TEST_F(ProgramTest, WritesTheBlurredPicture) {
     const day10::HostPicture picture = day10::read_picture(DAY10_PICTURE);
-    for (const std::string arguments : {"--variant separable_streaming", "--variant separable_fused"}) {
+    for (const std::string arguments : {"--only separable_streaming", "--only separable_fused"}) {
         const Outcome outcome =
             run("--sigma 0.5 --out tmp.png " + arguments);  // the second replaces the first
         EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
@@ -74,7 +74,7 @@ TEST_F(ProgramTest, WritesTheBlurredPicture) {
 TEST_F(ProgramTest, LeavesTheOldFileWhenWritingFails) {
     day10::write_picture(directory_ / "wide.png", {1, 70000, 1, std::vector<std::uint8_t>(70000, 9)});
     std::ofstream(directory_ / "x.jpg") << "old";
-    const Outcome outcome = run("--image wide.png --sigma 0.5 --variant separable_streaming --out x.jpg");
+    const Outcome outcome = run("--image wide.png --sigma 0.5 --only separable_streaming --out x.jpg");
     EXPECT_EQ(outcome.exit_code, 1) << outcome.text;
     EXPECT_NE(outcome.text.find("cannot write 'x.jpg'"), std::string::npos) << outcome.text;
     EXPECT_EQ(contents(directory_ / "x.jpg"), "old");
@@ -84,9 +84,8 @@ TEST_F(ProgramTest, LeavesTheOldFileWhenWritingFails) {
 TEST_F(ProgramTest, LeavesOutSlowVersionsOnTheCpu) {
     const Outcome outcome = run("--size 64x64x301");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_EQ(
-        outcome.text.find("it would take long on the CPU; --variant naive runs it") != std::string::npos,
-        course::is_cpu_stand_in())
+    EXPECT_EQ(outcome.text.find("it would take long on the CPU; --only naive runs it") != std::string::npos,
+              course::is_cpu_stand_in())
         << outcome.text;
 }
 
@@ -134,9 +133,9 @@ TEST_F(ProgramTest, RefusesFilesThatItMustNotWrite) {
 }
 
 TEST_F(ProgramTest, RefusesVersionsThatWriteNoPicture) {
-    expect_refused("--out x.png --variant opencv", "--out: unknown variant 'opencv'");
-    expect_refused("--out x.png --variant naiv", "--out: unknown variant 'naiv': did you mean 'naive'?");
-    expect_refused("--out x.png --sigma 60 --variant constant_filter",
+    expect_refused("--out x.png --only opencv", "--out: unknown version 'opencv'");
+    expect_refused("--out x.png --only naiv", "--out: unknown version 'naiv': did you mean 'naive'?");
+    expect_refused("--out x.png --sigma 60 --only constant_filter",
                    "--out: constant_filter cannot run: constant memory holds 16384 weights");
     EXPECT_FALSE(std::filesystem::exists(directory_ / "x.png"));
 }

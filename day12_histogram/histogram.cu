@@ -131,7 +131,7 @@ course::Work work(const Problem& problem) {
 
 }  // namespace
 
-std::span<const Histogram> variants() {
+std::span<const Histogram> versions() {
     const auto bytes = [](const char* name, const char* idea, LauncherOf<std::uint8_t> launch) {
         return Histogram{name, idea, {launch, no_ints}, work, why_not_bytes};
     };

@@ -18,7 +18,7 @@
 // bandwidth). A byte must be counted in the time in which a byte arrives.
 //
 //   ./course run day12                                   every version, verified and timed
-//   ./course inspect day12 --variant per_warp_copies     where the bank conflicts are
+//   ./course inspect day12 --only per_warp_copies     where the bank conflicts are
 #pragma once
 
 #include <cuda_runtime.h>

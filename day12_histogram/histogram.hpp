@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day12 {
@@ -61,8 +61,8 @@ struct Problem {
 };
 
 // The versions, slow to fast. All but the last count bytes in 256 bins; any_bins counts everything.
-using Histogram = course::Variant<Launcher, Problem>;
-std::span<const Histogram> variants();
+using Histogram = course::Version<Launcher, Problem>;
+std::span<const Histogram> versions();
 
 // The reference: the formula above in plain loops, with OpenMP.
 void histogram_on_cpu(std::span<const std::uint8_t> values, Range range, std::span<Counter> counts);

@@ -50,7 +50,7 @@ course::Case make_case(const std::string& problem, std::size_t n, Distribution d
                        std::size_t bins) {
     using Inputs = Data<Value>;
     const day12::Problem shape = {.size = n, .value_bytes = sizeof(Value), .bins = bins, .range = range};
-    const course::Work work = day12::variants().front().work(shape);
+    const course::Work work = day12::versions().front().work(shape);
 
     course::UsualCase<Inputs> usual(problem, sizeof(Value) == 1 ? "uint8" : "int32",
                                     std::make_shared<Inputs>(n, distribution, range, bins));
@@ -65,7 +65,7 @@ course::Case make_case(const std::string& problem, std::size_t n, Distribution d
         work, [](Inputs& data) { day12::histogram_on_cpu(data.values, data.range, data.counts); },
         [](const Inputs& data) { return course::verify_exact(data.counts, data.expected); });
     // The other versions refuse ints: their 256 counters are indexed by the byte itself.
-    const auto versions = sizeof(Value) == 1 ? day12::variants() : day12::variants().last(1);
+    const auto versions = sizeof(Value) == 1 ? day12::versions() : day12::versions().last(1);
     usual.versions(versions, shape, [](const auto& version, Inputs& data, cudaStream_t stream) {
         version.launcher(data.device.span(), data.range, data.counts_device.span(), stream);
     });

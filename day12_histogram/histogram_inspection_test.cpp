@@ -21,10 +21,10 @@ using day12::Distribution;
 class Lesson : public testing::Test {
   protected:
     // Queues the histogram of 20000 bytes in 256 bins.
-    std::function<void()> histogram(const std::string& variant, Distribution distribution) {
+    std::function<void()> histogram(const std::string& version, Distribution distribution) {
         const auto values = day12::make_values<std::uint8_t>(20000, distribution, day12::kAllBytes, 12);
         values_ = DeviceBuffer<std::uint8_t>{std::span(values)};
-        return [this, &launch = course::find_variant(day12::variants(), variant).launcher] {
+        return [this, &launch = course::find_version(day12::versions(), version).launcher] {
             launch(values_.span(), day12::kAllBytes, counts_.span(), nullptr);
         };
     }
@@ -35,9 +35,9 @@ class Lesson : public testing::Test {
 };
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const day12::Histogram& variant : day12::variants()) {
-        SCOPED_TRACE(variant.name);
-        EXPECT_NO_RACES(histogram(variant.name, Distribution::kUniform));
+    for (const day12::Histogram& version : day12::versions()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES(histogram(version.name, Distribution::kUniform));
     }
 }
 

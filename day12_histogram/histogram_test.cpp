@@ -45,7 +45,7 @@ std::vector<Counter> expected_counts(std::span<const Value> values, Range range,
     return counts;
 }
 
-class VariantTest : public course::DeviceTestWithParam<const day12::Histogram*> {
+class VersionTest : public course::DeviceTestWithParam<const day12::Histogram*> {
   protected:
     // Counts values that begin `misaligned_by` elements after an aligned address.
     template <class Value>
@@ -65,20 +65,20 @@ class VariantTest : public course::DeviceTestWithParam<const day12::Histogram*> 
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwelve, VariantTest, course::each_of(day12::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayTwelve, VersionTest, course::each_of(day12::versions()), course::VersionName());
 
 // Ints, other ranges and other bins: the one version that takes them.
-class AnyBinsTest : public VariantTest {};
+class AnyBinsTest : public VersionTest {};
 INSTANTIATE_TEST_SUITE_P(DayTwelve, AnyBinsTest,
-                         testing::Values(&course::find_variant(day12::variants(), "any_bins")),
-                         course::VariantName());
+                         testing::Values(&course::find_version(day12::versions(), "any_bins")),
+                         course::VersionName());
 
 // Around a pack, a warp, a block, and more than all resident threads of the stand-in take in one
 // round of four packs.
 constexpr std::size_t kSizes[] = {0,  1,   3,   4,   5,   15,  16,   17,   31,   32,
                                   33, 255, 256, 257, 511, 513, 4095, 4097, 70001};
 
-TEST_P(VariantTest, BytesOfAllSizesAndDistributions) {
+TEST_P(VersionTest, BytesOfAllSizesAndDistributions) {
     for (const std::size_t n : kSizes) {
         for (const Distribution distribution : day12::kDistributions) {
             expect_right(day12::make_values<std::uint8_t>(n, distribution, day12::kAllBytes, kSeed),
@@ -99,7 +99,7 @@ TEST_P(AnyBinsTest, IntsOfAllSizesAndDistributions) {
 // Each thread has several rounds of four packs, and a rest.
 const std::size_t kManyRounds = course::is_cpu_stand_in() ? 1500007 : 50000017;
 
-TEST_P(VariantTest, MoreThanOneRoundForEveryThread) {
+TEST_P(VersionTest, MoreThanOneRoundForEveryThread) {
     expect_right(
         day12::make_values<std::uint8_t>(kManyRounds, Distribution::kUniform, day12::kAllBytes, kSeed),
         day12::kAllBytes, 256, "uniform");
@@ -169,7 +169,7 @@ TEST_P(AnyBinsTest, ValuesOutsideAreNotCounted) {
         expect_right(bytes, {17, 117}, bins, "[17, 117)");
 }
 
-TEST_P(VariantTest, SubRangesWithAnyAlignment) {
+TEST_P(VersionTest, SubRangesWithAnyAlignment) {
     for (std::size_t offset = 1; offset < 16; ++offset) {
         for (const std::size_t n : std::initializer_list<std::size_t>{1, 14, 15, 16, 17, 31, 1029}) {
             const std::string what = "offset " + std::to_string(offset);
@@ -188,7 +188,7 @@ TEST_P(AnyBinsTest, SubRangesOfIntsWithAnyAlignment) {
     }
 }
 
-TEST_P(VariantTest, RandomSizesOfBytes) {
+TEST_P(VersionTest, RandomSizesOfBytes) {
     course::Random random(20260113);
     SCOPED_TRACE("course::Random seed 20260113");
     for (int round = 0; round < 20; ++round) {
@@ -221,7 +221,7 @@ TEST_P(AnyBinsTest, RandomShapes) {
     }
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStream) {
+TEST_P(VersionTest, RunsOnTheGivenStream) {
     DeviceBuffer<std::uint8_t> values(1000);
     GuardedBuffer<Counter> counts(256);
     const auto nodes_of = [&](std::size_t n) {
@@ -244,7 +244,7 @@ void expect_refused(const Call& call, const std::string& message) {
     }
 }
 
-TEST_P(VariantTest, RefusesBadArguments) {
+TEST_P(VersionTest, RefusesBadArguments) {
     DeviceBuffer<std::uint8_t> values{std::span<const std::uint8_t>(std::vector<std::uint8_t>(64, 1))};
     GuardedBuffer<Counter> counts(8);
     const auto count = [&](Range range, DeviceSpan<Counter> into) {
@@ -266,7 +266,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
 }
 
 // A version either counts a problem or says why not, and then its launcher says the same.
-TEST_P(VariantTest, SaysWhatItCannotCount) {
+TEST_P(VersionTest, SaysWhatItCannotCount) {
     constexpr std::size_t kBins = 100000;
     DeviceBuffer<std::int32_t> ints{std::vector<std::int32_t>(16)};
     DeviceBuffer<std::uint8_t> bytes{std::vector<std::uint8_t>(16)};
@@ -293,7 +293,7 @@ TEST_P(VariantTest, SaysWhatItCannotCount) {
 }
 
 // More than 2^32 values, nearly all equal: an index or a counter of 32 bits would wrap.
-TEST_P(VariantTest, MoreValuesThan32BitsCount) {
+TEST_P(VersionTest, MoreValuesThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 100003;
     if (const std::string reason = course::why_not_so_large(n); !reason.empty()) GTEST_SKIP() << reason;
     DeviceBuffer<std::uint8_t> values(n);
@@ -347,9 +347,9 @@ TEST(Data, ZipfHalvesFromTheFirstToTheSecondValue) {
     }
 }
 
-TEST(Variants, AreFoundByNameAndOthersSuggested) {
-    EXPECT_EQ(course::find_variant(day12::variants(), "lane_copies").name, "lane_copies");
-    EXPECT_THROW(course::find_variant(day12::variants(), "lane_copy"), std::invalid_argument);
+TEST(Versions, AreFoundByNameAndOthersSuggested) {
+    EXPECT_EQ(course::find_version(day12::versions(), "lane_copies").name, "lane_copies");
+    EXPECT_THROW(course::find_version(day12::versions(), "lane_copy"), std::invalid_argument);
 }
 
 }  // namespace

@@ -119,13 +119,13 @@ Workspace::Workspace()
       results_(static_cast<std::size_t>(kMostBlocks) * kBlock) {}
 
 template <class Op>
-std::span<const Reduction<Op>> variants() {
+std::span<const Reduction<Op>> versions() {
     static const std::array<Reduction<Op>, 1> list = {{deterministic<Op>()}};
     return list;
 }
 
 template <>
-std::span<const Reduction<Sum<float>>> variants<Sum<float>>() {
+std::span<const Reduction<Sum<float>>> versions<Sum<float>>() {
     constexpr auto kWork = work<Sum<float>>;
     static const std::array<Reduction<Sum<float>>, 8> list = {{
         {"interleaved", "a tree over pairs of neighbours, in global memory",
@@ -145,14 +145,14 @@ std::span<const Reduction<Sum<float>>> variants<Sum<float>>() {
     return list;
 }
 
-template std::span<const Reduction<Sum<std::int32_t>>> variants<Sum<std::int32_t>>();
-template std::span<const Reduction<Sum<std::int64_t>>> variants<Sum<std::int64_t>>();
-template std::span<const Reduction<Min<float>>> variants<Min<float>>();
-template std::span<const Reduction<Min<std::int32_t>>> variants<Min<std::int32_t>>();
-template std::span<const Reduction<Min<std::int64_t>>> variants<Min<std::int64_t>>();
-template std::span<const Reduction<Max<float>>> variants<Max<float>>();
-template std::span<const Reduction<Max<std::int32_t>>> variants<Max<std::int32_t>>();
-template std::span<const Reduction<Max<std::int64_t>>> variants<Max<std::int64_t>>();
+template std::span<const Reduction<Sum<std::int32_t>>> versions<Sum<std::int32_t>>();
+template std::span<const Reduction<Sum<std::int64_t>>> versions<Sum<std::int64_t>>();
+template std::span<const Reduction<Min<float>>> versions<Min<float>>();
+template std::span<const Reduction<Min<std::int32_t>>> versions<Min<std::int32_t>>();
+template std::span<const Reduction<Min<std::int64_t>>> versions<Min<std::int64_t>>();
+template std::span<const Reduction<Max<float>>> versions<Max<float>>();
+template std::span<const Reduction<Max<std::int32_t>>> versions<Max<std::int32_t>>();
+template std::span<const Reduction<Max<std::int64_t>>> versions<Max<std::int64_t>>();
 
 void sum_each_warp(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream) {
     require(out.size() == course::ceil_div<std::size_t>(in.size(), kWarpSize), "sum_each_warp: in has ",

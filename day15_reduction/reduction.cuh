@@ -15,7 +15,7 @@
 // The kernels here add floats. Each block loops over pieces of the input, so n may be anything.
 //
 //   ./course run day15                                   every version, verified and timed
-//   ./course inspect day15 --variant interleaved         how many lanes work, line by line
+//   ./course inspect day15 --only interleaved         how many lanes work, line by line
 #pragma once
 
 #include <cuda_runtime.h>

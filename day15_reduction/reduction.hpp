@@ -10,7 +10,7 @@
 #include <span>
 #include <type_traits>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
 
@@ -108,11 +108,11 @@ using Launcher = void (*)(course::DeviceSpan<const typename Op::Element> in,
 // The versions, slow to fast: eight for the sum of floats, `deterministic` for the other eight
 // operations. The problem is the number of elements.
 template <class Op>
-using Reduction = course::Variant<Launcher<Op>, std::size_t>;
+using Reduction = course::Version<Launcher<Op>, std::size_t>;
 template <class Op>
-std::span<const Reduction<Op>> variants();
+std::span<const Reduction<Op>> versions();
 template <>
-std::span<const Reduction<Sum<float>>> variants<Sum<float>>();
+std::span<const Reduction<Sum<float>>> versions<Sum<float>>();
 
 // --- On the CPU --------------------------------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ course::Case make_case(const std::string& name, const std::string& dtype, std::s
     using Element = typename Op::Element;
     using Exact = day15::Exact<Op>;
     using Inputs = Data<Op>;
-    const course::Work work = day15::variants<Op>().front().work(n);
+    const course::Work work = day15::versions<Op>().front().work(n);
 
     course::UsualCase<Inputs> usual(name + " " + std::to_string(n), dtype, std::make_shared<Inputs>(n));
     usual.output(&Inputs::out, [](const Inputs& data, const auto& got) {
@@ -83,7 +83,7 @@ course::Case make_case(const std::string& name, const std::string& dtype, std::s
     usual.cpu(
         work, [](Inputs& data) { data.on_cpu = day15::reduce_on_cpu<Op>(data.in); },
         [](const Inputs& data) { return same(data.on_cpu, data.expected); });
-    usual.versions(day15::variants<Op>(), n, [](const auto& version, Inputs& data, cudaStream_t stream) {
+    usual.versions(day15::versions<Op>(), n, [](const auto& version, Inputs& data, cudaStream_t stream) {
         version.launcher(data.in_device.span(), data.out.span(), data.workspace, 0, stream);
     });
     usual.add(
@@ -140,16 +140,16 @@ void print_errors() {
     const DeviceBuffer<float> in_device{std::span<const float>(in)};
     DeviceBuffer<float> out(1);
     day15::Workspace workspace;
-    for (const auto& variant : day15::variants<day15::Sum<float>>()) {
+    for (const auto& version : day15::versions<day15::Sum<float>>()) {
         std::set<float> sums;
         float worst = 0;
         for (int run = 0; run < kRuns; ++run) {
-            variant.launcher(in_device.span(), out.span(), workspace, 0, nullptr);
+            version.launcher(in_device.span(), out.span(), workspace, 0, nullptr);
             const float sum = out.to_host()[0];
             if (sums.empty() || error_in_eps(sum, exact) > error_in_eps(worst, exact)) worst = sum;
             sums.insert(sum);
         }
-        print(variant.name, worst, std::to_string(sums.size()));
+        print(version.name, worst, std::to_string(sums.size()));
     }
 }
 

@@ -17,8 +17,8 @@ using Sum = day15::Sum<float>;
 class Lesson : public testing::Test {
   protected:
     // Queues the sum of 32768 ones.
-    std::function<void()> sum(const std::string& variant) {
-        return [this, &launch = course::find_variant(day15::variants<Sum>(), variant).launcher] {
+    std::function<void()> sum(const std::string& version) {
+        return [this, &launch = course::find_version(day15::versions<Sum>(), version).launcher] {
             launch(in_.span(), out_.span(), workspace_, 0, nullptr);
         };
     }
@@ -46,9 +46,9 @@ TEST_F(Lesson, LoadsAreCoalescedButInTheFirstVersion) {
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const auto& variant : day15::variants<Sum>()) {
-        SCOPED_TRACE(variant.name);
-        EXPECT_NO_RACES(sum(variant.name));
+    for (const auto& version : day15::versions<Sum>()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES(sum(version.name));
     }
 }
 

@@ -88,7 +88,7 @@ course::VerifyResult compare(const GuardedBuffer<typename Op::Result>& out,
     return result;
 }
 
-class VariantTest : public course::DeviceTestWithParam<std::string> {
+class VersionTest : public course::DeviceTestWithParam<std::string> {
   protected:
     // Calls f<Op>() for each operation that the version has: float sums, for `deterministic` all
     // nine.
@@ -96,7 +96,7 @@ class VariantTest : public course::DeviceTestWithParam<std::string> {
     void for_each_operation(F f) {
         const auto one = [&]<class Op>(const char* name) {
             SCOPED_TRACE(name);
-            const std::vector<std::string> versions = course::names(day15::variants<Op>());
+            const std::vector<std::string> versions = course::names(day15::versions<Op>());
             if (std::ranges::find(versions, GetParam()) != versions.end()) f.template operator()<Op>();
         };
         one.template operator()<Sum<float>>("Sum<float>");
@@ -119,7 +119,7 @@ class VariantTest : public course::DeviceTestWithParam<std::string> {
     template <class Op>
     void launch(DeviceSpan<const typename Op::Element> in, DeviceSpan<typename Op::Result> out,
                 unsigned blocks = 0, cudaStream_t stream = nullptr) {
-        course::find_variant(day15::variants<Op>(), GetParam())
+        course::find_version(day15::versions<Op>(), GetParam())
             .launcher(in, out, workspace(), blocks, stream);
     }
 
@@ -160,11 +160,11 @@ class VariantTest : public course::DeviceTestWithParam<std::string> {
     std::optional<Workspace> workspace_;
 };
 
-INSTANTIATE_TEST_SUITE_P(DayFifteen, VariantTest,
-                         testing::ValuesIn(course::names(day15::variants<Sum<float>>())),
-                         [](const auto& variant) { return variant.param; });
+INSTANTIATE_TEST_SUITE_P(DayFifteen, VersionTest,
+                         testing::ValuesIn(course::names(day15::versions<Sum<float>>())),
+                         [](const auto& version) { return version.param; });
 
-TEST_P(VariantTest, AllSizesAndOperations) {
+TEST_P(VersionTest, AllSizesAndOperations) {
     // Around a pack, a warp, a block and a tile of 4- and of 8-byte elements; several tiles; a
     // prime.
     for (const std::size_t n :
@@ -176,7 +176,7 @@ TEST_P(VariantTest, AllSizesAndOperations) {
     }
 }
 
-TEST_P(VariantTest, RandomSizesGridsAndAlignments) {
+TEST_P(VersionTest, RandomSizesGridsAndAlignments) {
     course::Random random(20260101);
     SCOPED_TRACE("course::Random seed 20260101");
     for (int round = 0; round < 4; ++round) {
@@ -192,7 +192,7 @@ TEST_P(VariantTest, RandomSizesGridsAndAlignments) {
 }
 
 // A grid that does not fit the data: blocks that loop, and blocks without work.
-TEST_P(VariantTest, AnyGrid) {
+TEST_P(VersionTest, AnyGrid) {
     for (const unsigned blocks : {2, 40}) {
         for_each_operation([&]<class Op>() {
             const course::VerifyResult result =
@@ -202,7 +202,7 @@ TEST_P(VariantTest, AnyGrid) {
     }
 }
 
-TEST_P(VariantTest, SubRangesWithAnyAlignment) {
+TEST_P(VersionTest, SubRangesWithAnyAlignment) {
     for (const std::size_t offset : {1, 3}) {
         for (const std::size_t n : {5, 8197}) {
             for_each_operation([&]<class Op>() {
@@ -215,7 +215,7 @@ TEST_P(VariantTest, SubRangesWithAnyAlignment) {
     }
 }
 
-TEST_P(VariantTest, FloatPatterns) {
+TEST_P(VersionTest, FloatPatterns) {
     for (const std::size_t n : {1, 33, 9001}) {
         for (const DataPattern pattern :
              {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
@@ -233,10 +233,10 @@ TEST_P(VariantTest, FloatPatterns) {
 }
 
 // Minima, maxima and integers: the one version that has them.
-class AnyOperation : public VariantTest {};
+class AnyOperation : public VersionTest {};
 INSTANTIATE_TEST_SUITE_P(DayFifteen, AnyOperation,
-                         testing::ValuesIn(course::names(day15::variants<Min<float>>())),
-                         [](const auto& variant) { return variant.param; });
+                         testing::ValuesIn(course::names(day15::versions<Min<float>>())),
+                         [](const auto& version) { return version.param; });
 
 TEST_P(AnyOperation, IntegersAtTheirLimits) {
     for (const std::int32_t value : {INT32_MIN, INT32_MAX, -1}) {
@@ -290,7 +290,7 @@ TEST_P(AnyOperation, OneNanIsEnough) {
     }
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStream) {
+TEST_P(VersionTest, RunsOnTheGivenStream) {
     const DeviceBuffer<float> in{std::span<const float>(exact_data<float>(10000))};
     GuardedBuffer<float> out(1);
     // Allocates: not allowed during capture.
@@ -303,7 +303,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
                                       << expected << ", got " << work.nodes();
 }
 
-TEST_P(VariantTest, RefusesBadArguments) {
+TEST_P(VersionTest, RefusesBadArguments) {
     DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(16, 1.0f))};
     const auto message = [&](DeviceSpan<float> in, DeviceSpan<float> out, unsigned blocks) -> std::string {
         try {
@@ -329,7 +329,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
 
 // 17 GB of zeros, but for four elements. A 32-bit index would miss some of them, or read them
 // twice.
-TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(n * sizeof(float)); !reason.empty())
         GTEST_SKIP() << reason;
@@ -376,7 +376,7 @@ using DeterministicTest = course::DeviceTest;
 
 // The sum has the same bits with several grids and alignments, and in every run.
 void expect_the_same_bits(const std::vector<float>& in, const std::vector<unsigned>& grids) {
-    const auto& variant = course::find_variant(day15::variants<Sum<float>>(), "deterministic");
+    const auto& version = course::find_version(day15::versions<Sum<float>>(), "deterministic");
     Workspace workspace;
     std::set<std::uint32_t> results;
     for (std::size_t offset = 0; offset < 4; ++offset) {
@@ -385,7 +385,7 @@ void expect_the_same_bits(const std::vector<float>& in, const std::vector<unsign
             cudaMemcpy(device.data() + offset, in.data(), in.size() * sizeof(float), cudaMemcpyHostToDevice));
         for (const unsigned blocks : grids) {
             DeviceBuffer<float> out(1);
-            variant.launcher(device.span().subspan(offset, in.size()), out.span(), workspace, blocks,
+            version.launcher(device.span().subspan(offset, in.size()), out.span(), workspace, blocks,
                              nullptr);
             results.insert(std::bit_cast<std::uint32_t>(out.to_host()[0]));
         }
@@ -408,10 +408,10 @@ TEST_F(DeterministicTest, SegmentsOfSeveralTiles) {
     const DeviceBuffer<float> device{std::span<const float>(in)};
     GuardedBuffer<float> out(1);
     Workspace workspace;
-    const auto& variant = course::find_variant(day15::variants<Sum<float>>(), "deterministic");
+    const auto& version = course::find_version(day15::versions<Sum<float>>(), "deterministic");
     for (const unsigned blocks : {0U, 3U}) {
         out.spoil();
-        variant.launcher(device.span(), out.span(), workspace, blocks, nullptr);
+        version.launcher(device.span(), out.span(), workspace, blocks, nullptr);
         const course::VerifyResult result = compare<Sum<float>>(out, in, 0);
         EXPECT_TRUE(result.ok()) << result.message();
     }
@@ -424,10 +424,10 @@ TEST_F(DeterministicTest, SinglePassAddsTheSumsOfManyBlocks) {
     const DeviceBuffer<float> device{std::span<const float>(in)};
     GuardedBuffer<float> out(1);
     Workspace workspace;
-    const auto& variant = course::find_variant(day15::variants<Sum<float>>(), "single_pass");
+    const auto& version = course::find_version(day15::versions<Sum<float>>(), "single_pass");
     for (const unsigned blocks : {512U, 300U}) {
         out.spoil();
-        variant.launcher(device.span(), out.span(), workspace, blocks, nullptr);
+        version.launcher(device.span(), out.span(), workspace, blocks, nullptr);
         const course::VerifyResult result = compare<Sum<float>>(out, in, 0);
         EXPECT_TRUE(result.ok()) << blocks << " blocks: " << result.message();
     }
@@ -445,10 +445,10 @@ TEST_F(WorkspaceTest, TicketIsZeroWheneverNoReductionRuns) {
     EXPECT_EQ(ticket(), 0U);
     const DeviceBuffer<float> in{std::span<const float>(exact_data<float>(50000))};
     DeviceBuffer<float> out(1);
-    for (const auto& variant : day15::variants<Sum<float>>()) {
+    for (const auto& version : day15::versions<Sum<float>>()) {
         for (const unsigned blocks : {0U, 1U, 9U}) {
-            variant.launcher(in.span(), out.span(), workspace, blocks, nullptr);
-            EXPECT_EQ(ticket(), 0U) << variant.name;
+            version.launcher(in.span(), out.span(), workspace, blocks, nullptr);
+            EXPECT_EQ(ticket(), 0U) << version.name;
         }
     }
 }

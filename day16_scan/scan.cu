@@ -123,7 +123,7 @@ Workspace::Workspace(std::size_t capacity)
           std::vector<unsigned long long>(1 + ceil_div<std::size_t>(capacity, kSmallestTile)))),
       values_(4 * ceil_div<std::size_t>(capacity, kSmallestTile)) {}
 
-std::span<const Version> variants() {
+std::span<const Version> versions() {
     static const std::array<Version, 10> list = {{
         {"kogge_stone", "each step adds the value twice as far away", launch_sections<kogge_stone, kBlock>,
          work},

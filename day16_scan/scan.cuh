@@ -17,7 +17,7 @@
 // the sums of the sections are scanned likewise, and added in a third kernel.
 //
 //   ./course run day16                                  every version, verified and timed
-//   ./course inspect day16 --variant coarsened          bank conflicts, line by line
+//   ./course inspect day16 --only coarsened          bank conflicts, line by line
 #pragma once
 
 #include <cuda_runtime.h>

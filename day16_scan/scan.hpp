@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
 
@@ -48,8 +48,8 @@ using Launcher = void (*)(course::DeviceSpan<const T> in, course::DeviceSpan<T> 
                           cudaStream_t stream);
 
 // The versions, slow to fast: inclusive sums of floats. The problem is the number of elements.
-using Version = course::Variant<Launcher<float>, std::size_t>;
-std::span<const Version> variants();
+using Version = course::Version<Launcher<float>, std::size_t>;
+std::span<const Version> versions();
 
 // The fastest version that the GPU and the alignment allow, for T = float, std::int32_t (sums wrap)
 // or std::uint32_t. Arguments and errors are those of Launcher.

@@ -86,7 +86,7 @@ course::UsualCase<Data<T>> usual_case(const std::string& name, const std::string
 course::Case sum_case(const course::Dims& size) {
     const std::size_t n = course::only_extent(size, "elements");
     auto usual = usual_case<float>("inclusive sum", "float", n);
-    usual.versions(day16::variants(), n, [](const auto& version, Data<float>& data, cudaStream_t stream) {
+    usual.versions(day16::versions(), n, [](const auto& version, Data<float>& data, cudaStream_t stream) {
         version.launcher(data.in_device.span(), data.out.span(), data.workspace, stream);
     });
     return usual.result;

@@ -19,7 +19,7 @@ constexpr std::size_t kElements = 8 * 5120;
 class Lesson : public testing::Test {
   protected:
     std::function<void()> scan(const std::string& version) {
-        return [this, &launch = course::find_variant(day16::variants(), version).launcher] {
+        return [this, &launch = course::find_version(day16::versions(), version).launcher] {
             launch(in_.span(), out_.span(), workspace_, nullptr);
         };
     }
@@ -32,7 +32,7 @@ class Lesson : public testing::Test {
 };
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const auto& version : day16::variants()) {
+    for (const auto& version : day16::versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(scan(version.name));
     }

@@ -74,7 +74,7 @@ course::VerifyResult compare(const GuardedBuffer<float>& out, const std::vector<
     return result;
 }
 
-class VariantTest : public course::DeviceTestWithParam<const day16::Version*> {
+class VersionTest : public course::DeviceTestWithParam<const day16::Version*> {
   protected:
     void SetUp() override {
         course::DeviceTestWithParam<const day16::Version*>::SetUp();
@@ -100,16 +100,16 @@ class VariantTest : public course::DeviceTestWithParam<const day16::Version*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DaySixteen, VariantTest, course::each_of(day16::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DaySixteen, VersionTest, course::each_of(day16::versions()), course::VersionName());
 
-TEST_P(VariantTest, AllSizes) {
+TEST_P(VersionTest, AllSizes) {
     for (const std::size_t n : kSizes) {
         const course::VerifyResult result = scan(whole_numbers<float>(n));
         EXPECT_TRUE(result.ok()) << "n = " << n << ": " << result.message();
     }
 }
 
-TEST_P(VariantTest, FloatPatterns) {
+TEST_P(VersionTest, FloatPatterns) {
     for (const std::size_t n : {33, 9001, 70001}) {
         for (const DataPattern pattern :
              {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
@@ -122,7 +122,7 @@ TEST_P(VariantTest, FloatPatterns) {
     }
 }
 
-TEST_P(VariantTest, RandomSizesAndAlignments) {
+TEST_P(VersionTest, RandomSizesAndAlignments) {
     course::Random random(kSeed);
     SCOPED_TRACE("course::Random seed " + std::to_string(kSeed));
     for (int round = 0; round < 6; ++round) {
@@ -135,7 +135,7 @@ TEST_P(VariantTest, RandomSizesAndAlignments) {
     }
 }
 
-TEST_P(VariantTest, InPlace) {
+TEST_P(VersionTest, InPlace) {
     const std::vector<float> in = whole_numbers<float>(3 * kTile + 5);
     GuardedBuffer<float> data(in.size());
     CUDA_CHECK(cudaMemcpy(data.span().data(), in.data(), in.size() * sizeof(float), cudaMemcpyHostToDevice));
@@ -147,7 +147,7 @@ TEST_P(VariantTest, InPlace) {
 
 // Several tiles for each block that is resident: every stage of the ring is used again, and blocks
 // start late.
-TEST_P(VariantTest, MoreTilesThanResidentBlocks) {
+TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
     const std::size_t n = course::multiprocessors() * std::size_t{40} * kTile + 7;
     const course::VerifyResult result = scan(whole_numbers<float>(n));
     EXPECT_TRUE(result.ok()) << n << " elements: " << result.message();
@@ -155,7 +155,7 @@ TEST_P(VariantTest, MoreTilesThanResidentBlocks) {
 
 // Any block may be the first to start, and those before it may have to wait until it has ended.
 // Here the last few run alone: blocks that draw their tiles draw the first ones.
-TEST_P(VariantTest, BlocksThatStartFirstTakeTheFirstTiles) {
+TEST_P(VersionTest, BlocksThatStartFirstTakeTheFirstTiles) {
     const std::string name = GetParam()->name;
     if (name != "domino" && name != "decoupled_lookback") GTEST_SKIP() << "no block waits for another";
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
@@ -179,7 +179,7 @@ TEST_P(VariantTest, BlocksThatStartFirstTakeTheFirstTiles) {
 }
 
 // A short scan after a long one: words of the long one must not count.
-TEST_P(VariantTest, OneWorkspaceForManyScans) {
+TEST_P(VersionTest, OneWorkspaceForManyScans) {
     Workspace workspace(100000);
     for (const std::size_t n : {100000, 12000, 77777, 1, 0, 50000}) {
         const std::vector<float> in = whole_numbers<float>(n, n);
@@ -193,7 +193,7 @@ TEST_P(VariantTest, OneWorkspaceForManyScans) {
 
 // A word holds 30 bits of its launch's number. When numbers start again, words of old launches with
 // the same number must be gone.
-TEST_P(VariantTest, NumbersOfLaunchesStartAgain) {
+TEST_P(VersionTest, NumbersOfLaunchesStartAgain) {
     Workspace workspace(100000);
     const auto expect_right = [&](std::size_t n, std::uint64_t seed) {
         const std::vector<float> in = whole_numbers<float>(n, seed);
@@ -237,7 +237,7 @@ TEST(LookBack, OverManyTilesWithoutAPrefix) {
 
     const DeviceBuffer<float> device{std::span<const float>(in)};
     GuardedBuffer<float> out(in.size());
-    const auto& launcher = course::find_variant(day16::variants(), "decoupled_lookback").launcher;
+    const auto& launcher = course::find_version(day16::versions(), "decoupled_lookback").launcher;
     course::run_few_blocks([&] { launcher(device.span(), out.span(), workspace, nullptr); }, {0});
     const std::vector<float> got = out.to_host();
     for (std::size_t i = (kTiles - kRun) * kTile; i < in.size(); ++i)
@@ -245,7 +245,7 @@ TEST(LookBack, OverManyTilesWithoutAPrefix) {
 }
 
 // The order of a scan's additions depends on timing in decoupled_lookback alone.
-TEST_P(VariantTest, SameBitsInEveryRun) {
+TEST_P(VersionTest, SameBitsInEveryRun) {
     if (std::string_view(GetParam()->name) == "decoupled_lookback")
         GTEST_SKIP() << "adds the sums in an order that depends on timing";
     const std::vector<float> in = course::make_data<float>(150001, DataPattern::kSignedUniform, kSeed);
@@ -261,7 +261,7 @@ TEST_P(VariantTest, SameBitsInEveryRun) {
     }
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
+TEST_P(VersionTest, RunsOnTheGivenStreamAndInGraphs) {
     constexpr std::size_t kElements = 200000;
     DeviceBuffer<float> device = course::zeros<float>(kElements);
     GuardedBuffer<float> out(kElements);
@@ -280,7 +280,7 @@ TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
     }
 }
 
-TEST_P(VariantTest, RefusesBadArguments) {
+TEST_P(VersionTest, RefusesBadArguments) {
     DeviceBuffer<float> buffer = course::zeros<float>(64);
     Workspace workspace(16);
     const auto message = [&](DeviceSpan<float> in, DeviceSpan<float> out) {
@@ -297,7 +297,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
 }
 
 // 17 GB of zeros, but for four elements.
-TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(2 * n * sizeof(float)); !reason.empty())
         GTEST_SKIP() << reason;

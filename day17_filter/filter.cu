@@ -148,7 +148,7 @@ Workspace::Workspace(std::size_t capacity)
       // struct Progress: launch 1, tile 0
       progress_(std::span<const unsigned long long>(std::array{1ULL << 32, 0ULL, Count{words_.size()}})) {}
 
-std::span<const Version> variants() {
+std::span<const Version> versions() {
     using enum Operation;
     static const std::array<Version, 10> list = {{
         {"atomic",

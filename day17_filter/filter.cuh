@@ -16,7 +16,7 @@
 // before all have looked: the places in `out` are the problem.
 //
 //   ./course run day17                                  every version, verified and timed
-//   ./course inspect day17 --variant coarsened          sectors and bank conflicts, line by line
+//   ./course inspect day17 --only coarsened          sectors and bank conflicts, line by line
 #pragma once
 
 #include <cuda_runtime.h>

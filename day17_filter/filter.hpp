@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
 
@@ -68,8 +68,8 @@ struct Problem {
 };
 
 // The versions, slow to fast.
-using Version = course::Variant<Method, Problem>;
-std::span<const Version> variants();
+using Version = course::Version<Method, Problem>;
+std::span<const Version> versions();
 
 // The reference: writes what a stable version writes to `out`, as long as `in`, and returns the
 // count.

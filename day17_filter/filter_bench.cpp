@@ -104,7 +104,7 @@ course::Case filter_case(Operation operation, const std::string& name, int perce
     });
 
     std::vector<day17::Version> versions;
-    for (const day17::Version& version : day17::variants())
+    for (const day17::Version& version : day17::versions())
         if (version.launcher.operation == operation) versions.push_back(version);
     const day17::Problem problem{n, data.kept};
     const course::Work work = versions.front().work(problem);

@@ -25,7 +25,7 @@ class Lesson : public testing::Test {
     // All elements are kept; or every other run of three, or the first of each run.
     std::function<void()> filter(const std::string& version, bool all = true) {
         return [this, &in = all ? all_ : runs_,
-                launch = course::find_variant(day17::variants(), version).launcher.launch] {
+                launch = course::find_version(day17::versions(), version).launcher.launch] {
             launch(in.span(), kThreshold, out_.span(), count_.span(), workspace_, nullptr);
         };
     }
@@ -48,7 +48,7 @@ class Lesson : public testing::Test {
 };
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const auto& version : day17::variants()) {
+    for (const auto& version : day17::versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(filter(version.name));
         EXPECT_NO_RACES(filter(version.name, false));
@@ -65,7 +65,7 @@ TEST_F(Lesson, BulkFilterHasNoRacesInManyRounds) {
     DeviceBuffer<std::int32_t> out(n);
     DeviceBuffer<Count> count(1);
     day17::Workspace workspace(n);
-    const auto launch = course::find_variant(day17::variants(), "bulk_filter").launcher.launch;
+    const auto launch = course::find_version(day17::versions(), "bulk_filter").launcher.launch;
     EXPECT_NO_RACES([&] { launch(in.span(), kThreshold, out.span(), count.span(), workspace, nullptr); });
 }
 

@@ -121,7 +121,7 @@ Expected reference(Operation operation, const std::vector<std::int32_t>& in) {
     return expected;
 }
 
-class VariantTest : public course::DeviceTestWithParam<const day17::Version*> {
+class VersionTest : public course::DeviceTestWithParam<const day17::Version*> {
   protected:
     void SetUp() override {
         course::DeviceTestWithParam<const day17::Version*>::SetUp();
@@ -182,10 +182,10 @@ class VariantTest : public course::DeviceTestWithParam<const day17::Version*> {
     std::optional<Workspace> workspace_;
 };
 
-INSTANTIATE_TEST_SUITE_P(DaySeventeen, VariantTest, course::each_of(day17::variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DaySeventeen, VersionTest, course::each_of(day17::versions()),
+                         course::VersionName());
 
-TEST_P(VariantTest, AllSizesAndPatterns) {
+TEST_P(VersionTest, AllSizesAndPatterns) {
     for (const std::size_t n : kSizes) {
         for (const Pattern pattern : kPatterns) {
             // Of the longer ones these are enough.
@@ -196,7 +196,7 @@ TEST_P(VariantTest, AllSizesAndPatterns) {
     }
 }
 
-TEST_P(VariantTest, RandomSizesAndAlignments) {
+TEST_P(VersionTest, RandomSizesAndAlignments) {
     course::Random random(kSeed);
     SCOPED_TRACE("course::Random seed " + std::to_string(kSeed));
     for (int round = 0; round < 8; ++round) {
@@ -211,7 +211,7 @@ TEST_P(VariantTest, RandomSizesAndAlignments) {
 }
 
 // The smallest and the largest integers, at every place of a warp, and as neighbours.
-TEST_P(VariantTest, ExtremeValues) {
+TEST_P(VersionTest, ExtremeValues) {
     std::vector<std::int32_t> in(1000);
     for (std::size_t i = 0; i < in.size(); ++i)
         in[i] = i % 3 == 0 ? INT32_MIN : i % 3 == 1 ? INT32_MAX : kThreshold;
@@ -219,13 +219,13 @@ TEST_P(VariantTest, ExtremeValues) {
 }
 
 // Blocks start late, and look back at tiles of others.
-TEST_P(VariantTest, MoreTilesThanResidentBlocks) {
+TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
     const std::size_t n = course::multiprocessors() * std::size_t{40} * kTile + 7;
     EXPECT_EQ(filter(make_data(n, Pattern::kRuns)), "") << n << " elements";
 }
 
 // A short filter after a long one: words of the long one must not count.
-TEST_P(VariantTest, OneWorkspaceForManyFilters) {
+TEST_P(VersionTest, OneWorkspaceForManyFilters) {
     Workspace workspace(100000);
     for (const std::size_t n : {100000, 12000, 77777, 1, 0, 50000}) {
         const std::vector<std::int32_t> in = make_data(n, Pattern::kRuns, n);
@@ -237,7 +237,7 @@ TEST_P(VariantTest, OneWorkspaceForManyFilters) {
     }
 }
 
-TEST_P(VariantTest, RoomToSpareIsLeftAlone) {
+TEST_P(VersionTest, RoomToSpareIsLeftAlone) {
     const std::vector<std::int32_t> in = make_data(5000, Pattern::kRuns);
     const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
     GuardedBuffer<std::int32_t> out(in.size() + 100);
@@ -249,7 +249,7 @@ TEST_P(VariantTest, RoomToSpareIsLeftAlone) {
     EXPECT_EQ(count.to_host()[0], reference(operation(), in).count);
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
+TEST_P(VersionTest, RunsOnTheGivenStreamAndInGraphs) {
     constexpr std::size_t kElements = 70000;
     DeviceBuffer<std::int32_t> device = course::zeros<std::int32_t>(kElements);
     GuardedBuffer<std::int32_t> out(kElements);
@@ -270,7 +270,7 @@ TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
     }
 }
 
-TEST_P(VariantTest, RefusesBadArguments) {
+TEST_P(VersionTest, RefusesBadArguments) {
     DeviceBuffer<std::int32_t> buffer = course::zeros<std::int32_t>(64);
     DeviceBuffer<Count> counts = course::zeros<Count>(2);
     Workspace workspace(16);
@@ -300,7 +300,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
 }
 
 // On the CPU, of the versions in which blocks are independent: a few of their blocks.
-TEST_P(VariantTest, IndicesOf64Bits) {
+TEST_P(VersionTest, IndicesOf64Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (GetParam()->launcher.is_stable) GTEST_SKIP() << "all blocks must run: tested on a GPU";
     const std::size_t n = (std::size_t{1} << 32) + 5;
@@ -327,7 +327,7 @@ TEST_P(VariantTest, IndicesOf64Bits) {
 
 // 34 GB: all elements are kept, also by a filter that removes duplicates. Then the few that stand
 // out are found among those.
-TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(2 * n * sizeof(std::int32_t)); !reason.empty())
         GTEST_SKIP() << reason;
@@ -359,7 +359,7 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
         }
     }
     DeviceBuffer<std::int32_t>& few = in;
-    course::find_variant(day17::variants(), "stable")
+    course::find_version(day17::versions(), "stable")
         .launcher.launch(out.span(), INT32_MIN + static_cast<std::int32_t>(places.size()), few.span(),
                          count.span(), workspace, nullptr);
     EXPECT_EQ(count.to_host()[0], places.size());
@@ -367,23 +367,23 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
 
 // The versions whose tiles look back, and what they leave in the workspace (words.cuh). The blocks
 // of bulk_filter wait for all others, so they must all run.
-using WordsTest = VariantTest;
-using LookBackTest = VariantTest;
+using WordsTest = VersionTest;
+using LookBackTest = VersionTest;
 
 std::vector<const day17::Version*> versions(const std::vector<std::string>& names) {
     std::vector<const day17::Version*> chosen;
     for (const std::string& name : names)
-        chosen.push_back(&course::find_variant(day17::variants(), name));
+        chosen.push_back(&course::find_version(day17::versions(), name));
     return chosen;
 }
 
 INSTANTIATE_TEST_SUITE_P(DaySeventeen, WordsTest,
                          testing::ValuesIn(versions({"single_pass", "single_pass_unique", "partition",
                                                      "bulk_filter"})),
-                         course::VariantName());
+                         course::VersionName());
 INSTANTIATE_TEST_SUITE_P(DaySeventeen, LookBackTest,
                          testing::ValuesIn(versions({"single_pass", "single_pass_unique", "partition"})),
-                         course::VariantName());
+                         course::VersionName());
 
 // Numbers of launches have 23 bits; then they begin again, and words with the same number from long
 // ago must not count.

@@ -161,7 +161,7 @@ void merge_many(Operation operation, std::span<const Sorted> runs, const Output&
 Workspace::Workspace(std::size_t capacity)
     : capacity_(checked(capacity)), splits_(ceil_div<std::size_t>(capacity, kPathTile) + 1) {}
 
-std::span<const Version> variants() {
+std::span<const Version> versions() {
     using enum Operation;
     static const std::array<Version, 6> list = {{
         {"basic",

@@ -15,7 +15,7 @@
 // All versions are stable: of equal keys, those of a come first.
 //
 //   ./course run day18                                every version, verified and timed
-//   ./course inspect day18 --variant merge_path       sectors and bank conflicts, line by line
+//   ./course inspect day18 --only merge_path       sectors and bank conflicts, line by line
 #pragma once
 
 #include <cuda_runtime.h>

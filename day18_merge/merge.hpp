@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
 
@@ -68,8 +68,8 @@ struct Method {
 };
 
 // The versions, slow to fast. A problem is the length of the output.
-using Version = course::Variant<Method, std::size_t>;
-std::span<const Version> variants();
+using Version = course::Version<Method, std::size_t>;
+std::span<const Version> versions();
 
 // Merges any number of sorted arrays, by a tree of merges of two: in each round neighbours are
 // merged, so 2^r arrays take r rounds, and each moves all elements. Stable: of equal keys those of

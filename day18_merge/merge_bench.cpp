@@ -117,7 +117,7 @@ course::Case merge_case(Operation operation, Shape shape, const std::string& nam
     });
 
     std::vector<day18::Version> versions;
-    for (const day18::Version& version : day18::variants())
+    for (const day18::Version& version : day18::versions())
         if (version.launcher.operation == operation) versions.push_back(version);
     const course::Work work = versions.front().work(total);
     if (total <= kMostOnCpu)

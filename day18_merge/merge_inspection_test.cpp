@@ -25,7 +25,7 @@ class Lesson : public testing::Test {
     // Random keys of both; or all of a before b.
     std::function<void()> merge(const std::string& version, bool is_mixed = true) {
         return [this, &b = is_mixed ? mixed_b_ : later_b_,
-                method = course::find_variant(day18::variants(), version).launcher] {
+                method = course::find_version(day18::versions(), version).launcher] {
             if (method.operation == day18::Operation::kPairs) {
                 method.launch({a_.span(), values_.span()}, {b.span(), values_.span()},
                               {out_.span(), out_values_.span()}, workspace_, nullptr);
@@ -84,7 +84,7 @@ class Lesson : public testing::Test {
 };
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const auto& version : day18::variants()) {
+    for (const auto& version : day18::versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_NO_RACES(merge(version.name));
         EXPECT_NO_RACES(merge(version.name, false));

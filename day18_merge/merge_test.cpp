@@ -120,7 +120,7 @@ struct Offsets {
     std::size_t values = 0;
 };
 
-class VariantTest : public course::DeviceTestWithParam<const day18::Version*> {
+class VersionTest : public course::DeviceTestWithParam<const day18::Version*> {
   protected:
     // Merges a and b and compares. "": all is right.
     std::string merge(const std::vector<Key>& a, const std::vector<Key>& b, const Offsets& at = {}) {
@@ -163,9 +163,9 @@ class VariantTest : public course::DeviceTestWithParam<const day18::Version*> {
     std::optional<Workspace> workspace_;
 };
 
-INSTANTIATE_TEST_SUITE_P(DayEighteen, VariantTest, course::each_of(day18::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayEighteen, VersionTest, course::each_of(day18::versions()), course::VersionName());
 
-TEST_P(VariantTest, AllSizesAndPatterns) {
+TEST_P(VersionTest, AllSizesAndPatterns) {
     for (const auto& [m, n] : kSizes) {
         for (const Pattern pattern : kPatterns) {
             // Of the longer ones these are enough.
@@ -177,7 +177,7 @@ TEST_P(VariantTest, AllSizesAndPatterns) {
     }
 }
 
-TEST_P(VariantTest, RandomSizesAndAlignments) {
+TEST_P(VersionTest, RandomSizesAndAlignments) {
     course::Random random(kSeed);
     SCOPED_TRACE("course::Random seed " + std::to_string(kSeed));
     for (int round = 0; round < 24; ++round) {
@@ -193,14 +193,14 @@ TEST_P(VariantTest, RandomSizesAndAlignments) {
 }
 
 // Each block of a persistent version has several tiles. Few keys: most elements have equals.
-TEST_P(VariantTest, MoreTilesThanResidentBlocks) {
+TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
     const std::size_t n = course::multiprocessors() * std::size_t{16} * 3840 + 7;
     for (const Pattern pattern : {Pattern::kRandom, Pattern::kFewKeys, Pattern::kAFirst})
         EXPECT_EQ(merge(make_keys(n, pattern, false), make_keys(n, pattern, true)), "")
             << 2 * n << " elements, " << kNames[static_cast<int>(pattern)];
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
+TEST_P(VersionTest, RunsOnTheGivenStreamAndInGraphs) {
     constexpr std::size_t kElements = 9000;
     const std::size_t values = has_values() ? kElements : 0;
     DeviceBuffer<Key> a = course::zeros<Key>(kElements);
@@ -227,7 +227,7 @@ TEST_P(VariantTest, RunsOnTheGivenStreamAndInGraphs) {
     }
 }
 
-TEST_P(VariantTest, RefusesBadArguments) {
+TEST_P(VersionTest, RefusesBadArguments) {
     DeviceBuffer<std::int32_t> buffer = course::zeros<std::int32_t>(128);
     Workspace workspace(16);
     const DeviceSpan<std::int32_t> all = buffer.span();
@@ -272,7 +272,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
 
 // On the CPU: a few of the blocks. b's elements come first, so each element of a moves on by as
 // many places. A block that computes splits has those of many tiles: hence the reach.
-TEST_P(VariantTest, IndicesOf64Bits) {
+TEST_P(VersionTest, IndicesOf64Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     constexpr std::size_t kReach = std::size_t{1} << 21;
     const std::size_t m = (std::size_t{1} << 32) + 5;
@@ -305,7 +305,7 @@ TEST_P(VariantTest, IndicesOf64Bits) {
 }
 
 // 34 GB, with values 69: two halves of equal keys. All of a comes first, in the order it has.
-TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t m = (std::size_t{1} << 31) + 3;
     const std::size_t n = (std::size_t{1} << 31) + 4;
     const std::size_t arrays = has_values() ? 4 : 2;

@@ -115,7 +115,7 @@ std::size_t workspace_size(std::size_t n) {
     return std::min(kMostParts, course::ceil_div<std::size_t>(n, 4 * kBlock));
 }
 
-std::span<const Softmax> variants() {
+std::span<const Softmax> versions() {
     static const std::array<Softmax, 3> list = {{
         {"five_kernels", "one kernel per operation", launch_five_kernels, work, only_softmax},
         {"three_kernels", "difference, exponential and sum fused", launch_three_kernels, work, only_softmax},

@@ -17,8 +17,8 @@
 // parts.
 //
 //   ./course run day20                          every version, verified and timed
-//   ./course run day20 --variant online --size 4194304
-//   ./course inspect day20 --variant five_kernels
+//   ./course run day20 --only online --size 4194304
+//   ./course inspect day20 --only five_kernels
 #pragma once
 
 #include <cuda_runtime.h>

@@ -16,7 +16,7 @@
 #include <span>
 #include <string>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day20 {
@@ -51,8 +51,8 @@ using Launcher = void (*)(Output output, course::DeviceSpan<const float> in, cou
                           course::DeviceSpan<MaxSum> workspace, cudaStream_t stream);
 
 // The versions, slow to fast. Only `online` also computes log-softmax.
-using Softmax = course::Variant<Launcher, Problem>;
-std::span<const Softmax> variants();
+using Softmax = course::Version<Launcher, Problem>;
+std::span<const Softmax> versions();
 
 // The reference, in double. A log-softmax below the range of a float is -Inf.
 // Throws std::invalid_argument when the lengths differ.

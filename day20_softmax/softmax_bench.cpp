@@ -51,11 +51,11 @@ course::Case make_softmax(const course::Dims& size) {
     });
     usual
         .cpu(
-            day20::variants().front().work(problem),
+            day20::versions().front().work(problem),
             [](Row& row) { day20::softmax_on_cpu(row.problem.output, row.in, row.on_cpu); },
             [](const Row& row) { return course::verify(row.on_cpu, row.expected, {.factor = 0}); })
         .cannot_run = problem.n <= kMostOnCpu ? "" : "it would take long";
-    usual.versions(day20::variants(), problem, [](const auto& version, Row& row, cudaStream_t stream) {
+    usual.versions(day20::versions(), problem, [](const auto& version, Row& row, cudaStream_t stream) {
         version.launcher(row.problem.output, row.in_device.span(), row.out_device.span(),
                          row.workspace.span(), stream);
     });

@@ -46,7 +46,7 @@ course::VerifyResult compare(Output output, const std::vector<float>& in, const 
     return course::verify(got, expected, {}, magnitude);
 }
 
-class VariantTest : public course::DeviceTestWithParam<const day20::Softmax*> {
+class VersionTest : public course::DeviceTestWithParam<const day20::Softmax*> {
   protected:
     void launch(Output output, DeviceSpan<const float> in, DeviceSpan<float> out,
                 DeviceSpan<MaxSum> workspace, cudaStream_t stream = nullptr) const {
@@ -94,10 +94,10 @@ class VariantTest : public course::DeviceTestWithParam<const day20::Softmax*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwenty, VariantTest, course::each_of(day20::variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayTwenty, VersionTest, course::each_of(day20::versions()), course::VersionName());
 
 // Around a warp, a block, and the 1024 elements from which on there are two blocks.
-TEST_P(VariantTest, SmallSizes) {
+TEST_P(VersionTest, SmallSizes) {
     for (const std::size_t n :
          {1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024})
         expect_right(n, DataPattern::kNormal);
@@ -105,14 +105,14 @@ TEST_P(VariantTest, SmallSizes) {
 }
 
 // Up to more parts than a block has threads.
-TEST_P(VariantTest, LongRows) {
+TEST_P(VersionTest, LongRows) {
     for (const std::size_t n : {1025, 2048, 2049, 4100, 8193, 32768, 32769, 104729, 256 * 1024 + 1})
         expect_right(n, DataPattern::kNormal);
 }
 
 // Its exponential is infinite if the maximum of any part is left out. 257 parts are more than a
 // block has threads; element 65536 is in the last part.
-TEST_P(VariantTest, TheMaximumMayBeAnywhere) {
+TEST_P(VersionTest, TheMaximumMayBeAnywhere) {
     const std::size_t n = 256 * 1024 + 1;
     for (const std::size_t place : {std::size_t{0}, std::size_t{65536}, n - 1}) {
         std::vector<float> data(n, -1.0f);
@@ -121,7 +121,7 @@ TEST_P(VariantTest, TheMaximumMayBeAnywhere) {
     }
 }
 
-TEST_P(VariantTest, Patterns) {
+TEST_P(VersionTest, Patterns) {
     for (const DataPattern pattern :
          {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
           DataPattern::kSorted, DataPattern::kReversed, DataPattern::kWithNan, DataPattern::kWithInf}) {
@@ -130,7 +130,7 @@ TEST_P(VariantTest, Patterns) {
     }
 }
 
-TEST_P(VariantTest, RowsWithNanAndInfinity) {
+TEST_P(VersionTest, RowsWithNanAndInfinity) {
     for (const std::size_t n : {1, 6, 900, 9000}) {
         const std::size_t middle = n / 2;
         const std::vector<float> plain = course::make_data<float>(n, DataPattern::kNormal, kSeed);
@@ -162,7 +162,7 @@ TEST_P(VariantTest, RowsWithNanAndInfinity) {
 }
 
 // In ascending order every element is a new maximum, and the sum is rescaled each time.
-TEST_P(VariantTest, WideRangesAscendingAndDescending) {
+TEST_P(VersionTest, WideRangesAscendingAndDescending) {
     for (const std::size_t n : {300, 9000, 33000}) {
         std::vector<float> data = course::make_data<float>(n, DataPattern::kSorted, kSeed);
         for (float& x : data)
@@ -173,7 +173,7 @@ TEST_P(VariantTest, WideRangesAscendingAndDescending) {
     }
 }
 
-TEST_P(VariantTest, AnyAlignment) {
+TEST_P(VersionTest, AnyAlignment) {
     const std::pair<std::size_t, std::size_t> offsets[] = {{1, 0}, {0, 1}, {2, 1}, {0, 4}, {8, 0}, {2, 2}};
     for (const auto& [in, out] : offsets) {
         for (const std::size_t n : {100, 2052, 33000})
@@ -181,14 +181,14 @@ TEST_P(VariantTest, AnyAlignment) {
     }
 }
 
-TEST_P(VariantTest, ResultMayReplaceTheInput) {
+TEST_P(VersionTest, ResultMayReplaceTheInput) {
     for (const std::size_t n : {33, 1000, 5000, 34000}) {
         expect_right(n, DataPattern::kNormal, 0, 0, true);
         expect_right(n, DataPattern::kNormal, 1, 0, true);
     }
 }
 
-TEST_P(VariantTest, RandomSizes) {
+TEST_P(VersionTest, RandomSizes) {
     course::Random random(20200101);
     SCOPED_TRACE("course::Random seed 20200101");
     for (int round = 0; round < 15; ++round) {
@@ -197,7 +197,7 @@ TEST_P(VariantTest, RandomSizes) {
     }
 }
 
-TEST_P(VariantTest, NothingToDo) {
+TEST_P(VersionTest, NothingToDo) {
     GuardedBuffer<float> none(0);
     DeviceBuffer<MaxSum> workspace(0);
     launch(Output::kSoftmax, none.span(), none.span(), workspace.span());
@@ -205,7 +205,7 @@ TEST_P(VariantTest, NothingToDo) {
 }
 
 // Captured into a graph, and right when the graph is launched.
-TEST_P(VariantTest, RunsOnTheGivenStream) {
+TEST_P(VersionTest, RunsOnTheGivenStream) {
     const std::vector<float> data = course::make_data<float>(900, DataPattern::kNormal, kSeed);
     const DeviceBuffer<float> in{std::span(data)};
     GuardedBuffer<float> out(900);
@@ -219,7 +219,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
-TEST_P(VariantTest, RefusesBadArguments) {
+TEST_P(VersionTest, RefusesBadArguments) {
     DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(64, 1.0f))};
     DeviceBuffer<MaxSum> workspace(1);
     const auto part = [&](std::size_t offset, std::size_t n) { return buffer.span().subspan(offset, n); };
@@ -244,7 +244,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
               "softmax: workspace has 1 elements; expected at least 2");
 }
 
-TEST_P(VariantTest, RefusesWhatItCannotRun) {
+TEST_P(VersionTest, RefusesWhatItCannotRun) {
     const std::string reason = GetParam()->cannot_run({4, Output::kLogSoftmax});
     EXPECT_EQ(reason, GetParam()->name == "online" ? "" : "computes softmax, not log_softmax");
     DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(4, 1.0f))};
@@ -254,7 +254,7 @@ TEST_P(VariantTest, RefusesWhatItCannotRun) {
 }
 
 // More elements than 32 bits count, in place, 17 GB: zeros, and in some places something else.
-TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     constexpr std::size_t kWindow = 1024;
     const std::size_t n = kWindow * ((std::size_t{1} << 22) + 3);
     if (const std::string reason = course::why_not_so_large(n * sizeof(float)); !reason.empty())
@@ -360,7 +360,7 @@ class ElementwiseTest : public course::DeviceTestWithParam<const day20::Elementw
 };
 
 INSTANTIATE_TEST_SUITE_P(DayTwenty, ElementwiseTest, course::each_of(day20::elementwise_functions()),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(ElementwiseTest, AllSizesAndAlignments) {
     for (const std::size_t n : {0, 1, 3, 4, 5, 31, 33, 1023, 1024, 1027, 10007}) {

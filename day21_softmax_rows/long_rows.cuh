@@ -8,7 +8,7 @@
 //   two_pass          any length: the row is read again, backwards       the part of the second read that
 //                                                                        misses the L2 cache
 //
-//   ./course run day21 --variant two_pass --size 16x1048576
+//   ./course run day21 --only two_pass --size 16x1048576
 #pragma once
 
 #include <cooperative_groups.h>

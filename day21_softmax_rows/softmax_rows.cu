@@ -272,7 +272,7 @@ std::size_t workspace_size(std::size_t rows, std::size_t cols) {
     return rows * most_parts(cols);
 }
 
-std::span<const Softmax> variants() {
+std::span<const Softmax> versions() {
     static const std::array<Softmax, 6> list = {{
         {"warp_per_row", "a warp keeps a row in registers", launch_warp_per_row, work, warp_constraint},
         {"block_per_row", "a block keeps a row in registers", launch_block_per_row, work, block_constraint},
@@ -288,9 +288,9 @@ std::span<const Softmax> variants() {
 
 // The fewest threads that can keep the row; reading the row twice is the last choice.
 const Softmax& chosen_for(const Problem& problem) {
-    const auto can = [&](const char* version) -> const Softmax* {
-        const Softmax& variant = course::find_variant(variants(), version);
-        return variant.cannot_run(problem).empty() ? &variant : nullptr;
+    const auto can = [&](const char* name) -> const Softmax* {
+        const Softmax& version = course::find_version(versions(), name);
+        return version.cannot_run(problem).empty() ? &version : nullptr;
     };
     // Longer rows take so many registers per lane that few warps are resident to hide latency.
     if (problem.cols <= 512) return *can("warp_per_row");

@@ -15,7 +15,7 @@
 #include <span>
 #include <string>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day21 {
@@ -54,8 +54,8 @@ using Launcher = void (*)(Output output, course::DeviceMatrix<const float> in,
                           cudaStream_t stream);
 
 // The versions, from short rows to long ones, and last `auto`, which chooses by the shape.
-using Softmax = course::Variant<Launcher, Problem>;
-std::span<const Softmax> variants();
+using Softmax = course::Version<Launcher, Problem>;
+std::span<const Softmax> versions();
 
 // The version that `auto` runs for this problem.
 const Softmax& chosen_for(const Problem& problem);

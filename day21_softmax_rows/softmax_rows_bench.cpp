@@ -56,11 +56,11 @@ course::Case make_case(const course::Dims& size) {
     });
     usual
         .cpu(
-            day21::variants().front().work(problem),
+            day21::versions().front().work(problem),
             [](Data& data) { day21::softmax_on_cpu(data.problem, data.in, data.on_cpu); },
             [](const Data& data) { return course::verify(data.on_cpu, data.expected, {.factor = 0}); })
         .cannot_run = elements <= kMostOnCpu ? "" : "it would take long";
-    usual.versions(day21::variants(), problem, [](const auto& version, Data& data, cudaStream_t stream) {
+    usual.versions(day21::versions(), problem, [](const auto& version, Data& data, cudaStream_t stream) {
         const auto [rows, cols, output] = data.problem;
         version.launcher(output, data.in_device.matrix(rows, cols), data.out_device.matrix(rows, cols),
                          data.workspace.span(), stream);

@@ -54,7 +54,7 @@ struct Layout {
     std::size_t padding = 0;  // after each row
 };
 
-class VariantTest : public course::DeviceTestWithParam<const day21::Softmax*> {
+class VersionTest : public course::DeviceTestWithParam<const day21::Softmax*> {
   protected:
     void launch(Output output, DeviceMatrix<const float> in, DeviceMatrix<float> out,
                 DeviceSpan<MaxSum> workspace, cudaStream_t stream = nullptr) const {
@@ -116,12 +116,12 @@ class VariantTest : public course::DeviceTestWithParam<const day21::Softmax*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayTwentyOne, VariantTest, course::each_of(day21::variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayTwentyOne, VersionTest, course::each_of(day21::versions()),
+                         course::VersionName());
 
 // Around a pack, a warp, and a thousand columns where versions change; rows around those of a warp
 // and of its block.
-TEST_P(VariantTest, SmallShapes) {
+TEST_P(VersionTest, SmallShapes) {
     for (const std::size_t cols :
          {1, 2, 3, 4, 5, 31, 32, 33, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024}) {
         expect_right(3, cols, DataPattern::kNormal);
@@ -132,7 +132,7 @@ TEST_P(VariantTest, SmallShapes) {
 
 // Around every number of columns at which a launcher takes another kernel, or one more block or
 // part.
-TEST_P(VariantTest, LongRows) {
+TEST_P(VersionTest, LongRows) {
     for (const std::size_t cols :
          {1025, 2048, 2049, 4096, 4100, 8192, 8193, 16384, 16388, 32768, 32769, 65536, 65540, 104729})
         expect_right(1, cols, DataPattern::kNormal);
@@ -140,7 +140,7 @@ TEST_P(VariantTest, LongRows) {
     expect_right(3, 40004, DataPattern::kNormal);
 }
 
-TEST_P(VariantTest, Patterns) {
+TEST_P(VersionTest, Patterns) {
     for (const DataPattern pattern :
          {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kHugeNextToTiny,
           DataPattern::kSorted, DataPattern::kReversed, DataPattern::kWithNan, DataPattern::kWithInf}) {
@@ -152,7 +152,7 @@ TEST_P(VariantTest, Patterns) {
 }
 
 // Rows without a softmax lie between rows that have one, whose results must not change.
-TEST_P(VariantTest, RowsWithNanAndInfinity) {
+TEST_P(VersionTest, RowsWithNanAndInfinity) {
     for (const std::size_t cols : {1, 6, 900, 3000, 33000}) {
         const std::size_t middle = cols / 2;
         const std::vector<std::pair<std::string, std::vector<float>>> special = [&] {
@@ -206,7 +206,7 @@ TEST_P(VariantTest, RowsWithNanAndInfinity) {
 }
 
 // In ascending order every chunk has a new maximum, and the sum is rescaled each time.
-TEST_P(VariantTest, WideRangesAscendingAndDescending) {
+TEST_P(VersionTest, WideRangesAscendingAndDescending) {
     for (const std::size_t cols : {300, 9000, 33000}) {
         std::vector<float> data = course::make_data<float>(cols, DataPattern::kSorted, kSeed);
         for (float& x : data)
@@ -223,7 +223,7 @@ TEST_P(VariantTest, WideRangesAscendingAndDescending) {
     }
 }
 
-TEST_P(VariantTest, AnyAlignmentAndLeadingDimension) {
+TEST_P(VersionTest, AnyAlignmentAndLeadingDimension) {
     const std::pair<Layout, Layout> layouts[] = {{{1, 0}, {0, 0}}, {{0, 0}, {3, 0}}, {{0, 1}, {0, 0}},
                                                  {{0, 0}, {0, 3}}, {{2, 6}, {1, 5}}, {{0, 4}, {4, 8}},
                                                  {{8, 0}, {0, 4}}, {{0, 2}, {2, 2}}};
@@ -235,14 +235,14 @@ TEST_P(VariantTest, AnyAlignmentAndLeadingDimension) {
     expect_right(2, 33000, DataPattern::kNormal, {0, 4}, {4, 8});
 }
 
-TEST_P(VariantTest, ResultMayReplaceTheInput) {
+TEST_P(VersionTest, ResultMayReplaceTheInput) {
     for (const std::size_t cols : {33, 1000, 5000, 34000}) {
         expect_right(3, cols, DataPattern::kNormal, {}, {}, true);
         expect_right(3, cols, DataPattern::kNormal, {1, 3}, {}, true);
     }
 }
 
-TEST_P(VariantTest, RandomShapes) {
+TEST_P(VersionTest, RandomShapes) {
     course::Random random(20200101);
     SCOPED_TRACE("course::Random seed 20200101");
     for (int round = 0; round < 15; ++round) {
@@ -253,7 +253,7 @@ TEST_P(VariantTest, RandomShapes) {
     }
 }
 
-TEST_P(VariantTest, NothingToDo) {
+TEST_P(VersionTest, NothingToDo) {
     GuardedBuffer<float> none(0);
     DeviceBuffer<MaxSum> workspace(0);
     launch(Output::kSoftmax, none.matrix(0, 0), none.matrix(0, 0), workspace.span());
@@ -263,7 +263,7 @@ TEST_P(VariantTest, NothingToDo) {
 }
 
 // Captured into a graph, and right when the graph is launched.
-TEST_P(VariantTest, RunsOnTheGivenStream) {
+TEST_P(VersionTest, RunsOnTheGivenStream) {
     const Problem problem{1, 900, Output::kSoftmax};
     const std::vector<float> data = course::make_data<float>(900, DataPattern::kNormal, kSeed);
     const DeviceBuffer<float> in{std::span(data)};
@@ -278,7 +278,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
-TEST_P(VariantTest, RefusesBadArguments) {
+TEST_P(VersionTest, RefusesBadArguments) {
     DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(64, 1.0f))};
     DeviceBuffer<MaxSum> workspace(1);
     const auto matrix = [&](std::size_t offset, std::size_t rows, std::size_t cols, std::size_t step) {
@@ -308,7 +308,7 @@ TEST_P(VariantTest, RefusesBadArguments) {
     EXPECT_EQ(with(matrix(0, 2, 8, 10), matrix(18, 2, 8, 8), two.span()), "");
 }
 
-TEST_P(VariantTest, RefusesWhatItCannotRun) {
+TEST_P(VersionTest, RefusesWhatItCannotRun) {
     for (const Problem problem : {Problem{1, 1025, Output::kSoftmax}, Problem{1, 32769, Output::kSoftmax}}) {
         const std::string reason = GetParam()->cannot_run(problem);
         if (reason.empty()) continue;
@@ -322,7 +322,7 @@ TEST_P(VariantTest, RefusesWhatItCannotRun) {
 
 // More elements than 32 bits count, in place, 17 GB: rows of zeros, and some rows with something
 // else.
-TEST_P(VariantTest, MoreElementsThan32BitsCount) {
+TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     constexpr std::size_t kCols = 1024;
     constexpr std::size_t kRows = (std::size_t{1} << 22) + 3;
     constexpr std::size_t kElements = kRows * kCols;
@@ -356,7 +356,7 @@ TEST_P(VariantTest, MoreElementsThan32BitsCount) {
 
 // The same on the CPU, where only the blocks of the first rows, of some in the middle and of the
 // last ones run.
-TEST_P(VariantTest, IndicesBeyond32Bits) {
+TEST_P(VersionTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (GetParam()->name == "cluster_per_row" || GetParam()->name == "whole_gpu")
         GTEST_SKIP() << "its blocks wait for each other: all run, or none";
@@ -387,7 +387,7 @@ TEST(TwoPass, SeveralChunksForABlock) {
     const DeviceBuffer<float> in{std::span<const float>(data)};
     GuardedBuffer<float> out(problem.cols);
     DeviceBuffer<MaxSum> workspace(day21::workspace_size(1, problem.cols));
-    course::find_variant(day21::variants(), "two_pass")
+    course::find_version(day21::versions(), "two_pass")
         .launcher(problem.output, in.matrix(1, problem.cols), out.matrix(1, problem.cols), workspace.span(),
                   nullptr);
     const course::VerifyResult result = compare(problem, data, out.to_host());
@@ -399,7 +399,7 @@ TEST(TwoPass, SeveralChunksForABlock) {
 TEST(Constraints, ByTheRegistersOfTheThreadsThatShareARow) {
     if (const std::string reason = course::why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     const auto why_not = [](const char* version, std::size_t cols) {
-        return course::find_variant(day21::variants(), version).cannot_run({3, cols, Output::kSoftmax});
+        return course::find_version(day21::versions(), version).cannot_run({3, cols, Output::kSoftmax});
     };
     EXPECT_EQ(why_not("warp_per_row", 1024), "");
     EXPECT_EQ(why_not("warp_per_row", 1025), "keeps at most 1024 columns, not 1025");
@@ -426,7 +426,7 @@ TEST(Chosen, ByTheLengthOfTheRow) {
     EXPECT_EQ(chosen(4096, 512), "warp_per_row");
     EXPECT_EQ(chosen(4096, 1024), "block_per_row");
     EXPECT_EQ(chosen(8192, 8192), "block_per_row");
-    if (find_variant(day21::variants(), "cluster_per_row")
+    if (find_version(day21::versions(), "cluster_per_row")
             .cannot_run({16, 65536, Output::kSoftmax})
             .empty()) {
         EXPECT_EQ(chosen(16, 65536), "cluster_per_row");

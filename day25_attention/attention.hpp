@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
@@ -45,7 +45,7 @@ struct ProductShape {
 
 // "tiled" and "thread_tile".
 using ProductLauncher = void (*)(const Product& product, cudaStream_t stream);
-using ProductVersion = course::Variant<ProductLauncher, ProductShape>;
+using ProductVersion = course::Version<ProductLauncher, ProductShape>;
 std::span<const ProductVersion> product_versions();
 
 // Which keys a query does not see. Query i sees key j if
@@ -154,7 +154,7 @@ struct AttentionTask {
 };
 
 // "tiled", "thread_tile", "ladder" and "fused".
-using Version = course::Variant<Implementation, AttentionTask>;
+using Version = course::Version<Implementation, AttentionTask>;
 std::span<const Version> versions();
 
 // --- Self-attention ------------------------------------------------------------------------------

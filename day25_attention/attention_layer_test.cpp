@@ -109,7 +109,7 @@ class AttentionLayerTest : public course::DeviceTestWithParam<const day25::Versi
 };
 
 INSTANTIATE_TEST_SUITE_P(DayTwentyFive, AttentionLayerTest, course::each_of(day25::versions()),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(AttentionLayerTest, InputsAndMasks) {
     for (const char* inputs : {"self", "memory", "cross"}) {

@@ -71,7 +71,7 @@ class ProductTest : public course::DeviceTestWithParam<const day25::ProductVersi
 };
 
 INSTANTIATE_TEST_SUITE_P(DayTwentyFive, ProductTest, course::each_of(day25::product_versions()),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(ProductTest, ShapesAroundTheTiles) {
     for (const std::size_t size : {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65}) {
@@ -531,7 +531,7 @@ class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Versio
 };
 
 INSTANTIATE_TEST_SUITE_P(DayTwentyFive, SelfAttentionTest, course::each_of(day25::versions()),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(SelfAttentionTest, OneHead) {
     for (const std::size_t tokens : {1, 5, 31, 32, 33, 65})

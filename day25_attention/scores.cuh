@@ -16,8 +16,8 @@
 // Two of the fast versions compute less: (h^T W) s_j instead of h^T (W s_j), and
 // W [h; s_j] = W_h h + W_s s_j, whose first half is the same for all states.
 //
-//   ./course run day25 --variant bahdanau_fused
-//   ./course inspect day25 --variant dot_per_thread     which line wastes memory traffic
+//   ./course run day25 --only bahdanau_fused
+//   ./course inspect day25 --only dot_per_thread     which line wastes memory traffic
 #pragma once
 
 #include <cuda_runtime.h>

@@ -14,7 +14,7 @@
 #include <span>
 #include <string>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day25 {
@@ -53,7 +53,7 @@ using ScoreLauncher = void (*)(const ScoreInputs& inputs, course::DeviceSpan<flo
                                course::DeviceSpan<float> workspace, cudaStream_t stream);
 
 // The versions of a scoring function, slow to fast.
-using ScoreVersion = course::Variant<ScoreLauncher, ScoreShape>;
+using ScoreVersion = course::Version<ScoreLauncher, ScoreShape>;
 std::span<const ScoreVersion> score_versions(Scoring scoring);
 
 }  // namespace day25

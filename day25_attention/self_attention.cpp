@@ -42,9 +42,9 @@ class Tiled : public MatmulBackend {
 class Ladder : public MatmulBackend {
   public:
     explicit Ladder(std::span<const ProductShape> shapes)
-        : tensor_(course::find_variant(gemm::beyond(), "15_tf32x3")),
-          plain_(course::find_variant(gemm::beyond(), "14_dispatcher")),
-          frugal_(course::find_variant(gemm::beyond(), "12_multi_stage")),
+        : tensor_(course::find_version(gemm::beyond(), "15_tf32x3")),
+          plain_(course::find_version(gemm::beyond(), "14_dispatcher")),
+          frugal_(course::find_version(gemm::beyond(), "12_multi_stage")),
           has_tensor_cores_(tensor_.cannot_run({}).empty()) {
         multiprocessors_ = course::multiprocessors();
         for (const ProductShape& shape : shapes) {

@@ -33,7 +33,7 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_view.hpp"
 
@@ -137,7 +137,7 @@ inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t
 template <class T>
 using Launcher = void (*)(const Attention<T>& attention, cudaStream_t stream);
 template <class T>
-using Version = course::Variant<Launcher<T>, Shape>;
+using Version = course::Version<Launcher<T>, Shape>;
 
 // What every launcher checks first: throws as said above. Returns false if there is nothing to
 // write.

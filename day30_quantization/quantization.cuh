@@ -13,8 +13,8 @@
 // (quantize_rows_of_host in quantization.cu).
 //
 //   ./course run day30                                              every version, verified and timed
-//   ./course run day30 --variant row_in_registers --size 64x4096    rows x columns
-//   ./course inspect day30 --variant plain --size 64x256            what its accesses cost
+//   ./course run day30 --only row_in_registers --size 64x4096    rows x columns
+//   ./course inspect day30 --only plain --size 64x256            what its accesses cost
 #pragma once
 
 #include <cuda_fp16.h>

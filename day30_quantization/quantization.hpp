@@ -35,7 +35,7 @@
 #include <span>
 #include <string>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day30 {
@@ -89,7 +89,7 @@ using Launcher = void (*)(Method method, course::DeviceMatrix<const T> in,
                           course::DeviceMatrix<std::int8_t> out, course::DeviceSpan<float> scale,
                           course::DeviceSpan<std::int32_t> zero_point, cudaStream_t stream);
 template <class T>
-using Version = course::Variant<Launcher<T>, Problem>;
+using Version = course::Version<Launcher<T>, Problem>;
 
 // plain, two_passes, row_in_registers, and `auto`, which takes the best of them.
 template <class T>

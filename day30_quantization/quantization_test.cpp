@@ -259,9 +259,9 @@ class VersionTest : public course::DeviceTestWithParam<const day30::Version<T>*>
 using FloatVersionTest = VersionTest<float>;
 using HalfVersionTest = VersionTest<__half>;
 INSTANTIATE_TEST_SUITE_P(DayThirty, FloatVersionTest, course::each_of(day30::versions<float>()),
-                         course::VariantName());
+                         course::VersionName());
 INSTANTIATE_TEST_SUITE_P(DayThirty, HalfVersionTest, course::each_of(day30::versions<__half>()),
-                         course::VariantName());
+                         course::VersionName());
 
 #define DAY30_BOTH(Name, method)     \
     TEST_P(FloatVersionTest, Name) { \

@@ -12,8 +12,8 @@
 //                                           one step ahead
 //
 //   ./course run day31                                                  every version, verified and timed
-//   ./course run day31 --variant tensor_cores --size 4096x4096x4096     M x N x K
-//   ./course inspect day31 --variant scalar --size 64x64x64             what its loads cost
+//   ./course run day31 --only tensor_cores --size 4096x4096x4096     M x N x K
+//   ./course inspect day31 --only scalar --size 64x64x64             what its loads cost
 #pragma once
 
 #include <cuda_runtime.h>

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "common/bench/kernel_resources.hpp"
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day31 {
@@ -38,7 +38,7 @@ struct Launcher {
     course::KernelResources (*resources)() = nullptr;
     bool needs_aligned_rows = false;
 };
-using Version = course::Variant<Launcher, MatmulShape>;
+using Version = course::Version<Launcher, MatmulShape>;
 
 // scalar, dp4a, mma_sync, tensor_cores, and `auto`: tensor_cores where GPU and rows allow it, dp4a
 // elsewhere.

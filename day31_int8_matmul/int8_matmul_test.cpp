@@ -75,7 +75,7 @@ class MatmulTest : public course::DeviceTestWithParam<const day31::Version*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirtyOne, MatmulTest, course::each_of(day31::versions()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirtyOne, MatmulTest, course::each_of(day31::versions()), course::VersionName());
 
 // Around a copy, a step, a stage, all stages in shared memory and one more.
 TEST_P(MatmulTest, Depths) {

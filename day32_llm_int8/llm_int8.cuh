@@ -12,7 +12,7 @@
 // So the work is queued for any number, and the kernels read the number.
 //
 //   ./course run day32                                            every version, verified and timed
-//   ./course run day32 --variant fused --size 1024x1024x1024      tokens x outputs x inputs
+//   ./course run day32 --only fused --size 1024x1024x1024      tokens x outputs x inputs
 #pragma once
 
 #include <cuda_fp16.h>

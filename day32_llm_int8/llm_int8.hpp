@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "common/bench/kernel_resources.hpp"
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/bench/work.hpp"
 #include "common/device/device_view.hpp"
 
@@ -69,7 +69,7 @@ struct Launcher {
     course::KernelResources (*resources)() = nullptr;
     bool needs_aligned_rows = false;
 };
-using Version = course::Variant<Launcher, LayerShape>;
+using Version = course::Version<Launcher, LayerShape>;
 
 // plain, separate_kernels, fused.
 std::span<const Version> versions();

@@ -101,7 +101,7 @@ class LayerTest : public course::DeviceTestWithParam<const day32::Version*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirtyTwo, LayerTest, course::each_of(day32::versions()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirtyTwo, LayerTest, course::each_of(day32::versions()), course::VersionName());
 
 TEST_P(LayerTest, Inputs) {
     for (const std::size_t inputs : {1, 2, 7, 8, 9, 31, 32, 33, 127, 128, 129, 256, 300, 1031})

@@ -50,9 +50,9 @@ TEST_F(SpmvProgram, RunsAFileAndSaysWhichFormatWins) {
 }
 
 TEST_F(SpmvProgram, RunsOneVersion) {
-    const std::string text = output_of(matrix("web_pattern") + " --variant csr_merge");
+    const std::string text = output_of(matrix("web_pattern") + " --only csr_merge");
     EXPECT_TRUE(contains(text, "csr_merge ran alone")) << text;
-    EXPECT_TRUE(contains(output_of("--variant nosuch", 2), "nosuch"));
+    EXPECT_TRUE(contains(output_of("--only nosuch", 2), "nosuch"));
 }
 
 TEST_F(SpmvProgram, MatricesWithoutEntriesAndWithoutRows) {

@@ -121,7 +121,7 @@ void Operator::multiply(course::DeviceSpan<const float> x, course::DeviceSpan<fl
     if (shape_.rows > 0) launch(x.data(), y.data(), stream);
 }
 
-std::span<const Spmv> variants() {
+std::span<const Spmv> versions() {
     static const std::array<Spmv, 13> list = {{
         {"coo_atomic", "a thread per entry", make_coo_atomic, work},
         {"coo_segmented", "runs of a row are summed before they are added", make_coo_segmented, work},

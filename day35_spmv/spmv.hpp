@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 #include "host/csr_matrix.hpp"
 #include "host/row_statistics.hpp"
@@ -68,8 +68,8 @@ using Maker = std::unique_ptr<Operator> (*)(const CsrMatrix& csr, OffsetRule rul
 
 // The versions, in the order of the lesson. A constraint says of which matrices a version would
 // store mostly filling.
-using Spmv = course::Variant<Maker, RowStatistics>;
-std::span<const Spmv> variants();
+using Spmv = course::Version<Maker, RowStatistics>;
+std::span<const Spmv> versions();
 
 // --- On the CPU ---------------------------------------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ std::string as_fast(std::span<const course::Record> records, const course::Recor
         const course::Statistics& ms = record.measurement->ms;
         const course::Statistics& best_ms = best.measurement->ms;
         if (ms.median - best_ms.median <= ms.spread + best_ms.spread)
-            text += (text.empty() ? "" : ", ") + record.variant;
+            text += (text.empty() ? "" : ", ") + record.version;
     }
     return text;
 }
@@ -117,7 +117,7 @@ std::string comment(const Data& data, const std::vector<Format>& formats,
     for (const Format& format : formats) {
         double ms = 0;
         for (const course::Record& record : records) {
-            if (record.variant == format.version && record.measurement && ms == 0)
+            if (record.version == format.version && record.measurement && ms == 0)
                 ms = record.measurement->ms.median;
         }
         text += fmt::format("  {:<16}{:>10.3f}{:>14.2f}{:>9.1f} ms{:>12}  {}\n", format.version,
@@ -130,19 +130,19 @@ std::string comment(const Data& data, const std::vector<Format>& formats,
     const course::Record* const best = fastest(records, course::Role::kOurs);
     if (best == nullptr) return text;
     const auto format = std::find_if(formats.begin(), formats.end(),
-                                     [&](const Format& one) { return one.version == best->variant; });
+                                     [&](const Format& one) { return one.version == best->version; });
     const double csr_bytes = 8 * entries + 4.0 * data.csr.shape().rows;
     const course::Statistics& ms = best->measurement->ms;
     text += fmt::format("  {} {}, with its data in L2 where that has room ({:.1f} us +- {:.1f} us)",
-                        best->variant, formats.size() > 1 ? "wins" : "ran alone", 1e3 * ms.median,
+                        best->version, formats.size() > 1 ? "wins" : "ran alone", 1e3 * ms.median,
                         1e3 * ms.spread);
     if (data.csr.entries() > 0) text += ": " + why(row_statistics(data.csr), *format, csr_bytes);
     const std::string others = as_fast(records, *best);
     text += others.empty() ? "\n" : "\n  as fast, within the spread: " + others + "\n";
     if (const course::Record* const peer = fastest(records, course::Role::kPeer)) {
         text += fmt::format("  the best of cuSPARSE is {}, which takes {:.2f} times as long as {}\n",
-                            peer->variant, peer->measurement->ms.median / best->measurement->ms.median,
-                            best->variant);
+                            peer->version, peer->measurement->ms.median / best->measurement->ms.median,
+                            best->version);
     }
     return text;
 }
@@ -171,21 +171,21 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
         work(8.0 * static_cast<double>(csr.entries() + csr.shape().rows + 1)),
         [](Data& d) { multiply_in_float(d.csr, d.x, d.y_on_cpu); },
         [](const Data& d) { return d.verify(d.y_on_cpu); });
-    for (const day35::Spmv& variant : day35::variants()) {
-        const auto prepare = [data, formats, work, &variant](course::Contestant& contestant) {
+    for (const day35::Spmv& version : day35::versions()) {
+        const auto prepare = [data, formats, work, &version](course::Contestant& contestant) {
             const auto begin = std::chrono::steady_clock::now();
             const std::shared_ptr<day35::Operator> made =
-                variant.launcher(data->csr, day35::OffsetRule::kAsNeeded);
+                version.launcher(data->csr, day35::OffsetRule::kAsNeeded);
             CUDA_CHECK(cudaDeviceSynchronize());
             const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
             formats->push_back(
-                {variant.name, made->choice(), static_cast<double>(made->stored_bytes()), took.count()});
+                {version.name, made->choice(), static_cast<double>(made->stored_bytes()), took.count()});
             contestant.work = work(static_cast<double>(made->least_bytes()));
             contestant.launch = [data, made](cudaStream_t stream) {
                 made->multiply(data->x_device.span(), data->y_device.span(), stream);
             };
         };
-        usual.add({.name = variant.name, .cannot_run = variant.cannot_run(statistics), .prepare = prepare});
+        usual.add({.name = version.name, .cannot_run = version.cannot_run(statistics), .prepare = prepare});
     }
     for (course::Contestant& peer :
          cusparse_products(csr, std::as_const(*data).x_device.span(), data->y_device.span(), work))

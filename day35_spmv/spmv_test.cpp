@@ -85,7 +85,7 @@ class VersionTest : public course::DeviceTestWithParam<const Spmv*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Day35, VersionTest, course::each_of(variants()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(Day35, VersionTest, course::each_of(versions()), course::VersionName());
 
 TEST_P(VersionTest, WholeNumbersExactly) {
     for (const auto& [name, csr] : matrices()) {
@@ -248,10 +248,10 @@ TEST_F(ChoiceTest, AutoKeepsToSlicesWhileNoRowIsLong) {
 TEST_F(ChoiceTest, SellIsRefusedWhereItWouldBeFilling) {
     const RowStatistics rows = row_statistics(one_dense_row(3000, 5, 100000));
     for (const char* name : {"sell", "packed_sell"}) {
-        EXPECT_EQ(course::find_variant(variants(), name).cannot_run(rows),
+        EXPECT_EQ(course::find_version(versions(), name).cannot_run(rows),
                   "its longest row has 100000 entries: SELL would have 3200000 places for 100000");
         EXPECT_EQ(
-            course::find_variant(variants(), name).cannot_run(row_statistics(one_dense_row(40, 5, 9000))), "")
+            course::find_version(versions(), name).cannot_run(row_statistics(one_dense_row(40, 5, 9000))), "")
             << "small anyway";
     }
 }
@@ -259,9 +259,9 @@ TEST_F(ChoiceTest, SellIsRefusedWhereItWouldBeFilling) {
 TEST_F(ChoiceTest, WideOffsetsAreWide) {
     const CsrMatrix csr = banded(1000, 3);
     for (const char* name : {"csr_scalar", "csr_vector", "csr_vectorised", "csr_adaptive", "csr_merge"}) {
-        const Spmv& variant = course::find_variant(variants(), name);
-        EXPECT_EQ(variant.launcher(csr, OffsetRule::kWide)->stored_bytes(),
-                  variant.launcher(csr, OffsetRule::kAsNeeded)->stored_bytes() + 4 * 1001)
+        const Spmv& version = course::find_version(versions(), name);
+        EXPECT_EQ(version.launcher(csr, OffsetRule::kWide)->stored_bytes(),
+                  version.launcher(csr, OffsetRule::kAsNeeded)->stored_bytes() + 4 * 1001)
             << name;
     }
 }
@@ -286,7 +286,7 @@ TEST_F(ChoiceTest, DeviceCsrChecksItsArrays) {
 
 TEST_F(ChoiceTest, EllIsRefusedWhereItWouldBeFilling) {
     EXPECT_EQ(
-        course::find_variant(variants(), "ell").cannot_run(row_statistics(one_dense_row(3000, 5, 100000))),
+        course::find_version(versions(), "ell").cannot_run(row_statistics(one_dense_row(3000, 5, 100000))),
         "its longest row has 100000 entries: ELL would have 300000000 places for 100000");
 }
 

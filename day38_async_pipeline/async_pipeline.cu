@@ -14,7 +14,7 @@
 // The arithmetic is the same in all of them. What changes is which threads wait for memory.
 //
 //   ./course run day38                                          all versions, verified and timed
-//   ./course run day38 --variant cp_async --size 4096x4096x4096
+//   ./course run day38 --only cp_async --size 4096x4096x4096
 #include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
@@ -317,7 +317,7 @@ std::string_view name(Activity activity) {
 
 // --- The list -----------------------------------------------------------------------------------------
 
-std::span<const Pipeline> variants() {
+std::span<const Pipeline> versions() {
     static const std::array list = std::to_array<Pipeline>({
         entry<Tiled<Tile1d, 2>>("tiled_1d", "8 elements of a column for each thread"),
         entry<Tiled<Tile2d, 2>>("tiled_2d", "8 x 8 elements"),

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/bench/kernel_resources.hpp"
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace day38 {
@@ -58,8 +58,8 @@ struct Kernel {
 };
 
 // The versions, in the order of the lesson.
-using Pipeline = course::Variant<Kernel, Shape>;
-std::span<const Pipeline> variants();
+using Pipeline = course::Version<Kernel, Shape>;
+std::span<const Pipeline> versions();
 
 // The reference, in double: product[i * cols + j] = sum over k of a[i * depth + k] * b[k * cols +
 // j], and in

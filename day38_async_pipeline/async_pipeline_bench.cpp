@@ -71,13 +71,13 @@ course::Case make_case(const course::Dims& size) {
         return course::verify(c, d.product, {.terms = d.shape.depth, .growth = course::Growth::kSquareRoot},
                               d.magnitude, d.shape.cols);
     });
-    usual.versions(day38::variants(), data->shape, [](const auto& version, Data& d, cudaStream_t stream) {
+    usual.versions(day38::versions(), data->shape, [](const auto& version, Data& d, cudaStream_t stream) {
         version.launcher.launch(d.a_view(), d.b_view(), d.c_view(), stream);
     });
     usual.add({.name = "cublas",
                .role = course::Role::kPeer,
                .launch = course::make_cublas_sgemm(data->a_view(), data->b_view(), data->c_view()),
-               .work = day38::variants().front().work(data->shape),
+               .work = day38::versions().front().work(data->shape),
                .cannot_run = course::why_no_cublas()});
     return usual.result;
 }
@@ -91,15 +91,15 @@ void write_timelines(const course::Dims& size, const Choice& choice) {
                                 {"block", choice.block},
                                 {"device", course::this_machine().device},
                                 {"clock", course::is_cpu_stand_in() ? "nanoseconds" : "cycles"}};
-    for (const day38::Pipeline& variant : day38::variants()) {
-        if (!variant.cannot_run(data->shape).empty()) continue;
+    for (const day38::Pipeline& version : day38::versions()) {
+        if (!version.cannot_run(data->shape).empty()) continue;
         const auto stamps =
-            variant.launcher.timeline(data->a_view(), data->b_view(), data->c_view(), choice.block, kMost);
+            version.launcher.timeline(data->a_view(), data->b_view(), data->c_view(), choice.block, kMost);
         if (stamps.empty())
             throw std::invalid_argument(
-                fmt::format("--block {}: {} has no such block", choice.block, variant.name));
+                fmt::format("--block {}: {} has no such block", choice.block, version.name));
         const long long first = std::ranges::min(stamps, {}, &day38::Stamp::time).time;
-        nlohmann::ordered_json& list = file["versions"][variant.name];
+        nlohmann::ordered_json& list = file["versions"][version.name];
         for (const day38::Stamp& stamp : stamps)
             list.push_back({stamp.warp, day38::name(stamp.activity), stamp.tile, stamp.time - first});
     }

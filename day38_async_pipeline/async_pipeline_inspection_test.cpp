@@ -17,8 +17,8 @@ using course::DeviceMatrix;
 class Lesson : public testing::Test {
   protected:
     // Enqueues a product of several tiles in each direction, more along K than there are stages.
-    std::function<void()> product(const std::string& variant) {
-        return [this, &launcher = course::find_variant(day38::variants(), variant).launcher] {
+    std::function<void()> product(const std::string& version) {
+        return [this, &launcher = course::find_version(day38::versions(), version).launcher] {
             launcher.launch(DeviceMatrix<const float>(a_.span(), kN, kDepth),
                             DeviceMatrix<const float>(b_.span(), kDepth, kN),
                             DeviceMatrix<float>(c_.span(), kN, kN), nullptr);
@@ -35,9 +35,9 @@ class Lesson : public testing::Test {
 };
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const day38::Pipeline& variant : day38::variants()) {
-        SCOPED_TRACE(variant.name);
-        EXPECT_NO_RACES(product(variant.name));
+    for (const day38::Pipeline& version : day38::versions()) {
+        SCOPED_TRACE(version.name);
+        EXPECT_NO_RACES(product(version.name));
     }
 }
 

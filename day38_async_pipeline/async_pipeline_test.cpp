@@ -48,9 +48,9 @@ std::string text_of(Shape shape, Layout layout) {
            std::to_string(layout.misaligned_by);
 }
 
-class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
+class VersionTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
   protected:
-    // `launch` in place of the variant's own; each of the matrices has a leading dimension of its
+    // `launch` in place of the version's own; each of the matrices has a leading dimension of its
     // own.
     template <class Launch>
     static course::VerifyResult multiply(Shape shape, const std::vector<float>& a,
@@ -73,7 +73,7 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
         return result;
     }
 
-    static void launch_variant(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
+    static void launch_version(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                DeviceMatrix<float> c) {
         GetParam()->launcher.launch(a, b, c, nullptr);
     }
@@ -83,7 +83,7 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
         const auto a = course::make_data<float>(shape.rows * shape.depth, pattern, kSeed);
         const auto b = course::make_data<float>(shape.depth * shape.cols, pattern, kSeed + 1);
         const course::Bound bound{.terms = std::max<std::size_t>(shape.depth, 1), .growth = growth};
-        const course::VerifyResult result = multiply(shape, a, b, bound, {}, launch_variant);
+        const course::VerifyResult result = multiply(shape, a, b, bound, {}, launch_version);
         EXPECT_TRUE(result.ok()) << text_of(shape, {}) << ", " << course::name(pattern) << ": "
                                  << result.message();
     }
@@ -97,8 +97,8 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
             value = static_cast<float>(random.integer(-8, 8));
         return values;
     }
-    template <class Launch = decltype(&launch_variant)>
-    static void expect_exact(Shape shape, Layout layout = {}, Launch launch = launch_variant) {
+    template <class Launch = decltype(&launch_version)>
+    static void expect_exact(Shape shape, Layout layout = {}, Launch launch = launch_version) {
         const course::VerifyResult result =
             multiply(shape, integers(shape.rows * shape.depth, kSeed),
                      integers(shape.depth * shape.cols, kSeed + 1), {.factor = 0}, layout, launch);
@@ -106,12 +106,12 @@ class VariantTest : public course::DeviceTestWithParam<const day38::Pipeline*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirtyEight, VariantTest, course::each_of(day38::variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirtyEight, VersionTest, course::each_of(day38::versions()),
+                         course::VersionName());
 
 // Extents around the tiles of 16, 64, 112 and 128, one direction at a time; multiples of 4 and
 // others, so both kinds of copies run.
-TEST_P(VariantTest, EveryExtentAroundTheTiles) {
+TEST_P(VersionTest, EveryExtentAroundTheTiles) {
     for (const std::size_t extent :
          {0, 1, 3, 4, 15, 16, 17, 31, 32, 33, 63, 64, 65, 111, 112, 113, 127, 128, 129, 257}) {
         expect_exact({extent, 8, 20});
@@ -124,7 +124,7 @@ TEST_P(VariantTest, EveryExtentAroundTheTiles) {
 
 // Fewer tiles than stages, as many, more, and several rounds of the ring, with tiles of depth 16
 // and 32: every way a pipeline can begin and end.
-TEST_P(VariantTest, EveryNumberOfTiles) {
+TEST_P(VersionTest, EveryNumberOfTiles) {
     for (std::size_t tiles = 1; tiles <= 20; ++tiles) {
         expect_exact({4, 4, 16 * tiles});
         expect_exact({4, 4, 16 * tiles - 12});
@@ -132,7 +132,7 @@ TEST_P(VariantTest, EveryNumberOfTiles) {
     }
 }
 
-TEST_P(VariantTest, ShapesAndPatterns) {
+TEST_P(VersionTest, ShapesAndPatterns) {
     for (const Shape shape : {Shape{1, 1, 1}, Shape{33, 31, 65}, Shape{132, 260, 96}, Shape{131, 1, 67}}) {
         for (const DataPattern pattern :
              {DataPattern::kSignedUniform, DataPattern::kNormal, DataPattern::kAllEqual,
@@ -143,7 +143,7 @@ TEST_P(VariantTest, ShapesAndPatterns) {
 }
 
 // Padding of 4 keeps rows aligned, as long as the first one is.
-TEST_P(VariantTest, PaddedAndMisalignedRows) {
+TEST_P(VersionTest, PaddedAndMisalignedRows) {
     for (const std::size_t padding : {0, 1, 2, 4}) {
         for (const std::size_t misaligned_by : {0, 1, 2, 4}) {
             expect_exact({36, 132, 68}, {padding, misaligned_by});
@@ -152,7 +152,7 @@ TEST_P(VariantTest, PaddedAndMisalignedRows) {
     }
 }
 
-TEST_P(VariantTest, RandomShapes) {
+TEST_P(VersionTest, RandomShapes) {
     constexpr std::uint64_t kShapeSeed = 20260238;
     SCOPED_TRACE("course::Random seed " + std::to_string(kShapeSeed));
     course::Random random(kShapeSeed);
@@ -165,7 +165,7 @@ TEST_P(VariantTest, RandomShapes) {
 }
 
 // A of more elements than 31 bits count, on the CPU, where only the blocks of its last rows run.
-TEST_P(VariantTest, IndicesBeyond31Bits) {
+TEST_P(VersionTest, IndicesBeyond31Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     constexpr std::size_t kRows = std::size_t{1} << 20;
     constexpr std::size_t kDepth = 2052;
@@ -179,7 +179,7 @@ TEST_P(VariantTest, IndicesBeyond31Bits) {
     DeviceBuffer<float> c(kRows * kCols);
     course::run_few_blocks(
         [&] {
-            launch_variant(DeviceMatrix<const float>(a.span(), kRows, kDepth), b_device.matrix(kDepth, kCols),
+            launch_version(DeviceMatrix<const float>(a.span(), kRows, kDepth), b_device.matrix(kDepth, kCols),
                            c.matrix(kRows, kCols));
         },
         end);
@@ -196,18 +196,18 @@ TEST_P(VariantTest, IndicesBeyond31Bits) {
 }
 
 // The narrow bound: with the wide one a missing tile would pass.
-TEST_P(VariantTest, ALongSum) {
+TEST_P(VersionTest, ALongSum) {
     expect_right({3, 5, 20011}, DataPattern::kSignedUniform, course::Growth::kSquareRoot);
     expect_exact({4, 8, 20012});
 }
 
 // Several runs, as copies and multiply-adds meet in another order each time.
-TEST_P(VariantTest, IsTheSameEveryTime) {
+TEST_P(VersionTest, IsTheSameEveryTime) {
     for (int run = 0; run < 3; ++run)
         expect_exact({260, 260, 180});
 }
 
-TEST_P(VariantTest, RunsOnTheGivenStream) {
+TEST_P(VersionTest, RunsOnTheGivenStream) {
     const std::vector<float> ones(32 * 32, 1.0f);
     const DeviceBuffer<float> a{std::span(ones)};
     GuardedBuffer<float> c(ones.size());
@@ -219,7 +219,7 @@ TEST_P(VariantTest, RunsOnTheGivenStream) {
     EXPECT_EQ(c.to_host(), std::vector<float>(ones.size(), 32.0f));
 }
 
-TEST_P(VariantTest, RefusesWhatDoesNotFit) {
+TEST_P(VersionTest, RefusesWhatDoesNotFit) {
     DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(64))};
     const DeviceSpan<float> span = memory.span();
     const auto matrix = [&](std::size_t rows, std::size_t cols, std::size_t offset) {
@@ -244,7 +244,7 @@ TEST_P(VariantTest, RefusesWhatDoesNotFit) {
 }
 
 // A of 8.6 GB: offsets in elements and in bytes exceed 31 bits.
-TEST_P(VariantTest, MoreElementsThan31BitsCount) {
+TEST_P(VersionTest, MoreElementsThan31BitsCount) {
     const std::size_t rows = 65537;
     const std::size_t depth = 32771;
     if (const std::string reason = course::why_not_so_large(rows * depth * sizeof(float)); !reason.empty())
@@ -271,7 +271,7 @@ TEST_P(VariantTest, MoreElementsThan31BitsCount) {
 
 // ---- The timeline -----------------------------------------------------------------------------------------------------
 
-class TimelineTest : public VariantTest {
+class TimelineTest : public VersionTest {
   protected:
     static constexpr Shape kShape{132, 132, 100};  // more than a tile each way and several along K
 
@@ -285,8 +285,8 @@ class TimelineTest : public VariantTest {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayThirtyEight, TimelineTest, course::each_of(day38::variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayThirtyEight, TimelineTest, course::each_of(day38::versions()),
+                         course::VersionName());
 
 TEST_P(TimelineTest, TellsWhatEachWarpDoes) {
     const auto warps = static_cast<unsigned>(GetParam()->launcher.resources().threads) / 32;

@@ -17,8 +17,8 @@
 // own instructions.
 //
 //   ./course run day40                                                  every version, verified and timed
-//   ./course run day40 --variant multi_stage --size 4096x4096x4096      one version, any size
-//   ./course inspect day40 --variant warp_tiles --size 256x256x128      bank conflicts, line by line
+//   ./course run day40 --only multi_stage --size 4096x4096x4096      one version, any size
+//   ./course inspect day40 --only warp_tiles --size 256x256x128      bank conflicts, line by line
 #pragma once
 
 #include <cuda_fp16.h>

@@ -26,7 +26,7 @@ class Lesson : public testing::Test {
         };
     }
     std::function<void()> product(const std::string& version) {
-        return product(course::find_variant(day40::versions(), version));
+        return product(course::find_version(day40::versions(), version));
     }
 
   private:

@@ -15,7 +15,7 @@ bool stores_through_tma(const std::string&) {
     return false;
 }
 
-INSTANTIATE_TEST_SUITE_P(TensorCores, VersionTest, each_of(day40::versions()), VariantName());
-INSTANTIATE_TEST_SUITE_P(TensorCores, LargeShapes, each_of(day40::versions()), VariantName());
+INSTANTIATE_TEST_SUITE_P(TensorCores, VersionTest, each_of(day40::versions()), VersionName());
+INSTANTIATE_TEST_SUITE_P(TensorCores, LargeShapes, each_of(day40::versions()), VersionName());
 
 }  // namespace course::half_matmul

@@ -20,8 +20,8 @@
 // (tile_choice.hpp, realign.cuh).
 //
 //   ./course run day41                                               every version, verified and timed
-//   ./course run day41 --variant persistent --size 4096x4096x4096    one version, any size
-//   ./course inspect day41 --variant async_store --size 256x256x128  bank conflicts, line by line
+//   ./course run day41 --only persistent --size 4096x4096x4096    one version, any size
+//   ./course inspect day41 --only async_store --size 256x256x128  bank conflicts, line by line
 #pragma once
 
 #include <cooperative_groups.h>

@@ -27,7 +27,7 @@ class Lesson : public testing::Test {
         };
     }
     std::function<void()> product(const std::string& version) {
-        return product(course::find_variant(day41::versions(), version));
+        return product(course::find_version(day41::versions(), version));
     }
 
   private:

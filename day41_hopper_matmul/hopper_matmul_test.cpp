@@ -34,9 +34,9 @@ std::vector<const Version*> further_tiles() {
 
 }  // namespace
 
-INSTANTIATE_TEST_SUITE_P(HopperMatmul, VersionTest, each_of(day41::versions()), VariantName());
-INSTANTIATE_TEST_SUITE_P(HopperMatmul, LargeShapes, each_of(day41::versions()), VariantName());
-INSTANTIATE_TEST_SUITE_P(Tiles, VersionTest, testing::ValuesIn(further_tiles()), VariantName());
+INSTANTIATE_TEST_SUITE_P(HopperMatmul, VersionTest, each_of(day41::versions()), VersionName());
+INSTANTIATE_TEST_SUITE_P(HopperMatmul, LargeShapes, each_of(day41::versions()), VersionName());
+INSTANTIATE_TEST_SUITE_P(Tiles, VersionTest, testing::ValuesIn(further_tiles()), VersionName());
 
 }  // namespace course::half_matmul
 

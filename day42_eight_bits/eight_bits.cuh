@@ -13,7 +13,7 @@
 // 16-byte aligned rows.
 //
 //   ./course run day42                                                 every version, verified and timed
-//   ./course run day42 --variant bytes_mma_sync --size 4096x4096x4096  one version, any size
+//   ./course run day42 --only bytes_mma_sync --size 4096x4096x4096  one version, any size
 #pragma once
 
 #include <cuda_fp8.h>

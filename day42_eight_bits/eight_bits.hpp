@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/bench/kernel_resources.hpp"
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/check/matmul_arguments.hpp"
 #include "common/device/device_view.hpp"
 
@@ -64,7 +64,7 @@ struct Kernels {
     }
 };
 
-using Version = course::Variant<Kernels, Shape>;
+using Version = course::Version<Kernels, Shape>;
 
 // Slow to fast.
 std::span<const Version> versions();

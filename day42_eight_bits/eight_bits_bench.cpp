@@ -101,9 +101,9 @@ std::string largest_errors(std::span<const course::Record> records) {
     std::vector<std::string> known;
     std::string text;
     for (const course::Record& record : records) {
-        if (!record.verified || std::ranges::find(known, record.variant) != known.end()) continue;
-        known.push_back(record.variant);
-        text += fmt::format("{}{} {:.3g}", text.empty() ? "largest errors: " : ", ", record.variant,
+        if (!record.verified || std::ranges::find(known, record.version) != known.end()) continue;
+        known.push_back(record.version);
+        text += fmt::format("{}{} {:.3g}", text.empty() ? "largest errors: " : ", ", record.version,
                             record.max_error);
     }
     return text + "\n";

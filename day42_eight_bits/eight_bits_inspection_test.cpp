@@ -19,7 +19,7 @@ class Lesson : public testing::Test {
     // Queues a product of FP8 of whole tiles, enough for a cluster of two blocks; K has more steps
     // than any ring has stages.
     std::function<void()> product(const std::string& version) {
-        return [this, &kernel = course::find_variant(day42::versions(), version).launcher.e4m3] {
+        return [this, &kernel = course::find_version(day42::versions(), version).launcher.e4m3] {
             kernel.launch({.a = DeviceMatrix<const T>(a_.span(), kN, kDepth),
                            .b = DeviceMatrix<const T>(b_.span(), kN, kDepth),
                            .c = DeviceMatrix<float>(c_.span(), kN, kN)},

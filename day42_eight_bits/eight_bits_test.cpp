@@ -173,7 +173,7 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
     mutable unsigned turn_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(EightBits, EightBits, course::each_of(day42::versions()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(EightBits, EightBits, course::each_of(day42::versions()), course::VersionName());
 
 // On the CPU, fewer and smaller problems have the same edges.
 template <class T>
@@ -318,7 +318,7 @@ class Refusals : public EightBits {
   private:
     DeviceBuffer<std::uint8_t> bytes_{std::span<const std::uint8_t>(std::vector<std::uint8_t>(1024))};
 };
-INSTANTIATE_TEST_SUITE_P(EightBits, Refusals, course::each_of(day42::versions()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(EightBits, Refusals, course::each_of(day42::versions()), course::VersionName());
 
 TEST_P(Refusals, WhatDoesNotFit) {
     using T = __nv_fp8_e4m3;
@@ -381,7 +381,7 @@ class LargeBytes : public EightBits {
             GTEST_SKIP() << "needs a GPU: 10^11 multiply-adds would have to run on CPU threads";
     }
 };
-INSTANTIATE_TEST_SUITE_P(EightBits, LargeBytes, course::each_of(day42::versions()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(EightBits, LargeBytes, course::each_of(day42::versions()), course::VersionName());
 
 TEST_P(LargeBytes, TallWideAndDeep) {
     for (const Shape shape : {Shape{4096, 4096, 4096}, Shape{4095, 4104, 4112}, Shape{1 << 18, 8, 144},

@@ -50,7 +50,7 @@ void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
 
 }  // namespace
 
-std::span<const BatchedBfloat16> bfloat16_variants() {
+std::span<const BatchedBfloat16> bfloat16_versions() {
     static const std::array list = {
         BatchedBfloat16{.name = "tile_each",
                         .idea = "a block for each tile, mma.sync",

@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "fused_matmul.hpp"
 
 namespace day45 {
@@ -18,7 +18,7 @@ using Bfloat16Matmul = BatchedMatmulOf<__nv_bfloat16>;
 using Bfloat16Launcher = void (*)(const Bfloat16Matmul& matmul, cudaStream_t stream);
 
 // "tile_each", "pipelined". They say by their constraint what they need of a GPU.
-using BatchedBfloat16 = course::Variant<Bfloat16Launcher, Shape>;
-std::span<const BatchedBfloat16> bfloat16_variants();
+using BatchedBfloat16 = course::Version<Bfloat16Launcher, Shape>;
+std::span<const BatchedBfloat16> bfloat16_versions();
 
 }  // namespace day45

@@ -81,18 +81,18 @@ course::Case make_batched_bfloat16_case(const course::Dims& dims, course::Op op_
                         .dtype = "bfloat16 to float"};
     result.spoil = [data] { data->c.spoil(); };
     result.verify = [data] { return data->expected.verify(data->c); };
-    const course::Work work = bfloat16_variants().front().work(shape);
+    const course::Work work = bfloat16_versions().front().work(shape);
     result.contestants.push_back({.name = "cublas",
                                   .role = course::Role::kPeer,
                                   .launch = make_cublas(data->matmul()),
                                   .work = work,
                                   .cannot_run = why_no_cublas()});
-    for (const BatchedBfloat16& variant : bfloat16_variants()) {
+    for (const BatchedBfloat16& version : bfloat16_versions()) {
         result.contestants.push_back(
-            {.name = variant.name,
-             .launch = [data, &variant](cudaStream_t stream) { variant.launcher(data->matmul(), stream); },
+            {.name = version.name,
+             .launch = [data, &version](cudaStream_t stream) { version.launcher(data->matmul(), stream); },
              .work = work,
-             .cannot_run = variant.cannot_run(shape)});
+             .cannot_run = version.cannot_run(shape)});
     }
     return result;
 }

@@ -97,8 +97,8 @@ class BatchedBfloat16Test : public course::DeviceTestWithParam<const day45::Batc
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayFortyFive, BatchedBfloat16Test, course::each_of(day45::bfloat16_variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayFortyFive, BatchedBfloat16Test, course::each_of(day45::bfloat16_versions()),
+                         course::VersionName());
 
 // Rows of whole chunks of eight, and others; aligned to 16 bytes, and not.
 TEST_P(BatchedBfloat16Test, EveryLayout) {
@@ -329,12 +329,12 @@ TEST(BatchedBfloat16, RefusesExtentsThatCannotBeCounted) {
     const day45::Bfloat16Matmul matmul{
         .factors = {{.first = column(Bf16(), most + 1, 0)}, {.first = column(Bf16(), 0, 1)}},
         .c = {.first = column(0.0f, most + 1, 1)}};
-    for (const day45::BatchedBfloat16& variant : day45::bfloat16_variants()) {
-        if (!variant.cannot_run({}).empty()) continue;
-        EXPECT_EQ(refusal([&] { variant.launcher(matmul, nullptr); }),
+    for (const day45::BatchedBfloat16& version : day45::bfloat16_versions()) {
+        if (!version.cannot_run({}).empty()) continue;
+        EXPECT_EQ(refusal([&] { version.launcher(matmul, nullptr); }),
                   "batched matmul: m, n and k are 2147482625 x 1 x 0; expected each at most 2147482624 on "
                   "tensor cores")
-            << variant.name;
+            << version.name;
     }
 }
 

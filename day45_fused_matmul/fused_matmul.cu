@@ -109,7 +109,7 @@ std::string tile_for(const Shape& shape, std::size_t multiprocessors) {
     return fastest(shape, multiprocessors).version;
 }
 
-std::span<const Batched> variants() {
+std::span<const Batched> versions() {
     static const std::array list = {
         Batched{.name = "one_thread_each",
                 .idea = "a thread for each element of each product",

@@ -15,7 +15,7 @@
 // time. batched_bfloat16.cuh does the same on tensor cores.
 //
 //   ./course run day45 --size 8x256x256x64                  each layout of A and B
-//   ./course inspect day45 --variant pipelined --size 1x512x512x64
+//   ./course inspect day45 --only pipelined --size 1x512x512x64
 #pragma once
 
 #include <cuda_runtime.h>

@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/factors.hpp"
 
 namespace day45 {
@@ -33,8 +33,8 @@ using Shape = course::ProductShape;
 using Launcher = void (*)(const BatchedMatmul& matmul, cudaStream_t stream);
 
 // "one_thread_each" to "fitted".
-using Batched = course::Variant<Launcher, Shape>;
-std::span<const Batched> variants();
+using Batched = course::Version<Launcher, Shape>;
+std::span<const Batched> versions();
 
 // The version that "fitted" is for these products, on a device of so many multiprocessors:
 // "pipelined", or one of those named after a tile.

@@ -72,18 +72,18 @@ course::Case make_batched(const course::Dims& size, Op op_a, Op op_b) {
                         .dtype = "float"};
     result.spoil = [data] { data->c.spoil(); };
     result.verify = [data] { return data->expected.verify(data->c); };
-    const course::Work work = day45::variants().front().work(s);
+    const course::Work work = day45::versions().front().work(s);
     result.contestants.push_back({.name = "cublas",
                                   .role = course::Role::kPeer,
                                   .launch = day45::make_cublas(data->matmul()),
                                   .work = work,
                                   .cannot_run = day45::why_no_cublas()});
-    for (const day45::Batched& variant : day45::variants()) {
+    for (const day45::Batched& version : day45::versions()) {
         result.contestants.push_back(
-            {.name = variant.name,
-             .launch = [data, &variant](cudaStream_t stream) { variant.launcher(data->matmul(), stream); },
+            {.name = version.name,
+             .launch = [data, &version](cudaStream_t stream) { version.launcher(data->matmul(), stream); },
              .work = work,
-             .cannot_run = variant.cannot_run(s)});
+             .cannot_run = version.cannot_run(s)});
     }
     return result;
 }

@@ -15,7 +15,7 @@ class Lesson : public course::MatmulInspectionTest {
   protected:
     course::Inspection product(const std::string& version, const course::Factors& factors) {
         return course::inspect([&] {
-            course::find_variant(day45::variants(), version)
+            course::find_version(day45::versions(), version)
                 .launcher({.factors = factors, .c = c()}, nullptr);
         });
     }
@@ -46,7 +46,7 @@ TEST_F(Lesson, AlignedRowsOfBTakeAQuarterOfTheCopies) {
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const day45::Batched& version : day45::variants()) {
+    for (const day45::Batched& version : day45::versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_TRUE(course::without_findings(product(version.name, factors())));
     }

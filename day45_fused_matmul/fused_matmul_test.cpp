@@ -64,8 +64,8 @@ class BatchedTest : public course::DeviceTestWithParam<const day45::Batched*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayFortyFive, BatchedTest, course::each_of(day45::variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayFortyFive, BatchedTest, course::each_of(day45::versions()),
+                         course::VersionName());
 
 TEST_P(BatchedTest, EveryLayout) {
     for (const Op op_a : kOps) {

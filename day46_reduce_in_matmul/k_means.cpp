@@ -92,7 +92,7 @@ Clusters<float> k_means(std::span<const float> points, std::span<const float> st
         "; expected squared_l2 or differences, for a mean is nearest to its points by those alone");
 
     // Everything stays on the device; the host reads only the progress of an iteration.
-    const Reduce& fused = find_variant(reduce_variants(), "fused");
+    const Reduce& fused = find_version(reduce_versions(), "fused");
     const course::DeviceBuffer<float> points_device(points);
     course::DeviceBuffer<float> centres(start);
     course::DeviceBuffer<float> moved(k * d);

@@ -192,20 +192,20 @@ course::Case make_k_means_case(const course::Dims& dims) {
     };
     result.verify = [data] { return data->verify(); };
     result.comment = [data](std::span<const course::Record>) { return data->whole_run(); };
-    for (const Reduce& variant : reduce_variants()) {
-        const std::size_t words = step_scratch_size(variant, data->shape);
+    for (const Reduce& version : reduce_versions()) {
+        const std::size_t words = step_scratch_size(version, data->shape);
         result.contestants.push_back(
-            {.name = variant.name,
-             .work = work_of(variant, data->shape),
+            {.name = version.name,
+             .work = work_of(version, data->shape),
              .figures =
                  [words] {
                      return course::Figures{{"scratch MB", static_cast<double>(words * 8) / 1e6}};
                  },
              .prepare =
-                 [data, &variant, words](course::Contestant& me) {
+                 [data, &version, words](course::Contestant& me) {
                      const auto scratch = std::make_shared<course::DeviceBuffer<std::uint64_t>>(words);
-                     me.launch = [data, &variant, scratch](cudaStream_t stream) {
-                         launch_step(variant, data->step(*scratch), stream);
+                     me.launch = [data, &version, scratch](cudaStream_t stream) {
+                         launch_step(version, data->step(*scratch), stream);
                      };
                  }});
     }

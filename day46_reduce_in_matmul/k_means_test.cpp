@@ -224,7 +224,7 @@ Iteration iterate(Metric metric, std::span<const float> points, std::span<const 
                   std::span<const std::uint32_t> before) {
     const std::size_t n = before.size();
     const std::size_t k = centres.size() / d;
-    const day46::Reduce& fused = course::find_variant(day46::reduce_variants(), "fused");
+    const day46::Reduce& fused = course::find_version(day46::reduce_versions(), "fused");
     const DeviceBuffer<float> points_device(points);
     const DeviceBuffer<float> centres_device(centres);
     const DeviceBuffer<std::uint32_t> before_device(before);

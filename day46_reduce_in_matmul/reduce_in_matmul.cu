@@ -185,7 +185,7 @@ std::string name(Reduction reduction) {
     throw std::invalid_argument("name: no such reduction: " + std::to_string(static_cast<int>(reduction)));
 }
 
-std::span<const Reduce> reduce_variants() {
+std::span<const Reduce> reduce_versions() {
     static const std::array list = {
         Reduce{.name = "unfused",
                .idea = "the matrix of distances, then a pass over it",

@@ -13,7 +13,7 @@
 // kernels know rows only. Sums and log-sum-exp have the same form as Extremum and are in
 // other_reductions.cuh.
 //
-//   ./course run day46 --variant fused --size 512x512x64
+//   ./course run day46 --only fused --size 512x512x64
 //   ./course run day46 --size 20000x100x64                          the same, and k-means
 #pragma once
 

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/factors.hpp"
 #include "common/tile/distance.hpp"
 
@@ -58,8 +58,8 @@ struct Reducer {
 };
 
 // "unfused", "fused"
-using Reduce = course::Variant<Reducer, ReduceShape>;
-std::span<const Reduce> reduce_variants();
+using Reduce = course::Version<Reducer, ReduceShape>;
+std::span<const Reduce> reduce_versions();
 
 // The reference, of a matrix of distances. The indices are those of extrema; the magnitudes bound a
 // value's rounding errors.

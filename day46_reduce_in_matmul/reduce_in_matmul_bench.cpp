@@ -113,21 +113,21 @@ course::Case make_reduced(const course::Dims& size, course::Metric metric) {
         data->indices.spoil();
     };
     result.verify = [data] { return data->verify(); };
-    for (const day46::Reduce& variant : day46::reduce_variants()) {
-        const std::size_t words = variant.launcher.scratch_size(s);
+    for (const day46::Reduce& version : day46::reduce_versions()) {
+        const std::size_t words = version.launcher.scratch_size(s);
         course::Contestant contestant{
-            .name = variant.name, .work = variant.work(s), .cannot_run = variant.cannot_run(s)};
+            .name = version.name, .work = version.work(s), .cannot_run = version.cannot_run(s)};
         contestant.figures = [words] {
             return course::Figures{{"scratch MB", static_cast<double>(words * 8) / 1e6}};
         };
         // Scratch memory for when it is this one's turn: of the unfused version it may be tens of
         // gigabytes.
-        contestant.prepare = [data, &variant, words](course::Contestant& me) {
+        contestant.prepare = [data, &version, words](course::Contestant& me) {
             const auto scratch = std::make_shared<DeviceBuffer<std::uint64_t>>(words);
-            me.launch = [data, &variant, scratch](cudaStream_t stream) {
+            me.launch = [data, &version, scratch](cudaStream_t stream) {
                 day46::ReducedMatmul matmul = data->matmul();
                 matmul.scratch = scratch->span();
-                variant.launcher.launch(matmul, stream);
+                version.launcher.launch(matmul, stream);
             };
         };
         result.contestants.push_back(std::move(contestant));

@@ -15,7 +15,7 @@ using course::DeviceBuffer;
 class Lesson : public course::MatmulInspectionTest {
   protected:
     course::Inspection minima(const std::string& version) {
-        const auto& reducer = course::find_variant(day46::reduce_variants(), version).launcher;
+        const auto& reducer = course::find_version(day46::reduce_versions(), version).launcher;
         DeviceBuffer<float> values(kN);
         DeviceBuffer<std::uint64_t> scratch(reducer.scratch_size({.m = kN, .n = kN, .k = kDepth}));
         return course::inspect([&] {
@@ -31,7 +31,7 @@ class Lesson : public course::MatmulInspectionTest {
 TEST_F(Lesson, FusedReductionsDoNotWriteTheProduct) {
     constexpr std::size_t kProduct = kN * kN * sizeof(float);
     constexpr std::size_t kSector = 32;
-    const auto& fused = course::find_variant(day46::reduce_variants(), "fused").launcher;
+    const auto& fused = course::find_version(day46::reduce_versions(), "fused").launcher;
     const std::size_t parts = fused.scratch_size({.m = kN, .n = kN, .k = kDepth});  // without norms
     EXPECT_GE(written_bytes(minima("unfused")), kProduct);
     // The two halves of a state may be stored by two instructions.
@@ -42,7 +42,7 @@ TEST_F(Lesson, FusedReductionsDoNotWriteTheProduct) {
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const day46::Reduce& version : day46::reduce_variants()) {
+    for (const day46::Reduce& version : day46::reduce_versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_TRUE(course::without_findings(minima(version.name)));
     }

@@ -127,8 +127,8 @@ class ReduceTest : public course::DeviceTestWithParam<const day46::Reduce*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayFortySix, ReduceTest, course::each_of(day46::reduce_variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayFortySix, ReduceTest, course::each_of(day46::reduce_versions()),
+                         course::VersionName());
 
 TEST_P(ReduceTest, EveryMetricReductionAndDirection) {
     for (const Metric metric : kMetrics) {

@@ -187,7 +187,7 @@ constexpr Masker with_levels() {
 
 }  // namespace
 
-std::span<const Masked> masked_variants() {
+std::span<const Masked> masked_versions() {
     static const std::array list = {
         Masked{.name = "thread_per_element",
                .idea = "a thread for each element; dropped ones load nothing",

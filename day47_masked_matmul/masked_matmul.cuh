@@ -12,8 +12,8 @@
 // The main loop, course::multiply_tiles(), is that of day 45 (common/tile/main_loop.cuh). A version
 // decides which tiles it multiplies and what its epilogue does with their sums.
 //
-//   ./course run day47 --variant skip_tiles --size 4x512x512x64
-//   ./course inspect day47 --variant skip_tiles --size 1x512x512x64
+//   ./course run day47 --only skip_tiles --size 4x512x512x64
+//   ./course inspect day47 --only skip_tiles --size 1x512x512x64
 #pragma once
 
 #include <cuda_runtime.h>

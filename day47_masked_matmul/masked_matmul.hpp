@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/factors.hpp"
 
@@ -87,8 +87,8 @@ class MaskLevels {
 };
 
 // "thread_per_element", "unfused", "element_mask", "skip_tiles", "skip_large_tiles"
-using Masked = course::Variant<Masker, MaskedShape>;
-std::span<const Masked> masked_variants();
+using Masked = course::Version<Masker, MaskedShape>;
+std::span<const Masked> masked_versions();
 
 // The reference, of packed matrices, in double: as multiply_on_cpu(), for each product; then `fill`
 // where a byte of `keep`, one for each element of all products, is 0.

@@ -86,13 +86,13 @@ course::Case make_case(const std::string& name, const course::Dims& dims, const 
 course::Case make_causal_case(const course::Dims& dims) {
     const auto data = std::make_shared<Data>(dims, band_as_bytes(Mask::causal(), dims[1], dims[2]));
     course::Case result = make_case("causal_scores", dims, data);
-    for (const Masked& variant : masked_variants()) {
-        result.contestants.push_back({.name = variant.name,
+    for (const Masked& version : masked_versions()) {
+        result.contestants.push_back({.name = version.name,
                                       .launch =
-                                          [data, &variant](cudaStream_t stream) {
-                                              variant.launcher.launch(data->matmul(Mask::causal()), stream);
+                                          [data, &version](cudaStream_t stream) {
+                                              version.launcher.launch(data->matmul(Mask::causal()), stream);
                                           },
-                                      .work = variant.work(data->shape)});
+                                      .work = version.work(data->shape)});
     }
     return result;
 }
@@ -115,23 +115,23 @@ course::Case make_array_case(const course::Dims& dims) {
     const auto bytes = std::make_shared<DeviceBuffer<std::uint8_t>>(std::span<const std::uint8_t>(keep));
     const auto arrays = batch_of(std::as_const(*bytes).span(), dims[0], dims[1], dims[2]);
     course::Case result = make_case("masked_by_array", dims, data);
-    const auto add = [&](const Masked& variant, bool builds) {
-        const auto levels = std::make_shared<MaskLevels>(variant.launcher, arrays);
+    const auto add = [&](const Masked& version, bool builds) {
+        const auto levels = std::make_shared<MaskLevels>(version.launcher, arrays);
         levels->build(nullptr);
         MaskedShape shape = data->shape;
         if (!builds) shape.mask_bytes = 0;
-        result.contestants.push_back({.name = variant.name + (builds ? "" : "_with_levels"),
+        result.contestants.push_back({.name = version.name + (builds ? "" : "_with_levels"),
                                       .launch =
-                                          [data, bytes, levels, builds, &variant](cudaStream_t stream) {
+                                          [data, bytes, levels, builds, &version](cudaStream_t stream) {
                                               if (builds) levels->build(stream);
-                                              variant.launcher.launch(data->matmul(levels->mask()), stream);
+                                              version.launcher.launch(data->matmul(levels->mask()), stream);
                                           },
-                                      .work = variant.work(shape)});
+                                      .work = version.work(shape)});
     };
-    for (const Masked& variant : masked_variants())
-        add(variant, true);
-    for (const Masked& variant : masked_variants()) {
-        if (variant.launcher.levels_size(arrays) != 0) add(variant, false);
+    for (const Masked& version : masked_versions())
+        add(version, true);
+    for (const Masked& version : masked_versions()) {
+        if (version.launcher.levels_size(arrays) != 0) add(version, false);
     }
     return result;
 }

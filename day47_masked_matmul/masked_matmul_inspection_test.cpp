@@ -14,7 +14,7 @@ class Lesson : public course::MatmulInspectionTest {
     course::Inspection causal(const std::string& version) {
         return course::inspect(
             [&] {
-                course::find_variant(day47::masked_variants(), version)
+                course::find_version(day47::masked_versions(), version)
                     .launcher.launch({.factors = factors(), .c = c(), .mask = day47::Mask::causal()},
                                      nullptr);
             },
@@ -63,7 +63,7 @@ TEST_F(Lesson, MaskedProductsAreWrittenOnce) {
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const day47::Masked& version : day47::masked_variants()) {
+    for (const day47::Masked& version : day47::masked_versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_TRUE(course::without_findings(causal(version.name)));
     }

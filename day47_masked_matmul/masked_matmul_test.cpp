@@ -193,8 +193,8 @@ class MaskedTest : public course::DeviceTestWithParam<const day47::Masked*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayFortySeven, MaskedTest, course::each_of(day47::masked_variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayFortySeven, MaskedTest, course::each_of(day47::masked_versions()),
+                         course::VersionName());
 
 TEST_P(MaskedTest, EveryLayout) {
     course::Random random(1);

@@ -25,7 +25,7 @@ Neighbours nearest_neighbours(std::span<const float> queries, std::span<const fl
                               std::size_t k) {
     const TopKShape shape{
         .m = vectors(queries, d, "queries"), .n = vectors(points, d, "points"), .d = d, .k = k};
-    const TopKSelector& fused = course::find_variant(top_k_variants(), "fused").launcher;
+    const TopKSelector& fused = course::find_version(top_k_versions(), "fused").launcher;
     course::DeviceBuffer<std::uint64_t> scratch(fused.scratch_size(shape));
     const course::DeviceBuffer<float> a(queries);
     const course::DeviceBuffer<float> b(points);

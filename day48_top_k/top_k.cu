@@ -198,7 +198,7 @@ std::string name(Order order) {
     throw std::invalid_argument("name: no such order: " + std::to_string(static_cast<int>(order)));
 }
 
-std::span<const TopK> top_k_variants() {
+std::span<const TopK> top_k_versions() {
     static const std::array list = {
         TopK{.name = "k_minima",
              .idea = "all distances, then k minima of each row",

@@ -14,8 +14,8 @@
 // and about 1,600 do: the threshold is lowered only when a list is full. Sorted data can make every
 // element a candidate. The result is still right, only later.
 //
-//   ./course run day48 --variant fused --size 1024x1000000x64x128
-//   ./course inspect day48 --variant fused --size 512x512x64
+//   ./course run day48 --only fused --size 1024x1000000x64x128
+//   ./course inspect day48 --only fused --size 512x512x64
 #pragma once
 
 #include <cuda_runtime.h>

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/factors.hpp"
 #include "common/tile/distance.hpp"
 
@@ -60,8 +60,8 @@ struct TopKSelector {
 };
 
 // "k_minima", "unfused", "fused_own_bounds", "fused"
-using TopK = course::Variant<TopKSelector, TopKShape>;
-std::span<const TopK> top_k_variants();
+using TopK = course::Version<TopKSelector, TopKShape>;
+std::span<const TopK> top_k_versions();
 
 // The reference, from a matrix of distances: m x k values, indices and magnitudes. A magnitude
 // bounds the rounding errors of a value. It is the largest of the row, since rounding may change

@@ -121,7 +121,7 @@ std::string queries_per_second(std::size_t queries, std::span<const course::Reco
     std::string text;
     for (const course::Record& record : records) {
         if (!record.measurement || record.measurement->l2 != course::L2State::kWarm) continue;
-        text += fmt::format("{}{} {:.0f}", text.empty() ? "queries per second: " : ", ", record.variant,
+        text += fmt::format("{}{} {:.0f}", text.empty() ? "queries per second: " : ", ", record.version,
                             static_cast<double>(queries) / (record.measurement->ms.median * 1e-3));
     }
     return text.empty() ? "" : text + "\n";
@@ -141,20 +141,20 @@ course::Case make_case(const course::Dims& dims) {
     result.comment = [queries = shape.m](std::span<const course::Record> records) {
         return queries_per_second(queries, records);
     };
-    for (const TopK& variant : top_k_variants()) {
+    for (const TopK& version : top_k_versions()) {
         result.contestants.push_back(
-            {.name = variant.name,
-             .work = variant.work(shape),
+            {.name = version.name,
+             .work = version.work(shape),
              .figures =
                  [data] {
                      return course::Figures{{"recall", recall(data->found(), data->nearest)}};
                  },
              .prepare =
-                 [data, &variant](course::Contestant& contestant) {
+                 [data, &version](course::Contestant& contestant) {
                      const auto scratch = std::make_shared<course::DeviceBuffer<std::uint64_t>>(
-                         variant.launcher.scratch_size(data->shape));
-                     contestant.launch = [data, scratch, &variant](cudaStream_t stream) {
-                         variant.launcher.launch(data->matmul(*scratch), stream);
+                         version.launcher.scratch_size(data->shape));
+                     contestant.launch = [data, scratch, &version](cudaStream_t stream) {
+                         version.launcher.launch(data->matmul(*scratch), stream);
                      };
                  }});
     }

@@ -17,7 +17,7 @@ class Lesson : public course::MatmulInspectionTest {
     static constexpr std::size_t kBest = 4;
 
     course::Inspection neighbours(const std::string& version) {
-        const auto& selector = course::find_variant(day48::top_k_variants(), version).launcher;
+        const auto& selector = course::find_version(day48::top_k_versions(), version).launcher;
         DeviceBuffer<float> values(kN * kBest);
         DeviceBuffer<std::uint32_t> indices(values.size());
         DeviceBuffer<std::uint64_t> scratch(
@@ -51,7 +51,7 @@ TEST_F(Lesson, MinimaReadARowKTimesASelectionOnce) {
 }
 
 TEST_F(Lesson, NoVersionHasRaces) {
-    for (const day48::TopK& version : day48::top_k_variants()) {
+    for (const day48::TopK& version : day48::top_k_versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_TRUE(course::without_findings(neighbours(version.name)));
     }

@@ -143,8 +143,8 @@ class TopKTest : public course::DeviceTestWithParam<const day48::TopK*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(DayFortyEight, TopKTest, course::each_of(day48::top_k_variants()),
-                         course::VariantName());
+INSTANTIATE_TEST_SUITE_P(DayFortyEight, TopKTest, course::each_of(day48::top_k_versions()),
+                         course::VersionName());
 
 TEST_P(TopKTest, EveryMetricOrderAndLayout) {
     for (const Metric metric : kMetrics) {

@@ -51,8 +51,8 @@ class LargeShapes : public course::DeviceTestWithParam<const gemm::Step*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Ladder, LargeShapes, course::each_of(gemm::steps()), course::VariantName());
-INSTANTIATE_TEST_SUITE_P(Beyond, LargeShapes, course::each_of(gemm::beyond()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(Ladder, LargeShapes, course::each_of(gemm::steps()), course::VersionName());
+INSTANTIATE_TEST_SUITE_P(Beyond, LargeShapes, course::each_of(gemm::beyond()), course::VersionName());
 
 TEST_P(LargeShapes, AroundTileBordersTallWideAndDeep) {
     for (const Shape shape :

@@ -52,7 +52,7 @@ TEST_F(LadderProgram, ANumberSelectsAStepAndWhatPreparesIt) {
     for (const char* name : {"04a_larger_tile", "04b_plain_loads", "04_thread_tile_2d"})
         EXPECT_TRUE(contains(text, name)) << text;
     EXPECT_FALSE(contains(text, "03_thread_tile_1d")) << text;
-    EXPECT_FALSE(contains(output_of("--variant 04a_larger_tile --size 8x8x8"), "04_thread_tile_2d"));
+    EXPECT_FALSE(contains(output_of("--only 04a_larger_tile --size 8x8x8"), "04_thread_tile_2d"));
 }
 
 TEST_F(LadderProgram, RunsTheShapeThatIsAskedFor) {
@@ -74,7 +74,7 @@ TEST_F(LadderProgram, RefusesWhatIsNoStepAndNoShape) {
     expect_refused("--step 99", "--step 99: expected all, or numbers of 0, 1, 2");
     expect_refused("--step 1,naive", "--step naive: expected all");
     expect_refused("--step all,99", "--step 99: expected all");
-    expect_refused("--step 1 --variant 01_naive", "excludes");
+    expect_refused("--step 1 --only 01_naive", "excludes");
     expect_refused("--m 0", "--m 0: expected a number > 0");
     expect_refused("--n 4 --k -1", "--k -1: expected a number > 0");
     expect_refused("--m 99999999999999999999", "expected at most");

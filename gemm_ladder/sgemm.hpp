@@ -8,7 +8,7 @@
 #include <span>
 
 #include "common/bench/kernel_resources.hpp"
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
 
 namespace gemm {
@@ -63,7 +63,7 @@ struct Kernel {
     ScratchSize (*scratch)(const Shape& shape) = [](const Shape&) { return ScratchSize{}; };
 };
 
-using Step = course::Variant<Kernel, Shape>;
+using Step = course::Version<Kernel, Shape>;
 
 // The eleven, "01_naive" to "11_split_k". A letter after the number, as in "09b_larger_bk", marks a
 // version that prepares the step: it changes one thing of several.

@@ -234,7 +234,7 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
            "09_warp_tiling and what prepares it (09a, 09b...)")
         ->delimiter(',')
         ->default_str("all; for --sweep 0,14")
-        ->excludes(app.get_option("--variant"));
+        ->excludes(app.get_option("--only"));
     app.add_option("--m", choice.m, "rows of C and A")->default_str("as the first given");
     app.add_option("--n", choice.n, "columns of C and B")->default_str("as the first given");
     app.add_option("--k", choice.k, "columns of A, rows of B")->default_str("as the first given");
@@ -255,7 +255,7 @@ void add_options(CLI::App& app, course::Program& program, Choice& choice) {
         for (const auto& [option, factor] : {std::pair("--alpha", choice.alpha), {"--beta", choice.beta}})
             require(std::isfinite(factor), fmt::format("{} {}: expected a finite number", option, factor));
         std::set<int> steps = parse_steps(choice.steps);
-        if (sweep && app.count("--step") + app.count("--variant") == 0) steps = {kCublas, kDispatcher};
+        if (sweep && app.count("--step") + app.count("--only") == 0) steps = {kCublas, kDispatcher};
         program.make_cases = {[=, alpha = choice.alpha, beta = choice.beta](const course::Dims& size) {
             return make_case(size, steps, alpha, beta, bench);
         }};

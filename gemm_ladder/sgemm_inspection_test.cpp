@@ -20,7 +20,7 @@ class Ladder : public testing::Test {
   protected:
     // Queues a product of 256 x 256 matrices: whole tiles of every step, several along K.
     std::function<void()> product(const std::string& step) {
-        return [this, &kernel = course::find_variant(gemm::steps(), step).launcher] {
+        return [this, &kernel = course::find_version(gemm::steps(), step).launcher] {
             gemm::ScratchMemory scratch(kernel.scratch({kN, kN, kN}));
             kernel.launch({.a = DeviceMatrix<const float>(a_.span(), kN, kN),
                            .b = DeviceMatrix<const float>(b_.span(), kN, kN),

@@ -77,8 +77,8 @@ class StepTest : public course::DeviceTestWithParam<const gemm::Step*> {
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Ladder, StepTest, course::each_of(gemm::steps()), course::VariantName());
-INSTANTIATE_TEST_SUITE_P(Beyond, StepTest, course::each_of(gemm::beyond()), course::VariantName());
+INSTANTIATE_TEST_SUITE_P(Ladder, StepTest, course::each_of(gemm::steps()), course::VersionName());
+INSTANTIATE_TEST_SUITE_P(Beyond, StepTest, course::each_of(gemm::beyond()), course::VersionName());
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StepTest);
 
 constexpr std::size_t kExtents[] = {1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 257};

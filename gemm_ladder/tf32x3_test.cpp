@@ -30,11 +30,11 @@ using gemm::Shape;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 const gemm::Step& tf32x3() {
-    return course::find_variant(gemm::beyond(), "15_tf32x3");
+    return course::find_version(gemm::beyond(), "15_tf32x3");
 }
 
 const gemm::Step& fp32() {
-    return course::find_variant(gemm::steps(), "01_naive");
+    return course::find_version(gemm::steps(), "01_naive");
 }
 
 class Tf32x3Test : public course::DeviceTest {

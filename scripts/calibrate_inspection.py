@@ -244,13 +244,13 @@ def compare_bugs(build, records, update):
 
 def seconds_of_plain_runs(build, lesson, scratch):
     output_of([program(build, lesson), "--json", str(scratch)])
-    return {row["variant"]: row["min_ms"] / 1e3 for row in json.loads(scratch.read_text()) if row["min_ms"]}
+    return {row["version"]: row["min_ms"] / 1e3 for row in json.loads(scratch.read_text()) if row["min_ms"]}
 
 
 def seconds_of_watched_runs(build, lesson, scratch, findings):
     environment = os.environ | {"CUDA_ON_CPU_FINDINGS": "on" if findings else "off"}
     output_of([program(build, lesson), "--inspect", str(scratch)], env=environment)
-    return {row["variant"]: row["seconds"] for row in json.loads(scratch.read_text())["results"] if not row["cannot_run"]}
+    return {row["version"]: row["seconds"] for row in json.loads(scratch.read_text())["results"] if not row["cannot_run"]}
 
 
 def least(runs):
@@ -266,10 +266,10 @@ def measure_cost(plain, build, records, repeats):
             runs = [(seconds_of_plain_runs(plain, lesson, scratch), seconds_of_watched_runs(build, lesson, scratch, False),
                      seconds_of_watched_runs(build, lesson, scratch, True)) for _ in range(repeats)]
             unwatched, counted, searched = (least(column) for column in zip(*runs))
-            record["cases"] += [{"lesson": lesson, "variant": variant, "plain": unwatched[variant],
-                                 "counting": counted[variant], "findings": searched[variant]} for variant in searched]
+            record["cases"] += [{"lesson": lesson, "version": version, "plain": unwatched[version],
+                                 "counting": counted[version], "findings": searched[version]} for version in searched]
     for case in record["cases"]:
-        print(f"{case['lesson']:20} {case['variant']:20} {1e3 * case['plain']:8.2f} ms   counting "
+        print(f"{case['lesson']:20} {case['version']:20} {1e3 * case['plain']:8.2f} ms   counting "
               f"{case['counting'] / case['plain']:5.1f}x   with findings {case['findings'] / case['plain']:5.1f}x")
     records.mkdir(parents=True, exist_ok=True)
     write_record(records, COST, record)
@@ -338,7 +338,7 @@ def table_of_bugs(record):
 
 def table_of_cost(record):
     rows = ["| lesson | version | not watched | counting | and looking for mistakes |", "|---|---|---|---|---|"]
-    rows += [f"| {case['lesson']} | `{case['variant']}` | {1e3 * case['plain']:.1f} ms | {case['counting'] / case['plain']:.1f}× "
+    rows += [f"| {case['lesson']} | `{case['version']}` | {1e3 * case['plain']:.1f} ms | {case['counting'] / case['plain']:.1f}× "
              f"| {case['findings'] / case['plain']:.1f}× |" for case in record["cases"]]
     return "\n".join(rows) + f"\n\nMeasured on {record['threads']} cores of an {record['processor']}, {record['date']}."
 

@@ -31,7 +31,7 @@ def climb(measured, problem):
     here = [record for record in measured if record["problem"] == problem and record["l2"] == "warm"]
     peer = next(record for record in here if record["role"] == "peer")
     for record in here:
-        step = re.fullmatch(r"(\d\d)_(\w+)", record["variant"])
+        step = re.fullmatch(r"(\d\d)_(\w+)", record["version"])
         if step and 1 <= int(step[1]) <= 14 and step[1] not in seen and record["role"] == "ours":
             seen.add(step[1])
             shown.append((f"{int(step[1])} {step[2].replace('_', ' ')}", 100 * peer["median_ms"] / record["median_ms"]))

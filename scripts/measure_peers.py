@@ -425,7 +425,7 @@ def measured(problem, ours, timer):
             if not error <= bound:
                 raise ArithmeticError(f"off by {error}; allowed is {bound}")
             for l2 in ("warm", "flushed"):
-                record = {**ours, "variant": name, "role": "peer", **timer.measure(work, l2)}
+                record = {**ours, "version": name, "role": "peer", **timer.measure(work, l2)}
                 record.pop("figures", None)  # of ours
                 record.pop("kernel", None)
                 record |= {"requested_bytes": 0, "percent_of_limit": None, "verified": True, "max_error": error}
@@ -461,7 +461,7 @@ def main():
         more, wrong = measured(problem, ours, timer)
         added += more
         failures += wrong
-    key = lambda record: (record["problem"], record["variant"], record["l2"])
+    key = lambda record: (record["problem"], record["version"], record["l2"])
     new = {key(record) for record in added}
     records = [record for record in records if key(record) not in new] + added
     record_files.write(arguments.records, records)

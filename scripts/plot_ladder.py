@@ -32,9 +32,9 @@ def curves(records, problem, without):
     found = {}
     for record in records:
         square = re.fullmatch(re.escape(problem) + r" (\d+)x\1x\1", record["problem"])
-        preparation = re.match(r"\d+[a-z]_", record["variant"])  # of the ladder: one idea of a step, measured alone
-        if square and record["l2"] == "warm" and record["variant"] not in without and not preparation:
-            found.setdefault(record["variant"], {})[int(square[1])] = record
+        preparation = re.match(r"\d+[a-z]_", record["version"])  # of the ladder: one idea of a step, measured alone
+        if square and record["l2"] == "warm" and record["version"] not in without and not preparation:
+            found.setdefault(record["version"], {})[int(square[1])] = record
     return found
 
 

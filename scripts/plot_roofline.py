@@ -51,10 +51,10 @@ def main():
             x = record["flops"] / record["requested_bytes"]
             axes.plot(x, rate, "o", color="tab:green")
             near = next((at for at in labels if at[0] == x and 0.8 < rate / at[1] < 1.25), (x, rate))
-            labels.setdefault(near, []).append(record["variant"])
+            labels.setdefault(near, []).append(record["version"])
         elif record["flops"]:
             axes.axhline(rate, color="tab:gray", linestyle=":")
-            axes.annotate(f"{record['variant']} ({record['role']})", (1 / 16, rate), va="bottom", color="tab:gray")
+            axes.annotate(f"{record['version']} ({record['role']})", (1 / 16, rate), va="bottom", color="tab:gray")
     for place, names in labels.items():
         axes.annotate(", ".join(names), place, xytext=(6, -3), textcoords="offset points")
     for axis in (axes.xaxis, axes.yaxis):

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/bench/kernel_resources.hpp"
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/bench/work.hpp"
 #include "common/check/matmul_arguments.hpp"
 #include "common/device/device_view.hpp"
@@ -52,7 +52,7 @@ struct Kernels {
     KernelFor<__nv_bfloat16> bfloat16;
 };
 
-using Version = Variant<Kernels, Shape>;
+using Version = course::Version<Kernels, Shape>;
 
 template <class T>
 const KernelFor<T>& kernel_of(const Version& version) {

@@ -15,16 +15,16 @@ using cuda_on_cpu::Json;
 using cuda_on_cpu::json_of;
 using cuda_on_cpu::Of;
 
-template <Of<InspectedVariant> T, class Visit>
-void fields(T& variant, const Visit& visit) {
-    visit("problem", variant.problem);
-    visit("variant", variant.variant);
-    visit("verified", variant.verified);
-    visit("cannot_run", variant.cannot_run);
-    visit("failure", variant.failure);
-    visit("flops", variant.flops);
-    visit("seconds", variant.seconds);
-    visit("kernels", variant.kernels);
+template <Of<InspectedVersion> T, class Visit>
+void fields(T& version, const Visit& visit) {
+    visit("problem", version.problem);
+    visit("version", version.version);
+    visit("verified", version.verified);
+    visit("cannot_run", version.cannot_run);
+    visit("failure", version.failure);
+    visit("flops", version.flops);
+    visit("seconds", version.seconds);
+    visit("kernels", version.kernels);
 }
 
 template <Of<InspectionFile> T, class Visit>

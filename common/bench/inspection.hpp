@@ -40,9 +40,9 @@ std::string why_no_inspection();
 Inspection inspect(const std::function<void()>& launch, const InspectionOptions& options = {});
 
 // One version on one problem, as a day's program writes it (--inspect FILE).
-struct InspectedVariant {
+struct InspectedVersion {
     std::string problem;
-    std::string variant;
+    std::string version;
     bool judged = true;  // does anything compare the result? Not that of a reader's own program
     bool verified = false;
     std::string cannot_run{};  // why it was not run; then there are no kernels
@@ -51,13 +51,13 @@ struct InspectedVariant {
     double seconds = 0;        // that the watched launch has taken
     std::vector<KernelInspection> kernels{};
 
-    bool operator==(const InspectedVariant&) const = default;
+    bool operator==(const InspectedVersion&) const = default;
 };
 
 struct InspectionFile {
     std::string day;
     std::string commit;
-    std::vector<InspectedVariant> results;
+    std::vector<InspectedVersion> results;
 
     bool operator==(const InspectionFile&) const = default;
 };

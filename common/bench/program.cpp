@@ -38,7 +38,7 @@ class BadArguments : public std::runtime_error {
 
 struct Options {
     std::string size;
-    std::string variant;
+    std::string version;
     std::string json;
     std::string inspect;
     bool bench = false;
@@ -49,7 +49,7 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
     app.footer(fmt::format("Example: {} --size {} --json result.jsonl", program.day,
                            fmt::join(program.default_size, "x")));
     CLI::Option* size = app.add_option("--size", options.size, "problem size, for example 4096 or 4096x1024");
-    app.add_option("--variant", options.variant, "run this variant alone");
+    app.add_option("--only", options.version, "run this version alone");
     CLI::Option* bench = app.add_flag("--bench", options.bench, "run the full list of sizes")->excludes(size);
     if (!program.sweep_sizes.empty()) {
         app.add_flag("--sweep", options.sweep, "run the long list of sizes, with few versions")
@@ -123,12 +123,12 @@ void show_progress(const std::string& text) {
 
 // The contestants that were asked for; none where the case has no such name. Takes note of the
 // names that there are.
-std::vector<Contestant> chosen(const Case& problem, const std::string& variant,
+std::vector<Contestant> chosen(const Case& problem, const std::string& version,
                                std::vector<std::string>& known) {
-    if (variant.empty()) return problem.contestants;
+    if (version.empty()) return problem.contestants;
     std::vector<Contestant> found;
     for (const Contestant& contestant : problem.contestants) {
-        if (contestant.name == variant) found.push_back(contestant);
+        if (contestant.name == version) found.push_back(contestant);
         if (std::ranges::find(known, contestant.name) == known.end()) known.push_back(contestant.name);
     }
     return found;
@@ -199,8 +199,8 @@ std::function<VerifyResult()> verify_of(const Case& problem, const Contestant& c
 
 // Launches a version once while it is watched. A failure of its kernels, or a wrong result, is in
 // the answer.
-InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) {
-    InspectedVariant seen{.problem = problem.problem, .variant = contestant.name};
+InspectedVersion inspect_contestant(const Case& problem, Contestant contestant) {
+    InspectedVersion seen{.problem = problem.problem, .version = contestant.name};
     try {
         prepare(contestant);
         seen.cannot_run = contestant.cannot_run;
@@ -225,7 +225,7 @@ InspectedVariant inspect_contestant(const Case& problem, Contestant contestant) 
     return seen;
 }
 
-std::string summary(const InspectedVariant& seen) {
+std::string summary(const InspectedVersion& seen) {
     if (!seen.cannot_run.empty()) return "cannot run: " + seen.cannot_run;
     if (!seen.verified) return "FAILED: " + seen.failure;
     std::size_t lines = 0;
@@ -250,7 +250,7 @@ int run_inspection(const Program& program, const Options& options) {
             std::erase_if(problem.contestants, [](const Contestant& contestant) {
                 return contestant.role != Role::kOurs || contestant.on_host;
             });
-            for (const Contestant& contestant : chosen(problem, options.variant, known)) {
+            for (const Contestant& contestant : chosen(problem, options.version, known)) {
                 show_progress(fmt::format("{}: {}", problem.problem, contestant.name));
                 file.results.push_back(inspect_contestant(problem, contestant));
                 show_progress("");
@@ -259,9 +259,9 @@ int run_inspection(const Program& program, const Options& options) {
         }
     }
     if (file.results.empty()) {
-        throw BadArguments(
-            known.empty() ? "--inspect: no version of the lesson is left to watch"
-                          : fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
+        throw BadArguments(known.empty()
+                               ? "--inspect: no version of the lesson is left to watch"
+                               : fmt::format("--only: {}", unknown_name("version", options.version, known)));
     }
     write_file(options.inspect, to_json(file).dump(2) + "\n");
     fmt::print("written: {}\n", options.inspect);
@@ -296,7 +296,7 @@ int run(const Program& program, const Options& options) {
         for (const auto& make : program.make_cases) {
             if (!lost.empty()) break;
             const Case problem = make_case(make, size);
-            const std::vector<Contestant> contestants = chosen(problem, options.variant, known);
+            const std::vector<Contestant> contestants = chosen(problem, options.version, known);
             if (contestants.empty()) continue;
             std::vector<Record> records;
             for (Contestant contestant : contestants) {
@@ -318,8 +318,8 @@ int run(const Program& program, const Options& options) {
         }
     }
 
-    if (all.empty() && !options.variant.empty())
-        throw BadArguments(fmt::format("--variant: {}", unknown_name("variant", options.variant, known)));
+    if (all.empty() && !options.version.empty())
+        throw BadArguments(fmt::format("--only: {}", unknown_name("version", options.version, known)));
     if (std::any_of(all.begin(), all.end(), [](const Record& record) { return record.failed(); })) {
         fmt::print(stderr, "FAILED: see the table{}\n",
                    options.json.empty() ? "" : "; nothing was written to " + options.json);
@@ -367,7 +367,7 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     Record record;
     record.day = day;
     record.problem = problem.problem;
-    record.variant = contestant.name;
+    record.version = contestant.name;
     record.role = contestant.role;
     record.dtype = problem.dtype;
     if (contestant.on_host && !contestant.drives_device) record.device = "host CPU";

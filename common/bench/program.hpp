@@ -1,7 +1,7 @@
 // The main loop of a day's program. The day says what there is to run; this runs it: verify, time,
 // verify again, table, JSON.
 //
-//     day01_vector_add [--size N] [--variant NAME] [--bench] [--json FILE]        gemm_ladder --sweep
+//     day01_vector_add [--size N] [--only NAME] [--bench] [--json FILE]        gemm_ladder --sweep
 //     day01_vector_add --inspect FILE        in a build with the preset `inspect` (inspection.hpp)
 //
 // Exit code 0: all right; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad

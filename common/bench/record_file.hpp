@@ -2,7 +2,7 @@
 // line.
 //
 //     {"format":"course records 1","day":"day01_vector_add","device":"NVIDIA H200","commit":"1a2b3c4d5e6f",...}
-//     {"problem":"vector_add 1048576","variant":"float4","median_ms":0.0046,...}
+//     {"problem":"vector_add 1048576","version":"float4","median_ms":0.0046,...}
 //
 // The first line is the header: what most records have in common. A line after it is one record,
 // which may override a key of the header: a peer on the host has another device, a version that was

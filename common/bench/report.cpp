@@ -63,8 +63,8 @@ std::string only_peer(std::span<const Record> records) {
     std::string peer;
     for (const Record& record : records) {
         if (record.role != Role::kPeer || !record.measurement || !record.device.empty()) continue;
-        if (!peer.empty() && peer != record.variant) return "";
-        peer = record.variant;
+        if (!peer.empty() && peer != record.version) return "";
+        peer = record.version;
     }
     return peer;
 }
@@ -72,7 +72,7 @@ std::string only_peer(std::span<const Record> records) {
 std::string percent_of(const std::string& peer, const Record& record, std::span<const Record> all) {
     if (!record.measurement || !record.violation.empty()) return "-";
     for (const Record& other : all) {
-        if (other.variant == peer && other.measurement && other.measurement->l2 == record.measurement->l2)
+        if (other.version == peer && other.measurement && other.measurement->l2 == record.measurement->l2)
             return fmt::format("{:.1f}", 100 * other.measurement->ms.median / record.measurement->ms.median);
     }
     return "-";
@@ -94,8 +94,8 @@ std::vector<Column> columns_of(std::span<const Record> records) {
         add(heading, text, [&](const Record& r) { return r.resources ? cell(*r.resources) : "-"; });
     };
 
-    add("variant", true, [](const Record& r) {
-        return r.role == Role::kOurs ? r.variant : fmt::format("{} ({})", r.variant, name(r.role));
+    add("version", true, [](const Record& r) {
+        return r.role == Role::kOurs ? r.version : fmt::format("{} ({})", r.version, name(r.role));
     });
     add_measured("L2", true, [](const Measurement& m) { return name(m.l2); });
     add_measured("median", false, [](const Measurement& m) { return duration(m.ms.median); });
@@ -138,7 +138,7 @@ std::string notes(std::span<const Record> records) {
     bool capped = false;
     for (const Record& record : records) {
         for (const std::string* note : {&record.cannot_run, &record.failure, &record.violation}) {
-            if (!note->empty()) text += fmt::format("  {}: {}\n", record.variant, *note);
+            if (!note->empty()) text += fmt::format("  {}: {}\n", record.version, *note);
         }
         capped = capped || (record.measurement && record.measurement->stopped_by != StopReason::kPrecise);
     }
@@ -215,7 +215,7 @@ nlohmann::ordered_json to_json(std::span<const Record> records, const Machine& m
         const Measurement& m = *record.measurement;
         list.push_back({{"day", record.day},
                         {"problem", record.problem},
-                        {"variant", record.variant},
+                        {"version", record.version},
                         {"role", name(record.role)},
                         {"dtype", record.dtype},
                         {"median_ms", m.ms.median},

@@ -35,7 +35,7 @@ struct Record {
     std::string day;  // directory: "day01_vector_add"
     std::string
         problem;  // the same text for all versions and peers of one piece of work: "softmax 4096x1024"
-    std::string variant;
+    std::string version;
     Role role = Role::kOurs;
     std::string dtype;   // "float"
     std::string device;  // where it ran; empty: on the machine's device

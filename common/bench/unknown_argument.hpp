@@ -10,7 +10,7 @@ class App;
 namespace course {
 
 // For CLI::ExtrasError, once `app` has parsed: "unknown option '--vairant': did you mean
-// '--variant'? Known: ...", or "unknown command 'chek'...", of the subcommand that was given if
+// '--only'? Known: ...", or "unknown command 'chek'...", of the subcommand that was given if
 // there is one.
 std::string unknown_argument(const CLI::App& app);
 

@@ -3,7 +3,7 @@
 //
 //     course::UsualCase<Data> usual("vector_add 1048576", "float", std::make_shared<Data>(n));
 //     usual.output(&Data::c_device, [](Data& d, const auto& got) { return verify(got, d.expected); });
-//     usual.versions(day01::variants(), n, [](auto& version, Data& d, cudaStream_t stream) { ... });
+//     usual.versions(day01::versions(), n, [](auto& version, Data& d, cudaStream_t stream) { ... });
 //     usual.limit_copy(&Data::a_device, &Data::c_device);
 //     return usual.result;
 //

@@ -13,7 +13,7 @@ namespace course {
 // lengths or more; near is what costs two fifths of that at most, or begins with `name`.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
-// "unknown variant 'fload4': did you mean 'float4'? Known: naive, float4", or without the question
+// "unknown version 'fload4': did you mean 'float4'? Known: naive, float4", or without the question
 // when none is near.
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::span<const std::string> candidates);

@@ -39,17 +39,17 @@ inline std::string why_not_so_large(std::size_t bytes) {
     return "needs " + gigabytes + " of free device memory; " + std::to_string(free_bytes) + " bytes are free";
 }
 
-// The parameters of a test suite: pointers to all entries of a list of variants.
-template <class Variants>
-auto each_of(const Variants& variants) {
-    std::vector<decltype(&variants[0])> pointers;
-    for (const auto& variant : variants)
-        pointers.push_back(&variant);
+// The parameters of a test suite: pointers to all entries of a list of versions.
+template <class Versions>
+auto each_of(const Versions& versions) {
+    std::vector<decltype(&versions[0])> pointers;
+    for (const auto& version : versions)
+        pointers.push_back(&version);
     return testing::ValuesIn(pointers);
 }
 
 // And what their tests are called.
-struct VariantName {
+struct VersionName {
     template <class Info>
     std::string operator()(const Info& info) const {
         return info.param->name;

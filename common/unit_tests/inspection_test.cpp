@@ -43,7 +43,7 @@ InspectionFile example() {
     return {.day = "day05_matmul_tiled",
             .commit = "abc",
             .results = {{.problem = "matmul 64x64x64",
-                         .variant = "tiled_static",
+                         .version = "tiled_static",
                          .verified = true,
                          .flops = 5e9,
                          .seconds = 0.25,
@@ -63,7 +63,7 @@ InspectionFile example() {
                                       .unique_written_bytes = 8,
                                       .lines = {line},
                                       .findings = {race, alone}}}},
-                        {.problem = "matmul 64x64x64", .variant = "wide", .cannot_run = "too small"}}};
+                        {.problem = "matmul 64x64x64", .version = "wide", .cannot_run = "too small"}}};
 }
 
 TEST(InspectionJson, ReadsWhatItWrote) {

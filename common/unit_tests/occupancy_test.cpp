@@ -123,7 +123,7 @@ TEST(Occupancy, RefusesABlockThatIsNone) {
 class KernelOccupancyTest : public course::DeviceTestWithParam<const course::testing::OccupancyKernel*> {};
 
 INSTANTIATE_TEST_SUITE_P(Kernels, KernelOccupancyTest, course::each_of(course::testing::occupancy_kernels()),
-                         course::VariantName());
+                         course::VersionName());
 
 TEST_P(KernelOccupancyTest, TheFormulaAgreesWithCuda) {
     const auto& kernel = *GetParam();

@@ -78,7 +78,7 @@ class ProgramTest : public course::DeviceTest {
                                result.derive_figures = derive_figures_;
                                if (without_verify_) result.verify = nullptr;
                                result.comment = [](std::span<const course::Record> records) {
-                                   return "comment on " + records.back().variant + "\n";
+                                   return "comment on " + records.back().version + "\n";
                                };
                                return result;
                            },
@@ -140,7 +140,7 @@ TEST_F(ProgramTest, WhatIsPreparedIsFreedBeforeTheNext) {
     EXPECT_EQ(run({}), 0) << out_ << err_;
     EXPECT_EQ(times, 1);
     EXPECT_TRUE(made.expired());
-    EXPECT_EQ(run({"--variant", "right"}), 0) << out_ << err_;
+    EXPECT_EQ(run({"--only", "right"}), 0) << out_ << err_;
     EXPECT_EQ(times, 1) << "made although another was asked for";
 }
 
@@ -261,11 +261,11 @@ TEST_F(ProgramTest, WhatCannotRunSaysWhy) {
 TEST_F(ProgramTest, BadArgumentsAreExitCodeTwo) {
     EXPECT_EQ(run({"--size", "12y"}), 2);
     EXPECT_NE(err_.find("--size: '12y' is no size"), std::string::npos) << err_;
-    EXPECT_EQ(run({"--variant", "rigth"}), 2);
+    EXPECT_EQ(run({"--only", "rigth"}), 2);
     EXPECT_NE(err_.find("did you mean 'right'? Known: right, tried, only_here"), std::string::npos) << err_;
     EXPECT_EQ(run({"--no-such-option"}), 2);
-    EXPECT_EQ(run({"--vairant", "right"}), 2);
-    EXPECT_NE(err_.find("unknown option '--vairant': did you mean '--variant'?"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--onyl", "right"}), 2);
+    EXPECT_NE(err_.find("unknown option '--onyl': did you mean '--only'?"), std::string::npos) << err_;
     EXPECT_EQ(run({"--size", "-5"}), 2);
     EXPECT_NE(err_.find("'-5' is no size: expected numbers > 0"), std::string::npos) << err_;
     EXPECT_EQ(run({"--bench", "--size", "5"}), 2);
@@ -336,17 +336,17 @@ TEST_F(ProgramTest, AHostArrayThatDoesNotFitIsRefusedBeforeTheSystemEndsTheProgr
     }
 }
 
-TEST_F(ProgramTest, ChosenSizeAndVariantAlone) {
-    EXPECT_EQ(run({"--size", "77", "--variant", "right"}), 0);
+TEST_F(ProgramTest, ChosenSizeAndVersionAlone) {
+    EXPECT_EQ(run({"--size", "77", "--only", "right"}), 0);
     EXPECT_NE(out_.find("fill 77"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("tried"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("other"), std::string::npos) << out_;
-    EXPECT_EQ(run({"--variant", "only_here"}), 0) << "a name that not every case has";
+    EXPECT_EQ(run({"--only", "only_here"}), 0) << "a name that not every case has";
     EXPECT_NE(out_.find("other 1000"), std::string::npos) << out_;
     EXPECT_EQ(out_.find("fill 1000"), std::string::npos) << out_;
 }
 
-TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
+TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVersion) {
     if (!course::is_release_build()) {
         EXPECT_EQ(run({"--bench"}), 2);
         EXPECT_NE(err_.find("Release"), std::string::npos) << err_;
@@ -355,7 +355,7 @@ TEST_F(ProgramTest, BenchWritesARecordForEachSizeAndVariant) {
     ASSERT_EQ(run({"--bench", "--json", json_.c_str()}), 0) << out_ << err_;
     const auto records = written();
     EXPECT_EQ(records.size(), course::is_cpu_stand_in() ? 6u : 12u)
-        << "two sizes, two variants; on a GPU warm and flushed";
+        << "two sizes, two versions; on a GPU warm and flushed";
     for (const auto& record : records) {
         EXPECT_EQ(record.at("verified"), true);
         EXPECT_EQ(record.at("day"), "day00_fill");
@@ -372,7 +372,7 @@ TEST_F(ProgramTest, SweepIsAnOptionOfThoseThatHaveSizesForIt) {
         EXPECT_EQ(run({"--sweep"}), 2);
         return;
     }
-    EXPECT_EQ(run({"--sweep", "--variant", "right"}), 0) << err_;
+    EXPECT_EQ(run({"--sweep", "--only", "right"}), 0) << err_;
     for (const char* text : {"fill 30", "fill 40", "fill 50"})
         EXPECT_NE(out_.find(text), std::string::npos) << out_;
     EXPECT_EQ(out_.find("fill 100,"), std::string::npos) << "of --bench:\n" << out_;
@@ -390,7 +390,7 @@ TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {
         has_run = true;
         fill_right(out, stream);
     };
-    ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}, fill), 0) << out_ << err_;
+    ASSERT_EQ(run({"--only", "tried", "--json", json_.c_str()}, fill), 0) << out_ << err_;
     EXPECT_TRUE(had_run);
     for (const auto& record : written())
         EXPECT_EQ(record.at("kernel").at("threads"), 64);
@@ -399,7 +399,7 @@ TEST_F(ProgramTest, AKernelIsAskedForItsResourcesOnceItHasRun) {
 TEST_F(ProgramTest, FiguresOfAResultAreWritten) {
     if (!course::is_release_build()) GTEST_SKIP() << "--json needs a Release build";
     figures_ = [] { return course::Figures{{"relative error", 0.5}}; };
-    ASSERT_EQ(run({"--variant", "tried", "--json", json_.c_str()}), 0) << out_ << err_;
+    ASSERT_EQ(run({"--only", "tried", "--json", json_.c_str()}), 0) << out_ << err_;
     for (const auto& record : written())
         EXPECT_EQ(record.at("figures").at(0).at(1), 0.5);
 }
@@ -431,25 +431,25 @@ TEST_F(ProgramTest, InspectWritesWhatEachVersionDid) {
     };
     ASSERT_EQ(run({"--inspect", json_.c_str(), "--size", "64"}), 0) << out_ << err_;
     ASSERT_EQ(results().size(), 3u);
-    EXPECT_EQ(results()[1].variant, "tried");
+    EXPECT_EQ(results()[1].version, "tried");
     EXPECT_TRUE(results()[1].verified);
     ASSERT_EQ(results()[1].kernels.size(), 1u);
     EXPECT_EQ(results()[1].kernels[0].global_written_bytes, 256u);
 
     // A wrong result is written too, and so is what cannot run.
-    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}, [](auto&, cudaStream_t) {}), 1);
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--only", "tried"}, [](auto&, cudaStream_t) {}), 1);
     ASSERT_EQ(results().size(), 1u);
     EXPECT_FALSE(results()[0].verified);
     EXPECT_NE(results()[0].failure, "");
-    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}, fill_right, "too odd"), 0);
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--only", "tried"}, fill_right, "too odd"), 0);
     EXPECT_EQ(results()[0].cannot_run, "too odd");
 
     without_verify_ = true;
-    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tried"}), 1);
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--only", "tried"}), 1);
     EXPECT_EQ(results()[0].failure, "tried has no verify, and neither has its case; expected one of them");
     without_verify_ = false;
 
-    EXPECT_EQ(run({"--inspect", json_.c_str(), "--variant", "tired"}), 2);
+    EXPECT_EQ(run({"--inspect", json_.c_str(), "--only", "tired"}), 2);
     EXPECT_NE(err_.find("tried"), std::string::npos) << err_;
     EXPECT_EQ(run({"--inspect", json_.c_str(), "--bench"}), 2);
 }

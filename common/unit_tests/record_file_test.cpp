@@ -11,8 +11,8 @@ using Json = nlohmann::ordered_json;
 using course::from_json_lines;
 using course::to_json_lines;
 
-Json record(const char* variant, const char* device = "NVIDIA H200", const char* commit = "abc") {
-    return {{"day", "day01_vector_add"},   {"variant", variant}, {"median_ms", 0.25},
+Json record(const char* version, const char* device = "NVIDIA H200", const char* commit = "abc") {
+    return {{"day", "day01_vector_add"},   {"version", version}, {"median_ms", 0.25},
             {"percent_of_limit", nullptr}, {"device", device},   {"commit", commit}};
 }
 
@@ -34,10 +34,10 @@ TEST(RecordFile, TheFirstLineHoldsWhatMostRecordsHaveInCommon) {
     EXPECT_EQ(to_json_lines({record("openmp", "host CPU"), record("a"), record("b"),
                              record("c", "NVIDIA H200", "def")}),
               R"({"format":"course records 1","day":"day01_vector_add","device":"NVIDIA H200","commit":"abc"}
-{"variant":"openmp","median_ms":0.25,"percent_of_limit":null,"device":"host CPU"}
-{"variant":"a","median_ms":0.25,"percent_of_limit":null}
-{"variant":"b","median_ms":0.25,"percent_of_limit":null}
-{"variant":"c","median_ms":0.25,"percent_of_limit":null,"commit":"def"}
+{"version":"openmp","median_ms":0.25,"percent_of_limit":null,"device":"host CPU"}
+{"version":"a","median_ms":0.25,"percent_of_limit":null}
+{"version":"b","median_ms":0.25,"percent_of_limit":null}
+{"version":"c","median_ms":0.25,"percent_of_limit":null,"commit":"def"}
 )");
 }
 
@@ -58,7 +58,7 @@ TEST(RecordFile, AKeyThatOneRecordLacksIsNotInTheHeader) {
 TEST(RecordFile, MistakesAreNamedWithTheirLine) {
     constexpr const char* kHeader = "{\"format\":\"course records 1\"}\n";
     EXPECT_NE(error_of("[\n{}\n]\n").find("line 1: "), std::string::npos);
-    EXPECT_NE(error_of("{\"variant\":\"a\"}\n").find("line 1: expected the header"), std::string::npos);
+    EXPECT_NE(error_of("{\"version\":\"a\"}\n").find("line 1: expected the header"), std::string::npos);
     EXPECT_NE(error_of((std::string(kHeader) + "{}\n7\n").c_str()).find("line 3: expected an object"),
               std::string::npos);
     EXPECT_NE(error_of((std::string(kHeader) + "{\"a\":1\n").c_str()).find("line 2: "), std::string::npos);

@@ -20,7 +20,7 @@ Record measured() {
     Record record;
     record.day = "day01_vector_add";
     record.problem = "vector_add 1024";
-    record.variant = "float4";
+    record.version = "float4";
     record.dtype = "float";
     record.measurement = course::Measurement{.ms = {.count = 12, .median = 2.0, .spread = 0.1, .min = 1.9},
                                              .launches_per_repeat = 3};
@@ -41,7 +41,7 @@ nlohmann::ordered_json json_of(const Record& record) {
 
 TEST(Report, JsonHasTheRecordOfTheDesign) {
     const nlohmann::ordered_json expected = nlohmann::ordered_json::parse(R"({
-        "day": "day01_vector_add", "problem": "vector_add 1024", "variant": "float4", "role": "ours", "dtype": "float",
+        "day": "day01_vector_add", "problem": "vector_add 1024", "version": "float4", "role": "ours", "dtype": "float",
         "median_ms": 2.0, "spread_ms": 0.1, "min_ms": 1.9, "repeats": 12, "launches_per_repeat": 3,
         "stopped_by": "precise", "l2": "warm", "bytes": 12e9, "flops": 1e9, "requested_bytes": 24e9,
         "percent_of_limit": 97.5, "limit_bytes_per_second": 4e12, "limit_flops_per_second": 6e13, "verified": true, "max_error": 1e-7,
@@ -76,7 +76,7 @@ TEST(Report, WhatWasNotRunIsNotRecorded) {
 
 TEST(Report, TableColumnsAreAligned) {
     Record longer = measured();
-    longer.variant = "a much longer name";
+    longer.version = "a much longer name";
     longer.measurement->ms.median = 1234;
     const std::string table = course::table(std::vector{measured(), longer}, false);
     EXPECT_EQ(table.find('\033'), std::string::npos) << "no colour unless asked for";
@@ -175,10 +175,10 @@ TEST(Report, LargeRatesAreInTeraflops) {
     EXPECT_NE(course::table(std::vector{fast}, false).find(" 123456 "), std::string::npos) << "no exponent";
 }
 
-Record peer(const char* variant, double ms, course::L2State l2 = course::L2State::kWarm) {
+Record peer(const char* version, double ms, course::L2State l2 = course::L2State::kWarm) {
     Record record = measured();
     record.role = course::Role::kPeer;
-    record.variant = variant;
+    record.version = version;
     record.measurement->ms.median = ms;
     record.measurement->l2 = l2;
     return record;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/device_test.hpp"
@@ -26,7 +26,7 @@ struct Ones {
     int spoilt = 0;
 };
 
-using Filler = course::Variant<float, std::size_t>;  // the launcher is the value to fill with
+using Filler = course::Version<float, std::size_t>;  // the launcher is the value to fill with
 
 std::vector<Filler> fillers() {
     const auto work = [](const std::size_t& n) {

@@ -117,7 +117,7 @@ void quantize(const std::string& scheme, const std::string& per, handle x, handl
         const auto zeros = zero_points<std::int32_t>(how, to_zero, count);
         call.run(
             [&](cudaStream_t on) {
-                course::find_variant(day30::versions<T>(), "auto").launcher(how, in, out, scales, zeros, on);
+                course::find_version(day30::versions<T>(), "auto").launcher(how, in, out, scales, zeros, on);
             },
             [&] {
                 reference::find_parameters<T>(how, in, scales, zeros);
@@ -231,13 +231,13 @@ void int8_matmul(handle a, handle w, handle out, std::uintptr_t stream) {
     require_sum_that_fits("a", rows.cols());
     call.run(
         [&](cudaStream_t on) {
-            course::find_variant(day31::versions(), "auto").launcher.launch(rows, weights, result, on);
+            course::find_version(day31::versions(), "auto").launcher.launch(rows, weights, result, on);
         },
         [&] { reference::int8_matmul(rows, weights, result); });
 }
 
 const day32::Launcher& layer_launcher() {
-    return course::find_variant(day32::versions(), "fused").launcher;
+    return course::find_version(day32::versions(), "fused").launcher;
 }
 
 std::size_t llm_int8_workspace(std::size_t tokens, std::size_t outputs, std::size_t inputs) {

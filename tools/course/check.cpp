@@ -23,7 +23,7 @@ Checkout build_for(const Checkout& checkout, const WorkbookEntry& entry, const C
 
 // Inspection takes a build of its own: where it is asked for, and afterwards for that day always.
 bool inspects(const Checkout& checkout, const WorkbookEntry& entry, const CheckCommand& command) {
-    if (entry.exercise->variant.empty() || entry.exercise->needs_inspection) return false;
+    if (entry.exercise->version.empty() || entry.exercise->needs_inspection) return false;
     return command.inspect || !command.html.empty() ||
            std::filesystem::exists(
                preset_checkout(checkout, "inspect").program(entry.chapter->directory + "_exercise_program"));
@@ -45,7 +45,7 @@ void show_inspection(const InspectionScore& score, const WorkbookEntry& entry, c
     if (command.html.empty()) return;
     const Calendar calendar = load_calendar(checkout.calendar());
     PageHead head = head_of(find_day(calendar, entry.chapter->directory));
-    head.title = fmt::format("{}: your {}", entry.id, entry.exercise->variant);
+    head.title = fmt::format("{}: your {}", entry.id, entry.exercise->version);
     write_file(command.html, inspection_page(head, side_by_side(score.mine, score.lesson), limits, sources));
     fmt::print("  written: {}\n", command.html);
 }
@@ -72,7 +72,7 @@ Appraisal appraise(const Desk& desk, const WorkbookEntry& entry, const Checkout&
         show_inspection(score, entry, checkout, command, in_sentences);
         all = {score.merits, score.objection};
     }
-    if (command.gpu && !entry.exercise->variant.empty()) {
+    if (command.gpu && !entry.exercise->version.empty()) {
         if (const auto merit = score_by_time(entry, build_of_preset(checkout, "gpu")))
             all.merits.push_back(*merit);
     }
@@ -127,7 +127,7 @@ std::string text_of(const std::string& objection, const WorkbookEntry& entry) {
 
 void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry& entry,
                                   const CheckCommand& command) {
-    if (entry.exercise->variant.empty() || entry.exercise->needs_inspection ||
+    if (entry.exercise->version.empty() || entry.exercise->needs_inspection ||
         inspects_if_right(checkout, entry, command))
         return;
     fmt::print("{}\n",
@@ -154,7 +154,7 @@ void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
     if (entries.size() > 1)
         throw UsageError(
             fmt::format("--html: a page shows one exercise; expected one, such as {}", first.id));
-    if (first.exercise->variant.empty() || first.exercise->needs_inspection) {
+    if (first.exercise->version.empty() || first.exercise->needs_inspection) {
         throw UsageError(fmt::format(
             "--html: the day's program does not run {} by itself; expected an exercise that is a version",
             first.id));

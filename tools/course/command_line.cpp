@@ -114,7 +114,7 @@ CLI::App* add_run(CommandLine& line) {
         ->required();
     command->add_option("--size", options->size, "Problem size, as the day's program reads it")
         ->type_name("N");
-    command->add_option("--variant", options->variant, "Only this version")->type_name("V");
+    command->add_option("--only", options->version, "Only this version")->type_name("V");
     command->add_option("--json", options->json, "Writes the records to this file, as JSON Lines")
         ->type_name("FILE");
     command->add_option("--program", options->program, "Only this one, of a day of whole programs (day00)")
@@ -137,13 +137,13 @@ CLI::App* add_inspect(CommandLine& line) {
         "inspect",
         "Counts how a day's kernels use memory, line by line, and looks for races and bad accesses; no GPU",
         "exit code: 1 when there are findings\n"
-        "example: ./course inspect day05 --variant tiled_static\n"
-        "         ./course inspect gemm_ladder --variant 08_swizzle --size 256x256x256 --html swizzle.html\n"
+        "example: ./course inspect day05 --only tiled_static\n"
+        "         ./course inspect gemm_ladder --only 08_swizzle --size 256x256x256 --html swizzle.html\n"
         "         ./course inspect my.cu more.cu --html page.html -- arguments of the program");
     const auto options = std::make_shared<InspectOptions>();
     command->add_option("DAY", options->day, std::string(kDay) + "; or a program of your own: my.cu")
         ->required();
-    command->add_option("--variant", options->variant, "Only this version")->type_name("V");
+    command->add_option("--only", options->version, "Only this version")->type_name("V");
     command->add_option("--size", options->size, "Problem size, as the day's program reads it")
         ->type_name("N");
     command->add_option("--html", options->html, "Writes a page with the annotated source to this file")
@@ -245,7 +245,7 @@ CLI::App* add_debug(CommandLine& line) {
     const auto options = std::make_shared<DebugOptions>();
     command->add_option("EXERCISE", options->name,
                         std::string(kExercise) + "; or a program of your own: my.cu");
-    command->add_option("--variant", options->variant, "Not the exercise's version but this one")
+    command->add_option("--only", options->version, "Not the exercise's version but this one")
         ->type_name("V");
     command
         ->add_option("--size", options->size,

@@ -24,7 +24,7 @@ int new_day(const Checkout& checkout, const NewDayOptions& options);
 struct RunOptions {
     std::string day;
     std::string size;     // as the day's program reads it; empty: its own choice
-    std::string variant;  // empty: all
+    std::string version;  // empty: all
     std::string json;     // file for the records; empty: none
     std::string program;  // of a day of whole programs; empty: all of them
     bool mine = false;    // the learner's kernels in the place of the lesson's; `day` may name an exercise
@@ -38,7 +38,7 @@ int run_own_program(const Checkout& checkout, const RunOptions& options,
 
 struct InspectOptions {
     std::string day;
-    std::string variant;             // empty: all
+    std::string version;             // empty: all
     std::string size;                // empty: the program's own choice
     std::string html;                // file for the page; empty: none
     std::string json;                // file for the figures, with the sentences about them; empty: none
@@ -75,7 +75,7 @@ int next_exercise(const Checkout& checkout, const std::optional<std::string>& na
 
 struct DebugOptions {
     std::optional<std::string> name;
-    std::string variant;             // empty: the exercise's
+    std::string version;             // empty: the exercise's
     std::string size;                // empty: a small one
     std::vector<std::string> extra;  // handed to the program as they are
 };

@@ -24,7 +24,7 @@ Command versions_command(const std::filesystem::path& program, const RunOptions&
         if (!value.empty()) command.insert(command.end(), {option, value});
     };
     add("--size", options.size);
-    add("--variant", options.variant);
+    add("--only", options.version);
     add("--json", options.json);
     command.insert(command.end(), options.extra.begin(), options.extra.end());
     return command;
@@ -44,9 +44,9 @@ Command whole_program_command(const Checkout& checkout, const Day& day,
 }
 
 void require_no_versions(const Day& day, const RunOptions& options) {
-    if (options.size.empty() && options.variant.empty() && options.json.empty()) return;
+    if (options.size.empty() && options.version.empty() && options.json.empty()) return;
     throw UsageError(fmt::format(
-        "{} has whole programs: --size, --variant and --json are for days with versions", day.directory));
+        "{} has whole programs: --size, --only and --json are for days with versions", day.directory));
 }
 
 }  // namespace course::tool

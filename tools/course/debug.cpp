@@ -88,7 +88,7 @@ Command program_of(const Checkout& build, const Day& day, const Exercise& exerci
                    const DebugOptions& given) {
     RunOptions options;
     options.size = given.size;
-    options.variant = given.variant;
+    options.version = given.version;
     options.extra = given.extra;
     const auto program = std::ranges::find_if(day.programs, [&](const std::vector<std::string>& each) {
         return each.front() + ".cu" == exercise.file;
@@ -98,7 +98,7 @@ Command program_of(const Checkout& build, const Day& day, const Exercise& exerci
         return whole_program_command(build, day, *program, "_exercise", options.extra);
     }
     if (options.size.empty()) options.size = day.small_size;
-    if (options.variant.empty()) options.variant = exercise.variant;
+    if (options.version.empty()) options.version = exercise.version;
     return versions_command(build.program(day.directory + "_exercise_program"), options);
 }
 
@@ -133,9 +133,9 @@ int debug_exercise(const Checkout& checkout, const DebugOptions& options) {
 
 int debug_own_program(const Checkout& checkout, const DebugOptions& options,
                       const std::vector<std::string>& files) {
-    if (!options.variant.empty() || !options.size.empty())
+    if (!options.version.empty() || !options.size.empty())
         throw UsageError(fmt::format("{}: a program of your own has none; its own arguments stand behind --",
-                                     options.variant.empty() ? "--size" : "--variant"));
+                                     options.version.empty() ? "--size" : "--only"));
     require_gdb();
     std::vector<std::string> places;
     for (const std::string& file : files) {

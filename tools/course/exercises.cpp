@@ -66,13 +66,13 @@ std::vector<std::string> mistakes(const fs::path& directory, const ExerciseSheet
 std::string why_no_use(const Workbook& book, const WorkbookEntry& entry, const std::string& command,
                        const std::string& rest) {
     if (command == "solution") return "refuses until the exercise has been checked";
-    if ((command == "inspect" || command == "run") && rest.ends_with("--variant " + entry.exercise->variant))
+    if ((command == "inspect" || command == "run") && rest.ends_with("--only " + entry.exercise->version))
         return fmt::format("shows the lesson's kernel, not the learner's; expected ./course check {}",
                            entry.id);
     if (command != "check") return "";
     try {
         for (const WorkbookEntry& meant : book.find(rest.substr(0, rest.find(' ')))) {
-            const bool is_version = !meant.exercise->variant.empty() && !meant.exercise->needs_inspection;
+            const bool is_version = !meant.exercise->version.empty() && !meant.exercise->needs_inspection;
             if (rest.ends_with("--inspect") && !is_version)
                 return fmt::format("{} is no version that could be inspected by itself", meant.id);
         }

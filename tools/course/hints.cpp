@@ -126,7 +126,7 @@ class Parser {
 
     void take_setting(std::string_view line) {
         static const std::vector<std::string> kKeys = {"kernels", "file",  "starts_from", "tests",
-                                                       "variant", "needs", "traffic",     "minutes"};
+                                                       "version", "needs", "traffic",     "minutes"};
         Exercise& exercise = sheet_.exercises.back();
         const auto colon = line.find(':');
         if (colon == std::string_view::npos) fail(fmt::format("'- {}'; expected '- key: value'", line));
@@ -142,8 +142,8 @@ class Parser {
             exercise.starts_from = value;
         } else if (key == "tests") {
             exercise.tests = value;
-        } else if (key == "variant") {
-            exercise.variant = value;
+        } else if (key == "version") {
+            exercise.version = value;
         } else if (key == "needs") {
             if (value != "inspection") fail(fmt::format("needs is '{}'; expected inspection", value));
             exercise.needs_inspection = true;
@@ -180,8 +180,8 @@ class Parser {
             fail("expected either '- kernels:' or '- starts_from:'");
         if (exercise.tests.empty()) fail("no '- tests:'");
         if (exercise.minutes == 0) fail("no '- minutes:'");
-        if (!exercise.traffic.empty() && exercise.variant.empty())
-            fail("'- traffic:' compares versions; expected '- variant:', too");
+        if (!exercise.traffic.empty() && exercise.version.empty())
+            fail("'- traffic:' compares versions; expected '- version:', too");
         if (exercise.whole_task().empty()) fail("no text says what is asked");
         for (std::size_t i = 0; i < exercise.hints.size(); ++i) {
             if (exercise.hints[i].empty()) fail(fmt::format("no text for '### Hint {}'", i + 1));

@@ -7,7 +7,7 @@
 //     - file: `matmul_tiled.cuh`                              the lesson's file that defines them, a .cuh or a .cu
 //     - starts_from: `broken_kernels/fold.cu`                 instead of kernels: the learner repairs this file
 //     - tests: `*/coalesced_*`                                GoogleTest filter: they fail unsolved, pass solved
-//     - variant: `coalesced_32x32`                            the version that the score compares; optional
+//     - version: `coalesced_32x32`                            the version that the score compares; optional
 //     - needs: inspection                                     for tests that count accesses; optional
 //     - traffic: `global`, `shared`                             the memory to which the version must not have more traffic
 //                                                             than the lesson's; optional
@@ -40,7 +40,7 @@ struct Exercise {
     std::string file{};
     std::string starts_from{};
     std::string tests{};
-    std::string variant{};
+    std::string version{};
     bool needs_inspection = false;
     std::vector<std::string> traffic{};  // of "global" and "shared"
     int minutes = 0;

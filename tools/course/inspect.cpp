@@ -51,7 +51,7 @@ Command command_for(const Checkout& checkout, const std::string& day, const Insp
                     const std::filesystem::path& figures) {
     Command command = {checkout.program(day), "--inspect", figures};
     if (!options.size.empty()) command.insert(command.end(), {"--size", options.size});
-    if (!options.variant.empty()) command.insert(command.end(), {"--variant", options.variant});
+    if (!options.version.empty()) command.insert(command.end(), {"--only", options.version});
     command.insert(command.end(), options.extra.begin(), options.extra.end());
     return command;
 }
@@ -165,11 +165,11 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
 
 int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
                         const std::vector<std::string>& files) {
-    if (!options.variant.empty() || !options.size.empty())
+    if (!options.version.empty() || !options.size.empty())
         throw UsageError(fmt::format(
             "{}: a program of your own has neither versions nor sizes that are known here; its own "
             "arguments stand behind --",
-            options.variant.empty() ? "--size" : "--variant"));
+            options.version.empty() ? "--size" : "--only"));
     require_outputs(options);
     const Checkout inspecting = build_of_preset(checkout, "inspect");
     Command command = {build_own_program(inspecting, files)};
@@ -186,8 +186,8 @@ int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
             fmt::format("{} There is no inspection: it is written when the program ends by itself.",
                         how_it_ended(exit_code)));
 
-    InspectedVariant whole{
-        .problem = "the whole program", .variant = name, .judged = false, .failure = how_it_ended(exit_code)};
+    InspectedVersion whole{
+        .problem = "the whole program", .version = name, .judged = false, .failure = how_it_ended(exit_code)};
     const nlohmann::ordered_json seen = read_json(figures.path());
     for (const nlohmann::ordered_json& kernel : seen.at("kernels"))
         whole.kernels.push_back(kernel_inspection_from_json(kernel));

@@ -290,34 +290,34 @@ std::string kernel_part(const KernelInspection& kernel, const std::optional<Mult
     return part + facts_list(facts_of(kernel, limits)) + listings.of(kernel);
 }
 
-std::size_t findings_of(const InspectedVariant& variant) {
+std::size_t findings_of(const InspectedVersion& version) {
     std::size_t findings = 0;
-    for (const KernelInspection& kernel : variant.kernels)
+    for (const KernelInspection& kernel : version.kernels)
         findings += kernel.findings.size();
     return findings;
 }
 
 // "verified", "wrong result, 2 findings"
-std::string state_of(const InspectedVariant& variant) {
-    if (!variant.cannot_run.empty()) return R"(<span class="quiet">not run</span>)";
-    const std::size_t findings = findings_of(variant);
+std::string state_of(const InspectedVersion& version) {
+    if (!version.cannot_run.empty()) return R"(<span class="quiet">not run</span>)";
+    const std::size_t findings = findings_of(version);
     const std::string found =
         findings == 0 ? "" : fmt::format(", {} finding{}", findings, findings == 1 ? "" : "s");
-    if (!variant.judged) return found.empty() ? "" : chip("bad", found.substr(2));
-    return fmt::format(R"(<span class="{}">{}{}</span>)", variant.verified && findings == 0 ? "good" : "bad",
-                       variant.verified ? "verified" : "wrong result", found);
+    if (!version.judged) return found.empty() ? "" : chip("bad", found.substr(2));
+    return fmt::format(R"(<span class="{}">{}{}</span>)", version.verified && findings == 0 ? "good" : "bad",
+                       version.verified ? "verified" : "wrong result", found);
 }
 
-std::string variant_section(const InspectedVariant& variant, std::size_t number,
+std::string version_section(const InspectedVersion& version, std::size_t number,
                             const std::optional<MultiprocessorLimits>& limits, Listings& listings) {
     std::string section =
         fmt::format("<section id=\"v{}\">\n<h2>{} <span class=\"quiet\">{}</span> {}</h2>\n", number,
-                    escaped(variant.variant), escaped(variant.problem), state_of(variant));
-    for (const std::string* note : {&variant.cannot_run, &variant.failure}) {
+                    escaped(version.version), escaped(version.problem), state_of(version));
+    for (const std::string* note : {&version.cannot_run, &version.failure}) {
         if (!note->empty()) section += fmt::format("<p>{}</p>\n", escaped(*note));
     }
-    section += facts_list(facts_of(variant));
-    for (const KernelInspection& kernel : variant.kernels)
+    section += facts_list(facts_of(version));
+    for (const KernelInspection& kernel : version.kernels)
         section += kernel_part(kernel, limits, listings);
     return section + "</section>\n";
 }
@@ -327,9 +327,9 @@ std::string variant_section(const InspectedVariant& variant, std::size_t number,
 constexpr std::pair kGlobal(Space::kGlobal, std::string_view("global"));
 constexpr std::pair kShared(Space::kShared, std::string_view("shared"));
 
-std::string bar(const InspectedVariant& variant, const std::pair<Space, std::string_view>& space,
+std::string bar(const InspectedVersion& version, const std::pair<Space, std::string_view>& space,
                 double longest) {
-    const BytesMoved moved = bytes_moved(variant, space.first);
+    const BytesMoved moved = bytes_moved(version, space.first);
     const auto piece = [&](double bytes, std::string_view style) {
         return bytes <= 0
                    ? ""
@@ -353,25 +353,25 @@ std::string bar(const InspectedVariant& variant, const std::pair<Space, std::str
 std::string bars_of(const InspectionFile& file, const std::string& problem) {
     double longest = 0;
     bool sampled = false;
-    for (const InspectedVariant& variant : file.results) {
-        if (variant.problem != problem) continue;
+    for (const InspectedVersion& version : file.results) {
+        if (version.problem != problem) continue;
         for (const auto& space : {kGlobal, kShared})
-            longest = std::max(longest, bytes_moved(variant, space.first).all());
-        sampled = sampled || is_sampled(variant);
+            longest = std::max(longest, bytes_moved(version, space.first).all());
+        sampled = sampled || is_sampled(version);
     }
     std::string items;
     std::string not_run;
     for (std::size_t i = 0; i < file.results.size(); ++i) {
-        const InspectedVariant& variant = file.results[i];
-        if (variant.problem != problem) continue;
-        const std::string link = fmt::format("<a href=\"#v{}\">{}</a>", i, escaped(variant.variant));
-        if (variant.kernels.empty()) {
+        const InspectedVersion& version = file.results[i];
+        if (version.problem != problem) continue;
+        const std::string link = fmt::format("<a href=\"#v{}\">{}</a>", i, escaped(version.version));
+        if (version.kernels.empty()) {
             not_run += (not_run.empty() ? "" : ", ") + link;
             continue;
         }
         items +=
             fmt::format("<li><div>{} <span class=\"small\">{}</span></div>\n<div>{}{}</div></li>\n", link,
-                        state_of(variant), bar(variant, kGlobal, longest), bar(variant, kShared, longest));
+                        state_of(version), bar(version, kGlobal, longest), bar(version, kShared, longest));
     }
     if (!not_run.empty())
         items += fmt::format("<li><div class=\"quiet\">not run</div>\n<div>{}</div></li>\n", not_run);
@@ -387,9 +387,9 @@ std::string bars_of(const InspectionFile& file, const std::string& problem) {
 
 std::string overview(const InspectionFile& file) {
     std::vector<std::string> problems;
-    for (const InspectedVariant& variant : file.results) {
-        if (std::ranges::find(problems, variant.problem) == problems.end())
-            problems.push_back(variant.problem);
+    for (const InspectedVersion& version : file.results) {
+        if (std::ranges::find(problems, version.problem) == problems.end())
+            problems.push_back(version.problem);
     }
     std::string charts;
     for (const std::string& problem : problems)
@@ -435,12 +435,12 @@ std::string navigation(const InspectionFile& file) {
         "<li><a href=\"#bytes\">Bytes moved</a></li>\n<li><a href=\"#reading\">How to read</a></li>\n";
     std::string problem;
     for (std::size_t i = 0; i < file.results.size(); ++i) {
-        const InspectedVariant& variant = file.results[i];
-        if (!variant.cannot_run.empty()) continue;
-        if (variant.problem != problem)
-            items += fmt::format("<li class=\"group\">{}</li>\n", escaped(problem = variant.problem));
-        const bool wrong = findings_of(variant) > 0 || (variant.judged && !variant.verified);
-        items += fmt::format("<li><a href=\"#v{}\">{}{}</a></li>\n", i, escaped(variant.variant),
+        const InspectedVersion& version = file.results[i];
+        if (!version.cannot_run.empty()) continue;
+        if (version.problem != problem)
+            items += fmt::format("<li class=\"group\">{}</li>\n", escaped(problem = version.problem));
+        const bool wrong = findings_of(version) > 0 || (version.judged && !version.verified);
+        items += fmt::format("<li><a href=\"#v{}\">{}{}</a></li>\n", i, escaped(version.version),
                              wrong ? " <b class=\"bad\">!</b>" : "");
     }
     return fmt::format("<nav aria-label=\"Versions\"><ul>\n{}</ul></nav>\n", items);
@@ -453,7 +453,7 @@ std::string inspection_page(const PageHead& head, const InspectionFile& file,
     Listings listings(sources);
     std::string sections = overview(file) + legend();
     for (std::size_t i = 0; i < file.results.size(); ++i)
-        sections += variant_section(file.results[i], i, limits, listings);
+        sections += version_section(file.results[i], i, limits, listings);
     const std::size_t findings = count_findings(file);
     return fmt::format(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -45,7 +45,7 @@ nav a:hover, nav a[aria-current] { background: var(--card); border-left-color: v
 .bars li { padding: .5rem 0; border-top: 1px solid var(--rule); }
 .bar { display: grid; grid-template-columns: 3.6rem 1fr; gap: 0 .6rem; align-items: center; font-size: .875rem; }
 .bar .track { display: flex; height: .8rem; background: var(--empty); }
-.bar .amount { grid-column: 2; font-variant-numeric: tabular-nums; }
+.bar .amount { grid-column: 2; font-version-numeric: tabular-nums; }
 .track i { display: block; min-width: 2px; } .track i + i { border-left: 1px solid var(--ground); }
 i.global { background: var(--global); } i.shared { background: var(--shared); } i.waste { background: var(--waste); }
 .swatches { list-style: none; margin: .5rem 0; padding: 0; } .swatches li { display: flex; gap: .6rem; margin: .35rem 0; }
@@ -71,7 +71,7 @@ button { font: inherit; font-size: .875rem; padding: .3rem .7rem; color: var(--t
 summary.row { cursor: pointer; list-style: none; background: var(--card); } summary.row::-webkit-details-marker { display: none; }
 summary.row:focus-visible { outline-offset: -3px; }
 summary.row .line::before { content: "+ "; color: var(--link); } details[open] > summary.row .line::before { content: "- "; }
-.count { display: block; font: .8rem/1.5 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
+.count { display: block; font: .8rem/1.5 system-ui, sans-serif; font-version-numeric: tabular-nums; }
 .count code { font: .78rem ui-monospace, monospace; padding: 0; }
 .chip { display: inline-block; border: 1px solid; border-radius: 3px; padding: 0 .35rem; font-weight: 600; font-size: .75rem;
   white-space: nowrap; background: var(--ground); }

@@ -149,19 +149,19 @@ void add_kernel(Text& text, const KernelInspection& kernel, const std::optional<
         add_finding(text, finding);
 }
 
-void add_variant(Text& text, const InspectedVariant& variant,
+void add_version(Text& text, const InspectedVersion& version,
                  const std::optional<MultiprocessorLimits>& limits, Sources& sources) {
-    const std::string state = !variant.cannot_run.empty() ? ", not run"
-                              : !variant.judged           ? ""
-                              : variant.verified          ? ", " + text.in(kGood, "verified")
+    const std::string state = !version.cannot_run.empty() ? ", not run"
+                              : !version.judged           ? ""
+                              : version.verified          ? ", " + text.in(kGood, "verified")
                                                           : ", " + text.in(kBad, "WRONG RESULT");
     text.line();
-    text.line(fmt::format("{} {}, {}{}", text.in(kQuiet, "==="), text.in(kHeading, variant.variant),
-                          variant.problem, state));
-    text.paragraph(2, variant.cannot_run);
-    text.paragraph(2, variant.failure);
-    add_facts(text, facts_of(variant));
-    for (const KernelInspection& kernel : variant.kernels)
+    text.line(fmt::format("{} {}, {}{}", text.in(kQuiet, "==="), text.in(kHeading, version.version),
+                          version.problem, state));
+    text.paragraph(2, version.cannot_run);
+    text.paragraph(2, version.failure);
+    add_facts(text, facts_of(version));
+    for (const KernelInspection& kernel : version.kernels)
         add_kernel(text, kernel, limits, sources);
 }
 
@@ -170,8 +170,8 @@ void add_variant(Text& text, const InspectedVariant& variant,
 std::string inspection_text(const InspectionFile& file, const std::optional<MultiprocessorLimits>& limits,
                             Sources& sources, bool colour) {
     Text text(colour);
-    for (const InspectedVariant& variant : file.results)
-        add_variant(text, variant, limits, sources);
+    for (const InspectedVersion& version : file.results)
+        add_version(text, version, limits, sources);
     const std::size_t findings = count_findings(file);
     text.line();
     text.line(findings == 0 ? text.in(kGood, "no findings")

@@ -223,26 +223,26 @@ Facts facts_of(const KernelInspection& kernel, const std::optional<Multiprocesso
     return facts;
 }
 
-Facts facts_of(const InspectedVariant& variant) {
+Facts facts_of(const InspectedVersion& version) {
     double moved = 0;
     double unique = 0;
     bool sampled = false;
-    for (const KernelInspection& kernel : variant.kernels) {
+    for (const KernelInspection& kernel : version.kernels) {
         moved +=
             blocks_each(kernel) * static_cast<double>(kernel.global_read_bytes + kernel.global_written_bytes);
         unique += static_cast<double>(kernel.unique_read_bytes + kernel.unique_written_bytes);
         sampled = sampled || kernel.inspected_blocks != kernel.blocks;
     }
-    if (variant.flops == 0 || moved == 0) return {};
-    std::string text = fmt::format("{:.3g} operations for each byte moved", variant.flops / moved);
+    if (version.flops == 0 || moved == 0) return {};
+    std::string text = fmt::format("{:.3g} operations for each byte moved", version.flops / moved);
     if (!sampled && unique > 0)  // blocks share bytes: those of a few say little about all
-        text += fmt::format(", {:.3g} if a cache kept all", variant.flops / unique);
+        text += fmt::format(", {:.3g} if a cache kept all", version.flops / unique);
     return {{"arithmetic intensity", text}};
 }
 
-BytesMoved bytes_moved(const InspectedVariant& variant, Space space) {
+BytesMoved bytes_moved(const InspectedVersion& version, Space space) {
     BytesMoved moved;
-    for (const KernelInspection& kernel : variant.kernels) {
+    for (const KernelInspection& kernel : version.kernels) {
         const double bytes = bytes_of(space) * blocks_each(kernel);
         for (const AccessLine& line : kernel.lines) {
             if (line.space != space) continue;
@@ -258,8 +258,8 @@ std::uint64_t bytes_moved(const InspectedLine& line) {
     return cost_of_line(line).all;
 }
 
-bool is_sampled(const InspectedVariant& variant) {
-    return std::ranges::any_of(variant.kernels, [](const KernelInspection& kernel) {
+bool is_sampled(const InspectedVersion& version) {
+    return std::ranges::any_of(version.kernels, [](const KernelInspection& kernel) {
         return kernel.inspected_blocks != kernel.blocks;
     });
 }
@@ -275,8 +275,8 @@ std::string thread_name(const std::array<unsigned, 3>& thread, const std::array<
 
 std::size_t count_findings(const InspectionFile& file) {
     std::size_t count = 0;
-    for (const InspectedVariant& variant : file.results) {
-        for (const KernelInspection& kernel : variant.kernels)
+    for (const InspectedVersion& version : file.results) {
+        for (const KernelInspection& kernel : version.kernels)
             count += kernel.findings.size();
     }
     return count;

@@ -68,7 +68,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 // are to share; none: not told.
 Facts facts_of(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits);
 // Arithmetic intensity, where the operations are known.
-Facts facts_of(const InspectedVariant& variant);
+Facts facts_of(const InspectedVersion& version);
 
 // "matmul_tiled.cu:93": the file without its directories.
 std::string place(const SourceLine& source);
@@ -84,11 +84,11 @@ struct BytesMoved {
     double all() const { return ideal + beyond_ideal; }
     bool operator==(const BytesMoved&) const = default;
 };
-BytesMoved bytes_moved(const InspectedVariant& variant, Space space);
+BytesMoved bytes_moved(const InspectedVersion& version, Space space);
 // Of one line, and of the blocks that were watched.
 std::uint64_t bytes_moved(const InspectedLine& line);
 // Were only some of the blocks watched?
-bool is_sampled(const InspectedVariant& variant);
+bool is_sampled(const InspectedVersion& version);
 
 // Of all versions and kernels together.
 std::size_t count_findings(const InspectionFile& file);

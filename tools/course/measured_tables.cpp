@@ -80,7 +80,7 @@ std::string percent(const MeasuredRecord& record) {
 }
 
 std::string named(const MeasuredRecord& record) {
-    return record.role == "ours" ? record.variant : fmt::format("{} ({})", record.variant, record.role);
+    return record.role == "ours" ? record.version : fmt::format("{} ({})", record.version, record.role);
 }
 
 // "00_cublas", a step of the ladder, is cublas.
@@ -129,21 +129,21 @@ const MeasuredRecord* peer_of(const MeasuredRecord& record, const std::vector<Me
 std::string only_name(const std::vector<MeasuredRecord>& records, const std::string& role) {
     std::string name;
     for (const MeasuredRecord& record : records) {
-        if (record.role != role || record.variant == name) continue;
+        if (record.role != role || record.version == name) continue;
         if (!name.empty())
             throw std::runtime_error(fmt::format("expected one version with the role '{}', not '{}' and '{}'",
-                                                 role, name, record.variant));
-        name = record.variant;
+                                                 role, name, record.version));
+        name = record.version;
     }
     if (name.empty()) throw std::runtime_error(fmt::format("no record has the role '{}'", role));
     return name;
 }
 
-// The record of `variant` on `problem`; null where there is none.
+// The record of `version` on `problem`; null where there is none.
 const MeasuredRecord* find_record(const std::vector<MeasuredRecord>& records, const std::string& problem,
-                                  const std::string& variant, const std::string& l2) {
+                                  const std::string& version, const std::string& l2) {
     const auto found = std::ranges::find_if(records, [&](const MeasuredRecord& record) {
-        return record.problem == problem && record.variant == variant && record.l2 == l2;
+        return record.problem == problem && record.version == version && record.l2 == l2;
     });
     if (found == records.end()) return nullptr;
     require_verified(*found);
@@ -276,10 +276,10 @@ std::string comparison_table(const std::vector<MeasuredRecord>& records) {
         });
         if (ours == nullptr) continue;
         const MeasuredRecord* const peer = peer_of(*ours, records);
-        rows.push_back({problem, ours->dtype, ours->variant, format_time(ours->median_ms),
+        rows.push_back({problem, ours->dtype, ours->version, format_time(ours->median_ms),
                         rate(ours->bytes, ours->median_ms), rate(ours->flops, ours->median_ms),
                         percent(*ours),
-                        peer ? fmt::format("{} {}", peer->variant, format_time(peer->median_ms)) : "",
+                        peer ? fmt::format("{} {}", peer->version, format_time(peer->median_ms)) : "",
                         ratio_text(ratio(ours, peer), 1, 2)});
     }
     if (rows.empty()) return "";
@@ -366,7 +366,7 @@ std::string summary_table(const std::vector<MeasuredRecord>& records, const std:
     Columns columns = {{"version", kLeft},
                        {"time", kRight},
                        {"speed-up", kRight},
-                       {peer == nullptr ? "" : "speed beside " + peer->variant, kRight},
+                       {peer == nullptr ? "" : "speed beside " + peer->version, kRight},
                        {"% of limit", kRight}};
     const std::vector<std::string> figures = figure_names(shown);
     for (const std::string& figure : figures)
@@ -400,14 +400,14 @@ std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::
     std::set<int> seen;
     for (const MeasuredRecord& record : ours) {
         if (on_other_units(record)) continue;
-        if (const auto step = step_of(record.variant); step && seen.insert(*step).second)
+        if (const auto step = step_of(record.version); step && seen.insert(*step).second)
             steps.push_back(record);
     }
     std::vector<MeasuredRecord> shown = most_telling(steps, kMostRows - 1);
     shown.insert(shown.begin(), *peer);
     std::vector<Row> rows;
     for (const MeasuredRecord& record : shown)
-        rows.push_back({record.variant, three_digits(tera_flops(record)),
+        rows.push_back({record.version, three_digits(tera_flops(record)),
                         ratio_text(ratio(&record, peer), 100, 1),
                         ratio_text(percent_of_fma_limit(record), 1, 1)});
     return markdown({{"version", kLeft},
@@ -438,14 +438,14 @@ std::string best_result(const std::vector<MeasuredRecord>& records, const std::s
                         const std::string& version) {
     std::vector<MeasuredRecord> ours = ours_warm(records, problem);
     if (!version.empty()) {
-        std::erase_if(ours, [&](const MeasuredRecord& record) { return record.variant != version; });
+        std::erase_if(ours, [&](const MeasuredRecord& record) { return record.version != version; });
         if (ours.empty())
             throw std::runtime_error(fmt::format("'{}' has no warm record of '{}'", problem, version));
     }
     const MeasuredRecord& best = fastest_of(ours);
     const MeasuredRecord* const peer = peer_of(best, records);
     return peer == nullptr ? ""
-                           : fmt::format("{} {}", factor(ratio(&best, peer)), without_number(peer->variant));
+                           : fmt::format("{} {}", factor(ratio(&best, peer)), without_number(peer->version));
 }
 
 std::string one_figure(const std::vector<MeasuredRecord>& records, const std::string& problem,

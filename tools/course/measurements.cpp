@@ -25,7 +25,7 @@ MeasuredRecord parse_record(const nlohmann::ordered_json& json) {
     json.at("day").get_to(record.day);
     json.at("problem").get_to(record.problem);
     json.at("dtype").get_to(record.dtype);
-    json.at("variant").get_to(record.variant);
+    json.at("version").get_to(record.version);
     json.at("role").get_to(record.role);
     json.at("l2").get_to(record.l2);
     json.at("median_ms").get_to(record.median_ms);
@@ -91,7 +91,7 @@ std::vector<MeasuredRecord> records_about(const std::vector<MeasuredRecord>& rec
 void require_verified(const MeasuredRecord& record) {
     if (record.verified == false) {
         throw std::runtime_error(
-            fmt::format("'{}' on '{}' is not verified; a wrong result's time is no figure", record.variant,
+            fmt::format("'{}' on '{}' is not verified; a wrong result's time is no figure", record.version,
                         record.problem));
     }
 }

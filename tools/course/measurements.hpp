@@ -23,7 +23,7 @@ struct MeasuredRecord {
     std::string day;
     std::string problem;
     std::string dtype;
-    std::string variant;
+    std::string version;
     std::string role;  // "ours", "peer" or "limit"
     std::string l2;    // "warm" or "flushed": what the cache held
     double median_ms = 0;

@@ -39,8 +39,8 @@ std::vector<Command> program_commands(const Checkout& checkout, const Day& day, 
 
 void require_no_program(const Day& day, const RunOptions& options) {
     if (!options.program.empty())
-        throw UsageError(fmt::format("--program: {} has one program, with versions: --variant chooses one",
-                                     day.directory));
+        throw UsageError(
+            fmt::format("--program: {} has one program, with versions: --only chooses one", day.directory));
 }
 
 int run_shown(const std::vector<Command>& commands) {
@@ -76,7 +76,7 @@ int run_mine(const Checkout& checkout, const Calendar& calendar, const RunOption
         return run_shown(commands);
     }
     RunOptions options = given;
-    if (exercises.size() == 1 && options.variant.empty()) options.variant = first.exercise->variant;
+    if (exercises.size() == 1 && options.version.empty()) options.version = first.exercise->version;
     const std::string target = day.directory + "_exercise_program";
     require_no_program(day, options);
     const Command command = versions_command(checkout.program(target), options);

@@ -73,9 +73,9 @@ const AccessLine* worst(const Traffic& mine, Traffic lesson) {
     return found;
 }
 
-Traffic traffic(const InspectedVariant& variant, Space space) {
+Traffic traffic(const InspectedVersion& version, Space space) {
     Traffic sum;
-    for (const KernelInspection& kernel : variant.kernels) {
+    for (const KernelInspection& kernel : version.kernels) {
         // My grid may be another than the lesson's: of each so many blocks are watched.
         const auto of_all_blocks = [each = blocks_each(kernel)](std::uint64_t count) {
             return static_cast<std::uint64_t>(std::llround(each * static_cast<double>(count)));
@@ -148,14 +148,14 @@ std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space
     return text;
 }
 
-std::string text_of_findings(const InspectedVariant& variant, std::size_t& count) {
+std::string text_of_findings(const InspectedVersion& version, std::size_t& count) {
     constexpr std::size_t kShown = 3;
     std::string text;
     std::vector<const Finding*> told;
     const auto same = [](const Finding& a, const Finding& b) {
         return a.kind == b.kind && a.source == b.source && a.other == b.other;
     };
-    for (const KernelInspection& kernel : variant.kernels) {
+    for (const KernelInspection& kernel : version.kernels) {
         for (const Finding& finding : kernel.findings) {
             if (std::ranges::any_of(told, [&](const Finding* other) { return same(finding, *other); }))
                 continue;
@@ -191,7 +191,7 @@ class ResultFile {
     std::filesystem::path path_;
 };
 
-// Runs `programs` of `build` for the entry's variant, all at once, and what each wrote.
+// Runs `programs` of `build` for the entry's version, all at once, and what each wrote.
 std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Checkout& build,
                                           const std::vector<std::string>& programs, const char* option) {
     std::vector<std::unique_ptr<ResultFile>> files;
@@ -201,7 +201,7 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
         files.push_back(std::make_unique<ResultFile>(build, program));
         // Inspected programs name the learner's lines, not those of the headers that they call.
         jobs.push_back(
-            {{build.program(program), option, files.back()->path(), "--variant", entry.exercise->variant},
+            {{build.program(program), option, files.back()->path(), "--only", entry.exercise->version},
              {"CUDA_ON_CPU_LINES=kernel"}});
     }
     std::vector<std::string> written;
@@ -221,11 +221,11 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
 InspectionFile inspection_of(const std::string& text, const WorkbookEntry& entry,
                              const std::string& program) {
     InspectionFile file = inspection_file_from_json(nlohmann::ordered_json::parse(text));
-    std::erase_if(file.results, [&](const InspectedVariant& seen) {
-        return seen.variant != entry.exercise->variant || !seen.cannot_run.empty();
+    std::erase_if(file.results, [&](const InspectedVersion& seen) {
+        return seen.version != entry.exercise->version || !seen.cannot_run.empty();
     });
     if (file.results.empty())
-        throw std::runtime_error(fmt::format("{} has inspected no '{}'", program, entry.exercise->variant));
+        throw std::runtime_error(fmt::format("{} has inspected no '{}'", program, entry.exercise->version));
     return file;
 }
 
@@ -239,10 +239,10 @@ std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout&
 
 }  // namespace
 
-std::optional<InspectedVariant> all_problems(const InspectionFile& file, const std::string& variant) {
-    std::optional<InspectedVariant> all;
-    for (const InspectedVariant& seen : file.results) {
-        if (seen.variant != variant || !seen.cannot_run.empty()) continue;
+std::optional<InspectedVersion> all_problems(const InspectionFile& file, const std::string& version) {
+    std::optional<InspectedVersion> all;
+    for (const InspectedVersion& seen : file.results) {
+        if (seen.version != version || !seen.cannot_run.empty()) continue;
         if (!all) {
             all = seen;
             continue;
@@ -253,7 +253,7 @@ std::optional<InspectedVariant> all_problems(const InspectionFile& file, const s
     return all;
 }
 
-std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const InspectedVariant& lesson) {
+std::vector<Merit> merits_of_inspection(const InspectedVersion& mine, const InspectedVersion& lesson) {
     std::size_t findings = 0;
     const std::string text = text_of_findings(mine, findings);
     Merit clean = compare(traffic(mine, Space::kShared), traffic(lesson, Space::kShared), "shared memory",
@@ -266,7 +266,7 @@ std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const Insp
     return {clean, global};
 }
 
-std::string objection_to_traffic(const InspectedVariant& mine, const InspectedVariant& lesson,
+std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVersion& lesson,
                                  const std::vector<std::string>& memory) {
     if (!mine.failure.empty()) return "  Inspected, its result is wrong: " + mine.failure + "\n";
     std::string text;
@@ -278,13 +278,13 @@ std::string objection_to_traffic(const InspectedVariant& mine, const InspectedVa
 }
 
 std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
-                                   const std::vector<MeasuredRecord>& lesson, const std::string& variant) {
+                                   const std::vector<MeasuredRecord>& lesson, const std::string& version) {
     double slowest = 0;
     std::optional<double> percent_of_limit;
     for (const MeasuredRecord& record : mine) {
-        if (record.variant != variant) continue;
+        if (record.version != version) continue;
         const auto same = std::ranges::find_if(lesson, [&](const MeasuredRecord& other) {
-            return other.variant == variant && other.problem == record.problem && other.l2 == record.l2 &&
+            return other.version == version && other.problem == record.problem && other.l2 == record.l2 &&
                    other.dtype == record.dtype;
         });
         if (same == lesson.end() || record.median_ms <= 0 || same->median_ms <= 0) continue;
@@ -300,13 +300,13 @@ std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
 
 InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting) {
     const std::string day = entry.chapter->directory;
-    const std::string& variant = entry.exercise->variant;
+    const std::string& version = entry.exercise->version;
     const std::vector<std::string> programs = {day + "_exercise_program", day};
     const std::vector<std::string> written = run_programs_for(entry, inspecting, programs, "--inspect");
     InspectionFile mine = inspection_of(written[0], entry, programs[0]);
     InspectionFile lesson = inspection_of(written[1], entry, programs[1]);
-    const InspectedVariant my_problems = *all_problems(mine, variant);
-    const InspectedVariant lessons_problems = *all_problems(lesson, variant);
+    const InspectedVersion my_problems = *all_problems(mine, version);
+    const InspectedVersion lessons_problems = *all_problems(lesson, version);
     return {merits_of_inspection(my_problems, lessons_problems),
             objection_to_traffic(my_problems, lessons_problems, entry.exercise->traffic), std::move(mine),
             std::move(lesson)};
@@ -314,13 +314,13 @@ InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& 
 
 InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& lesson) {
     InspectionFile both = {.day = lesson.day, .commit = lesson.commit, .results = {}};
-    for (const InspectedVariant& seen : mine.results) {
+    for (const InspectedVersion& seen : mine.results) {
         both.results.push_back(seen);
-        both.results.back().variant = "your " + seen.variant;
-        for (const InspectedVariant& other : lesson.results) {
+        both.results.back().version = "your " + seen.version;
+        for (const InspectedVersion& other : lesson.results) {
             if (other.problem != seen.problem) continue;
             both.results.push_back(other);
-            both.results.back().variant = "the lesson's " + other.variant;
+            both.results.back().version = "the lesson's " + other.version;
         }
     }
     return both;
@@ -329,7 +329,7 @@ InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& le
 std::optional<Merit> score_by_time(const WorkbookEntry& entry, const Checkout& gpu) {
     const std::string day = entry.chapter->directory;
     return merit_of_time(measured(entry, gpu, day + "_exercise_program"), measured(entry, gpu, day),
-                         entry.exercise->variant);
+                         entry.exercise->version);
 }
 
 }  // namespace course::tool

@@ -19,28 +19,28 @@ struct Merit {
     bool is_finding = false;  // a mistake, not a comparison
 };
 
-// What a program has inspected of `variant`, the kernels of all its problems together; nothing
+// What a program has inspected of `version`, the kernels of all its problems together; nothing
 // where it has run none.
-std::optional<InspectedVariant> all_problems(const InspectionFile& file, const std::string& variant);
+std::optional<InspectedVersion> all_problems(const InspectionFile& file, const std::string& version);
 
 // Of the learner's inspected version and the lesson's: one merit for no findings and no more bank
 // conflicts, one for no more sectors of global memory. Findings are named, and of the learner's
 // lines that the lesson has none like, that with the most to spare.
-std::vector<Merit> merits_of_inspection(const InspectedVariant& mine, const InspectedVariant& lesson);
+std::vector<Merit> merits_of_inspection(const InspectedVersion& mine, const InspectedVersion& lesson);
 
 // Why an answer to an exercise about traffic is none: what it needs much more of than the lesson's
 // version in one of the `memory` ("global", "shared"), and the line that is to blame. "" if it does
 // not; also for no `memory`.
-std::string objection_to_traffic(const InspectedVariant& mine, const InspectedVariant& lesson,
+std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVersion& lesson,
                                  const std::vector<std::string>& memory);
 
 // Of measured times: a merit when the learner's version takes no more than 10/9 of the lesson's
-// time on the problems that both ran. `variant` chooses among the records. Nothing when there is no
+// time on the problems that both ran. `version` chooses among the records. Nothing when there is no
 // problem of both.
 std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
-                                   const std::vector<MeasuredRecord>& lesson, const std::string& variant);
+                                   const std::vector<MeasuredRecord>& lesson, const std::string& version);
 
-// Runs the programs of the learner's and the lesson's version of `entry`, which names a variant, in
+// Runs the programs of the learner's and the lesson's version of `entry`, which names a version, in
 // a build that inspects. The findings also come from a version whose result is wrong. Throws
 // std::runtime_error when one writes no figures.
 struct InspectionScore {

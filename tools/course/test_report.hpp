@@ -10,13 +10,13 @@
 namespace course::tool {
 
 struct TestFailure {
-    // As ctest knows the test: "day01_vector_add_test.DayOne/VariantTest.AllSizes/float4  # GetParam() = ...".
+    // As ctest knows the test: "day01_vector_add_test.DayOne/VersionTest.AllSizes/float4  # GetParam() = ...".
     std::string name;
     // Of its first failure: a few lines, place and what was expected; may be empty.
     std::string message;
 
     // What runs this test alone: "day01_vector_add_test
-    // --gtest_filter=DayOne/VariantTest.AllSizes/float4".
+    // --gtest_filter=DayOne/VersionTest.AllSizes/float4".
     std::string command() const;
 };
 

@@ -98,8 +98,8 @@ TEST_F(CommandLine, WrongUsageIsTwo) {
 }
 
 TEST_F(CommandLine, RunHandsTheArgumentsOver) {
-    EXPECT_EQ(course({"run", "1", "--size", "4096", "--variant", "float 4", "--json", "a'b"}), kSuccess);
-    EXPECT_EQ(arguments(), "--size|4096|--variant|float 4|--json|a'b|");
+    EXPECT_EQ(course({"run", "1", "--size", "4096", "--only", "float 4", "--json", "a'b"}), kSuccess);
+    EXPECT_EQ(arguments(), "--size|4096|--only|float 4|--json|a'b|");
     EXPECT_EQ(course({"run", "vector_add", "--", "--help", "$HOME", "*"}), kSuccess);
     EXPECT_EQ(arguments(), "--help|$HOME|*|");
     EXPECT_EQ(course({"run", "day01", "--size", "3", "--image", "in.png", "--sigma", "4", "--size", "5"}),
@@ -139,7 +139,7 @@ TEST_F(CommandLine, AWholeProgramThatFailsIsTheLast) {
 TEST_F(CommandLine, RefusesWhatADayOfWholeProgramsHasNot) {
     EXPECT_EQ(course({"run", "day00", "--program", "ad"}), kUsage);
     EXPECT_EQ(course({"run", "day00", "--size", "7"}), kUsage);
-    EXPECT_EQ(course({"run", "day00", "--variant", "hello"}), kUsage);
+    EXPECT_EQ(course({"run", "day00", "--only", "hello"}), kUsage);
     EXPECT_EQ(course({"run", "day00", "7"}), kUsage) << "for which program?";
     EXPECT_EQ(course({"run", "day01", "--program", "add"}), kUsage);
     EXPECT_EQ(course({"bench", "day00"}), kUsage);
@@ -175,7 +175,7 @@ TEST_F(CommandLine, BenchChoosesTheListAndItsFile) {
 
 constexpr const char* kRecords =
     R"({"format":"course records 1","day":"d","dtype":"float","spread_ms":0.1,"bytes":1,"flops":4e9,"percent_of_limit":null,"verified":true,"device":"d","driver":"1","cuda":"13.0","commit":"c","date":"2026-11-21"}
-{"problem":"sgemm 4096x4096x4096","variant":"01_naive","role":"ours","median_ms":1,"l2":"warm"}
+{"problem":"sgemm 4096x4096x4096","version":"01_naive","role":"ours","median_ms":1,"l2":"warm"}
 )";
 
 TEST_F(CommandLine, TablesCheckNamesWhatIsOutOfDateAndWritesNothing) {

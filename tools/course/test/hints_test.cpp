@@ -16,7 +16,7 @@ Read this.
 - kernels: `add_one`, `helper`
 - file: `steps/add.cu`
 - tests: `*/one:Other.*`
-- variant: `one`
+- version: `one`
 - traffic: `global`, `shared`
 - minutes: 10
 
@@ -81,7 +81,7 @@ TEST(ParseHints, ReadsAllOfASheet) {
     EXPECT_EQ(first.kernels, (std::vector<std::string>{"add_one", "helper"}));
     EXPECT_EQ(first.file, "steps/add.cu");
     EXPECT_EQ(first.tests, "*/one:Other.*");
-    EXPECT_EQ(first.variant, "one");
+    EXPECT_EQ(first.version, "one");
     EXPECT_EQ(first.traffic, (std::vector<std::string>{"global", "shared"}));
     EXPECT_EQ(first.minutes, 10);
     EXPECT_FALSE(first.needs_inspection);
@@ -97,7 +97,7 @@ TEST(ParseHints, ReadsAllOfASheet) {
     EXPECT_TRUE(sheet.exercises[1].by_hand());
     EXPECT_EQ(sheet.exercises[1].starts_from, "wrong/hunt.cu");
     EXPECT_TRUE(sheet.exercises[1].needs_inspection);
-    EXPECT_EQ(sheet.exercises[1].variant, "");
+    EXPECT_EQ(sheet.exercises[1].version, "");
     EXPECT_TRUE(sheet.exercises[1].traffic.empty());
 }
 
@@ -118,12 +118,12 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         {"minutes: 10", "minutes: ten", "exercises.md:11: add_one: minutes is 'ten'"},
         {"minutes: 10", "minutes: 0", "minutes is '0'"},
         {"- kernels", "- kernel", "did you mean 'kernels'"},
-        {"- variant: `one`", "- variant:", "'variant' has no value"},
-        {"- variant: `one`", "- variant one", "expected '- key: value'"},
-        {"- variant: `one`", "- variant: `one`, `two`", "'variant' is a list"},
+        {"- version: `one`", "- version:", "'version' has no value"},
+        {"- version: `one`", "- version one", "expected '- key: value'"},
+        {"- version: `one`", "- version: `one`, `two`", "'version' is a list"},
         {"needs: inspection", "needs: a GPU", "needs is 'a GPU'; expected inspection"},
         {"`global`, `shared`", "`global`, `local`", "traffic is 'local'; expected global, shared or both"},
-        {"- variant: `one`\n", "", "'- traffic:' compares versions; expected '- variant:', too"},
+        {"- version: `one`\n", "", "'- traffic:' compares versions; expected '- version:', too"},
         {"A story.\n", "", "no text says what is asked"},
         {"- kernels: `add_one`, `helper`\n", "", "helper"},
         {"- starts_from: `wrong/hunt.cu`\n", "", "hunt: expected either '- kernels:' or '- starts_from:'"},

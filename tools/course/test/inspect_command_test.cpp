@@ -44,7 +44,7 @@ InspectionFile figures(std::vector<Finding> findings) {
         .day = "day01_vector_add",
         .commit = "abc",
         .results = {{.problem = "p",
-                     .variant = "v",
+                     .version = "v",
                      .verified = true,
                      .kernels = {{.name = "add",
                                   .launches = 1,
@@ -117,12 +117,12 @@ class Inspect : public testing::Test {
 };
 
 TEST_F(Inspect, BuildsRunsAndShowsInADirectoryOfItsOwn) {
-    EXPECT_EQ(inspect({"1", "--size", "64", "--variant", "v"}), kSuccess) << messages_;
+    EXPECT_EQ(inspect({"1", "--size", "64", "--only", "v"}), kSuccess) << messages_;
     EXPECT_TRUE(exists("build/inspect/build.ninja"));
     const std::string arguments = read_text(path("arguments"));
     EXPECT_TRUE(arguments.starts_with("--inspect|" + path("build/inspect/inspections/day01_vector_add.")))
         << arguments;
-    EXPECT_TRUE(arguments.ends_with(".json|--size|64|--variant|v|")) << arguments;
+    EXPECT_TRUE(arguments.ends_with(".json|--size|64|--only|v|")) << arguments;
     EXPECT_TRUE(contains(output_, "32 lanes hit bank 0")) << output_;
     EXPECT_TRUE(contains(output_, "no findings"));
     EXPECT_TRUE(std::filesystem::is_empty(path("build/inspect/inspections"))) << "the program's own file";
@@ -161,7 +161,7 @@ TEST_F(Inspect, AWrongResultIsOneAndIsShown) {
 TEST_F(Inspect, WhatTheProgramRefusesIsWrongUsage) {
     setenv("EXIT_CODE", "2", 1);
     std::filesystem::remove(path("figures.json"));
-    EXPECT_EQ(inspect({"day01", "--variant", "x"}), kUsage);
+    EXPECT_EQ(inspect({"day01", "--only", "x"}), kUsage);
     EXPECT_TRUE(contains(messages_, "the program said this"));
     EXPECT_EQ(output_, "");
 }

@@ -20,14 +20,14 @@ inspect() { # EXPECTED ARGUMENTS...
 }
 
 # 4099: the last warp has three lanes at work, whose 12 bytes take a sector.
-inspect 0 day01 --size 4099 --variant one_per_element --html "$work/page.html" --json "$work/all.json"
+inspect 0 day01 --size 4099 --only one_per_element --html "$work/page.html" --json "$work/all.json"
 grep -q '32 neighbouring elements of 4 bytes: 4 sectors' "$work/out" || fail "no sentence about the coalesced load"
 grep -q 'if (i < n) c\[i\] = a\[i\] + b\[i\];' "$work/out" || fail "not the text of the line"
 grep -q 'no findings' "$work/out" || fail "findings in a correct kernel"
 grep -q '"transactions": 513' "$work/all.json" || fail "128 requests of 4 sectors and one of 1 make 513"
 grep -q '<svg' "$work/page.html" || fail "no picture"
-inspect 2 day01 --variant one_per_elment
-grep -q "did you mean 'one_per_element'" "$work/err" || fail "no suggestion for an unknown variant"
+inspect 2 day01 --only one_per_elment
+grep -q "did you mean 'one_per_element'" "$work/err" || fail "no suggestion for an unknown version"
 inspect 2 day01 --size none
 grep -q "'none' is no size" "$work/err" || fail "no message about the size"
 echo "ok"

@@ -112,11 +112,11 @@ inline InspectionFile example_inspection() {
     return {.day = "day",
             .commit = "abc",
             .results = {{.problem = "matrix 128x128",
-                         .variant = "plain",
+                         .version = "plain",
                          .verified = true,
                          .flops = 393216,
                          .kernels = {example_kernel()}},
-                        {.problem = "matrix 128x128", .variant = "wide", .cannot_run = "too wide"}}};
+                        {.problem = "matrix 128x128", .version = "wide", .cannot_run = "too wide"}}};
 }
 
 // How often `part` is in `text`.

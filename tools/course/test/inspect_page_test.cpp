@@ -46,10 +46,10 @@ bool shows(const std::string& text, const std::string& part) {
 }
 
 // A version that makes `requests` requests to global memory, of `sectors` sectors each; 4 would do.
-InspectedVariant version(const std::string& name, std::uint64_t requests, unsigned sectors) {
+InspectedVersion version(const std::string& name, std::uint64_t requests, unsigned sectors) {
     KernelInspection kernel = example_kernel();
     kernel.lines = {at(4, access(Space::kGlobal, Operation::kLoad, 4, sectors, stride(4), requests))};
-    return {.problem = "p", .variant = name, .verified = true, .kernels = {kernel}};
+    return {.problem = "p", .version = name, .verified = true, .kernels = {kernel}};
 }
 
 // --- What stands in it ----------------------------------------------------------------------------------------------

@@ -165,7 +165,7 @@ class Learner : public testing::Test {
     void make_first_a_version(const std::string& settings = "") const {
         std::string hints = kHints;
         directory_.write("day01_add/exercises.md",
-                         hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n" + settings));
+                         hints.insert(hints.find("- minutes: 1\n"), "- version: `v`\n" + settings));
     }
     // With more `settings`, and a build whose programs have seen `kernel` in it.
     void make_inspection(const KernelInspection& kernel, const std::string& settings = "") const {
@@ -185,7 +185,7 @@ class Learner : public testing::Test {
         const InspectionFile figures = {
             .day = "day01_add",
             .commit = "",
-            .results = {{.problem = "p", .variant = "v", .verified = true, .kernels = {kernel}}}};
+            .results = {{.problem = "p", .version = "v", .verified = true, .kernels = {kernel}}}};
         directory_.write(program + ".json", to_json(figures).dump());
     }
     void wait_for_a_failure(const char* id) const {
@@ -507,9 +507,9 @@ TEST_F(Learner, RunMineRunsTheDaysProgramWithMyKernels) {
     EXPECT_EQ(course({"run", "--mine", "day01", "--size", "7"}), kSuccess) << said();
     EXPECT_EQ(runs(), "--size|7|") << "all versions";
     EXPECT_EQ(course({"run", "day01/first", "--mine", "--size", "7", "--own", "3"}), kSuccess) << said();
-    EXPECT_EQ(runs(), "--size|7|--variant|v|--own|3|");
-    EXPECT_EQ(course({"run", "--mine", "first", "--variant", "w"}), kSuccess) << said();
-    EXPECT_EQ(runs(), "--variant|w|");
+    EXPECT_EQ(runs(), "--size|7|--only|v|--own|3|");
+    EXPECT_EQ(course({"run", "--mine", "first", "--only", "w"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "--only|w|");
     EXPECT_EQ(course({"run", "--mine", "second"}), kSuccess) << said();
     EXPECT_EQ(runs(), "|") << "no argument: it is no version of its own";
     EXPECT_EQ(record("day01/first"), ExerciseRecord{}) << "a run is no check";
@@ -580,12 +580,12 @@ TEST_F(LearnerWithDebugger, StopsInTheFirstStatementOnASmallSize) {
     const std::string program =
         (directory_.path() / "build/cpu-debug/bin/day01_add_exercise_program").string();
     std::string called = runs();
-    EXPECT_NE(called.find(break_at(5) + "-ex|run|--args|" + program + "|--size|33|--variant|v|"),
+    EXPECT_NE(called.find(break_at(5) + "-ex|run|--args|" + program + "|--size|33|--only|v|"),
               std::string::npos)
         << called;
-    EXPECT_EQ(course({"debug", "second", "--size", "7", "--variant", "w"}), kSuccess) << said();
+    EXPECT_EQ(course({"debug", "second", "--size", "7", "--only", "w"}), kSuccess) << said();
     called = runs();
-    EXPECT_NE(called.find(break_at(7) + "-ex|run|--args|" + program + "|--size|7|--variant|w|"),
+    EXPECT_NE(called.find(break_at(7) + "-ex|run|--args|" + program + "|--size|7|--only|w|"),
               std::string::npos)
         << called;
 }
@@ -769,7 +769,7 @@ TEST_F(Learner, ExercisesThatCannotBeMadeAreNamed) {
 TEST_F(Learner, CommandsInTheTextsOfExercisesMustBeOfUse) {
     const auto mistake_of = [this](const std::string& hint) {
         std::string hints = kHints;
-        hints.insert(hints.find("- minutes: 1\n"), "- variant: `v`\n");
+        hints.insert(hints.find("- minutes: 1\n"), "- version: `v`\n");
         directory_.write("day01_add/exercises.md", hints.replace(hints.find("Hint C."), 7, hint));
         const int code = course({"exercises"});
         EXPECT_EQ(code, said() == "exercises: 2, files: 1\n" ? kSuccess : kFailed) << said();
@@ -780,9 +780,9 @@ TEST_F(Learner, CommandsInTheTextsOfExercisesMustBeOfUse) {
     EXPECT_NE(
         mistake_of("See `./course solution first`.").find("day01/first: `./course solution first` refuses"),
         std::string::npos);
-    EXPECT_NE(mistake_of("See `./course inspect day01 --variant v`.").find("shows the lesson's kernel"),
+    EXPECT_NE(mistake_of("See `./course inspect day01 --only v`.").find("shows the lesson's kernel"),
               std::string::npos);
-    EXPECT_EQ(mistake_of("See `./course inspect day01 --variant other`."), "exercises: 2, files: 1\n");
+    EXPECT_EQ(mistake_of("See `./course inspect day01 --only other`."), "exercises: 2, files: 1\n");
     EXPECT_NE(mistake_of("See `./course check day01/frist`.").find("did you mean 'first'"),
               std::string::npos);
     EXPECT_NE(mistake_of("See `./course check day01/second --inspect`.").find("day01/second is no version"),

@@ -10,13 +10,13 @@ namespace course::tool {
 namespace {
 
 // 2 x 10^9 operations, 10^9 bytes.
-MeasuredRecord record(const std::string& variant, double ms, const std::string& role = "ours",
+MeasuredRecord record(const std::string& version, double ms, const std::string& role = "ours",
                       const std::string& problem = "p", const std::string& l2 = "warm") {
     MeasuredRecord made;
     made.day = "day99";
     made.problem = problem;
     made.dtype = "float";
-    made.variant = variant;
+    made.version = version;
     made.role = role;
     made.l2 = l2;
     made.median_ms = ms;
@@ -139,7 +139,7 @@ TEST(MainProblem, HasTheMostVersionsAndOfSuchTheMostBytes) {
     MeasuredRecord larger = record("a", 1, "ours", "larger");
     larger.bytes = 9e9;
     MeasuredRecord larger_too = larger;
-    larger_too.variant = "b";
+    larger_too.version = "b";
     MeasuredRecord huge = record("a", 1, "ours", "huge");
     huge.bytes = 1e12;
     EXPECT_EQ(main_problem({record("a", 1), record("b", 1), larger, larger_too, huge, record("c", 1, "peer"),

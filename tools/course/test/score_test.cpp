@@ -16,46 +16,46 @@ AccessLine line(Space space, std::uint64_t transactions, std::uint64_t ideal, in
     return access;
 }
 
-InspectedVariant variant(std::vector<AccessLine> lines, std::vector<Finding> findings = {}) {
+InspectedVersion version(std::vector<AccessLine> lines, std::vector<Finding> findings = {}) {
     KernelInspection kernel;
     kernel.lines = std::move(lines);
     kernel.findings = std::move(findings);
-    return {.problem = "p", .variant = "v", .verified = true, .kernels = {kernel}};
+    return {.problem = "p", .version = "v", .verified = true, .kernels = {kernel}};
 }
 
 TEST(SideBySide, PutsTheLessonsVersionBehindYoursProblemByProblem) {
     const auto seen = [](const char* problem) {
-        return InspectedVariant{.problem = problem, .variant = "v"};
+        return InspectedVersion{.problem = problem, .version = "v"};
     };
     const InspectionFile mine = {
         .day = "d", .commit = "", .results = {seen("p"), seen("q"), seen("mine only")}};
     const InspectionFile lesson = {
         .day = "d", .commit = "abc", .results = {seen("p"), seen("q"), seen("lesson only")}};
     std::vector<std::string> names;
-    for (const InspectedVariant& each : side_by_side(mine, lesson).results)
-        names.push_back(each.variant + " " + each.problem);
+    for (const InspectedVersion& each : side_by_side(mine, lesson).results)
+        names.push_back(each.version + " " + each.problem);
     EXPECT_EQ(names, (std::vector<std::string>{"your v p", "the lesson's v p", "your v q", "the lesson's v q",
                                                "your v mine only"}));
     EXPECT_EQ(side_by_side(mine, lesson).commit, "abc");
 }
 
 TEST(Score, AsManyTransactionsAsTheLessonsIsAStar) {
-    const InspectedVariant lesson = variant({line(Space::kShared, 20, 10, 1), line(Space::kGlobal, 4, 4, 2)});
+    const InspectedVersion lesson = version({line(Space::kShared, 20, 10, 1), line(Space::kGlobal, 4, 4, 2)});
     const std::vector<Merit> merits = merits_of_inspection(lesson, lesson);
     ASSERT_EQ(merits.size(), 2U);
     EXPECT_TRUE(merits[0].star);
     EXPECT_EQ(merits[0].text, "shared memory: 20 wavefronts, 2.00 times the ideal");
     EXPECT_TRUE(merits[1].star);
-    const InspectedVariant global_only = variant({line(Space::kGlobal, 4, 4, 2)});
+    const InspectedVersion global_only = version({line(Space::kGlobal, 4, 4, 2)});
     EXPECT_TRUE(merits_of_inspection(global_only, global_only)[0].star);
     EXPECT_EQ(merits_of_inspection(global_only, global_only)[0].text, "shared memory: not used");
 }
 
 TEST(Score, OfSampledGridsAllBlocksCount) {
-    InspectedVariant lesson = variant({line(Space::kGlobal, 4, 4, 2)});
+    InspectedVersion lesson = version({line(Space::kGlobal, 4, 4, 2)});
     lesson.kernels[0].blocks = 64;
     lesson.kernels[0].inspected_blocks = 16;
-    InspectedVariant mine = lesson;
+    InspectedVersion mine = lesson;
     EXPECT_EQ(merits_of_inspection(mine, lesson)[1].text, "global memory: 16 sectors, 1.00 times the ideal");
     mine.kernels[0].blocks = 128;  // as much for each watched block, and twice the blocks
     EXPECT_EQ(merits_of_inspection(mine, lesson)[1].text,
@@ -63,8 +63,8 @@ TEST(Score, OfSampledGridsAllBlocksCount) {
 }
 
 TEST(Score, MoreIsNoneAndTheLineIsNamed) {
-    const InspectedVariant lesson = variant({line(Space::kShared, 10, 10, 1), line(Space::kGlobal, 4, 4, 2)});
-    const InspectedVariant mine = variant(
+    const InspectedVersion lesson = version({line(Space::kShared, 10, 10, 1), line(Space::kGlobal, 4, 4, 2)});
+    const InspectedVersion mine = version(
         {line(Space::kShared, 10, 10, 1), line(Space::kGlobal, 4, 4, 2), line(Space::kGlobal, 32, 4, 3)});
     const std::vector<Merit> merits = merits_of_inspection(mine, lesson);
     EXPECT_TRUE(merits[0].star);
@@ -75,9 +75,9 @@ TEST(Score, MoreIsNoneAndTheLineIsNamed) {
 
 TEST(Score, TheLineNamedIsNoneThatTheLessonHasToo) {
     const AccessLine conflicts = line(Space::kShared, 1000, 100, 1);
-    const InspectedVariant lesson = variant({conflicts, line(Space::kShared, 50, 50, 2)});
+    const InspectedVersion lesson = version({conflicts, line(Space::kShared, 50, 50, 2)});
     const auto text = [&](std::vector<AccessLine> mine) {
-        return merits_of_inspection(variant(std::move(mine)), lesson)[0].text;
+        return merits_of_inspection(version(std::move(mine)), lesson)[0].text;
     };
     // Twice what is perfect; a few more conflicts, where they are data's; two small ones in the
     // place of a line of the lesson's.
@@ -90,10 +90,10 @@ TEST(Score, TheLineNamedIsNoneThatTheLessonHasToo) {
 }
 
 // An access of a warp of 32 lanes, 4 bytes each: 4 sectors at best.
-InspectedVariant loads(std::uint64_t requests, std::uint64_t sectors_of_each, Space space = Space::kGlobal) {
+InspectedVersion loads(std::uint64_t requests, std::uint64_t sectors_of_each, Space space = Space::kGlobal) {
     AccessLine access = line(space, requests * sectors_of_each, requests * 4, 7);
     access.requests = requests;
-    return variant({access});
+    return version({access});
 }
 
 TEST(Score, MoreTrafficThanTheLessonsIsAnObjectionWhereTheExerciseIsAboutIt) {
@@ -113,9 +113,9 @@ TEST(Score, MoreTrafficThanTheLessonsIsAnObjectionWhereTheExerciseIsAboutIt) {
 }
 
 TEST(Score, ALittleMoreTrafficCostsAStarAndIsNoObjection) {
-    const InspectedVariant lesson = variant({line(Space::kGlobal, 1000, 1000, 1)});
+    const InspectedVersion lesson = version({line(Space::kGlobal, 1000, 1000, 1)});
     const auto objects = [&](std::uint64_t transactions, std::uint64_t ideal) {
-        const InspectedVariant mine = variant({line(Space::kGlobal, transactions, ideal, 1)});
+        const InspectedVersion mine = version({line(Space::kGlobal, transactions, ideal, 1)});
         return !objection_to_traffic(mine, lesson, {"global"}).empty();
     };
     EXPECT_FALSE(objects(1250, 1250));
@@ -130,36 +130,36 @@ TEST(Score, NarrowLoadsInThePlaceOfWideOnesAreAnObjection) {
     AccessLine wide = narrow;
     std::tie(narrow.requests, narrow.bytes) = std::pair(4U, 4U);
     std::tie(wide.requests, wide.bytes) = std::pair(1U, 16U);
-    EXPECT_EQ(objection_to_traffic(variant({narrow}), variant({wide}), {"global"}),
+    EXPECT_EQ(objection_to_traffic(version({narrow}), version({wide}), {"global"}),
               "  To global memory it makes 4 requests, the lesson's version 1.\n"
               "    my/a.cu:7: 4 requests of 4 sectors each\n");
-    EXPECT_EQ(objection_to_traffic(variant({wide}), variant({narrow}), {"global"}), "");
+    EXPECT_EQ(objection_to_traffic(version({wide}), version({narrow}), {"global"}), "");
     narrow.space = wide.space = Space::kShared;
-    EXPECT_EQ(objection_to_traffic(variant({narrow}), variant({wide}), {"shared"}), "");
+    EXPECT_EQ(objection_to_traffic(version({narrow}), version({wide}), {"shared"}), "");
 }
 
 TEST(Score, AResultThatIsWrongWhenInspectedIsAnObjection) {
-    InspectedVariant mine = variant({});
+    InspectedVersion mine = version({});
     mine.failure = "1 of 3 values differ";
-    EXPECT_EQ(objection_to_traffic(mine, variant({}), {"global"}),
+    EXPECT_EQ(objection_to_traffic(mine, version({}), {"global"}),
               "  Inspected, its result is wrong: 1 of 3 values differ\n");
 }
 
 TEST(Score, OneInAThousandMoreIsNoMore) {
-    const InspectedVariant lesson = variant({line(Space::kShared, 1000, 500, 1)});
-    EXPECT_TRUE(merits_of_inspection(variant({line(Space::kShared, 1001, 500, 1)}), lesson)[0].star);
-    EXPECT_FALSE(merits_of_inspection(variant({line(Space::kShared, 1002, 500, 1)}), lesson)[0].star);
+    const InspectedVersion lesson = version({line(Space::kShared, 1000, 500, 1)});
+    EXPECT_TRUE(merits_of_inspection(version({line(Space::kShared, 1001, 500, 1)}), lesson)[0].star);
+    EXPECT_FALSE(merits_of_inspection(version({line(Space::kShared, 1002, 500, 1)}), lesson)[0].star);
 }
 
 TEST(Score, AllProblemsCount) {
     InspectionFile file;
     EXPECT_FALSE(all_problems(file, "v").has_value());
-    file.results = {variant({line(Space::kShared, 1, 1, 1)}), variant({line(Space::kShared, 2, 2, 1)}),
-                    variant({line(Space::kShared, 4, 4, 1)}), variant({line(Space::kShared, 8, 8, 1)})};
-    file.results[1].variant = "w";
+    file.results = {version({line(Space::kShared, 1, 1, 1)}), version({line(Space::kShared, 2, 2, 1)}),
+                    version({line(Space::kShared, 4, 4, 1)}), version({line(Space::kShared, 8, 8, 1)})};
+    file.results[1].version = "w";
     file.results[2].cannot_run = "too large";
     file.results[3].failure = "1 of 3 values differ";
-    const InspectedVariant all = all_problems(file, "v").value();
+    const InspectedVersion all = all_problems(file, "v").value();
     EXPECT_EQ(all.kernels.size(), 2U);
     EXPECT_FALSE(merits_of_inspection(all, all)[0].star);
     EXPECT_FALSE(merits_of_inspection(all, all)[1].star);
@@ -172,7 +172,7 @@ TEST(Score, AFindingCostsTheStar) {
     race.source = {"my/a.cu", 7};
     race.message = "two threads write";
     race.why = "no barrier between them";
-    const std::vector<Merit> merits = merits_of_inspection(variant({}, {race}), variant({}));
+    const std::vector<Merit> merits = merits_of_inspection(version({}, {race}), version({}));
     EXPECT_FALSE(merits[0].star);
     EXPECT_EQ(merits[0].text,
               "inspection found 1:\n      my/a.cu:7: two threads write\n      no barrier between them");
@@ -182,7 +182,7 @@ TEST(Score, AFindingCostsTheStar) {
     race.other = SourceLine{"my/a.cu", 9};
     Finding again = race;
     again.message = "two others write";
-    EXPECT_EQ(merits_of_inspection(variant({}, {race, again}), variant({}))[0].text,
+    EXPECT_EQ(merits_of_inspection(version({}, {race, again}), version({}))[0].text,
               "inspection found 1:\n      my/a.cu:9 and my/a.cu:7: two threads write\n      no barrier "
               "between them");
 }
@@ -190,7 +190,7 @@ TEST(Score, AFindingCostsTheStar) {
 MeasuredRecord measured(const char* problem, const char* name, double milliseconds) {
     MeasuredRecord record;
     record.problem = problem;
-    record.variant = name;
+    record.version = name;
     record.l2 = "warm";
     record.median_ms = milliseconds;
     return record;

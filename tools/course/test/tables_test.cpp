@@ -15,10 +15,10 @@ constexpr const char* kHeader =
     R"("commit":"0123456789ab","date":"2026-11-21T10:30:00Z"})"
     "\n";
 
-std::string line(const char* problem, const char* variant, const char* role, double ms,
+std::string line(const char* problem, const char* version, const char* role, double ms,
                  const char* l2 = "warm") {
-    return fmt::format(R"({{"problem":"{}","variant":"{}","role":"{}","median_ms":{},"l2":"{}"}})", problem,
-                       variant, role, ms, l2) +
+    return fmt::format(R"({{"problem":"{}","version":"{}","role":"{}","median_ms":{},"l2":"{}"}})", problem,
+                       version, role, ms, l2) +
            "\n";
 }
 
@@ -250,7 +250,7 @@ TEST(LoadRecords, ARecordOverridesTheHeader) {
     const auto records = load_records(directory.write(
         "r.jsonl",
         std::string(kHeader) +
-            R"({"problem":"p","variant":"v","role":"peer","median_ms":1,"l2":"warm","device":"host CPU"})" +
+            R"({"problem":"p","version":"v","role":"peer","median_ms":1,"l2":"warm","device":"host CPU"})" +
             "\n" + line("p", "w", "ours", 1)));
     EXPECT_EQ(records.at(0).device, "host CPU");
     EXPECT_EQ(records.at(1).device, "NVIDIA H200");

@@ -1,4 +1,4 @@
-#include "common/bench/variant.hpp"
+#include "common/bench/version.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,32 +16,32 @@ std::string even_only(const int& n) {
     return n % 2 == 0 ? "" : "n = " + std::to_string(n) + " must be even";
 }
 
-using Doubling = course::Variant<int (*)(int), int>;
+using Doubling = course::Version<int (*)(int), int>;
 
-const std::vector<Doubling> kVariants = {
+const std::vector<Doubling> kVersions = {
     {.name = "naive", .idea = "one thread per element", .launcher = twice, .work = work},
     {.name = "float4", .idea = "four at a time", .launcher = twice, .work = work, .constraint = even_only},
 };
 
-TEST(Variant, IsFoundByName) {
-    const Doubling& variant = course::find_variant(kVariants, "float4");
-    EXPECT_EQ(variant.idea, "four at a time");
-    EXPECT_EQ(variant.launcher(21), 42);
-    EXPECT_EQ(variant.work(10).bytes, 80);
+TEST(Version, IsFoundByName) {
+    const Doubling& version = course::find_version(kVersions, "float4");
+    EXPECT_EQ(version.idea, "four at a time");
+    EXPECT_EQ(version.launcher(21), 42);
+    EXPECT_EQ(version.work(10).bytes, 80);
 }
 
-TEST(Variant, SaysWhyItCannotRun) {
-    EXPECT_EQ(kVariants[0].cannot_run(3), "");
-    EXPECT_EQ(kVariants[1].cannot_run(4), "");
-    EXPECT_EQ(kVariants[1].cannot_run(3), "n = 3 must be even");
+TEST(Version, SaysWhyItCannotRun) {
+    EXPECT_EQ(kVersions[0].cannot_run(3), "");
+    EXPECT_EQ(kVersions[1].cannot_run(4), "");
+    EXPECT_EQ(kVersions[1].cannot_run(3), "n = 3 must be even");
 }
 
-TEST(Variant, UnknownNameSuggestsTheNearest) {
+TEST(Version, UnknownNameSuggestsTheNearest) {
     try {
-        course::find_variant(kVariants, "fload4");
+        course::find_version(kVersions, "fload4");
         FAIL() << "expected std::invalid_argument";
     } catch (const std::invalid_argument& error) {
-        EXPECT_STREQ(error.what(), "unknown variant 'fload4': did you mean 'float4'? Known: naive, float4");
+        EXPECT_STREQ(error.what(), "unknown version 'fload4': did you mean 'float4'? Known: naive, float4");
     }
 }
 
@@ -61,8 +61,8 @@ TEST(Nearest, NoneWhereNothingIsNear) {
     EXPECT_EQ(course::nearest("frist", std::vector<std::string>{"grid_stride"}), "")
         << "r, i, s, t are in it";
     EXPECT_EQ(course::nearest("x", {}), "");
-    EXPECT_EQ(course::unknown_name("variant", "foo", kernels),
-              "unknown variant 'foo'. Known: naive, float4, tiled_prefetch");
+    EXPECT_EQ(course::unknown_name("version", "foo", kernels),
+              "unknown version 'foo'. Known: naive, float4, tiled_prefetch");
     EXPECT_EQ(course::unknown_name("day", "x", {}), "unknown day 'x': there are none");
 }
 

@@ -35,6 +35,15 @@ using cuda_on_cpu::ptx::mma_m16n8k32_s8;
 using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
 using cuda_on_cpu::ptx::to_tf32;
 
+__device__ inline int opaque(int value) {
+    return value;
+}
+template <int kCount>
+__device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[kCount]) {
+    for (int i = 0; i < kCount; ++i)
+        equal[i] = __match_any_sync(0xffffffffu, bytes[i]);
+}
+
 #else
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -225,6 +234,52 @@ __device__ inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) {
                         "=r"(r[3]));
 }
 #undef COURSE_PTX_LDMATRIX
+
+// ---- The compiler ------------------------------------------------------------------------------------------------------
+
+// The same value, of which the compiler knows nothing: what depends on it is computed again, rather
+// than kept in registers since it was computed before.
+__device__ inline int opaque(int value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
+
+// ---- Votes -------------------------------------------------------------------------------------------------------------
+
+// PTX ISA, vote.sync.ballot: equal[i] are the lanes whose bytes[i] is the same as this lane's. All
+// lanes of the warp call it; bytes are below 256. __match_any_sync gives the same, but asks for one
+// value after the other: 32 lanes have up to 32. Here every bit takes one vote, and two bits are
+// joined at once. Several bytes at a time, as one waits for its own votes. Where the lane's bit is 0
+// the vote's complement counts, which is -v - 1: a multiply-add, as votes and logic fill their pipe.
+template <int kCount>
+__device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[kCount]) {
+    const unsigned all = __activemask();  // -1, which the compiler does not know
+#pragma unroll
+    for (int i = 0; i < kCount; ++i)
+        equal[i] = all;
+#pragma unroll
+    for (int bit = 0; bit < 8; bit += 2) {
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+            asm volatile(
+                "{\n"
+                ".reg .pred p, q;\n"
+                ".reg .b32 v, w;\n"
+                "and.b32 v, %1, %2;\n"
+                "and.b32 w, %1, %3;\n"
+                "setp.ne.u32 p, v, 0;\n"
+                "setp.ne.u32 q, w, 0;\n"
+                "vote.sync.ballot.b32 v, p, 0xffffffff;\n"
+                "vote.sync.ballot.b32 w, q, 0xffffffff;\n"
+                "@!p mad.lo.u32 v, v, %4, %4;\n"
+                "@!q mad.lo.u32 w, w, %4, %4;\n"
+                "lop3.b32 %0, %0, v, w, 0x80;\n"  // all three
+                "}"
+                : "+r"(equal[i])
+                : "r"(bytes[i]), "r"(1U << bit), "r"(2U << bit), "r"(all));
+        }
+    }
+}
 
 // ---- Arithmetic --------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,280 @@
+// Day 19, last part: radix sort by digits of eight bits. Four passes sort keys of 32 bits.
+#pragma once
+
+#include "ranking.cuh"
+
+namespace day19 {
+
+// What every pass gets.
+template <class Bits>
+struct Pass {
+    const Bits* in;
+    const std::uint32_t* values_in;
+    Bits* out;
+    std::uint32_t* values_out;
+    std::size_t n;
+    KeyCode<Bits> code;
+    int pass;     // the digit
+    bool encode;  // the first pass
+    bool decode;  // the last one
+};
+
+template <class Bits>
+__device__ unsigned size_of_tile(std::size_t n, std::size_t first) {
+    return n - first < kSweepTile<Bits> ? static_cast<unsigned>(n - first) : kSweepTile<Bits>;
+}
+
+// --- Three kernels a digit -------------------------------------------------------------------------
+
+// Idea: a pass over a digit of eight bits, by tiles. Three kernels: every tile counts its keys of
+// each digit; the counts are scanned; every tile sorts itself and knows where its digits go.
+// This one writes row d, column t: how many keys of digit d tile t has.
+template <class Bits>
+__global__ void __launch_bounds__(kSweepBlock)
+    count_tiles(const Bits* in, std::size_t n, KeyCode<Bits> code, bool encode, int pass, Count* counts) {
+    __shared__ unsigned bins[kBins];
+    bins[threadIdx.x] = 0;
+    __syncthreads();
+    const std::size_t first = std::size_t{blockIdx.x} * kSweepTile<Bits>;
+    const unsigned size = size_of_tile<Bits>(n, first);
+    for (unsigned i = threadIdx.x; i < size; i += kSweepBlock) {
+        const Bits key = encode ? code.encode(in[first + i]) : in[first + i];
+        atomicAdd(&bins[digit_of(key, pass)], 1U);
+    }
+    __syncthreads();
+    counts[threadIdx.x * std::size_t{gridDim.x} + blockIdx.x] = bins[threadIdx.x];
+}
+
+// Scans row blockIdx.x of the counts, in place, exclusively; the sum of the row is the digit's total.
+__global__ void __launch_bounds__(kBins) scan_rows(Count* counts, std::size_t tiles, Count* totals) {
+    __shared__ Count sums[kSweepWarps];
+    Count* const row = counts + blockIdx.x * tiles;
+    Count before = 0;  // all columns that are done
+    for (std::size_t first = 0; first < tiles; first += kBins) {
+        const std::size_t tile = first + threadIdx.x;
+        const Count count = tile < tiles ? row[tile] : 0;
+        const Count left = scan_bins(count, sums);
+        if (tile < tiles) row[tile] = before + left;
+        for (const Count sum : sums)
+            before += sum;
+        __syncthreads();  // the sums have been read
+    }
+    if (threadIdx.x == 0) totals[blockIdx.x] = before;
+}
+
+// Idea: the keys of a digit go behind those of smaller digits, and behind those of the same digit
+// in the tiles before. Sorted in shared memory first, they are stored in runs.
+// Cost removed: half the passes of four bits, and stores of single keys.
+// Still limits it: a pass reads the keys twice and writes them once; and three launches a pass.
+template <class Bits, bool kPairs>
+__global__ void __launch_bounds__(kSweepBlock, 2)
+    scatter_tiles(Pass<Bits> arguments, const Count* counts, const Count* totals) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    auto& tile = *reinterpret_cast<Tile<Bits, kPairs>*>(shared);
+    const auto& [in, values_in, out, values_out, n, code, pass, encode, decode] = arguments;
+    const std::size_t first = std::size_t{blockIdx.x} * kSweepTile<Bits>;
+    const unsigned size = size_of_tile<Bits>(n, first);
+    clear_counters(tile);
+    __syncthreads();
+
+    Bits keys[kEach<Bits>];
+    load_keys(in + first, size, code, encode, keys);
+    count_digits(keys, pass, tile);
+    __syncthreads();
+    const unsigned first_in_tile = scan_bins(sum_of_warps(tile), tile.sums);
+    const Count first_of_digit = scan_bins(totals[threadIdx.x], tile.sums_of_all);
+    const Count before = counts[threadIdx.x * std::size_t{gridDim.x} + blockIdx.x];
+    tile.offsets[threadIdx.x] = first_of_digit + before - first_in_tile;
+    place_warps(first_in_tile, tile);
+    __syncthreads();
+    unsigned places[kEach<Bits>];
+    stage_keys(keys, pass, tile, places);
+    if constexpr (kPairs) stage_values(values_in + first, size, places, tile);
+    __syncthreads();
+    if (decode) {
+        store_tile<true>(tile, size, pass, code, out, values_out);
+    } else {
+        store_tile<false>(tile, size, pass, code, out, values_out);
+    }
+}
+
+// --- One sweep a digit -----------------------------------------------------------------------------
+
+constexpr int kHistogramBlock = 1024;
+constexpr int kHistogramColumns = 128;  // of all digits together
+constexpr int kHistogramEach = 8;       // keys of a thread at a time
+constexpr unsigned kHistogramChunk = kHistogramEach * kHistogramBlock;
+
+// What blocks tell each other: a word for each tile and digit.
+using Word = unsigned long long;
+constexpr int kCountBits = 56;
+// The state says in which pass the word was written, so words need not be cleared between passes.
+__device__ inline unsigned sum_state(int pass) {
+    return 2 * pass + 1;
+}  // of the tile
+__device__ inline unsigned prefix_state(int pass) {
+    return 2 * pass + 2;
+}  // and of all before it
+__device__ inline Word make_word(unsigned state, Count count) {
+    return Word{state} << kCountBits | count;
+}
+__device__ inline unsigned state_of(Word word) {
+    return static_cast<unsigned>(word >> kCountBits);
+}
+__device__ inline Count count_of(Word word) {
+    return word & ((Word{1} << kCountBits) - 1);
+}
+
+// Idea: keys move between passes, but how many there are of each digit stays. One kernel counts the
+// digits of all passes: totals[pass][digit]. As in day 12, every lane has counters of its own, in
+// its own bank of shared memory.
+// Cost removed: three of four reads for counting.
+// It also clears the words of the first pass.
+template <class Bits>
+__global__ void __launch_bounds__(kHistogramBlock)
+    histogram(const Bits* in, std::size_t n, KeyCode<Bits> code, Count* totals, Word* words,
+              std::size_t num_words) {
+    extern __shared__ unsigned bins[];  // digits x 256 x columns
+    constexpr int kColumns = kHistogramColumns / kDigits<Bits>;
+    for (std::size_t i = std::size_t{blockIdx.x} * kHistogramBlock + threadIdx.x; i < num_words;
+         i += std::size_t{gridDim.x} * kHistogramBlock)
+        words[i] = 0;
+    for (int i = threadIdx.x; i < kDigits<Bits> * kBins * kColumns; i += kHistogramBlock)
+        bins[i] = 0;
+    __syncthreads();
+
+    const int column = static_cast<int>(threadIdx.x) % kColumns;
+    for (std::size_t first = std::size_t{blockIdx.x} * kHistogramChunk; first < n;
+         first += std::size_t{gridDim.x} * kHistogramChunk) {
+        const unsigned size =
+            n - first < kHistogramChunk ? static_cast<unsigned>(n - first) : kHistogramChunk;
+        Bits keys[kHistogramEach];  // all are loaded before the first is counted
+#pragma unroll
+        for (int k = 0; k < kHistogramEach; ++k) {
+            const unsigned i = threadIdx.x + k * kHistogramBlock;
+            keys[k] = i < size ? in[first + i] : 0;
+        }
+        if (!code.is_identity()) {
+#pragma unroll
+            for (Bits& key : keys)
+                key = code.encode(key);
+        }
+#pragma unroll
+        for (int k = 0; k < kHistogramEach; ++k) {
+            if (threadIdx.x + k * kHistogramBlock >= size) break;
+#pragma unroll
+            for (int pass = 0; pass < kDigits<Bits>; ++pass)
+                atomicAdd(&bins[(pass * kBins + digit_of(keys[k], pass)) * kColumns + column], 1U);
+        }
+    }
+    __syncthreads();
+    for (int bin = threadIdx.x; bin < kDigits<Bits> * kBins; bin += kHistogramBlock) {
+        Count sum = 0;
+        for (int c = 0; c < kColumns; ++c)  // each lane begins in another bank
+            sum += bins[bin * kColumns + (c + column) % kColumns];
+        if (sum != 0) atomicAdd(&totals[bin], sum);
+    }
+}
+
+// How many keys of digit threadIdx.x the tiles before this one have. It asks kGroup tiles at a
+// time: a word takes most of a microsecond to arrive, and four take no longer.
+__device__ inline Count look_back(const volatile Word* words, unsigned tile, int pass) {
+    Count before = 0;
+    for (unsigned left = tile; left > 0;) {
+        Word asked[kGroup];
+#pragma unroll
+        for (unsigned g = 0; g < kGroup; ++g)
+            asked[g] = g < left ? words[(left - 1 - g) * std::size_t{kBins} + threadIdx.x] : 0;
+#pragma unroll
+        for (unsigned g = 0; g < kGroup; ++g) {
+            if (state_of(asked[g]) < sum_state(pass)) break;  // ask again from here on
+            before += count_of(asked[g]);
+            if (state_of(asked[g]) == prefix_state(pass)) return before;
+            --left;
+        }
+    }
+    return before;
+}
+
+// Idea: the sums of the tiles before this one are not computed by two kernels beforehand: blocks
+// publish them and look back, as in day 16. A. Adinets and D. Merrill, "Onesweep: A Faster Least
+// Significant Digit Radix Sort for GPUs", 2022.
+// Cost removed: a pass reads the keys once and writes them once, in one launch.
+// Still limits it: the instructions that rank the keys, and shared memory: random digits are in
+// random banks. Memory is busy about half of the time.
+template <class Bits, bool kPairs>
+__global__ void __launch_bounds__(kSweepBlock, 2)
+    onesweep(Pass<Bits> arguments, const Count* totals, volatile Word* words, unsigned* ticket) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    auto& tile = *reinterpret_cast<Tile<Bits, kPairs>*>(shared);
+    __shared__ unsigned drawn;
+    const auto& [in, values_in, out, values_out, n, code, pass, encode, decode] = arguments;
+    // Blocks start in any order, and one may only wait for blocks that run: it draws its tile.
+    if (threadIdx.x == 0) drawn = atomicAdd(ticket, 1U);
+    clear_counters(tile);
+    __syncthreads();
+    const unsigned number = drawn;
+    const std::size_t first = std::size_t{number} * kSweepTile<Bits>;
+    const unsigned size = size_of_tile<Bits>(n, first);
+
+    Bits keys[kEach<Bits>];
+    load_keys(in + first, size, code, encode, keys);
+    count_digits(keys, pass, tile);
+    __syncthreads();
+    const unsigned count = sum_of_warps(tile);
+    const bool is_last_bin = threadIdx.x == kBins - 1;  // has what load_keys() put behind the end
+    const unsigned real = is_last_bin ? count - (kSweepTile<Bits> - size) : count;
+    volatile Word* const word = words + std::size_t{number} * kBins + threadIdx.x;
+    *word = make_word(sum_state(pass), real);
+
+    const unsigned first_in_tile = scan_bins(count, tile.sums);
+    const Count first_of_digit = scan_bins(totals[threadIdx.x], tile.sums_of_all);
+    place_warps(first_in_tile, tile);
+    unsigned places[kEach<Bits>];
+    const bool all_equal = __syncthreads_or(count == kSweepTile<Bits>);
+    if (all_equal) {
+        keep_order(keys, tile, places);
+    } else {
+        stage_keys(keys, pass, tile, places);
+    }
+    if constexpr (kPairs) stage_values(values_in + first, size, places, tile);
+
+    const Count before = look_back(words, number, pass);
+    *word = make_word(prefix_state(pass), before + real);
+    tile.offsets[threadIdx.x] = first_of_digit + before - first_in_tile;
+    __syncthreads();
+    if (decode) {
+        store_tile<true>(tile, size, pass, code, out, values_out);
+    } else {
+        store_tile<false>(tile, size, pass, code, out, values_out);
+    }
+}
+
+// --- Segments --------------------------------------------------------------------------------------
+
+constexpr int kSegmentBlock = 256;
+
+// A key of a segment, as one number of 64 bits: the segment's number, then the key's code. Its
+// segment is the last one that begins at i or before.
+__global__ void __launch_bounds__(kSegmentBlock)
+    join_segments(const std::uint32_t* in, std::size_t n, const std::uint64_t* offsets, std::size_t segments,
+                  KeyCode<std::uint32_t> code, std::uint64_t* joined) {
+    const std::size_t i = std::size_t{blockIdx.x} * kSegmentBlock + threadIdx.x;
+    if (i >= n) return;
+    std::size_t low = 0;
+    std::size_t high = segments;  // offsets[low] <= i < offsets[high]
+    while (high - low > 1) {
+        const std::size_t middle = low + (high - low) / 2;
+        (offsets[middle] <= i ? low : high) = middle;
+    }
+    joined[i] = std::uint64_t{low} << 32 | code.encode(in[i]);
+}
+
+__global__ void __launch_bounds__(kSegmentBlock)
+    split_segments(const std::uint64_t* sorted, std::size_t n, KeyCode<std::uint32_t> code,
+                   std::uint32_t* out) {
+    const std::size_t i = std::size_t{blockIdx.x} * kSegmentBlock + threadIdx.x;
+    if (i < n) out[i] = code.decode(static_cast<std::uint32_t>(sorted[i]));
+}
+
+}  // namespace day19

@@ -1,0 +1,237 @@
+// Launchers of the radix sorts by digits of eight bits: argument checks and the row of passes.
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+#include "onesweep.cuh"
+#include "radix_sort.hpp"
+
+namespace day19 {
+namespace {
+
+using course::ceil_div;
+using course::DeviceSpan;
+using course::require;
+
+constexpr int kMostPasses = sizeof(std::uint64_t);
+
+std::size_t checked(std::size_t capacity, std::size_t key_bytes) {
+    require(key_bytes == 4 || key_bytes == 8, "RadixWorkspace: key_bytes is ", key_bytes,
+            "; expected 4 or 8");
+    require(capacity <= RadixWorkspace::kMostKeys, "RadixWorkspace: capacity is ", capacity,
+            "; expected at most 2^38");
+    return capacity;
+}
+
+std::size_t tiles_of(std::size_t n, std::size_t key_bytes) {
+    const std::size_t tile = key_bytes == 4 ? kSweepTile<std::uint32_t> : kSweepTile<std::uint64_t>;
+    return ceil_div(n, tile);
+}
+
+template <class Key>
+void check_arguments(DeviceSpan<const Key> in, DeviceSpan<Key> out, const RadixWorkspace& workspace,
+                     std::size_t key_bytes) {
+    require(out.size() == in.size(), "sort: out has ", out.size(), " keys; expected as many as in, ",
+            in.size());
+    require(!overlap(in, out), "sort: out overlaps in; expected no element in common");
+    require(workspace.key_bytes() == key_bytes, "sort: the workspace is for keys of ", workspace.key_bytes(),
+            " bytes; expected ", key_bytes);
+    require(workspace.capacity() >= in.size(), "sort: workspace has capacity ", workspace.capacity(),
+            "; expected at least the number of keys, ", in.size());
+}
+
+template <class Bits>
+struct Arrays {
+    const Bits* in;
+    const std::uint32_t* values_in;
+    Bits* out;
+    std::uint32_t* values_out;
+    Bits* spare;  // what the passes between the first and the last write
+    std::uint32_t* spare_values;
+};
+
+// The arguments of pass `pass` of `passes`. The last one writes `out`, the one before it the spare
+// arrays, and so on, so that `in` is only read.
+template <class Bits>
+Pass<Bits> arguments_of(const Arrays<Bits>& arrays, std::size_t n, const KeyCode<Bits>& code, int pass,
+                        int passes) {
+    const bool to_out = (passes - 1 - pass) % 2 == 0;
+    const bool from_in = pass == 0;
+    return {.in = from_in ? arrays.in : (to_out ? arrays.spare : arrays.out),
+            .values_in = from_in ? arrays.values_in : (to_out ? arrays.spare_values : arrays.values_out),
+            .out = to_out ? arrays.out : arrays.spare,
+            .values_out = to_out ? arrays.values_out : arrays.spare_values,
+            .n = n,
+            .code = code,
+            .pass = pass,
+            .encode = from_in && !code.is_identity(),
+            .decode = pass == passes - 1 && !code.is_identity()};
+}
+
+// Sorts by the `passes` lowest bytes of the codes.
+template <class Bits, bool kPairs>
+void sweep(const Arrays<Bits>& arrays, std::size_t n, const KeyCode<Bits>& code, int passes,
+           RadixWorkspace& workspace, cudaStream_t stream) {
+    if (n == 0) return;
+    const unsigned tiles = course::blocks_for(tiles_of(n, sizeof(Bits)), 1);
+    Count* const totals = workspace.totals();
+    auto* const tickets = reinterpret_cast<unsigned*>(totals + kMostPasses * kBins);
+    CUDA_CHECK(cudaMemsetAsync(totals, 0, kMostPasses * (kBins * sizeof(Count) + sizeof(unsigned)), stream));
+
+    const std::size_t blocks =
+        std::min<std::size_t>(ceil_div<std::size_t>(n, kHistogramChunk), course::multiprocessors());
+    course::launch(histogram<Bits>,
+                   {.grid = static_cast<unsigned>(blocks),
+                    .block = kHistogramBlock,
+                    .shared_bytes = kHistogramColumns * kBins * sizeof(unsigned),
+                    .stream = stream},
+                   arrays.in, n, code, totals, workspace.words(), std::size_t{tiles} * kBins);
+    for (int pass = 0; pass < passes; ++pass)
+        course::launch(onesweep<Bits, kPairs>,
+                       {.grid = tiles,
+                        .block = kSweepBlock,
+                        .shared_bytes = sizeof(Tile<Bits, kPairs>),
+                        .stream = stream},
+                       arguments_of(arrays, n, code, pass, passes), totals + pass * kBins, workspace.words(),
+                       tickets + pass);
+}
+
+template <class Key>
+const BitsOf<Key>* bits(const Key* keys) {
+    return reinterpret_cast<const BitsOf<Key>*>(keys);
+}
+template <class Key>
+BitsOf<Key>* bits(Key* keys) {
+    return reinterpret_cast<BitsOf<Key>*>(keys);
+}
+
+}  // namespace
+
+RadixWorkspace::RadixWorkspace(std::size_t capacity, std::size_t key_bytes, bool with_values)
+    : capacity_(checked(capacity, key_bytes)),
+      key_bytes_(key_bytes),
+      keys_(ceil_div<std::size_t>(capacity * key_bytes, sizeof(unsigned long long))),
+      values_(with_values ? std::max<std::size_t>(capacity, 1) : 0),
+      totals_(kMostPasses * kBins + kMostPasses / 2),
+      words_(tiles_of(capacity, key_bytes) * kBins) {}
+
+template <class Key>
+void sort_keys(DeviceSpan<const Key> in, DeviceSpan<Key> out, Direction direction, RadixWorkspace& workspace,
+               cudaStream_t stream) {
+    check_arguments(in, out, workspace, sizeof(Key));
+    using Bits = BitsOf<Key>;
+    const Arrays<Bits> arrays{
+        .in = bits(in.data()), .out = bits(out.data()), .spare = static_cast<Bits*>(workspace.keys())};
+    sweep<Bits, false>(arrays, in.size(), key_code<Key>(direction), sizeof(Key), workspace, stream);
+}
+
+template <class Key>
+void sort_pairs(DeviceSpan<const Key> in, DeviceSpan<const std::uint32_t> values_in, DeviceSpan<Key> out,
+                DeviceSpan<std::uint32_t> values_out, Direction direction, RadixWorkspace& workspace,
+                cudaStream_t stream) {
+    check_arguments(in, out, workspace, sizeof(Key));
+    require(values_in.size() == in.size() && values_out.size() == in.size(), "sort: values_in has ",
+            values_in.size(), " and values_out ", values_out.size(), " values; expected one for each key, ",
+            in.size());
+    require(workspace.has_values(),
+            "sort: the workspace has no room for values; expected one made with them");
+    require(!overlap(values_in, values_out) && !overlap(in, values_out) && !overlap(values_in, out) &&
+                !overlap(DeviceSpan<const Key>(out), values_out),
+            "sort: an output overlaps another array; expected no element in common");
+    using Bits = BitsOf<Key>;
+    const Arrays<Bits> arrays{.in = bits(in.data()),
+                              .values_in = values_in.data(),
+                              .out = bits(out.data()),
+                              .values_out = values_out.data(),
+                              .spare = static_cast<Bits*>(workspace.keys()),
+                              .spare_values = workspace.values()};
+    sweep<Bits, true>(arrays, in.size(), key_code<Key>(direction), sizeof(Key), workspace, stream);
+}
+
+template <class Key>
+void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> offsets, DeviceSpan<Key> out,
+                   Direction direction, RadixWorkspace& workspace, cudaStream_t stream) {
+    static_assert(sizeof(Key) == sizeof(std::uint32_t));
+    const std::size_t n = in.size();
+    require(out.size() == n, "sort: out has ", out.size(), " keys; expected as many as in, ", n);
+    require(!overlap(in, out), "sort: out overlaps in; expected no element in common");
+    require(workspace.key_bytes() == 8 && workspace.capacity() / 2 >= n, "sort: the workspace has room for ",
+            workspace.capacity(), " keys of ", workspace.key_bytes(),
+            " bytes; expected keys of 8 bytes, and twice as many as in has, ", 2 * n);
+    require(!offsets.empty(),
+            "sort: offsets is empty; expected one for each segment and one behind the last");
+    const std::size_t segments = offsets.size() - 1;
+    require(segments > 0 || n == 0, "sort: in has ", n, " keys and no segment; expected at least one");
+    require(segments <= std::size_t{1} << 32, "sort: there are ", segments,
+            " segments; expected at most 2^32");
+    if (n == 0) return;
+
+    const KeyCode<std::uint32_t> code = key_code<Key>(direction);
+    auto* const joined = static_cast<std::uint64_t*>(workspace.keys());
+    auto* const other = joined + n;
+    const unsigned grid = course::blocks_for(n, kSegmentBlock);
+    join_segments<<<grid, kSegmentBlock, 0, stream>>>(bits(in.data()), n, offsets.data(), segments, code,
+                                                      joined);
+    CUDA_CHECK_LAUNCH();
+    const int passes = 4 + ceil_div(static_cast<int>(std::bit_width(segments - 1)), 8);
+    // Pass by pass from one to the other and back: an even number of them ends where it began.
+    const bool ends_in_joined = passes % 2 == 0;
+    auto* const sorted = ends_in_joined ? joined : other;
+    const Arrays<std::uint64_t> arrays{.in = joined, .out = sorted, .spare = ends_in_joined ? other : joined};
+    sweep<std::uint64_t, false>(arrays, n, {}, passes, workspace, stream);
+    split_segments<<<grid, kSegmentBlock, 0, stream>>>(sorted, n, code, bits(out.data()));
+    CUDA_CHECK_LAUNCH();
+}
+
+void radix_8bit(DeviceSpan<const std::uint32_t> in, DeviceSpan<std::uint32_t> out, RadixWorkspace& workspace,
+                cudaStream_t stream) {
+    using Bits = std::uint32_t;
+    check_arguments(in, out, workspace, sizeof(Bits));
+    const std::size_t n = in.size();
+    if (n == 0) return;
+    const unsigned tiles = course::blocks_for(tiles_of(n, sizeof(Bits)), 1);
+    Count* const counts = workspace.words();
+    Count* const totals = workspace.totals();
+    const Arrays<Bits> arrays{
+        .in = in.data(), .out = out.data(), .spare = static_cast<Bits*>(workspace.keys())};
+    constexpr int kPasses = sizeof(Bits);
+    for (int pass = 0; pass < kPasses; ++pass) {
+        const Pass<Bits> arguments = arguments_of<Bits>(arrays, n, {}, pass, kPasses);
+        count_tiles<Bits><<<tiles, kSweepBlock, 0, stream>>>(arguments.in, n, {}, false, pass, counts);
+        CUDA_CHECK_LAUNCH();
+        scan_rows<<<kBins, kBins, 0, stream>>>(counts, tiles, totals);
+        CUDA_CHECK_LAUNCH();
+        course::launch(scatter_tiles<Bits, false>,
+                       {.grid = tiles,
+                        .block = kSweepBlock,
+                        .shared_bytes = sizeof(Tile<Bits, false>),
+                        .stream = stream},
+                       arguments, counts, totals);
+    }
+}
+
+#define DAY19_KEYS(Key)                                                                                    \
+    template void sort_keys<Key>(DeviceSpan<const Key>, DeviceSpan<Key>, Direction, RadixWorkspace&,       \
+                                 cudaStream_t);                                                            \
+    template void sort_pairs<Key>(DeviceSpan<const Key>, DeviceSpan<const std::uint32_t>, DeviceSpan<Key>, \
+                                  DeviceSpan<std::uint32_t>, Direction, RadixWorkspace&, cudaStream_t);
+DAY19_KEYS(std::int32_t)
+DAY19_KEYS(std::uint32_t)
+DAY19_KEYS(float)
+DAY19_KEYS(std::int64_t)
+DAY19_KEYS(std::uint64_t)
+DAY19_KEYS(double)
+#undef DAY19_KEYS
+#define DAY19_SEGMENTS(Key)                                                                  \
+    template void sort_segments<Key>(DeviceSpan<const Key>, DeviceSpan<const std::uint64_t>, \
+                                     DeviceSpan<Key>, Direction, RadixWorkspace&, cudaStream_t);
+DAY19_SEGMENTS(std::int32_t)
+DAY19_SEGMENTS(std::uint32_t)
+DAY19_SEGMENTS(float)
+#undef DAY19_SEGMENTS
+
+}  // namespace day19

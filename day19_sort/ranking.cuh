@@ -1,0 +1,202 @@
+// How a block sorts its tile by one digit of eight bits: what radix_8bit and onesweep share.
+#pragma once
+
+#include "common/device/ptx.cuh"
+#include "common/device/warp.cuh"
+#include "key_code.hpp"
+
+namespace day19 {
+
+using course::kWarpSize;
+using course::kWholeWarp;
+using Count = unsigned long long;  // of keys
+
+constexpr int kBins = 256;          // values of a digit
+constexpr int kSweepBlock = kBins;  // threads: each also has a bin, that of its number
+constexpr int kSweepWarps = kSweepBlock / kWarpSize;
+constexpr int kGroup = 4;  // keys of a thread whose digits are compared at the same time
+
+// Keys of a thread: 40 of 32 bits, 20 of 64 bits. A tile of either is 40 KB.
+template <class Bits>
+constexpr int kEach = 160 / static_cast<int>(sizeof(Bits));
+template <class Bits>
+constexpr int kDigits = static_cast<int>(sizeof(Bits));  // bytes
+template <class Bits>
+constexpr int kSweepTile = kSweepBlock* kEach<Bits>;
+
+// The tile in shared memory. Pairs: each key has a value of 32 bits, which moves with it.
+template <class Bits, bool kPairs>
+struct Tile {
+    Bits keys[kSweepTile<Bits>];
+    std::uint32_t values[kPairs ? kSweepTile<Bits> : 1];
+    // Counted: keys of each digit that a warp has. Then: where its next one goes in the tile.
+    unsigned counters[kSweepWarps][kBins];
+    Count offsets[kBins];  // from a place in the sorted tile to the place in `out`
+    Count sums_of_all[kSweepWarps];
+    unsigned sums[kSweepWarps];
+};
+
+// Digit `pass` of the key, from the right: one of its bytes.
+__device__ inline unsigned digit_of(std::uint32_t key, int pass) {
+    return __byte_perm(key, 0, 0x4440 | pass);  // one instruction; byte 4 is a byte of the 0
+}
+__device__ inline unsigned digit_of(std::uint64_t key, int pass) {
+    return static_cast<unsigned>(key >> (8 * pass)) & 0xff;
+}
+
+// Where key k of this thread is in the tile: a warp has neighbouring keys, and its lanes neighbours
+// among these, so loads are coalesced. In this order a stable sort leaves keys of equal digits.
+template <class Bits>
+__device__ unsigned place_of(int k) {
+    const unsigned warp = threadIdx.x / kWarpSize;
+    const unsigned lane = threadIdx.x % kWarpSize;
+    return (warp * kEach<Bits> + k) * kWarpSize + lane;
+}
+
+// Loads this thread's keys of a tile of `size`, and encodes them in the first pass. Behind the end
+// stands the largest code, which stays behind all keys.
+template <class Bits>
+__device__ void load_keys(const Bits* in, unsigned size, const KeyCode<Bits>& code, bool encode,
+                          Bits (&keys)[kEach<Bits>]) {
+    const Bits behind = encode ? code.decode(~Bits{0}) : ~Bits{0};
+    const bool is_full = size == kSweepTile<Bits>;
+#pragma unroll
+    for (int k = 0; k < kEach<Bits>; ++k)
+        keys[k] = is_full || place_of<Bits>(k) < size ? in[place_of<Bits>(k)] : behind;
+    if (!encode) return;
+#pragma unroll
+    for (int k = 0; k < kEach<Bits>; ++k)
+        keys[k] = code.encode(keys[k]);
+}
+
+// The exclusive scan of a value for each bin. All threads of the block call it; `sums` must not be in
+// use.
+template <class T>
+__device__ T scan_bins(T value, T* sums) {
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    T sum = value;
+#pragma unroll
+    for (int distance = 1; distance < kWarpSize; distance *= 2) {
+        const T left = __shfl_up_sync(kWholeWarp, sum, distance);
+        if (lane >= distance) sum += left;
+    }
+    if (lane == kWarpSize - 1) sums[warp] = sum;
+    __syncthreads();
+    T before = sum - value;
+    for (int w = 0; w < kSweepWarps; ++w)
+        if (w < warp) before += sums[w];
+    return before;
+}
+
+template <class Bits, bool kPairs>
+__device__ void clear_counters(Tile<Bits, kPairs>& tile) {
+#pragma unroll
+    for (auto& counters : tile.counters)
+        counters[threadIdx.x] = 0;
+}
+
+// Counts the digits of each warp's keys. The counters are 0 before.
+template <class Bits, bool kPairs>
+__device__ void count_digits(const Bits (&keys)[kEach<Bits>], int pass, Tile<Bits, kPairs>& tile) {
+    unsigned* const counters = tile.counters[threadIdx.x / kWarpSize];
+#pragma unroll
+    for (int k = 0; k < kEach<Bits>; ++k)
+        atomicAdd(&counters[digit_of(keys[k], pass)], 1U);
+}
+
+// How many keys of digit threadIdx.x the tile has.
+template <class Bits, bool kPairs>
+__device__ unsigned sum_of_warps(const Tile<Bits, kPairs>& tile) {
+    unsigned sum = 0;
+#pragma unroll
+    for (int warp = 0; warp < kSweepWarps; ++warp)
+        sum += tile.counters[warp][threadIdx.x];
+    return sum;
+}
+
+// Where each warp's keys of digit threadIdx.x begin in the sorted tile: the tile's begin at `first`,
+// behind all smaller digits, and a warp's behind those of the warps before it.
+template <class Bits, bool kPairs>
+__device__ void place_warps(unsigned first, Tile<Bits, kPairs>& tile) {
+#pragma unroll
+    for (int warp = 0; warp < kSweepWarps; ++warp) {
+        const unsigned count = tile.counters[warp][threadIdx.x];
+        tile.counters[warp][threadIdx.x] = first;
+        first += count;
+    }
+}
+
+// Sorts this warp's keys to their places in the tile, stably. Of the lanes with the same digit each
+// goes behind those before it, and the last one moves the counter on. No atomics: their order would
+// be any.
+template <class Bits, bool kPairs>
+__device__ void stage_keys(const Bits (&keys)[kEach<Bits>], int pass, Tile<Bits, kPairs>& tile,
+                           unsigned (&places)[kEach<Bits>]) {
+    pass = course::ptx::opaque(pass);  // the digits that were counted would take a register each
+    unsigned* const next = tile.counters[threadIdx.x / kWarpSize];
+    const unsigned lane = threadIdx.x % kWarpSize;
+    const unsigned lanes_before = (1U << lane) - 1;
+    const unsigned lanes_behind = ~lanes_before << 1;
+#pragma unroll
+    for (int first = 0; first < kEach<Bits>; first += kGroup) {
+        unsigned digits[kGroup];
+        unsigned equal[kGroup];  // the lanes whose key has the same digit
+#pragma unroll
+        for (int g = 0; g < kGroup; ++g)
+            digits[g] = digit_of(keys[first + g], pass);
+        course::ptx::match_bytes(digits, equal);
+#pragma unroll
+        for (int g = 0; g < kGroup; ++g) {
+            const unsigned place = next[digits[g]] + __popc(equal[g] & lanes_before);
+            __syncwarp();  // all lanes have read the counter
+            if ((equal[g] & lanes_behind) == 0) next[digits[g]] = place + 1;
+            __syncwarp();  // and read it again for the next key
+            tile.keys[place] = keys[first + g];
+            places[first + g] = place;
+        }
+    }
+}
+
+// All keys of the tile have the same digit: they stay where they are.
+template <class Bits, bool kPairs>
+__device__ void keep_order(const Bits (&keys)[kEach<Bits>], Tile<Bits, kPairs>& tile,
+                           unsigned (&places)[kEach<Bits>]) {
+#pragma unroll
+    for (int k = 0; k < kEach<Bits>; ++k) {
+        places[k] = place_of<Bits>(k);
+        tile.keys[places[k]] = keys[k];
+    }
+}
+
+// The values follow their keys.
+template <class Bits, bool kPairs>
+__device__ void stage_values(const std::uint32_t* values, unsigned size,
+                             const unsigned (&places)[kEach<Bits>], Tile<Bits, kPairs>& tile) {
+    const bool is_full = size == kSweepTile<Bits>;
+#pragma unroll
+    for (int k = 0; k < kEach<Bits>; ++k)
+        tile.values[places[k]] = is_full || place_of<Bits>(k) < size ? values[place_of<Bits>(k)] : 0;
+}
+
+// Stores the sorted tile: neighbours of one digit are neighbours in `out`, too.
+template <bool kDecode, class Bits, bool kPairs>
+__device__ void store_tile(const Tile<Bits, kPairs>& tile, unsigned size, int pass, const KeyCode<Bits>& code,
+                           Bits* out, std::uint32_t* values_out) {
+    const auto store = [&](unsigned i) {
+        const Bits key = tile.keys[i];
+        const Count place = tile.offsets[digit_of(key, pass)] + i;
+        out[place] = kDecode ? code.decode(key) : key;
+        if constexpr (kPairs) values_out[place] = tile.values[i];
+    };
+    if (size == kSweepTile<Bits>) {  // without a branch for each key, loads overlap
+#pragma unroll
+        for (int k = 0; k < kEach<Bits>; ++k)
+            store(threadIdx.x + k * kSweepBlock);
+    } else {
+        for (unsigned i = threadIdx.x; i < size; i += kSweepBlock)
+            store(i);
+    }
+}
+
+}  // namespace day19

@@ -35,9 +35,9 @@ std::vector<Key> make_keys(std::size_t n, Shape shape) {
             case Shape::kAllEqual:
                 keys[i] = 7;
                 break;
-            // Key k about 1 / k^2 times as often as key 1: six of ten keys are 1.
+            // Any power of two is as likely: key k comes about 1 / k times as often as key 1.
             case Shape::kZipf:
-                keys[i] = 0xffffffff / (bits | 1);
+                keys[i] = (bits | 1U << 31) >> random.below(32);
                 break;
         }
     }

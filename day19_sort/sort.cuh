@@ -139,7 +139,8 @@ __global__ void __launch_bounds__(kBlock)
 // the last ones of the block, a stable split leaves them there: behind all keys.
 constexpr Key kNoKey = 0xffffffff;
 
-// Thread t's key becomes the one at place t of the block's keys, split by a bit.
+// Thread t's key becomes the one at place t of the block's keys, split by a bit. They are in the tile,
+// too. The next call may overwrite it: all threads have read it when they meet in sum_before.
 __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
     const unsigned is_one = bit_of(key, bit);
     unsigned ones;
@@ -147,10 +148,7 @@ __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
     const unsigned zeros = kBlock - ones;
     tile[is_one == 0 ? threadIdx.x - ones_before : zeros + ones_before] = key;
     __syncthreads();
-    const Key sorted = tile[threadIdx.x];
-    // The tile is safe to overwrite.
-    __syncthreads();
-    return sorted;
+    return tile[threadIdx.x];
 }
 
 // Idea: the block splits its keys in shared memory, and only then stores them. Its zeros are
@@ -214,8 +212,6 @@ __global__ void __launch_bounds__(kBlock)
         key = split_by_bit(key, b, tile);
 
     const unsigned digit = digit_of(key, bit);
-    tile[t] = key;
-    __syncthreads();
     if (t == 0 || digit_of(tile[t - 1], bit) != digit) first_of_digit[digit] = t;
     __syncthreads();
     if (t < size) {
@@ -242,7 +238,7 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x < kDigits) counts[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = count[threadIdx.x];
 }
 
-// A stable split of the tile by a bit. A thread has 15 neighbours, so one scan serves all of them.
+// As split_by_bit, for a whole tile. A thread has 15 neighbours, so one scan serves all of them.
 __device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
     unsigned my_ones = 0;
 #pragma unroll
@@ -262,14 +258,12 @@ __device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
 #pragma unroll
     for (int k = 0; k < kEach; ++k)
         keys[k] = tile[threadIdx.x * kEach + k];
-    // The tile is safe to overwrite.
-    __syncthreads();
 }
 
 // Idea: a block has 3,840 keys, and a thread 15 neighbours of them.
 // Cost removed: 14 of 15 counts, and most scans. A digit has 240 neighbours in a tile, so nearly
 // all sectors are stored whole.
-// Still limits it: a key is read twice in each of 8 passes, and four splits take 12 barriers.
+// Still limits it: a key is read twice in each of 8 passes, and four splits take 8 barriers.
 __global__ void __launch_bounds__(kBlock)
     scatter_large_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
                         const std::size_t* sums, Key* out) {
@@ -284,11 +278,9 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
     for (int k = 0; k < kEach; ++k)
         keys[k] = tile[threadIdx.x * kEach + k];
-    __syncthreads();
     for (int b = bit; b < bit + kDigitBits; ++b)
         split_tile(keys, b, tile);
 
-    // The last split left the sorted keys in the tile, too.
     for (unsigned i = threadIdx.x; i < kTile; i += kBlock) {
         const unsigned digit = digit_of(tile[i], bit);
         if (i == 0 || digit_of(tile[i - 1], bit) != digit) first_of_digit[digit] = i;

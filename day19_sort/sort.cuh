@@ -1,0 +1,296 @@
+// Day 19: sort. The keys of in, in ascending order, become out.    PMPP chapter 13 (4th edition), 14 (5th edition)
+//
+//   version                what is new                                   what limits it
+//   odd_even               (comparison.cuh) neighbours trade places      n phases; one block
+//   bitonic_block          (comparison.cuh) a network of distant pairs   one block
+//   merge_sort             (comparison.cuh) sorted tiles are merged      log2(n / 2048) passes
+//   radix_1bit             a stable split by each bit, by a scan         32 passes, 28 bytes a key in each
+//   radix_1bit_coalesced   blocks split in shared memory first           32 passes, 12 bytes a key in each
+//   radix_multibit         4 bits in a pass                              short runs: 16 keys of a digit
+//   radix_coarsened        15 keys per thread: longer runs               8 passes, 12 bytes a key in each
+//
+// A radix sort compares nothing. A pass looks at one digit of the keys, and brings them into the
+// order of that digit. The first pass takes the lowest one. Each pass must be stable: where the
+// digits are equal, keys keep the order that the passes before gave them.
+//
+//   ./course run day19                                every version, verified and timed
+//   ./course inspect day19 --only radix_1bit       sectors and bank conflicts, line by line
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace day19 {
+
+using Key = std::uint32_t;
+
+constexpr int kKeyBits = 32;
+constexpr int kWarpSize = 32;
+constexpr unsigned kWholeWarp = 0xffffffff;
+
+constexpr int kBlock = 256;       // threads of a block
+constexpr int kScanBlock = 1024;  // threads of a block that scans, and counts of a part
+
+// --- One bit in a pass ----------------------------------------------------------------------------
+
+__device__ inline unsigned bit_of(Key key, int bit) {
+    return key >> bit & 1;
+}
+
+// First kernel of a pass: the bit of each key. The scan turns it into the number of ones before.
+__global__ void bits_of_keys(const Key* in, std::size_t n, int bit, unsigned* ones) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i < n) ones[i] = bit_of(in[i], bit);
+}
+
+// The sum of the values of all threads before this one, as in day 16. `total` gets the sum of all
+// threads' values. Two calls need a barrier in between.
+template <int kThreads, class T>
+__device__ T sum_before(T value, T& total) {
+    __shared__ T of_warp[kThreads / kWarpSize];
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    T inclusive = value;
+    for (int stride = 1; stride < kWarpSize; stride *= 2) {
+        const T left = __shfl_up_sync(kWholeWarp, inclusive, stride);
+        if (lane >= stride) inclusive += left;
+    }
+    if (lane == kWarpSize - 1) of_warp[warp] = inclusive;
+    __syncthreads();
+    T of_warps_before = 0;
+    total = 0;
+    for (int w = 0; w < kThreads / kWarpSize; ++w) {
+        if (w == warp) of_warps_before = total;
+        total += of_warp[w];
+    }
+    return of_warps_before + inclusive - value;
+}
+
+// Second kernel of a pass: each block scans its part of the counts, 1,024 of them.
+__global__ void __launch_bounds__(kScanBlock) scan_parts(unsigned* counts, std::size_t n, std::size_t* sums) {
+    const std::size_t i = std::size_t{blockIdx.x} * kScanBlock + threadIdx.x;
+    const unsigned mine = i < n ? counts[i] : 0;
+    unsigned total;
+    const unsigned before = sum_before<kScanBlock>(mine, total);
+    if (i < n) counts[i] = before;
+    if (threadIdx.x == 0) sums[blockIdx.x] = total;
+}
+
+// Third kernel, one block: each sum becomes that of all parts before it. Behind the last one stands
+// the sum of all. Later kernels add: the scan of count i is counts[i] + sums[i / 1024].
+__global__ void __launch_bounds__(kScanBlock) scan_sums(std::size_t* sums, std::size_t parts) {
+    std::size_t before = 0;  // of these 1,024 parts
+    for (std::size_t first = 0; first < parts; first += kScanBlock) {
+        const std::size_t i = first + threadIdx.x;
+        const std::size_t mine = i < parts ? sums[i] : 0;
+        std::size_t total;
+        const std::size_t here = sum_before<kScanBlock>(mine, total);
+        if (i < parts) sums[i] = before + here;
+        before += total;
+        // Before the next call of sum_before.
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) sums[parts] = before;
+}
+
+__device__ inline std::size_t scanned(const unsigned* counts, const std::size_t* sums, std::size_t i) {
+    return counts[i] + sums[i / kScanBlock];
+}
+
+// Idea: the keys whose bit is 0 come first, then those whose bit is 1, both in the order they had.
+// The number of ones before a key, by a scan, tells how many zeros are before it, too: its place.
+// Cost removed: all comparisons. 32 passes sort any number of keys.
+// Still limits it: a pass is four kernels, which move 28 bytes a key. The 32 keys of a warp go to
+// two places in memory, that of the zeros and that of the ones.
+__global__ void scatter_by_bit(const Key* in, std::size_t n, int bit, const unsigned* ones,
+                               const std::size_t* sums, Key* out) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i >= n) return;
+    const Key key = in[i];
+    const std::size_t ones_before = scanned(ones, sums, i);
+    const std::size_t zeros = n - sums[(n - 1) / kScanBlock + 1];
+    out[bit_of(key, bit) == 0 ? i - ones_before : zeros + ones_before] = key;
+}
+
+// --- One bit in a pass, sorted in the block first -------------------------------------------------
+
+// The last block has fewer keys.
+__device__ inline unsigned size_of_tile(std::size_t n, std::size_t first, unsigned tile) {
+    return n - first < tile ? static_cast<unsigned>(n - first) : tile;
+}
+
+// How many keys of each block have bit 0, and how many have bit 1? All blocks' zeros come first in
+// `counts`, then all blocks' ones: that is the order in which the keys will stand in `out`. So the
+// scan of the counts says where each block's zeros and ones begin.
+__global__ void __launch_bounds__(kBlock)
+    count_bits(const Key* in, std::size_t n, int bit, unsigned* counts) {
+    const std::size_t first = std::size_t{blockIdx.x} * kBlock;
+    const std::size_t i = first + threadIdx.x;
+    const auto ones = static_cast<unsigned>(__syncthreads_count(i < n && bit_of(in[i], bit) == 1));
+    if (threadIdx.x == 0) {
+        counts[blockIdx.x] = size_of_tile(n, first, kBlock) - ones;
+        counts[std::size_t{gridDim.x} + blockIdx.x] = ones;
+    }
+}
+
+// What a thread without a key has instead. All its bits are 1, and as the threads without a key are
+// the last ones of the block, a stable split leaves them there: behind all keys.
+constexpr Key kNoKey = 0xffffffff;
+
+// Thread t's key becomes the one at place t of the block's keys, split by a bit. They are in the tile,
+// too. The next call may overwrite it: all threads have read it when they meet in sum_before.
+__device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
+    const unsigned is_one = bit_of(key, bit);
+    unsigned ones;
+    const unsigned ones_before = sum_before<kBlock>(is_one, ones);
+    const unsigned zeros = kBlock - ones;
+    tile[is_one == 0 ? threadIdx.x - ones_before : zeros + ones_before] = key;
+    __syncthreads();
+    return tile[threadIdx.x];
+}
+
+// Idea: the block splits its keys in shared memory, and only then stores them. Its zeros are
+// neighbours now, and so are its ones.
+// Cost removed: 16 of 28 bytes, as a count for each block replaces one for each key. Stores of
+// neighbouring threads go to neighbouring addresses, but for one step from the zeros to the ones.
+// Still limits it: 32 passes.
+__global__ void __launch_bounds__(kBlock)
+    scatter_split_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
+                        const std::size_t* sums, Key* out) {
+    __shared__ Key tile[kBlock];
+    const std::size_t first = std::size_t{blockIdx.x} * kBlock;
+    const unsigned size = size_of_tile(n, first, kBlock);
+    const unsigned t = threadIdx.x;
+    const Key key = split_by_bit(t < size ? in[first + t] : kNoKey, bit, tile);
+    const auto zeros = static_cast<unsigned>(__syncthreads_count(bit_of(key, bit) == 0));
+    if (t >= size) return;
+    if (bit_of(key, bit) == 0) {
+        out[scanned(counts, sums, blockIdx.x) + t] = key;
+    } else {
+        out[scanned(counts, sums, std::size_t{gridDim.x} + blockIdx.x) + t - zeros] = key;
+    }
+}
+
+// --- Four bits in a pass --------------------------------------------------------------------------
+
+constexpr int kDigitBits = 4;
+constexpr unsigned kDigits = 1U << kDigitBits;
+
+__device__ inline unsigned digit_of(Key key, int bit) {
+    return key >> bit & (kDigits - 1);
+}
+
+// How many keys of each block have each digit: first all blocks' 0, then all blocks' 1, and so on.
+__global__ void __launch_bounds__(kBlock)
+    count_digits(const Key* in, std::size_t n, int bit, unsigned* counts) {
+    __shared__ unsigned count[kDigits];
+    if (threadIdx.x < kDigits) count[threadIdx.x] = 0;
+    __syncthreads();
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i < n) atomicAdd(&count[digit_of(in[i], bit)], 1U);
+    __syncthreads();
+    if (threadIdx.x < kDigits) counts[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = count[threadIdx.x];
+}
+
+// Idea: four bits at a time. Within the block four splits sort by them, one after the other, and
+// stay in shared memory.
+// Cost removed: three of four passes over global memory.
+// Still limits it: a block's 256 keys have 16 digits: about 16 neighbours each, 64 bytes. There are
+// 16 counts for 256 keys.
+__global__ void __launch_bounds__(kBlock)
+    scatter_sorted_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
+                         const std::size_t* sums, Key* out) {
+    __shared__ Key tile[kBlock];
+    __shared__ unsigned first_of_digit[kDigits];  // where the keys with that digit begin in the tile
+    const std::size_t first = std::size_t{blockIdx.x} * kBlock;
+    const unsigned size = size_of_tile(n, first, kBlock);
+    const unsigned t = threadIdx.x;
+    Key key = t < size ? in[first + t] : kNoKey;
+    for (int b = bit; b < bit + kDigitBits; ++b)
+        key = split_by_bit(key, b, tile);
+
+    const unsigned digit = digit_of(key, bit);
+    if (t == 0 || digit_of(tile[t - 1], bit) != digit) first_of_digit[digit] = t;
+    __syncthreads();
+    if (t < size) {
+        const std::size_t begin = scanned(counts, sums, std::size_t{digit} * gridDim.x + blockIdx.x);
+        out[begin + t - first_of_digit[digit]] = key;
+    }
+}
+
+// --- Several keys per thread ----------------------------------------------------------------------
+
+constexpr int kEach = 15;                   // keys per thread; odd, so that threads use different banks
+constexpr unsigned kTile = kBlock * kEach;  // 3,840 keys of a block
+
+__global__ void __launch_bounds__(kBlock)
+    count_digits_of_tiles(const Key* in, std::size_t n, int bit, unsigned* counts) {
+    __shared__ unsigned count[kDigits];
+    if (threadIdx.x < kDigits) count[threadIdx.x] = 0;
+    __syncthreads();
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    const unsigned size = size_of_tile(n, first, kTile);
+    for (unsigned i = threadIdx.x; i < size; i += kBlock)
+        atomicAdd(&count[digit_of(in[first + i], bit)], 1U);
+    __syncthreads();
+    if (threadIdx.x < kDigits) counts[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = count[threadIdx.x];
+}
+
+// As split_by_bit, for a whole tile. A thread has 15 neighbours, so one scan serves all of them.
+__device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
+    unsigned my_ones = 0;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        my_ones += bit_of(keys[k], bit);
+    unsigned ones;
+    unsigned ones_before = sum_before<kBlock>(my_ones, ones);
+    const unsigned zeros = kTile - ones;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const unsigned is_one = bit_of(keys[k], bit);
+        const unsigned place = threadIdx.x * kEach + k;
+        tile[is_one == 0 ? place - ones_before : zeros + ones_before] = keys[k];
+        ones_before += is_one;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        keys[k] = tile[threadIdx.x * kEach + k];
+}
+
+// Idea: a block has 3,840 keys, and a thread 15 neighbours of them.
+// Cost removed: 14 of 15 counts, and most scans. A digit has 240 neighbours in a tile, so nearly
+// all sectors are stored whole.
+// Still limits it: a key is read twice in each of 8 passes, and four splits take 8 barriers.
+__global__ void __launch_bounds__(kBlock)
+    scatter_large_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
+                        const std::size_t* sums, Key* out) {
+    __shared__ Key tile[kTile];
+    __shared__ unsigned first_of_digit[kDigits];
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    const unsigned size = size_of_tile(n, first, kTile);
+    for (unsigned i = threadIdx.x; i < kTile; i += kBlock)
+        tile[i] = i < size ? in[first + i] : kNoKey;
+    __syncthreads();
+    Key keys[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        keys[k] = tile[threadIdx.x * kEach + k];
+    for (int b = bit; b < bit + kDigitBits; ++b)
+        split_tile(keys, b, tile);
+
+    for (unsigned i = threadIdx.x; i < kTile; i += kBlock) {
+        const unsigned digit = digit_of(tile[i], bit);
+        if (i == 0 || digit_of(tile[i - 1], bit) != digit) first_of_digit[digit] = i;
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < size; i += kBlock) {
+        const unsigned digit = digit_of(tile[i], bit);
+        const std::size_t begin = scanned(counts, sums, std::size_t{digit} * gridDim.x + blockIdx.x);
+        out[begin + i - first_of_digit[digit]] = tile[i];
+    }
+}
+
+}  // namespace day19

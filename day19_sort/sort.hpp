@@ -1,0 +1,66 @@
+// The host API of day 19: 32-bit unsigned keys in ascending order. The kernels are in
+// comparison.cuh and sort.cuh.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "common/bench/version.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/device_view.hpp"
+
+namespace day19 {
+
+using Key = std::uint32_t;
+
+// Device memory for intermediate results: of sorts of at most `capacity` keys, about twice their
+// size. The caller allocates it once and passes it to every call. Two sorts that may run at the
+// same time, on two streams, need two workspaces.
+class Workspace {
+  public:
+    // On the current device. Throws std::invalid_argument for more than kMostKeys, CudaError when
+    // there is no memory.
+    explicit Workspace(std::size_t capacity);
+    Workspace(const Workspace&) = delete;
+    Workspace& operator=(const Workspace&) = delete;
+
+    static constexpr std::size_t kMostKeys = std::size_t{1} << 37;  // half a terabyte of them
+
+    std::size_t capacity() const { return capacity_; }
+    Key* spare() { return spare_.data(); }         // as many keys as `capacity`: every other pass
+    unsigned* counts() { return counts_.data(); }  // of keys with a digit, in each block
+    std::size_t* sums() { return sums_.data(); }   // of 1,024 counts each; then of all before them
+
+  private:
+    std::size_t capacity_;
+    course::DeviceBuffer<Key> spare_;
+    course::DeviceBuffer<unsigned> counts_;
+    course::DeviceBuffer<std::size_t> sums_;
+};
+
+// Enqueues on `stream`: `out` gets the keys of `in` in ascending order. Any length, 0 included, and
+// any alignment of 4 bytes. `out` is as long as `in`, which is left as it is, and they do not
+// overlap.
+// Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
+using Launcher = void (*)(course::DeviceSpan<const Key> in, course::DeviceSpan<Key> out, Workspace& workspace,
+                          cudaStream_t stream);
+
+// The versions: comparison sorts, then radix sorts, each slow to fast. The problem is the number of
+// keys.
+using Version = course::Version<Launcher, std::size_t>;
+std::span<const Version> versions();
+
+// The scan that the radix sorts have in common: counts[i] becomes the sum of the counts before it
+// that lie in the same part of 1,024; sums[p] that of all counts before part p, and the last of the
+// sums that of all counts. `sums` has an element for each part, and one more. The sums within a
+// part must be less than 2^32.
+void scan_counts(course::DeviceSpan<unsigned> counts, course::DeviceSpan<std::size_t> sums,
+                 cudaStream_t stream);
+
+// The reference: std::stable_sort. Throws std::invalid_argument where the lengths differ.
+void sort_on_cpu(std::span<const Key> in, std::span<Key> out);
+
+}  // namespace day19

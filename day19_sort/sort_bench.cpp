@@ -1,0 +1,118 @@
+// Day 19's program: every version verified and timed, beside CUB, the CPU, and a copy of as many
+// bytes as a radix sort with digits of 8 bits must move.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/bench/usual_case.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "sort.hpp"
+#include "sort_peer.hpp"
+
+namespace {
+
+constexpr std::size_t kMostOnCpu = std::size_t{1} << 22;  // keys; more would take long to repeat
+
+using course::DeviceBuffer;
+using day19::Key;
+
+enum class Shape { kRandom, kSorted, kReversed, kAllEqual, kZipf };
+
+std::vector<Key> make_keys(std::size_t n, Shape shape) {
+    std::vector<Key> keys(n);
+    course::Random random(19);
+    for (std::size_t i = 0; i < n; ++i) {
+        const auto bits = static_cast<Key>(random.next() >> 32);
+        switch (shape) {
+            case Shape::kRandom:
+            case Shape::kSorted:
+            case Shape::kReversed:
+                keys[i] = bits;
+                break;
+            case Shape::kAllEqual:
+                keys[i] = 7;
+                break;
+            // Any power of two is as likely: key k comes about 1 / k times as often as key 1.
+            case Shape::kZipf:
+                keys[i] = (bits | 1U << 31) >> random.below(32);
+                break;
+        }
+    }
+    if (shape == Shape::kSorted) std::ranges::sort(keys);
+    if (shape == Shape::kReversed) std::ranges::sort(keys, std::greater<>());
+    return keys;
+}
+
+struct Data {
+    Data(Shape shape, std::size_t n)
+        : keys(make_keys(n, shape)),
+          expected(n),
+          cpu_out(n),
+          in(std::span<const Key>(keys)),
+          // Four passes that read and write, and one look at all keys to count their digits.
+          copy_from(n * 9 / 2),
+          copy_to(n * 9 / 2),
+          out(n),
+          workspace(n) {
+        day19::sort_on_cpu(keys, expected);
+        CUDA_CHECK(cudaMemset(copy_from.data(), 1, copy_from.bytes()));
+    }
+
+    std::vector<Key> keys;
+    std::vector<Key> expected;
+    std::vector<Key> cpu_out;
+    DeviceBuffer<Key> in;
+    DeviceBuffer<Key> copy_from;
+    DeviceBuffer<Key> copy_to;
+    course::GuardedBuffer<Key> out;
+    day19::Workspace workspace;
+};
+
+course::Case sort_case(Shape shape, const std::string& name, const course::Dims& size) {
+    const std::size_t n = course::only_extent(size, "keys");
+    course::UsualCase<Data> usual(name + " " + std::to_string(n), "uint32", std::make_shared<Data>(shape, n));
+    Data& data = *usual.data;
+    usual.output(&Data::out, [](const Data& d, const std::vector<Key>& keys) {
+        return course::verify_exact(keys, d.expected);
+    });
+    usual.also_spoil([](Data& d) { std::ranges::fill(d.cpu_out, Key{0xdddddddd}); });
+
+    const course::Work work = day19::versions().front().work(n);
+    if (n <= kMostOnCpu)
+        usual.cpu(
+            work, [](Data& d) { day19::sort_on_cpu(d.keys, d.cpu_out); },
+            [](const Data& d) { return course::verify_exact(d.cpu_out, d.expected); });
+    usual.add(day19::cub_sort(data.in.span(), data.out.span(), work));
+    usual.versions(day19::versions(), n, [](const day19::Version& version, Data& d, cudaStream_t stream) {
+        version.launcher(d.in.span(), d.out.span(), d.workspace, stream);
+    });
+    usual.limit_copy(&Data::copy_from, &Data::copy_to, {}, "cudaMemcpy_36_bytes_a_key");
+    return usual.result;
+}
+
+std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
+    std::vector<std::function<course::Case(const course::Dims&)>> cases;
+    const auto add = [&cases](Shape shape, const std::string& name) {
+        cases.push_back([=](const course::Dims& size) { return sort_case(shape, name, size); });
+    };
+    add(Shape::kRandom, "random");
+    add(Shape::kSorted, "sorted");
+    add(Shape::kReversed, "reversed");
+    add(Shape::kAllEqual, "all equal");
+    add(Shape::kZipf, "zipf");
+    return cases;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const course::Program program{.day = "day19_sort",
+                                  .title = "sorts of n unsigned 32-bit keys",
+                                  .default_size = {1 << 13},
+                                  .bench_sizes = {{1 << 10}, {1 << 16}, {1 << 20}, {1 << 24}, {1 << 28}},
+                                  .make_cases = all_cases()};
+    return course::run_program(program, argc, argv);
+}

@@ -5,6 +5,61 @@
 
 namespace day19 {
 
+template <class Bits>
+__device__ unsigned size_of_sweep(std::size_t n, std::size_t first) {
+    return n - first < kSweepTile<Bits> ? static_cast<unsigned>(n - first) : kSweepTile<Bits>;
+}
+
+// --- Three steps a digit --------------------------------------------------------------------------
+
+// Idea: a pass over a digit of eight bits, by tiles: every tile counts its keys of each digit; the
+// counts are scanned, as in radix_multibit; every tile sorts itself and knows where its digits go.
+// This kernel writes row d, column t: how many keys of digit d tile t has.
+__global__ void __launch_bounds__(kSweepBlock)
+    count_bytes(const std::uint32_t* in, std::size_t n, int pass, unsigned* counts) {
+    __shared__ unsigned bins[kBins];
+    bins[threadIdx.x] = 0;
+    __syncthreads();
+    const std::size_t first = std::size_t{blockIdx.x} * kSweepTile<std::uint32_t>;
+    const unsigned size = size_of_sweep<std::uint32_t>(n, first);
+    for (unsigned i = threadIdx.x; i < size; i += kSweepBlock)
+        atomicAdd(&bins[byte_of(in[first + i], pass)], 1U);
+    __syncthreads();
+    counts[threadIdx.x * std::size_t{gridDim.x} + blockIdx.x] = bins[threadIdx.x];
+}
+
+// Idea: the keys of a digit go behind those of smaller digits, and behind those of the same digit
+// in the tiles before: how many these are, the scan of the counts says. A warp sorts by votes.
+// Cost removed: half of the passes, and a scan of the tile for each bit of a digit.
+// Still limits it: a pass reads the keys twice and writes them once, in four launches.
+__global__ void __launch_bounds__(kSweepBlock, 2)
+    scatter_bytes(const std::uint32_t* in, std::size_t n, int pass, const unsigned* counts,
+                  const std::size_t* sums, std::uint32_t* out) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    auto& tile = *reinterpret_cast<Tile<std::uint32_t, false>*>(shared);
+    const KeyCode<std::uint32_t> as_it_is;
+    const std::size_t first = std::size_t{blockIdx.x} * kSweepTile<std::uint32_t>;
+    const unsigned size = size_of_sweep<std::uint32_t>(n, first);
+    clear_counters(tile);
+    __syncthreads();
+
+    std::uint32_t keys[kSweepEach<std::uint32_t>];
+    load_keys(in + first, size, as_it_is, false, keys);
+    count_digits(keys, pass, tile);
+    __syncthreads();
+    const unsigned first_in_tile = scan_bins(sum_of_warps(tile), tile.sums);
+    const std::size_t count = threadIdx.x * std::size_t{gridDim.x} + blockIdx.x;
+    tile.offsets[threadIdx.x] = sums[count / kCountsPerSum] + counts[count] - first_in_tile;
+    place_warps(first_in_tile, tile);
+    __syncthreads();
+    unsigned places[kSweepEach<std::uint32_t>];
+    stage_keys(keys, pass, tile, places);
+    __syncthreads();
+    store_tile<false>(tile, size, pass, as_it_is, out, nullptr);
+}
+
+// --- One sweep a digit ----------------------------------------------------------------------------
+
 // What every pass gets.
 template <class Bits>
 struct Pass {
@@ -18,87 +73,6 @@ struct Pass {
     bool encode;  // the first pass
     bool decode;  // the last one
 };
-
-template <class Bits>
-__device__ unsigned size_of_tile(std::size_t n, std::size_t first) {
-    return n - first < kSweepTile<Bits> ? static_cast<unsigned>(n - first) : kSweepTile<Bits>;
-}
-
-// --- Three kernels a digit -------------------------------------------------------------------------
-
-// Idea: a pass over a digit of eight bits, by tiles. Three kernels: every tile counts its keys of
-// each digit; the counts are scanned; every tile sorts itself and knows where its digits go.
-// This one writes row d, column t: how many keys of digit d tile t has.
-template <class Bits>
-__global__ void __launch_bounds__(kSweepBlock)
-    count_tiles(const Bits* in, std::size_t n, KeyCode<Bits> code, bool encode, int pass, Count* counts) {
-    __shared__ unsigned bins[kBins];
-    bins[threadIdx.x] = 0;
-    __syncthreads();
-    const std::size_t first = std::size_t{blockIdx.x} * kSweepTile<Bits>;
-    const unsigned size = size_of_tile<Bits>(n, first);
-    for (unsigned i = threadIdx.x; i < size; i += kSweepBlock) {
-        const Bits key = encode ? code.encode(in[first + i]) : in[first + i];
-        atomicAdd(&bins[digit_of(key, pass)], 1U);
-    }
-    __syncthreads();
-    counts[threadIdx.x * std::size_t{gridDim.x} + blockIdx.x] = bins[threadIdx.x];
-}
-
-// Scans row blockIdx.x of the counts, in place, exclusively; the sum of the row is the digit's total.
-__global__ void __launch_bounds__(kBins) scan_rows(Count* counts, std::size_t tiles, Count* totals) {
-    __shared__ Count sums[kSweepWarps];
-    Count* const row = counts + blockIdx.x * tiles;
-    Count before = 0;  // all columns that are done
-    for (std::size_t first = 0; first < tiles; first += kBins) {
-        const std::size_t tile = first + threadIdx.x;
-        const Count count = tile < tiles ? row[tile] : 0;
-        const Count left = scan_bins(count, sums);
-        if (tile < tiles) row[tile] = before + left;
-        for (const Count sum : sums)
-            before += sum;
-        __syncthreads();  // the sums have been read
-    }
-    if (threadIdx.x == 0) totals[blockIdx.x] = before;
-}
-
-// Idea: the keys of a digit go behind those of smaller digits, and behind those of the same digit
-// in the tiles before. Sorted in shared memory first, they are stored in runs.
-// Cost removed: half the passes of four bits, and stores of single keys.
-// Still limits it: a pass reads the keys twice and writes them once; and three launches a pass.
-template <class Bits, bool kPairs>
-__global__ void __launch_bounds__(kSweepBlock, 2)
-    scatter_tiles(Pass<Bits> arguments, const Count* counts, const Count* totals) {
-    extern __shared__ __align__(16) unsigned char shared[];
-    auto& tile = *reinterpret_cast<Tile<Bits, kPairs>*>(shared);
-    const auto& [in, values_in, out, values_out, n, code, pass, encode, decode] = arguments;
-    const std::size_t first = std::size_t{blockIdx.x} * kSweepTile<Bits>;
-    const unsigned size = size_of_tile<Bits>(n, first);
-    clear_counters(tile);
-    __syncthreads();
-
-    Bits keys[kEach<Bits>];
-    load_keys(in + first, size, code, encode, keys);
-    count_digits(keys, pass, tile);
-    __syncthreads();
-    const unsigned first_in_tile = scan_bins(sum_of_warps(tile), tile.sums);
-    const Count first_of_digit = scan_bins(totals[threadIdx.x], tile.sums_of_all);
-    const Count before = counts[threadIdx.x * std::size_t{gridDim.x} + blockIdx.x];
-    tile.offsets[threadIdx.x] = first_of_digit + before - first_in_tile;
-    place_warps(first_in_tile, tile);
-    __syncthreads();
-    unsigned places[kEach<Bits>];
-    stage_keys(keys, pass, tile, places);
-    if constexpr (kPairs) stage_values(values_in + first, size, places, tile);
-    __syncthreads();
-    if (decode) {
-        store_tile<true>(tile, size, pass, code, out, values_out);
-    } else {
-        store_tile<false>(tile, size, pass, code, out, values_out);
-    }
-}
-
-// --- One sweep a digit -----------------------------------------------------------------------------
 
 constexpr int kHistogramBlock = 1024;
 constexpr int kHistogramColumns = 128;  // of all digits together
@@ -135,11 +109,11 @@ __global__ void __launch_bounds__(kHistogramBlock)
     histogram(const Bits* in, std::size_t n, KeyCode<Bits> code, Count* totals, Word* words,
               std::size_t num_words) {
     extern __shared__ unsigned bins[];  // digits x 256 x columns
-    constexpr int kColumns = kHistogramColumns / kDigits<Bits>;
+    constexpr int kColumns = kHistogramColumns / kBytes<Bits>;
     for (std::size_t i = std::size_t{blockIdx.x} * kHistogramBlock + threadIdx.x; i < num_words;
          i += std::size_t{gridDim.x} * kHistogramBlock)
         words[i] = 0;
-    for (int i = threadIdx.x; i < kDigits<Bits> * kBins * kColumns; i += kHistogramBlock)
+    for (int i = threadIdx.x; i < kBytes<Bits> * kBins * kColumns; i += kHistogramBlock)
         bins[i] = 0;
     __syncthreads();
 
@@ -156,19 +130,19 @@ __global__ void __launch_bounds__(kHistogramBlock)
         }
         if (!code.is_identity()) {
 #pragma unroll
-            for (Bits& key : keys)
-                key = code.encode(key);
+            for (int k = 0; k < kHistogramEach; ++k)
+                keys[k] = code.encode(keys[k]);
         }
 #pragma unroll
         for (int k = 0; k < kHistogramEach; ++k) {
             if (threadIdx.x + k * kHistogramBlock >= size) break;
 #pragma unroll
-            for (int pass = 0; pass < kDigits<Bits>; ++pass)
-                atomicAdd(&bins[(pass * kBins + digit_of(keys[k], pass)) * kColumns + column], 1U);
+            for (int pass = 0; pass < kBytes<Bits>; ++pass)
+                atomicAdd(&bins[(pass * kBins + byte_of(keys[k], pass)) * kColumns + column], 1U);
         }
     }
     __syncthreads();
-    for (int bin = threadIdx.x; bin < kDigits<Bits> * kBins; bin += kHistogramBlock) {
+    for (int bin = threadIdx.x; bin < kBytes<Bits> * kBins; bin += kHistogramBlock) {
         Count sum = 0;
         for (int c = 0; c < kColumns; ++c)  // each lane begins in another bank
             sum += bins[bin * kColumns + (c + column) % kColumns];
@@ -182,10 +156,8 @@ __device__ inline Count look_back(const volatile Word* words, unsigned tile, int
     Count before = 0;
     for (unsigned left = tile; left > 0;) {
         Word asked[kGroup];
-#pragma unroll
         for (unsigned g = 0; g < kGroup; ++g)
             asked[g] = g < left ? words[(left - 1 - g) * std::size_t{kBins} + threadIdx.x] : 0;
-#pragma unroll
         for (unsigned g = 0; g < kGroup; ++g) {
             if (state_of(asked[g]) < sum_state(pass)) break;  // ask again from here on
             before += count_of(asked[g]);
@@ -215,9 +187,9 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     __syncthreads();
     const unsigned number = drawn;
     const std::size_t first = std::size_t{number} * kSweepTile<Bits>;
-    const unsigned size = size_of_tile<Bits>(n, first);
+    const unsigned size = size_of_sweep<Bits>(n, first);
 
-    Bits keys[kEach<Bits>];
+    Bits keys[kSweepEach<Bits>];
     load_keys(in + first, size, code, encode, keys);
     count_digits(keys, pass, tile);
     __syncthreads();
@@ -230,7 +202,7 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     const unsigned first_in_tile = scan_bins(count, tile.sums);
     const Count first_of_digit = scan_bins(totals[threadIdx.x], tile.sums_of_all);
     place_warps(first_in_tile, tile);
-    unsigned places[kEach<Bits>];
+    unsigned places[kSweepEach<Bits>];
     const bool all_equal = __syncthreads_or(count == kSweepTile<Bits>);
     if (all_equal) {
         keep_order(keys, tile, places);

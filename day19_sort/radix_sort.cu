@@ -9,6 +9,7 @@
 #include "common/device/launch.hpp"
 #include "onesweep.cuh"
 #include "radix_sort.hpp"
+#include "sort.hpp"
 
 namespace day19 {
 namespace {
@@ -37,21 +38,21 @@ void check_arguments(DeviceSpan<const Key> in, DeviceSpan<Key> out, const RadixW
                      std::size_t key_bytes) {
     require(out.size() == in.size(), "sort: out has ", out.size(), " keys; expected as many as in, ",
             in.size());
-    require(!overlap(in, out), "sort: out overlaps in; expected no element in common");
+    require(!overlap(in, out), "sort: out overlaps in; expected no key in common");
     require(workspace.key_bytes() == key_bytes, "sort: the workspace is for keys of ", workspace.key_bytes(),
             " bytes; expected ", key_bytes);
     require(workspace.capacity() >= in.size(), "sort: workspace has capacity ", workspace.capacity(),
-            "; expected at least the number of keys, ", in.size());
+            "; expected at least the length of in, ", in.size());
 }
 
 template <class Bits>
 struct Arrays {
-    const Bits* in;
-    const std::uint32_t* values_in;
-    Bits* out;
-    std::uint32_t* values_out;
-    Bits* spare;  // what the passes between the first and the last write
-    std::uint32_t* spare_values;
+    const Bits* in = nullptr;
+    const std::uint32_t* values_in = nullptr;
+    Bits* out = nullptr;
+    std::uint32_t* values_out = nullptr;
+    Bits* spare = nullptr;  // what the passes between the first and the last write
+    std::uint32_t* spare_values = nullptr;
 };
 
 // The arguments of pass `pass` of `passes`. The last one writes `out`, the one before it the spare
@@ -158,7 +159,7 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
     static_assert(sizeof(Key) == sizeof(std::uint32_t));
     const std::size_t n = in.size();
     require(out.size() == n, "sort: out has ", out.size(), " keys; expected as many as in, ", n);
-    require(!overlap(in, out), "sort: out overlaps in; expected no element in common");
+    require(!overlap(in, out), "sort: out overlaps in; expected no key in common");
     require(workspace.key_bytes() == 8 && workspace.capacity() / 2 >= n, "sort: the workspace has room for ",
             workspace.capacity(), " keys of ", workspace.key_bytes(),
             " bytes; expected keys of 8 bytes, and twice as many as in has, ", 2 * n);
@@ -187,30 +188,29 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
     CUDA_CHECK_LAUNCH();
 }
 
-void radix_8bit(DeviceSpan<const std::uint32_t> in, DeviceSpan<std::uint32_t> out, RadixWorkspace& workspace,
-                cudaStream_t stream) {
-    using Bits = std::uint32_t;
-    check_arguments(in, out, workspace, sizeof(Bits));
+void radix_8bit(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace& workspace, cudaStream_t stream) {
+    RadixWorkspace& radix = workspace.radix();
+    check_arguments(in, out, radix, sizeof(Key));
     const std::size_t n = in.size();
     if (n == 0) return;
-    const unsigned tiles = course::blocks_for(tiles_of(n, sizeof(Bits)), 1);
-    Count* const counts = workspace.words();
-    Count* const totals = workspace.totals();
-    const Arrays<Bits> arrays{
-        .in = in.data(), .out = out.data(), .spare = static_cast<Bits*>(workspace.keys())};
-    constexpr int kPasses = sizeof(Bits);
+    const unsigned tiles = course::blocks_for(tiles_of(n, sizeof(Key)), 1);
+    // Onesweep's words, 256 of 8 bytes for each tile, have room for as many counts and their sums.
+    const std::size_t num_counts = std::size_t{tiles} * kBins;
+    auto* const counts = reinterpret_cast<unsigned*>(radix.words());
+    auto* const sums = reinterpret_cast<std::size_t*>(radix.words() + num_counts / 2);
+    const std::size_t num_sums = ceil_div<std::size_t>(num_counts, kCountsPerSum) + 1;
+    const Arrays<Key> arrays{.in = in.data(), .out = out.data(), .spare = static_cast<Key*>(radix.keys())};
+    constexpr int kPasses = sizeof(Key);
     for (int pass = 0; pass < kPasses; ++pass) {
-        const Pass<Bits> arguments = arguments_of<Bits>(arrays, n, {}, pass, kPasses);
-        count_tiles<Bits><<<tiles, kSweepBlock, 0, stream>>>(arguments.in, n, {}, false, pass, counts);
+        const Pass<Key> p = arguments_of<Key>(arrays, n, {}, pass, kPasses);
+        count_bytes<<<tiles, kSweepBlock, 0, stream>>>(p.in, n, pass, counts);
         CUDA_CHECK_LAUNCH();
-        scan_rows<<<kBins, kBins, 0, stream>>>(counts, tiles, totals);
-        CUDA_CHECK_LAUNCH();
-        course::launch(scatter_tiles<Bits, false>,
-                       {.grid = tiles,
-                        .block = kSweepBlock,
-                        .shared_bytes = sizeof(Tile<Bits, false>),
-                        .stream = stream},
-                       arguments, counts, totals);
+        scan_counts(DeviceSpan<unsigned>::from_device_pointer(counts, num_counts),
+                    DeviceSpan<std::size_t>::from_device_pointer(sums, num_sums), stream);
+        course::launch(
+            scatter_bytes,
+            {.grid = tiles, .block = kSweepBlock, .shared_bytes = sizeof(Tile<Key, false>), .stream = stream},
+            p.in, n, pass, counts, sums, p.out);
     }
 }
 

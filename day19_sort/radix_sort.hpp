@@ -69,8 +69,4 @@ void sort_segments(course::DeviceSpan<const Key> in, course::DeviceSpan<const st
                    course::DeviceSpan<Key> out, Direction direction, RadixWorkspace& workspace,
                    cudaStream_t stream);
 
-// One version with three kernels a digit, for keys as they are. Of the versions' list in sort.hpp.
-void radix_8bit(course::DeviceSpan<const std::uint32_t> in, course::DeviceSpan<std::uint32_t> out,
-                RadixWorkspace& workspace, cudaStream_t stream);
-
 }  // namespace day19

@@ -14,15 +14,16 @@ using Count = unsigned long long;  // of keys
 constexpr int kBins = 256;          // values of a digit
 constexpr int kSweepBlock = kBins;  // threads: each also has a bin, that of its number
 constexpr int kSweepWarps = kSweepBlock / kWarpSize;
-constexpr int kGroup = 4;  // keys of a thread whose digits are compared at the same time
+constexpr int kCountsPerSum = 1024;  // of scan_counts() in sort.hpp
+constexpr int kGroup = 4;            // keys of a thread whose digits are compared at the same time
 
 // Keys of a thread: 40 of 32 bits, 20 of 64 bits. A tile of either is 40 KB.
 template <class Bits>
-constexpr int kEach = 160 / static_cast<int>(sizeof(Bits));
+constexpr int kSweepEach = 160 / static_cast<int>(sizeof(Bits));
 template <class Bits>
-constexpr int kDigits = static_cast<int>(sizeof(Bits));  // bytes
+constexpr int kBytes = static_cast<int>(sizeof(Bits));  // bytes
 template <class Bits>
-constexpr int kSweepTile = kSweepBlock* kEach<Bits>;
+constexpr int kSweepTile = kSweepBlock* kSweepEach<Bits>;
 
 // The tile in shared memory. Pairs: each key has a value of 32 bits, which moves with it.
 template <class Bits, bool kPairs>
@@ -37,10 +38,10 @@ struct Tile {
 };
 
 // Digit `pass` of the key, from the right: one of its bytes.
-__device__ inline unsigned digit_of(std::uint32_t key, int pass) {
+__device__ inline unsigned byte_of(std::uint32_t key, int pass) {
     return __byte_perm(key, 0, 0x4440 | pass);  // one instruction; byte 4 is a byte of the 0
 }
-__device__ inline unsigned digit_of(std::uint64_t key, int pass) {
+__device__ inline unsigned byte_of(std::uint64_t key, int pass) {
     return static_cast<unsigned>(key >> (8 * pass)) & 0xff;
 }
 
@@ -50,22 +51,22 @@ template <class Bits>
 __device__ unsigned place_of(int k) {
     const unsigned warp = threadIdx.x / kWarpSize;
     const unsigned lane = threadIdx.x % kWarpSize;
-    return (warp * kEach<Bits> + k) * kWarpSize + lane;
+    return (warp * kSweepEach<Bits> + k) * kWarpSize + lane;
 }
 
 // Loads this thread's keys of a tile of `size`, and encodes them in the first pass. Behind the end
 // stands the largest code, which stays behind all keys.
 template <class Bits>
 __device__ void load_keys(const Bits* in, unsigned size, const KeyCode<Bits>& code, bool encode,
-                          Bits (&keys)[kEach<Bits>]) {
+                          Bits (&keys)[kSweepEach<Bits>]) {
     const Bits behind = encode ? code.decode(~Bits{0}) : ~Bits{0};
     const bool is_full = size == kSweepTile<Bits>;
 #pragma unroll
-    for (int k = 0; k < kEach<Bits>; ++k)
+    for (int k = 0; k < kSweepEach<Bits>; ++k)
         keys[k] = is_full || place_of<Bits>(k) < size ? in[place_of<Bits>(k)] : behind;
     if (!encode) return;
 #pragma unroll
-    for (int k = 0; k < kEach<Bits>; ++k)
+    for (int k = 0; k < kSweepEach<Bits>; ++k)
         keys[k] = code.encode(keys[k]);
 }
 
@@ -92,17 +93,17 @@ __device__ T scan_bins(T value, T* sums) {
 template <class Bits, bool kPairs>
 __device__ void clear_counters(Tile<Bits, kPairs>& tile) {
 #pragma unroll
-    for (auto& counters : tile.counters)
-        counters[threadIdx.x] = 0;
+    for (int warp = 0; warp < kSweepWarps; ++warp)
+        tile.counters[warp][threadIdx.x] = 0;
 }
 
 // Counts the digits of each warp's keys. The counters are 0 before.
 template <class Bits, bool kPairs>
-__device__ void count_digits(const Bits (&keys)[kEach<Bits>], int pass, Tile<Bits, kPairs>& tile) {
+__device__ void count_digits(const Bits (&keys)[kSweepEach<Bits>], int pass, Tile<Bits, kPairs>& tile) {
     unsigned* const counters = tile.counters[threadIdx.x / kWarpSize];
 #pragma unroll
-    for (int k = 0; k < kEach<Bits>; ++k)
-        atomicAdd(&counters[digit_of(keys[k], pass)], 1U);
+    for (int k = 0; k < kSweepEach<Bits>; ++k)
+        atomicAdd(&counters[byte_of(keys[k], pass)], 1U);
 }
 
 // How many keys of digit threadIdx.x the tile has.
@@ -131,20 +132,20 @@ __device__ void place_warps(unsigned first, Tile<Bits, kPairs>& tile) {
 // goes behind those before it, and the last one moves the counter on. No atomics: their order would
 // be any.
 template <class Bits, bool kPairs>
-__device__ void stage_keys(const Bits (&keys)[kEach<Bits>], int pass, Tile<Bits, kPairs>& tile,
-                           unsigned (&places)[kEach<Bits>]) {
+__device__ void stage_keys(const Bits (&keys)[kSweepEach<Bits>], int pass, Tile<Bits, kPairs>& tile,
+                           unsigned (&places)[kSweepEach<Bits>]) {
     pass = course::ptx::opaque(pass);  // the digits that were counted would take a register each
     unsigned* const next = tile.counters[threadIdx.x / kWarpSize];
     const unsigned lane = threadIdx.x % kWarpSize;
     const unsigned lanes_before = (1U << lane) - 1;
     const unsigned lanes_behind = ~lanes_before << 1;
 #pragma unroll
-    for (int first = 0; first < kEach<Bits>; first += kGroup) {
+    for (int first = 0; first < kSweepEach<Bits>; first += kGroup) {
         unsigned digits[kGroup];
         unsigned equal[kGroup];  // the lanes whose key has the same digit
 #pragma unroll
         for (int g = 0; g < kGroup; ++g)
-            digits[g] = digit_of(keys[first + g], pass);
+            digits[g] = byte_of(keys[first + g], pass);
         course::ptx::match_bytes(digits, equal);
 #pragma unroll
         for (int g = 0; g < kGroup; ++g) {
@@ -160,10 +161,10 @@ __device__ void stage_keys(const Bits (&keys)[kEach<Bits>], int pass, Tile<Bits,
 
 // All keys of the tile have the same digit: they stay where they are.
 template <class Bits, bool kPairs>
-__device__ void keep_order(const Bits (&keys)[kEach<Bits>], Tile<Bits, kPairs>& tile,
-                           unsigned (&places)[kEach<Bits>]) {
+__device__ void keep_order(const Bits (&keys)[kSweepEach<Bits>], Tile<Bits, kPairs>& tile,
+                           unsigned (&places)[kSweepEach<Bits>]) {
 #pragma unroll
-    for (int k = 0; k < kEach<Bits>; ++k) {
+    for (int k = 0; k < kSweepEach<Bits>; ++k) {
         places[k] = place_of<Bits>(k);
         tile.keys[places[k]] = keys[k];
     }
@@ -172,10 +173,10 @@ __device__ void keep_order(const Bits (&keys)[kEach<Bits>], Tile<Bits, kPairs>& 
 // The values follow their keys.
 template <class Bits, bool kPairs>
 __device__ void stage_values(const std::uint32_t* values, unsigned size,
-                             const unsigned (&places)[kEach<Bits>], Tile<Bits, kPairs>& tile) {
+                             const unsigned (&places)[kSweepEach<Bits>], Tile<Bits, kPairs>& tile) {
     const bool is_full = size == kSweepTile<Bits>;
 #pragma unroll
-    for (int k = 0; k < kEach<Bits>; ++k)
+    for (int k = 0; k < kSweepEach<Bits>; ++k)
         tile.values[places[k]] = is_full || place_of<Bits>(k) < size ? values[place_of<Bits>(k)] : 0;
 }
 
@@ -185,13 +186,13 @@ __device__ void store_tile(const Tile<Bits, kPairs>& tile, unsigned size, int pa
                            Bits* out, std::uint32_t* values_out) {
     const auto store = [&](unsigned i) {
         const Bits key = tile.keys[i];
-        const Count place = tile.offsets[digit_of(key, pass)] + i;
+        const Count place = tile.offsets[byte_of(key, pass)] + i;
         out[place] = kDecode ? code.decode(key) : key;
         if constexpr (kPairs) values_out[place] = tile.values[i];
     };
     if (size == kSweepTile<Bits>) {  // without a branch for each key, loads overlap
 #pragma unroll
-        for (int k = 0; k < kEach<Bits>; ++k)
+        for (int k = 0; k < kSweepEach<Bits>; ++k)
             store(threadIdx.x + k * kSweepBlock);
     } else {
         for (unsigned i = threadIdx.x; i < size; i += kSweepBlock)

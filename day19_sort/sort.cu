@@ -134,6 +134,12 @@ void launch_tiles(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace& work
     });
 }
 
+void launch_onesweep(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace& workspace,
+                     cudaStream_t stream) {
+    check_arguments(in, out, workspace);
+    sort_keys(in, out, Direction::kAscending, workspace.radix(), stream);
+}
+
 // Every key is read once and written once.
 course::Work keys_work(const std::size_t& n) {
     const double bytes = sizeof(Key) * static_cast<double>(n);
@@ -164,10 +170,11 @@ Workspace::Workspace(std::size_t capacity)
     : capacity_(checked(capacity)),
       spare_(capacity),
       counts_(counts_for(capacity)),
-      sums_(ceil_div<std::size_t>(counts_for(capacity), kScanBlock) + 1) {}
+      sums_(ceil_div<std::size_t>(counts_for(capacity), kScanBlock) + 1),
+      radix_(capacity, sizeof(Key)) {}
 
 std::span<const Version> versions() {
-    static const std::array<Version, 7> list = {{
+    static const std::array<Version, 9> list = {{
         {"odd_even", "neighbours trade places", launch_odd_even, keys_work, constraint<kOddEvenKeys>},
         {"bitonic_block", "a network of distant pairs", launch_bitonic_block, keys_work, constraint<kSorted>},
         {"merge_sort", "sorted tiles are merged", launch_merge_sort, keys_work},
@@ -178,6 +185,8 @@ std::span<const Version> versions() {
          launch_tiles<count_digits, scatter_sorted_tiles, kDigitBits, kBlock>, keys_work},
         {"radix_coarsened", "15 keys per thread",
          launch_tiles<count_digits_of_tiles, scatter_large_tiles, kDigitBits, kTile>, keys_work},
+        {"radix_8bit", "a byte in a pass, of four kernels", radix_8bit, keys_work},
+        {"onesweep", "one kernel a pass, which looks back", launch_onesweep, keys_work},
     }};
     return list;
 }

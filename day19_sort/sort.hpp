@@ -1,5 +1,5 @@
 // The host API of day 19: 32-bit unsigned keys in ascending order. The kernels are in
-// comparison.cuh and sort.cuh.
+// comparison.cuh, sort.cuh and onesweep.cuh. radix_sort.hpp sorts other keys, and pairs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,13 +11,14 @@
 #include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
+#include "radix_sort.hpp"
 
 namespace day19 {
 
 using Key = std::uint32_t;
 
-// Device memory for intermediate results: of sorts of at most `capacity` keys, about twice their
-// size. The caller allocates it once and passes it to every call. Two sorts that may run at the
+// Device memory for intermediate results: of sorts of at most `capacity` keys, about three times
+// their size. The caller allocates it once and passes it to every call. Two sorts that may run at the
 // same time, on two streams, need two workspaces.
 class Workspace {
   public:
@@ -33,12 +34,14 @@ class Workspace {
     Key* spare() { return spare_.data(); }         // as many keys as `capacity`: every other pass
     unsigned* counts() { return counts_.data(); }  // of keys with a digit, in each block
     std::size_t* sums() { return sums_.data(); }   // of 1,024 counts each; then of all before them
+    RadixWorkspace& radix() { return radix_; }     // of radix_8bit and onesweep
 
   private:
     std::size_t capacity_;
     course::DeviceBuffer<Key> spare_;
     course::DeviceBuffer<unsigned> counts_;
     course::DeviceBuffer<std::size_t> sums_;
+    RadixWorkspace radix_;
 };
 
 // Enqueues on `stream`: `out` gets the keys of `in` in ascending order. Any length, 0 included, and
@@ -59,6 +62,11 @@ std::span<const Version> versions();
 // part must be less than 2^32.
 void scan_counts(course::DeviceSpan<unsigned> counts, course::DeviceSpan<std::size_t> sums,
                  cudaStream_t stream);
+
+// The version with that scan and digits of eight bits, in radix_sort.cu. Arguments and errors are
+// those of Launcher.
+void radix_8bit(course::DeviceSpan<const Key> in, course::DeviceSpan<Key> out, Workspace& workspace,
+                cudaStream_t stream);
 
 // The reference: std::stable_sort. Throws std::invalid_argument where the lengths differ.
 void sort_on_cpu(std::span<const Key> in, std::span<Key> out);

@@ -86,16 +86,18 @@ Match<T> match(unsigned mask, T value, const char* name, Site site) {
     warp_collective(
         mask, &own,
         [](const Lanes& lanes) {
+            using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+            Bits bits[32] = {};
+            for (unsigned lane = 0; lane < 32; ++lane)
+                if (lanes.holds(lane)) std::memcpy(&bits[lane], &lanes.at<Match<T>>(lane).value, sizeof(T));
             for (unsigned lane = 0; lane < 32; ++lane) {
                 if (!lanes.holds(lane)) continue;
+                unsigned same = 0;
+                for (unsigned other = 0; other < 32; ++other)
+                    same |= static_cast<unsigned>(bits[other] == bits[lane]) << other;
                 auto& mine = lanes.at<Match<T>>(lane);
                 mine.lanes = lanes.mask;
-                for (unsigned other = 0; other < 32; ++other) {
-                    if (lanes.holds(other) &&
-                        std::memcmp(&lanes.at<Match<T>>(other).value, &mine.value, sizeof(T)) == 0) {
-                        mine.same |= 1U << other;
-                    }
-                }
+                mine.same = same & lanes.mask;
             }
         },
         name, site, Ended::reported);

@@ -1,0 +1,276 @@
+// Onesweep with other keys, values, directions and segments, against std::stable_sort with a
+// comparison that says the order in words of its own.
+#include "radix_sort.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::DeviceSpan;
+using course::GuardedBuffer;
+using course::Random;
+using day19::Direction;
+using day19::RadixWorkspace;
+
+// Of 32-bit and 64-bit keys: a tile has 10,240 or 5,120.
+const std::vector<std::size_t> kLengths = {0,    1,    2,     31,    33,    257,  5119,
+                                           5120, 5121, 10239, 10240, 10241, 51300};
+
+// Is `a` in front of `b`, in ascending order? NaN is behind all others, -0 before +0.
+template <class Key>
+bool is_before(Key a, Key b) {
+    if constexpr (std::is_floating_point_v<Key>) {
+        if (std::isnan(a) || std::isnan(b)) {
+            if (!std::isnan(a)) return true;
+            if (!std::isnan(b)) return false;
+            // Among NaN: without the sign bit first, by their bits; then with it, the other way round.
+            const auto x = std::bit_cast<day19::BitsOf<Key>>(a);
+            const auto y = std::bit_cast<day19::BitsOf<Key>>(b);
+            if (std::signbit(a) != std::signbit(b)) return std::signbit(b);
+            return std::signbit(a) ? x > y : x < y;
+        }
+        if (a == 0 && b == 0) return std::signbit(a) && !std::signbit(b);
+    }
+    return a < b;
+}
+
+template <class Key>
+bool is_in_front(Key a, Key b, Direction direction) {
+    return direction == Direction::kAscending ? is_before(a, b) : is_before(b, a);
+}
+
+// Any bits: of both signs, NaN and infinities among them; and every eighth key from a few.
+template <class Key>
+std::vector<Key> make_keys(std::size_t n, std::uint64_t seed) {
+    using Limits = std::numeric_limits<Key>;
+    std::vector<Key> special = {Key{0}, Key{1}, Limits::max(), Limits::lowest()};
+    if constexpr (std::is_floating_point_v<Key>) {
+        for (const Key key : {-Key{0}, Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
+                              -Limits::quiet_NaN(), Limits::denorm_min(), -Limits::denorm_min(), -Key{1}})
+            special.push_back(key);
+    } else {
+        special.push_back(static_cast<Key>(-1));
+    }
+    Random random(seed);
+    std::vector<Key> keys(n);
+    for (Key& key : keys) {
+        const bool is_special = random.below(8) == 0;
+        key = is_special ? special[random.below(special.size())]
+                         : std::bit_cast<Key>(static_cast<day19::BitsOf<Key>>(random.next()));
+    }
+    return keys;
+}
+
+template <class Key>
+std::vector<day19::BitsOf<Key>> bits_of(const std::vector<Key>& keys) {
+    std::vector<day19::BitsOf<Key>> bits(keys.size());
+    std::ranges::transform(keys, bits.begin(),
+                           [](Key key) { return std::bit_cast<day19::BitsOf<Key>>(key); });
+    return bits;
+}
+
+// Key by key, by their bits: so NaN and -0 count.
+template <class Key>
+testing::AssertionResult are_equal(const std::vector<Key>& actual, const std::vector<Key>& expected) {
+    const course::VerifyResult result = course::verify_exact(bits_of(actual), bits_of(expected));
+    return result.ok() ? testing::AssertionSuccess() : testing::AssertionFailure() << result.message();
+}
+
+template <class Key>
+class RadixSort : public course::DeviceTest {
+  protected:
+    static void expect_sorted(const std::vector<Key>& keys, Direction direction, std::size_t offset = 0) {
+        std::vector<Key> expected = keys;
+        std::ranges::stable_sort(expected, [=](Key a, Key b) { return is_in_front(a, b, direction); });
+        const DeviceBuffer<Key> in{std::span<const Key>(keys)};
+        GuardedBuffer<Key> out(keys.size(), offset);
+        RadixWorkspace workspace(keys.size(), sizeof(Key));
+        const int launches = keys.size() == kLengths.back() ? 2 : 1;
+        for (int launch = 0; launch < launches; ++launch) {  // the second finds the words of the first
+            out.spoil();
+            day19::sort_keys<Key>(in.span(), out.span(), direction, workspace, nullptr);
+            CUDA_CHECK(cudaDeviceSynchronize());
+            EXPECT_TRUE(are_equal(out.to_host(), expected)) << keys.size() << " keys, launch " << launch;
+            EXPECT_EQ(out.damage(), "");
+        }
+        EXPECT_TRUE(are_equal(in.to_host(), keys)) << "the input was changed";
+    }
+
+    // Values are the places in the input: of equal keys they must ascend.
+    static void expect_pairs(const std::vector<Key>& keys, Direction direction) {
+        const std::size_t n = keys.size();
+        std::vector<std::uint32_t> places(n);
+        std::iota(places.begin(), places.end(), 0U);
+        std::vector<std::uint32_t> expected = places;
+        std::ranges::stable_sort(expected, [&](std::uint32_t a, std::uint32_t b) {
+            return is_in_front(keys[a], keys[b], direction);
+        });
+        std::vector<Key> expected_keys(n);
+        std::ranges::transform(expected, expected_keys.begin(),
+                               [&](std::uint32_t place) { return keys[place]; });
+
+        const DeviceBuffer<Key> in{std::span<const Key>(keys)};
+        const DeviceBuffer<std::uint32_t> values_in{std::span<const std::uint32_t>(places)};
+        GuardedBuffer<Key> out(n);
+        GuardedBuffer<std::uint32_t> values_out(n);
+        out.spoil();
+        values_out.spoil();
+        RadixWorkspace workspace(n, sizeof(Key), true);
+        day19::sort_pairs<Key>(in.span(), values_in.span(), out.span(), values_out.span(), direction,
+                               workspace, nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        EXPECT_TRUE(are_equal(out.to_host(), expected_keys)) << n << " keys";
+        EXPECT_TRUE(are_equal(values_out.to_host(), expected)) << "values of " << n;
+        EXPECT_EQ(out.damage() + values_out.damage(), "");
+    }
+};
+
+using Keys = testing::Types<std::uint32_t, std::int32_t, float, std::uint64_t, std::int64_t, double>;
+TYPED_TEST_SUITE(RadixSort, Keys);
+
+TYPED_TEST(RadixSort, AllLengths) {
+    for (const std::size_t n : kLengths)
+        this->expect_sorted(make_keys<TypeParam>(n, 19 + n), Direction::kAscending);
+}
+
+TYPED_TEST(RadixSort, Descending) {
+    this->expect_sorted(make_keys<TypeParam>(10239, 20), Direction::kDescending);
+}
+
+TYPED_TEST(RadixSort, PairsAreStable) {
+    this->expect_pairs(make_keys<TypeParam>(12345, 21), Direction::kAscending);
+    this->expect_pairs(make_keys<TypeParam>(777, 22), Direction::kDescending);
+    // Few keys, many of each.
+    std::vector<TypeParam> keys(11000);
+    Random random(23);
+    for (TypeParam& key : keys)
+        key = static_cast<TypeParam>(random.below(3));
+    this->expect_pairs(keys, Direction::kAscending);
+    this->expect_pairs(keys, Direction::kDescending);
+    this->expect_pairs(std::vector<TypeParam>(10240, TypeParam{7}), Direction::kAscending);
+}
+
+TYPED_TEST(RadixSort, RandomLengthsAndOffsets) {
+    std::random_device device;
+    const std::uint64_t seed = device();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    for (int i = 0; i < 2; ++i) {
+        const auto direction = random.below(2) == 0 ? Direction::kAscending : Direction::kDescending;
+        this->expect_sorted(make_keys<TypeParam>(random.below(15000), random.next()), direction,
+                            random.below(4));
+    }
+}
+
+template <class Key>
+class SegmentSort : public course::DeviceTest {};
+using SegmentKeys = testing::Types<std::uint32_t, std::int32_t, float>;
+TYPED_TEST_SUITE(SegmentSort, SegmentKeys);
+
+// Numbers of segments whose own number has no byte, one, two and three: odd and even passes.
+TYPED_TEST(SegmentSort, EachSegmentByItself) {
+    for (const std::size_t segments : {1, 2, 256, 257, 70000}) {
+        Random random(segments);
+        std::vector<std::uint64_t> offsets = {0};
+        while (offsets.size() <= segments)  // some are empty
+            offsets.push_back(offsets.back() + random.below(segments > 1000 ? 2 : 40));
+        const std::vector<TypeParam> keys = make_keys<TypeParam>(offsets.back(), 24 + segments);
+        for (const Direction direction : {Direction::kAscending, Direction::kDescending}) {
+            std::vector<TypeParam> expected = keys;
+            for (std::size_t s = 0; s < segments; ++s)
+                std::sort(expected.begin() + static_cast<std::ptrdiff_t>(offsets[s]),
+                          expected.begin() + static_cast<std::ptrdiff_t>(offsets[s + 1]),
+                          [=](TypeParam a, TypeParam b) { return is_in_front(a, b, direction); });
+            const DeviceBuffer<TypeParam> in{std::span<const TypeParam>(keys)};
+            const DeviceBuffer<std::uint64_t> on_device{std::span<const std::uint64_t>(offsets)};
+            GuardedBuffer<TypeParam> out(keys.size());
+            out.spoil();
+            RadixWorkspace workspace(2 * keys.size(), 8);
+            day19::sort_segments<TypeParam>(in.span(), on_device.span(), out.span(), direction, workspace,
+                                            nullptr);
+            CUDA_CHECK(cudaDeviceSynchronize());
+            EXPECT_TRUE(are_equal(out.to_host(), expected)) << segments << " segments";
+            EXPECT_EQ(out.damage(), "");
+        }
+    }
+}
+
+class RadixRefusals : public course::DeviceTest {
+  protected:
+    template <class Sort>
+    static std::string error_of(const Sort& sort) {
+        try {
+            sort();
+        } catch (const std::invalid_argument& error) {
+            return error.what();
+        }
+        return "no error";
+    }
+};
+
+TEST_F(RadixRefusals, NameTheArgument) {
+    const DeviceBuffer<float> in(10);
+    DeviceBuffer<float> out(10);
+    DeviceBuffer<std::uint32_t> values(20);
+    RadixWorkspace workspace(10, 4);
+    RadixWorkspace small(9, 4);
+    RadixWorkspace wide(19, 8);
+    const auto keys = [&](DeviceSpan<const float> from, DeviceSpan<float> to, RadixWorkspace& with) {
+        return error_of([&] { day19::sort_keys<float>(from, to, Direction::kAscending, with, nullptr); });
+    };
+    EXPECT_EQ(keys(in.span(), out.span().subspan(0, 9), workspace),
+              "sort: out has 9 keys; expected as many as in, 10");
+    EXPECT_EQ(keys(out.span(), out.span(), workspace),
+              "sort: out overlaps in; expected no key in common");
+    EXPECT_EQ(keys(in.span(), out.span(), small),
+              "sort: workspace has capacity 9; expected at least the length of in, 10");
+    EXPECT_EQ(keys(in.span(), out.span(), wide), "sort: the workspace is for keys of 8 bytes; expected 4");
+    EXPECT_EQ(error_of([] { RadixWorkspace(1, 3); }), "RadixWorkspace: key_bytes is 3; expected 4 or 8");
+    EXPECT_EQ(error_of([] { RadixWorkspace((std::size_t{1} << 38) + 1, 4); }),
+              "RadixWorkspace: capacity is 274877906945; expected at most 2^38");
+    const auto pairs = [&](std::size_t count, RadixWorkspace& with) {
+        return error_of([&] {
+            day19::sort_pairs<float>(in.span(), values.span().subspan(0, count), out.span(),
+                                     values.span().subspan(10, 10), Direction::kAscending, with, nullptr);
+        });
+    };
+    EXPECT_EQ(pairs(9, workspace),
+              "sort: values_in has 9 and values_out 10 values; expected one for each key, 10");
+    EXPECT_EQ(pairs(10, workspace),
+              "sort: the workspace has no room for values; expected one made with them");
+    const DeviceBuffer<std::uint64_t> offsets(2);
+    EXPECT_EQ(
+        error_of([&] {
+            day19::sort_segments<float>(in.span(), offsets.span(), out.span(), Direction::kAscending, wide,
+                                        nullptr);
+        }),
+        "sort: the workspace has room for 19 keys of 8 bytes; expected keys of 8 bytes, and twice as many "
+        "as in has, 20");
+    EXPECT_EQ(
+        error_of([&] {
+            day19::sort_segments<float>(in.span(), offsets.span().subspan(0, 1), out.span(),
+                                        Direction::kAscending, wide, nullptr);
+        }),
+        "sort: the workspace has room for 19 keys of 8 bytes; expected keys of 8 bytes, and twice as many "
+        "as in has, 20");
+}
+
+}  // namespace

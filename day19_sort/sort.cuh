@@ -139,8 +139,8 @@ __global__ void __launch_bounds__(kBlock)
 // the last ones of the block, a stable split leaves them there: behind all keys.
 constexpr Key kNoKey = 0xffffffff;
 
-// Thread t's key becomes the one at place t of the block's keys, split by a bit. They are in the tile,
-// too. The next call may overwrite it: all threads have read it when they meet in sum_before.
+// Thread t's key becomes the one at place t of the block's keys, split by a bit. They are in the
+// tile, too. The next call may overwrite it: all threads have read it when they meet in sum_before.
 __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
     const unsigned is_one = bit_of(key, bit);
     unsigned ones;

@@ -14,6 +14,7 @@
 //   transpose       rows become columns                         wavefronts of shared memory
 //   fold            a signal folded upon itself                 races
 //   running_sums    the running sums of every row
+//   shelves         boxes of a shelf, in order of their numbers
 //   relay           the running sums of one long signal         races
 //   places          where the blocks of a filter begin          races
 //
@@ -76,6 +77,10 @@ Layout fold_layout(const Shape& p) {
 
 Layout running_sums_layout(const Shape& p) {
     return {.in = p, .out = p, .terms = p.cols + 1};
+}
+
+Layout shelves_layout(const Shape& p) {
+    return {.in = {1, p.size()}, .out = {1, p.size()}};
 }
 
 Layout relay_layout(const Shape& p) {
@@ -174,6 +179,10 @@ std::span<const Hunt> hunts() {
             "running_sums", "the running sums of every row",
             [](const Operands& o, cudaStream_t stream) { running_sums(o.in, o.out, stream); },
             running_sums_on_cpu),
+        hunt<shelves_layout>(
+            "shelves", "boxes of a shelf, in order of their numbers",
+            [](const Operands& o, cudaStream_t stream) { shelves(as_span(o.in), as_span(o.out), stream); },
+            shelves_on_cpu),
         hunt<relay_layout>(
             "relay", "the running sums of one long signal",
             [](const Operands& o, cudaStream_t stream) { relay(as_span(o.in), as_span(o.out), stream); },

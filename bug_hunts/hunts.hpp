@@ -1,4 +1,4 @@
-// The bug hunts: fourteen small kernels. Here is their host API; each has a file of its own,
+// The bug hunts: fifteen small kernels. Here is their host API; each has a file of its own,
 // <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
@@ -59,6 +59,11 @@ void fold(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream
 
 // out(r, c) = in(r, 0) + ... + in(r, c). `out` is as large as `in`.
 void running_sums(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
+
+// A shelf has 128 neighbours of `in`, the last one what is left; in[i] is a box with number i i mod
+// 256. `out` has the boxes of each shelf in order of their numbers; of equal numbers, the one first
+// that is first in `in`. `out` is as long as `in`.
+void shelves(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // out[i] = in[0] + ... + in[i]. `out` is as long as `in`. Memory comes from the device's pool
 // (cudaMallocAsync).

@@ -2,6 +2,9 @@
 // the sum of.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <span>
+#include <vector>
 
 #include "references.hpp"
 
@@ -115,6 +118,19 @@ void running_sums_on_cpu(const Layout& layout, Input in, Input, Output out, Outp
         const bool begins = i % cols == 0;
         out[i] = (begins ? 0 : out[i - 1]) + in[i];
         magnitude[i] = (begins ? 0 : magnitude[i - 1]) + std::abs(in[i]);
+    }
+}
+
+void shelves_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    const std::size_t n = layout.in.cols;
+    std::vector<std::size_t> boxes(n);
+    std::iota(boxes.begin(), boxes.end(), std::size_t{0});
+    for (std::size_t begin = 0; begin < n; begin += 128)
+        std::ranges::stable_sort(std::span(boxes).subspan(begin, std::min<std::size_t>(128, n - begin)), {},
+                                 [](std::size_t i) { return i * i % 256; });
+    for (std::size_t k = 0; k < n; ++k) {
+        out[k] = in[boxes[k]];
+        magnitude[k] = std::abs(out[k]);
     }
 }
 

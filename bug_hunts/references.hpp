@@ -19,6 +19,7 @@ Reference scale_rows_on_cpu;
 Reference transpose_on_cpu;
 Reference fold_on_cpu;
 Reference running_sums_on_cpu;
+Reference shelves_on_cpu;
 Reference places_on_cpu;
 Reference recordings_on_cpu;
 

@@ -65,7 +65,8 @@ __device__ inline void bitonic_sort(Key* tile) {
 // Idea: a network of comparisons, in which keys travel far: 66 phases for 2,048 keys. Where fewer
 // keys are to be sorted, the largest possible key stands in for those that are missing.
 // Cost removed: n phases become log2(n) (log2(n) + 1) / 2.
-// Still limits it: one block. Each phase reads and writes all keys.
+// Still limits it: one block. Each phase reads and writes all keys. It is not stable: with values,
+// those of equal keys would change their order.
 //
 // Block b sorts keys 2,048 b to 2,048 b + 2,047: one block is a sort, many are the first step of
 // merge_sort.

@@ -1,4 +1,5 @@
-// Day 19, last part: radix sort by digits of eight bits. Four passes sort keys of 32 bits.
+// Day 19, last part: radix sort by digits of eight bits. Four passes sort keys of 32 bits, eight
+// those of 64. How a block sorts its tile is in ranking.cuh.
 #pragma once
 
 #include "ranking.cuh"

@@ -46,10 +46,10 @@ class RadixWorkspace {
     course::DeviceBuffer<unsigned long long> words_;
 };
 
-// Enqueues the sort of `in` to `out` on `stream`: as many keys, and no overlap. Key is std::int32_t,
-// std::uint32_t, float, std::int64_t, std::uint64_t or double. Any length, 0 included, and any
-// alignment that Key allows. Throws std::invalid_argument for a bad argument, CudaError when a
-// launch fails.
+// Enqueues the sort of `in` to `out` on `stream`: as many keys, and no overlap. Key is
+// std::int32_t, std::uint32_t, float, std::int64_t, std::uint64_t or double. Any length, 0
+// included, and any alignment that Key allows. Throws std::invalid_argument for a bad argument,
+// CudaError when a launch fails.
 template <class Key>
 void sort_keys(course::DeviceSpan<const Key> in, course::DeviceSpan<Key> out, Direction direction,
                RadixWorkspace& workspace, cudaStream_t stream);

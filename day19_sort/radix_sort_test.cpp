@@ -41,7 +41,8 @@ bool is_before(Key a, Key b) {
         if (std::isnan(a) || std::isnan(b)) {
             if (!std::isnan(a)) return true;
             if (!std::isnan(b)) return false;
-            // Among NaN: without the sign bit first, by their bits; then with it, the other way round.
+            // Among NaN: without the sign bit first, by their bits; then with it, the other way
+            // round.
             const auto x = std::bit_cast<day19::BitsOf<Key>>(a);
             const auto y = std::bit_cast<day19::BitsOf<Key>>(b);
             if (std::signbit(a) != std::signbit(b)) return std::signbit(b);

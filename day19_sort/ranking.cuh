@@ -70,8 +70,8 @@ __device__ void load_keys(const Bits* in, unsigned size, const KeyCode<Bits>& co
         keys[k] = code.encode(keys[k]);
 }
 
-// The exclusive scan of a value for each bin. All threads of the block call it; `sums` must not be in
-// use.
+// The exclusive scan of a value for each bin. All threads of the block call it; `sums` must not be
+// in use.
 template <class T>
 __device__ T scan_bins(T value, T* sums) {
     const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
@@ -116,8 +116,8 @@ __device__ unsigned sum_of_warps(const Tile<Bits, kPairs>& tile) {
     return sum;
 }
 
-// Where each warp's keys of digit threadIdx.x begin in the sorted tile: the tile's begin at `first`,
-// behind all smaller digits, and a warp's behind those of the warps before it.
+// Where each warp's keys of digit threadIdx.x begin in the sorted tile: the tile's begin at
+// `first`, behind all smaller digits, and a warp's behind those of the warps before it.
 template <class Bits, bool kPairs>
 __device__ void place_warps(unsigned first, Tile<Bits, kPairs>& tile) {
 #pragma unroll

@@ -8,13 +8,15 @@
 //   radix_1bit_coalesced   blocks split in shared memory first           32 passes, 12 bytes a key in each
 //   radix_multibit         4 bits in a pass                              short runs: 16 keys of a digit
 //   radix_coarsened        15 keys per thread: longer runs               8 passes, 12 bytes a key in each
+//   radix_8bit             (onesweep.cuh) 8 bits in a pass, by votes     4 passes, 12 bytes a key in each
+//   onesweep               (onesweep.cuh) a pass is one kernel           instructions and shared memory
 //
 // A radix sort compares nothing. A pass looks at one digit of the keys, and brings them into the
 // order of that digit. The first pass takes the lowest one. Each pass must be stable: where the
 // digits are equal, keys keep the order that the passes before gave them.
 //
 //   ./course run day19                                every version, verified and timed
-//   ./course inspect day19 --only radix_1bit       sectors and bank conflicts, line by line
+//   ./course inspect day19 --only radix_1bit          sectors and bank conflicts, line by line
 #pragma once
 
 #include <cuda_runtime.h>
@@ -139,8 +141,8 @@ __global__ void __launch_bounds__(kBlock)
 // the last ones of the block, a stable split leaves them there: behind all keys.
 constexpr Key kNoKey = 0xffffffff;
 
-// Thread t's key becomes the one at place t of the block's keys, split by a bit. They are in the tile,
-// too. The next call may overwrite it: all threads have read it when they meet in sum_before.
+// Thread t's key becomes the one at place t of the block's keys, split by a bit. They are in the
+// tile, too. The next call may overwrite it: all threads have read it when they meet in sum_before.
 __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
     const unsigned is_one = bit_of(key, bit);
     unsigned ones;

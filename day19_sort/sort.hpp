@@ -18,8 +18,8 @@ namespace day19 {
 using Key = std::uint32_t;
 
 // Device memory for intermediate results: of sorts of at most `capacity` keys, about three times
-// their size. The caller allocates it once and passes it to every call. Two sorts that may run at the
-// same time, on two streams, need two workspaces.
+// their size. The caller allocates it once and passes it to every call. Two sorts that may run at
+// the same time, on two streams, need two workspaces.
 class Workspace {
   public:
     // On the current device. Throws std::invalid_argument for more than kMostKeys, CudaError when

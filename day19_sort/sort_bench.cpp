@@ -111,7 +111,7 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
 int main(int argc, char** argv) {
     const course::Program program{.day = "day19_sort",
                                   .title = "sorts of n unsigned 32-bit keys",
-                                  .default_size = {1 << 13},
+                                  .default_size = {1 << 10},
                                   .bench_sizes = {{1 << 10}, {1 << 16}, {1 << 20}, {1 << 24}, {1 << 28}},
                                   .make_cases = all_cases()};
     return course::run_program(program, argc, argv);

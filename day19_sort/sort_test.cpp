@@ -1,5 +1,5 @@
-// Every version against the CPU, key by key. What comes out is sorted, and has the same keys as what
-// went in: one comparison with the sorted input proves both.
+// Every version against the CPU, key by key. What comes out is sorted, and has the same keys as
+// what went in: one comparison with the sorted input proves both.
 #include "sort.hpp"
 
 #include <gtest/gtest.h>
@@ -78,10 +78,10 @@ std::vector<Key> make_keys(std::size_t n, Pattern pattern, std::uint64_t seed = 
                 break;
             case Pattern::kSorted:
             case Pattern::kOneOutOfPlace:
-                keys[i] = place * 100003;
+                keys[i] = place * (kLargest / static_cast<Key>(n));
                 break;
             case Pattern::kReversed:
-                keys[i] = kLargest - place * 100003;
+                keys[i] = kLargest - place * (kLargest / static_cast<Key>(n));
                 break;
             case Pattern::kAllEqual:
                 keys[i] = 0x12345678;
@@ -118,8 +118,8 @@ class VersionTest : public course::DeviceTestWithParam<const day19::Version*> {
   protected:
     static bool can_sort(std::size_t n) { return GetParam()->cannot_run(n).empty(); }
 
-    // Sorts the keys and compares. "": all is right. Before the input stand smaller keys, and behind
-    // it too; without an offset it ends where its memory ends.
+    // Sorts the keys and compares. "": all is right. Before the input stand smaller keys, and
+    // behind it too; without an offset it ends where its memory ends.
     std::string sort(const std::vector<Key>& keys, std::size_t in_offset = 0, std::size_t out_offset = 0) {
         std::vector<Key> expected(keys.size());
         day19::sort_on_cpu(keys, expected);

@@ -249,8 +249,9 @@ __device__ inline int opaque(int value) {
 // PTX ISA, vote.sync.ballot: equal[i] are the lanes whose bytes[i] is the same as this lane's. All
 // lanes of the warp call it; bytes are below 256. __match_any_sync gives the same, but asks for one
 // value after the other: 32 lanes have up to 32. Here every bit takes one vote, and two bits are
-// joined at once. Several bytes at a time, as one waits for its own votes. Where the lane's bit is 0
-// the vote's complement counts, which is -v - 1: a multiply-add, as votes and logic fill their pipe.
+// joined at once. Several bytes at a time, as one waits for its own votes. Where the lane's bit is
+// 0 the vote's complement counts, which is -v - 1: a multiply-add, as votes and logic fill their
+// pipe.
 template <int kCount>
 __device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[kCount]) {
     const unsigned all = __activemask();  // -1, which the compiler does not know

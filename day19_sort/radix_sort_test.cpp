@@ -239,8 +239,7 @@ TEST_F(RadixRefusals, NameTheArgument) {
     };
     EXPECT_EQ(keys(in.span(), out.span().subspan(0, 9), workspace),
               "sort: out has 9 keys; expected as many as in, 10");
-    EXPECT_EQ(keys(out.span(), out.span(), workspace),
-              "sort: out overlaps in; expected no key in common");
+    EXPECT_EQ(keys(out.span(), out.span(), workspace), "sort: out overlaps in; expected no key in common");
     EXPECT_EQ(keys(in.span(), out.span(), small),
               "sort: workspace has capacity 9; expected at least the length of in, 10");
     EXPECT_EQ(keys(in.span(), out.span(), wide), "sort: the workspace is for keys of 8 bytes; expected 4");

@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr std::size_t kMostOnCpu = std::size_t{1} << 22;  // keys; more would take long to repeat
+constexpr std::size_t kMostOnCpu = std::size_t{1} << 24;  // keys; more would take long to repeat
 
 using course::DeviceBuffer;
 using day19::Key;

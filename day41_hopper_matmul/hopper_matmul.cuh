@@ -1,8 +1,8 @@
 // Day 41: C = alpha A B + beta C with Hopper's TMA and wgmma, 16-bit factors, sums in FP32.
 // PMPP chapter 15 (5th edition).
 //
-// A is M x K, B is K x N, C is M x N, all row-major. Any shape. Rows of A and B are 16-byte aligned,
-// and those of C in versions that store it by TMA. Only realigned takes other rows.
+// A is M x K, B is K x N, C is M x N, all row-major. Any shape. Rows of A and B are 16-byte
+// aligned, and those of C in versions that store it by TMA. Only realigned takes other rows.
 //
 //   version      block tile  stages  what is new                             what limits it
 //   tma_wgmma    128 x 128   1       TMA copies, wgmma multiplies            they take turns

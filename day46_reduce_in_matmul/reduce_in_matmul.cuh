@@ -2,8 +2,8 @@
 // PMPP chapters 6 and 10 (both editions).
 //
 // A metric computes an element from row i of op(A) and column j of op(B): their dot product, or a
-// distance. With points as rows of A and centres as columns of B, the minimum of row i is the centre
-// nearest to point i.
+// distance. With points as rows of A and centres as columns of B, the minimum of row i is the
+// centre nearest to point i.
 //
 //   version   what is new                                           what limits it
 //   unfused   the product goes to memory, a second kernel reads it  memory: 8 bytes for each element

@@ -20,7 +20,8 @@ std::string_view style_of(Grade grade) {
     return grade == Grade::kIdeal ? "good" : grade == Grade::kFair ? "fair" : "bad";
 }
 
-// [[[word, lanes], ...] of bank 0, ... of bank 31], for each group of lanes that are answered at once
+// [[[word, lanes], ...] of bank 0, ... of bank 31], for each group of lanes that are answered at
+// once
 Json banks_of(const AccessLine& line) {
     Json groups = Json::array();
     for (const BankGroup& group : bank_groups(line)) {

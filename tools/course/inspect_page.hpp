@@ -16,8 +16,8 @@ struct PageHead {
     std::string question;  // that the lesson answers; empty: none
 };
 
-// inspect.html, which holds the layout, style and script of the page, with the inspection inserted as
-// JSON. Figures and sentences are computed here: the terminal shows the same.
+// inspect.html, which holds the layout, style and script of the page, with the inspection inserted
+// as JSON. Figures and sentences are computed here: the terminal shows the same.
 std::string inspection_page(const PageHead& head, const InspectionFile& file,
                             const std::optional<MultiprocessorLimits>& limits, Sources& sources);
 

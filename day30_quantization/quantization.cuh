@@ -25,11 +25,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <type_traits>
 
 #include "common/device/octet.cuh"
 #include "common/device/warp.cuh"
 #include "quantization.hpp"
+#include "ranges.cuh"
+#include "row_share.cuh"
 
 namespace day30 {
 
@@ -89,82 +90,12 @@ __global__ void __launch_bounds__(kThreads)
     out(row, col) = static_cast<std::int8_t>(rint(exact));
 }
 
-// --- The range of a group --------------------------------------------------------------------------------------
+// --- two_passes, first pass: the ranges of any groups ------------------------------------------------------------
 
 // From here on a thread has eight neighbouring values, an Octet: 16 bytes of halves, 32 of floats.
-//
-// Symmetric: `above` has the bits of max |x|. Asymmetric: `above` has those of max x, `below` those of max -x,
-// each at least 0; a NaN is in one of them. No initial values: shared memory holds ranges.
-struct Range {
-    unsigned above, below;
-
-    template <Scheme kScheme>
-    __device__ void include(float x) {
-        if constexpr (kScheme == Scheme::kSymmetric) {
-            above = max(above, __float_as_uint(fabsf(x)));
-        } else if (const unsigned bits = __float_as_uint(x); bits < 0x80000000u) {
-            above = max(above, bits);
-        } else {
-            below = max(below, bits - 0x80000000u);
-        }
-    }
-};
-
-// The range of `count` octets. Magnitudes of halves are compared two at a time.
-template <Scheme kScheme, class T>
-__device__ Range range_of(const Octet<T>* octets, int count) {
-    Range range = {};
-    if constexpr (kScheme == Scheme::kSymmetric && std::is_same_v<T, __half>) {
-        __half2 largest = __float2half2_rn(0);
-#pragma unroll
-        for (int i = 0; i < count; ++i)
-            for (int u = 0; u < kOctet / 2; ++u)
-                largest = __hmax2_nan(largest, __habs2(octets[i].unit(u)));
-        range.include<kScheme>(__low2float(largest));
-        range.include<kScheme>(__high2float(largest));
-    } else {
-#pragma unroll
-        for (int i = 0; i < count; ++i)
-            for (int k = 0; k < kOctet; ++k)
-                range.include<kScheme>(octets[i][k]);
-    }
-    return range;
-}
-
-template <Scheme kScheme>
-__device__ inline Range merge(Range a, Range b) {
-    Range merged{.above = max(a.above, b.above), .below = 0};
-    if constexpr (kScheme == Scheme::kAsymmetric) merged.below = max(a.below, b.below);
-    return merged;
-}
-
-template <Scheme kScheme>
-__device__ inline Range warp_merge(Range range) {
-    const auto larger = [](unsigned a, unsigned b) { return max(a, b); };
-    range.above = course::warp_reduce(range.above, larger);
-    if constexpr (kScheme == Scheme::kAsymmetric) range.below = course::warp_reduce(range.below, larger);
-    return range;
-}
-
-// The range of each kGroupThreads neighbouring threads, whole warps, in all of them. The block has
-// kGroups such groups, and all its threads must call. One barrier; none if a group is one warp.
-template <Scheme kScheme, int kGroupThreads, int kGroups = 1>
-__device__ Range group_merge(Range range) {
-    constexpr int kWarps = kGroupThreads / course::kWarpSize;
-    range = warp_merge<kScheme>(range);
-    if constexpr (kWarps > 1) {
-        static_assert(kWarps <= course::kWarpSize, "group_merge: a lane for each warp");
-        __shared__ Range of_warp[kGroups * kWarps];
-        const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
-        const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
-        if (lane == 0) of_warp[warp] = range;
-        __syncthreads();
-        range = warp_merge<kScheme>(of_warp[warp / kWarps * kWarps + lane % kWarps]);
-    }
-    return range;
-}
-
-// --- two_passes, first pass: the ranges of any groups ------------------------------------------------------------
+// ranges.cuh has a Range, the largest magnitude (symmetric) or both ends (asymmetric), and merges
+// the ranges of the lanes of a warp and of the warps of a block. row_share.cuh has the octets of a
+// row that a thread keeps in registers.
 
 // Ranges are collected where the parameters will be: bits of the upper end in `scale`, of the lower
 // end in `zero_point`. Both start as 0.
@@ -175,55 +106,7 @@ __device__ void collect(Range range, float* scale, std::int32_t* zero_point, std
         atomicMax(reinterpret_cast<unsigned*>(zero_point) + group, range.below);
 }
 
-constexpr int kPacks = 4;  // octets of a thread
-
-// Row or chunk of a row that kGroupThreads threads keep in registers: kPacks octets of each, those
-// of neighbouring threads side by side.
-template <class T, int kGroupThreads, bool kAligned>
-class RowShare {
-  public:
-    static constexpr std::size_t kCapacity = std::size_t{kGroupThreads} * kPacks * kOctet;
-
-    __device__ void load(const T* row, std::size_t cols, int thread) {
-#pragma unroll
-        for (int p = 0; p < kPacks; ++p)
-            octet_[p] = Octet<T>::template load<kAligned>(row, col(p, thread), cols);
-    }
-
-    template <Scheme kScheme>
-    __device__ Range range() const {
-        return range_of<kScheme>(octet_, kPacks);
-    }
-
-    // Stores quantize(octet) for each octet. The stores are streaming: their lines leave the L2
-    // cache first.
-    template <class AnyQuantizer>
-    __device__ void store(std::int8_t* row, std::size_t cols, int thread,
-                          const AnyQuantizer& quantize) const {
-#pragma unroll
-        for (int p = 0; p < kPacks; ++p)
-            if (col(p, thread) < cols) store_streaming(quantize(octet_[p]), row, col(p, thread), cols);
-    }
-
-  private:
-    static __device__ std::size_t col(int pack, int thread) {
-        return static_cast<std::size_t>(pack * kGroupThreads + thread) * kOctet;
-    }
-
-    static __device__ void store_streaming(const ByteOctet& bytes, std::int8_t* row, std::size_t col,
-                                           std::size_t cols) {
-        if (kAligned && col + kOctet <= cols) {
-            uint2 words;
-            std::memcpy(&words, &bytes, sizeof(words));
-            __stcs(reinterpret_cast<uint2*>(row + col), words);
-        } else {
-            course::store_bytes<false>(bytes, row, col, cols);
-        }
-    }
-
-    Octet<T> octet_[kPacks];
-};
-
+// A chunk of a row, as many values as a block keeps in registers.
 template <class T, bool kAligned>
 using Chunk = RowShare<T, kThreads, kAligned>;
 constexpr std::size_t kChunk = Chunk<float, true>::kCapacity;

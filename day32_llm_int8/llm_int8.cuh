@@ -18,7 +18,6 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <cfloat>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -26,6 +25,8 @@
 #include "common/device/device_view.hpp"
 #include "common/device/octet.cuh"
 #include "common/tile/byte_tile.cuh"
+#include "multiply_tile.cuh"
+#include "row_codes.cuh"
 
 namespace day32 {
 
@@ -122,59 +123,8 @@ __device__ void mask(Octet& octet, const std::uint16_t* keep, std::size_t col, s
     }
 }
 
-// Floats that are not negative are ordered like their bits, and NaN comes last. So magnitudes are
-// compared as integers: unlike fmaxf, max() keeps a NaN.
-__device__ inline unsigned magnitude_bits(__half2 largest) {
-    return max(__float_as_uint(fabsf(__low2float(largest))), __float_as_uint(fabsf(__high2float(largest))));
-}
-
-// The largest of one value per thread, in every thread of the block. All threads call it, once.
-template <int kThreads>
-__device__ unsigned block_max(unsigned value) {
-    constexpr int kWarps = kThreads / kWarpSize;
-    const auto larger = [](unsigned a, unsigned b) { return max(a, b); };
-    __shared__ unsigned of_warp[kWarps];
-    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-    value = course::warp_reduce(value, larger);
-    if (lane == 0) of_warp[warp] = value;
-    __syncthreads();
-    return course::warp_reduce(of_warp[lane % kWarps], larger);
-}
-
-// max|x| / 127: NaN of a row with a NaN or an Inf, 0 of a row of zeros.
-__device__ inline float scale_of(unsigned largest) {
-    constexpr unsigned kInfinityBits = 0x7f800000u;
-    if (largest >= kInfinityBits) return __uint_as_float(0x7fffffffu);
-    const float scale = __uint_as_float(largest) / 127;
-    return scale < FLT_MIN ? 0.0f : scale;
-}
-
-// Adding 1.5 * 2^23 rounds to the nearest integer, which is then the lowest byte of the float (day
-// 30).
-constexpr float kRounding = 12582912.0f;
-
-__device__ inline unsigned low_bytes(float a, float b, float c, float d) {
-    const unsigned ab = __byte_perm(__float_as_uint(a), __float_as_uint(b), 0x0040);
-    const unsigned cd = __byte_perm(__float_as_uint(c), __float_as_uint(d), 0x0040);
-    return __byte_perm(ab, cd, 0x5410);
-}
-
-// 1 / scale, or 0 if the scale is 0 or NaN: then all codes are 0.
-__device__ inline float inverse_of(float scale) {
-    return scale >= FLT_MIN ? 1 / scale : 0.0f;
-}
-
-// The codes of eight values: round(x / scale).
-__device__ inline course::ByteOctet quantize(const Octet& x, float inverse) {
-    const unsigned valid = inverse > 0 ? 0xffffffffu : 0u;
-    const auto round = [&](int k) { return fmaf(x[k], inverse, kRounding); };
-    const unsigned words[2] = {low_bytes(round(0), round(1), round(2), round(3)) & valid,
-                               low_bytes(round(4), round(5), round(6), round(7)) & valid};
-    course::ByteOctet bytes;
-    std::memcpy(&bytes, words, sizeof(bytes));
-    return bytes;
-}
+// Helpers: scale_of(block_max<...>(magnitude_bits(largest))) is the scale of a row, max |x| / 127, in
+// every thread of its block; quantize() makes the codes of eight values (row_codes.cuh).
 
 constexpr int kLongThreads = 1024;
 
@@ -326,58 +276,8 @@ __global__ void __launch_bounds__(kPlainThreads)
 
 // --- separate_kernels: the int8 product on tensor cores --------------------------------------------------------
 
-// Adds A W^T of a block's tile to the sums of its warps: the pipeline of day 31, for int8 and for
-// half. `shared` has Shape::SHARED bytes, which may be used again when this returns.
-template <class Shape, class Sum>
-__device__ void multiply_tile(std::byte* shared, const course::ByteRows& a, const course::ByteRows& w,
-                              course::ByteTileSums<Shape, Sum>& sums) {
-    constexpr int STEPS = Shape::STEPS;
-    const int stages = (a.bytes + Shape::BK - 1) / Shape::BK;
-    if (stages == 0) return;
-    const auto a_tile = [&](int stage) { return shared + stage * Shape::STAGE_BYTES; };
-    const auto w_tile = [&](int stage) { return a_tile(stage) + Shape::BM * Shape::BK; };
-    course::ByteTileCopies<Shape, Shape::BM> a_copies(a);
-    course::ByteTileCopies<Shape, Shape::BN> w_copies(w);
-    const auto copy = [&](int stage, int part) {
-        a_copies.template issue<STEPS>(a_tile(stage), part);
-        w_copies.template issue<STEPS>(w_tile(stage), part);
-        if (part < STEPS - 1) return;
-        course::ptx::cp_async_commit();
-        a_copies.next_stage();
-        w_copies.next_stage();
-    };
-    for (int stage = 0; stage < Shape::STAGES - 1; ++stage)
-        for (int part = 0; part < STEPS; ++part)
-            copy(stage, part);
-    course::ptx::cp_async_wait<Shape::STAGES - 2>();
-    __syncthreads();  // the first stage is complete
-
-    course::ByteFragments<Shape> fragments[2];
-    fragments[0].load(a_tile(0), w_tile(0), 0);
-    int read = 0;  // the stage that fragments are loaded from
-    for (int i = 0; i < stages; ++i) {
-        const int write = read == 0 ? Shape::STAGES - 1 : read - 1;  // the stage that copies fill
-#pragma unroll
-        for (int step = 0; step < STEPS; ++step) {
-            copy(write, step);
-            if (step == STEPS - 1) {
-                read = read == Shape::STAGES - 1 ? 0 : read + 1;
-                course::ptx::cp_async_wait<Shape::STAGES - 2>();
-                __syncthreads();  // the next stage is complete, and this one is safe to overwrite
-            }
-            fragments[(step + 1) % 2].load(a_tile(read), w_tile(read), (step + 1) % STEPS);
-            fragments[step % 2].multiply(sums);
-        }
-    }
-    course::ptx::cp_async_wait<0>();
-    __syncthreads();
-}
-
-template <class T>
-__device__ course::ByteRows rows_from(const DeviceMatrix<T>& m, std::size_t begin) {
-    return course::byte_rows(m.data(), m.leading_dimension(), m.rows(), m.cols(), begin);
-}
-
+// multiply_tile<Shape, Sum>(shared, a, w, sums) adds A W^T of a block's tile to `sums`, in int8 or
+// in half: the pipeline of day 31 (multiply_tile.cuh).
 using ProductShape = course::ByteTileShape<128, 128, 64, 64, 3>;
 
 // Idea: X8 W8^T with mma.m16n8k32, in the place of plain_product.

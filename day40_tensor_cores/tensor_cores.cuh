@@ -16,7 +16,7 @@
 // tiles, so that the versions after it show what each idea is worth. Day 41 goes on with Hopper's
 // own instructions.
 //
-//   ./course run day40                                                  every version, verified and timed
+//   ./course run day40                                               every version, verified and timed
 //   ./course run day40 --only multi_stage --size 4096x4096x4096      one version, any size
 //   ./course inspect day40 --only warp_tiles --size 256x256x128      bank conflicts, line by line
 #pragma once

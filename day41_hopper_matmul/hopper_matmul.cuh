@@ -1,8 +1,8 @@
 // Day 41: C = alpha A B + beta C with Hopper's TMA and wgmma, 16-bit factors, sums in FP32.
 // PMPP chapter 15 (5th edition).
 //
-// A is M x K, B is K x N, C is M x N, all row-major. Any shape. Rows of A and
-// B are 16-byte aligned, and those of C in async_store. Only realigned takes all.
+// A is M x K, B is K x N, C is M x N, all row-major. Any shape. Rows of A and B are 16-byte
+// aligned, and those of C in versions that store it by TMA. Only realigned takes other rows.
 //
 //   version      block tile  stages  what is new                             what limits it
 //   tma_wgmma    128 x 128   1       TMA copies, wgmma multiplies            they take turns
@@ -19,7 +19,7 @@
 // The kernels of the first eight are below. fitted and realigned choose among them
 // (tile_choice.hpp, realign.cuh).
 //
-//   ./course run day41                                               every version, verified and timed
+//   ./course run day41                                            every version, verified and timed
 //   ./course run day41 --only persistent --size 4096x4096x4096    one version, any size
 //   ./course inspect day41 --only async_store --size 256x256x128  bank conflicts, line by line
 #pragma once

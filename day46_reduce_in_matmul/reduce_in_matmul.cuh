@@ -1,8 +1,8 @@
 // Day 46: the smallest or largest element of each row of a matrix product, and its column.
 // PMPP chapters 6 and 10 (both editions).
 //
-// An element is what a metric makes of row i of op(A) and column j of op(B): their dot product, or
-// a distance. With points as rows of A and centres as columns of B, the minimum of row i is the
+// A metric computes an element from row i of op(A) and column j of op(B): their dot product, or a
+// distance. With points as rows of A and centres as columns of B, the minimum of row i is the
 // centre nearest to point i.
 //
 //   version   what is new                                           what limits it
@@ -14,7 +14,7 @@
 // other_reductions.cuh.
 //
 //   ./course run day46 --only fused --size 512x512x64
-//   ./course run day46 --size 20000x100x64                          the same, and k-means
+//   ./course run day46 --size 20000x100x64                          all versions, and k-means
 #pragma once
 
 #include <cuda_runtime.h>

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <array>
 
+#include "band_tiles.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/launch.hpp"
+#include "listed_tiles.cuh"
 #include "masked_matmul.cuh"
 #include "masked_matmul.hpp"
 

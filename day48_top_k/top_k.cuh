@@ -22,60 +22,24 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "common/tile/distance.cuh"
 #include "common/tile/main_loop.cuh"
-#include "common/tile/tile_order.cuh"
+#include "keys.cuh"
+#include "row_lists.cuh"
+#include "thresholds.cuh"
 #include "top_k.hpp"
 
 namespace day48 {
-
-// --- Keys: value and column in one integer ----------------------------------------------------------
-//
-// The lower, the better. No two keys of a row are equal, so the order is exact, and ties go to the
-// lowest column. For the largest values, `sign` = -1 makes them the smallest.
-
-using Key = std::uint64_t;
-constexpr Key kNoKey = ~Key{0};  // behind all other keys; its column does not exist
-
-// An integer that ascends with the value, NaN last. -0 and 0 have the same rank.
-__device__ inline unsigned rank_of(float value) {
-    const unsigned bits = __float_as_uint(value + 0.0f);  // -0 becomes 0
-    // The bits of positive floats ascend with the value: flip the sign. Those of negative ones
-    // descend: flip all.
-    const unsigned ascending = bits ^ (static_cast<unsigned>(static_cast<int>(bits) >> 31) | 0x80000000);
-    return isnan(value) ? 0xffffffff : ascending;
-}
-
-// NaN for rank 0, and for all ranks behind that of infinity.
-__device__ inline float value_of_rank(unsigned rank) {
-    return __uint_as_float(rank >> 31 == 1 ? rank & 0x7fffffff : ~rank);
-}
-
-__device__ inline Key key_of(float value, unsigned col) {
-    return Key{rank_of(value)} << 32 | col;
-}
-
-__device__ inline unsigned rank_of(Key key) {
-    return static_cast<unsigned>(key >> 32);
-}
-
-__device__ inline float value_of(Key key) {
-    return value_of_rank(rank_of(key));
-}
-
-__device__ inline unsigned col_of(Key key) {
-    return static_cast<unsigned>(key);
-}
 
 // --- Select from a matrix of distances --------------------------------------------------------------
 
 constexpr int kSelectThreads = 256;
 
-// The keys of a row that a kernel of common/tile has written.
+// The matrix of distances, which a kernel of common/tile has written. rows[row][i] is the key of an
+// element: its value and its column in one integer, the lower the better (keys.cuh).
 struct RowsOfDistances {
     const float* distances;
     std::size_t cols;
@@ -124,92 +88,11 @@ __global__ __launch_bounds__(kSelectThreads) void select_k_minima(const RowsOfDi
     }
 }
 
-// --- A threshold: how a warp shortens a list of different keys in any order -------------------------
+// --- Select in one pass -----------------------------------------------------------------------------
 
-// A threshold: between `least` and `most` keys are less than or equal to it, of more than `most`.
-// Any such number is right, so the search halves an interval and counts, until the count is in that
-// range. `each` calls a function with each of the lane's keys.
-template <class Each>
-__device__ Key find_bound(const Each& each, unsigned least, unsigned most) {
-    Key first = kNoKey;
-    Key last = 0;
-    each([&](Key key) {
-        first = min(first, key);
-        last = max(last, key);
-    });
-    // Always: fewer than `least` keys are up to `low`, more than `most` are up to `high`.
-    Key low = course::warp_reduce(first, [](Key a, Key b) { return min(a, b); }) - 1;
-    Key high = course::warp_reduce(last, [](Key a, Key b) { return max(a, b); });
-    for (;;) {
-        const Key middle = low + (high - low) / 2;
-        unsigned up_to = 0;
-        each([&](Key key) { up_to += key <= middle ? 1 : 0; });
-        up_to = course::warp_reduce(up_to, [](unsigned a, unsigned b) { return a + b; });
-        if (up_to < least) {
-            low = middle;
-        } else if (up_to > most) {
-            high = middle;
-        } else {
-            return middle;
-        }
-    }
-}
-
-// The same for a list of `count` keys in memory.
-__device__ inline Key find_bound(const Key* list, unsigned count, unsigned least, unsigned most) {
-    return find_bound(
-        [&](auto work) {
-#pragma unroll 4
-            for (unsigned i = threadIdx.x % course::kWarpSize; i < count; i += course::kWarpSize)
-                work(list[i]);
-        },
-        least, most);
-}
-
-// The same; a list of at most MOST_OF_LANE keys per lane is loaded once, into registers.
-template <unsigned MOST_OF_LANE>
-__device__ Key find_bound_in_registers(const Key* list, unsigned count, unsigned least, unsigned most) {
-    if (count > MOST_OF_LANE * course::kWarpSize) return find_bound(list, count, least, most);
-    Key keys[MOST_OF_LANE];
-#pragma unroll
-    for (unsigned j = 0; j < MOST_OF_LANE; ++j) {
-        const unsigned i = j * course::kWarpSize + threadIdx.x % course::kWarpSize;
-        keys[j] = i < count ? list[i] : kNoKey;
-    }
-    return find_bound(
-        [&](auto work) {
-#pragma unroll
-            for (const Key key : keys) {
-                if (key != kNoKey) work(key);
-            }
-        },
-        least, most);
-}
-
-// Copies the keys up to `bound` and returns their number. `to` may be the list itself.
-__device__ inline unsigned copy_up_to(Key bound, const Key* list, unsigned count, Key* to) {
-    constexpr unsigned AT_ONCE = 4;
-    const unsigned lane = threadIdx.x % course::kWarpSize;
-    unsigned copied = 0;
-    for (unsigned begin = 0; begin < count; begin += AT_ONCE * course::kWarpSize) {
-        Key keys[AT_ONCE];
-#pragma unroll
-        for (unsigned j = 0; j < AT_ONCE; ++j) {
-            const unsigned i = begin + j * course::kWarpSize + lane;
-            keys[j] = i < count ? list[i] : kNoKey;
-        }
-        __syncwarp();  // all lanes have loaded the keys that are overwritten now
-#pragma unroll
-        for (unsigned j = 0; j < AT_ONCE; ++j) {
-            const bool is_copied = keys[j] <= bound && keys[j] != kNoKey;
-            const unsigned copying = __ballot_sync(course::kWholeWarp, is_copied);
-            if (is_copied) to[copied + __popc(copying & ((1u << lane) - 1))] = keys[j];
-            copied += __popc(copying);
-        }
-    }
-    __syncwarp();  // all lanes see the copies
-    return copied;
-}
+// Helpers: find_bound(list, count, least, most) returns a threshold that between `least` and `most`
+// keys of a list do not exceed; copy_up_to(bound, list, count, to) keeps these keys
+// (thresholds.cuh).
 
 // A bitonic sort of `count` keys, a power of two, by all threads of the block. Each pass over
 // `width` merges pairs of sequences, one ascending, one descending, into sequences of `width`.
@@ -238,7 +121,7 @@ __device__ inline void sort(Key* keys, unsigned count) {
 // Still limits it: memory. All distances were written, and are read here. If rows are short, the
 // one warp that shortens the list.
 //
-// Rows: RowsOfDistances, or RowsOfPieces below.
+// Rows: RowsOfDistances, or RowsOfPieces (row_lists.cuh) for the versions below.
 template <class Rows>
 __global__ __launch_bounds__(kSelectThreads) void select_best(const __grid_constant__ Rows rows, unsigned k,
                                                               float sign, float* values,
@@ -299,118 +182,10 @@ __global__ __launch_bounds__(kSelectThreads) void select_best(const __grid_const
 
 // --- Selection in the epilogue ----------------------------------------------------------------------
 
-// 128 x 256 results of a block, 16 x 8 of a thread.
-using T = course::LargeTile;
-
-// All tiles of all products, row of tiles after row of tiles, in equal shares. The tiles of a block
-// follow each other: in one row of tiles, or from the end of one to the begin of another.
-struct EqualShares {
-    unsigned down;    // rows of tiles in one product
-    unsigned across;  // tiles in a row
-    unsigned all;
-    unsigned blocks;  // at most as many as there are tiles
-
-    __device__ unsigned first() const { return begin_of(blockIdx.x); }
-    __device__ unsigned last() const { return begin_of(blockIdx.x + 1) - 1; }
-    __device__ bool has(unsigned i) const { return i < begin_of(blockIdx.x + 1); }
-    __device__ unsigned next(unsigned i) const { return i + 1; }
-    __device__ course::Tile at(unsigned i) const {
-        const unsigned row = i / across;
-        return {row / down, std::size_t{row % down} * T::BM, std::size_t{i % across} * T::BN};
-    }
-
-    // The block that multiplies tile i.
-    __device__ unsigned block_of(unsigned i) const {
-        return static_cast<unsigned>(((std::size_t{i} + 1) * blocks - 1) / all);
-    }
-
-  private:
-    __device__ unsigned begin_of(unsigned block) const {
-        return static_cast<unsigned>(std::size_t{block} * all / blocks);
-    }
-};
-
-// A block has a list of candidates for each row of its tile. The room of a list: what a shortened
-// list keeps, a tile's columns before there is a threshold, k more until the list counts as full,
-// and one tile's columns, since a list that is not full must take a whole tile.
-struct ListSize {
-    unsigned k;
-    unsigned kept;  // by a shortened list: k and some more, so that the search ends sooner
-    unsigned room;
-
-    explicit ListSize(std::size_t best)
-        : k(static_cast<unsigned>(best)), kept(k + k / 8), room(kept + T::BN + k + T::BN) {}
-
-    __device__ bool is_full(unsigned listed) const { return listed > room - T::BN; }
-    __device__ bool is_worth_shortening(unsigned listed) const { return listed > (kept + room - T::BN) / 2; }
-};
-
-// What blocks leave in global memory: for each row of tiles, and for each block with tiles of it, a
-// piece. Row of tiles r and block b ascend together, so r + b is a different number for each such
-// pair.
-struct Pieces {
-    EqualShares tiles;
-    unsigned size;
-    // The best of the block's columns: `size` keys per row, or fewer and then kNoKey.
-    Key* keys;
-    // A published threshold per row, see publish_bounds(). All bits set: not published yet.
-    unsigned* ranks;
-
-    __device__ unsigned first_block(std::size_t row_of_tiles) const {
-        return tiles.block_of(static_cast<unsigned>(row_of_tiles * tiles.across));
-    }
-    __device__ unsigned blocks(std::size_t row_of_tiles) const {
-        const auto last = static_cast<unsigned>((row_of_tiles + 1) * tiles.across - 1);
-        return tiles.block_of(last) - first_block(row_of_tiles) + 1;
-    }
-    __device__ Key* keys_of(std::size_t row_of_tiles, unsigned block, unsigned row_in_tile) const {
-        return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * size;
-    }
-    __device__ volatile unsigned& rank_of(std::size_t row_of_tiles, unsigned block,
-                                          unsigned row_in_tile) const {
-        return ranks[(row_of_tiles + block) * T::BM + row_in_tile];
-    }
-};
-
-// A block's state of the rows of its tile, in shared memory.
-struct RowState {
-    unsigned listed[T::BM];  // keys in the list of the row
-    // The threshold. A value that is not less cannot be among the k best: k elements are less, or k
-    // elements in lower columns are not greater. NaN until k elements are known: then no value is
-    // dropped.
-    float bound[T::BM];
-    unsigned first;  // the column of tiles in which the block has begun this row of tiles
-};
-
-// The parameters of the epilogue.
-struct RowLists {
-    ListSize size;
-    Key* lists;  // T::BM for each block; 2^32 keys are more than the lists of 10,000 blocks
-    Pieces pieces;
-    std::size_t m;
-    std::size_t n;
-
-    __device__ Key* list(unsigned row) const { return lists + (blockIdx.x * T::BM + row) * size.room; }
-    __device__ std::size_t row_of_tiles(const course::Tile& tile) const {
-        return tile.product * pieces.tiles.down + tile.row / T::BM;
-    }
-    __device__ bool is_last_of_row(const course::Tile& tile) const { return tile.col + T::BN >= n; }
-};
-
-constexpr unsigned kWarps = T::THREADS / course::kWarpSize;
-constexpr unsigned kKeysOfLane = 20;  // in registers, when the sums are not needed any more
-
-__device__ inline void start_row(RowState& rows, unsigned row) {
-    rows.listed[row] = 0;
-    rows.bound[row] = std::numeric_limits<float>::quiet_NaN();
-}
-
-__device__ inline void start_rows(RowState& rows, const EqualShares& tiles) {
-    for (unsigned row = threadIdx.x; row < T::BM; row += T::THREADS)
-        start_row(rows, row);
-    if (threadIdx.x == 0) rows.first = tiles.first() % tiles.across;
-    __syncthreads();
-}
+// A block multiplies its tiles one after the other, mostly of one row of tiles. For each row of its
+// tile it has a list of keys in memory, lists.list(row), and in shared memory the number of keys in
+// the list, rows.listed[row], and a threshold, rows.bound[row]. row_lists.cuh has these, and what a
+// block leaves for select_best: its pieces of the rows.
 
 // Sums become values of which the smallest are the best.
 __device__ inline void finish_values(const course::Distance& distance, float sign,
@@ -494,27 +269,6 @@ __device__ inline void shorten_lists(const RowLists& lists, RowState& rows) {
     }
 }
 
-// The block has no more tiles in this row of tiles: the best keys of each list become its piece.
-// Then the lists are empty for another row of tiles.
-__device__ inline void write_pieces(const RowLists& lists, RowState& rows, const course::Tile& tile) {
-    const unsigned lane = threadIdx.x % course::kWarpSize;
-    for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
-        if (tile.row + row >= lists.m) break;
-        Key* const list = lists.list(row);
-        const Key up_to = Key{rank_of(rows.bound[row])} << 32 | 0xffffffff;  // of NaN: all
-        const unsigned listed = copy_up_to(up_to, list, rows.listed[row], list);
-        const Key bound = listed > lists.pieces.size ? find_bound_in_registers<kKeysOfLane>(
-                                                           list, listed, lists.size.k, lists.pieces.size)
-                                                     : kNoKey;
-        Key* const piece = lists.pieces.keys_of(lists.row_of_tiles(tile), blockIdx.x, row);
-        for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < lists.pieces.size;
-             i += course::kWarpSize)
-            piece[i] = kNoKey;
-        if (lane == 0) start_row(rows, row);
-    }
-    if (threadIdx.x == 0) rows.first = 0;
-}
-
 // Idea: the epilogue compares each value with the threshold of its row, in registers. The few
 // better ones go to the end of a list in memory; a full list is shortened, which lowers the
 // threshold. A last kernel, select_best, selects from the pieces of all blocks.
@@ -557,8 +311,7 @@ __global__ __launch_bounds__(T::THREADS,
 // Publishes a threshold for each row, a warp for each: `share` = k / blocks, rounded up, of this
 // block's elements are not greater. If all blocks of the row have published, k elements are not
 // greater than the greatest of their thresholds. Stores and loads are volatile and unordered,
-// without a barrier: a reader that comes too early gets an older
-// number, which is still true.
+// without a barrier: a reader that comes too early gets an older number, which is still true.
 __device__ inline void publish_bounds(const RowLists& lists, const RowState& rows, const course::Tile& tile) {
     const std::size_t of_tiles = lists.row_of_tiles(tile);
     const unsigned share = course::ceil_div(lists.size.k, lists.pieces.blocks(of_tiles));
@@ -641,24 +394,5 @@ __global__ __launch_bounds__(T::THREADS,
     __syncthreads();  // the lists of the last tile may have been shortened
     if (!lists.is_last_of_row(last)) finish_row(last);
 }
-
-// The keys of a row in its pieces, for select_best.
-struct RowsOfPieces {
-    Pieces pieces;
-    std::size_t m;
-
-    struct Row {
-        const Key* first;  // key of the first piece
-        unsigned size;
-        std::size_t count;
-        __device__ Key operator[](std::size_t i) const { return first[i / size * T::BM * size + i % size]; }
-    };
-    __device__ Row operator[](std::size_t row) const {
-        const std::size_t row_of_tiles = row / m * pieces.tiles.down + row % m / T::BM;
-        const auto in_tile = static_cast<unsigned>(row % m % T::BM);
-        return {pieces.keys_of(row_of_tiles, pieces.first_block(row_of_tiles), in_tile), pieces.size,
-                std::size_t{pieces.blocks(row_of_tiles)} * pieces.size};
-    }
-};
 
 }  // namespace day48

@@ -11,7 +11,8 @@ usage: scripts/install_dependencies.sh [--check] [--libraries] [--python] [--dev
   --check       only report what is missing
   --libraries   also what cuBLAS, cuFFT and Thrust stand on where there is no GPU (about 150 MB)
   --python      also Python's headers and venv, with which the Python package is built
-  --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently)
+  --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently),
+                and Node.js, with which the page of an inspection is tested
   --editor      also clangd, with which an editor reads the sources, and gdb
 example: scripts/install_dependencies.sh --check
 
@@ -44,7 +45,10 @@ python_packages=(
     "python3-dev|Python with its headers|python3-config|compiles the Python package"
     "python3-venv|Python's venv|python3-venv|a place to install the Python package in"
 )
-developer_package="clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
+developer_packages=(
+    "clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
+    "nodejs|Node.js|node|tests of the page of an inspection"
+)
 editor_packages=(
     "clangd|clangd|clangd|errors and completion in an editor"
     "gdb|gdb|gdb|stops inside kernels"
@@ -56,7 +60,7 @@ for argument in "$@"; do
         --check) check_only=yes ;;
         --libraries) packages+=("${library_packages[@]}") ;;
         --python) packages+=("${python_packages[@]}") ;;
-        --developer) packages+=("$developer_package") ;;
+        --developer) packages+=("${developer_packages[@]}") ;;
         --editor) packages+=("${editor_packages[@]}") ;;
         --help | -h) usage; exit 0 ;;
         *) echo "install_dependencies.sh: unknown argument '$argument'" >&2; usage >&2; exit 2 ;;

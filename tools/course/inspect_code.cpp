@@ -53,7 +53,7 @@ std::string_view class_of(const Token& token) {
     return "";
 }
 
-// Lines of HTML that grow token by token.
+// Lines that grow token by token.
 class Lines {
   public:
     void add(std::string_view text, std::string_view style) {
@@ -61,63 +61,46 @@ class Lines {
             const std::string_view part = text.substr(0, text.find('\n'));
             add_within_line(part, style);
             if (part.size() == text.size()) return;
-            html_.emplace_back();
+            lines_.emplace_back();
             text.remove_prefix(part.size() + 1);
         }
     }
-    std::vector<std::string> take() { return std::move(html_); }
+    std::vector<CodeLine> take() { return std::move(lines_); }
 
   private:
     void add_within_line(std::string_view text, std::string_view style) {
         const std::size_t blank = std::min(text.find_first_not_of(' '), text.size());
-        html_.back() += text.substr(0, blank);
-        text.remove_prefix(blank);
+        append(text.substr(0, blank), "");
+        append(text.substr(blank), style);
+    }
+    void append(std::string_view text, std::string_view style) {
+        CodeLine& line = lines_.back();
         if (text.empty()) return;
-        html_.back() += style.empty() ? escaped(text)
-                                      : fmt::format(R"(<span class="{}">{}</span>)", style, escaped(text));
+        if (!line.empty() && line.back().style == style) {
+            line.back().text += text;
+        } else {
+            line.push_back({std::string(style), std::string(text)});
+        }
     }
 
-    std::vector<std::string> html_ = {""};
+    std::vector<CodeLine> lines_ = {{}};
 };
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-    std::string html;
-    for (const char character : text) {
-        switch (character) {
-            case '&':
-                html += "&amp;";
-                break;
-            case '<':
-                html += "&lt;";
-                break;
-            case '>':
-                html += "&gt;";
-                break;
-            case '"':
-                html += "&quot;";
-                break;
-            default:
-                html += character;
-        }
-    }
-    return html;
-}
-
-std::vector<std::string> coloured(const std::vector<std::string>& lines) {
+std::vector<CodeLine> coloured(const std::vector<std::string>& lines) {
     const std::string text = fmt::format("{}", fmt::join(lines, "\n"));
     const translator::Tokens tokens(text);
-    Lines html;
+    Lines parts;
     bool in_directive = false;  // one that is indented: the tokens do not know it
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         const Token& token = tokens[i];
         in_directive = in_directive || token.is("#");
         const std::string_view style = class_of(token);
-        html.add(token.text, in_directive && style != "comment" ? "directive" : style);
+        parts.add(token.text, in_directive && style != "comment" ? "directive" : style);
         in_directive = in_directive && token.text.find('\n') == std::string_view::npos;
     }
-    std::vector<std::string> result = html.take();
+    std::vector<CodeLine> result = parts.take();
     result.resize(lines.size());
     return result;
 }

@@ -2,17 +2,21 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace course::tool {
 
-// `text` with what means something in HTML replaced.
-std::string escaped(std::string_view text);
+// comment, keyword, cuda, string, number or directive; empty: nothing of these.
+struct CodePart {
+    std::string style;
+    std::string text;
 
-// The HTML of each line of CUDA C++: comments, keywords, the words of CUDA, literals and directives
-// are in a <span> whose class is comment, keyword, cuda, string, number or directive. No <span>
-// crosses the end of a line.
-std::vector<std::string> coloured(const std::vector<std::string>& lines);
+    bool operator==(const CodePart&) const = default;
+};
+using CodeLine = std::vector<CodePart>;
+
+// Lines of CUDA C++, each divided into comments, keywords, the words of CUDA, literals, directives
+// and what is between them. No part crosses the end of a line.
+std::vector<CodeLine> coloured(const std::vector<std::string>& lines);
 
 }  // namespace course::tool

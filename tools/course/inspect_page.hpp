@@ -1,4 +1,4 @@
-// An inspection as a page: one file of HTML that needs no network, and no scripts to be read.
+// An inspection as a page: one file of HTML that needs no network.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,8 @@ struct PageHead {
     std::string question;  // that the lesson answers; empty: none
 };
 
-// Bars of the bytes that each version moves; how to read the page; the source of each kernel, line
-// by line, with its counts beside it; behind each line what its accesses look like, with a picture
-// of the worst request; findings.
+// inspect.html, which holds the layout, style and script of the page, with the inspection inserted
+// as JSON. Figures and sentences are computed here: the terminal shows the same.
 std::string inspection_page(const PageHead& head, const InspectionFile& file,
                             const std::optional<MultiprocessorLimits>& limits, Sources& sources);
 

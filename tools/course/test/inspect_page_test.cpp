@@ -1,5 +1,5 @@
 // The page of an inspection, from made-up figures: its contents, and whether it is accessible to
-// all readers.
+// all readers. Node.js runs the script that is in the page.
 #include "inspect_page.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,8 @@
 
 #include "inspect_code.hpp"
 #include "inspect_example.hpp"
-#include "inspect_style.hpp"
+#include "inspect_html.hpp"
+#include "subprocess.hpp"
 #include "temporary_directory.hpp"
 
 namespace course::tool {
@@ -25,8 +26,28 @@ class Page : public testing::Test {
   protected:
     Page() { directory_.write("day/kernel.cu", kExampleSource); }
 
-    std::string page(const InspectionFile& file) {
+    void SetUp() override {
+        if (capture({"node", "--version"}).exit_code != 0)
+            GTEST_SKIP() << "no Node.js: scripts/install_dependencies.sh --developer";
+    }
+
+    // The file as it is written.
+    std::string written(const InspectionFile& file) {
         return inspection_page({"Day 9: Transpose & more", "Why <slow>?"}, file, kExampleLimits, sources_);
+    }
+    // What a browser makes of it.
+    std::string page(const InspectionFile& file) {
+        const Captured shown = capture({"node", SHOW_PAGE, directory_.write("page.html", written(file))});
+        EXPECT_EQ(shown.exit_code, 0) << shown.output;
+        return shown.output;
+    }
+    // Of one access.
+    std::string picture(const AccessLine& line) {
+        InspectionFile file = example_inspection();
+        file.results[0].kernels[0].lines = {at(4, line)};
+        const std::string html = page(file);
+        const auto begin = html.find("<svg", html.find("<section id=\"v0\""));
+        return html.substr(begin, html.find("</svg>", begin) - begin);
     }
 
     TemporaryDirectory directory_;
@@ -39,6 +60,11 @@ std::vector<std::string> matches(const std::string& text, const char* expression
     for (std::sregex_iterator match(text.begin(), text.end(), pattern), end; match != end; ++match)
         found.push_back((*match)[1]);
     return found;
+}
+
+std::string style_sheet() {
+    const std::size_t begin = kInspectHtml.find("<style>");
+    return std::string(kInspectHtml.substr(begin, kInspectHtml.find("</style>") - begin));
 }
 
 bool shows(const std::string& text, const std::string& part) {
@@ -182,14 +208,81 @@ TEST_F(Page, WhatIsUnknownIsNotMadeUp) {
     EXPECT_FALSE(shows(html, ":nan")) << "a width that cannot be computed";
 }
 
+TEST_F(Page, TheInspectionCannotEndItsScript) {
+    directory_.write("day/kernel.cu",
+                     "// </script><b>\nint x = 1 << 2;\n\n    tile[y][x] = in[i];  // \xff\n");
+    InspectionFile file = example_inspection();
+    file.results[0].failure = "</script><!--";
+    EXPECT_EQ(count(written(file), "</script>"), count(std::string(kInspectHtml), "</script>"));
+    EXPECT_TRUE(shows(page(file), "<p>&lt;/script&gt;&lt;!--</p>"));
+    EXPECT_TRUE(shows(page(file), "tile[y][x] = in[i];"));
+}
+
+// --- Pictures -------------------------------------------------------------------------------------------------------
+
+TEST_F(Page, APictureShowsAColumnAsOneBankAndARowAsAll) {
+    const std::string column = picture(shared_load(4, 4, [](auto lane) { return lane % 4 * 128; }));
+    EXPECT_EQ(count(column, "class=\"once\""), 1U);
+    EXPECT_EQ(count(column, "class=\"again\""), 3U);
+    EXPECT_EQ(count(column, "h20v16h-20z"), 4U * 31U) << "banks with nothing to do";
+    const std::string row = picture(shared_load(4, 1, stride(4)));
+    EXPECT_EQ(count(row, "class=\"once\""), 32U);
+    EXPECT_EQ(count(row, "class=\"idle\""), 0U);
+}
+
+TEST_F(Page, RowsOfAPictureThatLookAlikeAreFolded) {
+    const std::string column = picture(shared_load(4, 32, stride(128)));
+    EXPECT_EQ(count(column, "class=\"once\""), 1U);
+    EXPECT_EQ(count(column, "class=\"again\""), 2U) << "the second and the last of 32 rows";
+    EXPECT_EQ(count(column, "h20v16h-20z"), 3U * 31U);
+    EXPECT_NE(column.find("and 29 more rows like these (x 32 in all)"), std::string::npos);
+    EXPECT_NE(column.find("bank 0, word at byte 3968: lane 31<"), std::string::npos) << "the last row";
+
+    const std::string sectors = picture(global_load(4, 32, stride(4096)));
+    EXPECT_EQ(count(sectors, "class=\"moved\""), 3U);
+    EXPECT_NE(sectors.find("and 29 more rows like these (x 32 in all)"), std::string::npos);
+    EXPECT_NE(sectors.find(">126976<"), std::string::npos) << "the last row";
+}
+
+TEST_F(Page, RowsOfAPictureThatDifferAreAllDrawn) {
+    const std::string four = picture(global_load(4, 4, first_lanes(4, stride(4096))));
+    EXPECT_EQ(count(four, "class=\"moved\""), 4U);
+    EXPECT_EQ(four.find("more rows"), std::string::npos) << "four are not many";
+    const std::string shifting = picture(global_load(4, 32, stride(132)));
+    EXPECT_EQ(count(shifting, "class=\"moved\""), 32U) << "other bytes in each row";
+    const std::string both =
+        picture(global_load(4, 11, [](auto lane) { return lane < 6 ? lane * 4096 : lane * 4; }));
+    EXPECT_EQ(count(both, "class=\"moved\""), 3U + 4U);
+}
+
+TEST_F(Page, APictureShowsWhatOfASectorIsWanted) {
+    const std::string shifted = picture(global_load(4, 5, stride(4, 4)));
+    EXPECT_EQ(count(shifted, "class=\"moved\""), 5U);
+    EXPECT_EQ(count(shifted, "class=\"once\""), 128U) << "byte by byte";
+    EXPECT_EQ(count(shifted, "class=\"idle\""), 3U) << "the rest of the second line of 128 bytes";
+    EXPECT_NE(shifted.find("byte 128: lane 31<"), std::string::npos);
+}
+
+TEST_F(Page, RunsOfLanesInAPicture) {
+    const auto of_lanes = [&](const std::set<std::int64_t>& lanes) {
+        return picture(
+            global_load(4, 1, [&](auto lane) { return lanes.contains(lane) ? std::int64_t{0} : -1; }));
+    };
+    EXPECT_TRUE(shows(of_lanes({7}), "<title>byte 0: lane 7</title>"));
+    EXPECT_TRUE(shows(of_lanes({0, 1, 2, 5, 6, 31}), "<title>byte 0: lanes 0-2, 5, 6, 31</title>"));
+    EXPECT_TRUE(shows(of_lanes({}), "0 sectors of 32 bytes"));
+}
+
 // --- Can it be read? ------------------------------------------------------------------------------------------------
 
 TEST_F(Page, NeedsNothingFromElsewhere) {
     InspectionFile file = example_inspection();
     file.results[0].kernels[0].findings = {example_race()};
     const std::string html = page(file);
-    for (const char* outside : {"http:", "https:", "src=", "@import", "url(", "<link"})
+    for (const char* outside : {"http:", "https:", "src=", "@import", "import(", "fetch(", "url(", "<link"}) {
         EXPECT_EQ(html.find(outside), std::string::npos) << outside;
+        EXPECT_EQ(written(file).find(outside), std::string::npos) << outside;
+    }
     EXPECT_EQ(count(html, "<script>"), 1U);
     for (const char* element :
          {"html",    "head",    "body", "style", "script",  "header", "nav",  "main", "footer", "ul",
@@ -218,12 +311,12 @@ TEST_F(Page, WhatScrollsCanBeReachedByKeyAndHasAName) {
     EXPECT_EQ(matches(html, "(<svg role=\"img\"[^>]*><title>[^<]+</title>)").size(), count(html, "<svg"));
     EXPECT_TRUE(shows(html, "<nav aria-label="));
     EXPECT_TRUE(shows(html, "<html lang=\"en\">"));
-    EXPECT_TRUE(shows(std::string(kPageStyle), ":focus-visible { outline: 3px"));
+    EXPECT_TRUE(shows(style_sheet(), ":focus-visible { outline: 3px"));
 }
 
 TEST_F(Page, FitsAPhoneAndTheDark) {
     EXPECT_TRUE(shows(page(example_inspection()), "name=\"viewport\" content=\"width=device-width"));
-    EXPECT_TRUE(shows(std::string(kPageStyle), "color-scheme: light dark"));
+    EXPECT_TRUE(shows(style_sheet(), "color-scheme: light dark"));
 }
 
 // --- Contrast, as WCAG 2.2 defines it -------------------------------------------------------------------------------
@@ -280,7 +373,7 @@ const std::vector<Pairs> kPairs = {
 };
 
 TEST(Contrast, OfAllColourPairsOfThePageIsEnough) {
-    const std::string style(kPageStyle);
+    const std::string style = style_sheet();
     const std::size_t dark = style.find("@media (prefers-color-scheme: dark)");
     ASSERT_NE(dark, std::string::npos);
     for (const std::string& part : {style.substr(0, dark), style.substr(dark)}) {
@@ -299,7 +392,7 @@ TEST(Contrast, OfAllColourPairsOfThePageIsEnough) {
 }
 
 TEST(Contrast, NoColourEscapesTheTest) {
-    const std::string style(kPageStyle);
+    const std::string style = style_sheet();
     const std::size_t dark = style.find("@media (prefers-color-scheme: dark)");
     const std::size_t rules = style.find("} }", dark);
     ASSERT_NE(rules, std::string::npos);
@@ -318,40 +411,35 @@ TEST(Contrast, NoColourEscapesTheTest) {
 
 // --- Code in colours ------------------------------------------------------------------------------------------------
 
+using Code = std::vector<CodeLine>;
+
 TEST(Coloured, KnowsTheKindsOfWords) {
+    EXPECT_EQ(coloured({"__global__ void k(int n) {  // all"}), (Code{{{"cuda", "__global__"},
+                                                                       {"", " "},
+                                                                       {"keyword", "void"},
+                                                                       {"", " k("},
+                                                                       {"keyword", "int"},
+                                                                       {"", " n) {  "},
+                                                                       {"comment", "// all"}}}));
     EXPECT_EQ(
-        coloured({"__global__ void k(int n) {  // all"}),
-        std::vector<std::string>{"<span class=\"cuda\">__global__</span> <span class=\"keyword\">void</span> "
-                                 "k(<span class=\"keyword\">int</span> n) {  <span class=\"comment\">// "
-                                 "all</span>"});
-    EXPECT_EQ(coloured({"x = y < 1.5f && \"<\" == c;"}),
-              std::vector<std::string>{"x = y &lt; <span class=\"number\">1.5f</span> &amp;&amp; <span "
-                                       "class=\"string\">&quot;&lt;&quot;</span> == c;"});
+        coloured({"x = y < 1.5f && \"<\" == c;"}),
+        (Code{{{"", "x = y < "}, {"number", "1.5f"}, {"", " && "}, {"string", "\"<\""}, {"", " == c;"}}}));
     EXPECT_EQ(coloured({"atomicAdd(p, threadIdx.x);"}),
-              std::vector<std::string>{"<span class=\"cuda\">atomicAdd</span>(p, <span "
-                                       "class=\"cuda\">threadIdx</span>.x);"});
+              (Code{{{"cuda", "atomicAdd"}, {"", "(p, "}, {"cuda", "threadIdx"}, {"", ".x);"}}}));
 }
 
 TEST(Coloured, DirectivesAreAlsoIndented) {
-    EXPECT_EQ(
-        coloured({"#include <a>", "    #pragma unroll", "int x;"}),
-        (std::vector<std::string>{"<span class=\"directive\">#include &lt;a&gt;</span>",
-                                  "    <span class=\"directive\">#</span><span "
-                                  "class=\"directive\">pragma</span> <span class=\"directive\">unroll</span>",
-                                  "<span class=\"keyword\">int</span> x;"}));
+    EXPECT_EQ(coloured({"#include <a>", "    #pragma unroll", "int x;"}),
+              (Code{{{"directive", "#include <a>"}},
+                    {{"", "    "}, {"directive", "#pragma"}, {"", " "}, {"directive", "unroll"}},
+                    {{"keyword", "int"}, {"", " x;"}}}));
 }
 
 TEST(Coloured, NothingCrossesTheEndOfALine) {
     EXPECT_EQ(coloured({"/* one", "two */ x", ""}),
-              (std::vector<std::string>{"<span class=\"comment\">/* one</span>",
-                                        "<span class=\"comment\">two */ </span>x", ""}));
-    EXPECT_EQ(coloured({}), std::vector<std::string>{});
+              (Code{{{"comment", "/* one"}}, {{"comment", "two */ "}, {"", "x"}}, {}}));
+    EXPECT_EQ(coloured({}), Code{});
     EXPECT_EQ(coloured({"\"unclosed", "'"}).size(), 2U);
-}
-
-TEST(Escaped, LeavesNoMarkup) {
-    EXPECT_EQ(escaped("<script>alert(\"&\")</script>"),
-              "&lt;script&gt;alert(&quot;&amp;&quot;)&lt;/script&gt;");
 }
 
 }  // namespace

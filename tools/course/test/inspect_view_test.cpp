@@ -1,11 +1,10 @@
-// An inspection as the terminal shows it, and pictures, from made-up figures.
+// An inspection as the terminal shows it, from made-up figures.
 #include "inspect_view.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "inspect_example.hpp"
-#include "inspect_picture.hpp"
 #include "inspect_text.hpp"
 #include "temporary_directory.hpp"
 
@@ -186,55 +185,6 @@ TEST_F(View, GradesAreTimesTheIdeal) {
     EXPECT_EQ(grade(line), Grade::kPoor);
     line.transactions = 5;  // broadcasts may take less than their ideal
     EXPECT_EQ(grade(line), Grade::kIdeal);
-}
-
-TEST(Picture, ShowsAColumnAsOneBankAndARowAsAll) {
-    const std::string column = picture(shared_load(4, 4, [](auto lane) { return lane % 4 * 128; }));
-    EXPECT_EQ(count(column, "class=\"once\""), 1U);
-    EXPECT_EQ(count(column, "class=\"again\""), 3U);
-    EXPECT_EQ(count(column, "h20v16h-20z"), 4U * 31U) << "banks with nothing to do";
-    const std::string row = picture(shared_load(4, 1, stride(4)));
-    EXPECT_EQ(count(row, "class=\"once\""), 32U);
-    EXPECT_EQ(count(row, "class=\"idle\""), 0U);
-}
-
-TEST(Picture, RowsThatLookAlikeAreFolded) {
-    const std::string column = picture(shared_load(4, 32, stride(128)));
-    EXPECT_EQ(count(column, "class=\"once\""), 1U);
-    EXPECT_EQ(count(column, "class=\"again\""), 2U) << "the second and the last of 32 rows";
-    EXPECT_EQ(count(column, "h20v16h-20z"), 3U * 31U);
-    EXPECT_NE(column.find("and 29 more rows like these (x 32 in all)"), std::string::npos);
-    EXPECT_NE(column.find("bank 0, word at byte 3968: lane 31<"), std::string::npos) << "the last row";
-
-    const std::string sectors = picture(global_load(4, 32, stride(4096)));
-    EXPECT_EQ(count(sectors, "class=\"moved\""), 3U);
-    EXPECT_NE(sectors.find("and 29 more rows like these (x 32 in all)"), std::string::npos);
-    EXPECT_NE(sectors.find(">126976<"), std::string::npos) << "the last row";
-}
-
-TEST(Picture, RowsThatDifferAreAllDrawn) {
-    const std::string four = picture(global_load(4, 4, first_lanes(4, stride(4096))));
-    EXPECT_EQ(count(four, "class=\"moved\""), 4U);
-    EXPECT_EQ(four.find("more rows"), std::string::npos) << "four are not many";
-    const std::string shifting = picture(global_load(4, 32, stride(132)));
-    EXPECT_EQ(count(shifting, "class=\"moved\""), 32U) << "other bytes in each row";
-    const std::string both =
-        picture(global_load(4, 11, [](auto lane) { return lane < 6 ? lane * 4096 : lane * 4; }));
-    EXPECT_EQ(count(both, "class=\"moved\""), 3U + 4U);
-}
-
-TEST(Picture, ShowsWhatOfASectorIsWanted) {
-    const std::string shifted = picture(global_load(4, 5, stride(4, 4)));
-    EXPECT_EQ(count(shifted, "class=\"moved\""), 5U);
-    EXPECT_EQ(count(shifted, "class=\"once\""), 128U) << "byte by byte";
-    EXPECT_EQ(count(shifted, "class=\"idle\""), 3U) << "the rest of the second line of 128 bytes";
-    EXPECT_NE(shifted.find("byte 128: lane 31<"), std::string::npos);
-}
-
-TEST(Picture, RunsOfNumbers) {
-    EXPECT_EQ(runs({}), "");
-    EXPECT_EQ(runs({7}), "7");
-    EXPECT_EQ(runs({0, 1, 2, 5, 6, 31}), "0-2, 5, 6, 31");
 }
 
 }  // namespace

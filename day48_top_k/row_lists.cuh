@@ -1,0 +1,171 @@
+// Where the fused versions keep their lists: which tiles a block multiplies, the lists of
+// candidates of a block, the pieces that it leaves for the selection.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <limits>
+
+#include "common/device/warp.cuh"
+#include "common/tile/main_loop.cuh"
+#include "common/tile/tile_order.cuh"
+#include "keys.cuh"
+#include "thresholds.cuh"
+
+namespace day48 {
+
+// 128 x 256 results of a block, 16 x 8 of a thread.
+using T = course::LargeTile;
+
+// All tiles of all products, row of tiles after row of tiles, in equal shares. The tiles of a block
+// follow each other: in one row of tiles, or from the end of one to the begin of another.
+struct EqualShares {
+    unsigned down;    // rows of tiles in one product
+    unsigned across;  // tiles in a row
+    unsigned all;
+    unsigned blocks;  // at most as many as there are tiles
+
+    __device__ unsigned first() const { return begin_of(blockIdx.x); }
+    __device__ unsigned last() const { return begin_of(blockIdx.x + 1) - 1; }
+    __device__ bool has(unsigned i) const { return i < begin_of(blockIdx.x + 1); }
+    __device__ unsigned next(unsigned i) const { return i + 1; }
+    __device__ course::Tile at(unsigned i) const {
+        const unsigned row = i / across;
+        return {row / down, std::size_t{row % down} * T::BM, std::size_t{i % across} * T::BN};
+    }
+
+    // The block that multiplies tile i.
+    __device__ unsigned block_of(unsigned i) const {
+        return static_cast<unsigned>(((std::size_t{i} + 1) * blocks - 1) / all);
+    }
+
+  private:
+    __device__ unsigned begin_of(unsigned block) const {
+        return static_cast<unsigned>(std::size_t{block} * all / blocks);
+    }
+};
+
+// A block has a list of candidates for each row of its tile. The room of a list: what a shortened
+// list keeps, a tile's columns before there is a threshold, k more until the list counts as full,
+// and one tile's columns, since a list that is not full must take a whole tile.
+struct ListSize {
+    unsigned k;
+    unsigned kept;  // by a shortened list: k and some more, so that the search ends sooner
+    unsigned room;
+
+    explicit ListSize(std::size_t best)
+        : k(static_cast<unsigned>(best)), kept(k + k / 8), room(kept + T::BN + k + T::BN) {}
+
+    __device__ bool is_full(unsigned listed) const { return listed > room - T::BN; }
+    __device__ bool is_worth_shortening(unsigned listed) const { return listed > (kept + room - T::BN) / 2; }
+};
+
+// What blocks leave in global memory: for each row of tiles, and for each block with tiles of it, a
+// piece. Row of tiles r and block b ascend together, so r + b is a different number for each such
+// pair.
+struct Pieces {
+    EqualShares tiles;
+    unsigned size;
+    // The best of the block's columns: `size` keys per row, or fewer and then kNoKey.
+    Key* keys;
+    // A published threshold per row, see publish_bounds(). All bits set: not published yet.
+    unsigned* ranks;
+
+    __device__ unsigned first_block(std::size_t row_of_tiles) const {
+        return tiles.block_of(static_cast<unsigned>(row_of_tiles * tiles.across));
+    }
+    __device__ unsigned blocks(std::size_t row_of_tiles) const {
+        const auto last = static_cast<unsigned>((row_of_tiles + 1) * tiles.across - 1);
+        return tiles.block_of(last) - first_block(row_of_tiles) + 1;
+    }
+    __device__ Key* keys_of(std::size_t row_of_tiles, unsigned block, unsigned row_in_tile) const {
+        return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * size;
+    }
+    __device__ volatile unsigned& rank_of(std::size_t row_of_tiles, unsigned block,
+                                          unsigned row_in_tile) const {
+        return ranks[(row_of_tiles + block) * T::BM + row_in_tile];
+    }
+};
+
+// A block's state of the rows of its tile, in shared memory.
+struct RowState {
+    unsigned listed[T::BM];  // keys in the list of the row
+    // The threshold. A value that is not less cannot be among the k best: k elements are less, or k
+    // elements in lower columns are not greater. NaN until k elements are known: then no value is
+    // dropped.
+    float bound[T::BM];
+    unsigned first;  // the column of tiles in which the block has begun this row of tiles
+};
+
+// The parameters of the epilogue.
+struct RowLists {
+    ListSize size;
+    Key* lists;  // T::BM for each block; 2^32 keys are more than the lists of 10,000 blocks
+    Pieces pieces;
+    std::size_t m;
+    std::size_t n;
+
+    __device__ Key* list(unsigned row) const { return lists + (blockIdx.x * T::BM + row) * size.room; }
+    __device__ std::size_t row_of_tiles(const course::Tile& tile) const {
+        return tile.product * pieces.tiles.down + tile.row / T::BM;
+    }
+    __device__ bool is_last_of_row(const course::Tile& tile) const { return tile.col + T::BN >= n; }
+};
+
+__device__ inline void start_row(RowState& rows, unsigned row) {
+    rows.listed[row] = 0;
+    rows.bound[row] = std::numeric_limits<float>::quiet_NaN();
+}
+
+__device__ inline void start_rows(RowState& rows, const EqualShares& tiles) {
+    for (unsigned row = threadIdx.x; row < T::BM; row += T::THREADS)
+        start_row(rows, row);
+    if (threadIdx.x == 0) rows.first = tiles.first() % tiles.across;
+    __syncthreads();
+}
+
+constexpr unsigned kWarps = T::THREADS / course::kWarpSize;
+constexpr unsigned kKeysOfLane = 20;  // in registers, when the sums are not needed any more
+
+// The block has no more tiles in this row of tiles: the best keys of each list become its piece.
+// Then the lists are empty for another row of tiles.
+__device__ inline void write_pieces(const RowLists& lists, RowState& rows, const course::Tile& tile) {
+    const unsigned lane = threadIdx.x % course::kWarpSize;
+    for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
+        if (tile.row + row >= lists.m) break;
+        Key* const list = lists.list(row);
+        const Key up_to = Key{rank_of(rows.bound[row])} << 32 | 0xffffffff;  // of NaN: all
+        const unsigned listed = copy_up_to(up_to, list, rows.listed[row], list);
+        const Key bound = listed > lists.pieces.size ? find_bound_in_registers<kKeysOfLane>(
+                                                           list, listed, lists.size.k, lists.pieces.size)
+                                                     : kNoKey;
+        Key* const piece = lists.pieces.keys_of(lists.row_of_tiles(tile), blockIdx.x, row);
+        for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < lists.pieces.size;
+             i += course::kWarpSize)
+            piece[i] = kNoKey;
+        if (lane == 0) start_row(rows, row);
+    }
+    if (threadIdx.x == 0) rows.first = 0;
+}
+
+// The keys of a row in its pieces, for select_best.
+struct RowsOfPieces {
+    Pieces pieces;
+    std::size_t m;
+
+    struct Row {
+        const Key* first;  // key of the first piece
+        unsigned size;
+        std::size_t count;
+        __device__ Key operator[](std::size_t i) const { return first[i / size * T::BM * size + i % size]; }
+    };
+    __device__ Row operator[](std::size_t row) const {
+        const std::size_t row_of_tiles = row / m * pieces.tiles.down + row % m / T::BM;
+        const auto in_tile = static_cast<unsigned>(row % m % T::BM);
+        return {pieces.keys_of(row_of_tiles, pieces.first_block(row_of_tiles), in_tile), pieces.size,
+                std::size_t{pieces.blocks(row_of_tiles)} * pieces.size};
+    }
+};
+
+}  // namespace day48

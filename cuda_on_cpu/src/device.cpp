@@ -1,6 +1,7 @@
 #include "device.hpp"
 
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -569,6 +570,10 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
     return cudaSuccess;
 }
 
+cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
+    return cudaSetDevice(device);
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned cuda_version,
                                              unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* status) {
@@ -577,11 +582,15 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
                       "symbol or function is null, or flags are not the default");
     constexpr unsigned kFirstWithTensorMaps = 12000;
     auto found = cudaDriverEntryPointSymbolNotFound;
-    if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0)
+    *function = nullptr;
+    if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0) {
         found = cuda_version < kFirstWithTensorMaps ? cudaDriverEntryPointVersionNotSufficent
                                                     : cudaDriverEntryPointSuccess;
-    *function =
-        found == cudaDriverEntryPointSuccess ? reinterpret_cast<void*>(cuTensorMapEncodeTiled) : nullptr;
+        if (found == cudaDriverEntryPointSuccess) *function = reinterpret_cast<void*>(cuTensorMapEncodeTiled);
+    } else if (void* const other = dlsym(RTLD_DEFAULT, symbol)) {  // of a program that is linked with -lcuda
+        *function = other;
+        found = cudaDriverEntryPointSuccess;
+    }
     if (status != nullptr) *status = found;
     return cudaSuccess;
 }

@@ -205,6 +205,8 @@ cudaError_t check_device(int device, const char* function) {
 
 }  // namespace
 
+std::atomic<bool> runtime_in_use{false};
+
 unsigned multiprocessors() {
     const unsigned pretended = pretended_multiprocessors();
     return pretended > 0 ? pretended : environment().threads;
@@ -379,6 +381,7 @@ using namespace cuda_on_cpu;
 
 cudaError_t cudaGetDeviceCount(int* count) {
     if (count == nullptr) return refuse(cudaErrorInvalidValue, __func__, "count is null");
+    runtime_in_use = true;
     *count = 1;
     return cudaSuccess;
 }
@@ -390,11 +393,13 @@ cudaError_t cudaGetDevice(int* device) {
 }
 
 cudaError_t cudaSetDevice(int device) {
+    runtime_in_use = true;
     return check_device(device, __func__);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (properties == nullptr) return refuse(cudaErrorInvalidValue, __func__, "properties is null");
+    runtime_in_use = true;
     if (const cudaError_t error = check_device(device, __func__); error != cudaSuccess) return error;
     const DeviceLimits& limits = device_limits();
     cudaDeviceProp& p = *properties;

@@ -84,7 +84,7 @@ CUresult refuse_call(CUresult error, const char* function, const char* format, .
 }
 
 CUresult check_device(const char* function, CUdevice device) {
-    if (!initialised)
+    if (!initialised && !runtime_in_use && live_allocations().empty())
         return refuse_call(CUDA_ERROR_NOT_INITIALIZED, function, "cuInit was not called before");
     if (device == 0) return CUDA_SUCCESS;
     return refuse_call(CUDA_ERROR_INVALID_DEVICE, function, "device %d; there is one device, 0", device);
@@ -1050,7 +1050,13 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     return load_module(__func__, module, image_at(image));
 }
 
-CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
+// The logs of a compiler that has nothing to do are empty.
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
+                            void** values) {
+    for (unsigned i = 0; i < count; ++i) {
+        const bool is_log = options[i] == CU_JIT_INFO_LOG_BUFFER || options[i] == CU_JIT_ERROR_LOG_BUFFER;
+        if (is_log && values[i] != nullptr) *static_cast<char*>(values[i]) = '\0';
+    }
     return cuModuleLoadData(module, image);
 }
 

@@ -192,6 +192,18 @@ TEST_F(Driver, KernelsOfTemplatesHaveLoweredNames) {
     EXPECT_EQ(x.to_host<float>(), (std::vector<float>{10, 13, 16}));
 }
 
+TEST_F(Driver, TheLogOfAModuleThatLoadsIsEmpty) {
+    const Program program("extern \"C\" __global__ void nothing() {}", {}, {});
+    ASSERT_EQ(program.result(), NVRTC_SUCCESS) << program.log();
+    char log[8] = "before";
+    CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER};
+    void* values[] = {reinterpret_cast<void*>(sizeof log), log};
+    CUmodule loaded = nullptr;
+    ASSERT_EQ(cuModuleLoadDataEx(&loaded, program.ptx().data(), 2, options, values), CUDA_SUCCESS);
+    EXPECT_STREQ(log, "");
+    EXPECT_EQ(cuModuleUnload(loaded), CUDA_SUCCESS);
+}
+
 TEST_F(Driver, VariablesOfTheirFileHaveNames) {
     CUdeviceptr table = 0;
     ASSERT_EQ(cuModuleGetGlobal(&table, nullptr, module, "own_table"), CUDA_SUCCESS);

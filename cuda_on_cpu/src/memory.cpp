@@ -17,6 +17,7 @@
 
 #include "cuda_on_cpu/spin_hint.h"
 #include "environment.hpp"
+#include "exit_report.hpp"
 #include "fibre.hpp"
 #include "memory_pools.hpp"
 #include "module_ranges.hpp"
@@ -265,6 +266,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     if (const std::string damage = damage_report(*allocation); !damage.empty()) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): the program %s\n", function, pointer, damage.c_str());
     }
+    if (allocation->type == cudaMemoryTypeManaged) look_at_counter(allocation->begin, allocation->size);
     // The addresses stay reserved for a while, so that a use after free stops at the line that does
     // it.
     ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + kPage, allocation->mapping_size - 2 * kPage);

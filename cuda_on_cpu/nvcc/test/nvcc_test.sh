@@ -159,10 +159,10 @@ END
 cat >driver.cpp <<'END'
 #include <cuda.h>
 #include <cuda_runtime.h>
-int main() {
+int main(int arguments, char**) {
     int count = 0, major = 0;
     if (cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) != CUDA_ERROR_NOT_INITIALIZED) return 2;
-    if (cudaGetDeviceCount(&count) != cudaSuccess) return 3;
+    if ((arguments > 1 ? cudaFree(nullptr) : cudaGetDeviceCount(&count)) != cudaSuccess) return 3;
     return cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) != CUDA_SUCCESS;
 }
 END
@@ -240,6 +240,7 @@ expect 'a .cpp file with a lerp() of its own' 0 '' older "$nvcc" old.cpp -o olde
 expect 'it is called' 0 'lerp 101' '' ../older
 expect 'the driver API' 0 '' driver "$nvcc" driver.cpp -o driver -lcuda
 expect 'the runtime initialises it' 0 '' '' ../driver
+expect 'so does cudaFree' 0 '' '' ../driver free
 expect 'options of a GPU change nothing' 0 '' hello "$nvcc" -O3 -arch=sm_80 -gencode arch=compute_80,code=sm_80 \
     -rdc=true --ptxas-options=-v -Xptxas -O3 -maxrregcount=32 -lineinfo --extended-lambda -use_fast_math \
     -Wno-deprecated-gpu-targets -Xcudafe --diag_suppress=177 -m64 -std=c++17 hello.cu -o hello -lcudart -lcudadevrt

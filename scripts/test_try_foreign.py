@@ -177,6 +177,15 @@ class Corpus(unittest.TestCase):
         try_foreign.copy_data(self.root / "corpus/f", self.root / "scratch", without=())
         self.assertTrue((self.root / "scratch/part.cu").is_file())
 
+    def test_sources_of_headers_elsewhere_are_linked(self):
+        self.write("corpus/g/whole.cu", '#include "part.h"\nint main() {}')
+        self.write("Common/part.h", "int part();")
+        self.write("Common/part.cu", "int part() { return 0; }")
+        self.write("Common/other.cu", "")
+        self.assertEqual(self.results("--only", "g/")["g/whole.cu"][0], "refused")
+        self.assertEqual(self.results("--only", "g/", "-I", str(self.root / "Common"))["g/whole.cu"][0], "verified")
+        self.assertNotIn("other.cu", (self.root / "log").read_text())
+
     def test_both_orders(self):
         os.environ["WRONG_IN"] = "descending"
         self.addCleanup(os.environ.pop, "WRONG_IN")

@@ -7,7 +7,7 @@
     scripts/try_foreign.py DIRECTORY --order both --markdown table.md --json results.json
 
 A program is a source with a main(). It is compiled alone; where the linker then misses a function, together with the sources
-without a main() beside it. Modules that it loads ("name64.fatbin", "name.ptx") are made of name.cu beside it. It runs in a copy of its directory, without arguments or with those of --arguments. A directory's
+without a main() beside it, and those beside the headers that it includes. Modules that it loads ("name64.fatbin", "name.ptx") are made of name.cu beside it. It runs in a copy of its directory, without arguments or with those of --arguments. A directory's
 inc, include, common, Common and utils, and those of the directories above it up to the one given, are searched for headers.
 
 What came of a program is one of
@@ -242,15 +242,27 @@ class Program:
                 return found
             directory = directory.parent
 
-    def libraries(self):
-        names, left = set(), [self.main, *self.neighbours]
+    def headers(self, directories):
+        """The names that it includes, also by its own headers, and the files of those that were found."""
+        names, files, left = set(), [], [self.main, *self.neighbours]
         while left:
             file = left.pop()
             for name in included(read(file)):
                 if name not in names:
                     names.add(name)
-                    left += [path for path in [file.parent / name, *(directory / name for directory in self.include_directories())]
-                             if path.is_file()][:1]
+                    found = [path for path in [file.parent / name, *(directory / name for directory in directories)] if path.is_file()][:1]
+                    left += found
+                    files += found
+        return names, files
+
+    def sources_of_headers(self, directories):
+        """Sources without a main() beside a header in another directory, of the same name: helpers that programs share."""
+        _, files = self.headers([*directories, *self.include_directories()])
+        sources = [file.with_suffix(suffix) for file in files for suffix in sorted(SOURCES) if file.parent != self.directory]
+        return [source for source in sources if source.is_file() and not has_main(read(source))]
+
+    def libraries(self):
+        names, _ = self.headers(self.include_directories())
         wanted = {"cublas": "cublas_v2.h cublas.h", "cublasLt": "cublasLt.h", "curand": "curand.h", "cufft": "cufft.h",
                   "cusparse": "cusparse.h cusparse_v2.h", "cusolver": "cusolverDn.h cusolverSp.h", "cuda": "cuda.h cudaTypedefs.h",
                   "nvrtc": "nvrtc.h nvrtc_helper.h", "cudnn": "cudnn.h", "nppc": "npp.h", "gomp": "omp.h"}
@@ -413,8 +425,12 @@ def compile_program(program, scratch, options):
         command += ["-I", directory]
     alone = [program.main] if program.main.suffix == ".cu" else [program.main, *program.neighbours]
     outcome = run(command + alone + program.libraries(), program.directory, options.build_limit)
-    if outcome.exit_code != 0 and not outcome.timed_out and "undefined reference" in outcome.output and program.neighbours:
-        outcome = run(command + [program.main, *program.neighbours] + program.libraries(), program.directory, options.build_limit)
+    helpers = program.sources_of_headers(options.include)
+    for more in (program.neighbours, helpers, [*program.neighbours, *helpers]):
+        if outcome.exit_code == 0 or outcome.timed_out or "undefined reference" not in outcome.output:
+            break
+        if more:
+            outcome = run(command + [program.main, *more] + program.libraries(), program.directory, options.build_limit)
     return (made if outcome.exit_code == 0 else None), outcome
 
 

@@ -37,6 +37,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device);
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaDeviceReset(void);
+cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags);
 cudaError_t cudaSetDeviceFlags(unsigned flags);
 cudaError_t cudaGetDeviceFlags(unsigned* flags);
 cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* properties);
@@ -51,7 +52,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
-// Of the driver's functions there is cuTensorMapEncodeTiled.
+// Of the driver's functions: all, in programs that nvcc links with -lcuda; else cuTensorMapEncodeTiled.
 cudaError_t cudaGetDriverEntryPointByVersion(
     const char* symbol, void** function, unsigned cuda_version, unsigned long long flags,
     cudaDriverEntryPointQueryResult* status CUDA_ON_CPU_DEFAULT(nullptr));

@@ -213,6 +213,7 @@ class Driver {
             return run(joined({{compiler_},
                                language_options(source.language),
                                include_options(),
+                               names_of_older_language(source.language),
                                nvcc::kHostOptions,
                                {command_.host_optimisation, command_.debug_information},
                                command_.host,
@@ -235,6 +236,12 @@ class Driver {
         std::error_code ignored;
         if (!command_.keep) fs::remove(object.string() + ".translated.ii", ignored);
         return status;
+    }
+
+    // Programs of an older standard may define a function lerp() of their own: see the header.
+    static Arguments names_of_older_language(Language language) {
+        if (language == Language::c) return {};
+        return {"-include", "cuda_on_cpu/standard_math.h"};
     }
 
     bool is_inspected() const { return command_.inspect || nvcc::kAlwaysInspects; }
@@ -369,6 +376,13 @@ class Driver {
         return false;
     }
 
+    // "-lcublas my.cu": libraries count wherever they stand, as with NVIDIA's nvcc.
+    static Arguments objects_before_libraries(Arguments inputs) {
+        std::stable_partition(inputs.begin(), inputs.end(),
+                              [](const std::string& input) { return !input.starts_with("-l"); });
+        return inputs;
+    }
+
     int run_program() const { return run(joined({{fs::absolute(program())}, command_.run_arguments})); }
 
     int link() const {
@@ -389,17 +403,18 @@ class Driver {
             if (const int status = compile(source, inputs.back()); status != 0) return status;
         }
         if (command_.action == Action::archive) return run(joined({{"ar", "qcs", program()}, inputs}));
-        return run(
-            joined({{compiler_},
-                    nvcc::kHostOptions,
-                    linker_options(),
-                    command_.host,
-                    command_.link_options,
-                    options_for_modules(),
-                    inputs,
-                    {"-o", program(), library_option_},
-                    inspector(),
-                    {"-lcudadevrt", "-lcudart_static", "-lrt", "-lpthread", "-ldl", "-lstdc++", "-lm"}}));
+        return run(joined({{compiler_},
+                           nvcc::kHostOptions,
+                           linker_options(),
+                           command_.host,
+                           command_.link_options,
+                           options_for_modules(),
+                           {"-Wl,--start-group"},
+                           objects_before_libraries(inputs),
+                           {"-o", program(), library_option_},
+                           inspector(),
+                           {"-lcudadevrt", "-lcudart_static", "-lrt", "-lpthread", "-ldl", "-lstdc++", "-lm",
+                            "-Wl,--end-group"}}));
     }
 
     // Kernels of modules have variables of their own, also if a template of the same name is

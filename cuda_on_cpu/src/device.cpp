@@ -1,6 +1,7 @@
 #include "device.hpp"
 
 #include <cuda.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <atomic>
@@ -204,6 +205,8 @@ cudaError_t check_device(int device, const char* function) {
 
 }  // namespace
 
+std::atomic<bool> runtime_in_use{false};
+
 unsigned multiprocessors() {
     const unsigned pretended = pretended_multiprocessors();
     return pretended > 0 ? pretended : environment().threads;
@@ -378,6 +381,7 @@ using namespace cuda_on_cpu;
 
 cudaError_t cudaGetDeviceCount(int* count) {
     if (count == nullptr) return refuse(cudaErrorInvalidValue, __func__, "count is null");
+    runtime_in_use = true;
     *count = 1;
     return cudaSuccess;
 }
@@ -389,11 +393,13 @@ cudaError_t cudaGetDevice(int* device) {
 }
 
 cudaError_t cudaSetDevice(int device) {
+    runtime_in_use = true;
     return check_device(device, __func__);
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (properties == nullptr) return refuse(cudaErrorInvalidValue, __func__, "properties is null");
+    runtime_in_use = true;
     if (const cudaError_t error = check_device(device, __func__); error != cudaSuccess) return error;
     const DeviceLimits& limits = device_limits();
     cudaDeviceProp& p = *properties;
@@ -569,6 +575,10 @@ cudaError_t cudaRuntimeGetVersion(int* version) {
     return cudaSuccess;
 }
 
+cudaError_t cudaInitDevice(int device, unsigned, unsigned) {
+    return cudaSetDevice(device);
+}
+
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function, unsigned cuda_version,
                                              unsigned long long flags,
                                              cudaDriverEntryPointQueryResult* status) {
@@ -577,11 +587,15 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
                       "symbol or function is null, or flags are not the default");
     constexpr unsigned kFirstWithTensorMaps = 12000;
     auto found = cudaDriverEntryPointSymbolNotFound;
-    if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0)
+    *function = nullptr;
+    if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0) {
         found = cuda_version < kFirstWithTensorMaps ? cudaDriverEntryPointVersionNotSufficent
                                                     : cudaDriverEntryPointSuccess;
-    *function =
-        found == cudaDriverEntryPointSuccess ? reinterpret_cast<void*>(cuTensorMapEncodeTiled) : nullptr;
+        if (found == cudaDriverEntryPointSuccess) *function = reinterpret_cast<void*>(cuTensorMapEncodeTiled);
+    } else if (void* const other = dlsym(RTLD_DEFAULT, symbol)) {  // of a program that is linked with -lcuda
+        *function = other;
+        found = cudaDriverEntryPointSuccess;
+    }
     if (status != nullptr) *status = found;
     return cudaSuccess;
 }

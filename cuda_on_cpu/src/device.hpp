@@ -2,6 +2,7 @@
 // host's memory.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 namespace cuda_on_cpu {
@@ -28,6 +29,9 @@ inline const DeviceLimits& device_limits() {
     static constexpr DeviceLimits limits;
     return limits;
 }
+
+// Has the program called the runtime, which initialises the driver, too?
+extern std::atomic<bool> runtime_in_use;
 
 // Multiprocessors: as many as OS threads run blocks.
 unsigned multiprocessors();

@@ -1,5 +1,7 @@
 // The driver API, over the runtime API: both are the same device here. Errors of the two have the
 // same numbers, but for those that only the runtime has.
+#include "driver.hpp"
+
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -67,8 +69,9 @@ CUresult result_of(cudaError_t error) {
     }
 }
 
-[[gnu::format(printf, 3, 4)]] CUresult refuse_call(CUresult error, const char* function, const char* format,
-                                                   ...) {
+}  // namespace
+
+CUresult refuse_call(CUresult error, const char* function, const char* format, ...) {
     std::va_list arguments;
     va_start(arguments, format);
     char message[1024];
@@ -81,11 +84,13 @@ CUresult result_of(cudaError_t error) {
 }
 
 CUresult check_device(const char* function, CUdevice device) {
-    if (!initialised)
+    if (!initialised && !runtime_in_use && live_allocations().empty())
         return refuse_call(CUDA_ERROR_NOT_INITIALIZED, function, "cuInit was not called before");
     if (device == 0) return CUDA_SUCCESS;
     return refuse_call(CUDA_ERROR_INVALID_DEVICE, function, "device %d; there is one device, 0", device);
 }
+
+namespace {
 
 CUresult check_context(const char* function, CUcontext context) {
     const std::scoped_lock lock(contexts_mutex);
@@ -582,11 +587,19 @@ CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
-    // What only the driver asks for: virtual memory and what needs it, which there is not.
-    if ((attribute >= CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED && attribute <= 105) ||
-        attribute == CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED) {
-        *value = 0;
-        return CUDA_SUCCESS;
+    // What only the driver asks for.
+    switch (static_cast<int>(attribute)) {
+        case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+        case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+            *value = 1;
+            return CUDA_SUCCESS;
+        case 104:  // handles of Windows
+        case 105:
+        case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED:
+            *value = 0;
+            return CUDA_SUCCESS;
+        default:
+            break;
     }
     return result_of(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
 }
@@ -594,6 +607,16 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
 CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
     CUDA_ON_CPU_CHECK(cuDeviceGetAttribute(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device));
     return cuDeviceGetAttribute(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+}
+
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) {
+    return refuse_call(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, __func__,
+                       "there is one device, which has no peers");
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext) {
+    return refuse_call(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, __func__,
+                       "there is one device, which has no peers");
 }
 
 CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) {
@@ -807,6 +830,10 @@ CUresult cuMemHostRegister(void* pointer, std::size_t bytes, unsigned flags) {
 
 CUresult cuMemHostUnregister(void* pointer) {
     return result_of(cudaHostUnregister(pointer));
+}
+
+CUresult cuMemHostGetFlags(unsigned* flags, void* pointer) {
+    return result_of(cudaHostGetFlags(flags, pointer));
 }
 
 CUresult cuMemHostGetDevicePointer(CUdeviceptr* device_pointer, void* pointer, unsigned flags) {
@@ -1023,7 +1050,13 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     return load_module(__func__, module, image_at(image));
 }
 
-CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
+// The logs of a compiler that has nothing to do are empty.
+CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
+                            void** values) {
+    for (unsigned i = 0; i < count; ++i) {
+        const bool is_log = options[i] == CU_JIT_INFO_LOG_BUFFER || options[i] == CU_JIT_ERROR_LOG_BUFFER;
+        if (is_log && values[i] != nullptr) *static_cast<char*>(values[i]) = '\0';
+    }
     return cuModuleLoadData(module, image);
 }
 
@@ -1204,6 +1237,20 @@ CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigne
                             .cooperative = true});
 }
 
+CUresult cuStreamAddCallback(CUstream stream, CUstreamCallback callback, void* user_data, unsigned) {
+    if (callback == nullptr) return refuse_call(CUDA_ERROR_INVALID_VALUE, __func__, "the callback is null");
+    struct Call {
+        CUstream stream;
+        CUstreamCallback callback;
+        void* user_data;
+    };
+    const auto run = [](void* data) {
+        const std::unique_ptr<Call> call(static_cast<Call*>(data));
+        call->callback(call->stream, CUDA_SUCCESS, call->user_data);
+    };
+    return result_of(cudaLaunchHostFunc(stream, run, new Call{stream, callback, user_data}));
+}
+
 CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void* user_data) {
     return result_of(cudaLaunchHostFunc(stream, function, user_data));
 }
@@ -1212,6 +1259,12 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction fun
                                                      std::size_t dynamic_shared) {
     CUDA_ON_CPU_CHECK(check_function(__func__, function));
     return result_of(max_active_blocks(blocks, function->kernel, block_size, dynamic_shared));
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, CUfunction function,
+                                                              int block_size, std::size_t dynamic_shared,
+                                                              unsigned) {
+    return cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_shared);
 }
 
 CUresult cuOccupancyMaxPotentialBlockSize(int* min_grid, int* block_size, CUfunction function,

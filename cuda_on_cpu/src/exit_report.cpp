@@ -25,6 +25,7 @@ std::atomic<bool> launched{false};
 std::atomic<bool> failed{false};
 std::atomic<bool> illegal_access{false};
 std::atomic<const char*> poisoned_by{nullptr};
+std::atomic<bool> counted_from_poison{false};
 std::atomic<std::size_t> looked_at{0};
 std::mutex mutex;
 std::string order_shows_in;
@@ -34,9 +35,37 @@ constexpr const char* kWhereToLook =
     "nothing "
     "wrote, with their lines";
 
+constexpr const char* kZerosAreNotPromised =
+    " A GPU's driver mostly hands out zeros, which CUDA does not promise.";
+
+// Is all of it as it was when it was allocated?
+bool nothing_has_written(const Allocation& memory) {
+    for (std::size_t i = 0; i < memory.size; ++i) {
+        const bool is_high = reinterpret_cast<std::uintptr_t>(memory.begin + i) % 2 != 0;  // as fill() has it
+        const auto poison = static_cast<unsigned char>(is_high ? kDevicePoison >> 8 : kDevicePoison & 0xFF);
+        if (static_cast<unsigned char>(memory.begin[i]) != poison) return false;
+    }
+    return true;
+}
+
+// A flag or a counter in managed memory that the program has forgotten to set. "": none is seen.
+std::string unwritten_managed_memory() {
+    constexpr std::size_t kFlag = 16;  // bytes; larger memory may be meant for results that were not needed
+    for (const Allocation& memory : live_allocations()) {
+        if (memory.type != cudaMemoryTypeManaged || memory.size > kFlag) continue;
+        if (nothing_has_written(memory))
+            return " Nothing has written to " + std::to_string(memory.size) + " bytes of managed memory." +
+                   kZerosAreNotPromised;
+    }
+    return "";
+}
+
 // on_exit: as atexit, and told the program's exit status.
 void report(int status, void*) {
     if (failed && !illegal_access) return;
+    for (const Allocation& memory : live_allocations()) {
+        if (memory.type == cudaMemoryTypeManaged) look_at_counter(memory.begin, memory.size);
+    }
     std::string kernel;
     {
         const std::scoped_lock lock(mutex);
@@ -55,8 +84,12 @@ void report(int status, void*) {
     } else if (const char* const memory = poisoned_by; memory != nullptr) {
         what = std::string("the host has copied values that come from ") + memory +
                " memory that nothing had written.";
+    } else if (counted_from_poison) {
+        what = std::string("kernels have counted in managed memory that nothing had written.") +
+               kZerosAreNotPromised;
     } else if (status != 0) {
-        what = "the program has launched kernels and ends with status " + std::to_string(status) + ".";
+        what = "the program has launched kernels and ends with status " + std::to_string(status) + "." +
+               unwritten_managed_memory();
     } else {
         return;
     }
@@ -127,6 +160,18 @@ void note_failure(cudaError_t error) {
 void note_order_shows(const std::string& kernel) {
     const std::scoped_lock lock(mutex);
     if (order_shows_in.empty()) order_shows_in = kernel;
+}
+
+void look_at_counter(const void* bytes, std::size_t size) {
+    constexpr std::size_t kCounter = 16;            // bytes
+    constexpr std::uint32_t kMostCounts = 1 << 16;  // more would be as the numbers that programs have
+    if (!launched || size > kCounter) return;
+    for (std::size_t at = 0; at + sizeof(std::uint32_t) <= size; at += sizeof(std::uint32_t)) {
+        std::uint32_t word;
+        std::memcpy(&word, static_cast<const char*>(bytes) + at, sizeof word);
+        const std::uint32_t counted = word - (std::uint32_t{kDevicePoison} << 16 | kDevicePoison);
+        if (counted > 0 && counted < kMostCounts) counted_from_poison = true;
+    }
 }
 
 void look_at_copy(const void* bytes, std::size_t size) {

@@ -20,5 +20,7 @@ void note_order_shows(const std::string& kernel);
 // The host has copied these bytes from device memory. Is there anything in them that comes from
 // memory that nothing wrote?
 void look_at_copy(const void* bytes, std::size_t size);
+// Managed memory, before it is freed: is it a counter that nothing had set before kernels counted?
+void look_at_counter(const void* bytes, std::size_t size);
 
 }  // namespace cuda_on_cpu

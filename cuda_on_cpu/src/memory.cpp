@@ -17,6 +17,7 @@
 
 #include "cuda_on_cpu/spin_hint.h"
 #include "environment.hpp"
+#include "exit_report.hpp"
 #include "fibre.hpp"
 #include "memory_pools.hpp"
 #include "module_ranges.hpp"
@@ -265,6 +266,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     if (const std::string damage = damage_report(*allocation); !damage.empty()) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): the program %s\n", function, pointer, damage.c_str());
     }
+    if (allocation->type == cudaMemoryTypeManaged) look_at_counter(allocation->begin, allocation->size);
     // The addresses stay reserved for a while, so that a use after free stops at the line that does
     // it.
     ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + kPage, allocation->mapping_size - 2 * kPage);
@@ -279,16 +281,38 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     return cudaSuccess;
 }
 
-void register_host(void* pointer, std::size_t size) {
+void add_range(char* begin, std::size_t size, cudaMemoryType type) {
     const std::scoped_lock lock(mutex);
-    allocations()[static_cast<char*>(pointer)] =
-        Allocation{static_cast<char*>(pointer), size, cudaMemoryTypeHost, false, nullptr, 0};
+    allocations()[begin] = Allocation{begin, size, type, false, nullptr, 0};
+}
+
+void remove_range(char* begin) {
+    const std::scoped_lock lock(mutex);
+    allocations().erase(begin);
+}
+
+bool take_bytes(std::size_t size) {
+    if (!has_room_for(size)) return false;
+    const std::scoped_lock lock(mutex);
+    live_bytes += size;
+    return true;
+}
+
+void give_back_bytes(std::size_t size) {
+    const std::scoped_lock lock(mutex);
+    live_bytes -= size;
+}
+
+void register_host(void* pointer, std::size_t size) {
+    add_range(static_cast<char*>(pointer), size, cudaMemoryTypeHost);
 }
 
 bool unregister_host(void* pointer) {
     const std::scoped_lock lock(mutex);
     const auto found = allocations().find(static_cast<char*>(pointer));
-    if (found == allocations().end() || found->second.mapping != nullptr) return false;
+    if (found == allocations().end() || found->second.mapping != nullptr ||
+        found->second.type != cudaMemoryTypeHost)
+        return false;
     allocations().erase(found);
     return true;
 }

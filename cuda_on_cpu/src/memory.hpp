@@ -43,6 +43,12 @@ void* allocate(std::size_t size, cudaMemoryType type);
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function);
 void register_host(void* pointer, std::size_t size);
 bool unregister_host(void* pointer);
+// Memory that kernels may use from now on, until it is removed: pages that something else manages.
+void add_range(char* begin, std::size_t size, cudaMemoryType type);
+void remove_range(char* begin);
+// Counts memory that something else makes as given out. False: there is not so much.
+bool take_bytes(std::size_t size);
+void give_back_bytes(std::size_t size);
 
 // The allocation, live or freed, that holds `address` or whose guard pages hold it.
 std::optional<Allocation> find_allocation(const volatile void* address);

@@ -9,6 +9,7 @@
 #include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
+#include "device.hpp"
 #include "errors.hpp"
 #include "exit_report.hpp"
 #include "memory.hpp"
@@ -364,6 +365,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaFree(void* pointer) {
+    runtime_in_use = true;  // cudaFree(nullptr) is a way to initialise it
     return release_for(__func__, pointer, cudaMemoryTypeDevice);
 }
 

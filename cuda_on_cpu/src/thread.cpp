@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <span>
 #include <string>
 
@@ -284,4 +285,12 @@ long long clock64() {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(
                std::chrono::steady_clock::now().time_since_epoch())
         .count();
+}
+
+// The C library's function, but in a kernel, where CUDA's has its name.
+extern "C" std::clock_t clock() noexcept {
+    if (cuda_on_cpu::kernel_runs()) return static_cast<std::clock_t>(clock64());
+    timespec used{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return used.tv_sec * CLOCKS_PER_SEC + used.tv_nsec / (1'000'000'000 / CLOCKS_PER_SEC);
 }

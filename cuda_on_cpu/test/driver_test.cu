@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <nvrtc.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <string>
@@ -18,6 +19,7 @@ constexpr const char* kSource = R"(
 
 __constant__ int table[2];
 __device__ int calls;
+static __constant__ int own_table[2];
 
 namespace shapes {
 __constant__ int corner;
@@ -36,6 +38,8 @@ extern "C" __global__ void reverse(const int* from, int* to, int n) {
     if (i < n) to[i] = block[n - 1 - i] * table[0] + table[1];
     if (i == 0) atomicAdd(&calls, 1);
 }
+
+extern "C" __global__ void look_up(int* to) { to[threadIdx.x] = own_table[threadIdx.x]; }
 
 extern "C" __global__ void dynamic(int* to) {
     extern __shared__ int values[];
@@ -186,6 +190,142 @@ TEST_F(Driver, KernelsOfTemplatesHaveLoweredNames) {
     ASSERT_EQ(cuLaunchKernel(function(fill_name.c_str()), 1, 1, 1, 3, 1, 1, 0, nullptr, arguments, nullptr),
               CUDA_SUCCESS);
     EXPECT_EQ(x.to_host<float>(), (std::vector<float>{10, 13, 16}));
+}
+
+TEST_F(Driver, TheLogOfAModuleThatLoadsIsEmpty) {
+    const Program program("extern \"C\" __global__ void nothing() {}", {}, {});
+    ASSERT_EQ(program.result(), NVRTC_SUCCESS) << program.log();
+    char log[8] = "before";
+    CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, CU_JIT_INFO_LOG_BUFFER};
+    void* values[] = {reinterpret_cast<void*>(sizeof log), log};
+    CUmodule loaded = nullptr;
+    ASSERT_EQ(cuModuleLoadDataEx(&loaded, program.ptx().data(), 2, options, values), CUDA_SUCCESS);
+    EXPECT_STREQ(log, "");
+    EXPECT_EQ(cuModuleUnload(loaded), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, VariablesOfTheirFileHaveNames) {
+    CUdeviceptr table = 0;
+    ASSERT_EQ(cuModuleGetGlobal(&table, nullptr, module, "own_table"), CUDA_SUCCESS);
+    const int values[] = {7, 8};
+    ASSERT_EQ(cuMemcpyHtoD(table, values, sizeof values), CUDA_SUCCESS);
+    DriverMemory to({0, 0});
+    void* arguments[] = {to.address()};
+    ASSERT_EQ(cuLaunchKernel(function("look_up"), 1, 1, 1, 2, 1, 1, 0, nullptr, arguments, nullptr),
+              CUDA_SUCCESS);
+    EXPECT_EQ(to.to_host(), (std::vector<int>{7, 8}));
+}
+
+__global__ void count_up(int* x, int count) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < count) x[i] = i;
+}
+
+class VirtualMemory : public Driver {
+  protected:
+    void SetUp() override {
+        properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+        properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+        properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+        ASSERT_EQ(cuMemGetAllocationGranularity(&size, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                  CUDA_SUCCESS);
+        access.location = properties.location;
+        access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    }
+    CUmemGenericAllocationHandle create() const {
+        CUmemGenericAllocationHandle handle = 0;
+        EXPECT_EQ(cuMemCreate(&handle, size, &properties, 0), CUDA_SUCCESS);
+        return handle;
+    }
+    CUdeviceptr reserve(std::size_t bytes) const {
+        CUdeviceptr address = 0;
+        EXPECT_EQ(cuMemAddressReserve(&address, bytes, 0, 0, 0), CUDA_SUCCESS);
+        return address;
+    }
+    void map(CUdeviceptr address, CUmemGenericAllocationHandle handle) const {
+        EXPECT_EQ(cuMemMap(address, size, 0, handle, 0), CUDA_SUCCESS);
+        EXPECT_EQ(cuMemSetAccess(address, size, &access, 1), CUDA_SUCCESS);
+    }
+
+    CUmemAllocationProp properties{};
+    CUmemAccessDesc access{};
+    std::size_t size = 0;  // of one piece
+};
+
+TEST_F(VirtualMemory, PiecesSideBySideAreOneArray) {
+    int supported = 0;
+    ASSERT_EQ(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 0),
+              CUDA_SUCCESS);
+    EXPECT_EQ(supported, 1);
+    const CUdeviceptr address = reserve(3 * size);
+    const CUmemGenericAllocationHandle first = create(), second = create();
+    map(address, first);
+    map(address + size, second);
+    const int count = static_cast<int>(2 * size / sizeof(int));
+    count_up<<<(count + 255) / 256, 256>>>(reinterpret_cast<int*>(address), count);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    std::vector<int> copy(count);
+    ASSERT_EQ(cuMemcpyDtoH(copy.data(), address, 2 * size), CUDA_SUCCESS);
+    for (const int i : {0, count / 2 - 1, count / 2, count - 1})
+        EXPECT_EQ(copy[i], i);
+    int behind = 0;
+    EXPECT_NE(cuMemcpyDtoH(&behind, address + 2 * size, sizeof behind), CUDA_SUCCESS)
+        << "nothing is mapped there";
+
+    // The memory keeps what it holds, wherever it is mapped.
+    ASSERT_EQ(cuMemUnmap(address, size), CUDA_SUCCESS);
+    EXPECT_NE(cuMemcpyDtoH(&behind, address, sizeof behind), CUDA_SUCCESS) << "it is not mapped any more";
+    map(address + 2 * size, first);
+    int moved = 0;
+    ASSERT_EQ(cuMemcpyDtoH(&moved, address + 2 * size + 5 * sizeof(int), sizeof moved), CUDA_SUCCESS);
+    EXPECT_EQ(moved, 5);
+
+    EXPECT_EQ(cuMemUnmap(address + size, 2 * size), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemRelease(first), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemRelease(second), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAddressFree(address, 3 * size), CUDA_SUCCESS);
+}
+
+TEST_F(VirtualMemory, NeedsAccessAndRefusesMistakes) {
+    const CUdeviceptr address = reserve(2 * size);
+    const CUmemGenericAllocationHandle handle = create();
+    ASSERT_EQ(cuMemMap(address, size, 0, handle, 0), CUDA_SUCCESS);
+    int value = 3;
+    EXPECT_NE(cuMemcpyHtoD(address, &value, sizeof value), CUDA_SUCCESS) << "cuMemSetAccess was not called";
+    EXPECT_EQ(cuMemMap(address, size, 0, handle, 0), CUDA_ERROR_INVALID_VALUE) << "mapped already";
+    EXPECT_EQ(cuMemSetAccess(address, 2 * size, &access, 1), CUDA_ERROR_INVALID_VALUE)
+        << "half of it is not mapped";
+    EXPECT_EQ(cuMemUnmap(address + size, size), CUDA_ERROR_INVALID_VALUE);
+    CUmemGenericAllocationHandle none = 0;
+    EXPECT_EQ(cuMemCreate(&none, size / 2, &properties, 0), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemUnmap(address, size), CUDA_SUCCESS) << "the mapping outlives the handle";
+    EXPECT_EQ(cuMemAddressFree(address, 2 * size), CUDA_SUCCESS);
+}
+
+TEST_F(VirtualMemory, ADescriptorIsAHandleOfTheSameMemory) {
+    const CUdeviceptr address = reserve(2 * size);
+    const CUmemGenericAllocationHandle handle = create();
+    int descriptor = -1;
+    ASSERT_EQ(cuMemExportToShareableHandle(&descriptor, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+              CUDA_SUCCESS);
+    CUmemGenericAllocationHandle imported = 0;
+    ASSERT_EQ(cuMemImportFromShareableHandle(&imported,
+                                             reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor)),
+                                             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR),
+              CUDA_SUCCESS);
+    close(descriptor);
+    map(address, handle);
+    map(address + size, imported);
+    ASSERT_EQ(cuMemsetD32(address, 42, 10), CUDA_SUCCESS);
+    ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
+    int value = 0;
+    ASSERT_EQ(cuMemcpyDtoH(&value, address + size + 9 * sizeof value, sizeof value), CUDA_SUCCESS);
+    EXPECT_EQ(value, 42);
+    EXPECT_EQ(cuMemUnmap(address, 2 * size), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemRelease(imported), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAddressFree(address, 2 * size), CUDA_SUCCESS);
 }
 
 TEST_F(Driver, StreamsEventsAndDynamicSharedMemory) {

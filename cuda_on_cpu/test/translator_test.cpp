@@ -283,7 +283,7 @@ TEST(DeviceWords, AreRemoved) {
 }
 
 TEST(DeviceVariables, AreTheFilesOwn) {
-    const std::string own = "static __attribute__((unused))";
+    const std::string own = "static __attribute__((used))";
     for (const char* rest :
          {" int x;", " float table[3] = {1, 2, 3};", " S s{};", " float4 v;", " a::B<int, 3> v;",
           " int (*f)(int) = g;", " struct { int a; } x;", " const int x = f(3);"}) {
@@ -301,9 +301,12 @@ TEST(DeviceVariables, AreTheFilesOwn) {
 }
 
 TEST(DeviceVariables, KeepALinkageThatIsWritten) {
-    for (const char* rest : {"static int x;", "extern int x[];", "inline int x;", "int f();",
-                             "int f() { return 0; }", "int S::x = 3;", "int S::f() const { return 0; }",
-                             "S operator+(S a, S b) { return a; }", "struct S { int x; };"}) {
+    expect_translation("__device__ static int x;", "__attribute__((used)) static int x;");
+    expect_translation("static __constant__ int x[4];", "static __attribute__((used)) int x[4];");
+    expect_translation("static __device__ int f() { return 0; }", "static int f() { return 0; }");
+    for (const char* rest :
+         {"extern int x[];", "inline int x;", "int f();", "int f() { return 0; }", "int S::x = 3;",
+          "int S::f() const { return 0; }", "S operator+(S a, S b) { return a; }", "struct S { int x; };"}) {
         expect_translation("__device__ " + std::string(rest), rest);
     }
     expect_translation("template <class T> __device__ T zero = T();", "template <class T> T zero = T();");

@@ -355,22 +355,27 @@ class Translation {
     void translate_device(std::size_t i) {
         erase(i);
         enter_device_code(i);
-        if (!own_device_variables_ || !is_namespace(tokens_.enclosing_brace(i))) return;
+        if (!is_namespace(tokens_.enclosing_brace(i))) return;
         const Range declaration{declaration_begin(i), tokens_.size()};
         const std::size_t name = variable_name(declaration);
-        if (name == kNone || is_declared_extern(tokens_[name].text)) return;
-        for (std::size_t p = declaration.begin; p < i; ++p) {
-            if (text_[p].find("static") != std::string::npos) return;
+        if (name == kNone) return;
+        // "used": it may be written by its name, as in a module, which the compiler does not see.
+        for (std::size_t p = declaration.begin; p < name; ++p) {
+            if (text_[p].find("static __attribute__") != std::string::npos) return;  // of __device__ before
+            if (tokens_[p].is("static")) {
+                text_[i] = "__attribute__((used))";
+                return;
+            }
         }
-        text_[i] = "static __attribute__((unused))";
+        if (own_device_variables_ && !is_declared_extern(tokens_[name].text))
+            text_[i] = "static __attribute__((used))";
     }
 
     // The name of the variable that a declaration at `declaration.begin` declares; kNone if that is
-    // none, or one of a class, or if it has its linkage said.
+    // none, or one of a class, or if it has another linkage than that of its file.
     std::size_t variable_name(Range declaration) const {
-        static constexpr std::array<std::string_view, 10> kOthers = {
-            "static", "extern",   "inline",    "using",   "typedef",
-            "friend", "operator", "namespace", "concept", "template"};
+        static constexpr std::array<std::string_view, 9> kOthers = {
+            "extern", "inline", "using", "typedef", "friend", "operator", "namespace", "concept", "template"};
         static constexpr std::array<std::string_view, 4> kEnds = {";", "=", "[", "{"};
         static constexpr std::array<std::string_view, 4> kTypes = {"struct", "class", "union", "enum"};
         std::size_t name = kNone;

@@ -60,3 +60,13 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Function* k
     *bytes = static_cast<size_t>(std::clamp(share, 0, attributes.maxDynamicSharedSizeBytes));
     return cudaSuccess;
 }
+
+// Clusters of up to 8 blocks fit everywhere; larger ones need an attribute of the kernel.
+template <class Function>
+cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, Function* kernel,
+                                                 const cudaLaunchConfig_t* config) {
+    int clusters = 0;
+    const cudaError_t error = cudaOccupancyMaxActiveClusters(&clusters, kernel, config);
+    *blocks = error == cudaSuccess ? 8 : 0;
+    return error;
+}

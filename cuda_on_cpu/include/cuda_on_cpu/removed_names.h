@@ -75,6 +75,12 @@ cudaError_t cudaMemAdvise(const void* pointer, size_t bytes, Advice advice, int 
     return cudaMemAdvise(pointer, bytes, advice, cuda_on_cpu_location_of(device));
 }
 
+inline cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                           cudaDriverEntryPointQueryResult* status = nullptr) {
+    cuda_on_cpu::tell_of_removed_name("cudaGetDriverEntryPoint", "cudaGetDriverEntryPointByVersion");
+    return cudaGetDriverEntryPointByVersion(symbol, function, 13000, flags, status);
+}
+
 // --- Warp functions without a mask: of the lanes that are here together --------------------------------------------------
 
 #define CUDA_ON_CPU_UNMASKED_SHUFFLE(name, Place)                                                            \

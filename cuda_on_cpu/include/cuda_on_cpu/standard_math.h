@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#if defined(__CUDACC__) && defined(__GLIBCXX__) && !defined(_GLIBCXX_CMATH)
+#if defined(__GLIBCXX__) && !defined(_GLIBCXX_CMATH)
 #define lerp cuda_on_cpu_lerp
 #include <math.h>
 

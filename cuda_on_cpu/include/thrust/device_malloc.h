@@ -4,6 +4,7 @@
 #include <thrust/detail/config.h>
 #include <thrust/device_ptr.h>
 #include <thrust/system/detail/bad_alloc.h>
+#include <thrust/system_error.h>
 
 #include "cuda_runtime_api.h"
 

@@ -169,6 +169,76 @@ TEST(CubBlock, LoadsSortsAndStores) {
     EXPECT_EQ(transposed.values(), sorted);
 }
 
+struct Differs {
+    __host__ __device__ bool operator()(int a, int b) const { return a != b; }
+};
+
+__global__ void count_and_flag(const int* in, unsigned* counts, int* heads, int* tails) {
+    using Histogram = cub::BlockHistogram<unsigned char, kThreads, kItems, 8>;
+    using Flags = cub::BlockDiscontinuity<int, kThreads>;
+    __shared__ typename Histogram::TempStorage histogram;
+    __shared__ typename Flags::TempStorage flags;
+    __shared__ unsigned bins[8];
+    unsigned char small[kItems];
+    int items[kItems], first[kItems], last[kItems];
+    for (int i = 0; i < kItems; ++i) {
+        items[i] = in[threadIdx.x * kItems + i];
+        small[i] = static_cast<unsigned char>(items[i] & 7);
+    }
+    Histogram(histogram).Histogram(small, bins);
+    if (threadIdx.x < 8) counts[threadIdx.x] = bins[threadIdx.x];
+    Flags(flags).FlagHeads(first, items, Differs());
+    __syncthreads();
+    Flags(flags).FlagTails(last, items, Differs());
+    for (int i = 0; i < kItems; ++i) {
+        heads[threadIdx.x * kItems + i] = first[i];
+        tails[threadIdx.x * kItems + i] = last[i];
+    }
+}
+
+TEST(CubBlock, CountsAndFlags) {
+    const int count = kThreads * kItems;
+    std::vector<int> x(count), heads(count), tails(count);
+    std::vector<unsigned> counts(8);
+    for (int i = 0; i < count; ++i) {
+        x[i] = i * i / 7 % 5 / 2;
+        ++counts[x[i] & 7];
+    }
+    for (int i = 0; i < count; ++i) {
+        heads[i] = i == 0 || x[i - 1] != x[i];
+        tails[i] = i + 1 == count || x[i] != x[i + 1];
+    }
+    Device<int> in(x), heads_d(count), tails_d(count);
+    Device<unsigned> counts_d(8);
+    count_and_flag<<<1, kThreads>>>(in, counts_d, heads_d, tails_d);
+    EXPECT_EQ(counts_d.values(), counts);
+    EXPECT_EQ(heads_d.values(), heads);
+    EXPECT_EQ(tails_d.values(), tails);
+}
+
+struct LastDigitLess {
+    __host__ __device__ bool operator()(int a, int b) const { return (a + 50) % 10 < (b + 50) % 10; }
+};
+
+__global__ void merge_sort_block(const int* in, int* out) {
+    using Sorter = cub::BlockMergeSort<int, kThreads, kItems>;
+    __shared__ typename Sorter::TempStorage storage;
+    int keys[kItems];
+    for (int i = 0; i < kItems; ++i)
+        keys[i] = in[threadIdx.x * kItems + i];
+    Sorter(storage).Sort(keys, LastDigitLess());
+    for (int i = 0; i < kItems; ++i)
+        out[threadIdx.x * kItems + i] = keys[i];
+}
+
+TEST(CubBlock, MergeSortKeepsTheOrderOfEquals) {
+    std::vector<int> x = numbers(kThreads * kItems);
+    Device<int> in(x), out(x.size());
+    merge_sort_block<<<1, kThreads>>>(in, out);
+    std::stable_sort(x.begin(), x.end(), LastDigitLess());
+    EXPECT_EQ(out.values(), x);
+}
+
 TEST(CubWarp, ReducesAndScans) {
     const std::vector<int> x = numbers(64);
     Device<int> in(x), sums(2), scans(64), segments(64);

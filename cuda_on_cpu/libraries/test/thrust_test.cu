@@ -54,6 +54,28 @@ std::vector<int> values(const Vector& v) {
     return host;
 }
 
+// A file that tells host from device code may use Thrust, too.
+struct PlusArchitecture {
+    __host__ __device__ int operator()(int x) const {
+#ifdef __CUDA_ARCH__
+        return x + 1;
+#else
+        return x + 2;
+#endif
+    }
+};
+__global__ void transform_one(int* x) {
+    *x = PlusArchitecture()(*x);
+}
+
+TEST(Thrust, FilesMayMentionTheArchitecture) {
+    thrust::device_vector<int> x(1, 10);
+    transform_one<<<1, 1>>>(thrust::raw_pointer_cast(x.data()));
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(values(x), std::vector<int>{11});
+    EXPECT_EQ(PlusArchitecture()(10), 12);
+}
+
 TEST(Thrust, KernelsMayUseTheMemoryOfDeviceVectors) {
     thrust::host_vector<int> host(3);
     thrust::sequence(host.begin(), host.end(), 1);

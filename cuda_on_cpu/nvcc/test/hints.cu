@@ -101,6 +101,13 @@ __global__ void add(float* data, int n) {
         data[i] += 1;
 }
 
+__global__ void count_threads(int* counter) {
+    atomicAdd(counter, 1);
+}
+__global__ void tell_failure(bool* failure, bool is_wrong) {
+    if (is_wrong) *failure = true;
+}
+
 int main(int count, char** values) {
     const auto is = [&](const char* name) { return count > 1 && std::strcmp(values[1], name) == 0; };
     constexpr int kFloats = 8192;
@@ -114,6 +121,21 @@ int main(int count, char** values) {
     if (is("missing_barrier")) sum_rows_too_early<<<1, 256>>>(data, out);
     if (is("reused_shared_memory")) reduce_twice<<<1, 64>>>(out);
     if (is("other_order_of_blocks")) read_the_next_block<<<8, 32>>>(reinterpret_cast<int*>(data));
+    if (is("unwritten_counter") || is("counter") || is("freed_counter")) {
+        int* counter = nullptr;
+        cudaMallocManaged(&counter, sizeof *counter);
+        if (is("counter")) *counter = 0;
+        count_threads<<<3, 32>>>(counter);
+        cudaDeviceSynchronize();
+        if (is("freed_counter")) cudaFree(counter);
+    }
+    if (is("unwritten_flag")) {
+        bool* failure = nullptr;
+        cudaMallocManaged(&failure, sizeof *failure);
+        tell_failure<<<1, 32>>>(failure, false);
+        cudaDeviceSynchronize();
+        if (*failure) return 3;
+    }
     if (is("racy_index")) {
         cudaMalloc(&data, 4096);
         reuse_an_index<<<1, 32>>>(reinterpret_cast<int*>(data));

@@ -45,6 +45,10 @@ both hints reused_shared_memory 0 "$depends"
 both hints other_order_of_blocks 0 "$depends"
 both hints unwritten_float 0 'device memory that nothing had written'
 both hints unwritten_shared_double 0 'shared memory that nothing had written'
+both hints unwritten_counter 0 'counted in managed memory that nothing had written'
+both hints freed_counter 0 'counted in managed memory that nothing had written'
+both hints counter 0 ''
+both hints unwritten_flag 3 'status 3. Nothing has written to 1 bytes of managed memory'
 both hints failure 3 'ends with status 3'
 CUDA_ON_CPU_ORDER=ascending ./hints racy_index >out 2>err
 check 'an index that a race has changed' grep -q 'illegal access .*, 4000 byte(s) past the end' err

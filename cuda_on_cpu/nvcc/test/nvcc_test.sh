@@ -148,6 +148,24 @@ int main() {
     return;
 }
 END
+cat >old.cpp <<'END'
+#include <math.h>
+#include <cuda_runtime.h>
+#include <cstdio>
+#include <cmath>
+inline float lerp(float a, float b, float t) { return 100 + a + t * (b - a); }
+int main() { printf("lerp %g\n", lerp(0.f, 2.f, .5f)); }
+END
+cat >driver.cpp <<'END'
+#include <cuda.h>
+#include <cuda_runtime.h>
+int main(int arguments, char**) {
+    int count = 0, major = 0;
+    if (cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) != CUDA_ERROR_NOT_INITIALIZED) return 2;
+    if ((arguments > 1 ? cudaFree(nullptr) : cudaGetDeviceCount(&count)) != cudaSuccess) return 3;
+    return cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) != CUDA_SUCCESS;
+}
+END
 cat >load.cpp <<'END'
 #include <cuda.h>
 #include <cstdio>
@@ -218,6 +236,11 @@ expect 'before main() and after it' 0 'sum 7' '' ../static
 
 expect 'a program' 0 '' a.out "$nvcc" hello.cu
 expect 'it runs' 0 'hello from thread 1' '' ../a.out
+expect 'a .cpp file with a lerp() of its own' 0 '' older "$nvcc" old.cpp -o older
+expect 'it is called' 0 'lerp 101' '' ../older
+expect 'the driver API' 0 '' driver "$nvcc" driver.cpp -o driver -lcuda
+expect 'the runtime initialises it' 0 '' '' ../driver
+expect 'so does cudaFree' 0 '' '' ../driver free
 expect 'options of a GPU change nothing' 0 '' hello "$nvcc" -O3 -arch=sm_80 -gencode arch=compute_80,code=sm_80 \
     -rdc=true --ptxas-options=-v -Xptxas -O3 -maxrregcount=32 -lineinfo --extended-lambda -use_fast_math \
     -Wno-deprecated-gpu-targets -Xcudafe --diag_suppress=177 -m64 -std=c++17 hello.cu -o hello -lcudart -lcudadevrt
@@ -349,6 +372,10 @@ done
 exec g++ "$@"
 END
 chmod +x bare-g++
+if [[ -f ../norm ]]; then
+    expect 'a library may stand before the source' 0 '' norm_first "$nvcc" -lcublas -o norm_first norm.cu
+    expect 'it runs' 0 'norm 5' '' ../norm_first
+fi
 expect 'OpenBLAS is not there' 1 "libopenblas-dev" '' "$nvcc" -ccbin ./bare-g++ norm.cu -o norm -lcublas
 
 inspect=

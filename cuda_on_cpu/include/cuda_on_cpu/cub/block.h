@@ -459,4 +459,153 @@ class BlockRadixSort {
     Value no_values_[Items] = {};
 };
 
+// How often each value occurs in the block's items. The counters may lie in shared memory, or in
+// global memory.
+enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
+template <class T, int X, int Items, int Bins, BlockHistogramAlgorithm = BLOCK_HISTO_SORT, int Y = 1,
+          int Z = 1, int = 0>
+class BlockHistogram {
+  public:
+    struct TempStorage {};
+
+    __device__ explicit BlockHistogram(TempStorage&) {}
+
+    template <class Counter>
+    __device__ void InitHistogram(Counter (&histogram)[Bins]) {
+        for (int bin = RowMajorTid<X, Y, Z>(); bin < Bins; bin += X * Y * Z)
+            histogram[bin] = 0;
+    }
+    template <class Counter>
+    __device__ void Composite(T (&items)[Items], Counter (&histogram)[Bins]) {
+        __syncthreads();
+        for (const T& item : items)
+            atomicAdd(&histogram[static_cast<std::size_t>(item)], Counter{1});
+        __syncthreads();
+    }
+    template <class Counter>
+    __device__ void Histogram(T (&items)[Items], Counter (&histogram)[Bins]) {
+        InitHistogram(histogram);
+        Composite(items, histogram);
+    }
+};
+
+// Where an item differs from the one before it (heads) or behind it (tails).
+template <class T, int X, int Y = 1, int Z = 1, int = 0>
+class BlockDiscontinuity {
+    static constexpr int kThreads = X * Y * Z;
+
+  public:
+    struct TempStorage {
+        ThreadValues<T, kThreads> first, last;
+    };
+
+    __device__ explicit BlockDiscontinuity(TempStorage& storage) : storage_(storage) {}
+
+    template <int Items, class Flag, class Differs>
+    __device__ void FlagHeads(Flag (&flags)[Items], T (&items)[Items], Differs differs) {
+        const int thread = share(items);
+        for (int i = 0; i < Items; ++i)
+            flags[i] = i > 0        ? static_cast<Flag>(differs(items[i - 1], items[i]))
+                       : thread > 0 ? static_cast<Flag>(differs(storage_.last[thread - 1], items[0]))
+                                    : static_cast<Flag>(1);
+    }
+    template <int Items, class Flag, class Differs>
+    __device__ void FlagHeads(Flag (&flags)[Items], T (&items)[Items], Differs differs, T before_the_tile) {
+        FlagHeads(flags, items, differs);
+        if (RowMajorTid<X, Y, Z>() == 0) flags[0] = static_cast<Flag>(differs(before_the_tile, items[0]));
+    }
+    template <int Items, class Flag, class Differs>
+    __device__ void FlagTails(Flag (&flags)[Items], T (&items)[Items], Differs differs) {
+        const int thread = share(items);
+        for (int i = 0; i < Items; ++i)
+            flags[i] = i + 1 < Items ? static_cast<Flag>(differs(items[i], items[i + 1]))
+                       : thread + 1 < kThreads
+                           ? static_cast<Flag>(differs(items[i], storage_.first[thread + 1]))
+                           : static_cast<Flag>(1);
+    }
+    template <int Items, class Flag, class Differs>
+    __device__ void FlagTails(Flag (&flags)[Items], T (&items)[Items], Differs differs, T behind_the_tile) {
+        FlagTails(flags, items, differs);
+        if (RowMajorTid<X, Y, Z>() == kThreads - 1)
+            flags[Items - 1] = static_cast<Flag>(differs(items[Items - 1], behind_the_tile));
+    }
+
+  private:
+    template <int Items>
+    __device__ int share(const T (&items)[Items]) {
+        const int thread = RowMajorTid<X, Y, Z>();
+        storage_.first[thread] = items[0];
+        storage_.last[thread] = items[Items - 1];
+        __syncthreads();
+        return thread;
+    }
+
+    TempStorage& storage_;
+};
+
+// Sorts the block's items by a comparison; items that are equal keep their order.
+template <class Key, int X, int Items, class Value = NullType, int Y = 1, int Z = 1>
+class BlockMergeSort {
+    static constexpr int kThreads = X * Y * Z, kAll = kThreads * Items;
+
+  public:
+    struct TempStorage {
+        ThreadValues<Key, kAll> keys;
+        ThreadValues<Value, kAll> values;
+    };
+
+    __device__ explicit BlockMergeSort(TempStorage& storage) : storage_(storage) {}
+
+    template <class Less>
+    __device__ void Sort(Key (&keys)[Items], Less less) {
+        sort(keys, no_values_, less, kAll);
+    }
+    template <class Less>
+    __device__ void Sort(Key (&keys)[Items], Less less, int valid, Key) {
+        sort(keys, no_values_, less, valid);
+    }
+    template <class Less>
+    __device__ void Sort(Key (&keys)[Items], Value (&values)[Items], Less less) {
+        sort(keys, values, less, kAll);
+    }
+    template <class Less>
+    __device__ void StableSort(Key (&keys)[Items], Less less) {
+        sort(keys, no_values_, less, kAll);
+    }
+    template <class Less>
+    __device__ void StableSort(Key (&keys)[Items], Value (&values)[Items], Less less) {
+        sort(keys, values, less, kAll);
+    }
+
+  private:
+    template <class Less>
+    __device__ void sort(Key (&keys)[Items], Value (&values)[Items], Less less, int valid) {
+        const int thread = RowMajorTid<X, Y, Z>();
+        for (int i = 0; i < Items; ++i) {
+            storage_.keys[thread * Items + i] = keys[i];
+            storage_.values[thread * Items + i] = values[i];
+        }
+        __syncthreads();
+        if (thread == 0) {
+            std::vector<std::pair<Key, Value>> all;
+            for (int i = 0; i < valid; ++i)
+                all.emplace_back(storage_.keys[i], storage_.values[i]);
+            std::stable_sort(all.begin(), all.end(),
+                             [&](const auto& a, const auto& b) { return less(a.first, b.first); });
+            for (int i = 0; i < valid; ++i) {
+                storage_.keys[i] = all[i].first;
+                storage_.values[i] = all[i].second;
+            }
+        }
+        __syncthreads();
+        for (int i = 0; i < Items; ++i) {
+            keys[i] = storage_.keys[thread * Items + i];
+            values[i] = storage_.values[thread * Items + i];
+        }
+    }
+
+    TempStorage& storage_;
+    Value no_values_[Items] = {};
+};
+
 }  // namespace cub

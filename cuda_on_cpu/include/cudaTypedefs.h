@@ -1,0 +1,15 @@
+// Types of functions of the driver API that programs ask for by name.
+#pragma once
+
+#include <cuda.h>
+
+typedef CUresult (*PFN_cuTensorMapEncodeTiled_v12000)(CUtensorMap*, CUtensorMapDataType, cuuint32_t, void*,
+                                                      const cuuint64_t*, const cuuint64_t*, const cuuint32_t*,
+                                                      const cuuint32_t*, CUtensorMapInterleave,
+                                                      CUtensorMapSwizzle, CUtensorMapL2promotion,
+                                                      CUtensorMapFloatOOBfill);
+typedef PFN_cuTensorMapEncodeTiled_v12000 PFN_cuTensorMapEncodeTiled;
+typedef CUresult (*PFN_cuGetProcAddress_v12000)(const char*, void**, int, cuuint64_t, int*);
+typedef PFN_cuGetProcAddress_v12000 PFN_cuGetProcAddress;
+typedef CUresult (*PFN_cuDriverGetVersion_v2020)(int*);
+typedef PFN_cuDriverGetVersion_v2020 PFN_cuDriverGetVersion;

@@ -1,4 +1,4 @@
-// The launcher of bulk_filter, which is compiled for compute capability 9.0a.
+// The launchers of bulk_filter, which is compiled for compute capability 9.0a.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,8 +14,10 @@ namespace day17 {
 // Why the current GPU, or this build's code for it, has no bulk copies; "" where they can be used.
 std::string why_no_bulk_copies();
 
-// Enqueues the filter of `n` elements, at least one. `in` is 16-byte aligned.
+// Enqueue a filter of `n` elements, at least one. `in` is 16-byte aligned.
 void launch_bulk_filter(const std::int32_t* in, std::size_t n, std::int32_t threshold, std::int32_t* out,
                         Count* count, Workspace& workspace, cudaStream_t stream);
+void launch_bulk_unique(const std::int32_t* in, std::size_t n, std::int32_t* out, Count* count,
+                        Workspace& workspace, cudaStream_t stream);
 
 }  // namespace day17

@@ -112,13 +112,26 @@ std::string needs_bulk_copies(const Problem&) {
 }
 
 // Where `in` is not aligned, bulk copies cannot read it.
+bool is_for_bulk_copies(DeviceSpan<const std::int32_t> in) {
+    return reinterpret_cast<std::uintptr_t>(in.data()) % 16 == 0;
+}
+
 void launch_bulk(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
                  DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    if (reinterpret_cast<std::uintptr_t>(in.data()) % 16 != 0)
-        return launch_single_pass(in, threshold, out, count, workspace, stream);
+    if (!is_for_bulk_copies(in)) return launch_single_pass(in, threshold, out, count, workspace, stream);
     check_arguments(in, out, count, workspace);
     if (in.empty()) return clear(count, stream);
     launch_bulk_filter(in.data(), in.size(), threshold, out.data(), count.data(), workspace, stream);
+}
+
+void launch_bulk_duplicates(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
+                            DeviceSpan<std::int32_t> out, DeviceSpan<Count> count, Workspace& workspace,
+                            cudaStream_t stream) {
+    if (!is_for_bulk_copies(in))
+        return launch_single_pass_unique(in, threshold, out, count, workspace, stream);
+    check_arguments(in, out, count, workspace);
+    if (in.empty()) return clear(count, stream);
+    launch_bulk_unique(in.data(), in.size(), out.data(), count.data(), workspace, stream);
 }
 
 // Every element is read, those kept are written.
@@ -150,7 +163,7 @@ Workspace::Workspace(std::size_t capacity)
 
 std::span<const Version> versions() {
     using enum Operation;
-    static const std::array<Version, 10> list = {{
+    static const std::array<Version, 11> list = {{
         {"atomic",
          "an atomic counter hands out the places",
          {kSelect, false, launch_counter<atomic>},
@@ -187,6 +200,11 @@ std::span<const Version> versions() {
         {"bulk_filter",
          "tiles are counted rounds ahead of their filter",
          {kSelect, true, launch_bulk},
+         filter_work,
+         needs_bulk_copies},
+        {"bulk_unique",
+         "the same, for the first of each run",
+         {kUnique, true, launch_bulk_duplicates},
          filter_work,
          needs_bulk_copies},
     }};

@@ -10,7 +10,8 @@
 //   single_pass         (single_pass.cuh) look-back: one read        memory bandwidth
 //   single_pass_unique  the same, for the first of each run          memory bandwidth
 //   partition           the others go to the end, in reverse order   memory bandwidth
-//   bulk_filter         (bulk_filter.cuh) counts are rounds ahead    memory bandwidth
+//   bulk_filter         (bulk_filter.cuh) counts are rounds ahead    a round's chain of steps
+//   bulk_unique         the same, for the first of each run          a round's chain of steps
 //
 // A filter must read n elements and write those that it keeps. How many there are, no thread knows
 // before all have looked: the places in `out` are the problem.

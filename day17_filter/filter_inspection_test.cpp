@@ -56,7 +56,7 @@ TEST_F(Lesson, NoVersionHasRaces) {
 }
 
 // Ten rounds of every block: more than there are stages, so copies overwrite tiles.
-TEST_F(Lesson, BulkFilterHasNoRacesInManyRounds) {
+TEST_F(Lesson, BulkFiltersHaveNoRacesInManyRounds) {
     const std::size_t n = course::multiprocessors() * std::size_t{10} * 8192 - 5;
     std::vector<std::int32_t> alternating(n);
     for (std::size_t i = 0; i < n; ++i)
@@ -65,13 +65,17 @@ TEST_F(Lesson, BulkFilterHasNoRacesInManyRounds) {
     DeviceBuffer<std::int32_t> out(n);
     DeviceBuffer<Count> count(1);
     day17::Workspace workspace(n);
-    const auto launch = course::find_version(day17::versions(), "bulk_filter").launcher.launch;
-    EXPECT_NO_RACES([&] { launch(in.span(), kThreshold, out.span(), count.span(), workspace, nullptr); });
+    for (const char* version : {"bulk_filter", "bulk_unique"}) {
+        SCOPED_TRACE(version);
+        const auto launch = course::find_version(day17::versions(), version).launcher.launch;
+        EXPECT_NO_RACES([&] { launch(in.span(), kThreshold, out.span(), count.span(), workspace, nullptr); });
+    }
 }
 
 // The last launch before the numbers of launches begin again: its last block clears all words.
 TEST_F(Lesson, TheLaunchThatClearsWordsHasNoRacesEither) {
-    for (const char* version : {"single_pass", "single_pass_unique", "partition", "bulk_filter"}) {
+    for (const char* version :
+         {"single_pass", "single_pass_unique", "partition", "bulk_filter", "bulk_unique"}) {
         SCOPED_TRACE(version);
         const std::uint64_t ticket = std::uint64_t{(1U << 23) - 1} << 32;
         CUDA_CHECK(cudaMemcpy(workspace_.progress(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
@@ -92,7 +96,8 @@ TEST_F(Lesson, ElementsAreStagedWithoutBankConflicts) {
 }
 
 TEST_F(Lesson, WhereAllElementsAreKeptStoresAreCoalesced) {
-    for (const char* version : {"warp_aggregated", "privatised", "stable", "coarsened", "bulk_filter"}) {
+    for (const char* version :
+         {"warp_aggregated", "privatised", "stable", "coarsened", "bulk_filter", "bulk_unique"}) {
         SCOPED_TRACE(version);
         EXPECT_COALESCED(filter(version));
     }

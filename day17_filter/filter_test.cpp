@@ -31,7 +31,7 @@ using day17::Workspace;
 
 constexpr std::uint64_t kSeed = 17;
 constexpr std::size_t kTile = 4096;
-constexpr std::size_t kBulkTile = 8192;  // of bulk_filter
+constexpr std::size_t kBulkTile = 8192;  // of bulk_filter and bulk_unique
 // Above 0, which stands where the last tile has no elements.
 constexpr std::int32_t kThreshold = 1000;
 // What a GuardedBuffer holds before anything is written.
@@ -366,7 +366,7 @@ TEST_P(VersionTest, MoreElementsThan32BitsCount) {
 }
 
 // The versions whose tiles look back, and what they leave in the workspace (words.cuh). The blocks
-// of bulk_filter wait for all others, so they must all run.
+// of the bulk filters wait for all others, so they must all run.
 using WordsTest = VersionTest;
 using LookBackTest = VersionTest;
 
@@ -379,7 +379,7 @@ std::vector<const day17::Version*> versions(const std::vector<std::string>& name
 
 INSTANTIATE_TEST_SUITE_P(DaySeventeen, WordsTest,
                          testing::ValuesIn(versions({"single_pass", "single_pass_unique", "partition",
-                                                     "bulk_filter"})),
+                                                     "bulk_filter", "bulk_unique"})),
                          course::VersionName());
 INSTANTIATE_TEST_SUITE_P(DaySeventeen, LookBackTest,
                          testing::ValuesIn(versions({"single_pass", "single_pass_unique", "partition"})),
@@ -408,7 +408,8 @@ TEST_P(WordsTest, AreClearedBeforeNumbersOfLaunchesBeginAgain) {
     EXPECT_EQ(copied(workspace.progress(), 3), (std::vector<unsigned long long>{kFirst, 0, kTiles}));
     expect_right(kTiles * kTile);
     EXPECT_EQ(copied(workspace.progress(), 3), (std::vector<unsigned long long>{2 * kFirst, 0, kTiles}));
-    const std::size_t used = GetParam()->name == "bulk_filter" ? kTiles * kTile / kBulkTile : kTiles;
+    const bool is_bulk = std::string(GetParam()->name).starts_with("bulk");
+    const std::size_t used = is_bulk ? kTiles * kTile / kBulkTile : kTiles;
     for (const unsigned long long word : copied(workspace.words(), used))
         EXPECT_EQ(word >> 41, 1U);
     CUDA_CHECK(cudaMemcpy(workspace.progress(), &kLast, sizeof(kLast), cudaMemcpyHostToDevice));

@@ -1,9 +1,11 @@
 // Day 18's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
-// merge.cuh and overlapped.cuh.
+// merge.cuh and overlapped.cuh; bulk_merge is launched in bulk_merge.cu.
 #include <algorithm>
 #include <array>
+#include <string>
 #include <vector>
 
+#include "bulk_merge.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
@@ -87,6 +89,23 @@ void launch_overlapped(const Sorted& a, const Sorted& b, const Output& out, Work
     CUDA_CHECK_LAUNCH();
 }
 
+// Where an array is not aligned, bulk copies cannot read it: overlapped merges.
+template <bool kPairs>
+void launch_bulk(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                 cudaStream_t stream) {
+    const auto is_aligned = [](auto span) { return reinterpret_cast<std::uintptr_t>(span.data()) % 16 == 0; };
+    if (!is_aligned(a.keys) || !is_aligned(a.values) || !is_aligned(b.keys) || !is_aligned(b.values) ||
+        !is_aligned(out.keys) || !is_aligned(out.values))
+        return launch_overlapped<kPairs>(a, b, out, workspace, stream);
+    check_arguments(a, b, out, workspace, kPairs ? Operation::kPairs : Operation::kKeys);
+    if (out.keys.empty()) return;
+    launch_bulk_merge<kPairs>(a, b, out, stream);
+}
+
+std::string needs_bulk_copies(const std::size_t&) {
+    return why_no_bulk_copies();
+}
+
 // Every element is read once and written once.
 course::Work keys_work(const std::size_t& elements) {
     const double bytes = sizeof(Key) * static_cast<double>(elements);
@@ -163,7 +182,7 @@ Workspace::Workspace(std::size_t capacity)
 
 std::span<const Version> versions() {
     using enum Operation;
-    static const std::array<Version, 6> list = {{
+    static const std::array<Version, 8> list = {{
         {"basic",
          "each thread finds its share by co-rank",
          {kKeys, launch_shares<basic, kBasicBlock, kBasicBlock * kBasicShare>},
@@ -182,6 +201,16 @@ std::span<const Version> versions() {
          keys_work},
         {"overlapped", "the next tile is loaded meanwhile", {kKeys, launch_overlapped<false>}, keys_work},
         {"overlapped_pairs", "with a value for each key", {kPairs, launch_overlapped<true>}, pairs_work},
+        {"bulk_merge",
+         "one warp searches and loads, the others merge",
+         {kKeys, launch_bulk<false>},
+         keys_work,
+         needs_bulk_copies},
+        {"bulk_merge_pairs",
+         "with a value for each key",
+         {kPairs, launch_bulk<true>},
+         pairs_work,
+         needs_bulk_copies},
     }};
     return list;
 }

@@ -7,6 +7,8 @@
 //   merge_path        a kernel splits tiles; merge in registers     a block loads, merges, stores: in turns
 //   overlapped        (overlapped.cuh) loads while it merges        memory bandwidth
 //   overlapped_pairs  the same, with a value for each key           memory bandwidth
+//   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory
+//   bulk_merge_pairs  the same, with a value for each key           memory
 //
 // The loop that merges is sequential: what comes next depends on all that came before. The co-rank
 // makes it parallel. Which part of a and which part of b become elements k0 to k1 of the output? A
@@ -18,43 +20,9 @@
 //   ./course inspect day18 --only merge_path       sectors and bank conflicts, line by line
 #pragma once
 
-#include <cuda_runtime.h>
-
-#include <cstddef>
-#include <cstdint>
+#include "co_rank.cuh"
 
 namespace day18 {
-
-using Key = std::int32_t;
-using Value = std::int32_t;
-
-template <class Index>
-__device__ Index smaller(Index x, Index y) {
-    return x < y ? x : y;
-}
-
-// The co-rank of k: how many of the first k elements of the output come from `a`. The other
-// k - co_rank(k) come from `b`.
-//
-// Let a[i] meet b[k - 1 - i]. If a[i] goes first, there are at most k - 1 elements before it, i
-// from a and at most k - 1 - i from b: it is one of the first k. If not, it is none of them. For
-// i = 0, 1, ... the answers are "yes" up to some element, and "no" from there on.
-//
-// <= and not <: of equal keys, that of a goes first. A and B: pointers, or what has elements [i].
-template <class Index, class A, class B>
-__device__ Index co_rank(Index k, A a, Index m, B b, Index n) {
-    Index low = k > n ? k - n : 0;
-    Index high = smaller(k, m);
-    while (low < high) {
-        const Index i = low + (high - low) / 2;
-        if (a[i] <= b[k - 1 - i]) {
-            low = i + 1;
-        } else {
-            high = i;
-        }
-    }
-    return low;
-}
 
 // Merges as one does by hand: elements 0 to m - 1 of a, 0 to n - 1 of b.
 template <class Index, class A, class B>

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/inspection_test.hpp"
 #include "merge.hpp"
@@ -91,8 +93,31 @@ TEST_F(Lesson, NoVersionHasRaces) {
     }
 }
 
+// More tiles for each block than there are stages, so copies overwrite tiles.
+TEST_F(Lesson, BulkMergesHaveNoRacesInManyRounds) {
+    const std::size_t n = course::multiprocessors() * std::size_t{2} * 11520 - 3;
+    std::vector<Key> keys(n);
+    for (std::size_t i = 0; i < n; ++i)
+        keys[i] = static_cast<Key>(i / 3);
+    const DeviceBuffer<Key> in{std::span<const Key>(keys)};
+    DeviceBuffer<Key> out(2 * n);
+    DeviceBuffer<Value> out_values(2 * n);
+    day18::Workspace workspace(2 * n);
+    const auto launch = [](const char* version) {
+        return course::find_version(day18::versions(), version).launcher.launch;
+    };
+    EXPECT_NO_RACES([&] {
+        launch("bulk_merge")({in.span(), {}}, {in.span(), {}}, {out.span(), {}}, workspace, nullptr);
+    });
+    EXPECT_NO_RACES([&] {
+        launch("bulk_merge_pairs")({in.span(), in.span()}, {in.span(), in.span()},
+                                   {out.span(), out_values.span()}, workspace, nullptr);
+    });
+}
+
 TEST_F(Lesson, StagedStoresAreCoalesced) {
-    for (const char* version : {"merge_path", "overlapped", "overlapped_pairs"}) {
+    for (const char* version :
+         {"merge_path", "overlapped", "overlapped_pairs", "bulk_merge", "bulk_merge_pairs"}) {
         for (const bool is_mixed : {true, false}) {
             EXPECT_TRUE(is_ideal(course::inspect(merge(version, is_mixed)), course::Space::kGlobal,
                                  course::Operation::kStore))

@@ -36,12 +36,15 @@ using day18::Workspace;
 constexpr std::uint64_t kSeed = 18;
 
 // Lengths of a and b. Their sums lie around a warp, a thread's share (7, 8, 15, 16), a tile (896,
-// 1,024, 1,920, 3,840) and a block's share (4,096, 8,192); one array may be empty, or much longer.
+// 1,024, 1,920, 3,840, 7,680, 11,520) and a block's share (4,096, 8,192); one array may be empty, or
+// much longer.
 const std::vector<std::pair<std::size_t, std::size_t>> kSizes = {
-    {0, 0},    {0, 1},       {1, 0},      {1, 1},     {7, 1},       {8, 9},       {16, 15},   {16, 16},
-    {1, 32},   {0, 513},     {513, 0},    {400, 495}, {448, 448},   {897, 0},     {512, 511}, {512, 512},
-    {3, 1022}, {960, 959},   {960, 960},  {1920, 1},  {1919, 1921}, {1920, 1920}, {0, 3841},  {2048, 2048},
-    {1, 8191}, {4096, 4096}, {8000, 193}, {4321, 7},  {5, 20011},   {20011, 5},   {0, 17000}, {17000, 0}};
+    {0, 0},     {0, 1},       {1, 0},       {1, 1},       {7, 1},       {8, 9},
+    {16, 15},   {16, 16},     {1, 32},      {0, 513},     {513, 0},     {400, 495},
+    {448, 448}, {897, 0},     {512, 511},   {512, 512},   {3, 1022},    {960, 959},
+    {960, 960}, {1920, 1},    {1919, 1921}, {1920, 1920}, {0, 3841},    {2048, 2048},
+    {1, 8191},  {4096, 4096}, {8000, 193},  {4321, 7},    {5, 20011},   {20011, 5},
+    {0, 17000}, {17000, 0},   {3840, 3841}, {7680, 0},    {5760, 5759}, {5760, 5761}};
 
 enum class Pattern { kRandom, kAllEqual, kAFirst, kBFirst, kAlternating, kFewKeys, kExtremes, kBlocks };
 constexpr Pattern kPatterns[] = {Pattern::kRandom,   Pattern::kAllEqual,    Pattern::kAFirst,
@@ -192,9 +195,10 @@ TEST_P(VersionTest, RandomSizesAndAlignments) {
     }
 }
 
-// Each block of a persistent version has several tiles. Few keys: most elements have equals.
+// Each block of a persistent version has several tiles, of bulk_merge more than the 16 whose splits
+// are searched at once. Few keys: most elements have equals.
 TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
-    const std::size_t n = course::multiprocessors() * std::size_t{16} * 3840 + 7;
+    const std::size_t n = course::multiprocessors() * std::size_t{17} * 5760 + 7;
     for (const Pattern pattern : {Pattern::kRandom, Pattern::kFewKeys, Pattern::kAFirst})
         EXPECT_EQ(merge(make_keys(n, pattern, false), make_keys(n, pattern, true)), "")
             << 2 * n << " elements, " << kNames[static_cast<int>(pattern)];

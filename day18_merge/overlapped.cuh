@@ -6,9 +6,6 @@
 
 namespace day18 {
 
-constexpr int kWarpSize = 32;
-constexpr unsigned kWholeWarp = 0xffffffff;
-
 constexpr int kRingBlock = 128;  // threads of a block
 
 // Sizes for keys, and for pairs. Both take 32 KiB of shared memory.
@@ -19,25 +16,6 @@ struct RingShape {
     static constexpr unsigned kSlots = kPairs ? 2048 : 4096;  // of a ring
     static_assert(kSlots >= 2 * kTile, "a ring has a tile's elements, and those being loaded");
 };
-
-// As co_rank, by a warp: all lanes get the result. In each round 32 lanes try 32 elements, so six
-// rounds replace 28 steps that wait for memory.
-__device__ inline std::size_t co_rank_by_warp(std::size_t k, const Key* a, std::size_t m, const Key* b,
-                                              std::size_t n) {
-    const unsigned lane = threadIdx.x % kWarpSize;
-    std::size_t low = k > n ? k - n : 0;
-    std::size_t high = smaller(k, m);
-    while (low < high) {
-        const std::size_t step = (high - low + kWarpSize - 1) / kWarpSize;
-        const std::size_t i = low + lane * step;
-        const unsigned votes = __ballot_sync(kWholeWarp, i < high && a[i] <= b[k - 1 - i]);
-        // As the answers are first "yes", then "no", their number says where they change.
-        const auto yes = static_cast<unsigned>(__popc(static_cast<int>(votes)));
-        high = smaller(high, low + yes * step);
-        if (yes > 0) low += (yes - 1) * step + 1;
-    }
-    return low;
-}
 
 // The slot of element i of an array. A multiple of 16 bytes in memory is one in the ring, too.
 template <unsigned kSlots>

@@ -1,0 +1,19 @@
+// The launcher of bulk_merge, which is compiled for compute capability 9.0a.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "merge.hpp"
+
+namespace day18 {
+
+// Why the current GPU, or this build's code for it, has no bulk copies; "" where they can be used.
+std::string why_no_bulk_copies();
+
+// Enqueues the merge to at least one element. All arrays are 16-byte aligned.
+template <bool kPairs>
+void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, cudaStream_t stream);
+
+}  // namespace day18

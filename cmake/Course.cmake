@@ -118,10 +118,16 @@ function(course_test name)
     endif()
   endif()
   add_dependencies(course_tests ${name})
-  course_add_shards(${name} ${name} "${arg_SHARDS}" "${arg_LABEL}")
+  # Each test in a process of its own: a lesson that asks once how large the device is must not hear it from another test. On a GPU
+  # a process would begin with half a second of CUDA's.
+  set(alone "")
+  if(COURSE_BACKEND STREQUAL "cpu")
+    set(alone COURSE_TEST_ALONE=1)
+  endif()
+  course_add_shards(${name} ${name} "${arg_SHARDS}" "${arg_LABEL}" ${alone})
   # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first.
   if(arg_BOTH_ORDERS AND COURSE_BACKEND STREQUAL "cpu")
-    course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL}" CUDA_ON_CPU_ORDER=descending)
+    course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL}" ${alone} CUDA_ON_CPU_ORDER=descending)
   endif()
 endfunction()
 

@@ -6,8 +6,9 @@
 //     {"event": "started", "test": "Sum.AllSizes/shared"}
 //     {"event": "ended", "test": "Sum.AllSizes/shared", "result": "failed", "message": "..."}
 //
-// When a test crashes or hangs, the file says so of that test, and another child runs the tests that
-// are left. Each test has COURSE_TEST_LIMIT seconds, 300 without that variable.
+// When a test crashes or hangs, the file says so of that test, and another child runs the tests
+// that are left. Each test has COURSE_TEST_LIMIT seconds, 300 without that variable. With
+// COURSE_TEST_ALONE each test has a child of its own.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -56,6 +57,12 @@ class Reporter : public testing::EmptyTestEventListener {
     explicit Reporter(int events) : events_(events) {}
 
   private:
+    // GoogleTest has read them; a program that a test starts shall not.
+    void OnTestProgramStart(const testing::UnitTest&) override {
+        unsetenv("GTEST_TOTAL_SHARDS");
+        unsetenv("GTEST_SHARD_INDEX");
+    }
+
     void OnTestStart(const testing::TestInfo& test) override {
         tell({{"event", "started"}, {"test", full_name(test)}});
     }
@@ -154,30 +161,40 @@ class Supervisor {
 
     // Whether all passed, and the children ended well.
     bool run() {
-        bool passed = run_child(true);
-        while (!left_.empty()) {
+        bool passed = true;
+        for (bool is_first = true; !left_.empty(); is_first = false) {
             const std::size_t before = left_.size();
-            passed = run_child(false) && passed;
-            if (left_.size() == before) fail(left_.front(), "did not run: the program ends before it");
+            passed = run_child(is_first) && passed;
+            if (left_.size() < before) continue;
+            fail(left_.front(), "did not run: the program ends before it\n");
+            passed = false;
         }
         return passed;
     }
 
   private:
-    [[noreturn]] void be_child(bool is_first, Pipe& events, Pipe& output) const {
+    [[noreturn]] void be_child(bool is_first, Pipe& events, Pipe& output) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(output.ends[1], STDOUT_FILENO);
         dup2(output.ends[1], STDERR_FILENO);
+        // Tests find the files open that they would find without a parent, but for one far away.
+        constexpr int kFarAway = 200;
+        const int tell = fcntl(events.ends[1], F_DUPFD_CLOEXEC, kFarAway);
+        report_.close();
+        for (Pipe* pipe : {&events, &output}) {
+            pipe->close_end(0);
+            pipe->close_end(1);
+        }
         unsetenv("COURSE_TEST_REPORT");  // a death test may start this program again
-        if (!is_first) {
+        if (is_alone_ || !is_first) {
             unsetenv("GTEST_TOTAL_SHARDS");
             unsetenv("GTEST_SHARD_INDEX");
-            std::string filter;
-            for (const std::string& test : left_)
-                filter += test + ":";
+            std::string filter = left_.front();
+            for (std::size_t i = 1; i < left_.size() && !is_alone_; ++i)
+                filter += ":" + left_[i];
             testing::GTEST_FLAG(filter) = filter;
         }
-        testing::UnitTest::GetInstance()->listeners().Append(new Reporter(events.ends[1]));
+        testing::UnitTest::GetInstance()->listeners().Append(new Reporter(tell));
         std::exit(RUN_ALL_TESTS());
     }
 
@@ -268,6 +285,7 @@ class Supervisor {
 
     std::ofstream report_;
     std::chrono::seconds limit_;
+    bool is_alone_ = std::getenv("COURSE_TEST_ALONE") != nullptr;
     std::vector<std::string> left_;  // tests that have not ended yet
     std::string running_;            // a test, or none
     std::string last_words_;         // the end of what was printed

@@ -75,6 +75,17 @@ TEST(TestMain, PartsAreTheWholeAndGoOnAfterACrash) {
     EXPECT_EQ(all.count("Third.PassesAfterwards"), 1u);
 }
 
+TEST(TestMain, EachTestCanHaveAProcessOfItsOwn) {
+    const Report report = run_program("COURSE_TEST_LIMIT=1 COURSE_TEST_ALONE=1");
+    EXPECT_EQ(report.exit_code, 1);
+    EXPECT_EQ(report.results, run_program("COURSE_TEST_LIMIT=1").results);
+    std::size_t processes = 0;
+    for (auto at = report.printed.find("Running 1 test from"); at != std::string::npos;
+         at = report.printed.find("Running 1 test from", at + 1))
+        ++processes;
+    EXPECT_EQ(processes, 7u) << report.printed;
+}
+
 TEST(TestMain, AFilterTurnsTheReportOff) {
     const Report report = run_program("", "--gtest_filter='*.Passes*'");
     EXPECT_EQ(report.exit_code, 0);

@@ -2,11 +2,13 @@
 #
 #   course_library(NAME SOURCES ... [LIBRARIES ...])      library course_NAME, alias course::NAME
 #   course_executable(NAME SOURCES ... [LIBRARIES ...] [ON_DEMAND])   program in <build>/bin; ON_DEMAND: built when it is asked for
-#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [BOTH_ORDERS] [TOGETHER])
-#     GoogleTest program, found by ctest; TOGETHER: seven files are compiled as one, which reads the headers once
+#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [SHARDS n] [BOTH_ORDERS] [TOGETHER])
+#     GoogleTest program, whose tests ctest runs in n parts, as NAME.1of2; as many as make a part last less than about ten seconds.
+#     TOGETHER: seven files are compiled as one, which reads the headers once
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
-#              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [CLEAN_SIZES ...] [HOPPER])
+#              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
+#              [CLEAN_SIZES ...] [HOPPER])
 #     one day, from the files in its directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     TITLE to HOURS: the day's row on the front page. Chapters are those of the book's 4th and 5th edition ("-": it has none);
 #     HOURS: about an hour of reading, and the minutes of its exercises;
@@ -23,8 +25,6 @@
 #              [SMALL_SIZE "..."] [PROGRAMS ...])
 #     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
-include(GoogleTest)
-
 add_custom_target(course_tests)  # all tests, and what they run; `all` has the other programs, too
 add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons; no program, nor what only programs need
 
@@ -109,8 +109,8 @@ function(course_compile_quickly name owner)
 endfunction()
 
 function(course_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS;TOGETHER" "LABEL" "SOURCES;LIBRARIES")
-  course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} GTest::gtest_main)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS;TOGETHER" "LABEL;SHARDS" "SOURCES;LIBRARIES")
+  course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} course_test_main)
   if(NOT "${arg_SOURCES}" MATCHES "\\.cu(;|$)")
     course_compile_quickly(${name} course_test_headers LIBRARIES GTest::gtest HEADERS <gtest/gtest.h>)
     if(arg_TOGETHER)
@@ -118,13 +118,34 @@ function(course_test name)
     endif()
   endif()
   add_dependencies(course_tests ${name})
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT 300 LABELS "${arg_LABEL}")
+  # Each test in a process of its own: a lesson that asks once how large the device is must not hear it from another test. On a GPU
+  # a process would begin with half a second of CUDA's.
+  set(alone "")
+  if(COURSE_BACKEND STREQUAL "cpu")
+    set(alone COURSE_TEST_ALONE=1)
+  endif()
+  course_add_shards(${name} ${name} "${arg_SHARDS}" "${arg_LABEL}" ${alone})
   # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first.
   if(arg_BOTH_ORDERS AND COURSE_BACKEND STREQUAL "cpu")
-    gtest_discover_tests(${name} TEST_PREFIX "${name}.descending." DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT 300 ENVIRONMENT "CUDA_ON_CPU_ORDER=descending" LABELS "${arg_LABEL}")
+    course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL}" ${alone} CUDA_ON_CPU_ORDER=descending)
   endif()
+endfunction()
+
+# The tests of a program, in parts. Each writes a report (common/test/main.cpp), from which ./course test counts single tests. A test
+# that hangs is ended by the program; the time here is that of a part.
+set(course_test_reports ${CMAKE_BINARY_DIR}/test_reports)
+file(MAKE_DIRECTORY ${course_test_reports})
+function(course_add_shards program name shards label)
+  if(NOT shards)
+    set(shards 2)
+  endif()
+  foreach(shard RANGE 1 ${shards})
+    math(EXPR index "${shard} - 1")
+    set(part ${name}.${shard}of${shards})
+    add_test(NAME ${part} COMMAND ${program})
+    set_tests_properties(${part} PROPERTIES TIMEOUT 3600 LABELS "${label}" COST ${shards} ENVIRONMENT
+      "COURSE_TEST_REPORT=${course_test_reports}/${part}.jsonl;GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index};${ARGN}")
+  endforeach()
 endfunction()
 
 function(course_register_day directory)
@@ -157,7 +178,7 @@ function(course_register_day directory)
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION"
+  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION;TEST_SHARDS"
     "SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
@@ -185,7 +206,7 @@ function(course_day)
     endif()
   endif()
   course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} ${arg_TEST_LIBRARIES}
-    LABEL ${directory} BOTH_ORDERS)
+    LABEL ${directory} SHARDS "${arg_TEST_SHARDS}" BOTH_ORDERS)
   # What the lesson says of its accesses, where they can be counted.
   if(COURSE_INSPECT AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_inspection_test.cpp)
     course_test(${directory}_inspection_test SOURCES ${topic}_inspection_test.cpp LIBRARIES course::${topic}
@@ -249,7 +270,7 @@ function(course_program_exercises directory)
     COMMAND make_exercise_sources ${CMAKE_CURRENT_SOURCE_DIR} ${COURSE_MY}/${directory} ${tree} ${named}
     BYPRODUCTS ${made} COMMENT "Collecting the files of ${directory}'s exercises" VERBATIM)
   add_executable(${directory}_exercise EXCLUDE_FROM_ALL programs_test.cpp)
-  target_link_libraries(${directory}_exercise PRIVATE course::common ${arg_TEST_LIBRARIES} GTest::gtest_main)
+  target_link_libraries(${directory}_exercise PRIVATE course::common ${arg_TEST_LIBRARIES} course_test_main)
   target_compile_definitions(${directory}_exercise PRIVATE COURSE_PROGRAM_PREFIX="${day}_" COURSE_PROGRAM_SUFFIX="_exercise")
   course_cuda_target(${directory}_exercise)
   foreach(file IN LISTS named)

@@ -18,9 +18,9 @@
 namespace course::tool {
 namespace {
 
-TestReport read_report(const std::filesystem::path& file) {
+TestReport read_report(const std::filesystem::path& file, const std::filesystem::path& reports) {
     std::ifstream stream(file);
-    return parse_test_report(std::string(std::istreambuf_iterator<char>(stream), {}));
+    return parse_test_report(std::string(std::istreambuf_iterator<char>(stream), {}), reports);
 }
 
 // The first few, last of all: what a terminal shows when everything has scrolled past.
@@ -53,6 +53,7 @@ void print_summary(const TestReport& report) {
 
 int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
     const std::filesystem::path report = checkout.build / "test_report.xml";
+    const std::filesystem::path reports = checkout.build / "test_reports";
     Command command = {"ctest", "--test-dir", checkout.build.string(), "--no-tests=error", "--parallel",
                        fmt::format("{}", std::max(1U, std::thread::hardware_concurrency())),
                        // Skipped tests count as passed here; their output holds the reason.
@@ -71,9 +72,11 @@ int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
     // another's time.
     setenv("OMP_WAIT_POLICY", "passive", 0);
     std::filesystem::remove(report);
+    std::filesystem::remove_all(reports);
+    std::filesystem::create_directories(reports);
     const int exit_code = run(command);
     if (std::filesystem::exists(report)) {
-        const TestReport result = read_report(report);
+        const TestReport result = read_report(report, reports);
         print_failures(result, checkout.build);
         print_summary(result);
     }

@@ -1,7 +1,8 @@
-// Reads what ctest writes with --output-junit: how many tests passed, failed, were skipped, and
-// why.
+// How many tests passed, failed, were skipped, and why: from what ctest writes with --output-junit,
+// and from the reports of the test programs, which know single tests (common/test/main.cpp).
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -10,7 +11,8 @@
 namespace course::tool {
 
 struct TestFailure {
-    // As ctest knows the test: "day01_vector_add_test.DayOne/VersionTest.AllSizes/float4  # GetParam() = ...".
+    // "day01_vector_add_test.DayOne/VersionTest.AllSizes/float4"; of a test that is no GoogleTest
+    // program, as ctest knows it.
     std::string name;
     // Of its first failure: a few lines, place and what was expected; may be empty.
     std::string message;
@@ -28,6 +30,7 @@ struct TestReport {
     std::vector<TestFailure> failures{};
 };
 
-TestReport parse_test_report(std::string_view junit);
+// `reports` is a directory: what ctest calls x is a part of a test program if x.jsonl is there.
+TestReport parse_test_report(std::string_view junit, const std::filesystem::path& reports);
 
 }  // namespace course::tool

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include "temporary_directory.hpp"
+
 namespace course::tool {
 namespace {
+
+// A directory without reports of programs.
+const std::filesystem::path kNone = "/no/such/directory";
 
 // The shape of what ctest 3.25 writes.
 constexpr const char* kReport = R"xml(<?xml version="1.0" encoding="UTF-8"?>
@@ -39,7 +44,7 @@ never mind</system-out>
 )xml";
 
 TEST(TestReport, CountsAndTellsWhyTestsWereSkipped) {
-    const TestReport report = parse_test_report(kReport);
+    const TestReport report = parse_test_report(kReport, kNone);
     EXPECT_EQ(report.passed, 1);
     EXPECT_EQ(report.failed, 2) << "a program that is not there is a failure, not a skipped test";
     EXPECT_EQ(report.skipped, 3);
@@ -48,9 +53,9 @@ TEST(TestReport, CountsAndTellsWhyTestsWereSkipped) {
     EXPECT_EQ(report.skip_reasons, reasons);
 }
 
-TEST(TestReport, TellsTheFirstFailureOfEachTestAndHowToRepeatIt) {
+TEST(TestReport, TellsTheFirstFailureOfAProgramWithoutReport) {
     const TestReport report = parse_test_report(R"xml(
-	<testcase name="a_test.Day/V.All/x  # GetParam() = x" classname="a" time="0.002" status="fail">
+	<testcase name="a_test.timeout" classname="a" time="0.002" status="fail">
 		<system-out>[ RUN      ] Day/V.All/x
 /tmp/a.cpp:2: Failure
 expected &lt;1&gt;
@@ -58,19 +63,107 @@ got 2
 [  FAILED  ] Day/V.All/x
 </system-out>
 	</testcase>
-	<testcase name="a_test.descending.V.B" classname="a" time="0.002" status="fail">
+	<testcase name="shell" classname="a" time="0.002" status="fail">
 		<system-out>Segmentation fault</system-out>
-	</testcase>)xml");
+	</testcase>)xml",
+                                                kNone);
     ASSERT_EQ(report.failures.size(), 2u);
     EXPECT_EQ(report.failures[0].message, "/tmp/a.cpp:2: Failure\nexpected <1>\ngot 2\n");
+    EXPECT_EQ(report.failures[1].message, "Segmentation fault\n");
+}
+
+// What ctest writes of a part of a program.
+std::string part(const std::string& name, const std::string& status) {
+    return "\t<testcase name=\"" + name + "\" classname=\"a\" time=\"0.002\" status=\"" + status +
+           "\">\n\t\t<system-out>[ RUN      ] V.A\nleak &lt;1&gt;</system-out>\n\t</testcase>\n";
+}
+
+class ProgramReport : public testing::Test {
+  protected:
+    // `lines` are what common/test/main.cpp writes.
+    void write(const std::string& name, const std::string& lines) {
+        directory_.write(name + ".jsonl", lines);
+    }
+    TestReport parse(const std::string& junit) { return parse_test_report(junit, directory_.path()); }
+
+    TemporaryDirectory directory_;
+};
+
+TEST_F(ProgramReport, CountsTestsNotParts) {
+    write("a_test.1of2", R"({"event":"started","test":"V.A"}
+{"event":"ended","test":"V.A","result":"passed"}
+{"event":"started","test":"V.B"}
+{"event":"ended","test":"V.B","result":"skipped","message":"needs <a GPU>\nand more"}
+{"event":"started","test":"V.C"}
+{"event":"ended","test":"V.C","result":"skipped"}
+)");
+    write("a_test.2of2", "");
+    write("a_test.descending.1of1", R"({"event":"started","test":"V.A"}
+{"event":"ended","test":"V.A","result":"passed"}
+)");
+    const TestReport report = parse(part("a_test.1of2", "run") + part("a_test.2of2", "run") +
+                                    part("a_test.descending.1of1", "run"));
+    EXPECT_EQ(report.passed, 2);
+    EXPECT_EQ(report.failed, 0);
+    EXPECT_EQ(report.skipped, 2);
+    const std::map<std::string, int> reasons = {{"needs <a GPU>", 1}, {"no reason given", 1}};
+    EXPECT_EQ(report.skip_reasons, reasons);
+}
+
+TEST_F(ProgramReport, TellsTheFirstFailureOfEachTestAndHowToRepeatIt) {
+    write("a_test.1of2", R"({"event":"started","test":"Day/V.All/x"}
+{"event":"ended","test":"Day/V.All/x","result":"failed","message":"/tmp/a.cpp:2: expected <1>\ngot 2"}
+{"event":"started","test":"V.Long"}
+{"event":"ended","test":"V.Long","result":"failed","message":"1\n2\n3\n4\n5\n6\n7\n8\n9\n"}
+{"event":"started","test":"V.C"}
+{"event":"ended","test":"V.C","result":"passed"}
+)");
+    write("a_test.descending.1of2", R"({"event":"started","test":"V.B"}
+{"event":"ended","test":"V.B","result":"failed","message":"crashed: Segmentation fault\n"}
+)");
+    const TestReport report = parse(part("a_test.1of2", "fail") + part("a_test.descending.1of2", "fail"));
+    EXPECT_EQ(report.passed, 1);
+    EXPECT_EQ(report.failed, 3);
+    ASSERT_EQ(report.failures.size(), 3u);
+    EXPECT_EQ(report.failures[0].name, "a_test.Day/V.All/x");
+    EXPECT_EQ(report.failures[0].message, "/tmp/a.cpp:2: expected <1>\ngot 2\n");
     EXPECT_EQ(report.failures[0].command(), "a_test --gtest_filter=Day/V.All/x");
-    EXPECT_EQ(report.failures[1].message, "Segmentation fault");
-    EXPECT_EQ(report.failures[1].command(), "CUDA_ON_CPU_ORDER=descending a_test --gtest_filter=V.B");
+    EXPECT_EQ(report.failures[1].message, "1\n2\n3\n4\n5\n6\n7\n8\n");
+    EXPECT_EQ(report.failures[2].message, "crashed: Segmentation fault\n");
+    EXPECT_EQ(report.failures[2].command(), "CUDA_ON_CPU_ORDER=descending a_test --gtest_filter=V.B");
+}
+
+TEST_F(ProgramReport, AProgramThatFailsThoughItsTestsPassIsAFailure) {
+    write("a_test.1of1", R"({"event":"started","test":"V.A"}
+{"event":"ended","test":"V.A","result":"passed"}
+)");
+    write("a_test.descending.2of2", "");
+    const TestReport report = parse(part("a_test.1of1", "fail") + part("a_test.descending.2of2", "fail"));
+    EXPECT_EQ(report.passed, 1);
+    EXPECT_EQ(report.failed, 2);
+    ASSERT_EQ(report.failures.size(), 2u);
+    EXPECT_EQ(report.failures[0].name, "a_test");
+    EXPECT_EQ(report.failures[0].message, "[ RUN      ] V.A\nleak <1>\n");
+    EXPECT_EQ(report.failures[0].command(), "a_test");
+    EXPECT_EQ(report.failures[1].command(), "CUDA_ON_CPU_ORDER=descending a_test");
+}
+
+TEST_F(ProgramReport, ATestThatRanWhenAllWasEndedIsAFailure) {
+    write("a_test.1of1", R"({"event":"started","test":"V.A"}
+{"event":"ended","test":"V.A","result":"passed"}
+{"event":"started","test":"V.B"}
+{"event":"en)");
+    const TestReport report = parse(part("a_test.1of1", "fail"));
+    EXPECT_EQ(report.passed, 1);
+    EXPECT_EQ(report.failed, 1);
+    ASSERT_EQ(report.failures.size(), 1u);
+    EXPECT_EQ(report.failures[0].name, "a_test.V.B");
+    EXPECT_EQ(report.failures[0].message, "was running when the program was ended\n");
 }
 
 TEST(TestReport, NothingIsNothing) {
-    EXPECT_EQ(parse_test_report("").passed, 0);
-    EXPECT_EQ(parse_test_report("<testsuite></testsuite>").failed, 0);
+    EXPECT_EQ(parse_test_report("", kNone).passed, 0);
+    EXPECT_EQ(parse_test_report("<testsuite></testsuite>", kNone).failed, 0);
 }
 
 }  // namespace

@@ -1,0 +1,302 @@
+// main() of every test program. Started by hand it does what GoogleTest's own main() does.
+//
+// CTest sets COURSE_TEST_REPORT to the name of a file. Then the tests run in a child process, and
+// the file tells in JSON Lines which test started and how it ended:
+//
+//     {"event": "started", "test": "Sum.AllSizes/shared"}
+//     {"event": "ended", "test": "Sum.AllSizes/shared", "result": "failed", "message": "..."}
+//
+// When a test crashes or hangs, the file says so of that test, and another child runs the tests
+// that are left. Each test has COURSE_TEST_LIMIT seconds, 300 without that variable. With
+// COURSE_TEST_ALONE each test has a child of its own.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Json = nlohmann::ordered_json;
+
+std::string full_name(const testing::TestInfo& test) {
+    return std::string(test.test_suite_name()) + "." + test.name();
+}
+
+// One line; what is not UTF-8 in a message is replaced.
+std::string text_of(const Json& event) {
+    return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void write_all(int file, const char* bytes, std::size_t count) {
+    while (count > 0) {
+        const ssize_t written = write(file, bytes, count);
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return;
+        bytes += written;
+        count -= static_cast<std::size_t>(written);
+    }
+}
+
+// In the child: tells the parent of each test.
+class Reporter : public testing::EmptyTestEventListener {
+  public:
+    explicit Reporter(int events) : events_(events) {}
+
+  private:
+    // GoogleTest has read them; a program that a test starts shall not.
+    void OnTestProgramStart(const testing::UnitTest&) override {
+        unsetenv("GTEST_TOTAL_SHARDS");
+        unsetenv("GTEST_SHARD_INDEX");
+    }
+
+    void OnTestStart(const testing::TestInfo& test) override {
+        tell({{"event", "started"}, {"test", full_name(test)}});
+    }
+
+    void OnTestEnd(const testing::TestInfo& test) override {
+        const testing::TestResult& result = *test.result();
+        Json event = {{"event", "ended"}, {"test", full_name(test)}};
+        if (result.Failed()) {
+            event["result"] = "failed";
+        } else {
+            event["result"] = result.Skipped() ? "skipped" : "passed";
+        }
+        for (int i = 0; i < result.total_part_count() && !event.contains("message"); ++i) {
+            const testing::TestPartResult& part = result.GetTestPartResult(i);
+            if (result.Failed() && part.failed()) event["message"] = place_of(part) + part.message();
+            if (!result.Failed() && part.skipped()) event["message"] = part.message();
+        }
+        tell(event);
+    }
+
+    static std::string place_of(const testing::TestPartResult& part) {
+        if (part.file_name() == nullptr) return "";  // of an exception
+        return std::string(part.file_name()) + ":" + std::to_string(part.line_number()) + ": ";
+    }
+
+    void tell(const Json& event) const {
+        const std::string text = text_of(event);
+        write_all(events_, text.data(), text.size());
+    }
+
+    int events_;
+};
+
+int number_from_environment(const char* name, int otherwise) {
+    const char* const value = std::getenv(name);
+    return value == nullptr ? otherwise : std::atoi(value);
+}
+
+bool is_disabled(const std::string& test) {
+    constexpr std::string_view kPrefix = "DISABLED_";
+    for (auto at = test.find(kPrefix); at != std::string::npos; at = test.find(kPrefix, at + 1)) {
+        if (at == 0 || test[at - 1] == '.' || test[at - 1] == '/') return true;
+    }
+    return false;
+}
+
+// What this process runs of the program's tests: GoogleTest's rule for shards.
+std::vector<std::string> tests_of_shard() {
+    const int shards = number_from_environment("GTEST_TOTAL_SHARDS", 1);
+    const int shard = number_from_environment("GTEST_SHARD_INDEX", 0);
+    std::vector<std::string> tests;
+    int index = 0;
+    const testing::UnitTest& program = *testing::UnitTest::GetInstance();
+    for (int i = 0; i < program.total_test_suite_count(); ++i) {
+        const testing::TestSuite& suite = *program.GetTestSuite(i);
+        for (int j = 0; j < suite.total_test_count(); ++j) {
+            const std::string test = full_name(*suite.GetTestInfo(j));
+            if (!is_disabled(test) && index++ % shards == shard) tests.push_back(test);
+        }
+    }
+    return tests;
+}
+
+struct Pipe {
+    Pipe() {
+        if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
+    }
+    ~Pipe() {
+        close_end(0);
+        close_end(1);
+    }
+    Pipe(const Pipe&) = delete;
+    Pipe& operator=(const Pipe&) = delete;
+
+    void close_end(int end) {
+        if (ends[end] >= 0) close(ends[end]);
+        ends[end] = -1;
+    }
+    // Appends what there is to `text`, and closes the reading end where nothing can follow.
+    std::string_view read_some() {
+        const ssize_t count = read(ends[0], buffer, sizeof(buffer));
+        if (count == 0) close_end(0);
+        return {buffer, count > 0 ? static_cast<std::size_t>(count) : 0};
+    }
+
+    int ends[2] = {-1, -1};  // to read from, to write to
+    char buffer[4096];
+};
+
+// The parent's side.
+class Supervisor {
+  public:
+    Supervisor(const char* report, int limit_s) : report_(report), limit_(limit_s), left_(tests_of_shard()) {
+        if (!report_) throw std::runtime_error(std::string("COURSE_TEST_REPORT: cannot write ") + report);
+    }
+
+    // Whether all passed, and the children ended well.
+    bool run() {
+        bool passed = true;
+        for (bool is_first = true; !left_.empty(); is_first = false) {
+            const std::size_t before = left_.size();
+            passed = run_child(is_first) && passed;
+            if (left_.size() < before) continue;
+            fail(left_.front(), "did not run: the program ends before it\n");
+            passed = false;
+        }
+        return passed;
+    }
+
+  private:
+    [[noreturn]] void be_child(bool is_first, Pipe& events, Pipe& output) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(output.ends[1], STDOUT_FILENO);
+        dup2(output.ends[1], STDERR_FILENO);
+        // Tests find the files open that they would find without a parent, but for one far away.
+        constexpr int kFarAway = 200;
+        const int tell = fcntl(events.ends[1], F_DUPFD_CLOEXEC, kFarAway);
+        report_.close();
+        for (Pipe* pipe : {&events, &output}) {
+            pipe->close_end(0);
+            pipe->close_end(1);
+        }
+        unsetenv("COURSE_TEST_REPORT");  // a death test may start this program again
+        if (is_alone_ || !is_first) {
+            unsetenv("GTEST_TOTAL_SHARDS");
+            unsetenv("GTEST_SHARD_INDEX");
+            std::string filter = left_.front();
+            for (std::size_t i = 1; i < left_.size() && !is_alone_; ++i)
+                filter += ":" + left_[i];
+            testing::GTEST_FLAG(filter) = filter;
+        }
+        testing::UnitTest::GetInstance()->listeners().Append(new Reporter(tell));
+        std::exit(RUN_ALL_TESTS());
+    }
+
+    bool run_child(bool is_first) {
+        Pipe events;
+        Pipe output;
+        running_.clear();
+        last_words_.clear();
+        const pid_t child = fork();
+        if (child < 0) throw std::runtime_error("fork failed");
+        if (child == 0) be_child(is_first, events, output);
+        events.close_end(1);
+        output.close_end(1);
+        const bool hangs = !follow(events, output);
+        if (hangs) kill(child, SIGKILL);
+        int status = 0;
+        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+        }
+        // What the child started may hold the pipe: only what is there now.
+        fcntl(output.ends[0], F_SETFL, O_NONBLOCK);
+        while (output.ends[0] >= 0 && copy(output)) {
+        }
+        const bool broke_off = !running_.empty();
+        if (broke_off) fail(running_, how_it_broke_off(hangs, status) + "\n" + words_of(running_));
+        return WIFEXITED(status) && WEXITSTATUS(status) == 0 && !broke_off;
+    }
+
+    // Until the child has ended: true; false: a test has not ended in its time.
+    bool follow(Pipe& events, Pipe& output) {
+        Clock::time_point deadline = Clock::now() + limit_;
+        while (events.ends[0] >= 0) {
+            pollfd waits[2] = {{events.ends[0], POLLIN, 0}, {output.ends[0], POLLIN, 0}};
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+            if (left <= 0) return false;
+            if (poll(waits, 2, static_cast<int>(left)) <= 0) continue;
+            if (waits[1].revents != 0) copy(output);
+            if (waits[0].revents != 0 && take(events)) deadline = Clock::now() + limit_;
+        }
+        return true;
+    }
+
+    // What the child prints, and the end of it is kept.
+    bool copy(Pipe& output) {
+        constexpr std::size_t kKept = 2000;
+        const std::string_view text = output.read_some();
+        write_all(STDOUT_FILENO, text.data(), text.size());
+        last_words_ += text;
+        if (last_words_.size() > kKept) last_words_.erase(0, last_words_.size() - kKept);
+        return !text.empty();
+    }
+
+    // Whether a test started or ended.
+    bool take(Pipe& events) {
+        unfinished_line_ += events.read_some();
+        bool is_news = false;
+        for (auto end = unfinished_line_.find('\n'); end != std::string::npos;
+             end = unfinished_line_.find('\n')) {
+            note(Json::parse(unfinished_line_.substr(0, end)));
+            unfinished_line_.erase(0, end + 1);
+            is_news = true;
+        }
+        return is_news;
+    }
+
+    void note(const Json& event) {
+        const std::string test = event.at("test");  // a copy: of running_, perhaps
+        running_ = event.at("event") == "started" ? test : "";
+        if (running_.empty()) std::erase(left_, test);
+        report_ << text_of(event) << std::flush;
+    }
+
+    void fail(const std::string& test, const std::string& message) {
+        note({{"event", "ended"}, {"test", test}, {"result", "failed"}, {"message", message}});
+    }
+
+    // The end of what the program printed in this test.
+    std::string words_of(const std::string& test) const {
+        const std::string start = "[ RUN      ] " + test + "\n";
+        const auto at = last_words_.rfind(start);
+        return at == std::string::npos ? last_words_ : last_words_.substr(at + start.size());
+    }
+
+    std::string how_it_broke_off(bool hangs, int status) const {
+        if (hangs) return "did not end within " + std::to_string(limit_.count()) + " s";
+        if (WIFSIGNALED(status)) return std::string("crashed: ") + strsignal(WTERMSIG(status));
+        return "ended the program with exit code " + std::to_string(WEXITSTATUS(status));
+    }
+
+    std::ofstream report_;
+    std::chrono::seconds limit_;
+    bool is_alone_ = std::getenv("COURSE_TEST_ALONE") != nullptr;
+    std::vector<std::string> left_;  // tests that have not ended yet
+    std::string running_;            // a test, or none
+    std::string last_words_;         // the end of what was printed
+    std::string unfinished_line_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    testing::InitGoogleTest(&argc, argv);
+    const char* const report = std::getenv("COURSE_TEST_REPORT");
+    if (report == nullptr || testing::GTEST_FLAG(filter) != "*") return RUN_ALL_TESTS();
+    return Supervisor(report, number_from_environment("COURSE_TEST_LIMIT", 300)).run() ? 0 : 1;
+}

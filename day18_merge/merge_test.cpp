@@ -36,8 +36,8 @@ using day18::Workspace;
 constexpr std::uint64_t kSeed = 18;
 
 // Lengths of a and b. Their sums lie around a warp, a thread's share (7, 8, 15, 16), a tile (896,
-// 1,024, 1,920, 3,840, 7,680, 11,520) and a block's share (4,096, 8,192); one array may be empty, or
-// much longer.
+// 1,024, 1,920, 3,840, 7,680, 11,520) and a block's share (4,096, 8,192); one array may be empty,
+// or much longer.
 const std::vector<std::pair<std::size_t, std::size_t>> kSizes = {
     {0, 0},     {0, 1},       {1, 0},       {1, 1},       {7, 1},       {8, 9},
     {16, 15},   {16, 16},     {1, 32},      {0, 513},     {513, 0},     {400, 495},

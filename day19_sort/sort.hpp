@@ -68,8 +68,8 @@ void scan_counts(course::DeviceSpan<unsigned> counts, course::DeviceSpan<std::si
 void radix_8bit(course::DeviceSpan<const Key> in, course::DeviceSpan<Key> out, Workspace& workspace,
                 cudaStream_t stream);
 
-// The reference: std::stable_sort, by the threads of the CPU. Throws std::invalid_argument where the
-// lengths differ.
+// The reference: std::stable_sort, by the threads of the CPU. Throws std::invalid_argument where
+// the lengths differ.
 void sort_on_cpu(std::span<const Key> in, std::span<Key> out);
 
 }  // namespace day19

@@ -1,4 +1,5 @@
-// Asynchronous copies to shared memory, as functions: __pipeline_memcpy_async and what belongs to it.
+// Asynchronous copies to shared memory, as functions: __pipeline_memcpy_async and what belongs to
+// it.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Virtual memory management of the driver API: addresses are reserved, memory is made, and the one
-// is mapped to the other. Memory is a file without a name, so that it can be mapped at any place, at
-// several, and by another process that its descriptor was handed to.
+// is mapped to the other. Memory is a file without a name, so that it can be mapped at any place,
+// at several, and by another process that its descriptor was handed to.
 //
 // To the rest of the stand-in an allocation is what lies side by side in one reservation and may be
 // read: one copy or kernel may use several mappings, as on a GPU.

@@ -45,11 +45,11 @@ __global__ void __launch_bounds__(kOddEvenBlock) odd_even(const Key* in, unsigne
 constexpr int kBitonicBlock = 1024;              // threads
 constexpr unsigned kSorted = 2 * kBitonicBlock;  // keys of a tile
 
-// Sorts the tile, all of it. A bitonic sequence goes up and then down. Keys that are `stride`
-// apart, in order, make two bitonic sequences of it, each half as long, and all keys of the one are
-// at most those of the other. With strides of half the length, a quarter, ... 1 it is sorted.
-// Sequences of 2 are bitonic anyway. Sorted by turns upwards and downwards, two of them are a
-// bitonic sequence of 4, and so on.
+// Sorts the tile, all of it. A bitonic sequence goes up and then down, perhaps after a rotation.
+// Keys that are `stride` apart, in order, make two bitonic sequences of it, each half as long, and
+// all keys of the one are at most those of the other. With strides of half the length, a quarter,
+// ... 1 it is sorted. Sequences of 2 are bitonic anyway. Sorted by turns upwards and downwards, two
+// of them are a bitonic sequence of 4, and so on.
 __device__ inline void bitonic_sort(Key* tile) {
     for (unsigned length = 2; length <= kSorted; length *= 2) {
         for (unsigned stride = length / 2; stride > 0; stride /= 2) {

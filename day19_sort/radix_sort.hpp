@@ -3,6 +3,9 @@
 //
 // Floating-point numbers are in total order: -infinity, ..., -0, +0, ..., infinity, then NaN, of
 // either sign. Descending is the reverse order, NaN first. Sorts are stable in either direction.
+//
+// They need 128 KB of shared memory for a block, as GPUs of compute capability 8.0, 8.7, 9.0 and
+// 10.0 have it; otherwise they throw CudaError.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,8 +20,8 @@
 namespace day19 {
 
 // Device memory for intermediate results: room for `capacity` keys of `key_bytes` (4 or 8) and as
-// many values, and about a sixth of that. The caller allocates it once and passes it to every call.
-// Two sorts that may run at the same time, on two streams, need two workspaces.
+// many values, and a twentieth of the keys more. The caller allocates it once and passes it to
+// every call. Two sorts that may run at the same time, on two streams, need two workspaces.
 class RadixWorkspace {
   public:
     // On the current device. Throws std::invalid_argument for other key sizes or more than

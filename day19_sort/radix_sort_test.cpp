@@ -192,7 +192,8 @@ TYPED_TEST(SegmentSort, EachSegmentByItself) {
         Random random(segments);
         std::vector<std::uint64_t> offsets = {0};
         while (offsets.size() <= segments)  // some are empty
-            offsets.push_back(offsets.back() + random.below(segments > 1000 ? 2 : 40));
+            offsets.push_back(offsets.back() +
+                              (segments == 2 ? 11000 : random.below(segments > 1000 ? 4 : 40)));
         const std::vector<TypeParam> keys = make_keys<TypeParam>(offsets.back(), 24 + segments);
         for (const Direction direction : {Direction::kAscending, Direction::kDescending}) {
             std::vector<TypeParam> expected = keys;
@@ -264,13 +265,23 @@ TEST_F(RadixRefusals, NameTheArgument) {
         }),
         "sort: the workspace has room for 19 keys of 8 bytes; expected keys of 8 bytes, and twice as many "
         "as in has, 20");
-    EXPECT_EQ(
-        error_of([&] {
-            day19::sort_segments<float>(in.span(), offsets.span().subspan(0, 1), out.span(),
-                                        Direction::kAscending, wide, nullptr);
-        }),
-        "sort: the workspace has room for 19 keys of 8 bytes; expected keys of 8 bytes, and twice as many "
-        "as in has, 20");
+    RadixWorkspace roomy(20, 8);
+    const auto segments = [&](std::size_t count, RadixWorkspace& with) {
+        return error_of([&] {
+            day19::sort_segments<float>(in.span(), offsets.span().subspan(0, count), out.span(),
+                                        Direction::kAscending, with, nullptr);
+        });
+    };
+    EXPECT_EQ(segments(1, roomy), "sort: in has 10 keys and no segment; expected at least one");
+    EXPECT_EQ(segments(0, roomy),
+              "sort: offsets is empty; expected one for each segment and one behind the last");
+    RadixWorkspace with_values(10, 4, true);
+    EXPECT_EQ(error_of([&] {
+                  day19::sort_pairs<float>(in.span(), values.span().subspan(0, 10), out.span(),
+                                           values.span().subspan(5, 10), Direction::kAscending, with_values,
+                                           nullptr);
+              }),
+              "sort: an output overlaps another array; expected no element in common");
 }
 
 }  // namespace

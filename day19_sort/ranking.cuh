@@ -46,7 +46,7 @@ __device__ inline unsigned byte_of(std::uint64_t key, int pass) {
 }
 
 // Where key k of this thread is in the tile: a warp has neighbouring keys, and its lanes neighbours
-// among these, so loads are coalesced. In this order a stable sort leaves keys of equal digits.
+// among these, so loads are coalesced. A stable sort keeps keys with equal digits in this order.
 template <class Bits>
 __device__ unsigned place_of(int k) {
     const unsigned warp = threadIdx.x / kWarpSize;
@@ -54,8 +54,8 @@ __device__ unsigned place_of(int k) {
     return (warp * kSweepEach<Bits> + k) * kWarpSize + lane;
 }
 
-// Loads this thread's keys of a tile of `size`, and encodes them in the first pass. Behind the end
-// stands the largest code, which stays behind all keys.
+// Loads this thread's keys of a tile of `size`, and encodes them in the first pass. Missing
+// keys get the largest code, so they stay behind all others.
 template <class Bits>
 __device__ void load_keys(const Bits* in, unsigned size, const KeyCode<Bits>& code, bool encode,
                           Bits (&keys)[kSweepEach<Bits>]) {
@@ -99,7 +99,8 @@ __device__ void clear_counters(Tile<Bits, kPairs>& tile) {
 
 // Counts the digits of each warp's keys. The counters are 0 before.
 template <class Bits, bool kPairs>
-__device__ void count_digits(const Bits (&keys)[kSweepEach<Bits>], int pass, Tile<Bits, kPairs>& tile) {
+__device__ void count_bytes_of_warps(const Bits (&keys)[kSweepEach<Bits>], int pass,
+                                     Tile<Bits, kPairs>& tile) {
     unsigned* const counters = tile.counters[threadIdx.x / kWarpSize];
 #pragma unroll
     for (int k = 0; k < kSweepEach<Bits>; ++k)
@@ -129,12 +130,14 @@ __device__ void place_warps(unsigned first, Tile<Bits, kPairs>& tile) {
 }
 
 // Sorts this warp's keys to their places in the tile, stably. Of the lanes with the same digit each
-// goes behind those before it, and the last one moves the counter on. No atomics: their order would
-// be any.
+// goes behind those before it, and the last one moves the counter on. No atomics here: they would
+// hand out places in arbitrary order.
 template <class Bits, bool kPairs>
 __device__ void stage_keys(const Bits (&keys)[kSweepEach<Bits>], int pass, Tile<Bits, kPairs>& tile,
                            unsigned (&places)[kSweepEach<Bits>]) {
-    pass = course::ptx::opaque(pass);  // the digits that were counted would take a register each
+    // Hides that count_bytes_of_warps() computed the same digits: kept until here, they would take
+    // a register each.
+    pass = course::ptx::opaque(pass);
     unsigned* const next = tile.counters[threadIdx.x / kWarpSize];
     const unsigned lane = threadIdx.x % kWarpSize;
     const unsigned lanes_before = (1U << lane) - 1;

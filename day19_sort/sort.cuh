@@ -80,8 +80,8 @@ __global__ void __launch_bounds__(kScanBlock) scan_parts(unsigned* counts, std::
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-// Third kernel, one block: each sum becomes that of all parts before it. Behind the last one stands
-// the sum of all. Later kernels add: the scan of count i is counts[i] + sums[i / 1024].
+// Third kernel, one block: each sum becomes that of all parts before it. sums[parts] becomes the
+// sum of all. Later kernels add: the scan of count i is counts[i] + sums[i / 1024].
 __global__ void __launch_bounds__(kScanBlock) scan_sums(std::size_t* sums, std::size_t parts) {
     std::size_t before = 0;  // of these 1,024 parts
     for (std::size_t first = 0; first < parts; first += kScanBlock) {
@@ -240,7 +240,8 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x < kDigits) counts[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = count[threadIdx.x];
 }
 
-// As split_by_bit, for a whole tile. A thread has 15 neighbours, so one scan serves all of them.
+// As split_by_bit, for a whole tile. A thread has 15 neighbouring keys, so one scan serves them
+// all.
 __device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
     unsigned my_ones = 0;
 #pragma unroll

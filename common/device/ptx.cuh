@@ -254,7 +254,7 @@ __device__ inline int opaque(int value) {
 // pipe.
 template <int kCount>
 __device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[kCount]) {
-    const unsigned all = __activemask();  // -1, which the compiler does not know
+    const unsigned all = __ballot_sync(0xffffffffu, true);  // -1, which the compiler does not know
 #pragma unroll
     for (int i = 0; i < kCount; ++i)
         equal[i] = all;

@@ -84,12 +84,13 @@ constexpr unsigned kHistogramChunk = kHistogramEach * kHistogramBlock;
 using Word = unsigned long long;
 constexpr int kCountBits = 56;
 // The state says in which pass the word was written, so words need not be cleared between passes.
+// A sum is that of the tile, a prefix that of the tile and all before it.
 __device__ inline unsigned sum_state(int pass) {
     return 2 * pass + 1;
-}  // of the tile
+}
 __device__ inline unsigned prefix_state(int pass) {
     return 2 * pass + 2;
-}  // and of all before it
+}
 __device__ inline Word make_word(unsigned state, Count count) {
     return Word{state} << kCountBits | count;
 }
@@ -104,8 +105,8 @@ __device__ inline Count count_of(Word word) {
 // digits of all passes: totals[pass][digit]. As in day 12, a lane has its own column of counters,
 // in its own bank; with keys of 64 bits two lanes share a column. The warps of a block share them
 // all, so the additions are atomic.
-// Cost removed: three of four reads for counting.
-// It also clears the words of the first pass.
+// Cost removed: all reads for counting but one.
+// It also clears the words, for the first pass.
 template <class Bits>
 __global__ void __launch_bounds__(kHistogramBlock)
     histogram(const Bits* in, std::size_t n, KeyCode<Bits> code, Count* totals, Word* words,
@@ -153,7 +154,7 @@ __global__ void __launch_bounds__(kHistogramBlock)
 }
 
 // How many keys of digit threadIdx.x the tiles before this one have. It asks kGroup tiles at a
-// time: a word takes most of a microsecond to arrive, and four take no longer.
+// time: four words arrive in hardly more time than one.
 __device__ inline Count look_back(const volatile Word* words, unsigned tile, int pass) {
     Count before = 0;
     for (unsigned left = tile; left > 0;) {
@@ -170,7 +171,7 @@ __device__ inline Count look_back(const volatile Word* words, unsigned tile, int
     return before;
 }
 
-// Idea: the sums of the tiles before this one are not computed by two kernels beforehand: blocks
+// Idea: the sums of the tiles before this one are not computed by three kernels beforehand: blocks
 // publish them and look back, as in day 16. A. Adinets and D. Merrill, "Onesweep: A Faster Least
 // Significant Digit Radix Sort for GPUs", 2022.
 // Cost removed: a pass reads the keys once and writes them once, in one launch.

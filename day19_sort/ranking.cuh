@@ -21,7 +21,7 @@ constexpr int kGroup = 4;            // keys of a thread whose digits are compar
 template <class Bits>
 constexpr int kSweepEach = 160 / static_cast<int>(sizeof(Bits));
 template <class Bits>
-constexpr int kBytes = static_cast<int>(sizeof(Bits));  // bytes
+constexpr int kBytes = static_cast<int>(sizeof(Bits));  // digits of a key
 template <class Bits>
 constexpr int kSweepTile = kSweepBlock* kSweepEach<Bits>;
 

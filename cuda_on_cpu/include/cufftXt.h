@@ -1,5 +1,6 @@
 // Plans of cuFFT whose types are given as data types. Of these float and double exist, real and
-// complex; neither half precision, several GPUs nor callbacks.
+// complex; neither half precision nor several GPUs. Callbacks run as code of the host, one element
+// after the other.
 #pragma once
 
 #include "cufft.h"
@@ -14,6 +15,38 @@ cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long* n, long l
                                 size_t* work_size, cudaDataType execution);
 // `direction` counts for transforms between complex numbers.
 cufftResult cufftXtExec(cufftHandle plan, void* input, void* output, int direction);
+
+typedef enum cufftXtCallbackType_t {
+    CUFFT_CB_LD_COMPLEX = 0,
+    CUFFT_CB_LD_COMPLEX_DOUBLE = 1,
+    CUFFT_CB_LD_REAL = 2,
+    CUFFT_CB_LD_REAL_DOUBLE = 3,
+    CUFFT_CB_ST_COMPLEX = 4,
+    CUFFT_CB_ST_COMPLEX_DOUBLE = 5,
+    CUFFT_CB_ST_REAL = 6,
+    CUFFT_CB_ST_REAL_DOUBLE = 7,
+    CUFFT_CB_UNDEFINED = 8
+} cufftXtCallbackType;
+
+// `offset`: of the element, counted in elements from the start of the data.
+typedef cufftComplex (*cufftCallbackLoadC)(void* data, size_t offset, void* caller_info, void* shared);
+typedef cufftDoubleComplex (*cufftCallbackLoadZ)(void* data, size_t offset, void* caller_info, void* shared);
+typedef cufftReal (*cufftCallbackLoadR)(void* data, size_t offset, void* caller_info, void* shared);
+typedef cufftDoubleReal (*cufftCallbackLoadD)(void* data, size_t offset, void* caller_info, void* shared);
+typedef void (*cufftCallbackStoreC)(void* data, size_t offset, cufftComplex element, void* caller_info,
+                                    void* shared);
+typedef void (*cufftCallbackStoreZ)(void* data, size_t offset, cufftDoubleComplex element, void* caller_info,
+                                    void* shared);
+typedef void (*cufftCallbackStoreR)(void* data, size_t offset, cufftReal element, void* caller_info,
+                                    void* shared);
+typedef void (*cufftCallbackStoreD)(void* data, size_t offset, cufftDoubleReal element, void* caller_info,
+                                    void* shared);
+
+// Of the lists, which have an item for each GPU, the first is taken.
+cufftResult cufftXtSetCallback(cufftHandle plan, void** callbacks, cufftXtCallbackType type,
+                               void** caller_infos);
+cufftResult cufftXtClearCallback(cufftHandle plan, cufftXtCallbackType type);
+cufftResult cufftXtSetCallbackSharedSize(cufftHandle plan, cufftXtCallbackType type, size_t bytes);
 
 #ifdef __cplusplus
 }

@@ -264,6 +264,37 @@ cusparseStatus_t cusparseXcoo2csr(cusparseHandle_t handle, const int* row_indice
 cusparseStatus_t cusparseXcsr2coo(cusparseHandle_t handle, const int* row_offsets, int nnz, int rows,
                                   int* row_indices, cusparseIndexBase_t base);
 
+// --- Incomplete LU factorisation without fill-in, in place ---------------------------------------------------------------
+
+typedef enum {
+    CUSPARSE_SOLVE_POLICY_NO_LEVEL = 0,
+    CUSPARSE_SOLVE_POLICY_USE_LEVEL = 1
+} cusparseSolvePolicy_t;
+typedef struct csrilu02Info* csrilu02Info_t;
+cusparseStatus_t cusparseCreateCsrilu02Info(csrilu02Info_t* info);
+cusparseStatus_t cusparseDestroyCsrilu02Info(csrilu02Info_t info);
+// The first row whose pivot is 0 or not stored, and CUSPARSE_STATUS_ZERO_PIVOT; else -1. Waits.
+cusparseStatus_t cusparseXcsrilu02_zeroPivot(cusparseHandle_t handle, csrilu02Info_t info, int* position);
+#define CUSPARSE_ILU_FUNCTIONS(letter, Type)                                                                 \
+    cusparseStatus_t cusparse##letter##csrilu02_numericBoost(cusparseHandle_t handle, csrilu02Info_t info,   \
+                                                             int enable, double* tolerance, Type* boost);    \
+    cusparseStatus_t cusparse##letter##csrilu02_bufferSize(                                                  \
+        cusparseHandle_t handle, int rows, int nnz, cusparseMatDescr_t descriptor, Type* values,             \
+        const int* offsets, const int* columns, csrilu02Info_t info, int* bytes);                            \
+    cusparseStatus_t cusparse##letter##csrilu02_analysis(                                                    \
+        cusparseHandle_t handle, int rows, int nnz, cusparseMatDescr_t descriptor, const Type* values,       \
+        const int* offsets, const int* columns, csrilu02Info_t info, cusparseSolvePolicy_t policy,           \
+        void* buffer);                                                                                       \
+    cusparseStatus_t cusparse##letter##csrilu02(cusparseHandle_t handle, int rows, int nnz,                  \
+                                                cusparseMatDescr_t descriptor, Type* values,                 \
+                                                const int* offsets, const int* columns, csrilu02Info_t info, \
+                                                cusparseSolvePolicy_t policy, void* buffer);
+CUSPARSE_ILU_FUNCTIONS(S, float)
+CUSPARSE_ILU_FUNCTIONS(D, double)
+CUSPARSE_ILU_FUNCTIONS(C, cuComplex)
+CUSPARSE_ILU_FUNCTIONS(Z, cuDoubleComplex)
+#undef CUSPARSE_ILU_FUNCTIONS
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 
 #include "copies.hpp"
 #include "cuda_runtime_api.h"
+#include "devices.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
 #include "observer.hpp"
@@ -344,9 +345,9 @@ cudaError_t copy_3d(const char* function, const cudaMemcpy3DParms* parameters, c
 cudaError_t copy_3d_peer(const char* function, const cudaMemcpy3DPeerParms* parameters, cudaStream_t stream) {
     if (parameters == nullptr) return refuse(cudaErrorInvalidValue, function, "the parameters are null");
     const cudaMemcpy3DPeerParms& p = *parameters;
-    if (p.srcDevice != 0 || p.dstDevice != 0)
-        return refuse(cudaErrorInvalidDevice, function, "devices %d and %d; there is one device, 0",
-                      p.srcDevice, p.dstDevice);
+    for (const int device : {p.srcDevice, p.dstDevice}) {
+        if (const cudaError_t error = expect_device(function, device); error != cudaSuccess) return error;
+    }
     const cudaMemcpy3DParms same{p.srcArray, p.srcPos, p.srcPtr, p.dstArray,
                                  p.dstPos,   p.dstPtr, p.extent, cudaMemcpyDeviceToDevice};
     return copy_3d(function, &same, stream);

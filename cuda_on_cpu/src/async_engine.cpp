@@ -26,6 +26,8 @@ TensorMap row_of(const void* global, unsigned bytes) {
             .address = static_cast<char*>(const_cast<void*>(global)),
             .dims = {bytes, 1},
             .pitch = bytes,
+            .matrices = {1, 1},
+            .matrix_pitch = {0, 0},
             .box = {bytes, 1},
             .element_size = 1,
             .rank = 2,
@@ -113,33 +115,46 @@ void AsyncEngine::fail_on_copy(cudaError_t error, unsigned bytes, const std::str
 
 // --- Bulk copies ---------------------------------------------------------------------------------
 
-const TensorMap& AsyncEngine::tensor_map(const CUtensorMap* map, int column, int row, const void* shared,
-                                         Site site) {
+const TensorMap& AsyncEngine::known_map(const CUtensorMap* map, unsigned rank, Site site) {
     const TensorMap* const known = TensorMap::of(map);
     if (known == nullptr)
         block_.fail(cudaErrorLaunchFailure, "a tensor map that cuTensorMapEncodeTiled has not made", site);
-    if (known->rank != 2)
-        block_.fail(cudaErrorLaunchFailure,
-                    "a tensor map of " + std::to_string(known->rank) + " extent(s); expected 2", site);
+    if (known->rank != rank)
+        block_.fail(
+            cudaErrorLaunchFailure,
+            "a tensor map of " + std::to_string(known->rank) + " extent(s); expected " + std::to_string(rank),
+            site);
+    return *known;
+}
+
+void AsyncEngine::check_box(const TensorMap& map, int column, int row, const void* shared, Site site) {
     if (!aligned(shared, kBulkAlignment))
         block_.fail(cudaErrorMisalignedAddress,
                     "misaligned access: a box must be at a multiple of 128 bytes of shared memory", site);
-    if (!block_.shared().holds(shared, known->box_bytes()))
+    if (!block_.shared().holds(shared, map.box_bytes()))
         block_.fail(cudaErrorIllegalAddress, "the box is not in the block's shared memory", site);
-    if (std::int64_t{column} * static_cast<int>(known->element_size) % 16 != 0)
+    if (std::int64_t{column} * static_cast<int>(map.element_size) % 16 != 0)
         block_.fail(cudaErrorIllegalInstruction,
                     "a box that begins in column " + std::to_string(column) +
                         ": the first element must be at a multiple of 16 bytes within its row",
                     site);
-    if (!known->box_accessible(column, row))
+    if (!map.box_accessible(column, row))
         block_.fail(cudaErrorIllegalAddress,
                     "the matrix that the tensor map describes is no memory that a kernel may use", site);
-    return *known;
 }
 
 void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
                            unsigned rank, Site site) {
-    load(tensor_map(map, column, row, shared, site), column, row, shared, barrier, rank, site);
+    const TensorMap& known = known_map(map, 2, site);
+    check_box(known, column, row, shared, site);
+    load(known, column, row, shared, barrier, rank, site);
+}
+
+void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
+                           std::uint64_t* barrier, Site site) {
+    const TensorMap matrix = known_map(map, 4, site).matrix(i, j);
+    check_box(matrix, column, row, shared, site);
+    load(matrix, column, row, shared, barrier, kOwnBlock, site);
 }
 
 void AsyncEngine::load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier,
@@ -152,6 +167,7 @@ void AsyncEngine::load_bytes(void* shared, const void* global, unsigned bytes, s
 
 void AsyncEngine::load(const TensorMap& known, int column, int row, void* shared, std::uint64_t* barrier,
                        unsigned rank, Site site) {
+    block_.need_capability({9, 0}, kNewest, "a bulk copy", site);
     const bool own = rank == kOwnBlock || rank == cluster_block_rank();
     if (own) block_.mbarriers().usable(barrier, site);
     auto* const there = own ? barrier : static_cast<std::uint64_t*>(map_shared(barrier, rank, site));
@@ -215,26 +231,32 @@ bool AsyncEngine::carry_out_awaited_loads() {
 }
 
 void AsyncEngine::store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
-    const TensorMap& known = tensor_map(map, column, row, shared, site);
+    const TensorMap& known = known_map(map, 2, site);
+    check_box(known, column, row, shared, site);
     if (column < 0 || row < 0)
         block_.fail(cudaErrorIllegalInstruction,
                     "a bulk store to column " + std::to_string(column) + " and row " + std::to_string(row) +
                         "; expected none below 0",
                     site);
-    block_.notify(event::BoxStoreIssued{thread_number(), shared, known, column, row, site});
-    if (!block_.observed() && memory_observer != nullptr) {
-        for (const TensorMap::Row& part : known.rows_within(column, row))
-            memory_observer->memory_written(part.begin, part.bytes);
-    }
-    if (const std::string error = stores_.add(thread_number(), known, column, row, shared); !error.empty())
-        block_.fail(cudaErrorLaunchFailure, error, site);
+    store(known, column, row, shared, site);
 }
 
-// Carried out at once, one of the moments that a GPU may choose.
 void AsyncEngine::store_bytes(void* global, const void* shared, unsigned bytes, Site site) {
     check_bytes(shared, global, bytes, site);
-    block_.notify(event::BoxStoreIssued{thread_number(), shared, row_of(global, bytes), 0, 0, site});
-    std::memcpy(global, shared, bytes);
+    if (!device_accessible(global, bytes))
+        fail_on_bytes(cudaErrorIllegalAddress, bytes, "the destination is no memory that a kernel may use",
+                      site);
+    store(row_of(global, bytes), 0, 0, shared, site);
+}
+
+void AsyncEngine::store(const TensorMap& map, int column, int row, const void* shared, Site site) {
+    block_.notify(event::BoxStoreIssued{thread_number(), shared, map, column, row, site});
+    if (!block_.observed() && memory_observer != nullptr) {
+        for (const TensorMap::Row& part : map.rows_within(column, row))
+            memory_observer->memory_written(part.begin, part.bytes);
+    }
+    if (const std::string error = stores_.add(thread_number(), map, column, row, shared); !error.empty())
+        block_.fail(cudaErrorLaunchFailure, error, site);
 }
 
 void AsyncEngine::commit_stores() {

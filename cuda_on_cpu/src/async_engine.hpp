@@ -39,6 +39,9 @@ class AsyncEngine {
     static constexpr unsigned kOwnBlock = ~0u;
     void load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
                   unsigned rank, Site site);
+    // Of matrix (i, j) of a map of four extents.
+    void load_box(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
+                  std::uint64_t* barrier, Site site);
     void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site);
     // Of one dimension.
     void load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier, Site site);
@@ -63,9 +66,11 @@ class AsyncEngine {
   private:
     unsigned thread_number() const;
     void finish_thread();
-    const TensorMap& tensor_map(const CUtensorMap* map, int column, int row, const void* shared, Site site);
+    const TensorMap& known_map(const CUtensorMap* map, unsigned rank, Site site);
+    void check_box(const TensorMap& map, int column, int row, const void* shared, Site site);
     void load(const TensorMap& known, int column, int row, void* shared, std::uint64_t* barrier,
               unsigned rank, Site site);
+    void store(const TensorMap& map, int column, int row, const void* shared, Site site);
     void check_bytes(const void* shared, const void* global, unsigned bytes, Site site);
     [[noreturn, gnu::cold]] void fail_on_bytes(cudaError_t error, unsigned bytes, const std::string& why,
                                                Site site);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "devices.hpp"
 #include "diagnosis.hpp"
 #include "environment.hpp"
 #include "report_text.hpp"
@@ -56,6 +57,7 @@ BlockRunner::~BlockRunner() {
 
 void BlockRunner::run(LaunchState& launch, uint3 block, ClusterState* cluster) {
     launch_ = &launch;
+    device_of_os_thread = launch.device;
     seen_launch_.store(&launch, std::memory_order_release);
     failed_ = false;
     note_progress();
@@ -121,6 +123,19 @@ void BlockRunner::fail(cudaError_t error, const std::string& message, Site site)
                   site);
     failed_ = true;
     scheduler_.leave_block();
+}
+
+void BlockRunner::need_capability(Capability first, Capability last, const char* instruction, Site site) {
+    const Capability here = environment().capability;
+    if (first <= here && here <= last) return;
+    const auto text = [](Capability capability) {
+        return std::to_string(capability.major) + "." + std::to_string(capability.minor);
+    };
+    fail(cudaErrorNoKernelImageForDevice,
+         std::string(instruction) + " needs compute capability " + text(first) +
+             (first == last ? "" : " or more") + "; this device has " + text(here) +
+             " (CUDA_ON_CPU_CAPABILITY)",
+         site);
 }
 
 // --- What the scheduler calls --------------------------------------------------------------------

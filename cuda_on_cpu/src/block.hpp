@@ -28,6 +28,7 @@
 #include "collectives.hpp"
 #include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/thread.h"
+#include "environment.hpp"
 #include "launch_state.hpp"
 #include "mbarriers.hpp"
 #include "named_barriers.hpp"
@@ -78,6 +79,8 @@ class BlockRunner {
     }
     // Ends the block, from one of its threads.
     [[noreturn]] void fail(cudaError_t error, const std::string& message, Site site);
+    // Fails unless the device's compute capability is at least `first` and at most `last`.
+    void need_capability(Capability first, Capability last, const char* instruction, Site site);
     void note_progress() { polling_.note_progress(); }
     // With late stores, a thread that arrives and need not wait lets the others run first: what it
     // still reads may be written again.

@@ -14,6 +14,7 @@
 #include "block.hpp"
 #include "child_grids.hpp"
 #include "cuda_on_cpu/kernel_api.h"
+#include "devices.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
 #include "few_blocks.hpp"
@@ -30,6 +31,30 @@ std::size_t last_level_cache_bytes() {
         if (file >> kilobytes) return kilobytes * 1024;
     }
     return std::size_t{8} << 20;
+}
+
+// CUDA C++ Programming Guide, technical specifications per compute capability. Consumer cards have
+// less shared memory, and run fewer threads on a multiprocessor.
+DeviceLimits limits_of(const Capability& capability) {
+    constexpr std::size_t kKilobyte = 1024;
+    DeviceLimits limits;
+    limits.major = capability.major;
+    limits.minor = capability.minor;
+    const auto set = [&](unsigned threads, unsigned blocks, std::size_t shared, std::size_t reserved) {
+        limits.threads_per_multiprocessor = threads;
+        limits.blocks_per_multiprocessor = blocks;
+        limits.shared_per_multiprocessor = shared;
+        limits.shared_per_block_optin = shared - reserved;
+        limits.shared_reserved_per_block = reserved;
+    };
+    if (capability == Capability{7, 5}) set(1024, 16, 64 * kKilobyte, 0);
+    if (capability == Capability{8, 0}) set(2048, 32, 164 * kKilobyte, kKilobyte);
+    if (capability == Capability{8, 6}) set(1536, 16, 100 * kKilobyte, kKilobyte);
+    if (capability == Capability{8, 9}) set(1536, 24, 100 * kKilobyte, kKilobyte);
+    if (capability == Capability{12, 0}) set(1536, 24, 100 * kKilobyte, kKilobyte);
+    if (capability.major < 9) limits.cluster_portable = limits.cluster_maximum = 0;
+    if (capability.major == 12) limits.cluster_maximum = limits.cluster_portable;
+    return limits;
 }
 
 constexpr int kVersion = CUDART_VERSION;
@@ -178,6 +203,7 @@ constexpr AttributeField kAttributeFields[] = {
     CUDA_ON_CPU_FIELD(ReservedSharedMemoryPerBlock, reservedSharedMemPerBlock),
     CUDA_ON_CPU_FIELD(MemoryPoolsSupported, memoryPoolsSupported),
     CUDA_ON_CPU_FIELD(ClusterLaunch, clusterLaunch),
+    CUDA_ON_CPU_FIELD(MemoryPoolSupportedHandleTypes, memoryPoolSupportedHandleTypes),
     CUDA_ON_CPU_FIELD(IpcEventSupport, ipcEventSupported),
 };
 #undef CUDA_ON_CPU_FIELD
@@ -198,14 +224,14 @@ bool attribute_of(const cudaDeviceProp& properties, cudaDeviceAttr attribute, in
 
 constexpr std::size_t kStackLimit = 64 * 1024;  // what a fibre has (fibre.hpp)
 
-cudaError_t check_device(int device, const char* function) {
-    if (device == 0) return cudaSuccess;
-    return refuse(cudaErrorInvalidDevice, function, "device %d; there is one device, 0", device);
-}
-
 }  // namespace
 
 std::atomic<bool> runtime_in_use{false};
+
+const DeviceLimits& device_limits() {
+    static const DeviceLimits limits = limits_of(environment().capability);
+    return limits;
+}
 
 unsigned multiprocessors() {
     const unsigned pretended = pretended_multiprocessors();
@@ -222,8 +248,11 @@ unsigned blocks_per_multiprocessor(unsigned threads, std::size_t shared) {
     const DeviceLimits& limits = device_limits();
     if (threads == 0 || threads > limits.threads_per_block) return 0;
     const unsigned whole_warps = (threads + 31) / 32 * 32;
-    const std::size_t by_shared =
-        limits.shared_per_multiprocessor / ((shared + limits.shared_reserved_per_block + 127) / 128 * 128);
+    // A block gets a whole number of portions. 7.5 reserves none of them.
+    const std::size_t portion = limits.major < 8 ? 256 : 128;
+    const std::size_t of_block = std::max<std::size_t>(
+        (shared + limits.shared_reserved_per_block + portion - 1) / portion * portion, 1);
+    const std::size_t by_shared = limits.shared_per_multiprocessor / of_block;
     return static_cast<unsigned>(std::min<std::size_t>(
         {limits.threads_per_multiprocessor / whole_warps, limits.blocks_per_multiprocessor, by_shared}));
 }
@@ -234,7 +263,7 @@ cudaError_t get_attributes(cudaFuncAttributes* attributes, const Kernel* kernel)
     *attributes = {};
     attributes->sharedSizeBytes = kernel->static_shared;
     attributes->maxThreadsPerBlock = static_cast<int>(kernel->max_threads_per_block);
-    attributes->ptxVersion = attributes->binaryVersion = 90;
+    attributes->ptxVersion = attributes->binaryVersion = device_limits().major * 10 + device_limits().minor;
     attributes->maxDynamicSharedSizeBytes = static_cast<int>(allowed_dynamic_shared(*kernel));
     attributes->preferredShmemCarveout = kernel->preferred_carveout;
     return cudaSuccess;
@@ -382,30 +411,34 @@ using namespace cuda_on_cpu;
 cudaError_t cudaGetDeviceCount(int* count) {
     if (count == nullptr) return refuse(cudaErrorInvalidValue, __func__, "count is null");
     runtime_in_use = true;
-    *count = 1;
+    *count = device_count();
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDevice(int* device) {
     if (device == nullptr) return refuse(cudaErrorInvalidValue, __func__, "device is null");
-    *device = 0;
+    *device = current_device();
     return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
     runtime_in_use = true;
-    return check_device(device, __func__);
+    if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
+    if (kernel_runs()) return refuse(cudaErrorNotPermitted, __func__, "not in a kernel");
+    device_of_os_thread = device;
+    return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     if (properties == nullptr) return refuse(cudaErrorInvalidValue, __func__, "properties is null");
     runtime_in_use = true;
-    if (const cudaError_t error = check_device(device, __func__); error != cudaSuccess) return error;
+    if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
     const DeviceLimits& limits = device_limits();
     cudaDeviceProp& p = *properties;
     p = {};
     std::snprintf(p.name, sizeof p.name, "CPU stand-in (%u OS threads)", multiprocessors());
     p.totalGlobalMem = total_bytes();
+    p.pciBusID = device;
     p.sharedMemPerBlock = limits.shared_per_block;
     p.regsPerBlock = 65536;
     p.warpSize = 32;
@@ -416,8 +449,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.maxGridSize[0] = static_cast<int>(limits.grid_x);
     p.maxGridSize[1] = p.maxGridSize[2] = static_cast<int>(limits.grid_yz);
     p.totalConstMem = 65536;
-    p.major = 9;
-    p.minor = 0;
+    p.major = limits.major;
+    p.minor = limits.minor;
     p.textureAlignment = 512;
     p.texturePitchAlignment = 32;
     p.surfaceAlignment = 512;
@@ -439,7 +472,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.maxBlocksPerMultiProcessor = static_cast<int>(limits.blocks_per_multiprocessor);
     p.reservedSharedMemPerBlock = limits.shared_reserved_per_block;
     p.memoryPoolsSupported = 1;
-    p.clusterLaunch = 1;
+    p.memoryPoolSupportedHandleTypes = cudaMemHandleTypePosixFileDescriptor;
+    p.ipcEventSupported = 1;
+    // Hints about the L2 cache are checked and change nothing. The share and the size are an
+    // H100's.
+    p.persistingL2CacheMaxSize = p.l2CacheSize / 8 * 5;
+    p.accessPolicyMaxWindowSize = 134'213'632;
+    p.clusterLaunch = limits.cluster_portable > 0 ? 1 : 0;
     p.canUseHostPointerForRegisteredMem = p.hostRegisterSupported = 1;
     p.hostNativeAtomicSupported = 1;
     p.clockRate = kClockRate;
@@ -467,12 +506,12 @@ cudaError_t cudaDeviceSynchronize() {
         return error;
     if (in_host_function())
         return refuse(cudaErrorNotPermitted, __func__, "a host function of a stream may not call CUDA");
-    wait_for_all_streams();
+    wait_for_streams_of(current_device());
     return note(lost_context());
 }
 
 cudaError_t cudaDeviceReset() {
-    wait_for_all_streams();
+    wait_for_streams_of(current_device());
     restore_context();
     return cudaSuccess;
 }
@@ -523,7 +562,7 @@ cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp* properties) {
 
 cudaError_t cudaSetValidDevices(int* devices, int count) {
     for (int i = 0; i < count; ++i) {
-        if (const cudaError_t error = check_device(devices[i], __func__); error != cudaSuccess) return error;
+        if (const cudaError_t error = expect_device(__func__, devices[i]); error != cudaSuccess) return error;
     }
     return cudaSuccess;
 }
@@ -531,16 +570,22 @@ cudaError_t cudaSetValidDevices(int* devices, int count) {
 cudaError_t cudaDeviceGetPCIBusId(char* name, int length, int device) {
     if (name == nullptr || length < static_cast<int>(sizeof "0000:00:00.0"))
         return refuse(cudaErrorInvalidValue, __func__, "name is null, or length %d is less than 13", length);
-    std::snprintf(name, static_cast<std::size_t>(length), "0000:00:00.0");
-    return check_device(device, __func__);
+    if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
+    std::snprintf(name, static_cast<std::size_t>(length), "0000:%02x:00.0", static_cast<unsigned>(device));
+    return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetByPCIBusId(int* device, const char* name) {
     if (device == nullptr || name == nullptr)
         return refuse(cudaErrorInvalidValue, __func__, "device or name is null");
-    if (std::strcmp(name, "0000:00:00.0") != 0)
-        return refuse(cudaErrorInvalidDevice, __func__, "'%s'; there is one device, 0000:00:00.0", name);
-    *device = 0;
+    unsigned bus = 0;
+    char rest = 0;
+    const bool is_read = std::sscanf(name, "0000:%2x:00.%c", &bus, &rest) == 2 && rest == '0';
+    if (!is_read || bus >= static_cast<unsigned>(device_count())) {
+        return refuse(cudaErrorInvalidDevice, __func__, "'%s'; the first device of %d is 0000:00:00.0", name,
+                      device_count());
+    }
+    *device = static_cast<int>(bus);
     return cudaSuccess;
 }
 
@@ -560,9 +605,12 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer) {
+    if (can_access == nullptr) return refuse(cudaErrorInvalidValue, __func__, "can_access is null");
     *can_access = 0;
-    const cudaError_t error = check_device(device, __func__);
-    return error != cudaSuccess ? error : check_device(peer, __func__);
+    if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
+    if (const cudaError_t error = expect_device(__func__, peer); error != cudaSuccess) return error;
+    *can_access = device != peer ? 1 : 0;
+    return cudaSuccess;
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {

@@ -1,5 +1,5 @@
-// The device that the stand-in pretends to be: limits of a GPU of compute capability 9.0, and the
-// host's memory.
+// The device that the stand-in pretends to be: limits of a GPU of one compute capability
+// (CUDA_ON_CPU_CAPABILITY), and the host's memory.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,10 @@ namespace cuda_on_cpu {
 
 class Kernel;
 
+// Unless a line says otherwise, those of compute capability 9.0.
 struct DeviceLimits {
+    int major = 9;
+    int minor = 0;
     unsigned threads_per_block = 1024;
     unsigned block_z = 64;
     unsigned grid_x = 2147483647;
@@ -20,15 +23,12 @@ struct DeviceLimits {
     std::size_t shared_reserved_per_block = 1024;
     unsigned threads_per_multiprocessor = 2048;
     unsigned blocks_per_multiprocessor = 32;
-    unsigned cluster_portable = 8;
+    unsigned cluster_portable = 8;  // blocks; 0: no clusters
     unsigned cluster_maximum = 16;
     unsigned parameter_bytes = 4096;
 };
 
-inline const DeviceLimits& device_limits() {
-    static constexpr DeviceLimits limits;
-    return limits;
-}
+const DeviceLimits& device_limits();
 
 // Has the program called the runtime, which initialises the driver, too?
 extern std::atomic<bool> runtime_in_use;

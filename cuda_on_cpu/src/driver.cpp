@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdarg>
 #include <cstdint>
@@ -24,6 +25,7 @@
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
 #include "device.hpp"
+#include "devices.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
 #include "modules.hpp"
@@ -31,6 +33,7 @@
 #include "stream.hpp"
 
 struct CUctx_st {
+    int device = 0;
     unsigned flags = 0;
     int references = 0;
 };
@@ -43,9 +46,23 @@ namespace cuda_on_cpu {
 namespace {
 
 std::atomic<bool> initialised = false;
-CUctx_st primary_context;
+
+// One for each device.
+struct PrimaryContexts {
+    PrimaryContexts() {
+        for (int device = 0; device < kMostDevices; ++device) {
+            of[static_cast<std::size_t>(device)].device = device;
+            all.insert(&of[static_cast<std::size_t>(device)]);
+        }
+    }
+    std::array<CUctx_st, kMostDevices> of;
+    std::set<CUcontext> all;
+} primary_contexts;
+CUctx_st& primary_of(int device) {
+    return primary_contexts.of[static_cast<std::size_t>(device)];
+}
 std::mutex contexts_mutex;
-std::set<CUcontext> contexts = {&primary_context};
+auto& contexts = primary_contexts.all;
 thread_local std::vector<CUcontext> current_contexts;
 
 CUresult result_of(cudaError_t error) {
@@ -86,8 +103,9 @@ CUresult refuse_call(CUresult error, const char* function, const char* format, .
 CUresult check_device(const char* function, CUdevice device) {
     if (!initialised && !runtime_in_use && live_allocations().empty())
         return refuse_call(CUDA_ERROR_NOT_INITIALIZED, function, "cuInit was not called before");
-    if (device == 0) return CUDA_SUCCESS;
-    return refuse_call(CUDA_ERROR_INVALID_DEVICE, function, "device %d; there is one device, 0", device);
+    if (device >= 0 && device < device_count()) return CUDA_SUCCESS;
+    return refuse_call(CUDA_ERROR_INVALID_DEVICE, function, "device %d; there %s %d, from 0", device,
+                       device_count() == 1 ? "is" : "are", device_count());
 }
 
 namespace {
@@ -102,7 +120,8 @@ CUresult check_context(const char* function, CUcontext context) {
 // A program that has called cuInit uses the driver API, and needs a context on each host thread.
 // The runtime makes its own.
 CUresult check_current(const char* function) {
-    if (!initialised || !current_contexts.empty() || primary_context.references > 0) return CUDA_SUCCESS;
+    if (!initialised || !current_contexts.empty() || primary_of(current_device()).references > 0)
+        return CUDA_SUCCESS;
     // The runtime, too, may have made the primary context current. It has if it gave out memory.
     if (!live_allocations().empty()) return CUDA_SUCCESS;
     return refuse_call(CUDA_ERROR_INVALID_CONTEXT, function,
@@ -118,12 +137,37 @@ CUdeviceptr number_of(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
+// cudaSetDevice(), too, chooses a context: the primary one of its device.
+void follow_runtime() {
+    if (!current_contexts.empty() && current_contexts.back()->device != current_device())
+        current_contexts.back() = &primary_of(current_device());
+}
+
+void make_current(CUcontext context) {
+    follow_runtime();
+    current_contexts.push_back(context);
+    device_of_os_thread = context->device;
+}
+
+// The context under one that was taken away.
+void go_on_below() {
+    if (!current_contexts.empty()) device_of_os_thread = current_contexts.back()->device;
+}
+
+// Null: none.
+CUcontext current_context() {
+    follow_runtime();
+    if (!current_contexts.empty()) return current_contexts.back();
+    const bool of_runtime = !live_allocations().empty() || !initialised;
+    return of_runtime ? &primary_of(current_device()) : nullptr;
+}
+
 CUresult create_context(const char* function, CUcontext* context, unsigned flags, CUdevice device) {
     if (const CUresult error = check_device(function, device); error != CUDA_SUCCESS) return error;
     if (context == nullptr)
         return refuse_call(CUDA_ERROR_INVALID_VALUE, function, "the context to set is null");
-    *context = new CUctx_st{flags};
-    current_contexts.push_back(*context);
+    *context = new CUctx_st{device, flags};
+    make_current(*context);
     const std::scoped_lock lock(contexts_mutex);
     contexts.insert(*context);
     return CUDA_SUCCESS;
@@ -576,6 +620,7 @@ CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
 CUresult cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
     *uuid = {};
+    if (several_devices()) uuid->bytes[15] = static_cast<char>(device + 1);
     return CUDA_SUCCESS;
 }
 
@@ -591,11 +636,11 @@ CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice
     switch (static_cast<int>(attribute)) {
         case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
         case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+        case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED:  // noted, and told again
             *value = 1;
             return CUDA_SUCCESS;
         case 104:  // handles of Windows
         case 105:
-        case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED:
             *value = 0;
             return CUDA_SUCCESS;
         default:
@@ -609,14 +654,21 @@ CUresult cuDeviceComputeCapability(int* major, int* minor, CUdevice device) {
     return cuDeviceGetAttribute(minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
 }
 
-CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) {
-    return refuse_call(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, __func__,
-                       "there is one device, which has no peers");
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice device,
+                                 CUdevice peer) {
+    return result_of(
+        cudaDeviceGetP2PAttribute(value, static_cast<cudaDeviceP2PAttr>(attribute), device, peer));
 }
 
-CUresult cuCtxDisablePeerAccess(CUcontext) {
-    return refuse_call(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED, __func__,
-                       "there is one device, which has no peers");
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+    CUDA_ON_CPU_CHECK(check_context(__func__, peer));
+    if (flags != 0) return refuse_call(CUDA_ERROR_INVALID_VALUE, __func__, "flags are %u; expected 0", flags);
+    return result_of(enable_peer_access(__func__, peer->device));
+}
+
+CUresult cuCtxDisablePeerAccess(CUcontext peer) {
+    CUDA_ON_CPU_CHECK(check_context(__func__, peer));
+    return result_of(disable_peer_access(__func__, peer->device));
 }
 
 CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) {
@@ -627,34 +679,35 @@ CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) 
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
-    ++primary_context.references;
-    *context = &primary_context;
+    ++primary_of(device).references;
+    *context = &primary_of(device);
     return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
-    if (primary_context.references == 0)
+    if (primary_of(device).references == 0)
         return refuse_call(CUDA_ERROR_INVALID_CONTEXT, __func__, "the primary context was not retained");
-    --primary_context.references;
+    --primary_of(device).references;
     return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice device) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
+    const DeviceScope scope(device);
     return result_of(cudaDeviceReset());
 }
 
 CUresult cuDevicePrimaryCtxSetFlags(CUdevice device, unsigned flags) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
-    primary_context.flags = flags;
+    primary_of(device).flags = flags;
     return CUDA_SUCCESS;
 }
 
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned* flags, int* active) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
-    if (flags != nullptr) *flags = primary_context.flags;
-    if (active != nullptr) *active = primary_context.references > 0 || !live_allocations().empty();
+    if (flags != nullptr) *flags = primary_of(device).flags;
+    if (active != nullptr) *active = primary_of(device).references > 0 || !live_allocations().empty();
     return CUDA_SUCCESS;
 }
 
@@ -671,10 +724,11 @@ CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* parameters, unsig
 
 CUresult cuCtxDestroy(CUcontext context) {
     CUDA_ON_CPU_CHECK(check_context(__func__, context));
-    if (context == &primary_context)
+    if (context == &primary_of(context->device))
         return refuse_call(CUDA_ERROR_INVALID_CONTEXT, __func__,
                            "the primary context is given back by cuDevicePrimaryCtxRelease");
     std::erase(current_contexts, context);
+    go_on_below();
     const std::scoped_lock lock(contexts_mutex);
     contexts.erase(context);
     delete context;
@@ -683,40 +737,45 @@ CUresult cuCtxDestroy(CUcontext context) {
 
 CUresult cuCtxPushCurrent(CUcontext context) {
     CUDA_ON_CPU_CHECK(check_context(__func__, context));
-    current_contexts.push_back(context);
+    make_current(context);
     return CUDA_SUCCESS;
 }
 
 CUresult cuCtxPopCurrent(CUcontext* context) {
     if (current_contexts.empty())
         return refuse_call(CUDA_ERROR_INVALID_CONTEXT, __func__, "this host thread has no current context");
-    if (context != nullptr) *context = current_contexts.back();
+    if (context != nullptr) *context = current_context();
     current_contexts.pop_back();
+    go_on_below();
     return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
     if (context != nullptr) CUDA_ON_CPU_CHECK(check_context(__func__, context));
     if (!current_contexts.empty()) current_contexts.pop_back();
-    if (context != nullptr) current_contexts.push_back(context);
+    if (context != nullptr) {
+        make_current(context);
+    } else {
+        go_on_below();
+    }
     return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetCurrent(CUcontext* context) {
-    const bool of_runtime = !live_allocations().empty() || !initialised;
-    *context = !current_contexts.empty() ? current_contexts.back() : of_runtime ? &primary_context : nullptr;
+    *context = current_context();
     return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetDevice(CUdevice* device) {
     CUDA_ON_CPU_CHECK(check_current(__func__));
-    *device = 0;
+    *device = current_device();
     return CUDA_SUCCESS;
 }
 
 CUresult cuCtxGetFlags(unsigned* flags) {
     CUDA_ON_CPU_CHECK(check_current(__func__));
-    *flags = current_contexts.empty() ? primary_context.flags : current_contexts.back()->flags;
+    const CUcontext context = current_context();
+    *flags = context == nullptr ? primary_of(current_device()).flags : context->flags;
     return CUDA_SUCCESS;
 }
 
@@ -858,7 +917,9 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
                            "data is null, or pointer 0x%llx is not of an allocation", pointer);
     switch (attribute) {
         case CU_POINTER_ATTRIBUTE_CONTEXT:
-            return cuCtxGetCurrent(static_cast<CUcontext*>(data));
+            *static_cast<CUcontext*>(data) =
+                allocation->device == current_device() ? current_context() : &primary_of(allocation->device);
+            return CUDA_SUCCESS;
         case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
             *static_cast<unsigned*>(data) =
                 allocation->type == cudaMemoryTypeHost ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
@@ -874,7 +935,7 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
             *static_cast<unsigned*>(data) = allocation->type == cudaMemoryTypeManaged;
             return CUDA_SUCCESS;
         case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-            *static_cast<int*>(data) = 0;
+            *static_cast<int*>(data) = allocation->device;
             return CUDA_SUCCESS;
         case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
             *static_cast<CUdeviceptr*>(data) = number_of(allocation->begin);
@@ -893,6 +954,22 @@ CUresult cuPointerGetAttribute(void* data, CUpointer_attribute attribute, CUdevi
 
 CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
     return result_of(cudaMemcpy(pointer_of(to), pointer_of(from), bytes, cudaMemcpyDefault));
+}
+
+CUresult cuMemcpyPeer(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                      std::size_t bytes) {
+    for (const CUcontext context : {to_context, from_context})
+        CUDA_ON_CPU_CHECK(check_context(__func__, context));
+    return result_of(
+        cudaMemcpyPeer(pointer_of(to), to_context->device, pointer_of(from), from_context->device, bytes));
+}
+
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+                           std::size_t bytes, CUstream stream) {
+    for (const CUcontext context : {to_context, from_context})
+        CUDA_ON_CPU_CHECK(check_context(__func__, context));
+    return result_of(cudaMemcpyPeerAsync(pointer_of(to), to_context->device, pointer_of(from),
+                                         from_context->device, bytes, stream));
 }
 
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
@@ -1322,6 +1399,38 @@ CUresult cuEventSynchronize(CUevent event) {
 
 CUresult cuEventQuery(CUevent event) {
     return result_of(cudaEventQuery(event));
+}
+
+CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr pointer) {
+    return result_of(cudaIpcGetMemHandle(reinterpret_cast<cudaIpcMemHandle_t*>(handle),
+                                         reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer))));
+}
+
+CUresult cuIpcOpenMemHandle(CUdeviceptr* pointer, CUipcMemHandle handle, unsigned flags) {
+    if (pointer == nullptr)
+        return refuse_call(CUDA_ERROR_INVALID_VALUE, __func__, "the pointer to set is null");
+    cudaIpcMemHandle_t same;
+    static_assert(sizeof same == sizeof handle);
+    std::memcpy(&same, &handle, sizeof same);
+    void* opened = nullptr;
+    const CUresult result = result_of(cudaIpcOpenMemHandle(&opened, same, flags));
+    if (result == CUDA_SUCCESS) *pointer = reinterpret_cast<std::uintptr_t>(opened);
+    return result;
+}
+
+CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
+    return result_of(cudaIpcCloseMemHandle(reinterpret_cast<void*>(static_cast<std::uintptr_t>(pointer))));
+}
+
+CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event) {
+    return result_of(cudaIpcGetEventHandle(reinterpret_cast<cudaIpcEventHandle_t*>(handle), event));
+}
+
+CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle) {
+    cudaIpcEventHandle_t same;
+    static_assert(sizeof same == sizeof handle);
+    std::memcpy(&same, &handle, sizeof same);
+    return result_of(cudaIpcOpenEventHandle(event, same));
 }
 
 CUresult cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {

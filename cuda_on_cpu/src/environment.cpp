@@ -8,6 +8,8 @@
 #include <string_view>
 #include <thread>
 
+#include "devices.hpp"
+
 namespace cuda_on_cpu {
 namespace {
 
@@ -39,6 +41,17 @@ bool second_word(const char* name, std::string_view first, std::string_view seco
     refuse(name, word, (std::string(first) + " or " + std::string(second)).c_str());
 }
 
+// One of those that device_limits() knows.
+Capability capability_of(const char* name) {
+    const char* text = std::getenv(name);
+    const std::string_view word = text == nullptr ? "" : text;
+    if (word.empty()) return {9, 0};
+    for (const Capability known : {Capability{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {10, 0}, {12, 0}}) {
+        if (word == std::to_string(known.major) + "." + std::to_string(known.minor)) return known;
+    }
+    refuse(name, word, "7.5, 8.0, 8.6, 8.9, 9.0, 10.0 or 12.0");
+}
+
 // One of two words, or `random:SEED`. Not set: the first.
 template <class Word>
 Seeded<Word> seeded_word(const char* name, std::string_view first, std::string_view second) {
@@ -61,6 +74,8 @@ Seeded<Word> seeded_word(const char* name, std::string_view first, std::string_v
 
 const Environment& environment() {
     static const Environment read = {
+        .devices = positive_number("CUDA_ON_CPU_DEVICES", 1, kMostDevices),
+        .capability = capability_of("CUDA_ON_CPU_CAPABILITY"),
         .threads =
             positive_number("CUDA_ON_CPU_THREADS", std::max(1U, std::thread::hardware_concurrency()), 1024),
         .descending = second_word("CUDA_ON_CPU_ORDER", "ascending", "descending"),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstdint>
 
 namespace cuda_on_cpu {
@@ -18,7 +19,18 @@ struct Seeded {
     std::uint64_t seed = 0;
 };
 
+// A compute capability: "8.6".
+struct Capability {
+    int major;
+    int minor;
+    auto operator<=>(const Capability&) const = default;
+};
+
+inline constexpr Capability kNewest{12, 0};
+
 struct Environment {
+    unsigned devices;              // CUDA_ON_CPU_DEVICES: how many there are (default 1)
+    Capability capability;         // CUDA_ON_CPU_CAPABILITY: of the devices (default 9.0)
     unsigned threads;              // CUDA_ON_CPU_THREADS: OS threads that run blocks (default: one per core)
     bool descending;               // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
     std::chrono::seconds timeout;  // CUDA_ON_CPU_TIMEOUT: how long a block may only poll memory (default 30)

@@ -1,5 +1,6 @@
 #include "errors.hpp"
 
+#include <array>
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
@@ -11,12 +12,13 @@
 #include "child_grids.hpp"
 #include "cuda_on_cpu/removed_names.h"
 #include "cuda_runtime_api.h"
+#include "devices.hpp"
 
 namespace cuda_on_cpu {
 namespace {
 
 constinit thread_local cudaError_t last_error = cudaSuccess;
-std::atomic<cudaError_t> lost{cudaSuccess};
+std::array<std::atomic<cudaError_t>, kMostDevices> lost{};  // each device has its context
 std::atomic<bool> a_kernel_has_failed{false};
 
 struct ErrorText {
@@ -251,17 +253,17 @@ void tell_of_removed_name(const char* name, const char* instead) {
 }
 
 cudaError_t lost_context() {
-    return lost.load(std::memory_order_relaxed);
+    return lost[static_cast<std::size_t>(current_device())].load(std::memory_order_relaxed);
 }
 
 void lose_context(cudaError_t error) {
     cudaError_t none = cudaSuccess;
-    lost.compare_exchange_strong(none, error);
+    lost[static_cast<std::size_t>(current_device())].compare_exchange_strong(none, error);
     a_kernel_has_failed = true;
 }
 
 void restore_context() {
-    lost = cudaSuccess;
+    lost[static_cast<std::size_t>(current_device())] = cudaSuccess;
     last_error = cudaSuccess;
 }
 

@@ -14,7 +14,7 @@ cudaError_t note(cudaError_t error);
                                                  ...);
 
 // After a kernel has failed nothing works any more until cudaDeviceReset(): as on a GPU, whose
-// context is lost.
+// context is lost. Each device has its own; these are of the current one.
 cudaError_t lost_context();
 void lose_context(cudaError_t error);
 void restore_context();

@@ -1,6 +1,7 @@
 #include "fault.hpp"
 
 #include <execinfo.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -12,8 +13,10 @@
 #include <string>
 
 #include "block.hpp"
+#include "devices.hpp"
 #include "fibre.hpp"
 #include "kernel_line.hpp"
+#include "launch_state.hpp"
 #include "memory.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
@@ -22,6 +25,9 @@
 void cuda_on_cpu::prepare_thread_for_faults() {}
 bool cuda_on_cpu::leave_kernel(void*, void (*)()) {
     return false;
+}
+int cuda_on_cpu::frames_in_handler(void**, int) {
+    return 0;
 }
 
 #else
@@ -43,6 +49,23 @@ struct Fault {
 };
 constinit thread_local Fault fault{};
 constinit thread_local char* report_stack = nullptr;
+constinit thread_local sigjmp_buf* unwinding = nullptr;  // where to go when unwinding fails
+
+// "..., from a kernel of device 0, which has no access to it"; empty if that is not the reason.
+std::string describe_peer(const void* address) {
+    const int device = current_device();
+    const auto allocation = find_allocation(address);
+    const auto* byte = static_cast<const char*>(address);
+    if (!several_devices() || !allocation || allocation->freed || byte < allocation->begin ||
+        byte >= allocation->begin + allocation->size || may_access(device, *allocation))
+        return {};
+    const std::string owner = std::to_string(allocation->device);
+    const std::string here = std::to_string(device);
+    return ", from a kernel of device " + here + ", which has no access to it: expected " +
+           (allocation->of_pool
+                ? "cudaMemPoolSetAccess() of the pool, for device " + here
+                : "cudaDeviceEnablePeerAccess(" + owner + ", 0) while device " + here + " is current");
+}
 
 [[noreturn]] void report_fault() {
     BlockRunner& runner = block_runner();
@@ -69,7 +92,7 @@ constinit thread_local char* report_stack = nullptr;
     } else {
         what = std::string("illegal access to ") + address;
         if (const std::string near = describe_address(fault.address); !near.empty()) {
-            what += ", " + near;
+            what += ", " + near + describe_peer(fault.address);
         } else if (const std::string index = describe_wild_index(fault.address); !index.empty()) {
             what += ", " + index;
         } else if (runner.in_dynamic_shared(static_cast<char*>(fault.address) - 1) ||
@@ -92,21 +115,22 @@ constinit Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
 // program itself a damaged stack would lead astray.
 void note_callers() {
     if (in_program(fault.instructions[0])) return;
-    static constinit thread_local bool unwinding = false;
-    if (unwinding) return;  // it is unwinding that has failed
-    unwinding = true;
     std::array<void*, 32> frames;
-    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+    const int count = frames_in_handler(frames.data(), static_cast<int>(frames.size()));
     bool is_behind = false;
     for (int i = 0; i < count && fault.depth < fault.instructions.size(); ++i) {
         if (is_behind) fault.instructions[fault.depth++] = static_cast<char*>(frames[i]) - 1;
         is_behind = is_behind || frames[i] == fault.instructions[0];
     }
-    unwinding = false;
 }
 
 void handle(int signal, siginfo_t* info, void* context) {
-    if (report_stack == nullptr || !block_runner().running()) {
+    if (unwinding != nullptr) siglongjmp(*unwinding, 1);
+    const bool in_kernel = report_stack != nullptr && block_runner().running();
+    if (several_devices() && signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
+        guard_fault(info->si_addr, in_kernel ? current_device() : -1) == GuardFault::retry)
+        return;
+    if (!in_kernel) {
         // Not a kernel's doing: let the program's own action happen when the instruction is tried
         // again.
         for (const Handled& each : handled)
@@ -142,6 +166,18 @@ char* map_stack() {
 }
 
 }  // namespace
+
+int frames_in_handler(void** frames, int most) {
+    sigjmp_buf here;
+    if (sigsetjmp(here, 1) != 0) {
+        unwinding = nullptr;
+        return 0;
+    }
+    unwinding = &here;
+    const int count = backtrace(frames, most);
+    unwinding = nullptr;
+    return count;
+}
 
 bool leave_kernel(void* signal_context, void (*function)()) {
     if (report_stack == nullptr) return false;

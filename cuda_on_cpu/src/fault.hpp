@@ -15,4 +15,8 @@ void prepare_thread_for_faults();
 // not possible here.
 bool leave_kernel(void* signal_context, void (*function)());
 
+// backtrace() for a signal handler that interrupts a kernel anywhere. A fibre may be on its way
+// from one stack to another, and what unwinding finds there is no stack: then there are no frames.
+int frames_in_handler(void** frames, int most);
+
 }  // namespace cuda_on_cpu

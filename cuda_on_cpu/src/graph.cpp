@@ -9,6 +9,7 @@
 
 #include "child_grids.hpp"
 #include "cuda_runtime_api.h"
+#include "devices.hpp"
 #include "errors.hpp"
 #include "handles.hpp"
 #include "kernel_call.hpp"
@@ -344,6 +345,7 @@ cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
     const std::shared_ptr<Executable> graph = executable.graph;
     if (!work_is_deferred() && !may_wait(*graph)) {
         assign_defaults(*graph);
+        const DeviceScope scope(device_of(stream));
         return note(run_here(*graph));
     }
     std::vector<TaskPointer> tasks;

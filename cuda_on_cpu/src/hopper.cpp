@@ -14,6 +14,7 @@ template <auto kWork>
 void of_whole_warp(const Lanes& lanes) {
     const auto& first = lanes.at<WarpgroupProducts::Operands>(lowest(lanes.mask));
     BlockRunner& runner = block_runner();
+    runner.need_capability({9, 0}, {9, 0}, "wgmma", first.site);
     if (lanes.mask != 0xffffffffu)
         runner.fail(cudaErrorLaunchFailure,
                     "an instruction of a warpgroup in a warp of fewer than 32 threads", first.site);
@@ -50,6 +51,10 @@ std::string nothing(BlockRunner&, const Lanes&) {
 void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b, const ProductOf& product,
                    Site site) {
     together({static_cast<char*>(d), registers, a, b, product, site}, of_whole_warp<issue>, "wgmma");
+}
+void issue_product(void* d, unsigned registers, const unsigned* a, std::uint64_t b, const ProductOf& product,
+                   Site site) {
+    together({static_cast<char*>(d), registers, 0, b, product, site, a}, of_whole_warp<issue>, "wgmma");
 }
 void ptx::wgmma_fence(Site site) {
     together({.site = site}, of_whole_warp<fence>, "wgmma_fence");
@@ -91,6 +96,10 @@ bool ptx::mbarrier_try_wait(MBarrier* barrier, unsigned parity, Site site) {
 void ptx::tma_load(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier, Site site) {
     block_runner().async().load_box(shared, map, column, row, barrier, AsyncEngine::kOwnBlock, site);
 }
+void ptx::tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, int j, MBarrier* barrier,
+                   Site site) {
+    block_runner().async().load_box(shared, map, column, row, i, j, barrier, site);
+}
 void ptx::tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
                              std::uint16_t blocks, Site site) {
     BlockRunner& runner = block_runner();
@@ -118,6 +127,9 @@ void ptx::fence_proxy_async() {
 }
 void ptx::named_barrier(unsigned id, unsigned threads, Site site) {
     block_runner().named_barriers().meet(id, threads, site);
+}
+void ptx::named_barrier_arrive(unsigned id, unsigned threads, Site site) {
+    block_runner().named_barriers().meet(id, threads, site, false);
 }
 
 }  // namespace cuda_on_cpu

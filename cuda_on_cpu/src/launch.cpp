@@ -25,6 +25,7 @@
 #include "block.hpp"
 #include "child_grids.hpp"
 #include "device.hpp"
+#include "devices.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
 #include "exit_report.hpp"
@@ -148,6 +149,11 @@ cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
         return refuse(cudaErrorNotSupported, function, "a cooperative launch with clusters");
     }
     if (volume(cluster) != 0) {
+        if (limits.cluster_portable == 0) {
+            return refuse(cudaErrorNotSupported, function,
+                          "a cluster needs compute capability 9.0; this device has %d.%d", limits.major,
+                          limits.minor);
+        }
         const unsigned maximum =
             kernel.non_portable_cluster ? limits.cluster_maximum : limits.cluster_portable;
         if (volume(cluster) > maximum) {
@@ -303,12 +309,15 @@ void run_blocks(LaunchState& launch) {
     }
     note_launch();
     const OrderCheck order_check(launch);
-    if (volume(launch.configuration.cluster) > 1) {
-        run_clusters(launch);
-    } else if (launch.configuration.cooperative) {
-        run_cooperative(launch);
-    } else {
-        run_independent(launch);
+    {
+        const KernelOnDevice on_device(launch.device, launch.kernel->polls);
+        if (volume(launch.configuration.cluster) > 1) {
+            run_clusters(launch);
+        } else if (launch.configuration.cooperative) {
+            run_cooperative(launch);
+        } else {
+            run_independent(launch);
+        }
     }
     if (const std::string damage = damaged_allocation(); !damage.empty()) {
         launch.fail(cudaErrorIllegalAddress, "the kernel " + damage);
@@ -351,6 +360,7 @@ void run_grid(const KernelCall& call, const LaunchConfiguration& configuration,
     launch.few_blocks = few_blocks;
     launch.observer = launch_observer;
     launch.task = task;
+    launch.device = current_device();
     run_blocks(launch);
     ++depth;
     run_children(launch, behind);
@@ -366,7 +376,10 @@ cudaError_t run(const KernelCall& call, const LaunchConfiguration& configuration
         run_grid(call, configuration, few_blocks, task, behind);
     } else {
         Team team;
-        team.start([&] { run_grid(call, configuration, few_blocks, task, behind); });
+        team.start([&, device = current_device()] {
+            const DeviceScope scope(device);
+            run_grid(call, configuration, few_blocks, task, behind);
+        });
         team.wait();
     }
     return cudaSuccess;  // as on a GPU, a failure inside the kernel shows at the next synchronisation
@@ -457,12 +470,15 @@ cudaError_t check_launch(const KernelCall& call, LaunchConfiguration* configurat
 
 StreamOperation launch_operation(KernelCall call, const LaunchConfiguration& configuration) {
     const bool may_wait = call.kernel->polls && concurrency_expected();
-    return {
-        .work = [call = std::move(call), configuration,
-                 few = few_blocks_of(volume(configuration.grid))] { return run(call, configuration, few); },
-        .type = cudaGraphNodeTypeKernel,
-        .may_wait = may_wait,
-        .launch = configuration};
+    return {.work =
+                [call = std::move(call), configuration, few = few_blocks_of(volume(configuration.grid)),
+                 device = current_device()] {
+                    const DeviceScope scope(device);
+                    return run(call, configuration, few);
+                },
+            .type = cudaGraphNodeTypeKernel,
+            .may_wait = may_wait,
+            .launch = configuration};
 }
 
 cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
@@ -481,6 +497,13 @@ cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
     if (call.error != cudaSuccess) {
         lose_context(call.error);
         return cudaSuccess;
+    }
+    if (!kernel_runs()) {
+        if (const cudaError_t error = check_device_of(complete.stream, "kernel launch");
+            error != cudaSuccess) {
+            invalidate_capture_of(complete.stream);
+            return error;
+        }
     }
     return submit(complete.stream, "kernel launch", launch_operation(std::move(call), complete));
 }

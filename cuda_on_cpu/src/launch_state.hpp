@@ -109,6 +109,7 @@ struct LaunchState {
     std::shared_ptr<const void> closure;
     void (*run)(const void*) = nullptr;
     LaunchConfiguration configuration;
+    int device = 0;
     std::vector<NamedAddress> addresses;  // of the arguments; only where an observer watches
 
     // Independent blocks: the loop that takes the next block, and the OS threads that run it.

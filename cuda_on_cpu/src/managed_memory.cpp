@@ -1,12 +1,13 @@
-// Advice about managed memory, and memory that other devices or processes would share. Here is one
-// device, and all memory is the host's.
+// Advice about managed memory, and memory that devices share. All memory is the host's.
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
 
+#include "child_grids.hpp"
 #include "cuda_runtime_api.h"
+#include "devices.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
 #include "stream.hpp"
@@ -43,26 +44,11 @@ cudaError_t device_of(const char* function, const cudaMemLocation& location, int
     if (location.type < cudaMemLocationTypeDevice || location.type > cudaMemLocationTypeHostNumaCurrent)
         return refuse(cudaErrorInvalidValue, function, "the location is of type %d",
                       static_cast<int>(location.type));
-    if (location.type == cudaMemLocationTypeDevice && location.id != 0)
-        return refuse(cudaErrorInvalidValue, function, "device %d; there is one device, 0", location.id);
+    if (location.type == cudaMemLocationTypeDevice && (location.id < 0 || location.id >= device_count()))
+        return refuse(cudaErrorInvalidValue, function, "device %d; there are %d, from 0", location.id,
+                      device_count());
     *device = location.type == cudaMemLocationTypeDevice ? location.id : kHost;
     return cudaSuccess;
-}
-
-cudaError_t check_device(const char* function, int device) {
-    if (device == 0) return cudaSuccess;
-    return refuse(cudaErrorInvalidDevice, function, "device %d; there is one device, 0", device);
-}
-
-cudaError_t refuse_peer(const char* function, int peer) {
-    if (peer != 0) return check_device(function, peer);
-    return refuse(cudaErrorPeerAccessUnsupported, function,
-                  "device 0 is the current device, and not its own peer");
-}
-
-cudaError_t refuse_other_processes(const char* function) {
-    return refuse(cudaErrorNotSupported, function,
-                  "handles for other processes do not exist here: each process has a device of its own");
 }
 
 int location_type(int device) {
@@ -177,54 +163,66 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, std::si
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     if (flags != 0) return refuse(cudaErrorInvalidValue, __func__, "flags are %u; expected 0", flags);
-    return refuse_peer(__func__, peer);
+    return enable_peer_access(__func__, peer);
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-    return refuse_peer(__func__, peer);
+    return disable_peer_access(__func__, peer);
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr attribute, int device, int peer) {
     if (value == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the value to set is null");
     if (attribute < cudaDevP2PAttrPerformanceRank || attribute > cudaDevP2PAttrCudaArrayAccessSupported)
         return refuse(cudaErrorInvalidValue, __func__, "attribute is %d", static_cast<int>(attribute));
-    if (const cudaError_t error = check_device(__func__, device); error != cudaSuccess) return error;
-    return refuse_peer(__func__, peer);
+    if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
+    if (const cudaError_t error = expect_device(__func__, peer); error != cudaSuccess) return error;
+    if (device == peer) {
+        return refuse(cudaErrorInvalidDevice, __func__, "device %d is not its own peer", device);
+    }
+    *value = attribute == cudaDevP2PAttrPerformanceRank ? 0 : 1;
+    return cudaSuccess;
 }
 
+namespace {
+
+cudaError_t check_owner(const char* function, const char* name, const void* pointer, int device) {
+    const auto allocation = find_allocation(pointer);
+    if (!allocation || allocation->freed || allocation->type != cudaMemoryTypeDevice ||
+        allocation->device == device)
+        return cudaSuccess;
+    return refuse(cudaErrorInvalidValue, function, "%s %p is memory of device %d; expected device %d", name,
+                  pointer, allocation->device, device);
+}
+
+cudaError_t check_peer_copy(const char* function, void* to, int to_device, const void* from,
+                            int from_device) {
+    if (const cudaError_t error = expect_device(function, to_device); error != cudaSuccess) return error;
+    if (const cudaError_t error = expect_device(function, from_device); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_owner(function, "destination", to, to_device); error != cudaSuccess)
+        return error;
+    return check_owner(function, "source", from, from_device);
+}
+
+}  // namespace
+
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device, std::size_t bytes) {
-    if (const cudaError_t error = check_device(__func__, to_device); error != cudaSuccess) return error;
-    if (const cudaError_t error = check_device(__func__, from_device); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_peer_copy(__func__, to, to_device, from, from_device);
+        error != cudaSuccess)
+        return error;
+    // It waits for all work of both devices.
+    if (!kernel_runs() && several_devices()) {
+        wait_for_streams_of(to_device);
+        wait_for_streams_of(from_device);
+    }
     return cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToDevice);
 }
 
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, std::size_t bytes,
                                 cudaStream_t stream) {
-    if (const cudaError_t error = check_device(__func__, to_device); error != cudaSuccess) return error;
-    if (const cudaError_t error = check_device(__func__, from_device); error != cudaSuccess) return error;
+    if (const cudaError_t error = check_peer_copy(__func__, to, to_device, from, from_device);
+        error != cudaSuccess)
+        return error;
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);
-}
-
-// --- Other processes -------------------------------------------------------------------------------------------------
-
-cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t*, void*) {
-    return refuse_other_processes(__func__);
-}
-
-cudaError_t cudaIpcOpenMemHandle(void**, cudaIpcMemHandle_t, unsigned) {
-    return refuse_other_processes(__func__);
-}
-
-cudaError_t cudaIpcCloseMemHandle(void*) {
-    return refuse_other_processes(__func__);
-}
-
-cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t*, cudaEvent_t) {
-    return refuse_other_processes(__func__);
-}
-
-cudaError_t cudaIpcOpenEventHandle(cudaEvent_t*, cudaIpcEventHandle_t) {
-    return refuse_other_processes(__func__);
 }
 
 cudaError_t cudaHostGetFlags(unsigned* flags, void* pointer) {

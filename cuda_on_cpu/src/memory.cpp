@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <mutex>
 
 #include "cuda_on_cpu/spin_hint.h"
+#include "devices.hpp"
 #include "environment.hpp"
 #include "exit_report.hpp"
 #include "fibre.hpp"
@@ -48,7 +50,8 @@ std::map<const char*, Allocation>& allocations() {
 }
 std::deque<const char*> freed_order;
 std::size_t live_bytes = 0;
-std::size_t capacity = 0;  // of all allocations together; 0: not known yet
+std::array<std::size_t, kMostDevices> live_of_device{};  // of device memory, where there are several
+std::size_t capacity = 0;                                // of all allocations together; 0: not known yet
 std::atomic<std::size_t> allocation_count{0};
 
 std::size_t round_up(std::size_t value, std::size_t step) {
@@ -73,9 +76,15 @@ void forget_oldest_freed() {
     allocations().erase(found);
 }
 
+std::size_t machine_bytes() {
+    static const std::size_t bytes =
+        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+    return bytes;
+}
+
 // What the system can give to this program without taking it from others: MemAvailable.
 std::size_t available_bytes() {
-    std::size_t kib = total_bytes() >> 10;
+    std::size_t kib = machine_bytes() >> 10;
     if (std::FILE* const file = std::fopen("/proc/meminfo", "r"); file != nullptr) {
         char line[128];
         while (std::fgets(line, sizeof line, file) != nullptr) {
@@ -88,7 +97,11 @@ std::size_t available_bytes() {
 
 std::size_t free_bytes_locked() {
     if (capacity == 0) capacity = available_bytes();
-    return capacity - std::min(capacity, live_bytes);
+    const std::size_t free = capacity - std::min(capacity, live_bytes);
+    if (!several_devices()) return free;
+    const std::size_t share = capacity / static_cast<std::size_t>(device_count());
+    const std::size_t used = live_of_device[static_cast<std::size_t>(current_device())];
+    return std::min(free, share - std::min(share, used));
 }
 
 bool has_room_for(std::size_t size) {
@@ -97,6 +110,10 @@ bool has_room_for(std::size_t size) {
     if (fits && size < kLarge) return true;
     const std::size_t available = available_bytes();
     const bool is_there = size <= available;
+    if (several_devices()) {  // each has its share, whatever the system could give
+        if (!is_there) capacity = live_bytes + available;
+        return fits && is_there;
+    }
     if (fits != is_there) capacity = live_bytes + available;
     return is_there;
 }
@@ -240,15 +257,17 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     ASAN_POISON_MEMORY_REGION(begin + size, round_up(size, kAlignment) - size);
 
     const std::scoped_lock lock(mutex);
-    allocations()[static_cast<char*>(mapping)] =
-        Allocation{begin, size, type, false, static_cast<char*>(mapping), mapping_size, canary};
+    allocations()[static_cast<char*>(mapping)] = Allocation{
+        begin, size, type, false, static_cast<char*>(mapping), mapping_size, canary, -1, current_device()};
     live_bytes += size;
+    if (type == cudaMemoryTypeDevice) live_of_device[static_cast<std::size_t>(current_device())] += size;
     if (memory_observer != nullptr)
         memory_observer->memory_allocated(begin, size, type != cudaMemoryTypeDevice);
     return begin;
 }
 
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
+    if (release_imported(pointer)) return cudaSuccess;
     const std::scoped_lock lock(mutex);
     Allocation* allocation = find_locked(pointer);
     const bool managed_as_device =
@@ -263,6 +282,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): this pointer %s\n", function, pointer, why);
         return cudaErrorInvalidValue;
     }
+    forget_guarded(allocation->mapping);
     if (const std::string damage = damage_report(*allocation); !damage.empty()) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): the program %s\n", function, pointer, damage.c_str());
     }
@@ -270,10 +290,18 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     // The addresses stay reserved for a while, so that a use after free stops at the line that does
     // it.
     ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + kPage, allocation->mapping_size - 2 * kPage);
+    if (allocation->file >= 0) {
+        close(allocation->file);  // other processes that have mapped it keep it
+        allocation->file = -1;
+        mmap(allocation->mapping, allocation->mapping_size, PROT_NONE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    }
     madvise(allocation->mapping, allocation->mapping_size, MADV_DONTNEED);
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
     allocation->freed = true;
     live_bytes -= allocation->size;
+    if (allocation->type == cudaMemoryTypeDevice)
+        live_of_device[static_cast<std::size_t>(allocation->device)] -= allocation->size;
     note_pool_release(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
     freed_order.push_back(allocation->mapping);
@@ -281,9 +309,34 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     return cudaSuccess;
 }
 
+int share_allocation(char* begin) {
+    const std::scoped_lock lock(mutex);
+    Allocation* const allocation = find_locked(begin);
+    if (allocation == nullptr || allocation->freed || allocation->mapping == nullptr) return -1;
+    if (allocation->file >= 0) return allocation->file;
+    forget_guarded(allocation->mapping);
+    char* const pages = allocation->mapping + kPage;
+    const std::size_t size = allocation->mapping_size - 2 * kPage;
+    const int file = memfd_create("cuda_on_cpu", MFD_CLOEXEC);
+    if (file < 0) return -1;
+    for (std::size_t done = 0; done < size;) {
+        const ssize_t written = write(file, pages + done, size - done);
+        if (written <= 0) {
+            close(file);
+            return -1;
+        }
+        done += static_cast<std::size_t>(written);
+    }
+    if (mmap(pages, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
+        close(file);
+        return -1;
+    }
+    return allocation->file = file;
+}
+
 void add_range(char* begin, std::size_t size, cudaMemoryType type) {
     const std::scoped_lock lock(mutex);
-    allocations()[begin] = Allocation{begin, size, type, false, nullptr, 0};
+    allocations()[begin] = Allocation{begin, size, type, false, nullptr, 0, 0, -1, current_device()};
 }
 
 void remove_range(char* begin) {
@@ -355,9 +408,13 @@ std::string describe_address(const volatile void* address) {
     } else {
         std::snprintf(position, sizeof position, "at byte %td of", byte - allocation->begin);
     }
-    char text[200];
-    std::snprintf(text, sizeof text, "%s the %zu-byte allocation at %p%s", position, allocation->size,
-                  static_cast<void*>(allocation->begin), allocation->freed ? ", which has been freed" : "");
+    char of_device[32] = "";
+    if (several_devices() && allocation->type == cudaMemoryTypeDevice)
+        std::snprintf(of_device, sizeof of_device, " of device %d", allocation->device);
+    char text[240];
+    std::snprintf(text, sizeof text, "%s the %zu-byte allocation at %p%s%s", position, allocation->size,
+                  static_cast<void*>(allocation->begin), of_device,
+                  allocation->freed ? ", which has been freed" : "");
     return text;
 }
 
@@ -439,9 +496,28 @@ std::size_t free_bytes() {
 }
 
 std::size_t total_bytes() {
-    static const std::size_t bytes =
-        static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
-    return bytes;
+    return machine_bytes() / static_cast<std::size_t>(device_count());
+}
+
+bool may_access(int device, const Allocation& allocation) {
+    if (allocation.type != cudaMemoryTypeDevice || allocation.device == device) return true;
+    if (allocation.of_pool) return (allocation.readers >> device & 1) != 0;
+    return has_peer_access(device, allocation.device);
+}
+
+void set_readers(const void* begin, std::uint64_t readers) {
+    const std::scoped_lock lock(mutex);
+    Allocation* const allocation = find_locked(begin);
+    if (allocation == nullptr || allocation->freed) return;
+    allocation->of_pool = true;
+    allocation->readers = readers;
+}
+
+void for_each_live_allocation(const std::function<void(const Allocation&)>& function) {
+    const std::scoped_lock lock(mutex);
+    for (const auto& [mapping, allocation] : allocations()) {
+        if (!allocation.freed) function(allocation);
+    }
 }
 
 }  // namespace cuda_on_cpu

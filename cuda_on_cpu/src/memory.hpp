@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,7 +34,18 @@ struct Allocation {
     char* mapping;  // the pages around it; null if the memory is the user's own (cudaHostRegister)
     std::size_t mapping_size;
     std::uint16_t canary = 0;  // what its pages hold besides it
+    int file = -1;             // that holds them, of memory that other processes may map
+    int device = 0;
+    bool of_pool = false;
+    std::uint64_t readers = 0;  // of memory of a pool: bit d: device d may access it
 };
+
+// May kernels of `device` access it?
+bool may_access(int device, const Allocation& allocation);
+// The allocation is memory of a pool, which these devices may access.
+void set_readers(const void* begin, std::uint64_t readers);
+// With the lock of all that concerns memory.
+void for_each_live_allocation(const std::function<void(const Allocation&)>& function);
 
 // A new allocation whose last byte lies before a guard page (up to the alignment), all bytes
 // poisoned. Null: no memory.
@@ -43,6 +55,9 @@ void* allocate(std::size_t size, cudaMemoryType type);
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function);
 void register_host(void* pointer, std::size_t size);
 bool unregister_host(void* pointer);
+// Moves the pages of a live allocation to a file without a name, which other processes can map, and
+// which is closed when the allocation is released. -1: there is no memory for it.
+int share_allocation(char* begin);
 // Memory that kernels may use from now on, until it is removed: pages that something else manages.
 void add_range(char* begin, std::size_t size, cudaMemoryType type);
 void remove_range(char* begin);
@@ -83,6 +98,7 @@ bool in_program(const void* address);
 // In the order of their addresses.
 std::vector<Allocation> live_allocations();
 
+// Of each device: the machine's memory, shared equally.
 std::size_t total_bytes();
 // What allocate() can still give. As for a GPU: not what other programs have. That they have more
 // or less since this one began is known when it shows: when an allocation does not fit, or fits

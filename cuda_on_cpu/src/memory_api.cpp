@@ -10,6 +10,7 @@
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
 #include "device.hpp"
+#include "devices.hpp"
 #include "errors.hpp"
 #include "exit_report.hpp"
 #include "memory.hpp"
@@ -53,7 +54,14 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
 
 cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type) {
     if (pointer == nullptr) return cudaSuccess;
-    if (!kernel_runs()) wait_for_all_streams();
+    if (!kernel_runs()) {
+        const auto allocation = several_devices() ? find_allocation(pointer) : std::nullopt;
+        if (allocation && type == cudaMemoryTypeDevice && allocation->type == cudaMemoryTypeDevice) {
+            wait_for_streams_of(allocation->device);
+        } else {
+            wait_for_all_streams();
+        }
+    }
     if (type == cudaMemoryTypeDevice && release_to_graph(pointer)) return cudaSuccess;
     return note(release(pointer, type, function));
 }
@@ -118,7 +126,8 @@ void carry_out(const Copy& c) {
         c.kind == cudaMemcpyDeviceToHost || (c.kind == cudaMemcpyDefault && plain_host_memory(c.to));
     for (std::size_t row = 0; row < c.height; ++row) {
         char* const to = static_cast<char*>(c.to) + row * c.to_pitch;
-        std::memmove(to, static_cast<const char*>(c.from) + row * c.from_pitch, c.width);
+        const char* const from = static_cast<const char*>(c.from) + row * c.from_pitch;
+        if (!copy_variable(to, from, c.width)) std::memmove(to, from, c.width);
         if (to_host) look_at_copy(to, c.width);
         if (memory_observer != nullptr) memory_observer->memory_written(to, c.width);
     }
@@ -199,7 +208,12 @@ void carry_out(const cudaMemsetParams& p) {
     const std::size_t width = p.width * p.elementSize;
     for (std::size_t row = 0; row < p.height; ++row) {
         char* const to = static_cast<char*>(p.dst) + row * p.pitch;
-        if (p.elementSize == 1) {
+        if (several_devices() && in_program(to)) {
+            std::vector<char> values(width);
+            for (std::size_t i = 0; i < width; i += p.elementSize)
+                std::memcpy(&values[i], &p.value, p.elementSize);
+            if (!copy_variable(to, values.data(), width)) std::memcpy(to, values.data(), width);
+        } else if (p.elementSize == 1) {
             std::memset(to, static_cast<int>(p.value), width);
         } else {
             for (std::size_t i = 0; i < width; i += p.elementSize)
@@ -286,6 +300,7 @@ cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std
     static constexpr const char* kFunction = "cudaMemcpyToSymbol";
     if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
         return error;
+    note_variable(kFunction, symbol, size, false);
     return copy(kFunction, {static_cast<char*>(symbol) + offset, bytes, from, bytes, bytes, 1, kind}, stream,
                 returns_early);
 }
@@ -296,6 +311,7 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
     static constexpr const char* kFunction = "cudaMemcpyFromSymbol";
     if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
         return error;
+    note_variable(kFunction, const_cast<void*>(symbol), size, true);
     return copy(kFunction, {to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind},
                 stream, returns_early);
 }
@@ -320,8 +336,10 @@ cudaError_t check_prefetch(const char* function, const void* pointer, std::size_
     if (location.type < cudaMemLocationTypeDevice || location.type > cudaMemLocationTypeHostNumaCurrent)
         return refuse(cudaErrorInvalidValue, function, "location of type %d",
                       static_cast<int>(location.type));
-    if (location.type == cudaMemLocationTypeDevice && location.id != 0)
-        return refuse(cudaErrorInvalidDevice, function, "device %d", location.id);
+    if (location.type == cudaMemLocationTypeDevice) {
+        if (const cudaError_t error = expect_device(function, location.id); error != cudaSuccess)
+            return error;
+    }
     const auto allocation = find_allocation(pointer);
     if (!allocation || allocation->type != cudaMemoryTypeManaged)
         return refuse(cudaErrorInvalidValue, function, "pointer %p is not managed memory", pointer);
@@ -434,7 +452,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
         return cudaSuccess;
     }
     auto* address = const_cast<void*>(pointer);
-    *attributes = {allocation->type, 0, address,
+    *attributes = {allocation->type, allocation->device, address,
                    allocation->type == cudaMemoryTypeDevice ? nullptr : address};
     return cudaSuccess;
 }

@@ -1,13 +1,22 @@
 #include "memory_pools.hpp"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "cuda_runtime_api.h"
+#include "devices.hpp"
 #include "errors.hpp"
+#include "ipc.hpp"
+#include "memory.hpp"
 
 // Freed memory is given back at once, so no threshold and no trimming changes anything.
 struct CUmemPool_st {
@@ -16,22 +25,46 @@ struct CUmemPool_st {
     std::uint64_t used = 0;
     std::uint64_t most_used = 0;
     std::uint64_t most_reserved = 0;
-    std::uint64_t limit = 0;  // bytes; 0: none
+    std::uint64_t limit = 0;    // bytes; 0: none
+    bool is_shareable = false;  // has handles for other processes
+    bool is_imported = false;   // another process's
+    int device = 0;
+    std::uint64_t readers = 1;  // bit d: device d may access it
 };
 
 namespace cuda_on_cpu {
 namespace {
 
 std::mutex mutex;
-CUmemPool_st default_pool;
-cudaMemPool_t current_pool = &default_pool;
-std::set<cudaMemPool_t> pools = {&default_pool};
+
+// The default pools of all devices.
+struct DefaultPools {
+    DefaultPools() {
+        for (int device = 0; device < kMostDevices; ++device) {
+            CUmemPool_st& pool = of[static_cast<std::size_t>(device)];
+            pool.device = device;
+            pool.readers = std::uint64_t{1} << device;
+            current[static_cast<std::size_t>(device)] = &pool;
+            all.insert(&pool);
+        }
+    }
+    std::array<CUmemPool_st, kMostDevices> of;
+    std::array<cudaMemPool_t, kMostDevices> current{};
+    std::set<cudaMemPool_t> all;
+} default_pools;
+auto& pools = default_pools.all;
+
+cudaMemPool_t& current_pool_of(int device) {
+    return default_pools.current[static_cast<std::size_t>(device)];
+}
 
 struct Piece {
     cudaMemPool_t pool;
     std::size_t bytes;
 };
 std::map<const void*, Piece> pieces;
+std::multiset<const void*> imported_pointers;  // of pools of other processes
+constexpr char kPoolMark[] = "cuda_on_cpu: a memory pool";
 
 bool exists(cudaMemPool_t pool) {
     const std::scoped_lock lock(mutex);
@@ -43,14 +76,11 @@ cudaError_t check_pool(const char* function, cudaMemPool_t pool) {
     return refuse(cudaErrorInvalidValue, function, "pool %p does not exist", static_cast<void*>(pool));
 }
 
-cudaError_t check_device(const char* function, int device) {
-    if (device == 0) return cudaSuccess;
-    return refuse(cudaErrorInvalidDevice, function, "device %d; there is one device, 0", device);
-}
-
-cudaError_t refuse_other_processes(const char* function) {
+cudaError_t check_handle_type(const char* function, cudaMemAllocationHandleType type) {
+    if (type == cudaMemHandleTypePosixFileDescriptor) return cudaSuccess;
     return refuse(cudaErrorNotSupported, function,
-                  "memory of another process cannot be reached here: each process has a device of its own");
+                  "the type of the handle is %d; expected cudaMemHandleTypePosixFileDescriptor",
+                  static_cast<int>(type));
 }
 
 bool is_reuse(cudaMemPoolAttr attribute) {
@@ -61,8 +91,14 @@ bool is_reuse(cudaMemPoolAttr attribute) {
 }  // namespace
 
 void note_pool_allocation(cudaMemPool_t pool, const void* pointer, std::size_t bytes) {
+    std::uint64_t readers = 0;
+    {
+        const std::scoped_lock lock(mutex);
+        if (pool == nullptr) pool = current_pool_of(current_device());
+        readers = pool->readers;
+    }
+    if (several_devices()) set_readers(pointer, readers);
     const std::scoped_lock lock(mutex);
-    if (pool == nullptr) pool = current_pool;
     pieces[pointer] = {pool, bytes};
     pool->used += bytes;
     pool->most_used = std::max(pool->most_used, pool->used);
@@ -80,30 +116,40 @@ void note_pool_release(const void* pointer) {
     if (destroyed && piece.pool->used == 0) delete piece.pool;
 }
 
+bool release_imported(void* pointer) {
+    {
+        const std::scoped_lock lock(mutex);
+        const auto found = imported_pointers.find(pointer);
+        if (found == imported_pointers.end()) return false;
+        imported_pointers.erase(found);
+    }
+    return close_memory(pointer);
+}
+
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;
 
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
     if (pool == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null");
-    if (const cudaError_t error = check_device(__func__, device); error != cudaSuccess) return error;
-    *pool = &default_pool;
+    if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
+    *pool = &default_pools.of[static_cast<std::size_t>(device)];
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
-    if (const cudaError_t error = check_device(__func__, device); error != cudaSuccess) return error;
+    if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
     if (const cudaError_t error = check_pool(__func__, pool); error != cudaSuccess) return error;
     const std::scoped_lock lock(mutex);
-    current_pool = pool;
+    current_pool_of(device) = pool;
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
     if (pool == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null");
-    if (const cudaError_t error = check_device(__func__, device); error != cudaSuccess) return error;
+    if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
     const std::scoped_lock lock(mutex);
-    *pool = current_pool;
+    *pool = current_pool_of(device);
     return cudaSuccess;
 }
 
@@ -114,9 +160,13 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
         return refuse(cudaErrorInvalidValue, __func__,
                       "allocType is %d; expected cudaMemAllocationTypePinned",
                       static_cast<int>(properties->allocType));
-    if (properties->handleTypes != cudaMemHandleTypeNone) return refuse_other_processes(__func__);
+    if (properties->handleTypes != cudaMemHandleTypeNone) {
+        if (const cudaError_t error = check_handle_type(__func__, properties->handleTypes);
+            error != cudaSuccess)
+            return error;
+    }
     if (properties->location.type == cudaMemLocationTypeDevice) {
-        if (const cudaError_t error = check_device(__func__, properties->location.id); error != cudaSuccess)
+        if (const cudaError_t error = expect_device(__func__, properties->location.id); error != cudaSuccess)
             return error;
     } else if (properties->location.type != cudaMemLocationTypeHost) {
         return refuse(cudaErrorInvalidValue, __func__,
@@ -125,6 +175,10 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
     }
     auto* made = new CUmemPool_st;
     made->limit = properties->maxSize;
+    made->is_shareable = properties->handleTypes != cudaMemHandleTypeNone;
+    made->device = properties->location.type == cudaMemLocationTypeDevice ? properties->location.id : 0;
+    made->readers = properties->location.type == cudaMemLocationTypeDevice ? std::uint64_t{1} << made->device
+                                                                           : ~std::uint64_t{0};
     const std::scoped_lock lock(mutex);
     pools.insert(made);
     *pool = made;
@@ -133,10 +187,11 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     if (const cudaError_t error = check_pool(__func__, pool); error != cudaSuccess) return error;
-    if (pool == &default_pool)
+    if (pool >= &default_pools.of.front() && pool <= &default_pools.of.back())
         return refuse(cudaErrorInvalidValue, __func__, "the device's default pool cannot be destroyed");
     const std::scoped_lock lock(mutex);
-    if (current_pool == pool) current_pool = &default_pool;
+    if (current_pool_of(pool->device) == pool)
+        current_pool_of(pool->device) = &default_pools.of[static_cast<std::size_t>(pool->device)];
     pools.erase(pool);
     if (pool->used == 0) delete pool;  // else when the last of its memory is freed
     return cudaSuccess;
@@ -207,13 +262,28 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
             return refuse(cudaErrorInvalidValue, __func__,
                           "the location of item %zu is of type %d; expected cudaMemLocationTypeDevice", i,
                           static_cast<int>(access.location.type));
-        if (const cudaError_t error = check_device(__func__, access.location.id); error != cudaSuccess)
+        if (const cudaError_t error = expect_device(__func__, access.location.id); error != cudaSuccess)
             return error;
+        if (several_devices() && access.location.id != pool->device) continue;
         if (access.flags != cudaMemAccessFlagsProtReadWrite)
             return refuse(cudaErrorInvalidValue, __func__,
                           "the flags of item %zu are %d: a device always has access to its own pools", i,
                           static_cast<int>(access.flags));
     }
+    std::vector<const void*> of_pool;
+    {
+        const std::scoped_lock lock(mutex);
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint64_t reader = std::uint64_t{1} << list[i].location.id;
+            const bool may_read = list[i].flags != cudaMemAccessFlagsProtNone;
+            pool->readers = may_read ? pool->readers | reader : pool->readers & ~reader;
+        }
+        for (const auto& [pointer, piece] : pieces) {
+            if (piece.pool == pool) of_pool.push_back(pointer);
+        }
+    }
+    for (const void* const pointer : of_pool)
+        set_readers(pointer, pool->readers);
     return cudaSuccess;
 }
 
@@ -221,14 +291,19 @@ cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, 
     if (const cudaError_t error = check_pool(__func__, pool); error != cudaSuccess) return error;
     if (flags == nullptr || location == nullptr)
         return refuse(cudaErrorInvalidValue, __func__, "the flags to set or the location are null");
-    if (const cudaError_t error = check_device(__func__, location->id); error != cudaSuccess) return error;
-    *flags = cudaMemAccessFlagsProtReadWrite;
+    if (const cudaError_t error = expect_device(__func__, location->id); error != cudaSuccess) return error;
+    const std::scoped_lock lock(mutex);
+    *flags = (pool->readers >> location->id & 1) != 0 ? cudaMemAccessFlagsProtReadWrite
+                                                      : cudaMemAccessFlagsProtNone;
     return cudaSuccess;
 }
 
 cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPool_t pool,
                                     cudaStream_t stream) {
     if (const cudaError_t error = check_pool(__func__, pool); error != cudaSuccess) return error;
+    if (pool->is_imported)
+        return refuse(cudaErrorInvalidValue, __func__,
+                      "the pool is another process's; that process allocates from it");
     {
         const std::scoped_lock lock(mutex);
         if (pool->limit != 0 && pool->used + bytes > pool->limit)
@@ -237,6 +312,7 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPo
                           static_cast<unsigned long long>(pool->used),
                           static_cast<unsigned long long>(pool->limit));
     }
+    const DeviceScope scope(pool->device);  // the memory belongs to it; a stream without a name, too
     const cudaError_t error = cudaMallocAsync(pointer, bytes, stream);
     if (error != cudaSuccess || *pointer == nullptr) return error;
     note_pool_release(*pointer);  // cudaMallocAsync took it from the current pool
@@ -244,19 +320,62 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPo
     return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolExportToShareableHandle(void*, cudaMemPool_t, cudaMemAllocationHandleType, unsigned) {
-    return refuse_other_processes(__func__);
+cudaError_t cudaMemPoolExportToShareableHandle(void* handle, cudaMemPool_t pool,
+                                               cudaMemAllocationHandleType type, unsigned flags) {
+    if (const cudaError_t error = check_pool(__func__, pool); error != cudaSuccess) return error;
+    if (handle == nullptr || flags != 0)
+        return refuse(cudaErrorInvalidValue, __func__, "the handle to set is null, or flags are not 0");
+    if (const cudaError_t error = check_handle_type(__func__, type); error != cudaSuccess) return error;
+    if (!pool->is_shareable)
+        return refuse(cudaErrorInvalidValue, __func__,
+                      "the pool's handleTypes are none; expected cudaMemHandleTypePosixFileDescriptor");
+    // The memory is told pointer by pointer. This stands for the pool: a file with a mark in it.
+    const int file = memfd_create("cuda_on_cpu pool", MFD_CLOEXEC);
+    if (file < 0 || write(file, kPoolMark, sizeof kPoolMark) != sizeof kPoolMark) {
+        if (file >= 0) close(file);
+        return refuse(cudaErrorOperatingSystem, __func__, "no file can be made");
+    }
+    std::memcpy(handle, &file, sizeof file);
+    return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t*, void*, cudaMemAllocationHandleType,
-                                                 unsigned) {
-    return refuse_other_processes(__func__);
+cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t* pool, void* handle,
+                                                 cudaMemAllocationHandleType type, unsigned flags) {
+    if (pool == nullptr || flags != 0)
+        return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null, or flags are not 0");
+    if (const cudaError_t error = check_handle_type(__func__, type); error != cudaSuccess) return error;
+    const int file = static_cast<int>(reinterpret_cast<std::intptr_t>(handle));
+    char mark[sizeof kPoolMark] = {};
+    if (pread(file, mark, sizeof mark, 0) != sizeof mark || std::memcmp(mark, kPoolMark, sizeof mark) != 0)
+        return refuse(cudaErrorInvalidValue, __func__, "%d is no descriptor of an exported pool", file);
+    auto* const made = new CUmemPool_st;
+    made->is_imported = true;
+    const std::scoped_lock lock(mutex);
+    pools.insert(made);
+    *pool = made;
+    return cudaSuccess;
 }
 
-cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData*, void*) {
-    return refuse_other_processes(__func__);
+cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData* data, void* pointer) {
+    if (data == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the data to set are null");
+    {
+        const std::scoped_lock lock(mutex);
+        const auto found = pieces.find(pointer);
+        if (found == pieces.end() || !found->second.pool->is_shareable)
+            return refuse(cudaErrorInvalidValue, __func__,
+                          "pointer %p is not memory of a pool with handles for other processes", pointer);
+    }
+    return export_memory(__func__, pointer, data);
 }
 
-cudaError_t cudaMemPoolImportPointer(void**, cudaMemPool_t, cudaMemPoolPtrExportData*) {
-    return refuse_other_processes(__func__);
+cudaError_t cudaMemPoolImportPointer(void** pointer, cudaMemPool_t pool, cudaMemPoolPtrExportData* data) {
+    if (const cudaError_t error = check_pool(__func__, pool); error != cudaSuccess) return error;
+    if (data == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the data are null");
+    if (!pool->is_imported)
+        return refuse(cudaErrorInvalidValue, __func__,
+                      "the pool is this process's own; expected one of cudaMemPoolImportFromShareableHandle");
+    if (const cudaError_t error = import_memory(__func__, data, pointer); error != cudaSuccess) return error;
+    const std::scoped_lock lock(mutex);
+    imported_pointers.insert(*pointer);
+    return cudaSuccess;
 }

@@ -11,5 +11,7 @@ namespace cuda_on_cpu {
 void note_pool_allocation(cudaMemPool_t pool, const void* pointer, std::size_t bytes);
 // Does nothing if the memory is not of a pool.
 void note_pool_release(const void* pointer);
+// False: the memory is not of a pool of another process.
+bool release_imported(void* pointer);
 
 }  // namespace cuda_on_cpu

@@ -279,6 +279,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const ch
     const fs::path beside = fs::path(program->name).parent_path();
     std::vector<std::string> command = {nvcc(),
                                         "-cubin",
+                                        "-O2",  // NVRTC optimises unless it is told not to
                                         "-o",
                                         module,
                                         "-I" + (directory.path() / "headers").string(),

@@ -78,7 +78,7 @@ OrderCheck::OrderCheck(LaunchState& launch) : launch_(launch) {
     started_ = now();
     allocations_ = live_allocations();
     for (const Allocation& each : allocations_) {
-        if (each.mapping == nullptr) return;  // the user's own memory, which processes may share
+        if (each.mapping == nullptr || each.file >= 0) return;  // memory that processes may share
         bytes_ += each.size;
     }
     if (bytes_ > 0 && bytes_ <= kMostMemory) start();

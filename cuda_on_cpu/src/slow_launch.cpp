@@ -86,7 +86,8 @@ bool may_leave_from(void* instruction) {
 // In the signal handler: nothing is allocated, printed or locked.
 void note_frames(const ucontext_t& context) {
     std::array<void*, 40> frames;
-    const auto count = static_cast<std::size_t>(backtrace(frames.data(), static_cast<int>(frames.size())));
+    const auto count =
+        static_cast<std::size_t>(frames_in_handler(frames.data(), static_cast<int>(frames.size())));
 #if defined(__x86_64__)
     auto* const interrupted = reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
 #elif defined(__aarch64__)

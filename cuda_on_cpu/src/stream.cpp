@@ -1,15 +1,18 @@
 #include "stream.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <set>
 #include <utility>
 
 #include "child_grids.hpp"
 #include "cuda_runtime_api.h"
+#include "devices.hpp"
 #include "errors.hpp"
 #include "graph.hpp"
 #include "handles.hpp"
+#include "ipc.hpp"
 
 using cuda_on_cpu::Capture;
 using cuda_on_cpu::StreamTail;
@@ -26,6 +29,7 @@ struct StreamAttributes {
 }  // namespace cuda_on_cpu
 
 struct CUstream_st {
+    int device = 0;
     unsigned flags = cudaStreamDefault;
     int priority = 0;
     StreamTail tail;
@@ -47,13 +51,15 @@ struct Recording {
 }  // namespace
 
 struct CUevent_st {
+    int device = 0;
     unsigned flags = cudaEventDefault;
     bool recorded = false;
     Clock::time_point time;  // unless there is a `recording`
     std::shared_ptr<Recording> recording;
     std::weak_ptr<Capture> capture;  // of the stream it was recorded in
     bool captured = false;
-    std::vector<cudaGraphNode_t> after;  // as the stream's, when the event was recorded
+    std::vector<cudaGraphNode_t> after;                // as the stream's, when the event was recorded
+    std::shared_ptr<cuda_on_cpu::SharedEvent> shared;  // with other processes
 };
 
 namespace cuda_on_cpu {
@@ -169,14 +175,33 @@ cudaError_t check_stream(cudaStream_t stream, const char* function) {
 }
 
 StreamTail& tail_of(cudaStream_t stream) {
-    static StreamTail legacy{.task = nullptr, .legacy = true};
-    thread_local StreamTail of_thread{.task = nullptr, .blocking = true};
-    if (stream == nullptr || stream == cudaStreamLegacy) return legacy;
+    static auto& legacy = *new std::array<StreamTail, kMostDevices>;
+    thread_local std::array<StreamTail, kMostDevices> of_thread;
+    const auto device = static_cast<std::size_t>(current_device());
+    if (stream == nullptr || stream == cudaStreamLegacy) {
+        legacy[device].legacy = true;
+        legacy[device].device = current_device();
+        return legacy[device];
+    }
     if (stream == cudaStreamPerThread) {
         expect_concurrency();
-        return of_thread;
+        of_thread[device].blocking = true;
+        of_thread[device].device = current_device();
+        return of_thread[device];
     }
     return stream->tail;
+}
+
+int device_of(cudaStream_t stream) {
+    return is_default(stream) ? current_device() : stream->device;
+}
+
+cudaError_t check_device_of(cudaStream_t stream, const char* function) {
+    if (is_default(stream) || !streams().contains(stream) || stream->device == current_device())
+        return cudaSuccess;
+    return refuse(cudaErrorInvalidResourceHandle, function,
+                  "the stream belongs to device %d, and device %d is current", stream->device,
+                  current_device());
 }
 
 bool event_exists(cudaEvent_t event) {
@@ -248,7 +273,10 @@ cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation op
         return cudaSuccess;
     }
     StreamTail& tail = tail_of(stream);
-    if (!operation.may_wait && !work_is_deferred()) return note(operation.work());
+    if (!operation.may_wait && !work_is_deferred()) {
+        const DeviceScope scope(device_of(stream));
+        return note(operation.work());
+    }
     const TaskPointer task = new_task(std::move(operation.work), operation.may_wait);
     task->host_function = operation.type == cudaGraphNodeTypeHost;
     issue_task(task, tail);
@@ -262,6 +290,10 @@ bool runs_at_once(cudaStream_t) {
 
 void wait_for_all_streams() {
     if (!in_host_function()) wait_for(all_open_tasks());
+}
+
+void wait_for_streams_of(int device) {
+    if (!in_host_function()) wait_for(open_tasks_of_device(device));
 }
 
 }  // namespace cuda_on_cpu
@@ -278,11 +310,13 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
                       "a kernel creates streams with cudaStreamNonBlocking only; flags is %u", flags);
     }
     expect_concurrency();
-    *stream = streams().create({.flags = flags,
-                                .priority = priority,
-                                .tail = {.task = nullptr, .blocking = flags == cudaStreamDefault},
-                                .capture = nullptr,
-                                .after = {}});
+    *stream = streams().create(
+        {.device = current_device(),
+         .flags = flags,
+         .priority = priority,
+         .tail = {.task = nullptr, .blocking = flags == cudaStreamDefault, .device = current_device()},
+         .capture = nullptr,
+         .after = {}});
     return cudaSuccess;
 }
 
@@ -328,6 +362,15 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
         add_missing(stream->after, event->after);
     } else if (const auto before = tasks_of(*event); !before.empty()) {
         issue_task(new_task(nullptr), tail_of(stream), before);
+    } else if (event->shared != nullptr && !event->shared->has_reached(event->shared->issued())) {
+        const TaskPointer task = new_task(
+            [shared = event->shared, record = event->shared->issued()] {
+                shared->wait_for(record);
+                return cudaSuccess;
+            },
+            true);
+        task->host_function = true;  // another process may wait for this one
+        issue_task(task, tail_of(stream));
     }
     return note(lost_context());
 }
@@ -436,13 +479,15 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     if (event == nullptr) return refuse(cudaErrorInvalidValue, __func__, "event is null");
-    *event = events().create({.flags = flags,
+    *event = events().create({.device = current_device(),
+                              .flags = flags,
                               .recorded = false,
                               .time = {},
                               .recording = nullptr,
                               .capture = {},
                               .captured = false,
-                              .after = {}});
+                              .after = {},
+                              .shared = {}});
     return cudaSuccess;
 }
 
@@ -459,6 +504,11 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     if (kernel_runs()) return record_event_by_kernel(event, stream);
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
+    if (event->device != device_of(stream)) {
+        return refuse(cudaErrorInvalidResourceHandle, __func__,
+                      "the event belongs to device %d, and the stream to device %d", event->device,
+                      device_of(stream));
+    }
     if (capture != nullptr) {
         event->captured = true;
         event->capture = capture;
@@ -466,11 +516,22 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
         return cudaSuccess;
     }
     record_now(event);
+    const std::shared_ptr<SharedEvent> shared = event->shared;
+    const std::uint64_t record = shared != nullptr ? shared->issue() : 0;
     StreamTail& tail = tail_of(stream);
     if (!open_tasks_of(tail).empty()) {
         const TaskPointer task = new_task(nullptr);
         record_behind(event, task);
+        if (shared != nullptr) {
+            task->work = [work = std::move(task->work), shared, record] {
+                const cudaError_t error = work();
+                shared->reach(record);
+                return error;
+            };
+        }
         issue_task(task, tail);
+    } else if (shared != nullptr) {
+        shared->reach(record);
     }
     return note(lost_context());
 }
@@ -483,19 +544,56 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
     if (event->captured)
         return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
-    return wait(__func__, tasks_of(*event));
+    const std::shared_ptr<SharedEvent> shared = event->shared;
+    const std::uint64_t record = shared != nullptr ? shared->issued() : 0;
+    const cudaError_t error = wait(__func__, tasks_of(*event));
+    if (shared != nullptr && error == cudaSuccess) shared->wait_for(record);
+    return error;
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
     if (event->captured)
         return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
-    return ask(__func__, tasks_of(*event));
+    const cudaError_t error = ask(__func__, tasks_of(*event));
+    const bool is_open = event->shared != nullptr && !event->shared->has_reached(event->shared->issued());
+    return error == cudaSuccess && is_open ? note(cudaErrorNotReady) : error;
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
+    if (handle == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the handle to set is null");
+    if (!events().contains(event)) return invalid_handle(__func__, "event");
+    constexpr unsigned kNeeded = cudaEventInterprocess | cudaEventDisableTiming;
+    if ((event->flags & kNeeded) != kNeeded)
+        return refuse(cudaErrorInvalidValue, __func__,
+                      "the event's flags are %u; expected cudaEventInterprocess | cudaEventDisableTiming",
+                      event->flags);
+    if (event->shared == nullptr) {
+        wait_for(tasks_of(*event));
+        event->shared = SharedEvent::make();
+    }
+    if (event->shared == nullptr) return refuse(cudaErrorMemoryAllocation, __func__, "no memory");
+    event->shared->tell(handle);
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
+    if (event == nullptr) return refuse(cudaErrorInvalidValue, __func__, "event is null");
+    std::shared_ptr<SharedEvent> shared = SharedEvent::open(__func__, &handle);
+    if (shared == nullptr) return cudaPeekAtLastError();
+    const cudaError_t error = cudaEventCreateWithFlags(event, cudaEventInterprocess | cudaEventDisableTiming);
+    if (error == cudaSuccess) (*event)->shared = std::move(shared);
+    return error;
 }
 
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
     if (milliseconds == nullptr) return refuse(cudaErrorInvalidValue, __func__, "milliseconds is null");
     if (!events().contains(start) || !events().contains(end)) return invalid_handle(__func__, "event");
+    if (start->device != end->device) {
+        return refuse(cudaErrorInvalidResourceHandle, __func__,
+                      "the events belong to devices %d and %d; expected one device", start->device,
+                      end->device);
+    }
     for (const cudaEvent_t event : {start, end}) {
         if ((event->flags & cudaEventDisableTiming) != 0 || !event->recorded) {
             return refuse(cudaErrorInvalidResourceHandle, __func__,

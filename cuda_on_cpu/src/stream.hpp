@@ -60,13 +60,18 @@ inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) 
 // the caller may change.
 bool runs_at_once(cudaStream_t stream);
 
-// Waits for all streams, as cudaFree does.
+// Waits for all streams of all devices, or of one, as cudaFree does.
 void wait_for_all_streams();
+void wait_for_streams_of(int device);
 
 // For streams and events of kernels and graphs, which check the handles.
 bool is_default(cudaStream_t stream);
 cudaError_t check_stream(cudaStream_t stream, const char* function);
 StreamTail& tail_of(cudaStream_t stream);
+// Of a default stream: the current device.
+int device_of(cudaStream_t stream);
+// cudaErrorInvalidResourceHandle if the stream belongs to another device than the current one.
+cudaError_t check_device_of(cudaStream_t stream, const char* function);
 // May work be issued to the stream now? Not by a kernel, nor in a host function, nor when the
 // context is lost.
 cudaError_t check_issue(cudaStream_t stream, const char* function);

@@ -25,6 +25,7 @@ void need_whole_warp(const Lanes& lanes, const char* name, Site site) {
 // the one in which they are summed.
 struct Tf32 {
     static constexpr const char* kName = "mma_m16n8k8_tf32";
+    static constexpr Capability kCapability{8, 0};
     static constexpr unsigned kPerRegister = 1;
     using Result = float;
     using Sum = double;
@@ -35,6 +36,7 @@ struct Tf32 {
 
 template <class Format>
 struct Float16 {
+    static constexpr Capability kCapability{8, 0};
     static constexpr unsigned kPerRegister = 2;
     using Result = float;
     using Sum = double;
@@ -51,6 +53,7 @@ struct Bf16 : Float16<Bfloat16> {
 
 template <class Format>
 struct Float8 {
+    static constexpr Capability kCapability{8, 9};
     static constexpr unsigned kPerRegister = 4;
     using Result = float;
     using Sum = double;
@@ -66,6 +69,7 @@ struct Fp8E5m2 : Float8<E5m2> {
 };
 
 struct S8 {
+    static constexpr Capability kCapability{8, 0};
     static constexpr const char* kName = "mma_m16n8k32_s8";
     static constexpr unsigned kPerRegister = 4;
     using Result = int;
@@ -93,8 +97,9 @@ void multiply(const Lanes& lanes) {
     constexpr unsigned kP = Format::kPerRegister;
     constexpr unsigned kM = 16, kN = 8, kK = 8 * kP;
     using Sum = typename Format::Sum;
-    need_whole_warp(lanes, Format::kName,
-                    lanes.at<Fragments<Format>>(static_cast<unsigned>(std::countr_zero(lanes.mask))).site);
+    const Site site = lanes.at<Fragments<Format>>(static_cast<unsigned>(std::countr_zero(lanes.mask))).site;
+    block_runner().need_capability(Format::kCapability, kNewest, Format::kName, site);
+    need_whole_warp(lanes, Format::kName, site);
     Sum a[kM][kK], b[kK][kN], d[kM][kN];
     for (unsigned lane = 0; lane < 32; ++lane) {
         const auto& own = lanes.at<Fragments<Format>>(lane);

@@ -50,6 +50,20 @@ const TensorMap* TensorMap::of(const CUtensorMap* map) {
     return map != nullptr && known->signature == kSignature ? known : nullptr;
 }
 
+TensorMap TensorMap::matrix(int i, int j) const {
+    TensorMap one = *this;
+    one.rank = 2;
+    const bool exists = i >= 0 && static_cast<std::uint64_t>(i) < matrices[0] && j >= 0 &&
+                        static_cast<std::uint64_t>(j) < matrices[1];
+    if (exists) {
+        one.address +=
+            static_cast<std::size_t>(i) * matrix_pitch[0] + static_cast<std::size_t>(j) * matrix_pitch[1];
+    } else {
+        one.dims[1] = 0;
+    }
+    return one;
+}
+
 std::vector<TensorMap::Row> TensorMap::rows_within(int column, int row) const {
     const auto first = [](int at) { return static_cast<std::uint64_t>(std::max(at, 0)); };
     const auto end = [](int at, std::uint32_t extent, std::uint64_t dim) {
@@ -150,17 +164,21 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
     if (swizzle != CU_TENSOR_MAP_SWIZZLE_NONE && row_bytes > span_of(swizzle))
         return refuse(kInvalid, "the box's rows are " + text(row_bytes) +
                                     " bytes; this swizzle takes at most " + text(span_of(swizzle)));
-    if (rank > 2 || interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || (rank == 2 && element_strides[1] != 1) ||
+    const bool of_matrices = rank == 4 && box[2] == 1 && box[3] == 1;
+    if ((rank > 2 && !of_matrices) || interleave != CU_TENSOR_MAP_INTERLEAVE_NONE ||
+        (rank >= 2 && element_strides[1] != 1) ||
         (swizzle != CU_TENSOR_MAP_SWIZZLE_NONE && row_bytes < span_of(swizzle)))
-        return refuse(
-            CUDA_ERROR_NOT_SUPPORTED,
-            "more than two extents, interleaving, element strides, and swizzled boxes narrower than the "
-            "swizzle's span are not modelled");
+        return refuse(CUDA_ERROR_NOT_SUPPORTED,
+                      "more than two extents (but for four, with boxes of 1 along the last two), "
+                      "interleaving, element strides, and swizzled boxes narrower than the "
+                      "swizzle's span are not modelled");
     const TensorMap known{.signature = kSignature,
                           .address = static_cast<char*>(address),
-                          .dims = {dims[0], rank == 2 ? dims[1] : 1},
-                          .pitch = rank == 2 ? strides[0] : 0,
-                          .box = {box[0], rank == 2 ? box[1] : 1},
+                          .dims = {dims[0], rank >= 2 ? dims[1] : 1},
+                          .pitch = rank >= 2 ? strides[0] : 0,
+                          .matrices = {of_matrices ? dims[2] : 1, of_matrices ? dims[3] : 1},
+                          .matrix_pitch = {of_matrices ? strides[1] : 0, of_matrices ? strides[2] : 0},
+                          .box = {box[0], rank >= 2 ? box[1] : 1},
                           .element_size = element_size,
                           .rank = rank,
                           .swizzle = swizzle,

@@ -14,6 +14,9 @@ struct TensorMap {
     char* address;
     std::uint64_t dims[2];  // columns, rows
     std::uint64_t pitch;    // bytes from row to row
+    // Of a map of four extents: how many such matrices there are, and the bytes between them.
+    std::uint64_t matrices[2];
+    std::uint64_t matrix_pitch[2];
     std::uint32_t box[2];
     std::uint32_t element_size;
     std::uint32_t rank;
@@ -22,6 +25,9 @@ struct TensorMap {
 
     // Null: not one that cuTensorMapEncodeTiled() has made.
     static const TensorMap* of(const CUtensorMap* map);
+
+    // Matrix (i, j) of four extents, as a map of two. One that does not exist has no rows.
+    TensorMap matrix(int i, int j) const;
 
     std::size_t box_row_bytes() const { return std::size_t{box[0]} * element_size; }
     std::size_t box_bytes() const { return box_row_bytes() * box[1]; }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -85,6 +86,7 @@ struct Resource {
     Format format;
     std::vector<Level> levels;
     bool linear = false;
+    int readable = std::numeric_limits<int>::max();  // elements of linear memory that its allocation has
     bool layered = false;
     bool cubemap = false;
     bool gather = false;
@@ -186,10 +188,24 @@ cudaError_t resolve_linear(const char* function, Resource& resource) {
     if (elements == 0 || elements > kMostElements)
         return refuse(cudaErrorInvalidValue, function, "sizeInBytes is %zu: %zu elements; expected 1 to %zu",
                       linear.sizeInBytes, elements, kMostElements);
-    if (const cudaError_t error = check_memory(function, linear.devPtr, linear.sizeInBytes);
-        error != cudaSuccess)
+    // A driver does not ask how large the allocation is: a fetch from behind it stops in the
+    // kernel.
+    std::size_t size = linear.sizeInBytes;
+    if (const auto allocation = find_allocation(linear.devPtr); allocation && !allocation->freed) {
+        const auto left = static_cast<std::size_t>(allocation->begin + allocation->size -
+                                                   static_cast<const char*>(linear.devPtr));
+        if (device_accessible(linear.devPtr, 1) && left < size) {
+            std::fprintf(stderr,
+                         "cuda_on_cpu: %s: sizeInBytes is %zu, of which %zu lie in the allocation: fetches "
+                         "from behind it are errors\n",
+                         function, size, left);
+            size = left;
+        }
+    }
+    if (const cudaError_t error = check_memory(function, linear.devPtr, size); error != cudaSuccess)
         return error;
     resource.linear = true;
+    if (size < linear.sizeInBytes) resource.readable = static_cast<int>(size / resource.format.bytes());
     resource.levels = {{static_cast<char*>(linear.devPtr), static_cast<int>(elements), 1, 1,
                         linear.sizeInBytes, linear.sizeInBytes}};
     return cudaSuccess;
@@ -371,8 +387,13 @@ Values element_at(const Texture& texture, const char* element) {
         values.f[3] = 1;
     else
         values.u[3] = 1;
-    if (format.channel_bytes == 4) {  // nothing to convert
-        std::memcpy(values.u, element, format.bytes());
+    if (format.channel_bytes == 4) {  // nothing to convert; sizes that the compiler knows
+        if (format.channels == 1)
+            std::memcpy(values.u, element, 4);
+        else if (format.channels == 2)
+            std::memcpy(values.u, element, 8);
+        else
+            std::memcpy(values.u, element, 4 * static_cast<std::size_t>(format.channels));
         return values;
     }
     for (int i = 0; i < format.channels; ++i, element += format.channel_bytes) {
@@ -443,16 +464,23 @@ double in_elements(float coordinate, int size, bool normalized) {
     return std::isnan(x) ? 0 : std::clamp(x, -kFar, kFar);
 }
 
+// std::floor of a number that fits; without SSE 4.1 that would be a long sequence.
+template <class Integer>
+Integer floor_of(double x) {
+    const auto towards_zero = static_cast<Integer>(x);
+    return towards_zero - (x < static_cast<double>(towards_zero) ? 1 : 0);
+}
+
 int nearest(const Texture& texture, int axis, float coordinate, int size) {
     const double x = in_elements(coordinate, size, texture.description.normalizedCoords != 0);
-    return addressed(texture.modes[static_cast<std::size_t>(axis)], static_cast<int>(std::floor(x)), size);
+    return addressed(texture.modes[static_cast<std::size_t>(axis)], floor_of<int>(x), size);
 }
 
 // The weight has 8 bits behind the point, as on a GPU, and can be 1 (of the element behind).
 Footprint footprint(const Texture& texture, int axis, float coordinate, int size) {
     constexpr int kFractionBits = 8;
     const double x = in_elements(coordinate, size, texture.description.normalizedCoords != 0) - 0.5;
-    const auto fixed = static_cast<std::int64_t>(std::floor(x * (1 << kFractionBits) + 0.5));
+    const auto fixed = floor_of<std::int64_t>(x * (1 << kFractionBits) + 0.5);
     const auto i = static_cast<int>(fixed >> kFractionBits);
     const cudaTextureAddressMode mode = texture.modes[static_cast<std::size_t>(axis)];
     return {addressed(mode, i, size), addressed(mode, i + 1, size),
@@ -695,6 +723,11 @@ Texel fetch_element(cudaTextureObject_t number, int index, bool as_float, Site s
     const Texture& texture = texture_of(number, "tex1Dfetch", TextureShape::linear, site);
     note_other_type(texture, "tex1Dfetch", as_float, site);
     const Level& level = texture.resource.levels.front();
+    if (index >= texture.resource.readable && index < level.width)
+        fail("tex1Dfetch",
+             "element " + std::to_string(index) + " lies behind the allocation, which has " +
+                 std::to_string(texture.resource.readable),
+             site, cudaErrorIllegalAddress);
     if (index >= 0 && index < level.width) return texel_of(element(texture, level, index, 0, 0));
     return {};
 }

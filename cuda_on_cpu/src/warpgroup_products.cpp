@@ -79,7 +79,7 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
     const auto& first = lanes.at<Operands>(0);
     for (unsigned lane = 1; lane < 32; ++lane) {
         const auto& other = lanes.at<Operands>(lane);
-        if (other.a != first.a || other.b != first.b)
+        if (other.a != first.a || other.b != first.b || !other.a_registers != !first.a_registers)
             return "the lanes of a warp have passed different descriptors";
     }
     if (!warp.ever_fenced) return "no wgmma.fence before the first product";
@@ -112,8 +112,17 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
         }
         std::memset(d, kPoison, bytes);
     }
+    std::shared_ptr<LeftFactor> left;
+    if (first.a_registers != nullptr) {
+        if (!warp.fenced) return "A is in registers: expected a wgmma.fence after they were written";
+        left = std::make_shared<LeftFactor>();
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            left->registers[lane] = lanes.at<Operands>(lane).a_registers;
+            std::memcpy(left->values[lane].data(), left->registers[lane], 4 * kWord);
+        }
+    }
     ++sums->under_way;
-    warp.products.push_back({&*sums, first, warp.group});
+    warp.products.push_back({&*sums, first, warp.group, std::move(left)});
     return "";
 }
 
@@ -142,7 +151,13 @@ std::string WarpgroupProducts::wait(unsigned number, unsigned pending) {
     }
     for (; warp.first < end; ++warp.first) {
         Sums& sums = *warp.products.front().sums;
+        const std::shared_ptr<LeftFactor> left = std::move(warp.products.front().left);
         warp.products.pop_front();
+        for (unsigned lane = 0; left != nullptr && lane < 32; ++lane) {
+            if (std::memcmp(left->values[lane].data(), left->registers[lane], 4 * kWord) != 0)
+                return "registers of A were written before the product was waited for: wgmma.wait_group is "
+                       "missing";
+        }
         if (--sums.under_way > 0) continue;
         for (unsigned lane = 0; lane < 32; ++lane) {
             for (unsigned r = 0; r < sums.count; ++r)
@@ -168,7 +183,7 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
     for (unsigned w = 1; w < 4; ++w) {
         const Operands& other = product_of(w).operands;
         if (other.a != operands.a || other.b != operands.b || other.registers != operands.registers ||
-            other.product != operands.product)
+            !other.a_registers != !operands.a_registers || other.product != operands.product)
             return "the warps of a warpgroup have started different products: other descriptors, or another "
                    "N";
     }
@@ -204,7 +219,20 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
                      [&](unsigned e, double value) { put(line, in_piece * piece + e, value); });
         }
     };
-    read_k_major(a_place, 4 * kRows, [&](unsigned m, unsigned k, double value) { a_[m][k] = value; });
+    if (operands.a_registers != nullptr) {
+        // Register 2 j + h of lane 4 g + t: row 8 h + g, columns 8 j + 2 t and the next.
+        for (unsigned row = 0; row < 4 * kRows; ++row) {
+            const LeftFactor& left = *product_of(row / kRows).left;
+            for (unsigned k = 0; k < depth; ++k) {
+                const unsigned bits = left.values[row % 8 * 4 + k % 8 / 2][k / 8 * 2 + row % kRows / 8];
+                a_[row][k] =
+                    static_cast<double>(product.decode(static_cast<std::uint16_t>(bits >> k % 2 * 16)));
+                finite = finite && std::isfinite(a_[row][k]);
+            }
+        }
+    } else {
+        read_k_major(a_place, 4 * kRows, [&](unsigned m, unsigned k, double value) { a_[m][k] = value; });
+    }
     if (product.b_row_major) {
         for (unsigned k = 0; k < depth; ++k) {
             for (unsigned piece = 0; piece < columns / in_piece; ++piece)

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ class WarpgroupProducts {
         std::uint64_t b = 0;
         ProductOf product{};
         Site site{"", 0};
+        const unsigned* a_registers = nullptr;  // four; null: A is in shared memory
     };
 
     // For all lanes of a warp. These return what is wrong; "" if nothing is.
@@ -53,10 +55,17 @@ class WarpgroupProducts {
         unsigned under_way = 0;
         std::vector<std::uint32_t> values;  // bits, in rows of 2 * count
     };
+    // A in registers: what they held when the product was issued. They must not change until it has
+    // been waited for.
+    struct LeftFactor {
+        std::array<const unsigned*, 32> registers;
+        std::array<std::array<unsigned, 4>, 32> values;
+    };
     struct Product {
         Sums* sums;
         Operands operands;
         unsigned group;
+        std::shared_ptr<LeftFactor> left;  // null: A is in shared memory
     };
     struct Warp {
         std::list<Sums> sums;

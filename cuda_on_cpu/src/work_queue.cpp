@@ -1,6 +1,7 @@
 #include "work_queue.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include "devices.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
 #include "worker_pool.hpp"
@@ -30,9 +32,9 @@ struct Queue {
     std::list<TaskPointer> open;  // in the order of issue
     std::atomic<std::size_t> open_count{0};
     std::uint64_t issued = 0;
-    std::atomic<std::uint64_t> changes{0};  // tasks issued or done
-    std::atomic<unsigned> waiting{0};       // hosts that wait
-    TaskPointer last_of_legacy;
+    std::atomic<std::uint64_t> changes{0};                 // tasks issued or done
+    std::atomic<unsigned> waiting{0};                      // hosts that wait
+    std::array<TaskPointer, kMostDevices> last_of_legacy;  // of each device
 };
 
 // Never destroyed: OS threads may run tasks until the process has ended.
@@ -102,6 +104,7 @@ void start_ready_tasks();
 void execute(const TaskPointer& task) {
     Task* const before = std::exchange(task_of_os_thread, task.get());
     ++running_tasks;
+    const DeviceScope scope(task->device);
     const bool runs = task->work != nullptr && lost_context() == cudaSuccess;
     const cudaError_t error = runs ? task->work() : cudaSuccess;
     task_of_os_thread = before;
@@ -203,14 +206,14 @@ std::vector<TaskPointer> before_next(const StreamTail& tail) {
     std::vector<TaskPointer> before;
     if (tail.legacy) {
         std::copy_if(q.open.begin(), q.open.end(), std::back_inserter(before),
-                     [](const TaskPointer& task) { return task->blocking; });
+                     [&](const TaskPointer& task) { return task->blocking && task->device == tail.device; });
         return before;
     }
     const auto add = [&before](const TaskPointer& task) {
         if (task != nullptr && task->state != Task::State::done) before.push_back(task);
     };
     add(tail.task);
-    if (tail.blocking) add(q.last_of_legacy);
+    if (tail.blocking) add(q.last_of_legacy[static_cast<std::size_t>(tail.device)]);
     return before;
 }
 
@@ -218,13 +221,14 @@ void append(Queue& q, const TaskPointer& task, const StreamTail& tail) {
     task->number = ++q.issued;
     ++q.changes;
     task->blocking = tail.blocking || tail.legacy;
+    task->device = tail.device;
     q.open.push_back(task);
     ++q.open_count;
 }
 
 void end_stream_in(Queue& q, StreamTail& tail, const TaskPointer& task) {
     tail.task = task;
-    if (tail.legacy) q.last_of_legacy = task;
+    if (tail.legacy) q.last_of_legacy[static_cast<std::size_t>(tail.device)] = task;
 }
 
 }  // namespace
@@ -238,7 +242,7 @@ void expect_concurrency() {
 }
 
 bool concurrency_expected() {
-    return several_may_run.load(std::memory_order_relaxed);
+    return several_devices() || several_may_run.load(std::memory_order_relaxed);
 }
 
 void issue_task(const TaskPointer& task, StreamTail& tail, const std::vector<TaskPointer>& others) {
@@ -290,6 +294,12 @@ std::vector<TaskPointer> all_open_tasks() {
     return {queue().open.begin(), queue().open.end()};
 }
 
+std::vector<TaskPointer> open_tasks_of_device(int device) {
+    std::vector<TaskPointer> open = all_open_tasks();
+    std::erase_if(open, [device](const TaskPointer& task) { return task->device != device; });
+    return open;
+}
+
 void wait_for(std::vector<TaskPointer> tasks) {
     if (tasks.empty()) return;
     Queue& q = queue();
@@ -334,6 +344,10 @@ Task* running_task() {
 
 bool other_work_runs() {
     return host_threads > 1 || running_tasks > (task_of_os_thread != nullptr ? 1 : 0);
+}
+
+unsigned running_task_count() {
+    return running_tasks;
 }
 
 void note_host_thread() {

@@ -27,6 +27,7 @@ struct Task {
     bool may_wait =
         false;  // for the host or for another stream, so it must not run on the host's own OS thread
     bool host_function = false;      // it may wait for anything
+    int device = 0;                  // of its stream
     bool blocking = false;           // of the legacy stream or of a stream that synchronises with it
     std::uint64_t number = 0;        // in the order of issue
     std::vector<TaskPointer> after;  // what has to be done before
@@ -40,6 +41,7 @@ struct StreamTail {
     bool legacy = false;         // tasks wait for those of all blocking streams
     bool host_function = false;  // it may wait for anything
     bool blocking = false;       // tasks wait for the legacy stream
+    int device = 0;
 };
 
 // Is there anything that keeps work from running on the spot? No: work runs when it is issued, and
@@ -61,6 +63,7 @@ void issue_graph(const std::vector<TaskPointer>& tasks, StreamTail& tail, const 
 // nothing.
 std::vector<TaskPointer> open_tasks_of(const StreamTail& tail);
 std::vector<TaskPointer> all_open_tasks();
+std::vector<TaskPointer> open_tasks_of_device(int device);
 
 // Waits until all of `tasks` are done, which may mean to run them, and others.
 void wait_for(std::vector<TaskPointer> tasks);
@@ -74,6 +77,8 @@ Task* running_task();
 // Each host thread that allocates memory is noted.
 bool other_work_runs();
 void note_host_thread();
+// How many OS threads run tasks now.
+unsigned running_task_count();
 // `task` waits for something that does not come: the host, if it waits for the task alone, goes on.
 void let_host_go_on(Task* task);
 // The host polls memory: what is open may run.

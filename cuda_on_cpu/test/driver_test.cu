@@ -303,6 +303,21 @@ TEST_F(VirtualMemory, NeedsAccessAndRefusesMistakes) {
     EXPECT_EQ(cuMemAddressFree(address, 2 * size), CUDA_SUCCESS);
 }
 
+TEST_F(VirtualMemory, ACompressionThatWasAskedForIsToldAgain) {
+    int supported = 0;
+    ASSERT_EQ(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED, 0),
+              CUDA_SUCCESS);
+    if (supported == 0) GTEST_SKIP();
+    CUmemAllocationProp compressed = properties;
+    compressed.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
+    CUmemGenericAllocationHandle handle = 0;
+    ASSERT_EQ(cuMemCreate(&handle, size, &compressed, 0), CUDA_SUCCESS);
+    CUmemAllocationProp told{};
+    ASSERT_EQ(cuMemGetAllocationPropertiesFromHandle(&told, handle), CUDA_SUCCESS);
+    EXPECT_EQ(told.allocFlags.compressionType, CU_MEM_ALLOCATION_COMP_GENERIC);
+    EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+}
+
 TEST_F(VirtualMemory, ADescriptorIsAHandleOfTheSameMemory) {
     const CUdeviceptr address = reserve(2 * size);
     const CUmemGenericAllocationHandle handle = create();
@@ -326,6 +341,64 @@ TEST_F(VirtualMemory, ADescriptorIsAHandleOfTheSameMemory) {
     EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
     EXPECT_EQ(cuMemRelease(imported), CUDA_SUCCESS);
     EXPECT_EQ(cuMemAddressFree(address, 2 * size), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, ACallbackIsGivenItsStream) {
+    struct Seen {
+        CUstream stream = nullptr;
+        CUresult status = CUDA_ERROR_UNKNOWN;
+        int calls = 0;
+    };
+    CUstream stream = nullptr;
+    ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    Seen seen;
+    const auto look = [](CUstream of, CUresult status, void* data) {
+        auto* const what = static_cast<Seen*>(data);
+        what->stream = of;
+        what->status = status;
+        ++what->calls;
+    };
+    ASSERT_EQ(cuStreamAddCallback(stream, look, &seen, 0), CUDA_SUCCESS);
+    EXPECT_NE(cuStreamAddCallback(stream, nullptr, &seen, 0), CUDA_SUCCESS);
+    ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+    EXPECT_EQ(seen.calls, 1);
+    EXPECT_EQ(seen.stream, stream);
+    EXPECT_EQ(seen.status, CUDA_SUCCESS);
+    EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
+}
+
+TEST_F(Driver, TheRuntimeGivesFunctionsOfTheDriverByName) {
+    void* found = nullptr;
+    auto status = cudaDriverEntryPointSymbolNotFound;
+    ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuDeviceGetCount", &found, 12000, cudaEnableDefault, &status),
+              cudaSuccess);
+    ASSERT_EQ(status, cudaDriverEntryPointSuccess);
+    int devices = 0;
+    EXPECT_EQ(reinterpret_cast<CUresult (*)(int*)>(found)(&devices), CUDA_SUCCESS);
+    EXPECT_GE(devices, 1);
+    ASSERT_EQ(cudaGetDriverEntryPointByVersion("cuNoSuchFunction", &found, 12000, cudaEnableDefault, &status),
+              cudaSuccess);
+    EXPECT_EQ(status, cudaDriverEntryPointSymbolNotFound);
+    EXPECT_EQ(found, nullptr);
+}
+
+// Another process opens them: ipc_test.cu, by the runtime's functions, which these call.
+TEST_F(Driver, HandlesForOtherProcesses) {
+    DriverMemory memory(std::vector<int>(4));
+    CUipcMemHandle handle;
+    ASSERT_EQ(cuIpcGetMemHandle(&handle, memory.get()), CUDA_SUCCESS);
+    CUdeviceptr opened = 0;
+    EXPECT_NE(cuIpcOpenMemHandle(&opened, handle, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), CUDA_SUCCESS)
+        << "it is this process's own";
+    EXPECT_NE(cuIpcCloseMemHandle(memory.get()), CUDA_SUCCESS);
+    CUevent event = nullptr;
+    CUipcEventHandle event_handle;
+    ASSERT_EQ(cuEventCreate(&event, CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    ASSERT_EQ(cuIpcGetEventHandle(&event_handle, event), CUDA_SUCCESS);
+    CUevent again = nullptr;
+    EXPECT_NE(cuIpcOpenEventHandle(&again, event_handle), CUDA_SUCCESS);
+    EXPECT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+    EXPECT_EQ(memory.to_host(), std::vector<int>(4));
 }
 
 TEST_F(Driver, StreamsEventsAndDynamicSharedMemory) {

@@ -188,6 +188,54 @@ TEST(BulkLoad, IsNotThereBeforeItsBarrierWasWaitedFor) {
         EXPECT_EQ(std::isnan(got[i]) ? 0 : got[i], seen[i]) << i;
 }
 
+// Box (0, 6) of each of 2 x 3 matrices of 10 x 32, and of one that does not exist: 4 rows exist.
+__global__ void load_matrices(const __grid_constant__ CUtensorMap map, float* out) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    auto* const box = reinterpret_cast<float*>(memory);
+    __shared__ MBarrier full;
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+    unsigned parity = 0;
+    for (int j = 0; j < 3; ++j) {
+        for (int i = 0; i < 3; ++i, parity ^= 1) {
+            mbarrier_arrive_expect(&full, 1024);
+            tma_load(box, &map, 0, 6, i, j, &full);
+            mbarrier_wait(&full, parity);
+            *out++ = box[0];
+            *out++ = box[3 * 32 + 31];
+            *out++ = box[4 * 32];
+        }
+    }
+}
+TEST(BulkLoad, ReachesEachMatrixOfFourExtents) {
+    std::vector<float> numbers(2 * 3 * 10 * 32);
+    for (std::size_t n = 0; n < numbers.size(); ++n)
+        numbers[n] = static_cast<float>(n + 1);
+    DeviceVector<float> data(numbers), out(27);
+    const cuuint64_t extents[] = {32, 10, 2, 3}, pitch[] = {128, 1280, 2560};
+    const cuuint32_t box[] = {32, 8, 1, 1}, steps[] = {1, 1, 1, 1};
+    CUtensorMap map;
+    ASSERT_EQ(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4, data.data(), extents, pitch,
+                                     box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                                     CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+              CUDA_SUCCESS);
+    load_matrices<<<1, 1, 1024>>>(map, out.data());
+    const std::vector<float> got = out.to_host();
+    for (int j = 0; j < 3; ++j) {
+        for (int i = 0; i < 3; ++i) {
+            const float* const three = &got[(j * 3 + i) * 3];
+            const auto first = static_cast<float>(j * 640 + i * 320 + 6 * 32 + 1);
+            EXPECT_EQ(three[0], i < 2 ? first : 0) << i << ", " << j;
+            EXPECT_EQ(three[1], i < 2 ? first + 127 : 0) << i << ", " << j;
+            EXPECT_EQ(three[2], 0) << "the next matrix's rows are out of range";
+        }
+    }
+    Matrix of_two;
+    EXPECT_TRUE(mentions(
+        report_of(cudaErrorLaunchFailure, [&] { load_matrices<<<1, 1, 1024>>>(of_two.map, out.data()); }),
+        {"a tensor map of 2 extent(s); expected 4"}));
+}
+
 enum class Load {
     fine,
     unpublished,
@@ -396,6 +444,43 @@ TEST(BulkStore, StoresWhatWasThereWhenItWasAskedFor) {
     EXPECT_EQ(got[768], 769);
 }
 
+// Of one dimension: 16 floats. The thread copies what is in global memory after it has waited, or
+// not.
+__global__ void store_bytes_badly(float* out, float* seen, Store kind) {
+    __shared__ __align__(128) float values[16];
+    for (int i = 0; i < 16; ++i)
+        values[i] = static_cast<float>(i);
+    if (kind != Store::no_fence) fence_proxy_async();
+    isa::bulk_store(kind == Store::negative ? values : out, values, 64);
+    tma_store_commit();
+    if (kind == Store::end_at_once) return;
+    if (kind == Store::overwritten) values[5] = 50;
+    seen[0] = out[5];
+    tma_store_wait_read<0>();
+    seen[1] = out[5];
+    tma_store_wait<0>();
+    seen[2] = out[5];
+}
+TEST(BulkStore, OfOneDimensionWritesAsLateAsItMay) {
+    std::vector<float> seen;
+    const auto report = [&seen](Store kind, cudaError_t expected = cudaErrorLaunchFailure) {
+        DeviceVector<float> out(std::vector<float>(16, kOld));
+        DeviceVector<float> seen_there(3);
+        const std::string text =
+            report_of(expected, [&] { store_bytes_badly<<<1, 1>>>(out.data(), seen_there.data(), kind); });
+        if (expected == cudaSuccess) seen = seen_there.to_host();
+        return text;
+    };
+    EXPECT_EQ(report(Store::fine, cudaSuccess), "");
+    EXPECT_EQ(seen, (std::vector<float>{kOld, kOld, 5}));
+    EXPECT_TRUE(mentions(report(Store::no_fence), {"no thread has called fence.proxy.async"}));
+    EXPECT_TRUE(mentions(report(Store::overwritten), {"written while a bulk store read it"}));
+    EXPECT_TRUE(mentions(report(Store::end_at_once), {"ended while 1 bulk store(s)", "wait_group.read"}));
+    EXPECT_TRUE(
+        mentions(report(Store::negative, cudaErrorIllegalAddress),
+                 {"cp.async.bulk of 64 bytes", "the destination is no memory that a kernel may use"}));
+}
+
 // ---- Products of warpgroups --------------------------------------------------------------------------------------------
 
 enum class Product {
@@ -480,6 +565,64 @@ TEST(Wgmma, MisuseIsReported) {
                          {"deadlock", "96 thread(s) wait", "wgmma_wait"}));
     EXPECT_TRUE(mentions(report_of_product(Product::outside), {"outside the block's dynamic shared memory"}));
     EXPECT_TRUE(mentions(report_of_product(Product::base_offset), {"base offset is not modelled"}));
+}
+
+enum class Left { fine, read_early, written_early, no_fence };
+
+// A is in registers: A(row, k) = 16 row + k. B is the identity, so D(row, n) is A(row, n) for n <
+// 16 and 0 elsewhere.
+__global__ void multiply_from_registers(Left kind, float* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto* const b = reinterpret_cast<__half*>(memory);
+    for (unsigned i = threadIdx.x; i < 64 * 64; i += blockDim.x) {
+        const unsigned n = i / 64, k = (i % 64 / 8 ^ n % 8) * 8 + i % 8;
+        b[i] = n == k ? __half(1.0f) : __half(0.0f);
+    }
+    fence_proxy_async();
+    __syncthreads();
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned row = threadIdx.x / 32 * 16 + lane / 4;
+    const unsigned column = lane % 4 * 2;
+    unsigned a[4];
+    for (unsigned r = 0; r < 4; ++r) {
+        const unsigned first = 16 * (row + r % 2 * 8) + column + r / 2 * 8;
+        a[r] = __half_as_ushort(__half(static_cast<float>(first))) |
+               static_cast<unsigned>(__half_as_ushort(__half(static_cast<float>(first + 1)))) << 16;
+    }
+    float d[32] = {};
+    if (kind == Left::no_fence) wgmma_wait<0>();
+    if (kind != Left::no_fence) wgmma_fence();
+    wgmma<__half, false>(d, a, 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4);
+    wgmma_commit();
+    if (kind == Left::written_early) a[2] = 0;
+    if (kind == Left::read_early) out[threadIdx.x] = d[3];
+    wgmma_wait<0>();
+    if (kind != Left::fine) return;
+    for (unsigned r = 0; r < 32; ++r)
+        out[(row + r / 2 % 2 * 8) * 64 + r / 4 * 8 + column + r % 2] = d[r];
+}
+std::string report_of_left(Left kind, std::vector<float>* seen = nullptr,
+                           cudaError_t expected = cudaErrorLaunchFailure) {
+    DeviceVector<float> out(64 * 64);
+    const std::string report =
+        report_of(expected, [&] { multiply_from_registers<<<1, 128, 8192>>>(kind, out.data()); });
+    if (seen != nullptr) *seen = out.to_host();
+    return report;
+}
+TEST(Wgmma, TakesTheLeftFactorFromRegisters) {
+    std::vector<float> seen;
+    EXPECT_EQ(report_of_left(Left::fine, &seen, cudaSuccess), "");
+    for (int row = 0; row < 64; ++row) {
+        for (int n = 0; n < 64; ++n)
+            ASSERT_EQ(seen[row * 64 + n], n < 16 ? 16 * row + n : 0) << row << ", " << n;
+    }
+    EXPECT_EQ(report_of_left(Left::read_early, &seen, cudaSuccess), "");
+    EXPECT_TRUE(std::isnan(seen[0]) && std::isnan(seen[127]));
+}
+TEST(Wgmma, RegistersOfTheLeftFactorMustNotChange) {
+    EXPECT_TRUE(mentions(report_of_left(Left::written_early),
+                         {"multiply_from_registers", "registers of A", "wgmma.wait_group is missing"}));
+    EXPECT_TRUE(mentions(report_of_left(Left::no_fence), {"wgmma.fence"}));
 }
 
 __global__ void give_registers_away() {

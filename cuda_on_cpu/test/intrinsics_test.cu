@@ -35,6 +35,9 @@ __global__ void count_and_find_bits(Checks check) {
     check.equal(__brev(hidden(0x12345678u)), 0x1e6a2c48u);
     check.equal(__brevll(hidden(0x1ull)), 0x8000000000000000ull);
     check.equal(__brevll(hidden(0x123456789abcdef0ull)), 0x0f7b3d591e6a2c48ull);
+    check.equal(__nv_bswap16(hidden<unsigned short>(0x12f4)), 0xf412);
+    check.equal(__nv_bswap32(hidden(0x123456f8u)), 0xf8563412u);
+    check.equal(__nv_bswap64(hidden(0x123456789abcdef0ull)), 0xf0debc9a78563412ull);
     check.equal(__fns(hidden(0b101100), 0, 1), 2u);
     check.equal(__fns(hidden(0b101100), 0, 3), 5u);
     check.equal(__fns(hidden(0b101100), 0, 4), 0xffffffffu);

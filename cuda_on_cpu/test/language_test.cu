@@ -860,7 +860,7 @@ __global__ void __launch_bounds__(64) bounds_after_type(int* out) {
 __launch_bounds__(64, 2) __global__ void bounds_first(int* out) {
     *out = 2;
 }
-__global__ __launch_bounds__(kTile* kTile) void bounds_before_type(int* out) {
+__global__ __launch_bounds__(8 * kTile) void bounds_before_type(int* out) {
     *out = 3;
 }
 __global__ void __launch_bounds__(128, 1, 2) three_bounds(int* out) {

@@ -159,4 +159,19 @@ TEST(ProgrammaticLaunch, WaitsForTheGridInFrontOfIt) {
     EXPECT_EQ(got[63], 126);
 }
 
+// Hints: what is set is told again.
+TEST(L2Cache, HasAShareToSetAside) {
+    cudaDeviceProp properties{};
+    ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);
+    EXPECT_GT(properties.persistingL2CacheMaxSize, 0);
+    EXPECT_LE(properties.persistingL2CacheMaxSize, properties.l2CacheSize);
+    int most = 0;
+    ASSERT_EQ(cudaDeviceGetAttribute(&most, cudaDevAttrMaxAccessPolicyWindowSize, 0), cudaSuccess);
+    EXPECT_EQ(most, properties.accessPolicyMaxWindowSize);
+    EXPECT_GT(most, 0);
+    int types = 0;
+    ASSERT_EQ(cudaDeviceGetAttribute(&types, cudaDevAttrMemoryPoolSupportedHandleTypes, 0), cudaSuccess);
+    EXPECT_NE(types & cudaMemHandleTypePosixFileDescriptor, 0);
+}
+
 }  // namespace

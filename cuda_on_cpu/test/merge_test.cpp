@@ -197,6 +197,28 @@ TEST(Merge, TakesLittleTimeForLongTexts) {
               dense("int before() { return 0; }\n" + middle + "__device__ int f() { return 1; }\n"));
 }
 
+// Algorithms of Thrust run on the host: a functor with a text for each side is told.
+TEST(Merge, TellsOfFunctorsThatThrustCalls) {
+    const auto functor = [](const std::string& body) {
+        return "# 1 \"a.cu\"\nnamespace thrust { int x; }\nstruct F {\n__host__ __device__ int "
+               "operator()(int a) const { " +
+               body + " }\n};\n";
+    };
+    const auto told = merge(functor("return 1;"), functor("return 2;"));
+    ASSERT_EQ(told.warnings.size(), 1u);
+    EXPECT_EQ(told.warnings[0].line, 3);
+    EXPECT_NE(told.warnings[0].message.find("Thrust"), std::string::npos);
+    EXPECT_TRUE(merge(functor("return 1;"), functor("return 1;")).warnings.empty());
+
+    const auto without_thrust = [&](std::string text) {
+        return text.replace(text.find("thrust"), 6, "others");
+    };
+    EXPECT_TRUE(
+        merge(without_thrust(functor("return 1;")), without_thrust(functor("return 2;"))).warnings.empty());
+    const auto function = [&](std::string text) { return text.replace(text.find("operator()"), 10, "call"); };
+    EXPECT_TRUE(merge(function(functor("return 1;")), function(functor("return 2;"))).warnings.empty());
+}
+
 // Whatever the texts are: it ends, and what both have stays.
 TEST(Merge, TakesAnything) {
     static constexpr const char* kWords[] = {"{",

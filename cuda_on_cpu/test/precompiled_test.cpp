@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -34,9 +36,10 @@ class Precompiled : public testing::Test {
         fs::last_write_time(file, fs::file_time_type::clock::now() + later);
     }
 
-    translator::PrecompiledHeaders headers() const {
-        return precompiled_headers(directory / "made",
-                                   {"g++", "-std=c++20", "-Wall", "-I", directory.string()});
+    translator::PrecompiledHeaders headers(const std::vector<std::string>& more = {}) const {
+        std::vector<std::string> command = {"g++", "-std=c++20", "-Wall", "-I", directory.string()};
+        command.insert(command.end(), more.begin(), more.end());
+        return precompiled_headers(directory / "made", command);
     }
 
     fs::path made() const { return headers().options.at(2) + ".gch"; }
@@ -50,6 +53,14 @@ TEST_F(Precompiled, AreMadeOnce) {
     EXPECT_EQ(made(), first);
     EXPECT_EQ(fs::last_write_time(first), time);
     EXPECT_NE(headers().files.find("cuda_runtime.h"), std::string::npos);
+}
+
+// Which libraries a target links decides the order of its options.
+TEST_F(Precompiled, AreSharedWhateverTheOrderOfDefinitions) {
+    const auto options = headers({"-O1", "-DNDEBUG", "-fPIC", "-g1"}).options;
+    EXPECT_EQ(headers({"-fPIC", "-O1", "-g1", "-DNDEBUG"}).options, options);
+    EXPECT_NE(headers({"-O1", "-DNDEBUG", "-g1"}).options, options);
+    EXPECT_NE(headers({"-O1", "-O0", "-DNDEBUG", "-fPIC", "-g1"}).options, options);
 }
 
 TEST_F(Precompiled, AreMadeAgainWhenAHeaderHasChanged) {

@@ -115,6 +115,15 @@ __global__ void addresses(Checks check, Word* global) {
     check.equal(in_space(dynamic), 1u);
     check.equal(in_space(&local), 2u);
     check.equal(in_space(global), 4u);
+    const auto space = [](const void* pointer) {
+        return (__isShared(pointer) != 0 ? 1u : 0u) + (__isLocal(pointer) != 0 ? 2u : 0u) +
+               (__isGlobal(pointer) != 0 ? 4u : 0u);
+    };
+    check.equal(space(&fixed[1]), 1u);
+    check.equal(space(dynamic), 1u);
+    check.equal(space(&local), 2u);
+    check.equal(space(global), 4u);
+    check.equal(space(&device_word), 4u);
 }
 TEST(PtxThreads, Addresses) {
     DeviceVector<Observation> observations(Checks::kCapacity);

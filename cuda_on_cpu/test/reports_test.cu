@@ -7,15 +7,20 @@
 #include <cuda_runtime.h>
 #include <dirent.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cassert>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -285,9 +290,10 @@ TEST(Faults, APointerThatWasOverwrittenIsNamedAsAPossibility) {
         {"overwrite_pointer_of", "a pointer that was overwritten: is a local array written past its end?"}));
 }
 
+// A copy, which compilers make one access of 16 bytes; four numbers may be stored one by one.
 __global__ void misaligned(float4* out) {
     const auto address = reinterpret_cast<std::uintptr_t>(out) + 4;
-    *reinterpret_cast<float4*>(address) = make_float4(1, 2, 3, 4);
+    *reinterpret_cast<float4*>(address) = out[2];
 }
 TEST(Faults, MisalignedVector) {
     const Allocation<float4> out(4);
@@ -887,6 +893,38 @@ TEST(Notice, ASlowKernelTellsOnceWhereItIsAndGoesOn) {
     EXPECT_EQ(report.find("still"), report.rfind("still")) << report;
 }
 
+__global__ void meet_often(int rounds, int* out) {
+    for (int i = 0; i < rounds; ++i)
+        __syncthreads();
+    out[threadIdx.x] = rounds;
+}
+// Most of the time of such a kernel goes to switches from stack to stack, where no handler can see
+// who called whom.
+TEST(Notice, AKernelMayBeAskedAnywhere) {
+    const char* notice = std::getenv("CUDA_ON_CPU_NOTICE");
+    if (notice == nullptr || std::string(notice) != "1") GTEST_SKIP() << "needs CUDA_ON_CPU_NOTICE=1";
+    constexpr int kRounds = 30000;
+    DeviceVector<int> out(256);
+    meet_often<<<1, 256>>>(1, out.data());  // from now on the process has a handler
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    std::atomic<bool> done{false};
+    std::thread asks([&] {
+        const pid_t self = gettid();
+        while (!done) {
+            for (const auto& each : std::filesystem::directory_iterator("/proc/self/task")) {
+                const pid_t other = std::stoi(each.path().filename().string());
+                if (other != self) tgkill(getpid(), other, SIGUSR2);
+            }
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+    });
+    meet_often<<<1, 256>>>(kRounds, out.data());
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    done = true;
+    asks.join();
+    EXPECT_EQ(out.to_host(), std::vector<int>(256, kRounds));
+}
+
 __global__ void print_in_pieces() {
     printf("x = %d", static_cast<int>(threadIdx.x));
     __syncthreads();
@@ -1016,11 +1054,19 @@ TEST(ManyLaunches, LeakNeitherMemoryNorThreads) {
         }
     };
     launch_many(1200);  // freed addresses stay reserved for a while: fill that store first
-    const std::size_t memory = resident_bytes();
     const unsigned threads = os_threads();
-    launch_many(600);
+    // On a busy machine an OS thread may get its first block late, and touch its stacks only then.
+    // A leak grows each time.
+    std::size_t grown = 0;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+        const std::size_t before = resident_bytes();
+        launch_many(600);
+        const std::size_t after = resident_bytes();
+        grown = after > before ? after - before : 0;
+        if (grown < 2u << 20) break;
+    }
     EXPECT_EQ(os_threads(), threads);
-    EXPECT_LT(resident_bytes(), memory + (2u << 20));
+    EXPECT_LT(grown, 2u << 20);
 }
 
 }  // namespace

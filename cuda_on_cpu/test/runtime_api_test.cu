@@ -15,6 +15,7 @@
 
 #include "gpu.hpp"
 #include "on_device.cuh"
+#include "stream_and_event.hpp"
 
 namespace {
 
@@ -69,34 +70,6 @@ cudaError_t prefetch(const void* memory, std::size_t bytes, int location, cudaSt
     return cudaMemPrefetchAsync(memory, bytes, location, stream);
 #endif
 }
-
-class Stream {
-  public:
-    explicit Stream(unsigned flags = cudaStreamNonBlocking) {
-        EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, flags), cudaSuccess);
-    }
-    ~Stream() { EXPECT_EQ(cudaStreamDestroy(stream_), cudaSuccess); }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
-    operator cudaStream_t() const { return stream_; }
-
-  private:
-    cudaStream_t stream_ = nullptr;
-};
-
-class Event {
-  public:
-    explicit Event(unsigned flags = cudaEventDefault) {
-        EXPECT_EQ(cudaEventCreateWithFlags(&event_, flags), cudaSuccess);
-    }
-    ~Event() { EXPECT_EQ(cudaEventDestroy(event_), cudaSuccess); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-    operator cudaEvent_t() const { return event_; }
-
-  private:
-    cudaEvent_t event_ = nullptr;
-};
 
 // ---- Errors ----------------------------------------------------------------------------------------------------------------
 

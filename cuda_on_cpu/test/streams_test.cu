@@ -13,6 +13,7 @@
 
 #include "gpu.hpp"
 #include "on_device.cuh"
+#include "stream_and_event.hpp"
 
 namespace {
 
@@ -40,32 +41,6 @@ __global__ void copy_one(int* to, const int* from) {
 __global__ void times_two_plus(int* value, int more) {
     *value = 2 * *value + more;
 }
-
-class Stream {
-  public:
-    explicit Stream(unsigned flags = cudaStreamNonBlocking) {
-        EXPECT_EQ(cudaStreamCreateWithFlags(&stream_, flags), cudaSuccess);
-    }
-    ~Stream() { EXPECT_EQ(cudaStreamDestroy(stream_), cudaSuccess); }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
-    operator cudaStream_t() const { return stream_; }
-
-  private:
-    cudaStream_t stream_ = nullptr;
-};
-
-class Event {
-  public:
-    Event() { EXPECT_EQ(cudaEventCreate(&event_), cudaSuccess); }
-    ~Event() { EXPECT_EQ(cudaEventDestroy(event_), cudaSuccess); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-    operator cudaEvent_t() const { return event_; }
-
-  private:
-    cudaEvent_t event_ = nullptr;
-};
 
 // Ints in pinned memory, all 0.
 class Pinned {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "on_device.cuh"
 #include "reports.cuh"
@@ -73,6 +74,34 @@ TEST_F(TextureReports, OfASurfaceOutsideItsBounds) {
     // 3 is an index of elements; x is in bytes.
     EXPECT_TRUE(mentions(report_of(cudaErrorMisalignedAddress, [&] { write<<<1, 1>>>(surface_, 3); }),
                          {"x is 3; expected bytes, a multiple of the element's 4"}));
+}
+
+constexpr int kFetchBehindLine = __LINE__ + 2;
+__global__ void fetch_linear(cudaTextureObject_t texture, int i, float* out) {
+    *out = tex1Dfetch<float>(texture, i);
+}
+
+// A driver makes it; what lies in the allocation can be read, and a fetch from behind it stops.
+TEST(LinearTextures, OfOneThatIsLargerThanItsAllocation) {
+    DeviceVector<float> memory(std::vector<float>(1024, 2.5F));
+    DeviceVector<float> out(1);
+    cudaResourceDesc resource{};
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear.devPtr = memory.data();
+    resource.res.linear.sizeInBytes = 8192 * sizeof(float);
+    resource.res.linear.desc = cudaCreateChannelDesc<float>();
+    const cudaTextureDesc description{};
+    cudaTextureObject_t texture = 0;
+    testing::internal::CaptureStderr();
+    ASSERT_EQ(cudaCreateTextureObject(&texture, &resource, &description, nullptr), cudaSuccess);
+    EXPECT_TRUE(mentions(testing::internal::GetCapturedStderr(),
+                         {"sizeInBytes is 32768, of which 4096 lie in the allocation"}));
+    fetch_linear<<<1, 1>>>(texture, 1023, out.data());
+    EXPECT_EQ(out.to_host()[0], 2.5F);
+    EXPECT_TRUE(mentions(
+        report_of(cudaErrorIllegalAddress, [&] { fetch_linear<<<1, 1>>>(texture, 4000, out.data()); }),
+        {"tex1Dfetch: element 4000 lies behind the allocation, which has 1024", at_line(kFetchBehindLine)}));
+    EXPECT_EQ(cudaDestroyTextureObject(texture), cudaSuccess);
 }
 
 }  // namespace

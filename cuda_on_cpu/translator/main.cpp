@@ -251,10 +251,12 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", translated.c_str());
         return 1;
     }
+    // -I and the like have done their work; clang would complain. g++ would, of the option.
+    const Arguments quiet =
+        dialect == translator::Dialect::clang ? Arguments{"-Wno-unused-command-line-argument"} : Arguments{};
     status = translator::run_program(
-        joined({compiler}, {command.others,  // -I and the like have done their work; clang would complain.
-                            {"-Wno-unused-command-line-argument", "-x", "c++-cpp-output", "-c", translated,
-                             "-o", command.object}}));
+        joined({compiler},
+               {command.others, quiet, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
     std::remove(preprocessed.c_str());  // the translated text stays: worth a look
     return status == 0 && watched ? keep_functions_apart(command.object) : status;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
@@ -513,6 +514,11 @@ class Merge {
         const bool for_host = host.for_host();
         const bool for_device = device.for_device();
         if (for_host && for_device) {
+            if (is_functor(host) && uses_thrust(host)) {
+                warn(host_, host,
+                     "this functor is not the same with and without __CUDA_ARCH__: algorithms of Thrust, "
+                     "which run on the host here, call its text without it");
+            }
             write(host_, {host.range.begin, host.brace});
             both_bodies(host.brace, device.brace, host.constant || device.constant);
         } else if (for_device) {
@@ -520,6 +526,28 @@ class Merge {
         } else {
             host_function(host, device);
         }
+    }
+
+    // The function that calls an object: `operator()(...)`.
+    bool is_functor(const Item& item) const {
+        for (std::size_t i = item.range.begin; i + 2 < item.brace; ++i) {
+            if (host_.tokens[i].is("operator"))
+                return host_.tokens[i + 1].is("(") && host_.tokens[i + 2].is(")");
+        }
+        return false;
+    }
+
+    // Is it of a file that has something to do with Thrust, and not of Thrust itself?
+    bool uses_thrust(const Item& item) {
+        const std::string file = host_.file(item.range.begin);
+        if (file.find("/thrust/") != std::string::npos || file.find("/cub/") != std::string::npos)
+            return false;
+        if (!has_thrust_) {
+            has_thrust_ = false;
+            for (std::size_t i = 0; i < host_.tokens.size() && !*has_thrust_; ++i)
+                has_thrust_ = host_.tokens[i].is("thrust");
+        }
+        return *has_thrust_;
     }
 
     void both_bodies(std::size_t host, std::size_t device, bool is_constexpr) {
@@ -594,6 +622,7 @@ class Merge {
     std::string out_;
     const Pass* last_ = nullptr;
     std::size_t last_end_ = 0;
+    std::optional<bool> has_thrust_;  // not looked for yet
 };
 
 }  // namespace

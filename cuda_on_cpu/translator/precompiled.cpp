@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <set>
 #include <string_view>
 
 #include "process.hpp"
@@ -47,17 +48,27 @@ bool is_definition_of_program(std::string_view option) {
                         [&](std::string_view name) { return option.starts_with(name); });
 }
 
-// Where a lesson has headers of its own, and what is warned of, makes no difference to these.
+// Where a lesson has headers of its own, and what is warned of, makes no difference to these. Nor
+// does the order of most options, which depends on the libraries that a target links; where it does
+// matter (-fPIC -fPIE), g++ refuses headers that do not fit.
 std::string name_of(const std::vector<std::string>& command) {
-    std::string all;
+    std::string in_order;
+    std::set<std::string> in_any_order;
     for (std::size_t i = 0; i < command.size(); ++i) {
         const std::string& option = command[i];
         if (option == "-I" || option == "-isystem")
             ++i;
-        else if (!option.starts_with("-I") && !option.starts_with("-W"))
-            all += option + '\n';
+        else if (option.starts_with("-I") || option.starts_with("-W"))
+            continue;
+        else if (option.starts_with("-D") || option.starts_with("-f") || option.starts_with("-g") ||
+                 option.starts_with("-m"))
+            in_any_order.insert(option);
+        else
+            in_order += option + '\n';
     }
-    return std::to_string(std::hash<std::string>()(all));
+    for (const std::string& option : in_any_order)
+        in_order += option + '\n';
+    return std::to_string(std::hash<std::string>()(in_order));
 }
 
 // What stands behind the colon of a rule "made: header header \\", over several lines. "" when
@@ -120,8 +131,9 @@ bool make(const std::vector<std::string>& command, const fs::path& header, const
     const std::string unfinished = made.string() + ".unfinished";
     const std::string unfinished_rule = rule.string() + ".unfinished";
     std::vector<std::string> compile = command;
-    compile.insert(compile.end(), {"-x", "c++-header", header, "-o", unfinished, "-MD", "-MT", "made", "-MF",
-                                   unfinished_rule});
+    // -c: a wrapper such as mpicxx adds its libraries to a command without it.
+    compile.insert(compile.end(), {"-c", "-x", "c++-header", header, "-o", unfinished, "-MD", "-MT", "made",
+                                   "-MF", unfinished_rule});
     if (!text || run_program(compile) != 0) return false;
     fs::last_write_time(unfinished, begin, error);
     if (!error) fs::rename(unfinished_rule, rule, error);

@@ -23,6 +23,14 @@ typedef struct CUevent_st* CUevent;
 typedef struct cudaArray* CUarray;
 typedef struct cudaMipmappedArray* CUmipmappedArray;
 typedef struct CUmemPool_st* CUmemoryPool;
+#define CU_IPC_HANDLE_SIZE 64
+#define CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS 0x1
+typedef struct CUipcMemHandle_st {
+    char reserved[CU_IPC_HANDLE_SIZE];
+} CUipcMemHandle;
+typedef struct CUipcEventHandle_st {
+    char reserved[CU_IPC_HANDLE_SIZE];
+} CUipcEventHandle;
 typedef struct CUlinkState_st* CUlinkState;
 typedef void (*CUhostFn)(void* user_data);
 typedef size_t (*CUoccupancyB2DSize)(int block_size);

@@ -72,6 +72,9 @@ constexpr ProductOf product_of() {
 // `d`: float or std::int32_t.
 void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b, const ProductOf& product,
                    Site site);
+// A from registers, four of each lane. They are read when the product is waited for.
+void issue_product(void* d, unsigned registers, const unsigned* a, std::uint64_t b, const ProductOf& product,
+                   Site site);
 void wait_for_products(unsigned pending, Site site);
 void wait_for_stores(unsigned pending, bool until_written, Site site);
 void set_registers(Site site);
@@ -97,6 +100,9 @@ void tma_load(void* shared, const CUtensorMap* map, int column, int row, MBarrie
               Site site = Site::here());
 void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
                         std::uint16_t blocks, Site site = Site::here());
+// Of a map of four extents: the box at `column` and `row` of the matrix (i, j).
+void tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, int j, MBarrier* barrier,
+              Site site = Site::here());
 void tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site = Site::here());
 void tma_store_commit();
 template <int kPending>
@@ -121,6 +127,7 @@ inline void cluster_wait(Site site = Site::here()) {
     cluster_barrier_wait(site);
 }
 void named_barrier(unsigned id, unsigned threads, Site site = Site::here());
+void named_barrier_arrive(unsigned id, unsigned threads, Site site = Site::here());
 
 // Registers do not exist here: only that whole warps ask for them is looked at.
 template <int kRegisters>
@@ -141,12 +148,32 @@ void wgmma_wait(Site site = Site::here()) {
     static_assert(kPending >= 0, "wgmma_wait<N>: N groups may stay pending, 0 or more");
     wait_for_products(kPending, site);
 }
+// The same: nvcc makes a difference.
+template <int kPending>
+void wgmma_wait_in_branch(Site site = Site::here()) {
+    wgmma_wait<kPending>(site);
+}
 template <class T, bool kBRowMajor, class Sum, std::size_t kRegisters>
 void wgmma(Sum (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = Site::here()) {
     static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128,
                   "N is 8 to 256, in steps of 8");
     static_assert(std::is_same_v<T, std::int8_t> ? std::is_same_v<Sum, int> : std::is_same_v<Sum, float>,
                   "int8 is summed in int, floating point in float");
+    issue_product(d, kRegisters, a, b, product_of<T, kBRowMajor>(), site);
+}
+// D = A B: what D held does not matter.
+template <class T, bool kBRowMajor, std::size_t kRegisters>
+void wgmma_set(float (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = Site::here()) {
+    for (float& sum : d)
+        sum = 0;
+    wgmma<T, kBRowMajor>(d, a, b, site);
+}
+// `a` must be there, unchanged, until the product has been waited for.
+template <class T, bool kBRowMajor, std::size_t kRegisters>
+void wgmma(float (&d)[kRegisters], const unsigned (&a)[4], std::uint64_t b, Site site = Site::here()) {
+    static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128,
+                  "N is 8 to 256, in steps of 8");
+    static_assert(sizeof(T) == 2, "A from registers: of 16-bit types only");
     issue_product(d, kRegisters, a, b, product_of<T, kBRowMajor>(), site);
 }
 

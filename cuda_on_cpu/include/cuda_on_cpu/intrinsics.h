@@ -48,6 +48,17 @@ inline unsigned long long __brevll(unsigned long long x) {
            __brev(static_cast<unsigned int>(x >> 32));
 }
 
+// The bytes in reverse order: big-endian to little-endian and back.
+inline unsigned short __nv_bswap16(unsigned short x) {
+    return __builtin_bswap16(x);
+}
+inline unsigned int __nv_bswap32(unsigned int x) {
+    return __builtin_bswap32(x);
+}
+inline unsigned long long __nv_bswap64(unsigned long long x) {
+    return __builtin_bswap64(x);
+}
+
 // Place of the offset-th set bit of mask, counted from bit `base` upwards (downwards for a negative
 // offset, and bit `base` itself for 0); 0xffffffff when there is none.
 inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {

@@ -15,6 +15,19 @@
 
 #include "cuda_on_cpu/rounding.h"
 
+// One instruction of a GPU, and here a few: as functions of the C library they would be calls. Of
+// two numbers and a NaN the number; of equal ones the second, as there.
+extern "C" {
+[[gnu::gnu_inline, gnu::always_inline]] extern inline float fmaxf(float a, float b) noexcept {
+    const float larger = a > b ? a : b;
+    return b == b ? larger : a;
+}
+[[gnu::gnu_inline, gnu::always_inline]] extern inline float fminf(float a, float b) noexcept {
+    const float smaller = a < b ? a : b;
+    return b == b ? smaller : a;
+}
+}
+
 // ---- min, max ------------------------------------------------------------------------------------------------------
 // By value and not templates: beside `using namespace std` they win over std::min and std::max when
 // both fit exactly.
@@ -44,7 +57,12 @@
 CUDA_ON_CPU_INTEGER_MIN_MAX(int)
 CUDA_ON_CPU_INTEGER_MIN_MAX(long)
 CUDA_ON_CPU_INTEGER_MIN_MAX(long long)
-CUDA_ON_CPU_REAL_MIN_MAX(float, float, float)
+inline float min(float a, float b) {
+    return fminf(a, b);
+}
+inline float max(float a, float b) {
+    return fmaxf(a, b);
+}
 CUDA_ON_CPU_REAL_MIN_MAX(double, double, double)
 CUDA_ON_CPU_REAL_MIN_MAX(double, float, double)
 CUDA_ON_CPU_REAL_MIN_MAX(double, double, float)

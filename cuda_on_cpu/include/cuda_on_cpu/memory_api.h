@@ -44,7 +44,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer,
                                      size_t bytes, unsigned flags);
 #endif
 
-// --- Peers: there is one device ---
+// --- Peers: of several devices (CUDA_ON_CPU_DEVICES) each is a peer of all others ---
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags);
 cudaError_t cudaDeviceDisablePeerAccess(int peer);
 cudaError_t cudaDeviceGetP2PAttribute(int* value, enum cudaDeviceP2PAttr attribute, int device, int peer);
@@ -52,7 +52,7 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device, size_t bytes,
                                 cudaStream_t stream);
 
-// --- Handles for other processes: not supported ---
+// --- Handles for other processes ---
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer);
 cudaError_t cudaIpcOpenMemHandle(void** pointer, cudaIpcMemHandle_t handle, unsigned flags);
 cudaError_t cudaIpcCloseMemHandle(void* pointer);

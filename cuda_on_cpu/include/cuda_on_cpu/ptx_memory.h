@@ -256,3 +256,19 @@ inline std::uint64_t policy_of(std::uint32_t) {
 }
 
 }  // namespace cuda_on_cpu::ptx::isa
+
+// ---- Which memory is it? isspacep as functions -------------------------------------------------------------------------
+// Without __isConstant: constant memory is global memory here.
+
+inline unsigned int __isGlobal(const void* pointer) {
+    using namespace cuda_on_cpu::ptx::isa;
+    return isspacep<Space::global>(reinterpret_cast<std::uintptr_t>(pointer)) ? 1 : 0;
+}
+inline unsigned int __isShared(const void* pointer) {
+    using namespace cuda_on_cpu::ptx::isa;
+    return isspacep<Space::shared>(reinterpret_cast<std::uintptr_t>(pointer)) ? 1 : 0;
+}
+inline unsigned int __isLocal(const void* pointer) {
+    using namespace cuda_on_cpu::ptx::isa;
+    return isspacep<Space::local>(reinterpret_cast<std::uintptr_t>(pointer)) ? 1 : 0;
+}

@@ -21,6 +21,7 @@ namespace {
 struct Single {
     using Real = float;
     using Complex = fftwf_complex;
+    using Number = cufftComplex;
     using Plan = fftwf_plan;
     static constexpr auto* plan_c2c = fftwf_plan_many_dft;
     static constexpr auto* plan_r2c = fftwf_plan_many_dft_r2c;
@@ -31,6 +32,7 @@ struct Single {
 struct Double {
     using Real = double;
     using Complex = fftw_complex;
+    using Number = cufftDoubleComplex;
     using Plan = fftw_plan;
     static constexpr auto* plan_c2c = fftw_plan_many_dft;
     static constexpr auto* plan_r2c = fftw_plan_many_dft_r2c;
@@ -57,12 +59,19 @@ struct Layout {
     int distance = 0;
 };
 
+// What a program loads elements by, or stores them by.
+struct Callback {
+    void* function = nullptr;
+    void* caller_info = nullptr;
+};
+
 struct Plan {
     std::optional<cufftType> type{};  // none: cufftMakePlan has not been called
     std::vector<int> extents{};
     int batch = 1;
     std::optional<Layout> input{}, output{};  // none: densely packed
     cudaStream_t stream = nullptr;
+    Callback load{}, store{};
 };
 
 std::mutex mutex;
@@ -116,6 +125,45 @@ std::size_t elements(const Plan& plan, const Layout& layout, bool complex_side) 
     return static_cast<std::size_t>(plan.batch - 1) * layout.distance + last * layout.stride + 1;
 }
 
+// The position of each element of a side, in the order of the memory.
+std::vector<std::size_t> positions(const Plan& plan, const Layout& layout, bool complex_side) {
+    const std::vector<int> extents = side_extents(plan, complex_side);
+    std::vector<std::size_t> found;
+    for (int batch = 0; batch < plan.batch; ++batch) {
+        std::vector<int> index(extents.size(), 0);
+        for (std::size_t dimension = extents.size(); dimension > 0;) {
+            std::size_t place = 0;
+            for (std::size_t i = 0; i < extents.size(); ++i)
+                place = (i == 0 ? 0 : place * layout.embed[i]) + static_cast<std::size_t>(index[i]);
+            found.push_back(static_cast<std::size_t>(batch) * layout.distance + place * layout.stride);
+            for (dimension = extents.size();
+                 dimension > 0 && ++index[dimension - 1] == extents[dimension - 1]; --dimension)
+                index[dimension - 1] = 0;
+        }
+    }
+    return found;
+}
+
+constexpr std::size_t kSharedBytes = 16384;  // that a callback may ask for
+
+template <class Element>
+void load_by(const Callback& callback, void* data, Element* to, const std::vector<std::size_t>& places) {
+    const auto function = reinterpret_cast<Element (*)(void*, std::size_t, void*, void*)>(callback.function);
+    alignas(16) char shared[kSharedBytes];
+    for (const std::size_t place : places)
+        to[place] = function(data, place, callback.caller_info, shared);
+}
+
+template <class Element>
+void store_by(const Callback& callback, void* data, const Element* from,
+              const std::vector<std::size_t>& places) {
+    const auto function =
+        reinterpret_cast<void (*)(void*, std::size_t, Element, void*, void*)>(callback.function);
+    alignas(16) char shared[kSharedBytes];
+    for (const std::size_t place : places)
+        function(data, place, from[place], callback.caller_info, shared);
+}
+
 template <class Precision>
 bool transform(const char* function, const Plan& plan, void* input, void* output, int direction) {
     using Real = typename Precision::Real;
@@ -136,13 +184,28 @@ bool transform(const char* function, const Plan& plan, void* input, void* output
 
     // FFTW destroys the input of transforms to real numbers.
     std::vector<char> copy;
-    if (kind == Form::to_real && !in_place) {
+    if (plan.load.function != nullptr) {
+        copy.resize(input_bytes);
+        const std::vector<std::size_t> places = positions(plan, in, complex_input);
+        if (complex_input)
+            load_by(plan.load, input, reinterpret_cast<typename Precision::Number*>(copy.data()), places);
+        else
+            load_by(plan.load, input, reinterpret_cast<Real*>(copy.data()), places);
+        input = copy.data();
+    } else if (kind == Form::to_real && !in_place) {
         copy.assign(static_cast<char*>(input), static_cast<char*>(input) + input_bytes);
         input = copy.data();
     }
+    void* const stored_to = output;
+    std::vector<char> result;
+    if (plan.store.function != nullptr) {
+        result.resize(output_bytes);
+        output = result.data();
+    }
     const int rank = static_cast<int>(plan.extents.size());
     const unsigned flags =
-        FFTW_ESTIMATE | FFTW_UNALIGNED | (copy.empty() && !in_place ? FFTW_PRESERVE_INPUT : 0u);
+        FFTW_ESTIMATE | FFTW_UNALIGNED |
+        (copy.empty() && input != output && kind != Form::to_real ? FFTW_PRESERVE_INPUT : 0u);
     typename Precision::Plan fftw;
     {
         const std::scoped_lock lock(planner_mutex);
@@ -173,6 +236,13 @@ bool transform(const char* function, const Plan& plan, void* input, void* output
     {
         const std::scoped_lock lock(planner_mutex);
         Precision::destroy(fftw);
+    }
+    if (plan.store.function != nullptr) {
+        const std::vector<std::size_t> places = positions(plan, out, complex_output);
+        if (complex_output)
+            store_by(plan.store, stored_to, reinterpret_cast<typename Precision::Number*>(output), places);
+        else
+            store_by(plan.store, stored_to, static_cast<Real*>(output), places);
     }
     note_written(written);
     return true;
@@ -460,6 +530,58 @@ cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long* n, long l
     return refuse(CUFFT_NOT_SUPPORTED, __func__,
                   "the types are %d and %d; expected float or double, of which one is complex", input,
                   output);
+}
+
+namespace {
+
+// The callback of a plan that has the type; null: there is none, and a sentence says so.
+Callback* callback_of(const char* function, cufftHandle handle, cufftXtCallbackType type,
+                      cufftResult* result) {
+    const auto found = plans().find(handle);
+    if (found == plans().end() || !found->second.type) {
+        *result = no_plan(function, handle);
+        return nullptr;
+    }
+    Plan& plan = found->second;
+    const Form kind = form(*plan.type);
+    const bool stores = type >= CUFFT_CB_ST_COMPLEX;
+    const bool is_real = kind == (stores ? Form::to_real : Form::to_complex);
+    const int expected = (stores ? CUFFT_CB_ST_COMPLEX : CUFFT_CB_LD_COMPLEX) + (is_real ? 2 : 0) +
+                         (is_double(*plan.type) ? 1 : 0);
+    *result = CUFFT_SUCCESS;
+    if (type == expected) return stores ? &plan.store : &plan.load;
+    *result = refuse(CUFFT_INVALID_TYPE, function,
+                     "the callback is of type %d; expected %d for a plan of cufftType %#x",
+                     static_cast<int>(type), expected, *plan.type);
+    return nullptr;
+}
+
+}  // namespace
+
+cufftResult cufftXtSetCallback(cufftHandle plan, void** callbacks, cufftXtCallbackType type,
+                               void** caller_infos) {
+    if (callbacks == nullptr || *callbacks == nullptr)
+        return refuse(CUFFT_INVALID_VALUE, __func__, "the callback is null");
+    const std::scoped_lock lock(mutex);
+    cufftResult result = CUFFT_SUCCESS;
+    if (Callback* const callback = callback_of(__func__, plan, type, &result))
+        *callback = {*callbacks, caller_infos != nullptr ? *caller_infos : nullptr};
+    return result;
+}
+
+cufftResult cufftXtClearCallback(cufftHandle plan, cufftXtCallbackType type) {
+    const std::scoped_lock lock(mutex);
+    cufftResult result = CUFFT_SUCCESS;
+    if (Callback* const callback = callback_of(__func__, plan, type, &result)) *callback = {};
+    return result;
+}
+
+cufftResult cufftXtSetCallbackSharedSize(cufftHandle plan, cufftXtCallbackType type, size_t bytes) {
+    const std::scoped_lock lock(mutex);
+    cufftResult result = CUFFT_SUCCESS;
+    if (callback_of(__func__, plan, type, &result) != nullptr && bytes > kSharedBytes)
+        return refuse(CUFFT_INVALID_VALUE, __func__, "%zu bytes; expected at most %zu", bytes, kSharedBytes);
+    return result;
 }
 
 cufftResult cufftXtExec(cufftHandle plan, void* input, void* output, int direction) {

@@ -1,5 +1,5 @@
 // cuFFT over FFTW: transforms against sums in double precision, layouts, and the errors.
-#include <cufft.h>
+#include <cufftXt.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -179,6 +179,70 @@ TEST(Cufft, StridesAndStreams) {
     cudaGraphExecDestroy(executable);
     cudaGraphDestroy(graph);
     cudaStreamDestroy(stream);
+    cufftDestroy(plan);
+}
+
+// On the stand-in a callback is a function of the host.
+cufftComplex twice(void* data, std::size_t offset, void* factor, void*) {
+    const cufftComplex z = static_cast<cufftComplex*>(data)[offset];
+    const float f = *static_cast<float*>(factor);
+    return {f * z.x, f * z.y};
+}
+void store_negated(void* data, std::size_t offset, cufftComplex z, void*, void*) {
+    static_cast<cufftComplex*>(data)[offset] = {-z.x, -z.y};
+}
+void store_scaled(void* data, std::size_t offset, float value, void* factor, void*) {
+    static_cast<float*>(data)[offset] = value * *static_cast<float*>(factor);
+}
+
+TEST(Cufft, CallbacksLoadAndStoreEachElement) {
+    constexpr int kRows = 3, kColumns = 5;
+    const std::vector<C> x = numbers<C>(kRows * kColumns);
+    const Device<C> device(x);
+    const Device<float> factor({2.0F});
+    cufftHandle plan = 0;
+    ASSERT_EQ(cufftPlan2d(&plan, kRows, kColumns, CUFFT_C2C), CUFFT_SUCCESS);
+    void* load = reinterpret_cast<void*>(twice);
+    void* store = reinterpret_cast<void*>(store_negated);
+    void* info = factor.as<void>();
+    EXPECT_EQ(cufftXtSetCallback(plan, &load, CUFFT_CB_LD_REAL, &info), CUFFT_INVALID_TYPE);
+    ASSERT_EQ(cufftXtSetCallback(plan, &load, CUFFT_CB_LD_COMPLEX, &info), CUFFT_SUCCESS);
+    ASSERT_EQ(cufftXtSetCallback(plan, &store, CUFFT_CB_ST_COMPLEX, nullptr), CUFFT_SUCCESS);
+    auto* const data = device.as<cufftComplex>();
+    ASSERT_EQ(cufftExecC2C(plan, data, data, CUFFT_FORWARD), CUFFT_SUCCESS);
+    std::vector<Z> expected = transformed(wide(x), kRows, kColumns, -1);
+    for (Z& z : expected)
+        z *= -2.0;
+    expect_near(device.values(), expected, "twice, negated");
+
+    ASSERT_EQ(cufftXtClearCallback(plan, CUFFT_CB_LD_COMPLEX), CUFFT_SUCCESS);
+    ASSERT_EQ(cufftXtClearCallback(plan, CUFFT_CB_ST_COMPLEX), CUFFT_SUCCESS);
+    ASSERT_EQ(cufftExecC2C(plan, data, data, CUFFT_INVERSE), CUFFT_SUCCESS);
+    std::vector<Z> back = wide(x);
+    for (Z& z : back)
+        z *= -2.0 * kRows * kColumns;
+    expect_near(device.values(), back, "without callbacks");
+    cufftDestroy(plan);
+}
+
+// In place the rows of the real side are padded: a callback is called for elements, not for these.
+TEST(Cufft, CallbacksOfPaddedRows) {
+    constexpr int kRows = 2, kSize = 5, kPadded = 6;
+    std::vector<C> x(kRows * kPadded / 2);
+    x[0] = C(1, 0);  // the transform of a constant
+    const Device<C> device(x);
+    const Device<float> factor({0.5F});
+    cufftHandle plan = 0;
+    ASSERT_EQ(cufftPlan2d(&plan, kRows, kSize, CUFFT_C2R), CUFFT_SUCCESS);
+    void* store = reinterpret_cast<void*>(store_scaled);
+    void* info = factor.as<void>();
+    ASSERT_EQ(cufftXtSetCallback(plan, &store, CUFFT_CB_ST_REAL, &info), CUFFT_SUCCESS);
+    ASSERT_EQ(cufftExecC2R(plan, device.as<cufftComplex>(), device.as<float>()), CUFFT_SUCCESS);
+    const std::vector<C> got = device.values();
+    const float* const values = reinterpret_cast<const float*>(got.data());
+    for (int row = 0; row < kRows; ++row)
+        for (int i = 0; i < kSize; ++i)
+            EXPECT_FLOAT_EQ(values[row * kPadded + i], 0.5F) << "row " << row << ", element " << i;
     cufftDestroy(plan);
 }
 

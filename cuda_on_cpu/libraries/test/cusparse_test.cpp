@@ -503,4 +503,120 @@ TEST_F(Sparse, WorkGoesToTheStream) {
     cusparseDestroyDnVec(vy);
 }
 
+// ILU(0) by its definition: where A stores an element, L U has the same value.
+template <class T, class Functions>
+void expect_factors(int base, const Functions& functions) {
+    constexpr int kN = 9;
+    const auto stored = [](int row, int column) { return row == column || (row * 7 + column * 3) % 5 < 3; };
+    std::vector<int> offsets{base}, columns;
+    std::vector<T> values;
+    for (int row = 0; row < kN; ++row) {
+        for (int column = 0; column < kN; ++column) {
+            if (!stored(row, column)) continue;
+            columns.push_back(column + base);
+            values.push_back(number<T>(row * kN + column) + (row == column ? T(4) : T(0)));
+        }
+        offsets.push_back(static_cast<int>(columns.size()) + base);
+    }
+    const int nnz = static_cast<int>(columns.size());
+    const Device<int> device_offsets(offsets), device_columns(columns);
+    const Device<T> device(values);
+    cusparseHandle_t handle = nullptr;
+    cusparseMatDescr_t descriptor = nullptr;
+    csrilu02Info_t info = nullptr;
+    ASSERT_EQ(cusparseCreate(&handle), CUSPARSE_STATUS_SUCCESS);
+    ASSERT_EQ(cusparseCreateMatDescr(&descriptor), CUSPARSE_STATUS_SUCCESS);
+    ASSERT_EQ(cusparseSetMatIndexBase(descriptor, static_cast<cusparseIndexBase_t>(base)),
+              CUSPARSE_STATUS_SUCCESS);
+    ASSERT_EQ(cusparseCreateCsrilu02Info(&info), CUSPARSE_STATUS_SUCCESS);
+    functions(handle, nnz, kN, descriptor, device.data(), device_offsets.data(), device_columns.data(), info);
+    int position = 0;
+    EXPECT_EQ(cusparseXcsrilu02_zeroPivot(handle, info, &position), CUSPARSE_STATUS_SUCCESS);
+    EXPECT_EQ(position, -1);
+
+    const std::vector<T> factors = device.values();
+    std::vector<std::complex<double>> lower(kN * kN), upper(kN * kN);
+    for (int row = 0; row < kN; ++row) {
+        lower[row * kN + row] = 1;
+        for (int i = offsets[row] - base; i < offsets[row + 1] - base; ++i) {
+            const int column = columns[i] - base;
+            (column < row ? lower : upper)[row * kN + column] = std::complex<double>(factors[i]);
+        }
+    }
+    for (int row = 0, i = 0; row < kN; ++row) {
+        for (int column = 0; column < kN; ++column) {
+            if (!stored(row, column)) continue;
+            std::complex<double> sum = 0;
+            for (int k = 0; k < kN; ++k)
+                sum += lower[row * kN + k] * upper[k * kN + column];
+            EXPECT_LE(std::abs(sum - std::complex<double>(values[i++])), 1e-5) << row << ", " << column;
+        }
+    }
+    cusparseDestroyCsrilu02Info(info);
+    cusparseDestroyMatDescr(descriptor);
+    cusparseDestroy(handle);
+}
+
+#define EXPECT_FACTORS(letter, T, Number, base)                                                              \
+    expect_factors<T>(base, [](auto handle, int nnz, int n, auto descriptor, T* values, const int* offsets,  \
+                               const int* columns, auto info) {                                              \
+        auto* const numbers = reinterpret_cast<Number*>(values);                                             \
+        int bytes = 0;                                                                                       \
+        ASSERT_EQ(cusparse##letter##csrilu02_bufferSize(handle, n, nnz, descriptor, numbers, offsets,        \
+                                                        columns, info, &bytes),                              \
+                  CUSPARSE_STATUS_SUCCESS);                                                                  \
+        const Device<char> buffer(std::vector<char>(static_cast<std::size_t>(bytes)));                       \
+        constexpr auto kPolicy = CUSPARSE_SOLVE_POLICY_NO_LEVEL;                                             \
+        EXPECT_EQ(cusparse##letter##csrilu02(handle, n, nnz, descriptor, numbers, offsets, columns, info,    \
+                                             kPolicy, buffer.data()),                                        \
+                  CUSPARSE_STATUS_INVALID_VALUE); /* not analysed */                                         \
+        ASSERT_EQ(cusparse##letter##csrilu02_analysis(handle, n, nnz, descriptor, numbers, offsets, columns, \
+                                                      info, kPolicy, buffer.data()),                         \
+                  CUSPARSE_STATUS_SUCCESS);                                                                  \
+        ASSERT_EQ(cusparse##letter##csrilu02(handle, n, nnz, descriptor, numbers, offsets, columns, info,    \
+                                             kPolicy, buffer.data()),                                        \
+                  CUSPARSE_STATUS_SUCCESS);                                                                  \
+    })
+
+TEST(Cusparse, IncompleteLuKeepsWhatIsStored) {
+    EXPECT_FACTORS(S, float, float, 0);
+    EXPECT_FACTORS(D, double, double, 1);
+    EXPECT_FACTORS(C, std::complex<float>, cuComplex, 1);
+    EXPECT_FACTORS(Z, std::complex<double>, cuDoubleComplex, 0);
+}
+
+TEST(Cusparse, IncompleteLuTellsAPivotOfZeroAndCanBoostIt) {
+    // 2 4 0
+    // 1 2 1   its pivot becomes 2 - 4 / 2 = 0
+    // 0 0 3
+    const Device<int> offsets({1, 3, 6, 7}), columns({1, 2, 1, 2, 3, 3});
+    const std::vector<double> values{2, 4, 1, 2, 1, 3};
+    cusparseHandle_t handle = nullptr;
+    cusparseMatDescr_t descriptor = nullptr;
+    csrilu02Info_t info = nullptr;
+    ASSERT_EQ(cusparseCreate(&handle), CUSPARSE_STATUS_SUCCESS);
+    ASSERT_EQ(cusparseCreateMatDescr(&descriptor), CUSPARSE_STATUS_SUCCESS);
+    cusparseSetMatIndexBase(descriptor, CUSPARSE_INDEX_BASE_ONE);
+    ASSERT_EQ(cusparseCreateCsrilu02Info(&info), CUSPARSE_STATUS_SUCCESS);
+    for (const bool boosts : {false, true}) {
+        const Device<double> matrix(values);
+        double tolerance = 1e-9, boost = 0.5;
+        ASSERT_EQ(cusparseDcsrilu02_numericBoost(handle, info, boosts, &tolerance, &boost),
+                  CUSPARSE_STATUS_SUCCESS);
+        cusparseDcsrilu02_analysis(handle, 3, 6, descriptor, matrix.data(), offsets.data(), columns.data(),
+                                   info, CUSPARSE_SOLVE_POLICY_USE_LEVEL, nullptr);
+        ASSERT_EQ(cusparseDcsrilu02(handle, 3, 6, descriptor, matrix.data(), offsets.data(), columns.data(),
+                                    info, CUSPARSE_SOLVE_POLICY_USE_LEVEL, nullptr),
+                  CUSPARSE_STATUS_SUCCESS);
+        int position = -2;
+        EXPECT_EQ(cusparseXcsrilu02_zeroPivot(handle, info, &position),
+                  boosts ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ZERO_PIVOT);
+        EXPECT_EQ(position, boosts ? -1 : 2);  // as the indices count
+        EXPECT_EQ(matrix.values()[3], boosts ? 0.5 : 0.0);
+    }
+    cusparseDestroyCsrilu02Info(info);
+    cusparseDestroyMatDescr(descriptor);
+    cusparseDestroy(handle);
+}
+
 }  // namespace

@@ -338,6 +338,19 @@ for header in cuda_gl_interop cudaGL cuda_egl_interop cudaEGL; do
     expect "$header.h" 1 'cannot be shared with kernels that run on the CPU' '' "$nvcc" -c graphics.cu
 done
 
+# A wrapper of the compiler that links with libraries of its own, as mpicxx does.
+cat >wrapper <<'END'
+#!/bin/sh
+for option; do
+    case $option in -c | -print-file-name=*) exec g++ "$@" ;; esac
+done
+exec g++ "$@" -lm
+END
+chmod +x wrapper
+expect 'a wrapper of the compiler, without a word' 0 '' wrapped \
+    bash -c '"$1" -ccbin ./wrapper hello.cu -o wrapped 2>&1 | { ! grep .; }' bash "$nvcc"
+expect 'what it makes runs' 0 'hello from thread 1' '' ../wrapped
+
 # Libraries over those of the host: there, or a sentence names the package.
 with_library() { # LIBRARY PACKAGE PROGRAM EXPECTED: the program is standard input
     cat >"$3.cu"

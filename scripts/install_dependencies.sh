@@ -7,9 +7,11 @@ usage() {
     cat <<'END'
 Installs what the course is built with (Debian and Ubuntu, by apt-get; elsewhere it prints the list).
 
-usage: scripts/install_dependencies.sh [--check] [--libraries] [--python] [--developer] [--editor] [--help]
+usage: scripts/install_dependencies.sh [--check] [--libraries] [--cluster] [--python] [--developer] [--editor] [--help]
   --check       only report what is missing
   --libraries   also what cuBLAS, cuFFT and Thrust stand on where there is no GPU (about 150 MB)
+  --cluster     also Open MPI, with which day 50 runs in several processes. NCCL for GPUs comes from NVIDIA; without
+                a GPU it is a part of cuda_on_cpu
   --python      also Python's headers and venv, with which the Python package is built
   --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently),
                 and Node.js, with which the page of an inspection is tested
@@ -41,6 +43,10 @@ library_packages=(
     "libthrust-dev|Thrust|-|Thrust on the CPU"
     "libcub-dev|CUB|-|headers that Thrust includes"
 )
+cluster_packages=(
+    "libopenmpi-dev|Open MPI|mpicxx|processes that send messages, day 50"
+    "openmpi-bin|Open MPI's mpirun|mpirun|starts them"
+)
 python_packages=(
     "python3-dev|Python with its headers|python3-config|compiles the Python package"
     "python3-venv|Python's venv|python3-venv|a place to install the Python package in"
@@ -59,6 +65,7 @@ for argument in "$@"; do
     case $argument in
         --check) check_only=yes ;;
         --libraries) packages+=("${library_packages[@]}") ;;
+        --cluster) packages+=("${cluster_packages[@]}") ;;
         --python) packages+=("${python_packages[@]}") ;;
         --developer) packages+=("${developer_packages[@]}") ;;
         --editor) packages+=("${editor_packages[@]}") ;;

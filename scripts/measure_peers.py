@@ -334,6 +334,41 @@ def fused_attention_peers(words):
         yield name, work, lambda: check(work)
 
 
+def decoding_peers(words):
+    """scaled_dot_product_attention with one query for each head. Ragged batches have no counterpart there."""
+    if "ragged" in words:
+        return
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    dtype = getattr(torch, words[1])
+    batch, heads, tokens, columns = words[2].split("x")
+    heads, heads_kv = (heads.split(":") * 2)[:2]
+    batch, heads, heads_kv, tokens, columns = map(int, (batch, heads, heads_kv, tokens, columns))
+    torch.manual_seed(1)
+    q = torch.randn(batch, heads, 1, columns, device="cuda", dtype=dtype)
+    k, v = (torch.randn(batch, heads_kv, tokens, columns, device="cuda", dtype=dtype) for _ in range(2))
+    group = heads // heads_kv
+
+    def check(work):
+        got = work().view(batch, heads_kv, group, columns)
+        worst = largest = 0.0
+        for b in range(batch):
+            scores = q[b].view(heads_kv, group, columns).double() @ k[b].double().transpose(1, 2) * columns**-0.5
+            expected = torch.softmax(scores, dim=2) @ v[b].double()
+            worst = max(worst, (got[b] - expected).abs().amax().item())
+            largest = max(largest, expected.abs().amax().item())
+        return worst / largest, {torch.half: 4e-3, torch.bfloat16: 3e-2}[dtype]
+
+    backends = {"pytorch_flash": SDPBackend.FLASH_ATTENTION, "pytorch_cudnn": SDPBackend.CUDNN_ATTENTION}
+    for name, backend in backends.items():
+
+        def work(backend=backend):
+            with sdpa_kernel(backend):
+                return torch.nn.functional.scaled_dot_product_attention(q, k, v, enable_gqa=group > 1)
+
+        yield name, work, lambda: check(work)
+
+
 def argmin_peers(words):
     """Minimum and index of each row of a product or of squared distances. First the matrix of them, if there is room for it."""
     m, n, k = numbers(words[3])
@@ -397,7 +432,90 @@ def causal_score_peers(words):
     yield "torch_compile", lambda: fast(q, keys), lambda: check(lambda: fast(q, keys))
 
 
+def convolution_peers(words):
+    """cuDNN through PyTorch: "forward 64x64x56x56x64x3x1" is N x C x H x W x K x R x stride, with a padding of R / 2."""
+    n, c, h, w, k, r, stride = numbers(words[1])
+    kind, options = words[0], {"stride": stride, "padding": r // 2}
+    last = kind in ("forward_tf32", "forward_bf16")
+    dtype = torch.bfloat16 if kind == "forward_bf16" else torch.float32
+    order = torch.channels_last if last else torch.contiguous_format
+    x = torch.randn(n, c, h, w, device="cuda").to(dtype).to(memory_format=order)
+    filters = torch.randn(k, c, r, r, device="cuda").to(dtype).to(memory_format=order)
+    conv2d, grad = torch.nn.functional.conv2d, torch.nn.grad
+    dy = torch.randn_like(conv2d(x, filters, **options))
+    of_pass = {
+        "backward_input": lambda x, f, dy: grad.conv2d_input(x.shape, f, dy, **options),
+        "backward_weights": lambda x, f, dy: grad.conv2d_weight(x, f.shape, dy, **options),
+    }
+    run = of_pass.get(kind, lambda x, f, dy: conv2d(x, f, **options))
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = kind == "forward_tf32"
+
+    # A bound for sums of products that are nearly independent, Winograd's and the rounding to TF32 or BF16 included.
+    bound = {"forward_tf32": 2e-3, "forward_bf16": 1e-2}.get(kind, 1e-3)
+
+    def check():
+        few = slice(0, n if kind == "backward_weights" else min(n, 4))
+        exact = run(x[few].double(), filters.double(), dy[few].double())
+        got = run(x, filters, dy)
+        return relative_error(lambda: got if kind == "backward_weights" else got[few], exact), bound
+
+    yield "cudnn", lambda: run(x, filters, dy), check
+
+
+def max_pool_peers(words):
+    n, c, h, w, window, stride = numbers(words[1])
+    x = torch.randn(n, c, h, w, device="cuda")
+    pool = lambda t: torch.nn.functional.max_pool2d(t, window, stride, window // 2)
+    exact = pool(x.double())
+    fast = compiled(pool)
+    yield "pytorch_eager", lambda: pool(x), lambda: (relative_error(lambda: pool(x), exact), 0)
+    yield "torch_compile", lambda: fast(x), lambda: (relative_error(lambda: fast(x), exact), 0)
+
+
+def lenet_peers(words):
+    """A step of the same training, recorded as a CUDA graph."""
+    batch, nn = int(words[1]), torch.nn
+    net = nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)).cuda()
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    optimiser = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9, foreach=True)
+    x = torch.rand(batch, 1, 28, 28, device="cuda")
+    labels = torch.randint(10, (batch,), device="cuda")
+
+    def step():
+        optimiser.zero_grad(set_to_none=False)
+        loss = nn.functional.cross_entropy(net(x), labels)
+        loss.backward()
+        optimiser.step()
+        return loss
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        for _ in range(5):
+            step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step()
+
+    def check():
+        graph.replay()
+        return (0 if float(loss) < 4 else math.inf), 0
+
+    yield "pytorch_graph", graph.replay, check
+
+
 PEERS = {
+    "forward": convolution_peers,
+    "forward_tf32": convolution_peers,
+    "forward_bf16": convolution_peers,
+    "backward_input": convolution_peers,
+    "backward_weights": convolution_peers,
+    "max_pool": max_pool_peers,
+    "lenet_step": lenet_peers,
     "nearest_neighbours": neighbour_peers,
     "causal_scores": causal_score_peers,
     "argmin": argmin_peers,
@@ -407,6 +525,8 @@ PEERS = {
     "quantize": quantize_peers,
     "int8_matmul": int8_matmul_peers,
     "fused_attention": fused_attention_peers,
+    "hopper_attention": fused_attention_peers,
+    "decoding": decoding_peers,
     "dot": score_peers,
     "luong": score_peers,
     "bahdanau": score_peers,

@@ -46,6 +46,7 @@ class Terminal:
     def __init__(self, arguments, environment):
         self.arguments = arguments
         self.output = ""
+        self.seen = 0  # how much of it wait_for() has passed
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
         self.process = subprocess.Popen([COURSE, *arguments], stdin=slave, stdout=slave, stderr=slave,
@@ -57,7 +58,7 @@ class Terminal:
     def read_some(self):
         """Adds what there is to the output; False at its end."""
         if time.monotonic() > self.deadline:
-            os.killpg(self.process.pid, signal.SIGKILL)
+            self.end()
             raise Failed(f"{self}: not done after {STEP_SECONDS} s:\n{self.output}")
         if not select.select([self.master], [], [], 1)[0]:
             return True
@@ -68,10 +69,18 @@ class Terminal:
         self.output += re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", data.decode(errors="replace"))
         return bool(data)
 
-    def wait_for(self, text):
-        while text not in self.output:
-            if not self.read_some():
-                raise Failed(f"{self}: expected '{text}', got:\n{self.output}")
+    def wait_for(self, text, instead=None):
+        """Until it has printed `text` after what was waited for before; Failed when it prints `instead` first."""
+        while (at := self.output.find(text, self.seen)) < 0:
+            if (instead and instead in self.output[self.seen:]) or not self.read_some():
+                self.end()
+                raise Failed(f"{self}: expected '{text}', got:\n{self.output[self.seen:]}")
+        self.seen = at + len(text)
+
+    def end(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
     def press(self, key):
         os.write(self.master, key)
@@ -150,8 +159,7 @@ class Player:
         watch.wait_for("not yet " + exercise)
         watch.wait_for("Ctrl-C leaves")
         self.do("solution", exercise, "--paste")
-        watch.wait_for("solved " + exercise)
-        watch.wait_for("Ctrl-C leaves")  # on to the next
+        watch.wait_for("solved " + exercise, instead="Ctrl-C leaves")  # which it prints after a check that failed
         watch.press(b"\x03")
         if watch.finish() != 0:
             raise Failed(f"{watch}: Ctrl-C ended it with {watch.process.returncode}:\n{watch.output}")

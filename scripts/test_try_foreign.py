@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests of try_foreign.py: what it makes of sources, of a compiler's messages and of what programs print. No compiler is run but a script."""
+import argparse
 import contextlib
 import io
 import json
@@ -7,6 +8,7 @@ import os
 import pathlib
 import tempfile
 import unittest
+import unittest.mock
 
 import try_foreign
 from try_foreign import classify_build, classify_run, has_main, verdict
@@ -49,7 +51,7 @@ class Verdicts(unittest.TestCase):
     def test_right(self):
         self.assertEqual(self.verdict_of("Test PASSED", "result: PASS", "Results match!", "all elements are correct", "0 errors, success",
                                          "No errors found. Test passed", "mismatches: 0\nverified", "max error = 1.2e-06", "Max diff: 0",
-                                         "error rate: 0.000000", "Errors: 0, OK", "✓ same as on the CPU"), {"verified"})
+                                         "error rate: 0.000000", "Errors: 0, OK", "assert failed as expected", "✓ same as on the CPU"), {"verified"})
 
     def test_wrong(self):
         self.assertEqual(self.verdict_of("Test FAILED", "Mismatch at 3: 1 vs 2", "results do not match", "Results don't match!",
@@ -176,6 +178,24 @@ class Corpus(unittest.TestCase):
         self.write("scratch/.keep", "")
         try_foreign.copy_data(self.root / "corpus/f", self.root / "scratch", without=())
         self.assertTrue((self.root / "scratch/part.cu").is_file())
+
+    def test_headers_of_the_toolkit_are_copied_as_its_cmake_file_does(self):
+        self.write("corpus/h/CMakeLists.txt", "copy ${CUDA_INCLUDE_DIR}/groups.h ${CMAKE_CURRENT_BINARY_DIR} ${CUDA_INCLUDE_DIR}/none.h")
+        self.write("toolkit/bin/nvcc", "")
+        self.write("toolkit/include/groups.h", "")
+        self.write("scratch/.keep", "")
+        program = try_foreign.Program(self.root, self.write("corpus/h/compiles.cu", "int main() {}"), [])
+        try_foreign.copy_toolkit_headers(program, self.root / "scratch", argparse.Namespace(nvcc=str(self.root / "toolkit/bin/nvcc")))
+        self.assertEqual([path.name for path in (self.root / "scratch").iterdir() if path.suffix == ".h"], ["groups.h"])
+
+    def test_a_busy_machine_gives_more_time(self):
+        wait = ["sh", "-c", "sleep 0.4 & wait; echo done"]
+        self.assertTrue(try_foreign.run(wait, self.root, 0.2, patience=9).timed_out)  # it does not want the processor
+        with unittest.mock.patch("try_foreign.is_runnable", lambda process: True):
+            self.assertFalse(try_foreign.run(wait, self.root, 0.2, patience=9).timed_out)
+            self.assertTrue(try_foreign.run(wait, self.root, 0.2, patience=1).timed_out)
+            with unittest.mock.patch("try_foreign.cpu_seconds", lambda process: 0.3):  # it has had its time
+                self.assertTrue(try_foreign.run(wait, self.root, 0.2, patience=9).timed_out)
 
     def test_sources_of_headers_elsewhere_are_linked(self):
         self.write("corpus/g/whole.cu", '#include "part.h"\nint main() {}')

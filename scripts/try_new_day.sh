@@ -18,6 +18,7 @@ for file in CMakeLists.txt README.md exercises.md example.{hpp,cuh,cu} example_{
     [[ -f $day/$file ]] || fail "there is no $day/$file"
     ! grep -q '@[A-Z]' "$day/$file" || fail "$day/$file: a placeholder is left"
 done
+scripts/wrap_prose.py --check "$day"/*.* || fail "a line is too long"
 grep -q "$day/" .clangd || fail "editors do not know the day"
 ! ./course new-day "$day" 2>/dev/null || fail "a second day of that name was made"
 ! ./course new-day 'day98' 2>/dev/null || fail "a name without a topic was taken"

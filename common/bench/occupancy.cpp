@@ -36,6 +36,24 @@ int blocks_by_shared_memory(std::size_t bytes, const MultiprocessorLimits& limit
     return of_block == 0 ? kUnlimited : static_cast<int>(limits.shared_bytes / of_block);
 }
 
+// The blocks that each resource allows.
+struct Bound {
+    const char* name;
+    int blocks;
+};
+std::array<Bound, 4> bounds_of(const BlockNeeds& needs, const MultiprocessorLimits& limits) {
+    if (needs.threads < 1 || needs.registers < 0) {
+        throw std::invalid_argument(
+            fmt::format("occupancy: expected threads >= 1 and registers >= 0, got {} and {}", needs.threads,
+                        needs.registers));
+    }
+    const int warps = ceil_div(needs.threads, kWarp);
+    return {{{"registers", blocks_by_registers(needs, warps, limits)},
+             {"shared memory", blocks_by_shared_memory(needs.shared_bytes, limits)},
+             {"threads", needs.threads > kMostThreadsOfABlock ? 0 : limits.warps / warps},
+             {"blocks", limits.blocks}}};
+}
+
 }  // namespace
 
 MultiprocessorLimits limits_of(const cudaDeviceProp& properties) {
@@ -56,23 +74,15 @@ MultiprocessorLimits multiprocessor_limits() {
     return limits_of(properties);
 }
 
-Occupancy occupancy(const BlockNeeds& needs, const MultiprocessorLimits& limits) {
-    if (needs.threads < 1 || needs.registers < 0) {
-        throw std::invalid_argument(
-            fmt::format("occupancy: expected threads >= 1 and registers >= 0, got {} and {}", needs.threads,
-                        needs.registers));
-    }
-    const int warps = ceil_div(needs.threads, kWarp);
-    const std::array<std::pair<const char*, int>, 4> bounds = {
-        {{"registers", blocks_by_registers(needs, warps, limits)},
-         {"shared memory", blocks_by_shared_memory(needs.shared_bytes, limits)},
-         {"threads", needs.threads > kMostThreadsOfABlock ? 0 : limits.warps / warps},
-         {"blocks", limits.blocks}}};
+int blocks_at_once(const BlockNeeds& needs, const MultiprocessorLimits& limits) {
+    return std::ranges::min(bounds_of(needs, limits), {}, &Bound::blocks).blocks;
+}
 
+Occupancy occupancy(const BlockNeeds& needs, const MultiprocessorLimits& limits) {
     Occupancy result;
-    result.blocks = std::ranges::min(bounds, {}, [](const auto& bound) { return bound.second; }).second;
-    result.share = static_cast<double>(result.blocks * warps) / limits.warps;
-    for (const auto& [name, blocks] : bounds) {
+    result.blocks = blocks_at_once(needs, limits);
+    result.share = static_cast<double>(result.blocks * ceil_div(needs.threads, kWarp)) / limits.warps;
+    for (const auto& [name, blocks] : bounds_of(needs, limits)) {
         if (blocks == result.blocks) result.limit += (result.limit.empty() ? "" : ", ") + std::string(name);
     }
     return result;

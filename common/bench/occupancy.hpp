@@ -44,7 +44,8 @@ struct Occupancy {
     std::string limit;
 };
 
-// Throws std::invalid_argument for a block without threads or negative registers.
+// Both throw std::invalid_argument for a block without threads or negative registers.
+int blocks_at_once(const BlockNeeds& needs, const MultiprocessorLimits& limits);
 Occupancy occupancy(const BlockNeeds& needs, const MultiprocessorLimits& limits);
 
 }  // namespace course

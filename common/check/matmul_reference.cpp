@@ -40,6 +40,7 @@ void multiply_on_cpu(std::size_t rows, std::size_t cols, std::size_t depth, floa
         for (std::size_t p = 0; p < depth; ++p) {
             const double factor = static_cast<double>(alpha) * static_cast<double>(a[i * depth + p]);
             const std::span<const float> b_row = b.subspan(p * cols, cols);
+#pragma omp simd
             for (std::size_t j = 0; j < cols; ++j) {
                 const double term = factor * static_cast<double>(b_row[j]);
                 sums[j] += term;

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "common/check/check.hpp"
@@ -43,6 +44,17 @@ __global__ void compare(DeviceSpan<const float> got, DeviceSpan<const double> ex
     atomicMax(&found->largest_error, static_cast<unsigned long long>(__double_as_longlong(largest)));
 }
 
+// The same, where nothing but the expected value is right.
+template <class T>
+__global__ void compare_exactly(DeviceSpan<const T> got, DeviceSpan<const T> expected,
+                                unsigned long long* differing) {
+    unsigned long long mine = 0;
+    const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
+    for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < got.size(); i += step)
+        mine += got[i] == expected[i] ? 0 : 1;
+    if (mine != 0) atomicAdd(differing, mine);
+}
+
 template <class T>
 std::vector<T> to_host(const DeviceSpan<const T>& values) {
     std::vector<T> host(values.size());
@@ -70,5 +82,32 @@ VerifyResult verify_on_device(DeviceSpan<const float> got, DeviceSpan<const doub
     std::memcpy(&result.max_error, &all.largest_error, sizeof(double));
     return result;
 }
+
+template <class T>
+VerifyResult verify_exact_on_device(DeviceSpan<const T> got, DeviceSpan<const T> expected) {
+    detail::require_lengths(got.size(), expected.size(), 0);
+    VerifyResult result;
+    result.compared = got.size();
+    if (got.empty()) return result;
+    DeviceBuffer<unsigned long long> differing(1);
+    CUDA_CHECK(cudaMemset(differing.data(), 0, differing.bytes()));
+    compare_exactly<<<blocks_for(ceil_div(got.size(), kForEach), kThreads), kThreads>>>(got, expected,
+                                                                                        differing.data());
+    CUDA_CHECK_LAUNCH();
+    if (differing.to_host().front() == 0) return result;
+    const std::vector<T> values = to_host(got);
+    const std::vector<T> right = to_host(expected);
+    if constexpr (std::is_floating_point_v<T>) {
+        return verify(values, std::vector<double>(right.begin(), right.end()), {.factor = 0});
+    } else {
+        return verify_exact(values, right);
+    }
+}
+
+template VerifyResult verify_exact_on_device(DeviceSpan<const std::int32_t>, DeviceSpan<const std::int32_t>);
+template VerifyResult verify_exact_on_device(DeviceSpan<const std::uint32_t>,
+                                             DeviceSpan<const std::uint32_t>);
+template VerifyResult verify_exact_on_device(DeviceSpan<const std::int64_t>, DeviceSpan<const std::int64_t>);
+template VerifyResult verify_exact_on_device(DeviceSpan<const float>, DeviceSpan<const float>);
 
 }  // namespace course

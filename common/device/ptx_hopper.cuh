@@ -41,6 +41,7 @@ using cuda_on_cpu::ptx::mbarrier_inval;
 using cuda_on_cpu::ptx::mbarrier_try_wait;
 using cuda_on_cpu::ptx::mbarrier_wait;
 using cuda_on_cpu::ptx::named_barrier;
+using cuda_on_cpu::ptx::named_barrier_arrive;
 using cuda_on_cpu::ptx::prefetch;
 using cuda_on_cpu::ptx::registers_decrease;
 using cuda_on_cpu::ptx::registers_increase;
@@ -54,7 +55,9 @@ using cuda_on_cpu::ptx::tma_store_wait_read;
 using cuda_on_cpu::ptx::wgmma;
 using cuda_on_cpu::ptx::wgmma_commit;
 using cuda_on_cpu::ptx::wgmma_fence;
+using cuda_on_cpu::ptx::wgmma_set;
 using cuda_on_cpu::ptx::wgmma_wait;
+using cuda_on_cpu::ptx::wgmma_wait_in_branch;
 using cuda_on_cpu::ptx::isa::bulk_load;
 using cuda_on_cpu::ptx::isa::bulk_store;
 
@@ -173,6 +176,16 @@ __device__ inline void tma_load(void* shared, const CUtensorMap* map, int column
         : "memory");
 }
 
+// The same for a map of four extents: the box is in the matrix (i, j).
+__device__ inline void tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
+                                MBarrier* barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+        "%3, %4, %5}], [%6];" ::"r"(detail::shared_window(shared)),
+        "l"(map), "r"(column), "r"(row), "r"(i), "r"(j), "r"(detail::shared_window(barrier))
+        : "memory");
+}
+
 // PTX ISA, cp.async.bulk.tensor with .multicast::cluster: the box goes to the same place in each
 // block of the cluster whose rank's bit is set in `blocks`, and each block's barrier counts its
 // bytes.
@@ -260,6 +273,11 @@ __device__ inline void named_barrier(unsigned id, unsigned threads) {
     asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
+// PTX ISA, barrier.arrive: these threads count at the barrier, and do not wait there.
+__device__ inline void named_barrier_arrive(unsigned id, unsigned threads) {
+    asm volatile("barrier.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
 // PTX ISA, setmaxnreg: all warps of a warpgroup give registers back, or wait until they have got
 // more.
 template <int kRegisters>
@@ -289,7 +307,9 @@ __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
 // 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i). The products run on while
 // the warps do; D, A and B must be left alone until wgmma_wait.
 
-// PTX ISA, wgmma.fence: registers and shared memory are ready for the products that follow.
+// PTX ISA, wgmma.fence: earlier accesses to registers, D's and A's, come before the products that
+// follow. Shared memory that threads have written needs fence_proxy_async() as well, before a
+// barrier between these threads and the products.
 __device__ inline void wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
@@ -303,7 +323,7 @@ __device__ inline void hold(int& value) {
     asm volatile("" : "+r"(value));
 }
 
-// PTX ISA, wgmma.commit_group: the products since the last call are a group.
+// PTX ISA, wgmma.commit_group: the products since the last call are a group, one per warpgroup.
 __device__ inline void wgmma_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
@@ -312,6 +332,15 @@ __device__ inline void wgmma_commit() {
 template <int kPending>
 __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+// The same, for one of two branches. ptxas moves a wait to the begin of its basic block, ahead of
+// the arithmetic that was to overlap with the products. A branch ends the block, but equal code in
+// both of its arms is merged; so this one is not equal to wgmma_wait. All warps of the warpgroup
+// must take the same arm.
+template <int kPending>
+__device__ inline void wgmma_wait_in_branch() {
+    asm volatile("wgmma.wait_group.sync.aligned %0; // in a branch" ::"n"(kPending) : "memory");
 }
 
 #define COURSE_PTX_D8(r, i)                                                                           \
@@ -394,6 +423,52 @@ COURSE_PTX_WGMMA_FUNCTION(256, 128, 128, 129, 130, COURSE_PTX_D32("f", 0), COURS
 COURSE_PTX_WGMMA_OF_INTEGERS(128, 64, 64, 65, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32))
 COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32),
                              COURSE_PTX_D32("r", 64), COURSE_PTX_D32("r", 96))
+
+// PTX ISA, wgmma.mma_async with scale-d = 0: D = A B, the first product of a sum. What D held does
+// not matter.
+template <class T, bool kBRowMajor>
+__device__ inline void wgmma_set(float (&d)[64], std::uint64_t a, std::uint64_t b) {
+    static_assert(std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>);
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" COURSE_PTX_NUMBERS_64
+                     "}, %64, %65, 0, 1, 1, 0, %66;"
+                     : COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32)
+                     : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0));
+    } else {
+        asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" COURSE_PTX_NUMBERS_64
+                     "}, %64, %65, 0, 1, 1, 0, %66;"
+                     : COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32)
+                     : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0));
+    }
+}
+
+// PTX ISA, wgmma.mma_async with A in registers: 64 x 16, of 16-bit elements. Register 2 j + h of
+// lane 4 g + t in warp w holds A(16 w + 8 h + g, 8 j + 2 t) in its lower half and the next column
+// in the upper. That is the layout of D, rounded to pairs. These registers, too, must be left alone
+// until wgmma_wait.
+#define COURSE_PTX_WGMMA_LEFT(n, type, registers, a0, a1, a2, a3, b_number, transpose_number, ...)         \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                           \
+                 " {" COURSE_PTX_NUMBERS_##registers "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3             \
+                                                     "}, %" #b_number ", 1, 1, 1, %" #transpose_number ";" \
+                 : __VA_ARGS__                                                                             \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kBRowMajor ? 1 : 0))
+#define COURSE_PTX_WGMMA_LEFT_FUNCTION(n, registers, a0, a1, a2, a3, b_number, transpose_number, ...) \
+    template <class T, bool kBRowMajor>                                                               \
+    __device__ inline void wgmma(float(&d)[registers], const unsigned(&a)[4], std::uint64_t b) {      \
+        if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                             \
+            COURSE_PTX_WGMMA_LEFT(n, "bf16", registers, a0, a1, a2, a3, b_number, transpose_number,   \
+                                  __VA_ARGS__);                                                       \
+        } else {                                                                                      \
+            static_assert(std::is_same_v<T, __half>);                                                 \
+            COURSE_PTX_WGMMA_LEFT(n, "f16", registers, a0, a1, a2, a3, b_number, transpose_number,    \
+                                  __VA_ARGS__);                                                       \
+        }                                                                                             \
+    }
+COURSE_PTX_WGMMA_LEFT_FUNCTION(64, 32, 32, 33, 34, 35, 36, 37, COURSE_PTX_D32("f", 0))
+COURSE_PTX_WGMMA_LEFT_FUNCTION(128, 64, 64, 65, 66, 67, 68, 69, COURSE_PTX_D32("f", 0),
+                               COURSE_PTX_D32("f", 32))
+#undef COURSE_PTX_WGMMA_LEFT_FUNCTION
+#undef COURSE_PTX_WGMMA_LEFT
 #undef COURSE_PTX_WGMMA_OF_INTEGERS
 #undef COURSE_PTX_WGMMA_FUNCTION
 #undef COURSE_PTX_WGMMA_BYTES

@@ -51,10 +51,22 @@ std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
     return "";
 }
 
+// From the driver that is loaded anyway: the program need not be linked with it.
+inline auto tensor_map_encoder() {
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    CUDA_CHECK(
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found));
+    if (found != cudaDriverEntryPointSuccess)
+        throw CudaError(cudaErrorNotSupported, "the driver has no cuTensorMapEncodeTiled (CUDA 12.0)");
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry);
+}
+
 // The matrix in boxes of `box_rows` x `box_cols` elements, with rows of 128 bytes in shared memory
-// (box_cols * sizeof(T) = 128), swizzled. Neither extent may be 0. Throws std::invalid_argument
-// with why_no_tensor_map's reason, or when the box is not one the accelerator has (1 to 256 rows);
-// CudaError when the driver refuses.
+// (box_cols * sizeof(T) = 128), swizzled. L2 fetches 128 bytes at a time, a row of a box: where
+// rows are not 128-byte aligned, 256 would be more than is used. Neither extent may be 0. Throws
+// std::invalid_argument with why_no_tensor_map's reason, or when the box is not one the accelerator
+// has (1 to 256 rows); CudaError when the driver refuses.
 template <class T>
 CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, unsigned box_cols) {
     using Element = std::remove_const_t<T>;
@@ -64,24 +76,43 @@ CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, un
         throw std::invalid_argument("make_tensor_map: box of " + std::to_string(box_rows) + " x " +
                                     std::to_string(box_cols) + "; expected 1 to 256 rows of 128 bytes");
 
-    // From the driver that is loaded anyway: the program need not be linked with it.
-    void* entry = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    CUDA_CHECK(
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found));
-    if (found != cudaDriverEntryPointSuccess)
-        throw CudaError(cudaErrorNotSupported, "the driver has no cuTensorMapEncodeTiled (CUDA 12.0)");
-    const auto encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry);
-
     CUtensorMap map{};
     const cuuint64_t extents[] = {matrix.cols(), matrix.rows()};
     const cuuint64_t pitch[] = {matrix.leading_dimension() * sizeof(T)};
     const cuuint32_t box[] = {box_cols, box_rows};
     const cuuint32_t steps[] = {1, 1};
+    const CUresult result = tensor_map_encoder()(
+        &map, tensor_map_type<Element>(), 2, const_cast<Element*>(matrix.data()), extents, pitch, box, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result != CUDA_SUCCESS)
+        throw CudaError(cudaErrorInvalidValue,
+                        "cuTensorMapEncodeTiled failed with driver error " + std::to_string(result));
+    return map;
+}
+
+// `matrices[0]` x `matrices[1]` matrices of `rows` x `cols` elements: element (i, j, row, col) is
+// at data[i pitches[0] + j pitches[1] + row leading_dimension + col]. Boxes as above, each within
+// one matrix. L2 fetches 256 bytes at a time: attention's rows of 128 elements, two boxes wide. No
+// extent may be 0, and all pitches are multiples of 16 bytes.
+template <class T>
+CUtensorMap make_tensor_map(const T* data, std::size_t rows, std::size_t cols, std::size_t leading_dimension,
+                            const std::size_t (&matrices)[2], const std::size_t (&pitches)[2],
+                            unsigned box_rows) {
+    CUtensorMap map{};
+    // What lies one further where there is only one has no meaning, but must be valid.
+    const auto bytes = [](std::size_t pitch, std::size_t count) {
+        return static_cast<cuuint64_t>(count > 1 ? pitch * sizeof(T) : 16);
+    };
+    const cuuint64_t extents[] = {cols, rows, matrices[0], matrices[1]};
+    const cuuint64_t all_pitches[] = {bytes(leading_dimension, rows), bytes(pitches[0], matrices[0]),
+                                      bytes(pitches[1], matrices[1])};
+    const cuuint32_t box[] = {128 / sizeof(T), box_rows, 1, 1};
+    const cuuint32_t steps[] = {1, 1, 1, 1};
     const CUresult result =
-        encode(&map, tensor_map_type<Element>(), 2, const_cast<Element*>(matrix.data()), extents, pitch, box,
-               steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-               CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+        tensor_map_encoder()(&map, tensor_map_type<T>(), 4, const_cast<T*>(data), extents, all_pitches, box,
+                             steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                             CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (result != CUDA_SUCCESS)
         throw CudaError(cudaErrorInvalidValue,
                         "cuTensorMapEncodeTiled failed with driver error " + std::to_string(result));

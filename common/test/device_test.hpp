@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdlib>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -26,6 +27,13 @@ inline std::string why_no_device() {
         return std::string("no CUDA device: ") + cudaGetErrorString(error);
     }
     return devices == 0 ? "no CUDA device: cudaGetDeviceCount found none" : "";
+}
+
+// Does the CPU stand-in run the threads of a block from the last to the first? A test of sums or of
+// host code, in which the order makes no difference, may skip that run.
+inline bool lanes_descend() {
+    const char* const order = std::getenv("CUDA_ON_CPU_ORDER");
+    return order != nullptr && std::string(order) == "descending";
 }
 
 // Why a test that needs `bytes` of device memory, gigabytes, cannot run here; empty if it can.

@@ -1,4 +1,5 @@
-// What a product of matrices says of two vectors: row i of op(A) and column j of op(B).
+// Metrics of two vectors of d numbers, row i of op(A) and column j of op(B), computed by a product
+// of matrices.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,19 +16,25 @@
 namespace course {
 
 enum class Metric {
-    kDot,        // a . b
-    kSquaredL2,  // |a|^2 + |b|^2 - 2 a . b, or 0 where rounding would leave less: nearly as fast as the product. Of two vectors much closer
-                 // to each other than to the origin, little is left of their distance but rounding
-                 // errors
-    kDifferences,  // the same number as the sum of (a[k] - b[k])^2: an addition more for each k, and right for such vectors too
-    kCosine,  // 1 - a . b / (|a| |b|); 1 where one of the two is 0
+    // a . b
+    kDot,
+    // |a|^2 + |b|^2 - 2 a . b, or 0 where rounding would leave less: nearly as fast as the product.
+    // If two vectors are much closer to each other than to the origin, little of their distance is
+    // left but rounding errors.
+    kSquaredL2,
+    // The same number as the sum of (a[i] - b[i])^2: one more addition for each i, and accurate for
+    // such vectors too.
+    kDifferences,
+    // 1 - a . b / (|a| |b|); 1 if one of the two is 0.
+    kCosine,
 };
 
 // "dot", "squared_l2", "differences", "cosine"
 std::string name(Metric metric);
 
-// The norms that kSquaredL2 and kCosine take: floats that `norms` must have, and how they are made. For kCosine, 1 / |x|, or 0 of a
-// zero vector; for kSquaredL2, |x|^2. First those of the rows of op(A) of all products, then those of the columns of op(B).
+// The norms that kSquaredL2 and kCosine need: the number of floats that `norms` must have, and the
+// launch of their kernels. For kSquaredL2 |x|^2; for kCosine 1 / |x|, or 0 for a zero vector. First
+// those of the rows of op(A) of all products, then those of the columns of op(B).
 std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t count);
 void launch_norms(Metric metric, const Factors& factors, DeviceSpan<float> norms, cudaStream_t stream);
 
@@ -36,14 +43,14 @@ void launch_norms(Metric metric, const Factors& factors, DeviceSpan<float> norms
 void launch_distances(Metric metric, const Factors& factors, std::uint64_t* scratch, float* distances,
                       cudaStream_t stream);
 
-// The reference, in double, of packed matrices: op(A) is m x k, op(B) k x n. The magnitudes bound
-// the rounding errors of each value, for verify(): so many roundings as a sum of k terms has, or
+// The reference, in double, of packed matrices: op(A) is m x d, op(B) d x n. The magnitudes bound
+// the rounding errors of each value, for verify(): as many roundings as a sum of d terms has, or
 // one for each of the two norms.
 struct DistancesOnCpu {
     std::vector<double> values;  // m x n
     std::vector<double> magnitudes;
 };
-DistancesOnCpu distances_on_cpu(Metric metric, std::size_t m, std::size_t n, std::size_t k,
+DistancesOnCpu distances_on_cpu(Metric metric, std::size_t m, std::size_t n, std::size_t d,
                                 std::span<const float> a, std::span<const float> b);
 
 }  // namespace course

@@ -22,13 +22,13 @@ std::vector<double> squared_norms(std::span<const float> matrix, std::size_t row
 
 }  // namespace
 
-DistancesOnCpu distances_on_cpu(Metric metric, std::size_t m, std::size_t n, std::size_t k,
+DistancesOnCpu distances_on_cpu(Metric metric, std::size_t m, std::size_t n, std::size_t d,
                                 std::span<const float> a, std::span<const float> b) {
     DistancesOnCpu result{std::vector<double>(m * n), std::vector<double>(m * n)};
-    multiply_on_cpu(m, n, k, 1, a, b, 0, result.values, result.magnitudes);
+    multiply_on_cpu(m, n, d, 1, a, b, 0, result.values, result.magnitudes);
     if (metric == Metric::kDot) return result;
-    const std::vector<double> norms_a = squared_norms(a, m, k, k, 1);
-    const std::vector<double> norms_b = squared_norms(b, n, k, 1, n);
+    const std::vector<double> norms_a = squared_norms(a, m, d, d, 1);
+    const std::vector<double> norms_b = squared_norms(b, n, d, 1, n);
 #pragma omp parallel for
     for (std::ptrdiff_t signed_row = 0; signed_row < static_cast<std::ptrdiff_t>(m); ++signed_row) {
         const auto i = static_cast<std::size_t>(signed_row);
@@ -45,9 +45,9 @@ DistancesOnCpu distances_on_cpu(Metric metric, std::size_t m, std::size_t n, std
                 magnitude = norms_a[i] + norms_b[j] + 2 * magnitude;
             } else {
                 value = 0;
-                for (std::size_t p = 0; p < k; ++p) {
+                for (std::size_t p = 0; p < d; ++p) {
                     const double difference =
-                        static_cast<double>(a[i * k + p]) - static_cast<double>(b[p * n + j]);
+                        static_cast<double>(a[i * d + p]) - static_cast<double>(b[p * n + j]);
                     value += difference * difference;
                 }
                 magnitude = 3 * value;  // of each term, the difference is rounded and then its square

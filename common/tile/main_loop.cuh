@@ -1,10 +1,11 @@
-// The main loop of fused matrix products: a block multiplies one tile after the other. Day 45
-// teaches it.
+// The main loop of fused matrix products: a block multiplies one tile after the other. It is the
+// loop that day 45 teaches (multiply_tiles_in_turn) with three parameters. TileLoader (loader.cuh)
+// is the CopiesAhead of that day.
 //
-//     walk      the tiles of this block, in order. If it has is_idle(), a warp skips the multiply-adds of
-//               tiles for which it returns true
-//     add       what a pair of factors adds to a sum: their product, or a squared difference
-//     take      the epilogue of the kernel, called with each finished tile
+//     walk    which tiles this block takes, in order (day 45: every gridDim.x-th). If it has
+//             is_idle(), a warp skips the multiply-adds of tiles for which that returns true
+//     add     what a pair of factors adds to a sum: their product (day 45), or a squared difference
+//     take    the epilogue of the kernel, called with each finished tile (day 45: it stores C)
 //
 // The copies do not stop at the end of a tile. While the last steps of a tile are multiplied, and
 // while it is taken, the first steps of the next one are in flight: the pipeline fills only once.

@@ -37,11 +37,13 @@ __device__ void store_from_registers(const OutputOf<typename S::Sum>& out, TileC
 template <class Sum>
 using Slice = Sum[16 * kSliceColumns];
 template <class S>
-using Slices = Slice<typename S::Sum>[S::MULTIPLIERS * 4][S::SLICES];
+using Slices = Slice<typename S::Sum>[S::CONSUMERS * 4][S::SLICES];
 
 // Fills a slice from column `first` of the tile on, swizzled as TMA expects it: 16-byte chunk c of
-// row r at c ^ (r % 8). The swizzles of rows g and g + 1 differ in the lowest bit only, so lanes of
-// odd rows write their results in another order. Otherwise both rows would write to the same banks.
+// row r at c ^ (r % 8). A row is 128 bytes, all 32 banks, so a chunk's place in the row is its
+// banks. In a wavefront 16 lanes write two chunks, 2 j and 2 j + 1, of each of four rows, XORed
+// with g: an even row g and row g + 1 would get the same two. So odd rows begin with j ^ 2, which
+// is the other half of the row.
 template <class S>
 __device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const OutputOf<typename S::Sum>& out,
                            TileCoords tile, const Sums<S>& sums) {

@@ -31,7 +31,7 @@ struct TileShape {
     static constexpr int IN_ROW = 128 / sizeof(T);  // elements in a row of a box: 128 bytes, all 32 banks
     static constexpr int BK = IN_ROW;
     static constexpr int SLICES = BM > 128 ? 1 : 2;        // of C, per warp, in shared memory
-    static constexpr int MULTIPLIERS = BM / 64;            // consumer warpgroups
+    static constexpr int CONSUMERS = BM / 64;              // consumer warpgroups
     static constexpr int BOXES = (BN + 63) / 64;           // of B per stage, 64 rows each
     static constexpr int SHARE = 64 / SHARERS;             // rows of such a box that one block loads
     static constexpr int BYTES = (BM + BOXES * 64) * 128;  // of a stage
@@ -40,16 +40,16 @@ struct TileShape {
     __device__ static int rank() { return CLUSTER == 1 ? 0 : static_cast<int>(ptx::cluster_rank()); }
 
     static_assert(BN / 32 % SLICES == 0, "a tile's last slice and the next one's first would be the same");
-    static_assert(BN < 256 || MULTIPLIERS <= 2, "too few registers for the sums");
+    static_assert(BN < 256 || CONSUMERS <= 2, "too few registers for the sums");
 
     // 128 sums per thread, or three consumer warpgroups, need the producer's registers.
     __device__ static void give_registers() {
         if constexpr (BN == 256) ptx::registers_decrease<40>();
-        if constexpr (MULTIPLIERS == 3) ptx::registers_decrease<32>();
+        if constexpr (CONSUMERS == 3) ptx::registers_decrease<32>();
     }
     __device__ static void take_registers() {
         if constexpr (BN == 256) ptx::registers_increase<232>();
-        if constexpr (MULTIPLIERS == 3) ptx::registers_increase<160>();
+        if constexpr (CONSUMERS == 3) ptx::registers_increase<160>();
     }
 };
 
@@ -66,7 +66,7 @@ struct Maps {
 // In shared memory. Every box is 1024-byte aligned, because the swizzle pattern repeats after 1024
 // bytes.
 template <class S>
-struct alignas(1024) Stages {
+struct alignas(1024) Ring {
     typename S::T a[S::STAGES][S::BM * S::BK];
     typename S::T b[S::STAGES][S::BOXES][S::BK * 64];
     // A phase of `full` ends when the bytes of the stage have arrived, one of `empty` when all its
@@ -81,15 +81,15 @@ struct alignas(1024) Stages {
             ptx::prefetch(&maps.b);
             for (int stage = 0; stage < S::STAGES; ++stage) {
                 ptx::mbarrier_init(&full[stage], 1);
-                ptx::mbarrier_init(&empty[stage], S::MULTIPLIERS * S::SHARERS);
+                ptx::mbarrier_init(&empty[stage], S::CONSUMERS * S::SHARERS);
             }
             ptx::fence_mbarrier_init();
         }
-        synchronise();
+        synchronise_cluster();
     }
 
-    // A barrier of all threads of the cluster.
-    __device__ static void synchronise() {
+    // A barrier of all threads of the cluster, which may be one block.
+    __device__ static void synchronise_cluster() {
         if constexpr (S::CLUSTER > 1) {
             ptx::cluster_arrive();
             ptx::cluster_wait();
@@ -98,9 +98,9 @@ struct alignas(1024) Stages {
         }
     }
 
-    // Called by a consumer warpgroup that no longer reads the stage. One thread arrives at the
-    // barrier of each block that loads into this stage.
-    __device__ void release(int stage) {
+    // Called by a consumer warpgroup that no longer reads the stage. One thread arrives for it at
+    // the barrier of each block that loads into this stage.
+    __device__ void release_stage(int stage) {
         const unsigned thread = threadIdx.x % kWarpgroup;
         if constexpr (S::SHARERS > 1) {
             if (thread < S::SHARERS) ptx::mbarrier_arrive_at(&empty[stage], thread);
@@ -135,7 +135,7 @@ __device__ TileCoords coords_of(const RasterOrder& order, int index) {
     return {(tile.row * S::SHARERS + (S::SHARERS == 1 ? 0 : S::rank())) * S::BM, tile.column * S::BN};
 }
 
-// Stages along K.
+// Steps along K: one iteration each, for the tiles of one stage.
 template <class S>
 __device__ int steps_of(int depth) {
     return (depth + S::BK - 1) / S::BK;
@@ -144,19 +144,19 @@ __device__ int steps_of(int depth) {
 // One thread issues the loads of a stage, from `k` on. A block of a cluster loads its rows of A and
 // its share of B, which arrives in all blocks of the cluster.
 template <class S>
-__device__ void load_stage(Stages<S>& stages, int stage, const Maps& maps, TileCoords tile, int k) {
-    ptx::MBarrier* const full = &stages.full[stage];
+__device__ void load_stage(Ring<S>& ring, int stage, const Maps& maps, TileCoords tile, int k) {
+    ptx::MBarrier* const full = &ring.full[stage];
     ptx::mbarrier_arrive_expect(full, S::BYTES);
-    ptx::tma_load(stages.a[stage], &maps.a, k, tile.row, full);
+    ptx::tma_load(ring.a[stage], &maps.a, k, tile.row, full);
     const auto column = [&](int box) { return S::B_ALONG_K ? k : tile.column + box * 64; };
     const auto row = [&](int box) { return S::B_ALONG_K ? tile.column + box * 64 : k; };
     if constexpr (S::SHARERS == 1) {
         for (int box = 0; box < S::BOXES; ++box)
-            ptx::tma_load(stages.b[stage][box], &maps.b, column(box), row(box), full);
+            ptx::tma_load(ring.b[stage][box], &maps.b, column(box), row(box), full);
     } else {
         const int first = S::rank() * S::SHARE;  // row of each box
         for (int box = 0; box < S::BOXES; ++box)
-            ptx::tma_load_multicast(&stages.b[stage][box][first * S::IN_ROW], &maps.b, column(box),
+            ptx::tma_load_multicast(&ring.b[stage][box][first * S::IN_ROW], &maps.b, column(box),
                                     row(box) + first, full, (1 << S::SHARERS) - 1);
     }
 }
@@ -164,11 +164,10 @@ __device__ void load_stage(Stages<S>& stages, int stage, const Maps& maps, TileC
 // Issues the products of a stage as one group: the 64 rows of A of consumer `group` times all of B.
 // A wgmma takes 32 bytes of K.
 template <class S>
-__device__ void multiply_stage(const Stages<S>& stages, int stage, int group, Sums<S>& sums) {
-    const std::uint64_t a = ptx::descriptor_k_major(stages.a[stage] + group * 64 * S::BK);
-    const std::uint64_t b = S::B_ALONG_K
-                                ? ptx::descriptor_k_major(stages.b[stage])
-                                : ptx::descriptor_mn_major(stages.b[stage], sizeof(stages.b[stage][0]));
+__device__ void multiply_stage(const Ring<S>& ring, int stage, int group, Sums<S>& sums) {
+    const std::uint64_t a = ptx::descriptor_k_major(ring.a[stage] + group * 64 * S::BK);
+    const std::uint64_t b = S::B_ALONG_K ? ptx::descriptor_k_major(ring.b[stage])
+                                         : ptx::descriptor_mn_major(ring.b[stage], sizeof(ring.b[stage][0]));
     ptx::wgmma_fence();
 #pragma unroll
     for (int step = 0; step < 4; ++step)
@@ -180,11 +179,21 @@ __device__ void multiply_stage(const Stages<S>& stages, int stage, int group, Su
 // The producer, one thread: loads `steps` stages of a tile, each as soon as its place in the ring
 // is empty.
 template <class S>
-__device__ void produce(Stages<S>& stages, RingPosition<S>& ring, const Maps& maps, TileCoords tile,
-                        int first_step, int steps) {
-    for (int step = first_step; step < first_step + steps; ++step, ring.advance()) {
-        ptx::mbarrier_wait(&stages.empty[ring.stage], ring.parity ^ 1);
-        load_stage(stages, ring.stage, maps, tile, step * S::BK);
+__device__ void produce(Ring<S>& ring, RingPosition<S>& at, const Maps& maps, TileCoords tile, int first_step,
+                        int steps) {
+    for (int step = first_step; step < first_step + steps; ++step, at.advance()) {
+        ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
+        load_stage(ring, at.stage, maps, tile, step * S::BK);
+    }
+}
+
+// Sets the sums to zero, before the products begin: day 41 says why hold().
+template <class Sum, int COUNT>
+__device__ void clear(Sum (&sums)[COUNT]) {
+#pragma unroll
+    for (Sum& sum : sums) {
+        sum = 0;
+        ptx::hold(sum);
     }
 }
 
@@ -192,22 +201,18 @@ __device__ void produce(Stages<S>& stages, RingPosition<S>& ring, const Maps& ma
 // flight while those of the next are issued; then it waits for the older ones and releases their
 // stage.
 template <class S>
-__device__ void consume(Stages<S>& stages, RingPosition<S>& ring, int group, int steps, Sums<S>& sums) {
-#pragma unroll
-    for (auto& sum : sums) {
-        sum = 0;
-        ptx::hold(sum);
-    }
+__device__ void consume(Ring<S>& ring, RingPosition<S>& at, int group, int steps, Sums<S>& sums) {
+    clear(sums);
     int previous = -1;
-    for (int step = 0; step < steps; ++step, ring.advance()) {
-        ptx::mbarrier_wait(&stages.full[ring.stage], ring.parity);
-        multiply_stage(stages, ring.stage, group, sums);
+    for (int step = 0; step < steps; ++step, at.advance()) {
+        ptx::mbarrier_wait(&ring.full[at.stage], at.parity);
+        multiply_stage(ring, at.stage, group, sums);
         ptx::wgmma_wait<1>();
-        if (previous >= 0) stages.release(previous);
-        previous = ring.stage;
+        if (previous >= 0) ring.release_stage(previous);
+        previous = at.stage;
     }
     ptx::wgmma_wait<0>();
-    if (previous >= 0) stages.release(previous);
+    if (previous >= 0) ring.release_stage(previous);
 }
 
 }  // namespace course::hopper

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <stdexcept>
 
 #include "common/bench/kernel_resources.hpp"
+#include "common/check/check.hpp"
 #include "common/test/device_test.hpp"
 #include "occupancy_kernels.hpp"
 
@@ -128,10 +130,13 @@ INSTANTIATE_TEST_SUITE_P(Kernels, KernelOccupancyTest, course::each_of(course::t
 TEST_P(KernelOccupancyTest, TheFormulaAgreesWithCuda) {
     const auto& kernel = *GetParam();
     kernel.run();
+    int most = 0;
+    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
     for (const int threads :
          {1, 31, 32, 33, 64, 96, 100, 128, 160, 192, 256, 320, 384, 512, 544, 768, 1000, 1024}) {
         if (threads > kernel.most_threads) continue;
         for (const std::size_t dynamic : {0, 4, 1000, 1024, 5000, 16384, 33000, 50000, 51200}) {
+            if (kernel.shared + dynamic > static_cast<std::size_t>(most)) continue;
             const course::KernelResources resources = kernel.resources(threads, dynamic);
             EXPECT_EQ(resources.blocks, kernel.blocks(threads, dynamic))
                 << threads << " threads, " << resources.registers << " registers, " << resources.shared_bytes

@@ -19,4 +19,12 @@ TEST(TensorCoreSupport, WantsCapabilityCodeAndSharedMemory) {
               "needs 196608 bytes of shared memory in a block; this GPU has 101376");
 }
 
+TEST(BulkCopySupport, WantsTheCapabilityThatTheCodeIsFor) {
+    EXPECT_EQ(course::why_no_bulk_copies(9), "");
+    EXPECT_EQ(course::why_no_bulk_copies(8),
+              "needs bulk copies, in code for compute capability 9.0; this GPU has 8.x");
+    EXPECT_EQ(course::why_no_bulk_copies(10),
+              "needs bulk copies, in code for compute capability 9.0; this GPU has 10.x");
+}
+
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/check/data_pattern.hpp"
+#include "common/check/expected_output.hpp"
 #include "common/check/matmul_device_reference.hpp"
 #include "common/check/matmul_reference.hpp"
 #include "common/device/device_buffer.hpp"
@@ -93,6 +94,42 @@ TEST_F(VerifyOnDevice, RefusesWhatVerifyRefuses) {
     magnitude.pop_back();
     EXPECT_EQ(course::refusal([&] { on_device(); }),
               "verify: magnitude has 70000 values, expected none or 70001");
+}
+
+// One element that differs, at any place; and lengths.
+template <class T>
+class VerifyExactlyOnDevice : public course::DeviceTest {};
+using ExactTypes = testing::Types<std::int32_t, std::uint32_t, std::int64_t, float>;
+TYPED_TEST_SUITE(VerifyExactlyOnDevice, ExactTypes);
+
+TYPED_TEST(VerifyExactlyOnDevice, FindsOneWrongValue) {
+    std::vector<TypeParam> values(70'001);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<TypeParam>(i % 1000);
+    const course::ExpectedOutput<TypeParam> expected(values);
+    course::GuardedBuffer<TypeParam> out(values.size());
+    EXPECT_FALSE(expected.verify(out).ok()) << "nothing was written";
+    const auto verify = [&] {
+        out.copy_from(values);
+        const VerifyResult there = course::verify_exact_on_device<TypeParam>(
+            out.span(), DeviceBuffer<TypeParam>(std::span<const TypeParam>(expected.on_host())).span());
+        EXPECT_EQ(there.message(), expected.verify(values).message());
+        EXPECT_EQ(expected.verify(out).message(), there.message());
+        return there;
+    };
+    EXPECT_EQ(verify().compared, values.size());
+    EXPECT_TRUE(verify().ok());
+    for (const std::size_t where :
+         {std::size_t{0}, std::size_t{255}, std::size_t{40'000}, values.size() - 1}) {
+        values[where] += 1;
+        EXPECT_EQ(verify().differing, 1U) << "at " << where;
+        values[where] -= 1;
+    }
+    out.copy_from(values);
+    EXPECT_EQ(course::refusal([&] {
+                  course::verify_exact_on_device<TypeParam>(out.span(), out.span().subspan(0, 70'000));
+              }),
+              "verify: got 70001 values, expected 70000");
 }
 
 // What it is mostly used with.

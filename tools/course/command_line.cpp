@@ -338,7 +338,7 @@ void add_exercises(CommandLine& line) {
 
 void add_new_day(CommandLine& line) {
     auto* command = line.add("new-day", "For authors: writes a day that compiles, to be filled in",
-                             "example: ./course new-day day11_stencil --title Stencil");
+                             "example: ./course new-day day97_dot_product --title \"Dot product\"");
     const auto options = std::make_shared<NewDayOptions>();
     command->add_option("NAME", options->directory, "dayNN_topic")->required();
     command->add_option("--title", options->title, "Its title")->type_name("TEXT");

@@ -13,7 +13,7 @@ namespace course::tool {
 int list_days(const Checkout& checkout);
 
 struct NewDayOptions {
-    std::string directory;  // "day11_stencil"
+    std::string directory;  // "day97_dot_product"
     std::string title;      // empty: made from the topic
     std::string question;   // empty: one that asks for it
 };

@@ -76,8 +76,8 @@ void tell_editors(const Checkout& checkout, const std::string& directory) {
 int new_day(const Checkout& checkout, const NewDayOptions& options) {
     std::smatch parts;
     if (!std::regex_match(options.directory, parts, std::regex("day([0-9]{2})_([a-z][a-z0-9_]*)")))
-        throw UsageError(
-            fmt::format("the name is '{}'; expected dayNN_topic, such as day11_stencil", options.directory));
+        throw UsageError(fmt::format("the name is '{}'; expected dayNN_topic, such as day97_dot_product",
+                                     options.directory));
     const std::string number = parts[1];
     const std::string topic = parts[2];
     const int value = std::atoi(number.c_str());
@@ -113,7 +113,8 @@ int new_day(const Checkout& checkout, const NewDayOptions& options) {
         "  ./course test day{1}      # one failure, with the list\n"
         "  ./course run day{1}\n"
         "  ./course next day{1}      # its exercise\n"
-        "  ./course tables           # its row on the front page, and docs/measured/{0}.md\n"
+        "  ./course tables           # its row on the front page; once it is measured, docs/measured/{0}.md\n"
+        ".clangd has its directory, too. CONTRIBUTING.md, 'A day', says how to go on.\n"
         "A chapter of the book? docs/book.md names the day of each.\n",
         options.directory, number);
     return kSuccess;

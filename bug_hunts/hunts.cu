@@ -9,6 +9,7 @@
 //   warp_sums       the sum of every 32
 //   centre_rows     rows without their mean
 //   column_sums     the sum of every column
+//   rods            heat flows in rods, two steps at a time
 //   recordings      two recordings, in order of time
 //   scale_rows      a factor for every row                      sectors of global memory
 //   transpose       rows become columns                         wavefronts of shared memory
@@ -17,6 +18,7 @@
 //   shelves         boxes of a shelf, in order of their numbers
 //   relay           the running sums of one long signal         races
 //   places          where the blocks of a filter begin          races
+//   flood           water that comes in from the left
 //
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --only fold     one of them, watched
@@ -83,12 +85,20 @@ Layout shelves_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, p.size()}};
 }
 
+Layout rods_layout(const Shape& p) {
+    return {.in = p, .out = p, .terms = 8};  // two sums of three and their divisions
+}
+
 Layout relay_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, p.size()}, .terms = p.size() + 1};
 }
 
 Layout places_layout(const Shape& p) {
     return {.in = {1, p.size()}, .out = {1, course::ceil_div<std::size_t>(p.size(), 256)}};
+}
+
+Layout flood_layout(const Shape& p) {
+    return {.in = p, .out = p};
 }
 
 Layout recordings_layout(const Shape& p) {
@@ -160,6 +170,9 @@ std::span<const Hunt> hunts() {
             "column_sums", "the sum of every column",
             [](const Operands& o, cudaStream_t stream) { column_sums(o.in, as_span(o.out), stream); },
             column_sums_on_cpu),
+        hunt<rods_layout>(
+            "rods", "heat flows in rods, two steps at a time",
+            [](const Operands& o, cudaStream_t stream) { rods(o.in, o.out, stream); }, rods_on_cpu),
         hunt<recordings_layout>(
             "recordings", "two recordings, in order of time",
             [](const Operands& o, cudaStream_t stream) { recordings(o.in, as_span(o.out), stream); },
@@ -191,6 +204,9 @@ std::span<const Hunt> hunts() {
             "places", "where the blocks of a filter begin",
             [](const Operands& o, cudaStream_t stream) { places(as_span(o.in), as_span(o.out), stream); },
             places_on_cpu),
+        hunt<flood_layout>(
+            "flood", "water that comes in from the left",
+            [](const Operands& o, cudaStream_t stream) { flood(o.in, o.out, stream); }, flood_on_cpu),
     });
     return list;
 }

@@ -1,4 +1,4 @@
-// The bug hunts: fifteen small kernels. Here is their host API; each has a file of its own,
+// The bug hunts: seventeen small kernels. Here is their host API; each has a file of its own,
 // <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
@@ -53,6 +53,10 @@ void scale_rows(DeviceMatrix<const float> in, DeviceSpan<const float> factors, D
 // out(c, r) = in(r, c).
 void transpose(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
 
+// A row is a rod: in a step, each cell becomes the mean of itself and the two beside it, and the
+// first and the last of a rod keep their values. out is in, two steps later, and as large as `in`.
+void rods(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
+
 // out[p] = in[p] + in[p + period] + in[p + 2 period]..., the period being out.size(): a signal
 // folded upon itself. `out` may be empty only if `in` is.
 void fold(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
@@ -72,6 +76,11 @@ void relay(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t strea
 // out[b] = how many of in[0] to in[256 b - 1] are positive: where the blocks of a filter begin.
 // `out` has a 256th as many elements as `in`, rounded up. Calls must not run at the same time.
 void places(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
+// Water comes in from the left, through the cells that are greater than -0.5. out(r, c) = the step
+// in which it reaches a cell: 0 in the first column, then from each cell to the four beside it, one
+// in each step. 9: not in 8 steps, or never. `out` is as large as `in`.
+void flood(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
 
 // Two recordings in order of time: sample i of row 0 was recorded at time i / 4, sample j of row 1
 // at time j / 3, rounded down. At the same time, those of row 0 come first. `in` has two rows,

@@ -121,6 +121,21 @@ void running_sums_on_cpu(const Layout& layout, Input in, Input, Output out, Outp
     }
 }
 
+void rods_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    const std::size_t cols = layout.in.cols;
+    std::ranges::copy(in, out.begin());
+    std::ranges::transform(in, magnitude.begin(), [](float value) { return std::abs(value); });
+    for (int step = 0; step < 2; ++step) {
+        for (const Output& values : {out, magnitude}) {
+            const std::vector<double> old(values.begin(), values.end());
+            for (std::size_t i = 0; i < old.size(); ++i) {
+                const std::size_t col = i % cols;
+                if (col > 0 && col + 1 < cols) values[i] = (old[i - 1] + old[i] + old[i + 1]) / 3;
+            }
+        }
+    }
+}
+
 void shelves_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
     const std::size_t n = layout.in.cols;
     std::vector<std::size_t> boxes(n);
@@ -141,6 +156,30 @@ void places_on_cpu(const Layout& layout, Input in, Input, Output out, Output mag
         for (std::size_t i = block * 256; i < std::min(block * 256 + 256, in.size()); ++i)
             before += in[i] > 0 ? 1 : 0;
     }
+}
+
+// A queue: cells in the order in which the water reaches them.
+void flood_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    constexpr double kDry = 9;
+    const std::size_t cols = layout.in.cols;
+    std::vector<std::size_t> queue;
+    std::ranges::fill(out, kDry);
+    const auto reach = [&](std::size_t cell, double step) {
+        if (!(in[cell] > -0.5f) || out[cell] != kDry || step >= kDry) return;
+        out[cell] = step;
+        queue.push_back(cell);
+    };
+    for (std::size_t cell = 0; cell < in.size(); cell += cols)
+        reach(cell, 0);
+    for (std::size_t next = 0; next < queue.size(); ++next) {
+        const std::size_t cell = queue[next];
+        const double step = out[cell] + 1;
+        if (cell % cols > 0) reach(cell - 1, step);
+        if (cell % cols + 1 < cols) reach(cell + 1, step);
+        if (cell >= cols) reach(cell - cols, step);
+        if (cell + cols < in.size()) reach(cell + cols, step);
+    }
+    std::ranges::copy(out, magnitude.begin());
 }
 
 void recordings_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {

@@ -96,8 +96,9 @@ TEST_P(HuntTest, RunsOnTheGivenStream) {
     Trial trial(*GetParam(), {40, 50}, DataPattern::kSignedUniform);
     const course::CapturedWork work([&](cudaStream_t stream) { trial.launch(stream); });
     const std::string& name = GetParam()->name;
-    // fold clears first; relay allocates, clears, and frees.
-    const std::size_t expected = name == "relay" ? 4 : name == "fold" ? 2 : 1;
+    // fold clears first; relay allocates, clears, and frees; flood begins, and has a launch per
+    // step.
+    const std::size_t expected = name == "flood" ? 9 : name == "relay" ? 4 : name == "fold" ? 2 : 1;
     EXPECT_EQ(work.nodes(), expected)
         << "what is queued on the stream that was given: expected " << expected << ", got " << work.nodes();
     work.run(2);
@@ -236,6 +237,7 @@ TEST(OnCpu, ExamplesWorkedOutByHand) {
          {},
          {1, 2, 3, 4, -1, -2, -3, 5, -4, -5},
          {1, 2, 3, 4, 1, 2, 3, 5, 4, 5}},
+        {"rods", {.in = {1, 5}, .out = {1, 5}}, {9, 0, 0, -18, 0}, {}, {9, 2, -3, -4, 0}, {9, 6, 5, 4, 0}},
         {"fold", {.in = {1, 5}, .out = {1, 2}}, {1, 2, 3, 4, -5}, {}, {-1, 6}, {9, 6}},
         {"running_sums", {.in = {2, 2}, .out = {2, 2}}, {1, -3, 4, 5}, {}, {1, -2, 4, 9}, {1, 4, 4, 9}},
         // 16 i is 0 mod 256 when squared, too: boxes 0 and 16 have the number 0.
@@ -280,6 +282,21 @@ TEST(OnCpu, PlacesCountThePositive) {
     course::find_version(hunts::hunts(), "places")
         .launcher.on_cpu({.in = {1, 700}, .out = {1, 3}}, in, {}, out, magnitude);
     EXPECT_EQ(out, (std::vector<double>{0, 2, 3}));
+}
+
+// Round a dyke, and against the stream; eight steps, and no more.
+TEST(OnCpu, FloodGoesStepByStep) {
+    const std::vector<float> in{0,  0,  0, 0,  0,  0, 0, 0, 0, 0,  //
+                                -1, -1, 0, -1, 0,  0, 0, 0, 0, 0,  //
+                                -1, 0,  0, -1, -1, 0, 0, 0, 0, 0};
+    const std::vector<double> expected{0, 1, 2, 3, 4, 5, 6, 7, 8, 9,  //
+                                       9, 9, 3, 9, 5, 6, 7, 8, 9, 9,  //
+                                       9, 5, 4, 9, 9, 7, 8, 9, 9, 9};
+    std::vector<double> out(30);
+    std::vector<double> magnitude(30);
+    course::find_version(hunts::hunts(), "flood")
+        .launcher.on_cpu({.in = {3, 10}, .out = {3, 10}}, in, {}, out, magnitude);
+    EXPECT_EQ(out, expected);
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ Reference transpose_on_cpu;
 Reference fold_on_cpu;
 Reference running_sums_on_cpu;
 Reference shelves_on_cpu;
+Reference rods_on_cpu;
 Reference places_on_cpu;
+Reference flood_on_cpu;
 Reference recordings_on_cpu;
 
 }  // namespace hunts

@@ -4,21 +4,9 @@
 #include "bulk_lookback.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
-#include "common/device/tensor_core_support.hpp"
 #include "scan.hpp"
 
 namespace day16 {
-
-std::string why_no_bulk_copies() {
-    int device = 0;
-    int major = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    // The code is for 9.0a, which no later GPU runs.
-    if (major == 9) return "";
-    return "needs bulk copies, in code for compute capability 9.0; this GPU has " + std::to_string(major) +
-           ".x";
-}
 
 template <class T, bool kExclusive>
 void launch_bulk_lookback(const T* in, T* out, std::size_t n, Workspace& workspace, cudaStream_t stream) {

@@ -4,14 +4,10 @@
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <string>
 
 namespace day16 {
 
 class Workspace;
-
-// Why the current GPU, or this build's code for it, has no bulk copies; "" where they can be used.
-std::string why_no_bulk_copies();
 
 // Enqueues the scan of `n` elements, at least one. `in` and `out` are 16-byte aligned.
 template <class T, bool kExclusive>

@@ -9,6 +9,7 @@
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "scan.cuh"
 #include "scan.hpp"
 #include "single_pass.cuh"
@@ -97,7 +98,7 @@ course::Work work(const std::size_t& n) {
 }
 
 std::string needs_bulk_copies(const std::size_t&) {
-    return why_no_bulk_copies();
+    return course::why_no_bulk_copies();
 }
 
 // bulk_lookback where bulk copies are possible, else decoupled_lookback.
@@ -105,7 +106,7 @@ template <class T, bool kExclusive>
 void launch_fastest(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(in.data()) % 16 == 0 &&
                             reinterpret_cast<std::uintptr_t>(out.data()) % 16 == 0;
-    if (!is_aligned || !why_no_bulk_copies().empty())
+    if (!is_aligned || !course::why_no_bulk_copies().empty())
         return launch_lookback<T, kExclusive>(in, out, workspace, stream);
     check_arguments(in, out, workspace);
     if (in.empty()) return;

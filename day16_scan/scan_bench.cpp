@@ -5,11 +5,13 @@
 #include <limits>
 #include <memory>
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "common/bench/usual_case.hpp"
+#include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
+#include "common/check/parallel.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "operator_scan.hpp"
@@ -22,48 +24,42 @@ constexpr std::size_t kMostOnCpu = std::size_t{1} << 23;  // elements; more woul
 
 using course::DeviceBuffer;
 
-// Whole numbers from -8 to 8: their sums stay far below 2^24, so floats hold them exactly in any
-// order.
 template <class T>
-struct Data {
-    using Expected = std::conditional_t<std::is_floating_point_v<T>, double, T>;
-
-    explicit Data(std::size_t n)
-        : in(n), expected(n), in_device(n), copy(n), out(n), workspace(n), on_cpu(n) {
-        course::Random random(16);
-        for (T& value : in)
-            value = static_cast<T>(random.integer(-8, 8));
+struct Arrays {
+    // Whole numbers from -8 to 8: their sums stay far below 2^24, so floats hold them exactly in
+    // any order.
+    explicit Arrays(std::size_t n) : in(n), copy(n), out(n), workspace(n), on_cpu(n <= kMostOnCpu ? n : 0) {
+        course::for_each_index(
+            n, [&](std::size_t i) { in[i] = static_cast<T>(course::Random(16, i).integer(-8, 8)); });
         in_device = DeviceBuffer<T>(std::span<const T>(in));
-        std::int64_t sum = 0;
-        for (std::size_t i = 0; i < n; ++i) {
-            sum += static_cast<std::int64_t>(in[i]);
-            expected[i] = static_cast<Expected>(sum);
-        }
     }
 
-    course::VerifyResult verify(const std::vector<T>& got) const {
-        if constexpr (std::is_floating_point_v<T>) {
-            return course::verify(got, expected, {.factor = 0});
-        } else {
-            return course::verify_exact(got, expected);
-        }
+    std::vector<T> in;
+    DeviceBuffer<T> in_device;
+    DeviceBuffer<T> copy;
+    course::GuardedBuffer<T> out;
+    course::ExpectedOutput<T> expected;
+    day16::Workspace workspace;
+    std::vector<T> on_cpu;
+};
+
+template <class T>
+struct Data : Arrays<T> {
+    explicit Data(std::size_t n) : Arrays<T>(n) {
+        std::vector<T> sums(n);
+        course::for_each_sum<std::int64_t>(
+            n, [&](std::size_t i) { return static_cast<std::int64_t>(this->in[i]); },
+            [&](std::size_t i, std::int64_t sum) { sums[i] = static_cast<T>(sum); });
+        this->expected = course::ExpectedOutput<T>(std::move(sums));
     }
 
     void scan_on_cpu() {
         T sum = 0;
-        for (std::size_t i = 0; i < in.size(); ++i) {
-            sum += in[i];
-            on_cpu[i] = sum;
+        for (std::size_t i = 0; i < this->in.size(); ++i) {
+            sum += this->in[i];
+            this->on_cpu[i] = sum;
         }
     }
-
-    std::vector<T> in;
-    std::vector<Expected> expected;
-    DeviceBuffer<T> in_device;
-    DeviceBuffer<T> copy;
-    course::GuardedBuffer<T> out;
-    day16::Workspace workspace;
-    std::vector<T> on_cpu;
 };
 
 template <class T>
@@ -71,15 +67,17 @@ course::UsualCase<Data<T>> usual_case(const std::string& name, const std::string
     const auto bytes = static_cast<double>(n * sizeof(T));
     const course::Work work{.bytes = 2 * bytes, .written = bytes, .flops = static_cast<double>(n)};
     course::UsualCase<Data<T>> usual(name + " " + std::to_string(n), dtype, std::make_shared<Data<T>>(n));
-    usual.output(&Data<T>::out, [](const Data<T>& data, const auto& got) { return data.verify(got); });
-    usual.also_spoil(
-        [](Data<T>& data) { data.on_cpu.assign(data.in.size(), std::numeric_limits<T>::max()); });
+    course::GuardedBuffer<T> Data<T>::*const out = &Data<T>::out;  // inherited
+    usual.output_in_place(out, [](Data<T>& data) { return data.expected.verify(data.out); });
+    usual.also_spoil([](Data<T>& data) { std::ranges::fill(data.on_cpu, std::numeric_limits<T>::max()); });
     if (n <= kMostOnCpu)
         usual.cpu(
             work, [](Data<T>& data) { data.scan_on_cpu(); },
-            [](const Data<T>& data) { return data.verify(data.on_cpu); });
+            [](const Data<T>& data) { return data.expected.verify(data.on_cpu); });
     usual.add(day16::cub_scan<T>(usual.data->in_device.span(), usual.data->out.span(), work));
-    usual.limit_copy(&Data<T>::in_device, &Data<T>::copy);
+    DeviceBuffer<T> Data<T>::*const in = &Data<T>::in_device;
+    DeviceBuffer<T> Data<T>::*const copy = &Data<T>::copy;
+    usual.limit_copy(in, copy);
     return usual;
 }
 
@@ -108,18 +106,21 @@ course::Case integer_case(const course::Dims& size) {
 }
 
 // Sums by key: runs of 1 to 1,000 equal keys.
-struct KeyData : Data<float> {
-    explicit KeyData(std::size_t n) : Data<float>(n), keys(n) {
+struct KeyData : Arrays<float> {
+    explicit KeyData(std::size_t n) : Arrays<float>(n), keys(n) {
         course::Random random(17);
-        std::size_t begin = 0;
-        for (std::int32_t key = 0; begin < n; ++key) {
-            const std::size_t end = std::min(n, begin + 1 + random.below(1000));
-            double sum = 0;
-            for (; begin < end; ++begin) {
-                keys[begin] = key;
-                expected[begin] = sum += in[begin];
+        std::vector<std::size_t> begins = {0};
+        while (begins.back() < n)
+            begins.push_back(std::min(n, begins.back() + 1 + random.below(1000)));
+        std::vector<float> sums(n);
+        course::for_each_index(begins.size() - 1, [&](std::size_t run) {
+            float sum = 0;
+            for (std::size_t i = begins[run]; i < begins[run + 1]; ++i) {
+                keys[i] = static_cast<std::int32_t>(run);
+                sums[i] = sum += in[i];
             }
-        }
+        });
+        expected = course::ExpectedOutput<float>(std::move(sums));
         keys_device = DeviceBuffer<std::int32_t>(std::span<const std::int32_t>(keys));
     }
     std::vector<std::int32_t> keys;
@@ -133,7 +134,7 @@ course::Case key_case(const course::Dims& size) {
     course::UsualCase<KeyData> usual("sum by key " + std::to_string(n), "float",
                                      std::make_shared<KeyData>(n));
     course::GuardedBuffer<float> KeyData::*const out = &KeyData::out;  // inherited
-    usual.output(out, [](const KeyData& data, const auto& got) { return data.verify(got); });
+    usual.output_in_place(out, [](KeyData& d) { return d.expected.verify(d.out); });
     KeyData& data = *usual.data;
     usual.add(day16::cub_scan_by_key(data.keys_device.span(), data.in_device.span(), data.out.span(), work));
     usual.add({.name = "scan_by_key",

@@ -7,17 +7,6 @@
 
 namespace day17 {
 
-std::string why_no_bulk_copies() {
-    int device = 0;
-    int major = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    // The code is for 9.0a, which no later GPU runs.
-    if (major == 9) return "";
-    return "needs bulk copies, in code for compute capability 9.0; this GPU has " + std::to_string(major) +
-           ".x";
-}
-
 template <class Keep>
 void launch_rounds(const std::int32_t* in, std::size_t n, Keep keep, std::int32_t* out, Count* count,
                    Workspace& workspace, cudaStream_t stream) {

@@ -5,14 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "filter.hpp"
 
 namespace day17 {
-
-// Why the current GPU, or this build's code for it, has no bulk copies; "" where they can be used.
-std::string why_no_bulk_copies();
 
 // Enqueue a filter of `n` elements, at least one. `in` is 16-byte aligned.
 void launch_bulk_filter(const std::int32_t* in, std::size_t n, std::int32_t threshold, std::int32_t* out,

@@ -7,6 +7,7 @@
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "filter.cuh"
 #include "filter.hpp"
 #include "single_pass.cuh"
@@ -108,7 +109,12 @@ void launch_partition(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
 }
 
 std::string needs_bulk_copies(const Problem&) {
-    return why_no_bulk_copies();
+    return course::why_no_bulk_copies();
+}
+
+void require_bulk_copies() {
+    const std::string reason = course::why_no_bulk_copies();
+    course::require(reason.empty(), "filter: this version ", reason);
 }
 
 // Where `in` is not aligned, bulk copies cannot read it.
@@ -120,6 +126,7 @@ void launch_bulk(DeviceSpan<const std::int32_t> in, std::int32_t threshold, Devi
                  DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
     if (!is_for_bulk_copies(in)) return launch_single_pass(in, threshold, out, count, workspace, stream);
     check_arguments(in, out, count, workspace);
+    require_bulk_copies();
     if (in.empty()) return clear(count, stream);
     launch_bulk_filter(in.data(), in.size(), threshold, out.data(), count.data(), workspace, stream);
 }
@@ -130,6 +137,7 @@ void launch_bulk_duplicates(DeviceSpan<const std::int32_t> in, std::int32_t thre
     if (!is_for_bulk_copies(in))
         return launch_single_pass_unique(in, threshold, out, count, workspace, stream);
     check_arguments(in, out, count, workspace);
+    require_bulk_copies();
     if (in.empty()) return clear(count, stream);
     launch_bulk_unique(in.data(), in.size(), out.data(), count.data(), workspace, stream);
 }

@@ -1,12 +1,19 @@
 // Day 17's program: every version verified and timed, beside CUB, a copy of as many bytes and the
 // CPU.
+#include <omp.h>
+
 #include <algorithm>
 #include <memory>
+#include <mutex>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/bench/usual_case.hpp"
+#include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
+#include "common/check/parallel.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "filter.hpp"
@@ -28,30 +35,33 @@ struct Data {
     Data(Operation operation, std::size_t n, int percent)
         : threshold(kValues / 100 * percent + kValues % 100 * percent / 100),
           in(n),
-          expected(n, kUnwritten),
-          on_cpu(n),
-          in_device(n),
+          on_cpu(n <= kMostOnCpu ? n : 0),
           copy(n),
           out(n),
           count(1),
           workspace(n) {
-        course::Random random(17);
-        for (std::size_t i = 0; i < n; ++i) {
-            const auto value = static_cast<std::int32_t>(random.below(kValues));
-            if (operation != Operation::kUnique) {
-                in[i] = value;
-            } else {
-                const std::int32_t left = i > 0 ? in[i - 1] : 0;
-                in[i] = value < threshold ? (left + 1) % kValues : left;
-            }
+        const auto value = [](std::size_t i) {
+            return static_cast<std::int32_t>(course::Random(17, i).below(kValues));
+        };
+        if (operation != Operation::kUnique) {
+            course::for_each_index(n, [&](std::size_t i) { in[i] = value(i); });
+        } else {
+            course::for_each_sum<std::size_t>(
+                n, [&](std::size_t i) { return value(i) < threshold ? 1 : 0; },
+                [&](std::size_t i, std::size_t changes) {
+                    in[i] = static_cast<std::int32_t>(changes % kValues);
+                });
         }
         in_device = DeviceBuffer<std::int32_t>(std::span<const std::int32_t>(in));
-        kept = filter_on_cpu(operation, in, threshold, expected);
+        std::vector<std::int32_t> right(n);
+        course::for_each_index(n, [&](std::size_t i) { right[i] = kUnwritten; });
+        kept = filter_on_cpu(operation, in, threshold, right);
+        expected = course::ExpectedOutput<std::int32_t>(std::move(right));
     }
 
     std::int32_t threshold;
     std::vector<std::int32_t> in;
-    std::vector<std::int32_t> expected;
+    course::ExpectedOutput<std::int32_t> expected;
     std::size_t kept;
     std::vector<std::int32_t> on_cpu;
     DeviceBuffer<std::int32_t> in_device;
@@ -64,8 +74,17 @@ struct Data {
 // How many elements have each value.
 std::vector<std::uint64_t> histogram(const std::vector<std::int32_t>& values, std::size_t size) {
     std::vector<std::uint64_t> bins(kValues);
-    for (std::size_t i = 0; i < size; ++i)
-        ++bins[static_cast<std::uint32_t>(values[i]) % kValues];
+    std::mutex mutex;
+    const std::size_t parts = static_cast<std::size_t>(omp_get_max_threads());
+#pragma omp parallel for
+    for (std::size_t part = 0; part < parts; ++part) {
+        std::vector<std::uint64_t> mine(kValues);
+        for (std::size_t i = size * part / parts; i < size * (part + 1) / parts; ++i)
+            ++mine[static_cast<std::uint32_t>(values[i]) % kValues];
+        const std::scoped_lock lock(mutex);
+        for (std::size_t bin = 0; bin < mine.size(); ++bin)
+            bins[bin] += mine[bin];
+    }
     return bins;
 }
 
@@ -78,17 +97,18 @@ course::VerifyResult same_count(const Data& data, course::VerifyResult result) {
     return result;
 }
 
-course::VerifyResult same(const Data& data, const std::vector<std::int32_t>& got) {
-    return same_count(data, course::verify_exact(got, data.expected));
+course::VerifyResult same(Data& data) {
+    return same_count(data, data.expected.verify(data.out));
 }
 
 // As many elements of each value, in any order; and nothing behind them.
-course::VerifyResult same_in_any_order(const Data& data, const std::vector<std::int32_t>& got) {
-    const auto behind = got.begin() + static_cast<std::ptrdiff_t>(data.kept);
-    if (std::any_of(behind, got.end(), [](std::int32_t value) { return value != kUnwritten; }))
-        return same(data, got);
-    return same_count(data,
-                      course::verify_exact(histogram(got, data.kept), histogram(data.expected, data.kept)));
+course::VerifyResult same_in_any_order(Data& data) {
+    const std::vector<std::int32_t> got = data.out.to_host();
+    const std::vector<std::int32_t>& expected = data.expected.on_host();
+    const std::span<const std::int32_t> behind = std::span(got).subspan(data.kept);
+    course::VerifyResult result = course::verify_exact(behind, std::span(expected).subspan(data.kept));
+    if (!result.ok()) return same(data);
+    return same_count(data, course::verify_exact(histogram(got, data.kept), histogram(expected, data.kept)));
 }
 
 course::Case filter_case(Operation operation, const std::string& name, int percent,
@@ -97,7 +117,7 @@ course::Case filter_case(Operation operation, const std::string& name, int perce
     course::UsualCase<Data> usual(name + " " + std::to_string(percent) + " % " + std::to_string(n), "int32",
                                   std::make_shared<Data>(operation, n, percent));
     Data& data = *usual.data;
-    usual.output(&Data::out, same);
+    usual.output_in_place(&Data::out, same);
     usual.also_spoil([](Data& d) {
         d.count.spoil();
         std::ranges::fill(d.on_cpu, kUnwritten);
@@ -111,7 +131,7 @@ course::Case filter_case(Operation operation, const std::string& name, int perce
     if (n <= kMostOnCpu)
         usual.cpu(
             work, [operation](Data& d) { filter_on_cpu(operation, d.in, d.threshold, d.on_cpu); },
-            [](const Data& d) { return course::verify_exact(d.on_cpu, d.expected); });
+            [](const Data& d) { return d.expected.verify(d.on_cpu); });
     usual.add(day17::cub_filter(operation, data.in_device.span(), data.threshold, data.out.span(),
                                 data.count.span(), work));
     usual.versions(
@@ -120,10 +140,8 @@ course::Case filter_case(Operation operation, const std::string& name, int perce
             version.launcher.launch(d.in_device.span(), d.threshold, d.out.span(), d.count.span(),
                                     d.workspace, stream);
         },
-        [](const day17::Version& version, const Data& d) {
-            const std::vector<std::int32_t> got = d.out.to_host();
-            course::VerifyResult result =
-                version.launcher.is_stable ? same(d, got) : same_in_any_order(d, got);
+        [](const day17::Version& version, Data& d) {
+            course::VerifyResult result = version.launcher.is_stable ? same(d) : same_in_any_order(d);
             result.damage = d.out.damage() + d.count.damage();
             return result;
         });

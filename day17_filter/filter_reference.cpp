@@ -1,3 +1,4 @@
+#include "common/check/parallel.hpp"
 #include "common/check/require.hpp"
 #include "filter.hpp"
 
@@ -7,17 +8,19 @@ std::size_t filter_on_cpu(Operation operation, std::span<const std::int32_t> in,
                           std::span<std::int32_t> out) {
     course::require(out.size() == in.size(), "filter_on_cpu: in has ", in.size(), " elements and out ",
                     out.size(), "; expected the same number");
-    std::size_t kept = 0;
-    std::size_t rejected = 0;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-        const bool keep = operation == Operation::kUnique ? i == 0 || in[i - 1] != in[i] : in[i] < threshold;
-        if (keep) {
-            out[kept++] = in[i];
-        } else if (operation == Operation::kPartition) {
-            out[in.size() - 1 - rejected++] = in[i];
-        }
-    }
-    return kept;
+    const auto keep = [&](std::size_t i) {
+        return operation == Operation::kUnique ? i == 0 || in[i - 1] != in[i] : in[i] < threshold;
+    };
+    // The running sum of what is kept: the elements up to i.
+    return course::for_each_sum<std::size_t>(
+        in.size(), [&](std::size_t i) { return keep(i) ? 1 : 0; },
+        [&](std::size_t i, std::size_t kept) {
+            if (keep(i)) {
+                out[kept - 1] = in[i];
+            } else if (operation == Operation::kPartition) {
+                out[in.size() - 1 - (i - kept)] = in[i];
+            }
+        });
 }
 
 }  // namespace day17

@@ -7,17 +7,6 @@
 
 namespace day18 {
 
-std::string why_no_bulk_copies() {
-    int device = 0;
-    int major = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    // The code is for 9.0a, which no later GPU runs.
-    if (major == 9) return "";
-    return "needs bulk copies, in code for compute capability 9.0; this GPU has " + std::to_string(major) +
-           ".x";
-}
-
 template <bool kPairs>
 void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, cudaStream_t stream) {
     using Shape = BulkShape<kPairs>;

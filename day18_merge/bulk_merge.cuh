@@ -8,15 +8,16 @@ namespace day18 {
 
 namespace ptx = course::ptx;
 
-constexpr unsigned kLine = 32;   // elements of 128 bytes
-constexpr unsigned kBatch = 16;  // tiles of a block whose splits are searched at once
+constexpr unsigned kLine = 32;                 // elements of 128 bytes
+constexpr unsigned kBatch = 8;                 // tiles of a block whose splits are searched at once
+constexpr unsigned kBatchSplits = 2 * kBatch;  // where each begins, and where it ends
 
 // Sizes for keys, and for pairs. One block fits on an SM.
 template <bool kPairs>
 struct BulkShape {
-    static constexpr int kWarps = kPairs ? 16 : 24;  // that merge; one more loads
+    static constexpr int kWarps = 16;  // that merge; one more loads
     static constexpr int kThreads = (kWarps + 1) * kWarpSize;
-    static constexpr int kShare = 15;  // elements per thread and tile; odd
+    static constexpr int kShare = kPairs ? 15 : 23;  // elements per thread and tile; odd
     static constexpr unsigned kOfWarp = kWarpSize * kShare;
     static constexpr unsigned kTile = kWarps * kOfWarp;    // elements of the output
     static constexpr unsigned kStages = kPairs ? 2 : 3;    // tiles in shared memory
@@ -39,50 +40,60 @@ struct Stages {
     alignas(128) Value merged_values[kPairs ? Shape::kTile : 4];
     Parts parts[Shape::kStages];
     ptx::MBarrier full[Shape::kStages];   // a phase ends when a tile has arrived
-    ptx::MBarrier empty[Shape::kStages];  // a phase ends when all warps have merged a tile
-    std::size_t splits[2 * kBatch];       // of the first tiles: where they begin and end in a
+    ptx::MBarrier empty[Shape::kStages];  // a phase ends when all threads have merged a tile
+    std::size_t splits[kBatchSplits];     // of the first tiles: where they begin and end in a
 };
 
 // --- The warp that loads --------------------------------------------------------------------------
 
+constexpr std::size_t kNear = 8192;  // elements: how far a split may be from where it is expected
+
 // A lane's search for a split, as in co_rank, one step for each tile that is loaded. A step asks
 // for keys at three places, the next one decides where among them to go on. Meanwhile nobody waits
-// for memory.
+// for memory. What it reads is scattered over memory, so the fewer steps the better: the first one
+// tries whether the split is near the place where it is expected.
 struct SplitSearch {
     std::size_t k = 0;
     std::size_t low = 0;
     std::size_t high = 0;
+    std::size_t places[3] = {};
     Key keys_a[3] = {};
     Key keys_b[3] = {};
 
     __device__ bool is_done() const { return low >= high; }
-    // The last elements of three quarters of what is left.
-    __device__ std::size_t place(int quarter) const {
-        const std::size_t step = (high - low + 3) / 4;
-        return smaller(low + (quarter + 1) * step, high) - 1;
+    __device__ void begin(std::size_t rank, std::size_t from, std::size_t to, std::size_t expected) {
+        k = rank;
+        low = from;
+        high = to;
+        if (is_done()) return;
+        const auto within = [&](std::size_t i) { return i < low ? low : smaller(i, high - 1); };
+        places[0] = within(expected < kNear ? 0 : expected - kNear);
+        places[1] = within(expected);
+        places[2] = within(expected + kNear);
     }
     __device__ void ask(const Key* a, const Key* b) {
         if (is_done()) return;
 #pragma unroll
-        for (int quarter = 0; quarter < 3; ++quarter) {
-            keys_a[quarter] = a[place(quarter)];
-            keys_b[quarter] = b[k - 1 - place(quarter)];
+        for (int p = 0; p < 3; ++p) {
+            keys_a[p] = a[places[p]];
+            keys_b[p] = b[k - 1 - places[p]];
         }
     }
+    // Then to the last elements of three quarters of what is left.
     __device__ void decide() {
         if (is_done()) return;
-        std::size_t new_low = low;
-        std::size_t new_high = high;
 #pragma unroll
-        for (int quarter = 0; quarter < 3; ++quarter) {
-            if (keys_a[quarter] <= keys_b[quarter]) {
-                new_low = place(quarter) + 1;
+        for (int p = 0; p < 3; ++p) {
+            if (keys_a[p] <= keys_b[p]) {
+                low = places[p] + 1;
             } else {
-                new_high = smaller(new_high, place(quarter));
+                high = smaller(high, places[p]);
             }
         }
-        low = new_low;
-        high = new_high;
+        const std::size_t step = (high - low + 3) / 4;
+#pragma unroll
+        for (int p = 0; p < 3; ++p)
+            places[p] = smaller(low + (p + 1) * step, high) - 1;
     }
 };
 
@@ -134,27 +145,24 @@ __device__ void merge_share_of(const Key* keys, const Value* values, const Parts
     }
 }
 
-// The warp stores what it has merged: `count` elements, 16 bytes at once. They are not needed again
-// soon: __stcs leaves the L2 cache to the input.
+// The warp stores what it has merged, by a bulk copy that goes on while the warp merges the next
+// tile. It takes 16 bytes at a time; lanes store what is left.
 __device__ inline void store_merged(const std::int32_t* merged, unsigned count, std::int32_t* out) {
-    for (unsigned x = threadIdx.x % kWarpSize * 4; x < count; x += kWarpSize * 4) {
-        if (x + 4 <= count) {
-            __stcs(reinterpret_cast<uint4*>(out + x), *reinterpret_cast<const uint4*>(merged + x));
-        } else {
-            for (unsigned y = x; y < count; ++y)
-                out[y] = merged[y];
-        }
-    }
+    const unsigned lane = threadIdx.x % kWarpSize;
+    const unsigned whole = count / 4 * 4;
+    if (lane == 0 && whole > 0) ptx::bulk_store(out, merged, whole * sizeof(std::int32_t));
+    if (whole + lane < count) out[whole + lane] = merged[whole + lane];
 }
 
 // Idea: G blocks, as many as the GPU holds at once. In round r block b merges tile r G + b. The
-// splits are found ahead, of 16 tiles at once, so bulk copies bring exactly what a tile needs. One
+// splits are found ahead, of 8 tiles at once, so bulk copies bring exactly what a tile needs. One
 // warp does both. The other warps only merge, each at its own pace: what they have merged goes
-// through shared memory that no other warp uses.
+// through shared memory that no other warp uses, and on to memory by bulk copies, too.
 // Cost removed: the barriers of the loop; copies that threads issue; the remainders of rings.
-// Still limits it: open. Long arrays take a fifth longer than a copy of as many bytes; the number
-// of warps, of stages, and the length of a thread's share change little. Copies of lines of 128
-// bytes took 3 to 5 % less time than those of 16.
+// Still limits it: memory, and the way it is used. On an H200 2^28 random keys took 568 us, a copy
+// of as many bytes 509. A trial without the merging was no faster, one without the searches by 1 %.
+// The searches' reads are few but scattered: before they began near the expected place, and before
+// results were stored by bulk copies, it took 599 us.
 //
 // All arrays are 16-byte aligned.
 template <bool kPairs>
@@ -179,25 +187,27 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
 
     if (threadIdx.x == 0) {
         for (unsigned stage = 0; stage < Shape::kStages; ++stage) {
-            ptx::mbarrier_init(&stages.full[stage], 1);
-            ptx::mbarrier_init(&stages.empty[stage], Shape::kWarps);
+            ptx::mbarrier_init(&stages.full[stage], kWarpSize);
+            ptx::mbarrier_init(&stages.empty[stage], Shape::kWarps * kWarpSize);
         }
         ptx::fence_mbarrier_init();
     }
-    // The splits of the first 16 tiles, by all warps: number 2 r is where tile r begins, the next
+    // The splits of the first 8 tiles, a warp for each: number 2 r is where tile r begins, the next
     // one where it ends. Later on lane l has split l.
     const auto place_of_split = [&](std::size_t round, unsigned split) {
         return split % 2 == 0 ? begin_of(round + split / 2) : end_of(round + split / 2);
     };
-    for (unsigned split = warp; split < 2 * kBatch; split += Shape::kWarps + 1) {
-        const std::size_t found = co_rank_by_warp(place_of_split(0, split), a, m, b, n);
-        if (lane == 0) stages.splits[split] = found;
+    static_assert(kBatchSplits <= Shape::kWarps);
+    if (warp < kBatchSplits) {
+        const std::size_t found = co_rank_by_warp(place_of_split(0, warp), a, m, b, n);
+        if (lane == 0) stages.splits[warp] = found;
     }
     __syncthreads();
 
     if (warp == Shape::kWarps) {
-        std::size_t splits = stages.splits[lane];  // of these 16 tiles
-        SplitSearch search;                        // the splits of the next 16 tiles
+        const bool has_split = lane < kBatchSplits;
+        std::size_t splits = has_split ? stages.splits[lane] : 0;  // of these 8 tiles
+        SplitSearch search;                                        // the splits of the next 8 tiles
         for (unsigned round = 0; begin_of(round) < total; ++round) {
             search.decide();
             if (round % kBatch == 0) {
@@ -205,13 +215,20 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                     search.ask(a, b);
                     search.decide();
                 }
-                if (round > 0) splits = search.low;
-                // A split moves by no more than the places in the output do.
                 const std::size_t k = place_of_split(round, lane);
-                search.k = place_of_split(round + kBatch, lane);
-                search.low = search.k > n ? search.k - n : 0;
-                if (search.low < splits) search.low = splits;
-                search.high = smaller(smaller(search.k, m), splits + (search.k - k));
+                const std::size_t next_k = place_of_split(round + kBatch, lane);
+                // A split is expected to move on as far as it did last time; at first, by a's
+                // share.
+                std::size_t moved = static_cast<std::size_t>(
+                    static_cast<double>(next_k - k) * static_cast<double>(m) / static_cast<double>(total));
+                if (round > 0) {
+                    moved = search.low - splits;
+                    splits = search.low;
+                }
+                // It moves by no more than the places in the output do.
+                const std::size_t from = next_k > n && next_k - n > splits ? next_k - n : splits;
+                const std::size_t to = smaller(smaller(next_k, m), splits + (next_k - k));
+                if (has_split) search.begin(next_k, from, to, splits + moved);
             }
 
             const std::size_t i = __shfl_sync(kWholeWarp, splits, round % kBatch * 2);
@@ -247,9 +264,12 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
             }
             // Later bulk copies may overwrite what lanes have written.
             if (i_end == m || j_end + Shape::kShare >= n) ptx::fence_proxy_async();
-            __syncwarp();
-            if (lane == 0)
+            // Each lane arrives for what it has written.
+            if (lane == 0) {
                 ptx::mbarrier_arrive_expect(full, (of_a.bytes() + of_b.bytes()) * (kPairs ? 2 : 1));
+            } else {
+                ptx::mbarrier_arrive(full);
+            }
             search.ask(a, b);
         }
         return;
@@ -264,20 +284,26 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
         const Parts parts = stages.parts[stage];
         const unsigned size = parts.size_a + parts.size_b;
         const unsigned count = warp_first < size ? smaller(size - warp_first, Shape::kOfWarp) : 0;
+        // The bulk copies of the round before have read what is now overwritten.
+        if (lane == 0) ptx::tma_store_wait_read<0>();
+        __syncwarp();
         if (count > 0) {
             const unsigned mine = lane * Shape::kShare;
             merge_share_of<kPairs>(stages.keys[stage], stages.values[stage], parts,
                                    smaller(warp_first + mine, size), merged + mine,
                                    merged_values + (kPairs ? mine : 0));
         }
-        // One lane arrives for its warp: __syncwarp() orders what the others did before that.
+        ptx::mbarrier_arrive(&stages.empty[stage]);
+        // Bulk copies read what all lanes have written.
+        ptx::fence_proxy_async();
         __syncwarp();
-        if (lane == 0) ptx::mbarrier_arrive(&stages.empty[stage]);
         const std::size_t place = begin_of(round) + warp_first;
         store_merged(merged, count, out + place);
         if constexpr (kPairs) store_merged(merged_values, count, values_out + place);
-        __syncwarp();
+        if (lane == 0) ptx::tma_store_commit();
     }
+    // A block's shared memory goes when it ends.
+    if (lane == 0) ptx::tma_store_wait_read<0>();
 }
 
 }  // namespace day18

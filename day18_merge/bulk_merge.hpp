@@ -3,14 +3,9 @@
 
 #include <cuda_runtime.h>
 
-#include <string>
-
 #include "merge.hpp"
 
 namespace day18 {
-
-// Why the current GPU, or this build's code for it, has no bulk copies; "" where they can be used.
-std::string why_no_bulk_copies();
 
 // Enqueues the merge to at least one element. All arrays are 16-byte aligned.
 template <bool kPairs>

@@ -9,6 +9,7 @@
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "merge.cuh"
 #include "merge.hpp"
 #include "overlapped.cuh"
@@ -98,12 +99,14 @@ void launch_bulk(const Sorted& a, const Sorted& b, const Output& out, Workspace&
         !is_aligned(out.keys) || !is_aligned(out.values))
         return launch_overlapped<kPairs>(a, b, out, workspace, stream);
     check_arguments(a, b, out, workspace, kPairs ? Operation::kPairs : Operation::kKeys);
+    const std::string reason = course::why_no_bulk_copies();
+    require(reason.empty(), "merge: this version ", reason);
     if (out.keys.empty()) return;
     launch_bulk_merge<kPairs>(a, b, out, stream);
 }
 
 std::string needs_bulk_copies(const std::size_t&) {
-    return why_no_bulk_copies();
+    return course::why_no_bulk_copies();
 }
 
 // Every element is read once and written once.

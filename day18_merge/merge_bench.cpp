@@ -2,14 +2,15 @@
 // CPU.
 #include <algorithm>
 #include <memory>
-#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/bench/usual_case.hpp"
+#include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
+#include "common/check/parallel.hpp"
 #include "common/device/device_buffer.hpp"
-#include "common/device/random.hpp"
 #include "merge.hpp"
 #include "merge_peer.hpp"
 
@@ -26,18 +27,14 @@ using day18::Value;
 enum class Shape { kRandom, kAFirst, kUneven, kAllEqual };
 
 std::vector<Key> sorted_keys(std::size_t n, Shape shape, bool is_b) {
+    const std::vector<std::uint32_t> numbers = course::sorted_numbers(n, is_b ? 1018 : 18);
     std::vector<Key> keys(n);
-    course::Random random(is_b ? 1018 : 18);
-    // The sum of random steps is sorted, and evenly spread.
-    std::uint64_t sum = 0;
-    const std::uint64_t most = n == 0 ? 0 : (std::uint64_t{1} << 50) / n;
-    for (Key& key : keys) {
-        sum += random.next() % (most + 1) * 2;
-        const auto high = static_cast<std::uint32_t>(std::min<std::uint64_t>(sum >> 19, 0xffffffffU));
-        key = static_cast<Key>(high ^ 0x80000000U);
-        if (shape == Shape::kAllEqual) key = 7;
-        if (shape == Shape::kAFirst) key = is_b ? key / 2 + (1 << 30) : key / 2 - (1 << 30) - 1;
-    }
+    course::for_each_index(n, [&](std::size_t i) {
+        const auto key = static_cast<Key>(numbers[i] ^ 0x80000000U);
+        keys[i] = key;
+        if (shape == Shape::kAllEqual) keys[i] = 7;
+        if (shape == Shape::kAFirst) keys[i] = is_b ? key / 2 + (1 << 30) : key / 2 - (1 << 30) - 1;
+    });
     return keys;
 }
 
@@ -50,22 +47,25 @@ struct Data {
           b_keys(sorted_keys(n, shape, true)),
           a_values(has_values ? m : 0),
           b_values(has_values ? n : 0),
-          expected_keys(total),
-          expected_values(has_values ? total : 0),
-          cpu_keys(total),
-          cpu_values(has_values ? total : 0),
+          cpu_keys(total <= kMostOnCpu ? total : 0),
+          cpu_values(has_values ? cpu_keys.size() : 0),
           copy_from(has_values ? 2 * total : total),
           copy_to(has_values ? 2 * total : total),
           out_keys(total),
           out_values(has_values ? total : 0),
           workspace(total) {
-        std::iota(a_values.begin(), a_values.end(), Value{0});
-        std::iota(b_values.begin(), b_values.end(), static_cast<Value>(a_values.size()));
+        course::for_each_index(a_values.size(), [&](std::size_t i) { a_values[i] = static_cast<Value>(i); });
+        course::for_each_index(b_values.size(),
+                               [&](std::size_t i) { b_values[i] = static_cast<Value>(m + i); });
         a_keys_device = DeviceBuffer<Key>(std::span<const Key>(a_keys));
         b_keys_device = DeviceBuffer<Key>(std::span<const Key>(b_keys));
         a_values_device = DeviceBuffer<Value>(std::span<const Value>(a_values));
         b_values_device = DeviceBuffer<Value>(std::span<const Value>(b_values));
-        day18::merge_on_cpu({a_keys, a_values}, {b_keys, b_values}, {expected_keys, expected_values});
+        std::vector<Key> keys(total);
+        std::vector<Value> values(has_values ? total : 0);
+        day18::merge_on_cpu({a_keys, a_values}, {b_keys, b_values}, {keys, values});
+        expected_keys = course::ExpectedOutput<Key>(std::move(keys));
+        expected_values = course::ExpectedOutput<Value>(std::move(values));
         CUDA_CHECK(cudaMemset(copy_from.data(), 1, copy_from.bytes()));
     }
 
@@ -80,8 +80,8 @@ struct Data {
     std::vector<Key> b_keys;
     std::vector<Value> a_values;
     std::vector<Value> b_values;
-    std::vector<Key> expected_keys;
-    std::vector<Value> expected_values;
+    course::ExpectedOutput<Key> expected_keys;
+    course::ExpectedOutput<Value> expected_values;
     std::vector<Key> cpu_keys;
     std::vector<Value> cpu_values;
     DeviceBuffer<Key> a_keys_device{0};
@@ -95,9 +95,11 @@ struct Data {
     day18::Workspace workspace;
 };
 
-course::VerifyResult same(const Data& data, const std::vector<Key>& keys, const std::vector<Value>& values) {
-    const course::VerifyResult result = course::verify_exact(keys, data.expected_keys);
-    return result.ok() ? course::verify_exact(values, data.expected_values) : result;
+// Of keys and values, on the host or on the device.
+template <class Keys, class Values>
+course::VerifyResult same(const Data& data, Keys& keys, Values& values) {
+    const course::VerifyResult result = data.expected_keys.verify(keys);
+    return result.ok() ? data.expected_values.verify(values) : result;
 }
 
 course::Case merge_case(Operation operation, Shape shape, const std::string& name, const course::Dims& size) {
@@ -105,8 +107,8 @@ course::Case merge_case(Operation operation, Shape shape, const std::string& nam
     course::UsualCase<Data> usual(name + " " + std::to_string(total), "int32",
                                   std::make_shared<Data>(operation, shape, total));
     Data& data = *usual.data;
-    usual.output(&Data::out_keys, [](const Data& d, const std::vector<Key>& keys) {
-        course::VerifyResult result = same(d, keys, d.out_values.to_host());
+    usual.output_in_place(&Data::out_keys, [](Data& d) {
+        course::VerifyResult result = same(d, d.out_keys, d.out_values);
         result.damage = d.out_values.damage();
         return result;
     });

@@ -68,7 +68,8 @@ struct Pass {
     const std::uint32_t* values_in;
     Bits* out;
     std::uint32_t* values_out;
-    std::size_t n;
+    std::size_t n;       // keys, or the most
+    const Count* fewer;  // nullptr, or where on the device their number is
     KeyCode<Bits> code;
     int pass;     // the digit
     bool encode;  // the first pass
@@ -76,8 +77,13 @@ struct Pass {
 };
 
 constexpr int kHistogramBlock = 1024;
-constexpr int kHistogramColumns = 128;  // of all digits together
-constexpr int kHistogramEach = 8;       // keys of a thread at a time
+// Columns of counters, of all digits together: 128 KB of shared memory, or 64 KB where a block
+// cannot have more.
+constexpr int kHistogramColumns = 128;
+constexpr int kFewColumns = 64;
+template <int kColumns>
+constexpr std::size_t kHistogramBytes = std::size_t{kColumns} * kBins * sizeof(unsigned);
+constexpr int kHistogramEach = 8;  // keys of a thread at a time
 constexpr unsigned kHistogramChunk = kHistogramEach * kHistogramBlock;
 
 // What blocks tell each other: a word for each tile and digit.
@@ -103,16 +109,17 @@ __device__ inline Count count_of(Word word) {
 
 // Idea: keys move between passes, but how many there are of each digit stays. One kernel counts the
 // digits of all passes: totals[pass][digit]. As in day 12, a lane has its own column of counters,
-// in its own bank; with keys of 64 bits two lanes share a column. The warps of a block share them
-// all, so the additions are atomic.
+// in its own bank; with keys of 64 bits, or fewer columns, some lanes share one. The warps of a
+// block share them all, so the additions are atomic.
 // Cost removed: all reads for counting but one.
 // It also clears the words, for the first pass.
-template <class Bits>
+template <class Bits, int kAllColumns>
 __global__ void __launch_bounds__(kHistogramBlock)
-    histogram(const Bits* in, std::size_t n, KeyCode<Bits> code, Count* totals, Word* words,
-              std::size_t num_words) {
+    histogram(const Bits* in, std::size_t most, const Count* fewer, KeyCode<Bits> code, Count* totals,
+              Word* words, std::size_t num_words) {
     extern __shared__ unsigned bins[];  // digits x 256 x columns
-    constexpr int kColumns = kHistogramColumns / kBytes<Bits>;
+    constexpr int kColumns = kAllColumns / kBytes<Bits>;
+    const std::size_t n = fewer == nullptr ? most : *fewer;
     for (std::size_t i = std::size_t{blockIdx.x} * kHistogramBlock + threadIdx.x; i < num_words;
          i += std::size_t{gridDim.x} * kHistogramBlock)
         words[i] = 0;
@@ -177,13 +184,20 @@ __device__ inline Count look_back(const volatile Word* words, unsigned tile, int
 // Cost removed: a pass reads the keys once and writes them once, in one launch.
 // Still limits it: the instructions that rank the keys, and shared memory: random digits are in
 // random banks. Memory is busy about half of the time.
-template <class Bits, bool kPairs>
+//
+// kFewer: the number of keys is on the device, and may be smaller than the grid is made for.
+template <class Bits, bool kPairs, bool kFewer>
 __global__ void __launch_bounds__(kSweepBlock, 2)
     onesweep(Pass<Bits> arguments, const Count* totals, volatile Word* words, unsigned* ticket) {
     extern __shared__ __align__(16) unsigned char shared[];
     auto& tile = *reinterpret_cast<Tile<Bits, kPairs>*>(shared);
     __shared__ unsigned drawn;
-    const auto& [in, values_in, out, values_out, n, code, pass, encode, decode] = arguments;
+    const auto& [in, values_in, out, values_out, most, fewer, code, pass, encode, decode] = arguments;
+    std::size_t n = most;
+    if constexpr (kFewer) {
+        n = *fewer;
+        if (std::size_t{blockIdx.x} * kSweepTile<Bits> >= n) return;  // as many blocks as tiles go on
+    }
     // Blocks start in any order, and one may only wait for blocks that run: it draws its tile.
     if (threadIdx.x == 0) drawn = atomicAdd(ticket, 1U);
     clear_counters(tile);
@@ -223,33 +237,6 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     } else {
         store_tile<false>(tile, size, pass, code, out, values_out);
     }
-}
-
-// --- Segments --------------------------------------------------------------------------------------
-
-constexpr int kSegmentBlock = 256;
-
-// A key of a segment, as one number of 64 bits: the segment's number, then the key's code. Its
-// segment is the last one that begins at i or before.
-__global__ void __launch_bounds__(kSegmentBlock)
-    join_segments(const std::uint32_t* in, std::size_t n, const std::uint64_t* offsets, std::size_t segments,
-                  KeyCode<std::uint32_t> code, std::uint64_t* joined) {
-    const std::size_t i = std::size_t{blockIdx.x} * kSegmentBlock + threadIdx.x;
-    if (i >= n) return;
-    std::size_t low = 0;
-    std::size_t high = segments;  // offsets[low] <= i < offsets[high]
-    while (high - low > 1) {
-        const std::size_t middle = low + (high - low) / 2;
-        (offsets[middle] <= i ? low : high) = middle;
-    }
-    joined[i] = std::uint64_t{low} << 32 | code.encode(in[i]);
-}
-
-__global__ void __launch_bounds__(kSegmentBlock)
-    split_segments(const std::uint64_t* sorted, std::size_t n, KeyCode<std::uint32_t> code,
-                   std::uint32_t* out) {
-    const std::size_t i = std::size_t{blockIdx.x} * kSegmentBlock + threadIdx.x;
-    if (i < n) out[i] = code.decode(static_cast<std::uint32_t>(sorted[i]));
 }
 
 }  // namespace day19

@@ -9,6 +9,7 @@
 #include "common/device/launch.hpp"
 #include "onesweep.cuh"
 #include "radix_sort.hpp"
+#include "segments.cuh"
 #include "sort.hpp"
 
 namespace day19 {
@@ -58,8 +59,8 @@ struct Arrays {
 // The arguments of pass `pass` of `passes`. The last one writes `out`, the one before it the spare
 // arrays, and so on, so that `in` is only read.
 template <class Bits>
-Pass<Bits> arguments_of(const Arrays<Bits>& arrays, std::size_t n, const KeyCode<Bits>& code, int pass,
-                        int passes) {
+Pass<Bits> arguments_of(const Arrays<Bits>& arrays, std::size_t n, const Count* fewer,
+                        const KeyCode<Bits>& code, int pass, int passes) {
     const bool to_out = (passes - 1 - pass) % 2 == 0;
     const bool from_in = pass == 0;
     return {.in = from_in ? arrays.in : (to_out ? arrays.spare : arrays.out),
@@ -67,38 +68,52 @@ Pass<Bits> arguments_of(const Arrays<Bits>& arrays, std::size_t n, const KeyCode
             .out = to_out ? arrays.out : arrays.spare,
             .values_out = to_out ? arrays.values_out : arrays.spare_values,
             .n = n,
+            .fewer = fewer,
             .code = code,
             .pass = pass,
             .encode = from_in && !code.is_identity(),
             .decode = pass == passes - 1 && !code.is_identity()};
 }
 
-// Sorts by the `passes` lowest bytes of the codes.
-template <class Bits, bool kPairs>
-void sweep(const Arrays<Bits>& arrays, std::size_t n, const KeyCode<Bits>& code, int passes,
-           RadixWorkspace& workspace, cudaStream_t stream) {
+template <class Bits>
+void count_all_digits(const Bits* in, std::size_t n, const Count* fewer, const KeyCode<Bits>& code,
+                      unsigned tiles, RadixWorkspace& workspace, cudaStream_t stream) {
+    const std::size_t blocks =
+        std::min<std::size_t>(ceil_div<std::size_t>(n, kHistogramChunk), course::multiprocessors());
+    const auto count = [&](auto kernel, std::size_t shared_bytes) {
+        course::launch(kernel,
+                       {.grid = static_cast<unsigned>(blocks),
+                        .block = kHistogramBlock,
+                        .shared_bytes = shared_bytes,
+                        .stream = stream},
+                       in, n, fewer, code, workspace.totals(), workspace.words(), std::size_t{tiles} * kBins);
+    };
+    if (workspace.shared_bytes() >= kHistogramBytes<kHistogramColumns>) {
+        count(histogram<Bits, kHistogramColumns>, kHistogramBytes<kHistogramColumns>);
+    } else {
+        count(histogram<Bits, kFewColumns>, kHistogramBytes<kFewColumns>);
+    }
+}
+
+// Sorts by the `passes` lowest bytes of the codes. `fewer`: nullptr, or where on the device the
+// number of keys is; then n is the most it can be.
+template <class Bits, bool kPairs, bool kFewer = false>
+void sweep(const Arrays<Bits>& arrays, std::size_t n, const Count* fewer, const KeyCode<Bits>& code,
+           int passes, RadixWorkspace& workspace, cudaStream_t stream) {
     if (n == 0) return;
     const unsigned tiles = course::blocks_for(tiles_of(n, sizeof(Bits)), 1);
     Count* const totals = workspace.totals();
     auto* const tickets = reinterpret_cast<unsigned*>(totals + kMostPasses * kBins);
     CUDA_CHECK(cudaMemsetAsync(totals, 0, kMostPasses * (kBins * sizeof(Count) + sizeof(unsigned)), stream));
-
-    const std::size_t blocks =
-        std::min<std::size_t>(ceil_div<std::size_t>(n, kHistogramChunk), course::multiprocessors());
-    course::launch(histogram<Bits>,
-                   {.grid = static_cast<unsigned>(blocks),
-                    .block = kHistogramBlock,
-                    .shared_bytes = kHistogramColumns * kBins * sizeof(unsigned),
-                    .stream = stream},
-                   arrays.in, n, code, totals, workspace.words(), std::size_t{tiles} * kBins);
+    count_all_digits(arrays.in, n, fewer, code, tiles, workspace, stream);
     for (int pass = 0; pass < passes; ++pass)
-        course::launch(onesweep<Bits, kPairs>,
+        course::launch(onesweep<Bits, kPairs, kFewer>,
                        {.grid = tiles,
                         .block = kSweepBlock,
                         .shared_bytes = sizeof(Tile<Bits, kPairs>),
                         .stream = stream},
-                       arguments_of(arrays, n, code, pass, passes), totals + pass * kBins, workspace.words(),
-                       tickets + pass);
+                       arguments_of(arrays, n, fewer, code, pass, passes), totals + pass * kBins,
+                       workspace.words(), tickets + pass);
 }
 
 template <class Key>
@@ -110,15 +125,54 @@ BitsOf<Key>* bits(Key* keys) {
     return reinterpret_cast<BitsOf<Key>*>(keys);
 }
 
+// The host does not know how many long segments there are, nor how many keys they have, only the
+// most of both. The kernels read the numbers on the device.
+void sort_long_segments(const Segments& all, std::size_t n, RadixWorkspace& workspace, cudaStream_t stream) {
+    const LongSegments longs{.list = reinterpret_cast<LongSegment*>(workspace.long_segments() + 2),
+                             .word = workspace.long_segments(),
+                             .keys = workspace.long_segments() + 1};
+    CUDA_CHECK(cudaMemsetAsync(workspace.long_segments(), 0, 2 * sizeof(Count), stream));
+    const auto grid_for = [](std::size_t threads) {
+        return static_cast<unsigned>(
+            std::min<std::size_t>(ceil_div<std::size_t>(threads, kSegmentBlock), 4096));
+    };
+    list_long_segments<<<grid_for(all.count), kSegmentBlock, 0, stream>>>(all, longs);
+    CUDA_CHECK_LAUNCH();
+    auto* const joined = static_cast<std::uint64_t*>(workspace.keys());
+    auto* const other = joined + n;
+    join_long_segments<<<grid_for(n), kSegmentBlock, 0, stream>>>(all, longs, joined);
+    CUDA_CHECK_LAUNCH();
+    const std::size_t most = std::min(all.count, n / (kMediumSegment + 1));  // long segments
+    const int passes = 4 + ceil_div(static_cast<int>(std::bit_width(most - 1)), 8);
+    // Pass by pass from one to the other and back: an even number of them ends where it began.
+    const bool ends_in_joined = passes % 2 == 0;
+    auto* const sorted = ends_in_joined ? joined : other;
+    const Arrays<std::uint64_t> arrays{.in = joined, .out = sorted, .spare = ends_in_joined ? other : joined};
+    sweep<std::uint64_t, false, true>(arrays, n, longs.keys, {}, passes, workspace, stream);
+    split_long_segments<<<grid_for(n), kSegmentBlock, 0, stream>>>(all, longs, sorted);
+    CUDA_CHECK_LAUNCH();
+}
+
 }  // namespace
 
-RadixWorkspace::RadixWorkspace(std::size_t capacity, std::size_t key_bytes, bool with_values)
+std::size_t RadixWorkspace::shared_bytes_of_a_block() {
+    int device = 0;
+    int most = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return static_cast<std::size_t>(most);
+}
+
+RadixWorkspace::RadixWorkspace(std::size_t capacity, std::size_t key_bytes, bool with_values,
+                               std::size_t shared_bytes)
     : capacity_(checked(capacity, key_bytes)),
       key_bytes_(key_bytes),
+      shared_bytes_(shared_bytes),
       keys_(ceil_div<std::size_t>(capacity * key_bytes, sizeof(unsigned long long))),
       values_(with_values ? std::max<std::size_t>(capacity, 1) : 0),
       totals_(kMostPasses * kBins + kMostPasses / 2),
-      words_(tiles_of(capacity, key_bytes) * kBins) {}
+      words_(tiles_of(capacity, key_bytes) * kBins),
+      long_segments_(2 + 2 * (capacity / 2 / kMediumSegment)) {}
 
 template <class Key>
 void sort_keys(DeviceSpan<const Key> in, DeviceSpan<Key> out, Direction direction, RadixWorkspace& workspace,
@@ -127,7 +181,7 @@ void sort_keys(DeviceSpan<const Key> in, DeviceSpan<Key> out, Direction directio
     using Bits = BitsOf<Key>;
     const Arrays<Bits> arrays{
         .in = bits(in.data()), .out = bits(out.data()), .spare = static_cast<Bits*>(workspace.keys())};
-    sweep<Bits, false>(arrays, in.size(), key_code<Key>(direction), sizeof(Key), workspace, stream);
+    sweep<Bits, false>(arrays, in.size(), nullptr, key_code<Key>(direction), sizeof(Key), workspace, stream);
 }
 
 template <class Key>
@@ -150,7 +204,7 @@ void sort_pairs(DeviceSpan<const Key> in, DeviceSpan<const std::uint32_t> values
                               .values_out = values_out.data(),
                               .spare = static_cast<Bits*>(workspace.keys()),
                               .spare_values = workspace.values()};
-    sweep<Bits, true>(arrays, in.size(), key_code<Key>(direction), sizeof(Key), workspace, stream);
+    sweep<Bits, true>(arrays, in.size(), nullptr, key_code<Key>(direction), sizeof(Key), workspace, stream);
 }
 
 template <class Key>
@@ -169,23 +223,30 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
     require(segments > 0 || n == 0, "sort: in has ", n, " keys and no segment; expected at least one");
     require(segments <= std::size_t{1} << 32, "sort: there are ", segments,
             " segments; expected at most 2^32");
+    require(!overlap(offsets, out), "sort: out overlaps offsets; expected memory apart");
     if (n == 0) return;
 
-    const KeyCode<std::uint32_t> code = key_code<Key>(direction);
-    auto* const joined = static_cast<std::uint64_t*>(workspace.keys());
-    auto* const other = joined + n;
-    const unsigned grid = course::blocks_for(n, kSegmentBlock);
-    join_segments<<<grid, kSegmentBlock, 0, stream>>>(bits(in.data()), n, offsets.data(), segments, code,
-                                                      joined);
+    const Segments all{.in = bits(in.data()),
+                       .out = bits(out.data()),
+                       .offsets = offsets.data(),
+                       .count = segments,
+                       .code = key_code<Key>(direction)};
+    const auto warps = static_cast<unsigned>(
+        std::min<std::size_t>(ceil_div<std::size_t>(segments, kSegmentBlock / kWarpSize), INT32_MAX));
+    sort_segments_by_warps<<<warps, kSegmentBlock, 0, stream>>>(all);
     CUDA_CHECK_LAUNCH();
-    const int passes = 4 + ceil_div(static_cast<int>(std::bit_width(segments - 1)), 8);
-    // Pass by pass from one to the other and back: an even number of them ends where it began.
-    const bool ends_in_joined = passes % 2 == 0;
-    auto* const sorted = ends_in_joined ? joined : other;
-    const Arrays<std::uint64_t> arrays{.in = joined, .out = sorted, .spare = ends_in_joined ? other : joined};
-    sweep<std::uint64_t, false>(arrays, n, {}, passes, workspace, stream);
-    split_segments<<<grid, kSegmentBlock, 0, stream>>>(sorted, n, code, bits(out.data()));
-    CUDA_CHECK_LAUNCH();
+    // So many that the GPU has blocks to choose from, but few enough that those without work cost
+    // little.
+    const auto blocks = static_cast<unsigned>(std::min<std::size_t>(segments, 8192));
+    const auto by_blocks = [&](auto kernel, std::size_t tile) {
+        course::launch(kernel, {.grid = blocks, .block = kSweepBlock, .shared_bytes = tile, .stream = stream},
+                       all);
+    };
+    if (n > kTinySegment)
+        by_blocks(sort_segments_by_blocks<kShortEach, kTinySegment>, sizeof(SegmentTile<kShortEach>));
+    if (n > kShortSegment)
+        by_blocks(sort_segments_by_blocks<kMediumEach, kShortSegment>, sizeof(SegmentTile<kMediumEach>));
+    if (n > kMediumSegment) sort_long_segments(all, n, workspace, stream);
 }
 
 void radix_8bit(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace& workspace, cudaStream_t stream) {
@@ -202,7 +263,7 @@ void radix_8bit(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace& worksp
     const Arrays<Key> arrays{.in = in.data(), .out = out.data(), .spare = static_cast<Key*>(radix.keys())};
     constexpr int kPasses = sizeof(Key);
     for (int pass = 0; pass < kPasses; ++pass) {
-        const Pass<Key> p = arguments_of<Key>(arrays, n, {}, pass, kPasses);
+        const Pass<Key> p = arguments_of<Key>(arrays, n, nullptr, {}, pass, kPasses);
         count_bytes<<<tiles, kSweepBlock, 0, stream>>>(p.in, n, pass, counts);
         CUDA_CHECK_LAUNCH();
         scan_counts(DeviceSpan<unsigned>::from_device_pointer(counts, num_counts),

@@ -4,8 +4,8 @@
 // Floating-point numbers are in total order: -infinity, ..., -0, +0, ..., infinity, then NaN, of
 // either sign. Descending is the reverse order, NaN first. Sorts are stable in either direction.
 //
-// They need 128 KB of shared memory for a block, as GPUs of compute capability 8.0, 8.7, 9.0 and
-// 10.0 have it; otherwise they throw CudaError.
+// A block needs up to 64 KB of shared memory, as all GPUs of compute capability 7.5 and later have
+// it; to sort pairs 91 KB, which those of 7.5 have not: there sort_pairs() throws CudaError.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,28 +25,36 @@ namespace day19 {
 class RadixWorkspace {
   public:
     // On the current device. Throws std::invalid_argument for other key sizes or more than
-    // kMostKeys, CudaError when there is no memory.
-    RadixWorkspace(std::size_t capacity, std::size_t key_bytes, bool with_values = false);
+    // kMostKeys, CudaError when there is no memory. `shared_bytes`: what a block may have; less
+    // than the GPU offers only for a test.
+    RadixWorkspace(std::size_t capacity, std::size_t key_bytes, bool with_values = false,
+                   std::size_t shared_bytes = shared_bytes_of_a_block());
     RadixWorkspace(const RadixWorkspace&) = delete;
     RadixWorkspace& operator=(const RadixWorkspace&) = delete;
 
     static constexpr std::size_t kMostKeys = std::size_t{1} << 38;
+    // The most shared memory that the current GPU gives to a block.
+    static std::size_t shared_bytes_of_a_block();
 
     std::size_t capacity() const { return capacity_; }
     std::size_t key_bytes() const { return key_bytes_; }
+    std::size_t shared_bytes() const { return shared_bytes_; }
     bool has_values() const { return values_.size() != 0; }
     void* keys() { return keys_.data(); }
     std::uint32_t* values() { return values_.data(); }
-    unsigned long long* totals() { return totals_.data(); }  // of 8 digits, and 8 tickets
-    unsigned long long* words() { return words_.data(); }    // 256 for each tile
+    unsigned long long* totals() { return totals_.data(); }                // of 8 digits, and 8 tickets
+    unsigned long long* words() { return words_.data(); }                  // 256 for each tile
+    unsigned long long* long_segments() { return long_segments_.data(); }  // two sums, and a list
 
   private:
     std::size_t capacity_;
     std::size_t key_bytes_;
+    std::size_t shared_bytes_;
     course::DeviceBuffer<unsigned long long> keys_;
     course::DeviceBuffer<std::uint32_t> values_;
     course::DeviceBuffer<unsigned long long> totals_;
     course::DeviceBuffer<unsigned long long> words_;
+    course::DeviceBuffer<unsigned long long> long_segments_;
 };
 
 // Enqueues the sort of `in` to `out` on `stream`: as many keys, and no overlap. Key is
@@ -65,8 +73,10 @@ void sort_pairs(course::DeviceSpan<const Key> in, course::DeviceSpan<const std::
                 Direction direction, RadixWorkspace& workspace, cudaStream_t stream);
 
 // Sorts each segment by itself: segment s has the keys offsets[s] to offsets[s + 1] - 1. Offsets
-// ascend from 0 to the number of keys, which is not checked; segments may be empty. A sort of pairs
-// of segment and key, in a workspace for keys of 8 bytes twice as large. Key has 32 bits.
+// ascend from 0 to the number of keys, which is not checked; segments may be empty. `offsets` and
+// `out` do not overlap. A block sorts a segment of up to 10,240 keys in shared memory; longer ones
+// are sorted together, as pairs of segment and key. So the workspace is for keys of 8 bytes, and
+// for twice as many. Key has 32 bits.
 template <class Key>
 void sort_segments(course::DeviceSpan<const Key> in, course::DeviceSpan<const std::uint64_t> offsets,
                    course::DeviceSpan<Key> out, Direction direction, RadixWorkspace& workspace,

@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "common/bench/machine.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
@@ -98,12 +99,13 @@ testing::AssertionResult are_equal(const std::vector<Key>& actual, const std::ve
 template <class Key>
 class RadixSort : public course::DeviceTest {
   protected:
-    static void expect_sorted(const std::vector<Key>& keys, Direction direction, std::size_t offset = 0) {
+    static void expect_sorted(const std::vector<Key>& keys, Direction direction, std::size_t offset = 0,
+                              std::size_t shared_bytes = RadixWorkspace::shared_bytes_of_a_block()) {
         std::vector<Key> expected = keys;
         std::ranges::stable_sort(expected, [=](Key a, Key b) { return is_in_front(a, b, direction); });
         const DeviceBuffer<Key> in{std::span<const Key>(keys)};
         GuardedBuffer<Key> out(keys.size(), offset);
-        RadixWorkspace workspace(keys.size(), sizeof(Key));
+        RadixWorkspace workspace(keys.size(), sizeof(Key), false, shared_bytes);
         const int launches = keys.size() == kLengths.back() ? 2 : 1;
         for (int launch = 0; launch < launches; ++launch) {  // the second finds the words of the first
             out.spoil();
@@ -156,7 +158,15 @@ TYPED_TEST(RadixSort, Descending) {
     this->expect_sorted(make_keys<TypeParam>(10239, 20), Direction::kDescending);
 }
 
+// Of GPUs with less than 128 KB of shared memory for a block: the histogram has fewer columns.
+TYPED_TEST(RadixSort, WithLessSharedMemory) {
+    for (const std::size_t n : {1, 10241})
+        this->expect_sorted(make_keys<TypeParam>(n, 25), Direction::kAscending, 0, 64 * 1024);
+}
+
 TYPED_TEST(RadixSort, PairsAreStable) {
+    if (RadixWorkspace::shared_bytes_of_a_block() < std::size_t{91} << 10)
+        GTEST_SKIP() << "pairs need 91 KB of shared memory in a block";
     this->expect_pairs(make_keys<TypeParam>(12345, 21), Direction::kAscending);
     this->expect_pairs(make_keys<TypeParam>(777, 22), Direction::kDescending);
     // Few keys, many of each.
@@ -186,33 +196,64 @@ class SegmentSort : public course::DeviceTest {};
 using SegmentKeys = testing::Types<std::uint32_t, std::int32_t, float>;
 TYPED_TEST_SUITE(SegmentSort, SegmentKeys);
 
-// Numbers of segments whose own number has no byte, one, two and three: odd and even passes.
-TYPED_TEST(SegmentSort, EachSegmentByItself) {
-    for (const std::size_t segments : {1, 2, 256, 257, 70000}) {
-        Random random(segments);
-        std::vector<std::uint64_t> offsets = {0};
-        while (offsets.size() <= segments)  // some are empty
-            offsets.push_back(offsets.back() +
-                              (segments == 2 ? 11000 : random.below(segments > 1000 ? 4 : 40)));
-        const std::vector<TypeParam> keys = make_keys<TypeParam>(offsets.back(), 24 + segments);
-        for (const Direction direction : {Direction::kAscending, Direction::kDescending}) {
-            std::vector<TypeParam> expected = keys;
-            for (std::size_t s = 0; s < segments; ++s)
-                std::sort(expected.begin() + static_cast<std::ptrdiff_t>(offsets[s]),
-                          expected.begin() + static_cast<std::ptrdiff_t>(offsets[s + 1]),
-                          [=](TypeParam a, TypeParam b) { return is_in_front(a, b, direction); });
-            const DeviceBuffer<TypeParam> in{std::span<const TypeParam>(keys)};
-            const DeviceBuffer<std::uint64_t> on_device{std::span<const std::uint64_t>(offsets)};
-            GuardedBuffer<TypeParam> out(keys.size());
-            out.spoil();
-            RadixWorkspace workspace(2 * keys.size(), 8);
-            day19::sort_segments<TypeParam>(in.span(), on_device.span(), out.span(), direction, workspace,
-                                            nullptr);
-            CUDA_CHECK(cudaDeviceSynchronize());
-            EXPECT_TRUE(are_equal(out.to_host(), expected)) << segments << " segments";
-            EXPECT_EQ(out.damage(), "");
-        }
+// Sorts segments of these lengths, and compares.
+template <class Key>
+void expect_segments_sorted(const std::vector<std::uint64_t>& lengths, const std::string& what) {
+    std::vector<std::uint64_t> offsets = {0};
+    for (const std::uint64_t length : lengths)
+        offsets.push_back(offsets.back() + length);
+    const std::vector<Key> keys = make_keys<Key>(offsets.back(), 24 + lengths.size());
+    for (const Direction direction : {Direction::kAscending, Direction::kDescending}) {
+        std::vector<Key> expected = keys;
+        for (std::size_t s = 0; s < lengths.size(); ++s)
+            std::sort(expected.begin() + static_cast<std::ptrdiff_t>(offsets[s]),
+                      expected.begin() + static_cast<std::ptrdiff_t>(offsets[s + 1]),
+                      [=](Key a, Key b) { return is_in_front(a, b, direction); });
+        const DeviceBuffer<Key> in{std::span<const Key>(keys)};
+        const DeviceBuffer<std::uint64_t> on_device{std::span<const std::uint64_t>(offsets)};
+        GuardedBuffer<Key> out(keys.size());
+        out.spoil();
+        RadixWorkspace workspace(2 * keys.size(), 8);
+        day19::sort_segments<Key>(in.span(), on_device.span(), out.span(), direction, workspace, nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        EXPECT_TRUE(are_equal(out.to_host(), expected)) << what;
+        EXPECT_EQ(out.damage(), "") << what;
+        EXPECT_TRUE(are_equal(in.to_host(), keys)) << what << ": the input was changed";
     }
+}
+
+// Some are empty.
+TYPED_TEST(SegmentSort, ManyShortOnes) {
+    for (const std::size_t count : {1, 256, 70000}) {
+        Random random(count);
+        std::vector<std::uint64_t> lengths(count);
+        for (std::uint64_t& length : lengths)
+            length = random.below(count > 1000 ? 4 : 40);
+        expect_segments_sorted<TypeParam>(lengths, std::to_string(count) + " segments");
+    }
+}
+
+// Around what a warp sorts, each group of a thread's keys, and both tiles of a block.
+TYPED_TEST(SegmentSort, EachKindOfLength) {
+    expect_segments_sorted<TypeParam>({31, 32, 33, 0, 255, 256, 257, 1023, 1024, 1025, 2049, 4096, 5119},
+                                      "short");
+    expect_segments_sorted<TypeParam>({5120, 1, 5121, 10239, 0, 10240}, "medium");
+}
+
+// Together with others they must not take their places.
+TYPED_TEST(SegmentSort, LongOnesAmongOthers) {
+    expect_segments_sorted<TypeParam>({10241}, "one long");
+    expect_segments_sorted<TypeParam>({11000, 11000}, "two long");
+    expect_segments_sorted<TypeParam>({5, 12000, 0, 6000, 33, 10241, 700, 20}, "two long among six");
+    std::vector<std::uint64_t> lengths(300, 2);
+    lengths[77] = 15000;
+    expect_segments_sorted<TypeParam>(lengths, "one long among 299");
+}
+
+// More long ones than a byte counts: two bytes of each key are its segment's number.
+TYPED_TEST(SegmentSort, ManyLongOnes) {
+    if (course::is_cpu_stand_in()) GTEST_SKIP() << "needs a GPU: on CPU threads it would take minutes";
+    expect_segments_sorted<TypeParam>(std::vector<std::uint64_t>(300, 10241), "300 long");
 }
 
 class RadixRefusals : public course::DeviceTest {
@@ -275,6 +316,13 @@ TEST_F(RadixRefusals, NameTheArgument) {
     EXPECT_EQ(segments(1, roomy), "sort: in has 10 keys and no segment; expected at least one");
     EXPECT_EQ(segments(0, roomy),
               "sort: offsets is empty; expected one for each segment and one behind the last");
+    const auto as_floats = DeviceSpan<float>::from_device_pointer(
+        const_cast<float*>(reinterpret_cast<const float*>(offsets.data())), 4);
+    EXPECT_EQ(error_of([&] {
+                  day19::sort_segments<float>(in.span().subspan(0, 4), offsets.span(), as_floats,
+                                              Direction::kAscending, roomy, nullptr);
+              }),
+              "sort: out overlaps offsets; expected memory apart");
     RadixWorkspace with_values(10, 4, true);
     EXPECT_EQ(error_of([&] {
                   day19::sort_pairs<float>(in.span(), values.span().subspan(0, 10), out.span(),

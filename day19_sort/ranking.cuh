@@ -26,6 +26,7 @@ template <class Bits>
 constexpr int kSweepTile = kSweepBlock* kSweepEach<Bits>;
 
 // The tile in shared memory. Pairs: each key has a value of 32 bits, which moves with it.
+// (segments.cuh has a smaller one: the functions that serve both take any type of tile.)
 template <class Bits, bool kPairs>
 struct Tile {
     Bits keys[kSweepTile<Bits>];
@@ -90,26 +91,26 @@ __device__ T scan_bins(T value, T* sums) {
     return before;
 }
 
-template <class Bits, bool kPairs>
-__device__ void clear_counters(Tile<Bits, kPairs>& tile) {
+template <class AnyTile>
+__device__ void clear_counters(AnyTile& tile) {
 #pragma unroll
     for (int warp = 0; warp < kSweepWarps; ++warp)
         tile.counters[warp][threadIdx.x] = 0;
 }
 
-// Counts the digits of each warp's keys. The counters are 0 before.
-template <class Bits, bool kPairs>
-__device__ void count_bytes_of_warps(const Bits (&keys)[kSweepEach<Bits>], int pass,
-                                     Tile<Bits, kPairs>& tile) {
+// Counts the digits of each warp's keys: of the first `each` of a thread. The counters are 0
+// before.
+template <class Bits, int kEach, class AnyTile>
+__device__ void count_bytes_of_warps(const Bits (&keys)[kEach], int pass, AnyTile& tile, int each = kEach) {
     unsigned* const counters = tile.counters[threadIdx.x / kWarpSize];
 #pragma unroll
-    for (int k = 0; k < kSweepEach<Bits>; ++k)
-        atomicAdd(&counters[byte_of(keys[k], pass)], 1U);
+    for (int k = 0; k < kEach; ++k)
+        if (k < each) atomicAdd(&counters[byte_of(keys[k], pass)], 1U);
 }
 
 // How many keys of digit threadIdx.x the tile has.
-template <class Bits, bool kPairs>
-__device__ unsigned sum_of_warps(const Tile<Bits, kPairs>& tile) {
+template <class AnyTile>
+__device__ unsigned sum_of_warps(const AnyTile& tile) {
     unsigned sum = 0;
 #pragma unroll
     for (int warp = 0; warp < kSweepWarps; ++warp)
@@ -119,8 +120,8 @@ __device__ unsigned sum_of_warps(const Tile<Bits, kPairs>& tile) {
 
 // Where each warp's keys of digit threadIdx.x begin in the sorted tile: the tile's begin at
 // `first`, behind all smaller digits, and a warp's behind those of the warps before it.
-template <class Bits, bool kPairs>
-__device__ void place_warps(unsigned first, Tile<Bits, kPairs>& tile) {
+template <class AnyTile>
+__device__ void place_warps(unsigned first, AnyTile& tile) {
 #pragma unroll
     for (int warp = 0; warp < kSweepWarps; ++warp) {
         const unsigned count = tile.counters[warp][threadIdx.x];
@@ -131,10 +132,10 @@ __device__ void place_warps(unsigned first, Tile<Bits, kPairs>& tile) {
 
 // Sorts this warp's keys to their places in the tile, stably. Of the lanes with the same digit each
 // goes behind those before it, and the last one moves the counter on. No atomics here: they would
-// hand out places in arbitrary order.
-template <class Bits, bool kPairs>
-__device__ void stage_keys(const Bits (&keys)[kSweepEach<Bits>], int pass, Tile<Bits, kPairs>& tile,
-                           unsigned (&places)[kSweepEach<Bits>]) {
+// hand out places in arbitrary order. `each` is a multiple of kGroup.
+template <class Bits, int kEach, class AnyTile>
+__device__ void stage_keys(const Bits (&keys)[kEach], int pass, AnyTile& tile, unsigned (&places)[kEach],
+                           int each = kEach) {
     // Hides that count_bytes_of_warps() computed the same digits: kept until here, they would take
     // a register each.
     pass = course::ptx::opaque(pass);
@@ -143,7 +144,8 @@ __device__ void stage_keys(const Bits (&keys)[kSweepEach<Bits>], int pass, Tile<
     const unsigned lanes_before = (1U << lane) - 1;
     const unsigned lanes_behind = ~lanes_before << 1;
 #pragma unroll
-    for (int first = 0; first < kSweepEach<Bits>; first += kGroup) {
+    for (int first = 0; first < kEach; first += kGroup) {
+        if (first >= each) break;
         unsigned digits[kGroup];
         unsigned equal[kGroup];  // the lanes whose key has the same digit
 #pragma unroll

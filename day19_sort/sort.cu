@@ -91,18 +91,6 @@ void launch_merge_sort(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace&
     });
 }
 
-// Onesweep's histogram has a column of counters for each lane.
-std::string needs_large_blocks(const std::size_t&) {
-    constexpr int kBytes = 128 * 1024;
-    int device = 0;
-    int most = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    if (most >= kBytes) return "";
-    return "needs " + std::to_string(kBytes) + " bytes of shared memory for a block; this GPU has " +
-           std::to_string(most);
-}
-
 // --- Radix sorts ----------------------------------------------------------------------------------
 
 void launch_scan(unsigned* counts, std::size_t n, std::size_t* sums, cudaStream_t stream) {
@@ -198,7 +186,7 @@ std::span<const Version> versions() {
         {"radix_coarsened", "15 keys per thread",
          launch_tiles<count_digits_of_tiles, scatter_large_tiles, kDigitBits, kTile>, keys_work},
         {"radix_8bit", "a byte in a pass, of four kernels", radix_8bit, keys_work},
-        {"onesweep", "one kernel a pass, which looks back", launch_onesweep, keys_work, needs_large_blocks},
+        {"onesweep", "one kernel a pass, which looks back", launch_onesweep, keys_work},
     }};
     return list;
 }

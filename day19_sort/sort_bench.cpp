@@ -2,11 +2,15 @@
 // bytes as a radix sort with digits of 8 bits must move.
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/bench/usual_case.hpp"
+#include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
+#include "common/check/parallel.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "sort.hpp"
@@ -21,53 +25,54 @@ using day19::Key;
 
 enum class Shape { kRandom, kSorted, kReversed, kAllEqual, kZipf };
 
-std::vector<Key> make_keys(std::size_t n, Shape shape) {
-    std::vector<Key> keys(n);
-    course::Random random(19);
-    for (std::size_t i = 0; i < n; ++i) {
-        const auto bits = static_cast<Key>(random.next() >> 32);
-        switch (shape) {
-            case Shape::kRandom:
-            case Shape::kSorted:
-            case Shape::kReversed:
-                keys[i] = bits;
-                break;
-            case Shape::kAllEqual:
-                keys[i] = 7;
-                break;
-            // Any power of two is as likely: key k comes about 1 / k times as often as key 1.
-            case Shape::kZipf:
-                keys[i] = (bits | 1U << 31) >> random.below(32);
-                break;
-        }
-    }
-    if (shape == Shape::kSorted) std::ranges::sort(keys);
-    if (shape == Shape::kReversed) std::ranges::sort(keys, std::greater<>());
-    return keys;
+Key random_key(std::size_t i) {
+    return static_cast<Key>(course::Random(19, i).next() >> 32);
+}
+
+// Any power of two is as likely: key k comes about 1 / k times as often as key 1.
+Key zipf_key(std::size_t i) {
+    course::Random random(19, 2 * i);
+    const auto bits = static_cast<Key>(random.next() >> 32);
+    return (bits | 1U << 31) >> random.below(32);
+}
+
+// Keys that need no sort to be sorted.
+std::vector<Key> sorted_keys(std::size_t n, Shape shape) {
+    return shape == Shape::kAllEqual ? std::vector<Key>(n, 7) : course::sorted_numbers(n, 19);
 }
 
 struct Data {
     Data(Shape shape, std::size_t n)
-        : keys(make_keys(n, shape)),
-          expected(n),
-          cpu_out(n),
-          in(std::span<const Key>(keys)),
+        : keys(n),
+          cpu_out(n <= kMostOnCpu ? n : 0),
           // Four passes that read and write, and one look at all keys to count their digits.
           copy_from(n * 9 / 2),
           copy_to(n * 9 / 2),
           out(n),
           workspace(n) {
-        day19::sort_on_cpu(keys, expected);
+        std::vector<Key> sorted;
+        if (shape == Shape::kRandom || shape == Shape::kZipf) {
+            course::for_each_index(
+                n, [&](std::size_t i) { keys[i] = shape == Shape::kZipf ? zipf_key(i) : random_key(i); });
+            sorted.resize(n);
+            day19::sort_on_cpu(keys, sorted);
+        } else {
+            sorted = sorted_keys(n, shape);
+            course::for_each_index(
+                n, [&](std::size_t i) { keys[i] = sorted[shape == Shape::kReversed ? n - 1 - i : i]; });
+        }
+        in = DeviceBuffer<Key>(std::span<const Key>(keys));
+        expected = course::ExpectedOutput<Key>(std::move(sorted));
         CUDA_CHECK(cudaMemset(copy_from.data(), 1, copy_from.bytes()));
     }
 
     std::vector<Key> keys;
-    std::vector<Key> expected;
     std::vector<Key> cpu_out;
     DeviceBuffer<Key> in;
     DeviceBuffer<Key> copy_from;
     DeviceBuffer<Key> copy_to;
     course::GuardedBuffer<Key> out;
+    course::ExpectedOutput<Key> expected;
     day19::Workspace workspace;
 };
 
@@ -75,16 +80,14 @@ course::Case sort_case(Shape shape, const std::string& name, const course::Dims&
     const std::size_t n = course::only_extent(size, "keys");
     course::UsualCase<Data> usual(name + " " + std::to_string(n), "uint32", std::make_shared<Data>(shape, n));
     Data& data = *usual.data;
-    usual.output(&Data::out, [](const Data& d, const std::vector<Key>& keys) {
-        return course::verify_exact(keys, d.expected);
-    });
+    usual.output_in_place(&Data::out, [](Data& d) { return d.expected.verify(d.out); });
     usual.also_spoil([](Data& d) { std::ranges::fill(d.cpu_out, Key{0xdddddddd}); });
 
     const course::Work work = day19::versions().front().work(n);
     if (n <= kMostOnCpu)
         usual.cpu(
             work, [](Data& d) { day19::sort_on_cpu(d.keys, d.cpu_out); },
-            [](const Data& d) { return course::verify_exact(d.cpu_out, d.expected); });
+            [](const Data& d) { return d.expected.verify(d.cpu_out); });
     usual.add(day19::cub_sort(data.in.span(), data.out.span(), work));
     usual.versions(day19::versions(), n, [](const day19::Version& version, Data& d, cudaStream_t stream) {
         version.launcher(d.in.span(), d.out.span(), d.workspace, stream);

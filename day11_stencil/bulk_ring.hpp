@@ -1,0 +1,14 @@
+// The launcher of bulk_ring, which is compiled for compute capability 9.0a.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "ring.cuh"
+
+namespace day11 {
+
+// Enqueues a sweep over a grid without an extent of 0, whose rows begin at multiples of 16 bytes.
+void launch_bulk_ring(const float* in, float* out, const Grid& grid, const Star<1>& star,
+                      cudaStream_t stream);
+
+}  // namespace day11

@@ -1,0 +1,80 @@
+// Day 11: a grid's cells and where they lie; and, from register_tiled_float4 on, four cells at a
+// time.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device/pack.cuh"
+#include "common/device/warp.cuh"
+
+namespace day11 {
+
+// The extents of the grid. Cell (x, y, z) is element (z * ny + y) * nx + x.
+struct Grid {
+    int nx;
+    int ny;
+    int nz;
+
+    __device__ std::size_t row() const { return static_cast<std::size_t>(nx); }  // from y to y + 1
+    __device__ std::size_t plane() const { return row() * static_cast<std::size_t>(ny); }
+    __device__ std::size_t index(int x, int y, int z) const {
+        return static_cast<std::size_t>(z) * plane() + static_cast<std::size_t>(y) * row() +
+               static_cast<std::size_t>(x);
+    }
+    __device__ bool has(int x, int y, int z) const {
+        return x >= 0 && x < nx && y >= 0 && y < ny && z >= 0 && z < nz;
+    }
+    // Not on the boundary, whose cells keep their values.
+    __device__ bool inside(int x, int y, int z) const {
+        return x > 0 && x < nx - 1 && y > 0 && y < ny - 1 && z > 0 && z < nz - 1;
+    }
+};
+
+// Four cells of a row, which move between memory and registers in one access.
+using Quad = course::Pack<float, 4>;
+constexpr int kLaneCells = 4;
+constexpr int kWarpCells = course::kWarpSize * kLaneCells;  // 128 neighbouring cells of a row
+
+// The quad at column x of the row that begins at `row`, which has nx cells; cells beyond are 0.
+// kAligned: rows begin at multiples of 16 bytes, so a quad is in the row or beyond it, as a whole.
+template <bool kAligned>
+__device__ Quad load_quad(const float* row, int x, int nx) {
+    Quad quad = {};
+    if constexpr (kAligned) {
+        if (x >= 0 && x < nx) quad = Quad::load(row + x);
+    } else {
+        for (int j = 0; j < kLaneCells; ++j)
+            if (x + j >= 0 && x + j < nx) quad.value[j] = row[x + j];
+    }
+    return quad;
+}
+
+template <bool kAligned>
+__device__ void store_quad(float* row, int x, int nx, const Quad& quad) {
+    if constexpr (kAligned) {
+        if (x < nx) quad.store(row + x);
+    } else {
+        for (int j = 0; j < kLaneCells; ++j)
+            if (x + j < nx) row[x + j] = quad.value[j];
+    }
+}
+
+// Puts the old values back in cells of the boundary. Whether the row is on it is the same for the
+// whole warp; along x, an aligned row begins with a quad and ends with one.
+template <bool kAligned>
+__device__ void keep_boundary(Quad& result, const Quad& old, bool row_inside, int x, int nx) {
+    if (!row_inside) {
+        result = old;
+        return;
+    }
+#pragma unroll
+    for (int j = 0; j < kLaneCells; ++j) {
+        const bool first = kAligned ? j == 0 && x == 0 : x + j == 0;
+        const bool last = kAligned ? j == kLaneCells - 1 && x == nx - kLaneCells : x + j == nx - 1;
+        if (first || last) result.value[j] = old.value[j];
+    }
+}
+
+}  // namespace day11

@@ -1,0 +1,253 @@
+// Day 11: stencils.                                          PMPP chapter 8 (4th and 5th edition)
+//
+//   version                what is new                               what limits it
+//   basic                  a thread per cell                         seven loads per cell
+//   shared_tile            a block's cells in shared memory          58 % of a small tile is halo
+//   coarsened_z            a block marches along z, three planes     shared memory: seven reads a cell
+//   register_tiled         the own column in registers               4-byte loads, two barriers a plane
+//   register_tiled_float4  four cells of two rows, no shared memory  memory bandwidth, nearly
+//                                                        ... ring.cuh:
+//   async_ring             planes are copied ahead (cp.async)        halo or barriers: not measured
+//                                                        ... bulk_ring.cuh:
+//   bulk_ring              the copy engine fetches rows (Hopper)     halo or barriers: not measured
+//                                                        ... temporal.cuh:
+//   streaming              several sweeps in one trip through memory registers
+//
+// Every cell is read and written once per sweep: a copy of the grid is the limit of all versions
+// but those that do several sweeps at once. All versions add the same products in the same order,
+// so their results are equal bit for bit.
+//
+//   ./course run day11                                     every version, verified and timed
+//   ./course inspect day11 --only basic                    sectors per load, line by line
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device/warp.cuh"
+#include "grid.cuh"
+
+namespace day11 {
+
+// The seven constants. Kernel arguments are in constant memory, where a multiply-add reads an
+// operand without a load.
+struct Seven {
+    float centre;
+    float left, right;   // x - 1, x + 1
+    float back, front;   // y - 1, y + 1
+    float below, above;  // z - 1, z + 1
+};
+
+// The new value of a cell, one multiply-add for each neighbour. Floating-point sums depend on their
+// order; all versions use this one.
+__device__ inline float weighted_sum(const Seven& k, float centre, float left, float right, float back,
+                                     float front, float below, float above) {
+    float sum = k.centre * centre;
+    sum = fmaf(k.left, left, sum);
+    sum = fmaf(k.right, right, sum);
+    sum = fmaf(k.back, back, sum);
+    sum = fmaf(k.front, front, sum);
+    sum = fmaf(k.below, below, sum);
+    return fmaf(k.above, above, sum);
+}
+
+constexpr int kTile = 8;  // cells of a block's tile along each axis, one thread for each
+
+// Idea: a thread per cell; it loads the cell and its six neighbours.
+// Cost removed: the three loops.
+// Still limits it: seven loads for thirteen operations. The caches answer most of them.
+__global__ void stencil_basic(const float* in, float* out, Grid grid, Seven k) {
+    const int x = static_cast<int>(blockIdx.x) * kTile + static_cast<int>(threadIdx.x);
+    const int y = static_cast<int>(blockIdx.y) * kTile + static_cast<int>(threadIdx.y);
+    const int z = static_cast<int>(blockIdx.z) * kTile + static_cast<int>(threadIdx.z);
+    if (!grid.has(x, y, z)) return;
+    const std::size_t i = grid.index(x, y, z);
+    if (grid.inside(x, y, z)) {
+        out[i] = weighted_sum(k, in[i], in[i - 1], in[i + 1], in[i - grid.row()], in[i + grid.row()],
+                              in[i - grid.plane()], in[i + grid.plane()]);
+    } else {
+        out[i] = in[i];
+    }
+}
+
+constexpr int kInnerTile = kTile - 2;  // cells that a tile computes along each axis
+
+// Idea: the block loads a tile of 8 x 8 x 8 cells into shared memory, a cell per thread. The 6 x 6
+// x 6 cells within find their neighbours there.
+// Cost removed: two thirds of the loads from global memory: 2.4 for each result, not 7.
+// Still limits it: the halo. 512 cells are loaded for 216 results. A block has at most 1,024
+// threads, so no tile is much larger.
+__global__ void stencil_shared_tile(const float* in, float* out, Grid grid, Seven k) {
+    __shared__ float tile[kTile][kTile][kTile];
+    const int tx = static_cast<int>(threadIdx.x);
+    const int ty = static_cast<int>(threadIdx.y);
+    const int tz = static_cast<int>(threadIdx.z);
+    const int x = static_cast<int>(blockIdx.x) * kInnerTile + tx - 1;
+    const int y = static_cast<int>(blockIdx.y) * kInnerTile + ty - 1;
+    const int z = static_cast<int>(blockIdx.z) * kInnerTile + tz - 1;
+    tile[tz][ty][tx] = grid.has(x, y, z) ? in[grid.index(x, y, z)] : 0.0f;
+    __syncthreads();  // the tile is complete
+
+    const bool in_halo =
+        tx == 0 || tx == kTile - 1 || ty == 0 || ty == kTile - 1 || tz == 0 || tz == kTile - 1;
+    if (in_halo || !grid.has(x, y, z)) return;
+    float value = tile[tz][ty][tx];
+    if (grid.inside(x, y, z)) {
+        value = weighted_sum(k, value, tile[tz][ty][tx - 1], tile[tz][ty][tx + 1], tile[tz][ty - 1][tx],
+                             tile[tz][ty + 1][tx], tile[tz - 1][ty][tx], tile[tz + 1][ty][tx]);
+    }
+    out[grid.index(x, y, z)] = value;
+}
+
+constexpr int kPlaneTile = 32;                   // cells of a plane's tile along x and y, one thread each
+constexpr int kInnerPlaneTile = kPlaneTile - 2;  // that are computed
+constexpr int kPlanesOfBlock = 32;               // planes that a block computes, one after the other
+
+// Idea: thread coarsening along z. A block holds three planes of a wide tile and marches: the
+// current plane becomes the one below, the one above becomes the current one.
+// Cost removed: most of the halo. 1,024 cells are loaded for 900 results, and along z only the
+// first plane and the last.
+// Still limits it: a thread stores each cell to shared memory once and reads it seven times, two of
+// them as its own neighbour along z.
+__global__ void stencil_coarsened_z(const float* in, float* out, Grid grid, Seven k) {
+    __shared__ float planes[3][kPlaneTile][kPlaneTile];
+    const int tx = static_cast<int>(threadIdx.x);
+    const int ty = static_cast<int>(threadIdx.y);
+    const int x = static_cast<int>(blockIdx.x) * kInnerPlaneTile + tx - 1;
+    const int y = static_cast<int>(blockIdx.y) * kInnerPlaneTile + ty - 1;
+    const int first = static_cast<int>(blockIdx.z) * kPlanesOfBlock;
+    const int end = min(first + kPlanesOfBlock, grid.nz);
+    const bool in_halo = tx == 0 || tx == kPlaneTile - 1 || ty == 0 || ty == kPlaneTile - 1;
+
+    // Plane z is in planes[(z + 1) % 3].
+    planes[first % 3][ty][tx] = grid.has(x, y, first - 1) ? in[grid.index(x, y, first - 1)] : 0.0f;
+    planes[(first + 1) % 3][ty][tx] = grid.has(x, y, first) ? in[grid.index(x, y, first)] : 0.0f;
+    for (int z = first; z < end; ++z) {
+        const auto& below = planes[z % 3];
+        const auto& current = planes[(z + 1) % 3];
+        auto& above = planes[(z + 2) % 3];
+        above[ty][tx] = grid.has(x, y, z + 1) ? in[grid.index(x, y, z + 1)] : 0.0f;
+        __syncthreads();  // three planes are complete
+        if (!in_halo && grid.has(x, y, z)) {
+            float value = current[ty][tx];
+            if (grid.inside(x, y, z)) {
+                value = weighted_sum(k, value, current[ty][tx - 1], current[ty][tx + 1], current[ty - 1][tx],
+                                     current[ty + 1][tx], below[ty][tx], above[ty][tx]);
+            }
+            out[grid.index(x, y, z)] = value;
+        }
+        __syncthreads();  // the lowest plane may be overwritten
+    }
+}
+
+// Idea: register tiling. Only the thread of the same column reads the planes below and above, so
+// they are registers: three values that move down by one with every plane.
+// Cost removed: two thirds of the shared memory, and three of seven reads from it: below, above and
+// the cell itself.
+// Still limits it: 4-byte loads, and two barriers per plane, around which a block has no load in
+// flight.
+__global__ void stencil_register_tiled(const float* in, float* out, Grid grid, Seven k) {
+    __shared__ float current[kPlaneTile][kPlaneTile];
+    const int tx = static_cast<int>(threadIdx.x);
+    const int ty = static_cast<int>(threadIdx.y);
+    const int x = static_cast<int>(blockIdx.x) * kInnerPlaneTile + tx - 1;
+    const int y = static_cast<int>(blockIdx.y) * kInnerPlaneTile + ty - 1;
+    const int first = static_cast<int>(blockIdx.z) * kPlanesOfBlock;
+    const int end = min(first + kPlanesOfBlock, grid.nz);
+    const bool in_halo = tx == 0 || tx == kPlaneTile - 1 || ty == 0 || ty == kPlaneTile - 1;
+
+    float below = grid.has(x, y, first - 1) ? in[grid.index(x, y, first - 1)] : 0.0f;
+    float centre = grid.has(x, y, first) ? in[grid.index(x, y, first)] : 0.0f;
+    for (int z = first; z < end; ++z) {
+        const float above = grid.has(x, y, z + 1) ? in[grid.index(x, y, z + 1)] : 0.0f;
+        current[ty][tx] = centre;
+        __syncthreads();  // the plane is complete
+        if (!in_halo && grid.has(x, y, z)) {
+            float value = centre;
+            if (grid.inside(x, y, z)) {
+                value = weighted_sum(k, centre, current[ty][tx - 1], current[ty][tx + 1], current[ty - 1][tx],
+                                     current[ty + 1][tx], below, above);
+            }
+            out[grid.index(x, y, z)] = value;
+        }
+        __syncthreads();  // the plane may be overwritten
+        below = centre;
+        centre = above;
+    }
+}
+
+// The new values of a quad, as if none were on the boundary. `left` and `right` are the cells
+// beside it.
+__device__ inline Quad weighted_sums(const Seven& k, const Quad& centre, float left, float right,
+                                     const Quad& back, const Quad& front, const Quad& below,
+                                     const Quad& above) {
+    Quad sums;
+#pragma unroll
+    for (int j = 0; j < kLaneCells; ++j)
+        sums.value[j] = weighted_sum(k, centre.value[j], j > 0 ? centre.value[j - 1] : left,
+                                     j < kLaneCells - 1 ? centre.value[j + 1] : right, back.value[j],
+                                     front.value[j], below.value[j], above.value[j]);
+    return sums;
+}
+
+constexpr int kThreadRows = 2;  // rows of a thread, neighbours along y
+
+// Idea: four cells of two rows per thread. A warp marches along z with 128 cells of these rows.
+// Neighbours along x come from the lane beside it, those along y from the other row, or from the L1
+// cache, where the warp of that row has put them.
+// Cost removed: three of four load instructions, shared memory, and all barriers.
+// Still limits it: memory bandwidth, nearly. Rows at the edge of a block and planes at the ends of
+// a march are loaded twice.
+//
+// Blocks have 32 x (warps along x) x (warps along y) threads. kAligned: rows begin at multiples of
+// 16 bytes.
+template <bool kAligned>
+__global__ __launch_bounds__(1024) void stencil_register_tiled_float4(const float* __restrict__ in,
+                                                                      float* __restrict__ out, Grid grid,
+                                                                      Seven k, int planes) {
+    const int lane = static_cast<int>(threadIdx.x);
+    const int x = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y) * kWarpCells + lane * kLaneCells;
+    const int y = static_cast<int>(blockIdx.y * blockDim.z + threadIdx.z) * kThreadRows;
+    const int first = static_cast<int>(blockIdx.z) * planes;
+    const int end = min(first + planes, grid.nz);
+    if (y >= grid.ny) return;  // the whole warp
+
+    const auto load = [&](int row, int z) {
+        const bool there = row >= 0 && row < grid.ny && z >= 0 && z < grid.nz;
+        return there ? load_quad<kAligned>(in + grid.index(0, row, z), x, grid.nx) : Quad{};
+    };
+    Quad below[kThreadRows], centre[kThreadRows], above[kThreadRows];
+#pragma unroll
+    for (int r = 0; r < kThreadRows; ++r) {
+        below[r] = load(y + r, first - 1);
+        centre[r] = load(y + r, first);
+    }
+#pragma unroll 6
+    for (int z = first; z < end; ++z) {
+#pragma unroll
+        for (int r = 0; r < kThreadRows; ++r)
+            above[r] = load(y + r, z + 1);
+        const Quad back = load(y - 1, z);
+        const Quad front = load(y + kThreadRows, z);
+#pragma unroll
+        for (int r = 0; r < kThreadRows; ++r) {
+            float left = __shfl_up_sync(course::kWholeWarp, centre[r].value[kLaneCells - 1], 1);
+            float right = __shfl_down_sync(course::kWholeWarp, centre[r].value[0], 1);
+            if (y + r >= grid.ny) continue;  // the whole warp
+            if (lane == 0 && x > 0 && x < grid.nx) left = in[grid.index(x - 1, y + r, z)];
+            if (lane == 31 && x + kLaneCells < grid.nx) right = in[grid.index(x + kLaneCells, y + r, z)];
+            Quad result = weighted_sums(k, centre[r], left, right, r > 0 ? centre[r - 1] : back,
+                                        r < kThreadRows - 1 ? centre[r + 1] : front, below[r], above[r]);
+            const bool row_inside = y + r > 0 && y + r < grid.ny - 1 && z > 0 && z < grid.nz - 1;
+            keep_boundary<kAligned>(result, centre[r], row_inside, x, grid.nx);
+            store_quad<kAligned>(out + grid.index(0, y + r, z), x, grid.nx, result);
+            below[r] = centre[r];
+        }
+#pragma unroll
+        for (int r = 0; r < kThreadRows; ++r)
+            centre[r] = above[r];
+    }
+}
+
+}  // namespace day11

@@ -27,48 +27,41 @@ namespace day21 {
 
 namespace cg = cooperative_groups;
 
-// A long row is cut into slices of `slice` columns, a multiple of 4 so that packs stay aligned. The
-// last slice may be short; slices beyond the row are empty.
-struct Slice {
-    std::size_t begin;
-    int count;
-
-    __device__ Slice(std::size_t cols, int slice, std::size_t index)
-        : begin(::min(cols, index * static_cast<std::size_t>(slice))),
-          count(static_cast<int>(::min(static_cast<std::size_t>(slice), cols - begin))) {}
-};
-
-constexpr int kValuesPerThread = 32;
+constexpr int kValuesOfSm = 32768;  // that fit in the registers of an SM, beside what else a thread needs
+constexpr int kMostBlocksOfCluster = 8;  // the portable limit
 
 // Idea: a cluster of blocks, on neighbouring SMs, shares a row. Each block finds maximum and sum of
-// its slice and reads the pairs of the other blocks from their shared memory.
+// its slice and stores the pair in the shared memory of every block.
 // Cost removed: the limit of 32768 columns.
-// Still limits it: memory. Clusters of more than 8 blocks are not portable.
-template <Output kOutput, int kWidth, int kThreads>
-__global__ void __launch_bounds__(kThreads)
-    cluster_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t cols,
-                    int slice) {
+// Still limits it: memory, and a launch of the whole cluster for each row. Clusters of more than 8
+// blocks are not portable.
+template <Output kOutput, bool kWhole, int kThreads, int kValues>
+__global__ void __launch_bounds__(kThreads, kValuesOfSm / (kThreads * kValues))
+    cluster_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, int cols,
+                    int packs_of_slice) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // older GPUs have no clusters
-    __shared__ MaxSum of_block;
+    __shared__ MaxSum of_blocks[kMostBlocksOfCluster];
     const cg::cluster_group cluster = cg::this_cluster();
     const unsigned blocks = cluster.num_blocks();
+    const unsigned rank = cluster.block_rank();
     const std::size_t row = blockIdx.x / blocks;
-    const Slice mine(cols, slice, cluster.block_rank());
+    const auto mine = [&] {
+        return Slice<kWhole>(in + row * in_step, out + row * out_step, cols, packs_of_slice,
+                             static_cast<int>(rank));
+    };
+    auto runs = cluster.barrier_arrive();
 
-    course::Pack<float, kWidth> packs[kValuesPerThread / kWidth];
-    load<kThreads>(packs, in + row * in_step + mine.begin, mine.count);
+    Pack packs[kValues / kWidth];
+    load<kThreads>(packs, mine());
     const MaxSum part = part_of_warp<kOutput>(packs);
     const MaxSum whole_slice = block_merge<kThreads>(part);
-    if (threadIdx.x == 0) of_block = whole_slice;
-    cluster.sync();  // all blocks have stored their pair
+    cluster.barrier_wait(std::move(runs));  // all blocks run, so their shared memory exists
+    if (threadIdx.x < blocks) *cluster.map_shared_rank(&of_blocks[rank], threadIdx.x) = whole_slice;
+    cluster.sync();  // all pairs have arrived
     const unsigned lane = threadIdx.x % course::kWarpSize;
-    const MaxSum whole_row =
-        warp_merge(lane < blocks ? *cluster.map_shared_rank(&of_block, lane) : nothing());
-    auto read = cluster.barrier_arrive();
+    const MaxSum whole_row = warp_merge(lane < blocks ? of_blocks[lane] : nothing());
     finish<kOutput>(packs, part.max, whole_row);
-    store<kThreads>(packs, out + row * out_step + mine.begin, mine.count);
-    // A block must not exit while another one may still read its of_block.
-    cluster.barrier_wait(std::move(read));
+    store<kThreads>(packs, mine());
 #endif
 }
 
@@ -95,23 +88,25 @@ constexpr int kGpuThreads = 1024;
 // cooperative launch guarantees that all blocks are resident at the same time.
 // Cost removed: the limit of 262144 columns.
 // Still limits it: no loads are in flight while the grid synchronises.
-template <Output kOutput, int kWidth>
+template <Output kOutput, bool kWhole>
 __global__ void __launch_bounds__(kGpuThreads, 1)
     whole_gpu(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
-              std::size_t cols, int blocks_per_row, int slice, MaxSum* parts) {
+              int cols, int blocks_per_row, int packs_of_slice, MaxSum* parts) {
     const cg::grid_group grid = cg::this_grid();
     const unsigned team = blockIdx.x / blocks_per_row;
-    const unsigned member = blockIdx.x % blocks_per_row;
+    const auto member = static_cast<int>(blockIdx.x % blocks_per_row);
     const unsigned teams = gridDim.x / blocks_per_row;
-    const Slice mine(cols, slice, member);
 
-    course::Pack<float, kWidth> packs[kValuesPerThread / kWidth];
+    Pack packs[kValuesOfSm / kGpuThreads / kWidth];
     for (std::size_t round = 0; round < rows; round += teams) {
         const std::size_t row = round + team;
         MaxSum* const parts_of_row = parts + row * blocks_per_row;
+        const auto mine = [&] {
+            return Slice<kWhole>(in + row * in_step, out + row * out_step, cols, packs_of_slice, member);
+        };
         MaxSum part = nothing();
         if (row < rows) {
-            load<kGpuThreads>(packs, in + row * in_step + mine.begin, mine.count);
+            load<kGpuThreads>(packs, mine());
             part = part_of_warp<kOutput>(packs);
             const MaxSum whole_slice = block_merge<kGpuThreads>(part);
             if (threadIdx.x == 0) parts_of_row[member] = whole_slice;
@@ -120,31 +115,33 @@ __global__ void __launch_bounds__(kGpuThreads, 1)
         if (row < rows) {
             const MaxSum whole_row = merge_parts<kGpuThreads>(parts_of_row, blocks_per_row);
             finish<kOutput>(packs, part.max, whole_row);
-            store<kGpuThreads>(packs, out + row * out_step + mine.begin, mine.count);
+            store<kGpuThreads>(packs, mine());
             __syncthreads();  // the next block_merge overwrites what slow warps may still be reading
         }
     }
 }
 
 constexpr int kPassThreads = 256;
-constexpr int kChunk = kPassThreads * kValuesPerThread;  // columns that a block has in registers at a time
+constexpr int kPassValues = 32;                     // of a thread, at a time
+constexpr int kChunk = kPassThreads * kPassValues;  // columns that a block has in registers at a time
+constexpr int kChunkPacks = kChunk / kWidth;
 
 // Idea: two passes over rows of any length. A row is cut into parts of `chunks_per_part` chunks,
 // one block per part. The first pass finds maximum and sum of each part.
 // Cost removed: the limit on columns. The sum is rescaled once per chunk and thread, not per
 // element.
 // Still limits it: the data is read a second time.
-template <int kWidth>
+template <bool kWhole>
 __global__ void __launch_bounds__(kPassThreads)
-    find_parts(const float* in, std::size_t in_step, std::size_t cols, unsigned parts_per_row,
+    find_parts(const float* in, std::size_t in_step, std::ptrdiff_t cols, unsigned parts_per_row,
                int chunks_per_part, MaxSum* parts) {
     const float* const row = in + blockIdx.x / parts_per_row * in_step;
-    const std::size_t part = blockIdx.x % parts_per_row;
+    const auto part = static_cast<std::ptrdiff_t>(blockIdx.x % parts_per_row);
     MaxSum mine = nothing();
     for (int i = 0; i < chunks_per_part; ++i) {
-        const Slice chunk(cols, kChunk, part * chunks_per_part + i);
-        course::Pack<float, kWidth> packs[kValuesPerThread / kWidth];
-        load<kPassThreads>(packs, row + chunk.begin, chunk.count);
+        const Slice<kWhole> chunk(row, nullptr, cols, kChunkPacks, part * chunks_per_part + i);
+        Pack packs[kPassValues / kWidth];
+        load<kPassThreads>(packs, chunk);
         const float max = max_of(packs);
         // Log-softmax's way: the values are not replaced. The kernel only needs the sum.
         mine = merge(mine, {max, exponentiate<Output::kLogSoftmax>(packs, shift_of(max))});
@@ -157,20 +154,20 @@ __global__ void __launch_bounds__(kPassThreads)
 // much of it as fits.
 // Cost removed: a good part of the second read.
 // Still limits it: memory, for the rest of the second read.
-template <Output kOutput, int kWidth>
+template <Output kOutput, bool kWhole>
 __global__ void __launch_bounds__(kPassThreads)
-    normalise_parts(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t cols,
-                    unsigned parts_per_row, int chunks_per_part, const MaxSum* parts) {
+    normalise_parts(const float* in, std::size_t in_step, float* out, std::size_t out_step,
+                    std::ptrdiff_t cols, unsigned parts_per_row, int chunks_per_part, const MaxSum* parts) {
     const unsigned block = gridDim.x - 1 - blockIdx.x;
     const std::size_t row = block / parts_per_row;
-    const std::size_t part = block % parts_per_row;
+    const auto part = static_cast<std::ptrdiff_t>(block % parts_per_row);
     in += row * in_step;
     out += row * out_step;
 
-    constexpr int kPacks = kValuesPerThread / kWidth;
-    course::Pack<float, kWidth> packs[kPacks];
-    Slice chunk(cols, kChunk, (part + 1) * chunks_per_part - 1);
-    load<kPassThreads>(packs, in + chunk.begin, chunk.count);  // in flight while parts merge
+    constexpr int kPacks = kPassValues / kWidth;
+    Pack packs[kPacks];
+    Slice<kWhole> chunk(in, out, cols, kChunkPacks, (part + 1) * chunks_per_part - 1);
+    load<kPassThreads>(packs, chunk);  // in flight while parts merge
     const MaxSum whole_row =
         merge_parts<kPassThreads>(parts + row * parts_per_row, static_cast<int>(parts_per_row));
     const float shift = shift_of(whole_row.max);
@@ -181,10 +178,10 @@ __global__ void __launch_bounds__(kPassThreads)
         for (int p = 0; p < kPacks; ++p)
             for (float& x : packs[p].value)
                 x = kOutput == Output::kSoftmax ? exponential(x, shift) * factor : (x - shift) - log_of_sum;
-        store<kPassThreads>(packs, out + chunk.begin, chunk.count);
+        store<kPassThreads>(packs, chunk);
         if (i == 0) break;
-        chunk = Slice(cols, kChunk, part * chunks_per_part + i - 1);
-        load<kPassThreads>(packs, in + chunk.begin, chunk.count);
+        chunk = Slice<kWhole>(in, out, cols, kChunkPacks, part * chunks_per_part + i - 1);
+        load<kPassThreads>(packs, chunk);
     }
 }
 

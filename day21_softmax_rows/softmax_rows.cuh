@@ -6,17 +6,22 @@
 //   version           a row is shared by            columns           threads exchange results
 //   warp_per_row      32 threads                    up to 1024        by shuffles
 //   block_per_row     64 to 1024 threads            up to 32768       in shared memory
+//   lanes_per_row     1 to 16 threads               up to 192         by shuffles
+//   rows_in_shared    1 to 32 threads               up to 192         by shuffles
 //   cluster_per_row   2 to 8 blocks of a cluster    up to 262144      in each other's shared memory
 //   whole_gpu         a team of blocks              some millions     in global memory, at a grid barrier
 //   two_pass          blocks, one per part (twice)  any               between two kernels
 //
-// The first two are here, the others in long_rows.cuh.   ./course run day21 --size 4096x1024
+// The first two are here, the next two in short_rows.cuh, the others in long_rows.cuh.
+//
+//   ./course run day21 --size 4096x1024
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "common/device/block_reduce.cuh"
 #include "common/device/pack.cuh"
@@ -31,17 +36,100 @@ __device__ inline float exponential(float x, float shift) {
     return exp2f((x - shift) * kLog2OfE);
 }
 
-// A streaming store: results are evicted from the L2 cache first, so the input stays longer. The
-// intrinsic guarantees one 16-byte store; the compiler may split a plain one.
-template <int kWidth>
-__device__ void store_streaming(const course::Pack<float, kWidth>& pack, float* address) {
+// --- Packs of a row that begins anywhere ---------------------------------------------------------
+
+constexpr int kWidth = 4;  // floats of a pack: 16 bytes, the most that one instruction loads
+using Pack = course::Pack<float, kWidth>;
+
+// A pack is loaded from a multiple of 16 bytes, but a row may begin at any multiple of 4. So a row
+// has whole packs in its middle. The columns before and after them, at most six, are its edges.
+// They are its last packs, with -Inf where there is no column:
+//
+//     a row of 13 columns, 8 bytes before a multiple of 16     0 1 | 2 3 4 5 | 6 7 8 9 | 10 11 12
+//     its packs                                    2 3 4 5,   6 7 8 9,   0 1 10 11,   12 . . .
+//
+// So any row has as few packs as one that begins at a multiple of 16. A long row is cut into slices
+// of `packs_of_slice` packs.
+//
+// kWhole: every row of the matrix and of the result consists of whole packs. Then the compiler
+// leaves out what edges need, in registers and in instructions.
+template <bool kWhole>
+struct Slice {
+    const float* in;  // the first whole pack of the slice
+    float* out;       // its result
+    int packs;        // of the slice
+    int whole;        // those of them that are whole come first
+    int edges;        // columns of the row that are in no whole pack
+    int head;         // those of them before the first whole pack
+    int last_whole;   // whole packs from here on; negative: how many before
+
+    std::ptrdiff_t begin;  // packs before the slice
+
+    // Integer, signed: int is enough for most rows, and takes one register where 64 bits take two.
+    template <class Integer>
+    __device__ Slice(const float* in_row, float* out_row, Integer cols, int packs_of_slice, Integer index) {
+        const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(in_row) / sizeof(float) % kWidth);
+        head = kWhole ? 0 : static_cast<int>(::min(cols, static_cast<Integer>((kWidth - past) % kWidth)));
+        const Integer packs_of_row = (cols + kWidth - 1) / kWidth;
+        const Integer whole_of_row = (cols - head) / kWidth;
+        const Integer first = ::min(packs_of_row, index * packs_of_slice);
+        packs = static_cast<int>(::min(static_cast<Integer>(packs_of_slice), packs_of_row - first));
+        edges = static_cast<int>(cols - whole_of_row * kWidth);
+        last_whole = static_cast<int>(::min(static_cast<Integer>(packs), whole_of_row - first));
+        whole = kWhole ? packs : ::max(0, last_whole);
+        begin = first;
+        in = in_row + head + begin * kWidth;
+        out = out_row + head + begin * kWidth;
+    }
+
+    // The whole row.
+    __device__ Slice(const float* in_row, float* out_row, int cols) : Slice(in_row, out_row, cols, cols, 0) {}
+
+    // Calls visit(i, offset) for each element i of a pack that is an edge: it lies at in[offset].
+    template <class Visit>
+    __device__ void for_edges(int pack, Visit visit) const {
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+            const int edge = (pack - last_whole) * kWidth + i;
+            if (edge < head) {
+                visit(i, edge - head - begin * kWidth);
+            } else if (edge < edges) {
+                visit(i, static_cast<std::ptrdiff_t>(edge - head + last_whole * kWidth));
+            }
+        }
+    }
+};
+
+template <bool kWhole>
+__device__ Pack load_pack(const Slice<kWhole>& row, int index) {
+    if (index < row.whole) return Pack::load(row.in + index * kWidth);
+    Pack pack;
+    for (float& x : pack.value)
+        x = -INFINITY;  // changes no maximum and adds 0 to the sum
+    if (!kWhole && index < row.packs)
+        row.for_edges(index, [&](int i, std::ptrdiff_t offset) { pack.value[i] = row.in[offset]; });
+    return pack;
+}
+
+// Streaming stores: results are evicted from the L2 cache first, so the input stays longer.
+template <bool kWhole>
+__device__ void store_pack(const Slice<kWhole>& row, int index, const Pack& pack) {
     const float* const x = pack.value;
-    if constexpr (kWidth == 4) {
-        __stcs(reinterpret_cast<float4*>(address), make_float4(x[0], x[1], x[2], x[3]));
-    } else {
-        __stcs(address, x[0]);
+    if (index < row.whole) {
+        float* const to = row.out + index * kWidth;
+        if (kWhole || course::is_aligned(to, sizeof(Pack))) {
+            __stcs(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));
+        } else {  // the row of the result begins at another offset from a multiple of 16
+#pragma unroll
+            for (int i = 0; i < kWidth; ++i)
+                __stcs(to + i, x[i]);
+        }
+    } else if (!kWhole && index < row.packs) {
+        row.for_edges(index, [&](int i, std::ptrdiff_t offset) { __stcs(row.out + offset, x[i]); });
     }
 }
+
+// --- A warp per row ------------------------------------------------------------------------------
 
 constexpr int kWarpsPerBlock = 8;
 constexpr int kRowThreads = kWarpsPerBlock * course::kWarpSize;
@@ -50,33 +138,24 @@ constexpr int kRowThreads = kWarpsPerBlock * course::kWarpSize;
 // Cost removed: every read except the first; all barriers.
 // Still limits it: memory. 32 values in each of 32 lanes are 1024 columns.
 //
-// kValues: values per lane, enough for `cols`. kWidth: 4 where every row consists of whole packs
-// aligned to 16 bytes, otherwise 1. kOutput: log-softmax needs the values themselves again, softmax
-// only their exponentials. Row r of a matrix begins r * step elements after the first.
-template <Output kOutput, int kWidth, int kValues>
+// kValues: values per lane, enough for the row's packs. kOutput: log-softmax needs the values
+// themselves again, softmax only their exponentials. Row r of a matrix begins r * step elements
+// after the first.
+template <Output kOutput, bool kWhole, int kValues>
 __global__ void __launch_bounds__(kRowThreads)
     warp_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
                  int cols) {
-    using Pack = course::Pack<float, kWidth>;
     const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
-    const std::size_t row = static_cast<std::size_t>(blockIdx.x) * kWarpsPerBlock + warp;
-    if (row >= rows) return;  // the whole warp
-    in += row * in_step;
-    out += row * out_step;
+    const std::size_t index = static_cast<std::size_t>(blockIdx.x) * kWarpsPerBlock + warp;
+    if (index >= rows) return;  // the whole warp
+    const Slice<kWhole> row(in + index * in_step, out + index * out_step, cols);
 
     constexpr int kPacks = kValues / kWidth;
     Pack packs[kPacks];  // this lane's part of the row
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-        const int col = (p * course::kWarpSize + lane) * kWidth;
-        if (col < cols) {
-            packs[p] = Pack::load(in + col);
-        } else {  // -Inf changes no maximum and adds 0 to the sum
-            for (float& x : packs[p].value)
-                x = -INFINITY;
-        }
-    }
+    for (int p = 0; p < kPacks; ++p)
+        packs[p] = load_pack(row, p * course::kWarpSize + lane);
 
     float max = -INFINITY;
 #pragma unroll
@@ -102,45 +181,35 @@ __global__ void __launch_bounds__(kRowThreads)
     for (int p = 0; p < kPacks; ++p) {
         for (float& x : packs[p].value)
             x = kOutput == Output::kSoftmax ? x * factor : (x - max) - log_of_sum;
-        const int col = (p * course::kWarpSize + lane) * kWidth;
-        if (col < cols) store_streaming(packs[p], out + col);
+        store_pack(row, p * course::kWarpSize + lane, packs[p]);
     }
 }
 
-// --- The same loops as functions, for the versions below ---------------------------------------------------------------
+// --- The same loops as functions, for the versions of more than a warp ---------------------------
 //
-// kThreads threads share `count` columns that begin at `row`. Neighbouring threads have
-// neighbouring packs, here with kWidth = 4 and kThreads = 256:
+// kThreads threads share the columns of a slice. Neighbouring threads have neighbouring packs, here
+// with kThreads = 256:
 //
-//     columns   0..3   4..7   ...  1020..1023   1024..1027   ...
-//     thread      0      1    ...     255            0       ...
-//     pack        0      0    ...       0            1       ...
+//     pack of the slice   0   1   ...  255   256   257   ...
+//     thread              0   1   ...  255     0     1   ...
+//     its register        0   0   ...    0     1     1   ...
 
-template <int kThreads, int kWidth, int kPacks>
-__device__ void load(course::Pack<float, kWidth> (&packs)[kPacks], const float* row, int count) {
+template <int kThreads, int kPacks, bool kWhole>
+__device__ void load(Pack (&packs)[kPacks], const Slice<kWhole>& row) {
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-        const int col = (p * kThreads + static_cast<int>(threadIdx.x)) * kWidth;
-        if (col < count) {
-            packs[p] = course::Pack<float, kWidth>::load(row + col);
-        } else {
-            for (float& x : packs[p].value)
-                x = -INFINITY;
-        }
-    }
+    for (int p = 0; p < kPacks; ++p)
+        packs[p] = load_pack(row, p * kThreads + static_cast<int>(threadIdx.x));
 }
 
-template <int kThreads, int kWidth, int kPacks>
-__device__ void store(const course::Pack<float, kWidth> (&packs)[kPacks], float* row, int count) {
+template <int kThreads, int kPacks, bool kWhole>
+__device__ void store(const Pack (&packs)[kPacks], const Slice<kWhole>& row) {
 #pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-        const int col = (p * kThreads + static_cast<int>(threadIdx.x)) * kWidth;
-        if (col < count) store_streaming(packs[p], row + col);
-    }
+    for (int p = 0; p < kPacks; ++p)
+        store_pack(row, p * kThreads + static_cast<int>(threadIdx.x), packs[p]);
 }
 
-template <int kWidth, int kPacks>
-__device__ float max_of(const course::Pack<float, kWidth> (&packs)[kPacks]) {
+template <int kPacks>
+__device__ float max_of(const Pack (&packs)[kPacks]) {
     float max = -INFINITY;
 #pragma unroll
     for (int p = 0; p < kPacks; ++p)
@@ -150,8 +219,8 @@ __device__ float max_of(const course::Pack<float, kWidth> (&packs)[kPacks]) {
 }
 
 // The sum of exp(x - shift). For softmax the exponentials replace the values.
-template <Output kOutput, int kWidth, int kPacks>
-__device__ float exponentiate(course::Pack<float, kWidth> (&packs)[kPacks], float shift) {
+template <Output kOutput, int kPacks>
+__device__ float exponentiate(Pack (&packs)[kPacks], float shift) {
     float sum = 0;
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
@@ -164,7 +233,7 @@ __device__ float exponentiate(course::Pack<float, kWidth> (&packs)[kPacks], floa
     return sum;
 }
 
-// --- A block per row ---------------------------------------------------------------------------------------------------
+// --- A block per row -----------------------------------------------------------------------------
 
 // What is subtracted where the maximum of a part is `max`. If a part is -Inf throughout, -Inf -
 // (-Inf) would be NaN and spoil the sum of the row (day 20).
@@ -174,8 +243,8 @@ __device__ inline float shift_of(float max) {
 
 // The packs of a warp as one part of the row: its maximum and the sum of exp(x - maximum). For
 // softmax exp(x - maximum of the warp) replaces each value x.
-template <Output kOutput, int kWidth, int kPacks>
-__device__ MaxSum part_of_warp(course::Pack<float, kWidth> (&packs)[kPacks]) {
+template <Output kOutput, int kPacks>
+__device__ MaxSum part_of_warp(Pack (&packs)[kPacks]) {
     const float max = course::warp_reduce(max_of(packs), course::Max{});
     return {max, course::warp_reduce(exponentiate<kOutput>(packs, shift_of(max)), course::Sum{})};
 }
@@ -206,8 +275,8 @@ __device__ MaxSum block_merge(MaxSum part) {
 }
 
 // After part_of_warp(): the results, from the maximum of the warp's part and from the whole row.
-template <Output kOutput, int kWidth, int kPacks>
-__device__ void finish(course::Pack<float, kWidth> (&packs)[kPacks], float part_max, MaxSum row) {
+template <Output kOutput, int kPacks>
+__device__ void finish(Pack (&packs)[kPacks], float part_max, MaxSum row) {
     const float shift = shift_of(row.max);
     const float factor = exponential(part_max, shift) * (1 / row.sum);  // exp(x - part_max) to the result
     const float log_of_sum = logf(row.sum);
@@ -222,16 +291,19 @@ __device__ void finish(course::Pack<float, kWidth> (&packs)[kPacks], float part_
 // Cost removed: the limit of 1024 columns.
 // Still limits it: at 32768 columns one row fills the registers of an SM. No other block is
 // resident that could use memory while this one waits at its barrier.
-template <Output kOutput, int kWidth, int kThreads, int kValues>
+template <Output kOutput, bool kWhole, int kThreads, int kValues>
 __global__ void __launch_bounds__(kThreads)
     block_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, int cols) {
-    const std::size_t row = blockIdx.x;
-    course::Pack<float, kWidth> packs[kValues / kWidth];
-    load<kThreads>(packs, in + row * in_step, cols);
+    // Called twice, so that the address of the result takes no registers before it is needed.
+    const auto row = [&] {
+        return Slice<kWhole>(in + blockIdx.x * in_step, out + blockIdx.x * out_step, cols);
+    };
+    Pack packs[kValues / kWidth];
+    load<kThreads>(packs, row());
     const MaxSum part = part_of_warp<kOutput>(packs);
     const MaxSum whole_row = block_merge<kThreads>(part);
     finish<kOutput>(packs, part.max, whole_row);
-    store<kThreads>(packs, out + row * out_step, cols);
+    store<kThreads>(packs, row());
 }
 
 }  // namespace day21

@@ -1,5 +1,5 @@
-// Softmax of each row of a matrix: the host API of day 21. The kernels are in softmax_rows.cuh and
-// long_rows.cuh.
+// Softmax of each row of a matrix: the host API of day 21. The kernels are in softmax_rows.cuh,
+// short_rows.cuh and long_rows.cuh.
 //
 //     softmax      y[i] = exp(x[i] - max) / sum_j exp(x[j] - max)
 //     log-softmax  y[i] = x[i] - max - log(sum_j exp(x[j] - max))

@@ -59,7 +59,8 @@ void error_magnitudes(const Problem& problem, std::span<const float> in, std::sp
                       std::span<double> magnitude) {
     require_lengths(problem, in.size(), expected.size(), "error_magnitudes");
     require_lengths(problem, in.size(), magnitude.size(), "error_magnitudes");
-    // No version adds more numbers one after the other, up to 2^24 columns.
+    // Each of these steps counts six roundings below, an addition one: rows_in_shared adds up to
+    // 191 numbers one after the other, no other version more than 96 up to 2^24 columns.
     const double chain = static_cast<double>(std::min<std::size_t>(problem.cols, 96));
     for_each_row(problem.rows, [&](std::size_t row) {
         const std::size_t begin = row * problem.cols;

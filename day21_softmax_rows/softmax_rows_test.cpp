@@ -130,6 +130,25 @@ TEST_P(VersionTest, SmallShapes) {
         expect_right(rows, 8, DataPattern::kSignedUniform);
 }
 
+// As many rows as take several warps and blocks, the last ones not complete; rows that begin at
+// every offset from a multiple of 16 bytes. Where blocks share a row, three rows for each SM are
+// enough.
+TEST_P(VersionTest, ManyShortRows) {
+    const std::string version = GetParam()->name;
+    const bool blocks_share_a_row =
+        version == "cluster_per_row" || version == "whole_gpu" || version == "two_pass";
+    const std::size_t most_rows = blocks_share_a_row ? 3 * course::multiprocessors() + 1 : 10000;
+    const std::pair<std::size_t, std::size_t> shapes[] = {{1100, 1}, {700, 2},  {400, 3}, {130, 4},  {230, 5},
+                                                          {301, 6},  {90, 9},   {67, 12}, {53, 16},  {51, 17},
+                                                          {49, 20},  {35, 33},  {37, 64}, {35, 111}, {9, 128},
+                                                          {19, 129}, {19, 130}, {9, 191}, {9, 192}};
+    for (const auto& [all_rows, cols] : shapes) {
+        const std::size_t rows = std::min(all_rows, most_rows);
+        expect_right(rows, cols, DataPattern::kNormal);
+        expect_right(rows, cols, DataPattern::kSignedUniform, {1, 0}, {2, 0});
+    }
+}
+
 // Around every number of columns at which a launcher takes another kernel, or one more block or
 // part.
 TEST_P(VersionTest, LongRows) {
@@ -137,7 +156,7 @@ TEST_P(VersionTest, LongRows) {
          {1025, 2048, 2049, 4096, 4100, 8192, 8193, 16384, 16388, 32768, 32769, 65536, 65540, 104729})
         expect_right(1, cols, DataPattern::kNormal);
     expect_right(3, 8209, DataPattern::kNormal);
-    expect_right(3, 40004, DataPattern::kNormal);
+    expect_right(course::multiprocessors() + 1, 40004, DataPattern::kNormal);
 }
 
 TEST_P(VersionTest, Patterns) {
@@ -254,6 +273,8 @@ TEST_P(VersionTest, RandomShapes) {
 }
 
 TEST_P(VersionTest, NothingToDo) {
+    if (const std::string reason = GetParam()->cannot_run({1, 5, Output::kSoftmax}); !reason.empty())
+        GTEST_SKIP() << reason;
     GuardedBuffer<float> none(0);
     DeviceBuffer<MaxSum> workspace(0);
     launch(Output::kSoftmax, none.matrix(0, 0), none.matrix(0, 0), workspace.span());
@@ -264,13 +285,14 @@ TEST_P(VersionTest, NothingToDo) {
 
 // Captured into a graph, and right when the graph is launched.
 TEST_P(VersionTest, RunsOnTheGivenStream) {
-    const Problem problem{1, 900, Output::kSoftmax};
+    const Problem problem{9, 100, Output::kSoftmax};
+    if (const std::string reason = GetParam()->cannot_run(problem); !reason.empty()) GTEST_SKIP() << reason;
     const std::vector<float> data = course::make_data<float>(900, DataPattern::kNormal, kSeed);
     const DeviceBuffer<float> in{std::span(data)};
     GuardedBuffer<float> out(900);
-    DeviceBuffer<MaxSum> workspace(day21::workspace_size(1, 900));
+    DeviceBuffer<MaxSum> workspace(day21::workspace_size(9, 100));
     const course::CapturedWork work([&](cudaStream_t stream) {
-        launch(problem.output, in.matrix(1, 900), out.matrix(1, 900), workspace.span(), stream);
+        launch(problem.output, in.matrix(9, 100), out.matrix(9, 100), workspace.span(), stream);
     });
     EXPECT_TRUE(std::isnan(out.to_host().front())) << "it ran instead of being captured";
     work.run();
@@ -279,6 +301,8 @@ TEST_P(VersionTest, RunsOnTheGivenStream) {
 }
 
 TEST_P(VersionTest, RefusesBadArguments) {
+    if (const std::string reason = GetParam()->cannot_run({1, 8, Output::kSoftmax}); !reason.empty())
+        GTEST_SKIP() << reason;
     DeviceBuffer<float> buffer{std::span<const float>(std::vector<float>(64, 1.0f))};
     DeviceBuffer<MaxSum> workspace(1);
     const auto matrix = [&](std::size_t offset, std::size_t rows, std::size_t cols, std::size_t step) {
@@ -309,7 +333,8 @@ TEST_P(VersionTest, RefusesBadArguments) {
 }
 
 TEST_P(VersionTest, RefusesWhatItCannotRun) {
-    for (const Problem problem : {Problem{1, 1025, Output::kSoftmax}, Problem{1, 32769, Output::kSoftmax}}) {
+    for (const Problem problem : {Problem{1, 193, Output::kSoftmax}, Problem{1, 1025, Output::kSoftmax},
+                                  Problem{1, 32769, Output::kSoftmax}}) {
         const std::string reason = GetParam()->cannot_run(problem);
         if (reason.empty()) continue;
         DeviceBuffer<float> buffer(problem.rows * problem.cols);
@@ -323,35 +348,35 @@ TEST_P(VersionTest, RefusesWhatItCannotRun) {
 // More elements than 32 bits count, in place, 17 GB: rows of zeros, and some rows with something
 // else.
 TEST_P(VersionTest, MoreElementsThan32BitsCount) {
-    constexpr std::size_t kCols = 1024;
-    constexpr std::size_t kRows = (std::size_t{1} << 22) + 3;
-    constexpr std::size_t kElements = kRows * kCols;
-    if (const std::string reason = course::why_not_so_large(kElements * sizeof(float)); !reason.empty())
+    const std::size_t cols = GetParam()->cannot_run({1, 1024, Output::kSoftmax}).empty() ? 1024 : 128;
+    const std::size_t rows = (std::size_t{1} << 32) / cols + 3;
+    const std::size_t elements = rows * cols;
+    if (const std::string reason = course::why_not_so_large(elements * sizeof(float)); !reason.empty())
         GTEST_SKIP() << reason;
-    DeviceBuffer<float> data(kElements);
-    DeviceBuffer<MaxSum> workspace(day21::workspace_size(kRows, kCols));
+    DeviceBuffer<float> data(elements);
+    DeviceBuffer<MaxSum> workspace(day21::workspace_size(rows, cols));
     CUDA_CHECK(cudaMemset(data.data(), 0, data.bytes()));
-    const std::vector<float> row = course::make_data<float>(kCols, DataPattern::kNormal, kSeed);
-    const std::size_t places[] = {0, kRows / 4 - 1, kRows / 2 + 1, kRows - 1};
+    const std::vector<float> row = course::make_data<float>(cols, DataPattern::kNormal, kSeed);
+    const std::size_t places[] = {0, rows / 4 - 1, rows / 2 + 1, rows - 1};
     for (const std::size_t place : places)
-        CUDA_CHECK(cudaMemcpy(data.data() + place * kCols, row.data(), kCols * sizeof(float),
-                              cudaMemcpyHostToDevice));
-    launch(Output::kSoftmax, data.matrix(kRows, kCols), data.matrix(kRows, kCols), workspace.span());
+        CUDA_CHECK(
+            cudaMemcpy(data.data() + place * cols, row.data(), cols * sizeof(float), cudaMemcpyHostToDevice));
+    launch(Output::kSoftmax, data.matrix(rows, cols), data.matrix(rows, cols), workspace.span());
 
-    std::vector<float> got(kCols);
+    std::vector<float> got(cols);
     const auto fetch = [&](std::size_t place) {
-        CUDA_CHECK(cudaMemcpy(got.data(), data.data() + place * kCols, kCols * sizeof(float),
-                              cudaMemcpyDeviceToHost));
+        CUDA_CHECK(
+            cudaMemcpy(got.data(), data.data() + place * cols, cols * sizeof(float), cudaMemcpyDeviceToHost));
     };
     for (const std::size_t place : places) {
         fetch(place);
-        const course::VerifyResult result = compare({1, kCols, Output::kSoftmax}, row, got);
+        const course::VerifyResult result = compare({1, cols, Output::kSoftmax}, row, got);
         EXPECT_TRUE(result.ok()) << "row " << place << ": " << result.message();
     }
-    fetch(kRows - 2);
+    fetch(rows - 2);
     const course::VerifyResult result =
-        compare({1, kCols, Output::kSoftmax}, std::vector<float>(kCols, 0.0f), got);
-    EXPECT_TRUE(result.ok()) << "row " << kRows - 2 << ": " << result.message();
+        compare({1, cols, Output::kSoftmax}, std::vector<float>(cols, 0.0f), got);
+    EXPECT_TRUE(result.ok()) << "row " << rows - 2 << ": " << result.message();
 }
 
 // The same on the CPU, where only the blocks of the first rows, of some in the middle and of the
@@ -360,21 +385,21 @@ TEST_P(VersionTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (GetParam()->name == "cluster_per_row" || GetParam()->name == "whole_gpu")
         GTEST_SKIP() << "its blocks wait for each other: all run, or none";
-    constexpr std::size_t kCols = 1024;
-    constexpr std::size_t kRows = (std::size_t{1} << 22) + 3;
-    const course::LargeArray<float> data(kRows * kCols);
-    const course::LargeArray<MaxSum> workspace(day21::workspace_size(kRows, kCols));
-    const std::vector<float> row = course::make_data<float>(kCols, DataPattern::kNormal, kSeed);
-    const std::size_t places[] = {0, kRows / 2, kRows - 1};
+    const std::size_t cols = GetParam()->cannot_run({1, 1024, Output::kSoftmax}).empty() ? 1024 : 128;
+    const std::size_t rows = (std::size_t{1} << 32) / cols + 3;
+    const course::LargeArray<float> data(rows * cols);
+    const course::LargeArray<MaxSum> workspace(day21::workspace_size(rows, cols));
+    const std::vector<float> row = course::make_data<float>(cols, DataPattern::kNormal, kSeed);
+    const std::size_t places[] = {0, rows / 2, rows - 1};
     for (const std::size_t place : places)
-        std::ranges::copy(row, &data[place * kCols]);
-    const DeviceMatrix<float> matrix(data.span(), kRows, kCols);
+        std::ranges::copy(row, &data[place * cols]);
+    const DeviceMatrix<float> matrix(data.span(), rows, cols);
     course::run_few_blocks([&] { launch(Output::kSoftmax, matrix, matrix, workspace.span()); });
     if (HasFatalFailure()) return;
     for (const std::size_t place : places) {
-        const std::vector<float> got(&data[place * kCols], &data[place * kCols] + kCols);
-        const course::VerifyResult result = compare({1, kCols, Output::kSoftmax}, row, got);
-        EXPECT_TRUE(result.ok()) << course::large_element(place * kCols, kRows * kCols) << '\n'
+        const std::vector<float> got(&data[place * cols], &data[place * cols] + cols);
+        const course::VerifyResult result = compare({1, cols, Output::kSoftmax}, row, got);
+        EXPECT_TRUE(result.ok()) << course::large_element(place * cols, rows * cols) << '\n'
                                  << result.message();
     }
 }
@@ -403,6 +428,10 @@ TEST(Constraints, ByTheRegistersOfTheThreadsThatShareARow) {
     };
     EXPECT_EQ(why_not("warp_per_row", 1024), "");
     EXPECT_EQ(why_not("warp_per_row", 1025), "keeps at most 1024 columns, not 1025");
+    for (const char* version : {"lanes_per_row", "rows_in_shared"}) {
+        EXPECT_EQ(why_not(version, 192), "");
+        EXPECT_EQ(why_not(version, 193), "keeps at most 192 columns, not 193");
+    }
     EXPECT_EQ(why_not("block_per_row", 32768), "");
     EXPECT_EQ(why_not("block_per_row", 32769), "keeps at most 32768 columns, not 32769");
     if (why_not("cluster_per_row", 1).empty()) {
@@ -422,7 +451,15 @@ TEST(Chosen, ByTheLengthOfTheRow) {
     const auto chosen = [](std::size_t rows, std::size_t cols) {
         return day21::chosen_for({rows, cols, Output::kSoftmax}).name;
     };
-    EXPECT_EQ(chosen(65536, 128), "warp_per_row");
+    EXPECT_EQ(chosen(65536, 1), "rows_in_shared");
+    EXPECT_EQ(chosen(65536, 8), "lanes_per_row");
+    EXPECT_EQ(chosen(65536, 12), "lanes_per_row");
+    EXPECT_EQ(chosen(65536, 20), "rows_in_shared");
+    EXPECT_EQ(chosen(65536, 97), "rows_in_shared");
+    EXPECT_EQ(chosen(65536, 127), "lanes_per_row");
+    EXPECT_EQ(chosen(65536, 128), "lanes_per_row");
+    EXPECT_EQ(chosen(65536, 192), "lanes_per_row");
+    EXPECT_EQ(chosen(65536, 193), "warp_per_row");
     EXPECT_EQ(chosen(4096, 512), "warp_per_row");
     EXPECT_EQ(chosen(4096, 1024), "block_per_row");
     EXPECT_EQ(chosen(8192, 8192), "block_per_row");

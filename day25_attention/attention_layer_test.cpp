@@ -310,8 +310,7 @@ std::vector<float> layer_in_floats(const AttentionWeights& weights, const Call& 
 // The bound that the program verifies with, at the size that it times: some rows of 2048 tokens of
 // 512 columns.
 TEST(AttentionLayerReference, BoundsAreTightEnough) {
-    const char* const order = std::getenv("CUDA_ON_CPU_ORDER");
-    if (order != nullptr && std::string(order) == "descending")
+    if (course::lanes_descend())
         GTEST_SKIP() << "twenty seconds without a kernel: the order of threads makes no difference";
     constexpr std::size_t kWidth = 512;
     const Call call = make_call({1, 4, 2048}, kWidth, "memory", false, false);

@@ -80,6 +80,7 @@ Bounded multiply(const Bounded& a, const Bounded& b, bool transpose_b, double al
     Bounded c(a.rows, b.cols, a.growth);
     const bool independent = a.growth == course::Growth::kSquareRoot;
     const double rounding = (grown(a.cols, a.growth) + 10) * kUnit;
+    const std::size_t cols = b.cols;
     for_each_row(a.rows, [&](std::size_t i) {
         double* const value = c.value.data() + i * c.cols;
         double* const error = c.error.data() + i * c.cols;
@@ -90,15 +91,22 @@ Bounded multiply(const Bounded& a, const Bounded& b, bool transpose_b, double al
             const double x_error = std::abs(alpha) * a.error[i * a.cols + k];
             const double* const y = b.value.data() + k * b.cols;
             const double* const y_error = b.error.data() + k * b.cols;
-            for (std::size_t j = 0; independent && j < b.cols; ++j) {
-                value[j] += x * y[j];
-                error[j] += rounding * x_size * std::abs(y[j]);
-                squares[j] += x_size * x_size * y_error[j] * y_error[j] +
-                              x_error * x_error * (y[j] * y[j] + y_error[j] * y_error[j]);
-            }
-            for (std::size_t j = 0; !independent && j < b.cols; ++j) {
-                value[j] += x * y[j];
-                error[j] += (x_size + x_error) * y_error[j] + (x_error + rounding * x_size) * std::abs(y[j]);
+            if (independent) {
+                double* const square = squares.data();
+#pragma omp simd
+                for (std::size_t j = 0; j < cols; ++j) {
+                    value[j] += x * y[j];
+                    error[j] += rounding * x_size * std::abs(y[j]);
+                    square[j] += x_size * x_size * y_error[j] * y_error[j] +
+                                 x_error * x_error * (y[j] * y[j] + y_error[j] * y_error[j]);
+                }
+            } else {
+#pragma omp simd
+                for (std::size_t j = 0; j < cols; ++j) {
+                    value[j] += x * y[j];
+                    error[j] +=
+                        (x_size + x_error) * y_error[j] + (x_error + rounding * x_size) * std::abs(y[j]);
+                }
             }
         }
         for (std::size_t j = 0; j < squares.size(); ++j)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/check/check.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "fused_attention.cuh"
 #include "launch.cuh"
 
@@ -30,13 +31,7 @@ using RegisterTileFor = std::conditional_t<D <= 64, RegisterTile<D, 8, 4, 2>, Re
 std::string register_tiles_constraint(const Shape&) {
     constexpr std::size_t kNeeded = std::max(sizeof(RegisterTileMemory<RegisterTileFor<64>>),
                                              sizeof(RegisterTileMemory<RegisterTileFor<kMaxDim>>));
-    int device = 0;
-    int most = 0;
-    CUDA_CHECK(cudaGetDevice(&device));
-    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-    if (kNeeded <= static_cast<std::size_t>(most)) return "";
-    return "needs " + std::to_string(kNeeded) + " bytes of shared memory in a block; this GPU allows " +
-           std::to_string(most);
+    return course::why_too_little_shared(kNeeded);
 }
 
 void launch_register_tiles(const Attention<float>& attention, cudaStream_t stream) {
@@ -84,6 +79,33 @@ template <>
 std::span<const Version<__nv_bfloat16>> versions() {
     static const std::vector<Version<__nv_bfloat16>> list = {tensor_cores<__nv_bfloat16>()};
     return list;
+}
+
+course::Work work_in_fp32(const Shape& shape) {
+    course::Work result = work<float>(shape);
+    result.arithmetic = course::Arithmetic::kFp32;
+    return result;
+}
+
+// --- Precision -----------------------------------------------------------------------------------
+
+template <>
+Precision precision(const Version<float>& version) {
+    // Tensor cores cut sums off instead of rounding them, three times for each 8 terms, since a
+    // product becomes three. Splitting loses up to 2^-21 of a product (common/tile/tf32_split.cuh).
+    if (version.name == "tf32x3")
+        return {.sum = 0x1p-23, .between_cuts = 8.0 / 3, .product = 0x1p-21, .weight = 0x1p-22};
+    return {};
+}
+
+template <>
+Precision precision(const Version<__half>&) {
+    return course::attention::tensor_core_precision<__half>();
+}
+
+template <>
+Precision precision(const Version<__nv_bfloat16>&) {
+    return course::attention::tensor_core_precision<__nv_bfloat16>();
 }
 
 }  // namespace day26

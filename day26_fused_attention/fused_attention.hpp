@@ -28,162 +28,37 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <cstddef>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "common/bench/version.hpp"
-#include "common/check/verify.hpp"
-#include "common/device/device_view.hpp"
+#include "common/bench/attention.hpp"
 
 namespace day26 {
 
-inline constexpr std::size_t kMaxDim = 128;
-
-struct Extents {
-    std::size_t batch = 0;
-    std::size_t heads = 0;
-    std::size_t length = 0;
-    std::size_t dim = 0;
-};
-
-// In elements, from one batch, head or row to the next. The elements of a row are neighbours.
-struct Strides {
-    std::size_t batch = 0;
-    std::size_t head = 0;
-    std::size_t row = 0;
-};
-
-// [batch, heads, length, dim] packed.
-Strides packed(const Extents& extents);
-
-// [batch, heads, length, dim] elements in a span: packed, or with the heads' columns side by side,
-// as a projection stores them (strides {length * heads * dim, dim, heads * dim}), or a part of one
-// matrix that holds Q, K and V.
-template <class T>
-class HeadsView {
-  public:
-    HeadsView() = default;
-
-    // Throws std::invalid_argument when the span is too short.
-    HeadsView(course::DeviceSpan<T> span, const Extents& extents, const Strides& strides);
-    HeadsView(course::DeviceSpan<T> span, const Extents& extents)
-        : HeadsView(span, extents, packed(extents)) {}
-
-    template <class Writable>
-    requires(std::is_same_v<T, const Writable> && !std::is_const_v<Writable>)
-        HeadsView(const HeadsView<Writable>& other)
-        : data_(other.data()), extents_(other.extents()), strides_(other.strides()) {}
-
-    // The first row of a head.
-    __device__ T* head(std::size_t batch, std::size_t index) const {
-        return data_ + batch * strides_.batch + index * strides_.head;
-    }
-
-    __host__ __device__ T* data() const { return data_; }
-    __host__ __device__ const Extents& extents() const { return extents_; }
-    __host__ __device__ const Strides& strides() const { return strides_; }
-    __host__ __device__ int length() const { return static_cast<int>(extents_.length); }
-    __host__ __device__ int dim() const { return static_cast<int>(extents_.dim); }
-
-  private:
-    T* data_ = nullptr;
-    Extents extents_;
-    Strides strides_;
-};
-
-// T: float, __half, __nv_bfloat16.
-template <class T>
-struct Attention {
-    HeadsView<const T> q;  // [batch, heads, length_q, dim]
-    HeadsView<const T> k;  // [batch, heads_kv, length_k, dim]
-    HeadsView<const T> v;  // as k
-    HeadsView<T> out;      // as q
-    float scale = 1;       // usually 1 / sqrt(dim)
-    bool causal = false;
-};
-
-struct Shape {
-    std::size_t batch = 1;
-    std::size_t heads = 1;
-    std::size_t heads_kv = 1;
-    std::size_t length_q = 0;
-    std::size_t length_k = 0;
-    std::size_t dim = 0;
-    bool causal = false;
-
-    Extents q() const { return {batch, heads, length_q, dim}; }
-    Extents kv() const { return {batch, heads_kv, length_k, dim}; }
-};
-
-// "4x8x2048x64"; if heads or lengths differ, both: "2x8:1x100:300x64 causal" (heads:heads_kv,
-// length_q:length_k).
-std::string name(const Shape& shape);
-
-// The number of keys that row `row` sees.
-inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t length_q,
-                                                    std::size_t length_k, bool causal) {
-    if (!causal) return length_k;
-    const std::size_t seen = row + 1 + length_k;
-    return seen < length_q ? 0 : (seen - length_q < length_k ? seen - length_q : length_k);
-}
-
-// Queues the work on `stream`. Any strides, any alignment of an element; rows of whole, aligned
-// 16-byte packs are faster. Extents may be 0. Throws std::invalid_argument for extents that do not
-// fit together, dim > 128, a length of 2^30 or more, a scale that is not a finite number above 0,
-// an out whose elements coincide or whose memory, from the first element to the last, overlaps that
-// of an input, and a problem that the version cannot run; CudaError if a launch fails.
-template <class T>
-using Launcher = void (*)(const Attention<T>& attention, cudaStream_t stream);
-template <class T>
-using Version = course::Version<Launcher<T>, Shape>;
-
-// What every launcher checks first: throws as said above. Returns false if there is nothing to
-// write.
-template <class T>
-bool check_arguments(const Attention<T>& attention);
+using course::attention::Attention;
+using course::attention::check_arguments;
+using course::attention::Extents;
+using course::attention::HeadsView;
+using course::attention::kMaxDim;
+using course::attention::Launcher;
+using course::attention::name;
+using course::attention::packed;
+using course::attention::Precision;
+using course::attention::reference_row;
+using course::attention::ReferenceRow;
+using course::attention::rows_are_aligned;
+using course::attention::Shape;
+using course::attention::Strides;
+using course::attention::Version;
+using course::attention::visible_keys;
+using course::attention::work;
 
 // The versions, slow to fast. float: three; __half and __nv_bfloat16: one.
 template <class T>
 std::span<const Version<T>> versions();
 
-// The least work: every tensor moved once, and the visible scores.
-template <class T>
-course::Work work(const Shape& shape);
 course::Work work_in_fp32(const Shape& shape);  // of versions without tensor cores
-
-// --- Reference -----------------------------------------------------------------------------------
-
-// The relative error of each rounding of a version, at most. The README derives the bound from
-// these.
-struct Precision {
-    double sum = 0x1p-24;  // of an addition in either product
-    // Tensor cores cut a sum off (towards 0, so these errors add up) after this many terms. 0: sums
-    // are rounded.
-    double between_cuts = 0;
-    double product = 0x1p-24;    // of a product of two factors, including what splitting them lost
-    double weight = 0;           // of p as a factor of the second product
-    double smallest_weight = 0;  // half the spacing of the smallest p
-    double result = 0x1p-24;     // of out
-    double smallest_result = 0x1p-150;
-    // How errors along a sum add up: kLinear at worst, kSquareRoot where they are independent
-    // (verify.hpp).
-    course::Growth growth = course::Growth::kSquareRoot;
-};
 
 template <class T>
 Precision precision(const Version<T>& version);
-
-struct ReferenceRow {
-    std::vector<double> value;  // dim of them
-    std::vector<double> bound;  // of |got - value|
-};
-
-// One row of the result in double. q: dim elements; k and v: those of one head, `visible` rows of
-// dim.
-template <class T>
-ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span<const T> v,
-                           std::size_t visible, double scale, const Precision& precision);
 
 }  // namespace day26

@@ -8,7 +8,6 @@
 
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
-#include "common/device/pack.cuh"
 #include "fused_attention.hpp"
 
 namespace day26 {
@@ -16,19 +15,6 @@ namespace day26 {
 Version<float> tf32x3();  // tf32x3.cu
 template <class T>
 Version<T> tensor_cores();  // half_precision.cu
-
-// Can rows be read and written 16 bytes at a time? Of the last pack, elements from dim on are
-// neither read nor written.
-template <class T>
-bool rows_are_aligned(const Attention<T>& attention) {
-    const auto aligned = [](const auto& view) {
-        const Strides strides = view.strides();
-        constexpr std::size_t kPack = 16 / sizeof(T);
-        return course::is_aligned(view.data(), 16) && strides.batch % kPack == 0 &&
-               strides.head % kPack == 0 && strides.row % kPack == 0;
-    };
-    return aligned(attention.q) && aligned(attention.k) && aligned(attention.v) && aligned(attention.out);
-}
 
 // Calls `launch` with the first of the ascending DIMS that is at least `dim`, as a compile-time
 // constant.

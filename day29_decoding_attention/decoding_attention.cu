@@ -1,0 +1,291 @@
+// Day 29's launchers, and the list of versions.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "async_ring.cuh"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+#include "common/device/tensor_core_support.hpp"
+#include "decoding_attention.cuh"
+#include "decoding_attention.hpp"
+#include "equal_shares.cuh"
+
+namespace day29 {
+namespace {
+
+using course::require;
+
+constexpr float kLog2E = 1.44269504f;
+
+std::size_t heads_of_cache(const Shape& shape) {
+    return shape.batch * shape.heads_kv;
+}
+std::size_t all_rows(const Shape& shape) {
+    return heads_of_cache(shape) * shape.rows();
+}
+
+void check_shape(const Shape& shape) {
+    require(shape.dim == 64 || shape.dim == 128, "decoding: dim is ", shape.dim, "; expected 64 or 128");
+    require(shape.heads_kv > 0 && shape.heads % shape.heads_kv == 0, "decoding: heads is ", shape.heads,
+            " and heads_kv ", shape.heads_kv, "; expected a multiple");
+    require(shape.rows() <= kMostRows, "decoding: ", shape.rows(), " queries share a head of K (",
+            shape.heads / shape.heads_kv, " heads x ", shape.queries, " queries); expected at most ",
+            kMostRows);
+    const std::size_t tiles = heads_of_cache(shape) * (shape.capacity / kKeys + 1 + kHeadCost);
+    require(tiles < std::size_t{1} << 31 && all_rows(shape) < std::size_t{1} << 31 &&
+                shape.capacity < std::size_t{1} << 30,
+            "decoding: ", name(shape), " is too large; expected fewer than 2^30 tokens and 2^31 tiles of ",
+            kKeys, " tokens");
+}
+
+// Blocks that share a row, or a head of K: as many as it takes to fill the GPU, and none without at
+// least kKeys x kWarps keys.
+int splits_for(std::size_t units, const Shape& shape, std::size_t blocks) {
+    const std::size_t most =
+        course::ceil_div<std::size_t>(std::max<std::size_t>(shape.capacity, 1), kKeys * kWarps);
+    const std::size_t wanted = blocks / std::max<std::size_t>(units, 1);
+    return static_cast<int>(std::clamp<std::size_t>(wanted, 1, most));
+}
+// Rows of split_keys take little shared memory: several blocks run on an SM.
+constexpr std::size_t kRowBlocks = 4;
+
+template <class T>
+Task<T> task_of(const Decoding<T>& decoding) {
+    const Shape& shape = decoding.shape;
+    return {decoding.q.data(),
+            decoding.k.data(),
+            decoding.v.data(),
+            decoding.lengths.data(),
+            decoding.out.data(),
+            static_cast<int>(shape.batch),
+            static_cast<int>(shape.heads_kv),
+            static_cast<int>(shape.rows()),
+            static_cast<int>(shape.queries),
+            static_cast<int>(shape.capacity),
+            decoding.scale * kLog2E};
+}
+
+// Calls run with dim as a compile-time constant.
+template <class Run>
+void with_dim(std::size_t dim, Run run) {
+    if (dim == 64) {
+        run(std::integral_constant<int, 64>());
+    } else {
+        run(std::integral_constant<int, 128>());
+    }
+}
+
+template <class T>
+void launch_row_per_block(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    if (!check_arguments(decoding, workspace)) return;
+    const unsigned rows = course::blocks_for(all_rows(decoding.shape), 1);
+    with_dim(decoding.shape.dim, [&](auto dim) {
+        course::launch(row_per_block<T, dim()>, {rows, kWarps * 32, 0, stream}, task_of(decoding));
+    });
+}
+
+template <class T>
+void launch_split_keys(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    if (!check_arguments(decoding, workspace)) return;
+    const std::size_t rows = all_rows(decoding.shape);
+    const int splits = splits_for(rows, decoding.shape, workspace.blocks() * kRowBlocks);
+    with_dim(decoding.shape.dim, [&](auto dim) {
+        const unsigned blocks = course::blocks_for(rows * static_cast<std::size_t>(splits), 1);
+        course::launch(split_keys<T, dim()>, {blocks, kWarps * 32, 0, stream}, task_of(decoding), splits,
+                       workspace.parts());
+        course::launch(combine_splits<T, dim()>,
+                       {course::blocks_for(rows, 1), static_cast<unsigned>(dim()), 0, stream},
+                       workspace.parts(), splits, decoding.out.data());
+    });
+}
+
+// The versions whose blocks take a head of K: one part for each block.
+template <class T, class Kernel>
+void launch_groups(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream, Kernel kernel_of) {
+    if (!check_arguments(decoding, workspace)) return;
+    const std::size_t heads = heads_of_cache(decoding.shape);
+    with_dim(decoding.shape.dim, [&](auto dim) {
+        const auto [kernel, shared] = kernel_of(dim);
+        const int splits = splits_for(heads, decoding.shape, workspace.blocks());
+        const unsigned blocks = course::blocks_for(heads * static_cast<std::size_t>(splits), 1);
+        course::launch(kernel, {blocks, kWarps * 32, shared, stream}, task_of(decoding), splits,
+                       workspace.parts());
+        course::launch(
+            combine_splits<T, dim()>,
+            {course::blocks_for(all_rows(decoding.shape), 1), static_cast<unsigned>(dim()), 0, stream},
+            workspace.parts(), splits, decoding.out.data());
+    });
+}
+
+template <class T>
+void launch_packed_group(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    launch_groups(decoding, workspace, stream, [](auto dim) {
+        return std::pair(&packed_group<T, dim()>, kWarps * sizeof(Tile<T, dim()>));
+    });
+}
+
+template <class T>
+void launch_async_ring(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    launch_groups(decoding, workspace, stream,
+                  [](auto dim) { return std::pair(&async_ring<T, dim()>, kWarps * sizeof(Ring<T, dim()>)); });
+}
+
+// The second kernel starts early where its code waits for the first one (wait_for_previous()).
+template <class T, int D>
+void launch_combine_shares(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    static const bool early = [] {
+        cudaFuncAttributes attributes{};
+        CUDA_CHECK(cudaFuncGetAttributes(&attributes, combine_shares<T, D>));
+        return attributes.ptxVersion >= 90;
+    }();
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = workspace.blocks() - 1;
+    config.blockDim = D * kPartGroups;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = early ? 1 : 0;
+    const float* const parts = workspace.parts();
+    CUDA_CHECK(cudaLaunchKernelEx(&config, combine_shares<T, D>, task_of(decoding), parts));
+}
+
+template <class T>
+void launch_equal_shares(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    if (!check_arguments(decoding, workspace)) return;
+    with_dim(decoding.shape.dim, [&](auto dim) {
+        course::launch(equal_shares<T, dim()>,
+                       {workspace.blocks(), kWarps * 32, kWarps * sizeof(Ring<T, dim()>), stream},
+                       task_of(decoding), workspace.parts());
+        // With one block, nothing is divided.
+        if (workspace.blocks() > 1) launch_combine_shares<T, dim()>(decoding, workspace, stream);
+    });
+}
+
+template <class T>
+std::string ring_constraint(const Load&) {
+    return course::why_no_tensor_cores(async_ring<T, 128>, kWarps * sizeof(Ring<T, 128>));
+}
+template <class T>
+std::string group_constraint(const Load&) {
+    return course::why_no_tensor_cores(packed_group<T, 128>, kWarps * sizeof(Tile<T, 128>));
+}
+
+// K and V of the tokens once, Q and the result.
+course::Work work_of(const Load& load) {
+    const Shape& shape = load.shape;
+    const auto kv = 2.0 * static_cast<double>(load.tokens * shape.heads_kv * shape.dim);
+    const auto q = static_cast<double>(shape.q_elements());
+    return {.bytes = 2 * (kv + 2 * q),
+            .written = 2 * q,
+            .flops = 2 * kv * static_cast<double>(shape.rows()),
+            .arithmetic = course::Arithmetic::kOther};
+}
+
+}  // namespace
+
+std::string name(const Shape& shape) {
+    std::string text = std::to_string(shape.batch) + "x" + std::to_string(shape.heads);
+    if (shape.heads != shape.heads_kv) text += ":" + std::to_string(shape.heads_kv);
+    text += "x" + std::to_string(shape.capacity) + "x" + std::to_string(shape.dim);
+    if (shape.queries != 1) text += " " + std::to_string(shape.queries) + " queries";
+    return text;
+}
+
+Workspace::Workspace(const Shape& shape, unsigned blocks)
+    : shape_(shape), blocks_(blocks == 0 ? course::multiprocessors() : blocks) {
+    check_shape(shape);
+    const std::size_t rows = all_rows(shape);
+    const std::size_t heads = heads_of_cache(shape);
+    const auto row_splits = static_cast<std::size_t>(splits_for(rows, shape, blocks_ * kRowBlocks));
+    const auto head_splits = static_cast<std::size_t>(splits_for(heads, shape, blocks_));
+    part_rows_ = std::max({rows * row_splits, rows * head_splits, kSlots * kMostRows * blocks_});
+    parts_ = course::DeviceBuffer<float>(part_rows_ * (shape.dim + 4));
+}
+
+template <class T>
+bool check_arguments(const Decoding<T>& decoding, const Workspace& workspace) {
+    const Shape& shape = decoding.shape;
+    check_shape(shape);
+    const auto same_size = [](const char* what, std::size_t size, std::size_t expected) {
+        require(size == expected, "decoding: ", what, " has ", size, " elements; expected ", expected);
+    };
+    same_size("q", decoding.q.size(), shape.q_elements());
+    same_size("k", decoding.k.size(), shape.cache_elements());
+    same_size("v", decoding.v.size(), shape.cache_elements());
+    same_size("lengths", decoding.lengths.size(), shape.batch);
+    same_size("out", decoding.out.size(), shape.q_elements());
+    for (const auto& [what, address] : {std::pair<const char*, const void*>("q", decoding.q.data()),
+                                        {"k", decoding.k.data()},
+                                        {"v", decoding.v.data()}})
+        require(course::is_aligned(address, 16), "decoding: ", what,
+                " begins at an address that is not a multiple of ", "16 bytes; expected an aligned one");
+    require(std::isfinite(decoding.scale) && decoding.scale > 0, "decoding: scale is ", decoding.scale,
+            "; expected a finite number above 0");
+    require(!overlap(decoding.out, decoding.q) && !overlap(decoding.out, decoding.k) &&
+                !overlap(decoding.out, decoding.v) && !overlap(decoding.out, decoding.lengths),
+            "decoding: out overlaps an input; expected memory of its own");
+    const Shape& room = workspace.shape();
+    require(room.batch == shape.batch && room.heads == shape.heads && room.heads_kv == shape.heads_kv &&
+                room.queries == shape.queries && room.capacity == shape.capacity && room.dim == shape.dim,
+            "decoding: the workspace is for ", name(room), ", the problem is ", name(shape),
+            "; expected the same");
+    return shape.q_elements() > 0;
+}
+
+template <class T>
+std::span<const Version<T>> versions() {
+    static const std::vector<Version<T>> list = {
+        {.name = "row_per_block",
+         .idea = "a block for each query of a head",
+         .launcher = launch_row_per_block<T>,
+         .work = work_of},
+        {.name = "split_keys",
+         .idea = "several blocks for each query; a second kernel combines their parts",
+         .launcher = launch_split_keys<T>,
+         .work = work_of},
+        {.name = "packed_group",
+         .idea = "heads that share K and V are the rows of one product on tensor cores",
+         .launcher = launch_packed_group<T>,
+         .work = work_of,
+         .constraint = group_constraint<T>},
+        {.name = "async_ring",
+         .idea = "each warp copies its own tiles with cp.async",
+         .launcher = launch_async_ring<T>,
+         .work = work_of,
+         .constraint = ring_constraint<T>},
+        {.name = "equal_shares",
+         .idea = "one list of all tiles, cut into equal shares for all SMs",
+         .launcher = launch_equal_shares<T>,
+         .work = work_of,
+         .constraint = ring_constraint<T>},
+    };
+    return list;
+}
+
+template <class T>
+void attend(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    const std::span<const Version<T>> all = versions<T>();
+    for (std::size_t i = all.size(); i-- > 0;) {
+        if (!all[i].cannot_run({decoding.shape, 0}).empty()) continue;
+        all[i].launcher(decoding, workspace, stream);
+        return;
+    }
+}
+
+#define DAY29_INSTANTIATE(T)                                             \
+    template bool check_arguments(const Decoding<T>&, const Workspace&); \
+    template std::span<const Version<T>> versions();                     \
+    template void attend(const Decoding<T>&, Workspace&, cudaStream_t);
+DAY29_INSTANTIATE(__half)
+DAY29_INSTANTIATE(__nv_bfloat16)
+#undef DAY29_INSTANTIATE
+
+}  // namespace day29

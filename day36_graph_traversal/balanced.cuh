@@ -1,0 +1,462 @@
+// Day 36, second part: work in equal shares, bits, and both directions. Read graph_traversal.cuh
+// first.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
+#include "graph_traversal.cuh"
+
+namespace day36 {
+
+using course::kWarpSize;
+using course::kWholeWarp;
+
+constexpr unsigned kLargeBlock = 1024;  // threads: few blocks make a cheap barrier of the grid
+
+// What the kernels of this file work on.
+struct Traversal {
+    Rows out;
+    Rows in;
+    Vertex source;
+    unsigned edges;
+    unsigned words;  // of 32 vertices: of each of the bitmaps
+    const unsigned* without_incoming;
+    unsigned* level;
+    Vertex* parent;
+    unsigned* visited;
+    unsigned* frontier;  // two bitmaps
+    Entry* queue;
+    unsigned long long* found;  // three counters
+};
+
+// A counter holds two numbers, which one atomic adds to: entries of the queue in the upper half,
+// their edges in the lower one.
+__device__ inline unsigned entries_of(unsigned long long found) {
+    return static_cast<unsigned>(found >> 32);
+}
+__device__ inline unsigned edges_of(unsigned long long found) {
+    return static_cast<unsigned>(found);
+}
+
+__device__ inline unsigned lane() {
+    return threadIdx.x % kWarpSize;
+}
+__device__ inline unsigned warps_of_grid() {
+    return gridDim.x * (blockDim.x / kWarpSize);
+}
+
+// The sum of `value` over this lane and those before it. All lanes call it.
+template <class T>
+__device__ T running_sum(T value) {
+    for (unsigned distance = 1; distance < kWarpSize; distance *= 2) {
+        const T before = __shfl_up_sync(kWholeWarp, value, distance);
+        if (lane() >= distance) value += before;
+    }
+    return value;
+}
+
+// Lane l owns the items from end of lane l - 1 to `end` - 1. Whose is `item`? A binary search over
+// the lanes; 31 for an item that nobody owns. All lanes call it, each for an item of its own.
+__device__ inline unsigned owner_of(unsigned end, unsigned item) {
+    unsigned owner = 0;
+    for (unsigned step = kWarpSize / 2; step > 0; step /= 2) {
+        if (__shfl_sync(kWholeWarp, end, owner + step - 1) <= item) owner += step;
+    }
+    return owner;
+}
+
+// Appends a vertex of each lane, or kUnreached for none, to the queue behind `end`: an entry for
+// every 32 of its edges. All lanes of a warp call it. One atomic reserves the places of all.
+__device__ inline void append(const Traversal& t, unsigned end, Vertex vertex, unsigned long long* found) {
+    unsigned first = 0;
+    unsigned last = 0;
+    if (vertex != kUnreached) {
+        first = t.out.offsets[vertex];
+        last = t.out.offsets[vertex + 1];
+    }
+    const unsigned entries = course::ceil_div(last - first, kEntryEdges);
+    const unsigned long long sums =
+        running_sum(static_cast<unsigned long long>(entries) << 32 | (last - first));
+    unsigned long long before = 0;
+    if (lane() == kWarpSize - 1 && sums != 0) before = atomicAdd(found, sums);
+    const unsigned place = end + entries_of(__shfl_sync(kWholeWarp, before, kWarpSize - 1));
+
+    const unsigned own_end = entries_of(sums);
+    const unsigned total = __shfl_sync(kWholeWarp, own_end, kWarpSize - 1);
+    for (unsigned base = 0; base < total; base += kWarpSize) {
+        const unsigned item = base + lane();
+        const unsigned owner = owner_of(own_end, item);
+        const unsigned piece = item - __shfl_sync(kWholeWarp, own_end - entries, owner);
+        const Vertex of = __shfl_sync(kWholeWarp, vertex, owner);
+        const unsigned begin = __shfl_sync(kWholeWarp, first, owner) + piece * kEntryEdges;
+        const unsigned of_end = __shfl_sync(kWholeWarp, last, owner);
+        if (item < total)
+            t.queue[place + item] = {.vertex = of, .begin = begin, .end = min(begin + kEntryEdges, of_end)};
+    }
+}
+
+constexpr unsigned kFound = 4096;  // vertices that a block collects, 16 KiB
+
+// What a block has found in a level. Count: more than kFound if some went to the queue at once.
+struct Found {
+    Vertex vertices[kFound];
+    unsigned count;
+};
+
+// Keeps a vertex of each lane, or kUnreached for none. All lanes of a warp call it.
+__device__ inline void keep(const Traversal& t, Found& mine, unsigned end, Vertex vertex,
+                            unsigned long long* found) {
+    const unsigned votes = __ballot_sync(kWholeWarp, vertex != kUnreached);
+    if (votes == 0) return;
+    unsigned place = 0;
+    if (lane() == 0) place = atomicAdd(&mine.count, static_cast<unsigned>(__popc(votes)));
+    place = __shfl_sync(kWholeWarp, place, 0) + __popc(votes & ((1u << lane()) - 1));
+    if (vertex != kUnreached && place < kFound) {
+        mine.vertices[place] = vertex;
+        vertex = kUnreached;
+    }
+    if (__any_sync(kWholeWarp, vertex != kUnreached)) append(t, end, vertex, found);
+}
+
+// Appends what the block has kept. All its threads call it; a barrier must follow.
+__device__ inline void append_kept(const Traversal& t, Found& mine, unsigned end, unsigned long long* found) {
+    __syncthreads();  // all have kept what they found
+    const unsigned count = min(mine.count, kFound);
+    for (unsigned i = threadIdx.x; i - lane() < count; i += blockDim.x)
+        append(t, end, i < count ? mine.vertices[i] : kUnreached, found);
+    __syncthreads();  // all have read the count
+    if (threadIdx.x == 0) mine.count = 0;
+}
+
+// Marks a vertex as visited. True for the one thread that was the first.
+__device__ inline bool visit(unsigned* visited, Vertex v) {
+    const unsigned bit = 1u << v % 32;
+    // A load costs less than an atomic, and most neighbours have been visited.
+    if ((*const_cast<volatile unsigned*>(&visited[v / 32]) & bit) != 0) return false;
+    return (atomicOr(&visited[v / 32], bit) & bit) == 0;
+}
+
+// A level: the edges of the entries [begin, end) of the queue. `warp` of `warps` takes its share.
+__device__ inline void top_down(const Traversal& t, Found& mine, unsigned begin, unsigned end, unsigned next,
+                                unsigned warp, unsigned warps, unsigned long long* found) {
+    // Few entries are spread over all warps, so that each has only one step to do.
+    const unsigned share = min(course::ceil_div(end - begin, warps), static_cast<unsigned>(kWarpSize));
+    for (unsigned i = begin + warp * share; i < end; i += warps * share) {
+        Entry entry{};
+        if (lane() < share && i + lane() < end) entry = t.queue[i + lane()];
+        // The lanes' edges stand one behind the other, and the warp takes 32 of them in each step.
+        const unsigned own_end = running_sum(entry.end - entry.begin);
+        const unsigned total = __shfl_sync(kWholeWarp, own_end, kWarpSize - 1);
+        for (unsigned base = 0; base < total; base += kWarpSize) {
+            const unsigned item = base + lane();
+            const unsigned owner = owner_of(own_end, item);
+            const Vertex from = __shfl_sync(kWholeWarp, entry.vertex, owner);
+            const unsigned e = item + __shfl_sync(kWholeWarp, entry.end - own_end, owner);
+            Vertex won = kUnreached;
+            if (item < total) {
+                const Vertex neighbour = t.out.neighbours[e];
+                if (visit(t.visited, neighbour)) {
+                    t.level[neighbour] = next;
+                    t.parent[neighbour] = from;
+                    won = neighbour;
+                }
+            }
+            keep(t, mine, end, won, found);
+        }
+    }
+    append_kept(t, mine, end, found);
+}
+
+// Before a search. A vertex that no edge leads to counts as visited: nothing has to look for it.
+__device__ inline void begin_search(const Traversal& t, Found& mine) {
+    const unsigned threads = gridDim.x * blockDim.x;
+    for (Vertex v = global_thread(); v < t.out.vertices; v += threads) {
+        t.level[v] = v == t.source ? 0 : kUnreached;
+        t.parent[v] = v == t.source ? t.source : kUnreached;
+    }
+    for (unsigned w = global_thread(); w < t.words; w += threads) {
+        const unsigned source_bit = t.source / 32 == w ? 1u << t.source % 32 : 0;
+        t.visited[w] = t.without_incoming[w] | source_bit;
+    }
+    if (threadIdx.x == 0) mine.count = 0;
+    if (global_thread() < 3) t.found[global_thread()] = 0;
+}
+
+// Idea: an entry of the queue is at most 32 edges of a vertex, so a hub becomes many entries. A
+// warp takes up to 32 entries, sums up their edges, and goes through these 32 at a time, whatever
+// vertices they belong to.
+// Cost removed: waiting for a hub. All lanes have an edge, and read neighbouring ones. A bit says
+// that a vertex was visited: 32 times fewer bytes than its level.
+// Still limits it: every edge is looked at, and in the large levels nearly all of them lead to
+// vertices that were visited before.
+__global__ void __launch_bounds__(kLargeBlock) frontier_balanced(Traversal t) {
+    __shared__ Found mine;
+    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const unsigned warp = global_thread() / kWarpSize;
+    begin_search(t, mine);
+    grid.sync();
+    if (warp == 0) append(t, 0, lane() == 0 ? t.source : kUnreached, &t.found[0]);
+    grid.sync();
+    unsigned begin = 0;
+    unsigned end = entries_of(t.found[0]);
+    for (unsigned level = 1; begin < end; ++level) {
+        if (global_thread() == 0) t.found[(level + 1) % 3] = 0;
+        top_down(t, mine, begin, end, level, warp, warps_of_grid(), &t.found[level % 3]);
+        grid.sync();
+        begin = end;
+        end += entries_of(t.found[level % 3]);
+    }
+}
+
+// The bitmap of the frontier of a level. Two take turns.
+__device__ inline unsigned* frontier_of(const Traversal& t, unsigned level) {
+    return t.frontier + level % 2 * t.words;
+}
+
+// The frontier as bits, from the levels of all vertices.
+__device__ inline void collect_frontier(const Traversal& t, unsigned level) {
+    for (unsigned w = global_thread() / kWarpSize; w < t.words; w += warps_of_grid()) {
+        const Vertex v = w * 32 + lane();
+        const unsigned bits = __ballot_sync(kWholeWarp, v < t.out.vertices && t.level[v] == level);
+        if (lane() == 0) frontier_of(t, level)[w] = bits;
+    }
+}
+
+__device__ inline bool has(const unsigned* bits, Vertex v) {
+    return (bits[v / 32] >> v % 32 & 1) != 0;
+}
+
+constexpr unsigned kOwnEdges = 8;  // that a lane looks at by itself
+
+// A level: each vertex that was not visited looks for a neighbour in the frontier. Those that find
+// one are the frontier of level `next`. Counts them, and their edges.
+__device__ inline void step_up(const Traversal& t, unsigned next, unsigned long long* found) {
+    const unsigned* const from = frontier_of(t, next - 1);
+    unsigned* const to = frontier_of(t, next);
+    unsigned long long own_found = 0;
+    for (unsigned w = global_thread() / kWarpSize; w < t.words; w += warps_of_grid()) {
+        // A word of bits is a warp's: no atomics.
+        const unsigned seen = t.visited[w];
+        const Vertex v = w * 32 + lane();
+        unsigned e = 0;
+        unsigned end = 0;
+        if ((seen >> lane() & 1) == 0) {
+            e = t.in.offsets[v];
+            end = t.in.offsets[v + 1];
+        }
+        const unsigned edges = end - e;
+        Vertex parent = kUnreached;
+        for (const unsigned own_end = min(e + kOwnEdges, end); e < own_end && parent == kUnreached; ++e) {
+            const Vertex neighbour = t.in.neighbours[e];
+            if (has(from, neighbour)) parent = neighbour;
+        }
+        // Long lists, one after the other: 32 edges in each step.
+        unsigned open = __ballot_sync(kWholeWarp, parent == kUnreached && e < end);
+        for (; open != 0; open &= open - 1) {
+            const int of = __ffs(static_cast<int>(open)) - 1;
+            const unsigned of_end = __shfl_sync(kWholeWarp, end, of);
+            for (unsigned base = __shfl_sync(kWholeWarp, e, of); base < of_end; base += kWarpSize) {
+                Vertex neighbour = kUnreached;
+                if (base + lane() < of_end) neighbour = t.in.neighbours[base + lane()];
+                const unsigned hits =
+                    __ballot_sync(kWholeWarp, neighbour != kUnreached && has(from, neighbour));
+                if (hits == 0) continue;
+                const Vertex hit = __shfl_sync(kWholeWarp, neighbour, __ffs(static_cast<int>(hits)) - 1);
+                if (static_cast<int>(lane()) == of) parent = hit;
+                break;
+            }
+        }
+        if (parent != kUnreached) {
+            t.level[v] = next;
+            t.parent[v] = parent;
+            own_found += 1ull << 32 | edges;
+        }
+        const unsigned bits = __ballot_sync(kWholeWarp, parent != kUnreached);
+        if (lane() == 0) {
+            to[w] = bits;
+            if (bits != 0) t.visited[w] = seen | bits;
+        }
+    }
+    // One atomic for the block.
+    __shared__ unsigned long long of_block;
+    if (threadIdx.x == 0) of_block = 0;
+    __syncthreads();
+    const unsigned long long of_warp =
+        course::warp_reduce(own_found, [](unsigned long long a, unsigned long long b) { return a + b; });
+    if (lane() == 0) atomicAdd(&of_block, of_warp);
+    __syncthreads();
+    if (threadIdx.x == 0) atomicAdd(found, of_block);
+}
+
+// Idea: pull, with bits. 32 vertices are a word of a bitmap; a warp reads it, and those without
+// a bit look for a parent. A lane looks at its first 8 edges itself. What is left of a long list is
+// the work of the whole warp.
+// Cost removed: reading levels. A list is left at the first hit: in a large level of a random graph
+// that is one of the first few edges.
+// Still limits it: in a small level nearly all lists are read to their end.
+__global__ void __launch_bounds__(kLargeBlock) bottom_up(Traversal t) {
+    __shared__ Found mine;
+    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    begin_search(t, mine);
+    grid.sync();
+    collect_frontier(t, 0);
+    grid.sync();
+    bool any = true;
+    for (unsigned level = 1; any; ++level) {
+        if (global_thread() == 0) t.found[(level + 1) % 3] = 0;
+        step_up(t, level, &t.found[level % 3]);
+        grid.sync();
+        any = entries_of(t.found[level % 3]) != 0;
+    }
+}
+
+constexpr unsigned kFewEdges = 2048;  // two steps of the warps of one block
+
+// Goes on in one block for as long as levels have few edges. All its threads have the same `p`. The
+// counter is the block's own: other blocks may still be reading those of the grid.
+__device__ inline void few_levels(const Traversal& t, Found& mine, Progress& p) {
+    __shared__ unsigned long long found;
+    while (p.begin < p.end && p.edges <= kFewEdges) {
+        if (threadIdx.x == 0) found = 0;
+        __syncthreads();
+        ++p.level;
+        top_down(t, mine, p.begin, p.end, p.level, threadIdx.x / kWarpSize, blockDim.x / kWarpSize, &found);
+        __syncthreads();  // the level is complete
+        p.begin = p.end;
+        p.end += entries_of(found);
+        p.edges = edges_of(found);
+        __syncthreads();  // all have read the counter
+    }
+}
+
+// After Beamer, Asanovic and Patterson (2012): upwards when the frontier has more than a 14th of
+// the edges of all vertices that were not visited, and more entries than a 24th of all vertices (a
+// hub has several); downwards when it has fewer vertices than that.
+constexpr unsigned kEdgesRatio = 14;
+constexpr unsigned kVerticesRatio = 24;
+
+// Idea: each level in the way that suits it. Few edges: one block, while the others wait. A large
+// part of the graph: upwards, from the vertices that were not visited. Else: downwards, from the
+// queue.
+// Cost removed: most edges of the large levels, the bits of all vertices in the small ones, and the
+// barrier of the grid in the smallest.
+// Still limits it: barriers and latency where there are many levels; where there are few, random
+// reads of bits.
+__global__ void __launch_bounds__(kLargeBlock, 1) direction_optimised(Traversal t, Progress* progress) {
+    __shared__ Found mine;
+    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const unsigned warp = global_thread() / kWarpSize;
+    begin_search(t, mine);
+    grid.sync();
+    if (warp == 0) append(t, 0, lane() == 0 ? t.source : kUnreached, &t.found[0]);
+    grid.sync();
+
+    Progress p{
+        .level = 0, .begin = 0, .end = entries_of(t.found[0]), .edges = edges_of(t.found[0]), .turn = 1};
+    unsigned unexplored = t.edges - p.edges;
+    while (p.begin < p.end) {
+        if (p.edges <= kFewEdges) {
+            if (blockIdx.x == 0) {
+                few_levels(t, mine, p);
+                if (threadIdx.x == 0) *progress = p;
+            }
+            grid.sync();
+            p = *progress;
+        } else if (p.end - p.begin > t.out.vertices / kVerticesRatio && p.edges > unexplored / kEdgesRatio) {
+            collect_frontier(t, p.level);
+            grid.sync();
+            unsigned vertices = 0;
+            do {
+                unsigned long long* const found = &t.found[p.turn % 3];
+                if (global_thread() == 0) t.found[(p.turn + 1) % 3] = 0;
+                ++p.level;
+                step_up(t, p.level, found);
+                grid.sync();
+                ++p.turn;
+                vertices = entries_of(*found);
+                unexplored -= min(unexplored, edges_of(*found));
+            } while (vertices > t.out.vertices / kVerticesRatio);
+            // Back to the queue.
+            unsigned long long* const found = &t.found[p.turn % 3];
+            if (global_thread() == 0) t.found[(p.turn + 1) % 3] = 0;
+            for (unsigned w = warp; w < t.words; w += warps_of_grid()) {
+                const bool is_set = has(frontier_of(t, p.level), w * 32 + lane());
+                keep(t, mine, p.end, is_set ? w * 32 + lane() : kUnreached, found);
+            }
+            append_kept(t, mine, p.end, found);
+            grid.sync();
+            ++p.turn;
+            p.begin = p.end;
+            p.end += entries_of(*found);
+            p.edges = edges_of(*found);
+        } else {
+            unsigned long long* const found = &t.found[p.turn % 3];
+            if (global_thread() == 0) t.found[(p.turn + 1) % 3] = 0;
+            ++p.level;
+            top_down(t, mine, p.begin, p.end, p.level, warp, warps_of_grid(), found);
+            grid.sync();
+            ++p.turn;
+            p.begin = p.end;
+            p.end += entries_of(*found);
+            p.edges = edges_of(*found);
+            unexplored -= min(unexplored, p.edges);
+        }
+    }
+}
+
+// The same without a cooperative launch, in a CUDA graph: the host launches once, and the graph
+// repeats its body for as long as a kernel says so.
+__global__ void __launch_bounds__(kLargeBlock) graph_reset(Traversal t) {
+    __shared__ Found mine;
+    begin_search(t, mine);
+}
+
+__global__ void graph_start(Traversal t, Progress* progress) {
+    append(t, 0, lane() == 0 ? t.source : kUnreached, &t.found[0]);
+    __syncwarp();
+    if (lane() == 0)
+        *progress = {
+            .level = 0, .begin = 0, .end = entries_of(t.found[0]), .edges = edges_of(t.found[0]), .turn = 1};
+}
+
+// The body's first node: a level by all blocks.
+__global__ void __launch_bounds__(kLargeBlock) graph_level(Traversal t, const Progress* progress) {
+    __shared__ Found mine;
+    if (threadIdx.x == 0) mine.count = 0;
+    __syncthreads();
+    const Progress p = *progress;
+    top_down(t, mine, p.begin, p.end, p.level + 1, global_thread() / kWarpSize, warps_of_grid(),
+             &t.found[p.turn % 3]);
+}
+
+// Idea: a while node. Its body is a level by all blocks, and a block that takes over, goes on alone
+// for as long as levels have few edges, and says whether the body has to run again.
+// Cost removed: the host, as with a cooperative launch. But each launch may have as many blocks as
+// it likes, and other work may run beside it.
+// Still limits it: two launches per level instead of a barrier.
+__global__ void __launch_bounds__(kLargeBlock)
+    while_graph(Traversal t, Progress* progress, cudaGraphConditionalHandle go_on) {
+    __shared__ Found mine;
+    if (threadIdx.x == 0) {
+        mine.count = 0;
+        t.found[(progress->turn + 1) % 3] = 0;
+    }
+    __syncthreads();
+    Progress p = *progress;
+    const unsigned long long found = t.found[p.turn % 3];
+    p = {.level = p.level + 1,
+         .begin = p.end,
+         .end = p.end + entries_of(found),
+         .edges = edges_of(found),
+         .turn = p.turn + 1};
+    __syncthreads();  // all have read the progress
+    few_levels(t, mine, p);
+    if (threadIdx.x != 0) return;
+    *progress = p;
+    cudaGraphSetConditional(go_on, p.begin < p.end ? 1 : 0);
+}
+
+}  // namespace day36

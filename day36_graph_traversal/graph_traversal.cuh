@@ -1,0 +1,245 @@
+// Day 36: breadth-first search.             PMPP chapter 15 (4th edition), chapter 18 (5th edition)
+//
+//   version              what is new                                 what limits it
+//   push                 a thread per vertex, which looks for        every level reads all levels
+//                        neighbours
+//   pull                 a thread per vertex, which looks for a      the same; long lists without a
+//                        parent                                      vertex of the frontier
+//   edge_centric         a thread per edge                           every level reads all edges
+//   direction_simple     push, then pull when the frontier is large  every level reads all levels
+//   frontier             a queue: only the frontier's threads run    an atomic per vertex found
+//   frontier_privatised  a queue of each block in shared memory      a launch and a copy per level
+//   single_block         small levels in one block, without launch   large levels: as before
+//   cooperative          all levels in one launch                    a hub is the work of one thread
+//                                                    ... balanced.cuh:
+//   frontier_balanced    a hub becomes many entries of the queue     every edge is looked at
+//   bottom_up            bits, and the rest of a list by a warp      small levels: all bits are read
+//   direction_optimised  top down, bottom up, or in one block        barriers and latency
+//   while_graph          a graph that launches itself again          two launches per level
+//
+// A search writes two words per vertex, its level and its parent. What it reads is the question:
+// all vertices in each level, all edges once, or only a part of the edges.
+//
+//   ./course run day36                                     every version, verified and timed
+//   ./course inspect day36 --only edge_centric             sectors per load, line by line
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include "common/device/warp.cuh"
+#include "graph_traversal.hpp"
+
+namespace day36 {
+
+constexpr unsigned kBlock = 256;
+
+// The edges of vertex v lead to neighbours[offsets[v]] up to neighbours[offsets[v + 1] - 1] (CSR).
+// Or, by columns, come from there (CSC).
+struct Rows {
+    const unsigned* offsets;
+    const Vertex* neighbours;
+    unsigned vertices;
+};
+
+__device__ inline unsigned global_thread() {
+    return blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+// Before a search: no vertex has a level but the source.
+__global__ void reset(unsigned* level, Vertex* parent, unsigned vertices, Vertex source) {
+    const Vertex v = global_thread();
+    if (v >= vertices) return;
+    level[v] = v == source ? 0 : kUnreached;
+    parent[v] = v == source ? source : kUnreached;
+}
+
+// Idea: a thread for each vertex. If the vertex is in the frontier, of level `current` - 1, its
+// neighbours that have no level get level `current`. A launch for each level.
+// Cost removed: the queue of the CPU, one vertex after the other.
+// Still limits it: each launch reads the levels of all vertices, for a few that are in the
+// frontier. A thread with many neighbours keeps its warp waiting.
+// Two threads may find the same vertex at the same time. Both store the same level, and each is a
+// right parent, so no atomic is needed. `volatile`: the memory changes while the kernel runs. Both
+// count in `found`, which is at least the number of vertices found, and 0 only if there is none.
+__global__ void push(Rows out, unsigned current, volatile unsigned* level, volatile Vertex* parent,
+                     unsigned* found) {
+    const Vertex v = global_thread();
+    if (v >= out.vertices || level[v] != current - 1) return;
+    for (unsigned e = out.offsets[v]; e < out.offsets[v + 1]; ++e) {
+        const Vertex neighbour = out.neighbours[e];
+        if (level[neighbour] != kUnreached) continue;
+        level[neighbour] = current;
+        parent[neighbour] = v;
+        atomicAdd(found, 1u);
+    }
+}
+
+// Idea: the other way round. A vertex without a level looks for a neighbour in the frontier, along
+// the edges that lead to it (CSC). One is enough: the loop ends.
+// Cost removed: the rest of the list, once a parent is found. And only its own thread writes to a
+// vertex.
+// Still limits it: as for push; and where the frontier is small, nearly every list is read to its
+// end, for nothing.
+__global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex* parent, unsigned* found) {
+    const Vertex v = global_thread();
+    if (v >= in.vertices || level[v] != kUnreached) return;
+    for (unsigned e = in.offsets[v]; e < in.offsets[v + 1]; ++e) {
+        const Vertex neighbour = in.neighbours[e];
+        if (level[neighbour] != current - 1) continue;
+        level[v] = current;
+        parent[v] = neighbour;
+        atomicAdd(found, 1u);
+        break;
+    }
+}
+
+// Idea: a thread for each edge, from sources[e] to targets[e] (COO).
+// Cost removed: threads with long lists beside threads with short ones. Neighbouring threads read
+// neighbouring edges.
+// Still limits it: each launch reads both ends of all edges.
+__global__ void edge_centric(const Vertex* sources, const Vertex* targets, unsigned edges, unsigned current,
+                             volatile unsigned* level, volatile Vertex* parent, unsigned* found) {
+    const unsigned e = global_thread();
+    if (e >= edges) return;
+    const Vertex from = sources[e];
+    const Vertex to = targets[e];
+    if (level[from] != current - 1 || level[to] != kUnreached) return;
+    level[to] = current;
+    parent[to] = from;
+    atomicAdd(found, 1u);
+}
+
+// Idea: a queue. Vertices enter it in the order in which they are found, each once, so one array
+// holds the frontiers of all levels, one behind the other: this level's are queue[begin] to
+// queue[end - 1], the next one's go to queue[end + 0, 1, ...].
+// Cost removed: reading all vertices in each level. The search reads each edge once.
+// Still limits it: one counter for all threads. And now an atomic must decide which of several
+// threads has found a vertex, as it may enter the queue only once.
+__global__ void frontier(Rows out, Vertex* queue, unsigned begin, unsigned end, unsigned current,
+                         unsigned* level, Vertex* parent, unsigned* found) {
+    const unsigned i = begin + global_thread();
+    if (i >= end) return;
+    const Vertex v = queue[i];
+    for (unsigned e = out.offsets[v]; e < out.offsets[v + 1]; ++e) {
+        const Vertex neighbour = out.neighbours[e];
+        if (atomicCAS(&level[neighbour], kUnreached, current) != kUnreached) continue;
+        parent[neighbour] = v;
+        queue[end + atomicAdd(found, 1u)] = neighbour;
+    }
+}
+
+constexpr unsigned kPrivate = 2048;  // vertices in a block's own queue
+
+// Gives `neighbour` level `current`, if it has none. True for one thread only.
+__device__ inline bool claim(unsigned* level, Vertex neighbour, unsigned current) {
+    // A load costs less than an atomic, and most neighbours have a level already.
+    if (*const_cast<volatile unsigned*>(&level[neighbour]) != kUnreached) return false;
+    return atomicCAS(&level[neighbour], kUnreached, current) == kUnreached;
+}
+
+// A level by all threads of the grid.
+__device__ inline void expand_privatised(Rows out, Vertex* queue, unsigned begin, unsigned end,
+                                         unsigned current, unsigned* level, Vertex* parent, unsigned* found) {
+    __shared__ Vertex own[kPrivate];
+    __shared__ unsigned own_count;  // may exceed kPrivate
+    __shared__ unsigned own_place;
+    if (threadIdx.x == 0) own_count = 0;
+    __syncthreads();
+    for (unsigned i = begin + global_thread(); i < end; i += gridDim.x * blockDim.x) {
+        const Vertex v = queue[i];
+        for (unsigned e = out.offsets[v]; e < out.offsets[v + 1]; ++e) {
+            const Vertex neighbour = out.neighbours[e];
+            if (!claim(level, neighbour, current)) continue;
+            parent[neighbour] = v;
+            const unsigned place = atomicAdd(&own_count, 1u);
+            if (place < kPrivate)
+                own[place] = neighbour;
+            else
+                queue[end + atomicAdd(found, 1u)] = neighbour;
+        }
+    }
+    __syncthreads();  // the block's queue is complete
+    const unsigned count = min(own_count, kPrivate);
+    if (threadIdx.x == 0) own_place = end + atomicAdd(found, count);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
+        queue[own_place + i] = own[i];
+}
+
+// Idea: privatisation. A block collects what it finds in shared memory and reserves room for all of
+// it at once. What does not fit goes to the queue directly.
+// Cost removed: all but one of a block's atomics on the global counter. Stores to the queue are
+// coalesced.
+// Still limits it: a launch and a copy of the counter to the host for each level. Where levels are
+// small, that is nearly all of the time.
+__global__ void frontier_privatised(Rows out, Vertex* queue, unsigned begin, unsigned end, unsigned current,
+                                    unsigned* level, Vertex* parent, unsigned* found) {
+    expand_privatised(out, queue, begin, end, current, level, parent, found);
+}
+
+constexpr unsigned kFewVertices = 1024;
+
+// Idea: a frontier of up to 1,024 vertices is not enough for a GPU, but enough for one block. It
+// goes on to the next level after a barrier of its own, for as long as frontiers are small.
+// Cost removed: launch and copy of the small levels.
+// Still limits it: large levels still go through the host, one by one. One block cannot use the
+// whole bandwidth.
+__global__ void __launch_bounds__(kFewVertices)
+    single_block(Rows out, Vertex* queue, Progress* progress, unsigned* level, Vertex* parent) {
+    __shared__ unsigned tail;
+    unsigned current = progress->level;
+    unsigned begin = progress->begin;
+    unsigned end = progress->end;
+    while (begin < end && end - begin <= kFewVertices) {
+        ++current;
+        if (threadIdx.x == 0) tail = end;
+        __syncthreads();
+        if (threadIdx.x < end - begin) {
+            const Vertex v = queue[begin + threadIdx.x];
+            for (unsigned e = out.offsets[v]; e < out.offsets[v + 1]; ++e) {
+                const Vertex neighbour = out.neighbours[e];
+                if (!claim(level, neighbour, current)) continue;
+                parent[neighbour] = v;
+                queue[atomicAdd(&tail, 1u)] = neighbour;
+            }
+        }
+        __syncthreads();  // the next frontier is complete
+        begin = end;
+        end = tail;
+        __syncthreads();  // all have read the tail
+    }
+    if (threadIdx.x == 0) *progress = {.level = current, .begin = begin, .end = end, .edges = 0, .turn = 0};
+}
+
+// Idea: a cooperative launch. All blocks run at the same time, so they can wait for each other: a
+// barrier of the grid ends a level, not the end of the kernel.
+// Cost removed: the launches, and the host.
+// Still limits it: a thread reads the whole list of its vertex. One with a million neighbours keeps
+// the grid waiting.
+// Three counters take turns. Level `current` adds to found[current % 3] and clears the next one.
+// That was last read two barriers ago.
+__global__ void cooperative(Rows out, Vertex source, Vertex* queue, unsigned* level, Vertex* parent,
+                            unsigned* found) {
+    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    for (Vertex v = global_thread(); v < out.vertices; v += gridDim.x * blockDim.x) {
+        level[v] = v == source ? 0 : kUnreached;
+        parent[v] = v == source ? source : kUnreached;
+    }
+    if (global_thread() == 0) {
+        queue[0] = source;
+        found[1] = 0;
+    }
+    grid.sync();
+    unsigned begin = 0;
+    unsigned end = 1;
+    for (unsigned current = 1; begin < end; ++current) {
+        if (global_thread() == 0) found[(current + 1) % 3] = 0;
+        expand_privatised(out, queue, begin, end, current, level, parent, &found[current % 3]);
+        grid.sync();
+        begin = end;
+        end += found[current % 3];
+    }
+}
+
+}  // namespace day36

@@ -1,0 +1,195 @@
+// Day 28: the gradients of a convolutional layer.
+//
+//   dx[n][c][h][w] = sum over k, r, s of dy[n][k][p][q] w[k][c][r][s]
+//   dw[k][c][r][s] = sum over n, p, q of dy[n][k][p][q] x[n][c][h][w]
+//
+// where h = p stride - padding + r and w = q stride - padding + s.
+//
+// dx is a convolution of dy again, and dw a matrix product with a very long depth.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device/block_reduce.cuh"
+#include "common/device/grid.hpp"
+#include "layer.cuh"
+#include "shape.hpp"
+#include "tile_product.cuh"
+
+namespace day28 {
+
+// --- With respect to the input -------------------------------------------------------------------
+
+// Idea: a thread per input element, which gathers from the outputs that it was a factor of. No
+// other thread writes it, so no atomic operation is needed.
+// Cost removed: the outer loops.
+// Still limits it: two loads for each product; and with a stride, most combinations of r and s have
+// no output.
+__global__ void input_gradient_direct(const float* dy, const float* w, float* dx, Shape shape) {
+    const int tiles_across = course::ceil_div(shape.w, kTile);
+    const int tile = static_cast<int>(blockIdx.x);
+    const int row = tile / tiles_across * kTile + static_cast<int>(threadIdx.y);
+    const int col = tile % tiles_across * kTile + static_cast<int>(threadIdx.x);
+    const int c = static_cast<int>(blockIdx.y);
+    const int n = static_cast<int>(blockIdx.z);
+    if (row >= shape.h || col >= shape.w) return;
+
+    float sum = 0;
+    for (int k = 0; k < shape.k; ++k)
+        for (int r = 0; r < shape.r; ++r)
+            for (int s = 0; s < shape.s; ++s) {
+                const int down = row + shape.padding - r;  // p * stride
+                const int right = col + shape.padding - s;
+                if (down < 0 || right < 0 || down % shape.stride != 0 || right % shape.stride != 0) continue;
+                const int p = down / shape.stride;
+                const int q = right / shape.stride;
+                if (p >= shape.p() || q >= shape.q()) continue;
+                sum += dy[(n * shape.k + k) * shape.plane() + p * shape.q() + q] *
+                       w[(k * shape.c + c) * shape.r * shape.s + r * shape.s + s];
+            }
+    dx[n * shape.image() + (c * shape.h + row) * shape.w + col] = sum;
+}
+
+constexpr int kCopyThreads = 256;
+
+// Idea: dx is the convolution of dy with the filters turned by 180 degrees, C and K exchanged, and
+// R - 1 - padding zeros around dy. So every kernel for the forward pass computes it. This one
+// writes the turned filters.
+// Cost removed: everything that the forward kernels have removed.
+// Still limits it: with a stride, the zeros between the rows and columns of dy; see below.
+__global__ void turn_filters(const float* w, float* turned, Shape shape) {
+    const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
+    if (i >= shape.k * shape.filter()) return;
+    const int s = i % shape.s;
+    const int r = i / shape.s % shape.r;
+    const int c = i / (shape.r * shape.s) % shape.c;
+    const int k = i / shape.filter();
+    turned[((c * shape.k + k) * shape.r + shape.r - 1 - r) * shape.s + shape.s - 1 - s] = w[i];
+}
+
+// A stride of 2 means: compute all outputs, keep every second one. Backward, those that were not
+// kept have the gradient 0. rows x cols is the plane that stride 1 would have made.
+__global__ void spread_gradient(const float* dy, float* spread, Shape shape, int rows, int cols) {
+    const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
+    if (i >= shape.n * shape.k * rows * cols) return;
+    const int plane = i / (rows * cols);
+    const int row = i / cols % rows;
+    const int col = i % cols;
+    const bool kept = row % shape.stride == 0 && col % shape.stride == 0;
+    spread[i] = kept ? dy[plane * shape.plane() + row / shape.stride * shape.q() + col / shape.stride] : 0.0f;
+}
+
+// --- With respect to the filters -----------------------------------------------------------------
+
+constexpr int kReduceThreads = 128;
+
+// Idea: a block per weight. Its threads share the N x P x Q products.
+// Cost removed: the outer loops.
+// Still limits it: each block reads a channel of x and one of dy; each of both is read by many
+// blocks.
+__global__ void weight_gradient_direct(const float* x, const float* dy, float* dw, Shape shape) {
+    const int weight = static_cast<int>(blockIdx.x);
+    const int s = weight % shape.s;
+    const int r = weight / shape.s % shape.r;
+    const int c = weight / (shape.r * shape.s) % shape.c;
+    const int k = weight / shape.filter();
+    float sum = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < shape.n * shape.plane(); i += kReduceThreads) {
+        const int n = i / shape.plane();
+        const int pixel = i % shape.plane();
+        sum += dy[(n * shape.k + k) * shape.plane() + pixel] *
+               padded(x + n * shape.image(), shape, c, pixel / shape.q() * shape.stride - shape.padding + r,
+                      pixel % shape.q() * shape.stride - shape.padding + s);
+    }
+    sum = course::block_reduce<kReduceThreads>(sum, course::Sum{});
+    if (threadIdx.x == 0) dw[weight] = sum;
+}
+
+// Idea: dw (K x CRS) = dy (K x NPQ) times the transposed columns (NPQ x CRS), which are read from
+// the images. The result is small and the depth is long, so the depth is split among the z of the
+// grid (split-K): each part of it gives a partial result, and sum_parts() adds them.
+// Cost removed: most loads: each fragment serves eight products; and idle multiprocessors.
+// Still limits it: 4-byte copies, which a transposed tile cannot do without; the partial results.
+__global__ void __launch_bounds__(Tile::THREADS)
+    weight_gradient_split_k(const float* x, const float* dy, float* partial, Shape shape, int steps_of_part) {
+    __shared__ Stage stages[kStages];
+    __shared__ Tap taps[Tile::BN];
+    const int thread = static_cast<int>(threadIdx.x);
+    const int first_column = static_cast<int>(blockIdx.x) * Tile::BN;
+    const int first_k = static_cast<int>(blockIdx.y) * Tile::BM;
+    const int part = static_cast<int>(blockIdx.z);
+    const int plane = shape.plane();
+
+    const int crs = first_column + thread;
+    const int r = crs / shape.s % shape.r;
+    const int s = crs % shape.s;
+    taps[thread] = crs < shape.filter()
+                       ? Tap{(crs / (shape.r * shape.s) * shape.h + r) * shape.w + s, r, s, 0}
+                       : Tap{0, kNowhere, 0, 0};
+    __syncthreads();  // the taps are complete
+
+    // A thread copies every 16th row and column of one pixel; eight neighbouring threads have eight
+    // neighbouring pixels.
+    constexpr int kRows = Tile::THREADS / Tile::BK;
+    const int deep = thread % Tile::BK;
+    const int row = thread / Tile::BK;
+    const int first_step = part * steps_of_part;
+    const int all_steps = course::ceil_div(shape.n * plane, Tile::BK);
+    const int first_pixel = first_step * Tile::BK + deep;
+    int n = first_pixel / plane;
+    int p = first_pixel % plane / shape.q();
+    int q = first_pixel % shape.q();
+
+    Sums sums = {};
+    sum_products(sums, stages, min(steps_of_part, all_steps - first_step), [&](int, Stage& stage) {
+        const bool exists = n < shape.n;
+        const float* gradient = dy + n * std::ptrdiff_t{shape.k * plane} + p * shape.q() + q;
+#pragma unroll
+        for (int i = row; i < row + Tile::BM; i += kRows)
+            course::ptx::cp_async_4(&stage.a[deep][i], gradient + (first_k + i) * std::ptrdiff_t{plane},
+                                    exists && first_k + i < shape.k);
+        const int top = exists ? p * shape.stride - shape.padding : kNowhere;
+        const int left = q * shape.stride - shape.padding;
+        const float* first = x + n * std::ptrdiff_t{shape.image()} + top * std::ptrdiff_t{shape.w} + left;
+#pragma unroll
+        for (int j = row; j < row + Tile::BN; j += kRows) {
+            const Tap tap = taps[j];
+            const bool inside = static_cast<unsigned>(top + tap.r) < static_cast<unsigned>(shape.h) &&
+                                static_cast<unsigned>(left + tap.s) < static_cast<unsigned>(shape.w);
+            course::ptx::cp_async_4(&stage.b[deep][j], first + tap.offset, inside);
+        }
+        q += Tile::BK;  // the same pixel of the next step
+        while (q >= shape.q()) {
+            q -= shape.q();
+            if (++p == shape.p()) {
+                p = 0;
+                ++n;
+            }
+        }
+    });
+
+    float* const result = partial + static_cast<std::size_t>(part) * shape.k * shape.filter();
+#pragma unroll
+    for (int i = 0; i < Tile::TM; ++i)
+#pragma unroll
+        for (int j = 0; j < Tile::TN; ++j) {
+            const int k = first_k + row_of(i);
+            const int column = first_column + column_of(j);
+            if (k < shape.k && column < shape.filter()) result[k * shape.filter() + column] = sums[i][j];
+        }
+}
+
+// The other half of split-K: always in the same order, so that the same data give the same bits.
+// Atomic additions would need no second kernel, and would round differently in each run.
+__global__ void sum_parts(const float* partial, float* dw, int count, int parts) {
+    const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
+    if (i >= count) return;
+    float sum = 0;
+    for (int part = 0; part < parts; ++part)
+        sum += partial[static_cast<std::size_t>(part) * count + i];
+    dw[i] = sum;
+}
+
+}  // namespace day28

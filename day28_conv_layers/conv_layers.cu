@@ -1,0 +1,328 @@
+// Day 28's launchers of the forward pass in FP32: the size of the grid, scratch memory, the list of
+// versions. The kernels are in conv_layers.cuh, implicit_gemm.cuh and winograd.cuh.
+#include <array>
+
+#include "common/device/launch.hpp"
+#include "conv_layers.cuh"
+#include "conv_layers.hpp"
+#include "implicit_gemm.cuh"
+#include "launchers.hpp"
+#include "winograd.cuh"
+
+namespace day28 {
+namespace {
+
+constexpr std::size_t kMostElements = std::size_t{1} << 30;
+constexpr int kMostExtent = 32768;  // no sum or product of two leaves an int
+
+void direct(const Call& call) {
+    const Shape& shape = call.shape;
+    const dim3 grid(blocks(shape.q(), kTile) * blocks(shape.p(), kTile), static_cast<unsigned>(shape.k),
+                    static_cast<unsigned>(shape.n));
+    course::launch(conv_direct, {.grid = grid, .block = dim3(kTile, kTile), .stream = call.stream}, call.a,
+                   call.b, call.out, shape);
+}
+
+// --- direct_tiled --------------------------------------------------------------------------------
+
+std::size_t patch_bytes(const Shape& shape) {
+    const std::size_t patch = static_cast<std::size_t>(patch_extent(shape.r, shape.stride)) *
+                              static_cast<std::size_t>(patch_extent(shape.s, shape.stride));
+    return (patch +
+            std::size_t{kFilters} * static_cast<std::size_t>(shape.r) * static_cast<std::size_t>(shape.s)) *
+           sizeof(float);
+}
+
+std::string direct_tiled_constraint(const Shape& shape) {
+    constexpr std::size_t kMost = std::size_t{48} << 10;
+    if (patch_bytes(shape) <= kMost) return "";
+    return "needs " + std::to_string(patch_bytes(shape)) +
+           " bytes of shared memory for a patch; a block has " + std::to_string(kMost);
+}
+
+void direct_tiled(const Call& call) {
+    const Shape& shape = call.shape;
+    const dim3 grid(blocks(shape.q(), kTile) * blocks(shape.p(), kTile), blocks(shape.k, kFilters),
+                    static_cast<unsigned>(shape.n));
+    course::launch(conv_direct_tiled,
+                   {.grid = grid,
+                    .block = dim3(kTile, kTile),
+                    .shared_bytes = patch_bytes(shape),
+                    .stream = call.stream},
+                   call.a, call.b, call.out, shape);
+}
+
+// --- unrolled, implicit_tiled --------------------------------------------------------------------
+
+std::size_t unrolled_scratch(const Shape& shape) {
+    return static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.filter()) *
+           static_cast<std::size_t>(shape.plane());
+}
+
+std::string unrolled_constraint(const Shape& shape) {
+    if (unrolled_scratch(shape) <= kMostElements) return "";
+    return "unrolls the images into " + std::to_string(unrolled_scratch(shape)) +
+           " floats; expected at most " + std::to_string(kMostElements);
+}
+
+dim3 matrix_tiles(const Shape& shape) {
+    return {blocks(shape.plane(), kMatrixTile), blocks(shape.k, kMatrixTile), static_cast<unsigned>(shape.n)};
+}
+
+void unrolled(const Call& call) {
+    const Shape& shape = call.shape;
+    const dim3 columns(blocks(shape.c * shape.plane(), kUnrollThreads), 1, static_cast<unsigned>(shape.n));
+    course::launch(conv_unroll, {.grid = columns, .block = kUnrollThreads, .stream = call.stream}, call.a,
+                   call.scratch, shape);
+    course::launch(
+        conv_matmul_tiled,
+        {.grid = matrix_tiles(shape), .block = dim3(kMatrixTile, kMatrixTile), .stream = call.stream}, call.b,
+        call.scratch, call.out, shape);
+}
+
+void implicit_tiled(const Call& call) {
+    course::launch(
+        conv_implicit_tiled,
+        {.grid = matrix_tiles(call.shape), .block = dim3(kMatrixTile, kMatrixTile), .stream = call.stream},
+        call.a, call.b, call.out, call.shape);
+}
+
+// --- implicit_gemm -------------------------------------------------------------------------------
+
+int round_up(int count, int step) {
+    return course::ceil_div(count, step) * step;
+}
+int padded_depth(const Shape& shape) {
+    return round_up(shape.filter(), Tile::BK);
+}
+int padded_filters(const Shape& shape) {
+    return round_up(shape.k, Tile::BM);
+}
+
+WinogradSizes winograd_sizes(const Shape& shape, int m) {
+    const int across = course::ceil_div(shape.q(), m);
+    const int of_image = across * course::ceil_div(shape.p(), m);
+    return {.across = across,
+            .of_image = of_image,
+            .channels = round_up(shape.c, Tile::BK),
+            .filters = round_up(shape.k, Tile::BM),
+            .tiles = round_up(shape.n * of_image, Tile::BN)};
+}
+
+}  // namespace
+
+std::size_t implicit_gemm_scratch(const Shape& shape) {
+    const auto depth = static_cast<std::size_t>(padded_depth(shape));
+    return depth * static_cast<std::size_t>(padded_filters(shape)) + depth * sizeof(Tap) / sizeof(float);
+}
+
+std::string implicit_gemm_constraint(const Shape& shape) {
+    const std::size_t packed =
+        static_cast<std::size_t>(padded_depth(shape)) * static_cast<std::size_t>(padded_filters(shape));
+    if (packed <= kMostElements) return "";
+    return "packs the filters into " + std::to_string(packed) + " floats; expected at most " +
+           std::to_string(kMostElements);
+}
+
+void implicit_gemm(const Call& call) {
+    const Shape& shape = call.shape;
+    const int depth = padded_depth(shape);
+    const int columns = padded_filters(shape);
+    float* const packed = call.scratch;
+    Tap* const taps = reinterpret_cast<Tap*>(packed + static_cast<std::size_t>(depth) * columns);
+    course::launch(
+        pack_filters,
+        {.grid = blocks(depth * columns, kPackThreads), .block = kPackThreads, .stream = call.stream}, call.b,
+        packed, taps, shape, depth, columns);
+    const bool fours = shape.plane() % 4 == 0 && course::is_aligned(call.out, 16);
+    const dim3 grid(blocks(shape.n * shape.plane(), Tile::BN), blocks(shape.k, Tile::BM));
+    course::launch(conv_implicit_gemm, {.grid = grid, .block = Tile::THREADS, .stream = call.stream}, call.a,
+                   packed, taps, call.out, shape, depth, columns, fours);
+}
+
+// --- Winograd ------------------------------------------------------------------------------------
+
+template <int m>
+std::size_t winograd_scratch(const Shape& shape) {
+    const WinogradSizes sizes = winograd_sizes(shape, m);
+    const auto channels = static_cast<std::size_t>(sizes.channels);
+    const auto filters = static_cast<std::size_t>(sizes.filters);
+    const auto tiles = static_cast<std::size_t>(sizes.tiles);
+    return (m + 2) * (m + 2) * (channels * filters + channels * tiles + filters * tiles);
+}
+
+template <int m>
+void winograd(const Call& call) {
+    constexpr std::size_t kElements = (m + 2) * (m + 2);
+    const Shape& shape = call.shape;
+    const WinogradSizes sizes = winograd_sizes(shape, m);
+    const auto channels = static_cast<unsigned>(sizes.channels);
+    float* const u = call.scratch;
+    float* const v = u + kElements * channels * static_cast<std::size_t>(sizes.filters);
+    float* const products = v + kElements * channels * static_cast<std::size_t>(sizes.tiles);
+    const auto transform = [&](int columns, unsigned rows) {
+        return course::LaunchConfig{.grid = dim3(blocks(columns, kTransformThreads), rows),
+                                    .block = kTransformThreads,
+                                    .stream = call.stream};
+    };
+    course::launch(winograd_filters<m>, transform(sizes.filters, channels), call.b, u, shape, sizes);
+    course::launch(winograd_inputs<m>, transform(sizes.tiles, channels), call.a, v, shape, sizes);
+    const dim3 grid(blocks(sizes.tiles, Tile::BN), blocks(sizes.filters, Tile::BM), kElements);
+    course::launch(winograd_multiply, {.grid = grid, .block = Tile::THREADS, .stream = call.stream}, u, v,
+                   products, sizes);
+    const bool packs = shape.q() % m == 0 && course::is_aligned(call.out, m * sizeof(float));
+    course::launch(winograd_outputs<m>, transform(sizes.tiles, static_cast<unsigned>(shape.k)), products,
+                   call.out, shape, sizes, packs);
+}
+
+template void winograd<2>(const Call& call);
+template void winograd<4>(const Call& call);
+template std::size_t winograd_scratch<2>(const Shape& shape);
+template std::size_t winograd_scratch<4>(const Shape& shape);
+
+std::string winograd_constraint(const Shape& shape) {
+    if (shape.r == 3 && shape.s == 3 && shape.stride == 1) return "";
+    return "needs filters of 3 x 3 and stride 1; these are " + course::shape_text(shape.r, shape.s) +
+           " with stride " + std::to_string(shape.stride);
+}
+
+// --- The lists -----------------------------------------------------------------------------------
+
+course::Work work(const Shape& shape) {
+    const auto bytes = [](std::size_t floats) { return sizeof(float) * static_cast<double>(floats); };
+    return {.bytes = bytes(inputs(shape)) + bytes(weights(shape)) + bytes(outputs(shape)),
+            .written = bytes(outputs(shape)),
+            .flops = 2.0 * static_cast<double>(outputs(shape)) * shape.filter()};
+}
+
+namespace {
+
+// Winograd's products are fewer: the rate of the definition's is no limit for them.
+course::Work fewer_products(const Shape& shape) {
+    course::Work of_definition = work(shape);
+    of_definition.arithmetic = course::Arithmetic::kOther;
+    return of_definition;
+}
+
+std::span<const Version> forward_versions() {
+    constexpr Pass kPass = Pass::kForward;
+    static const std::array<Version, 7> list = {{
+        {"direct", "a thread per output", {run<float, kPass, direct>}, work},
+        {"direct_tiled",
+         "a patch in shared memory, eight filters",
+         {run<float, kPass, direct_tiled, nullptr, direct_tiled_constraint>},
+         work,
+         direct_tiled_constraint},
+        {"unrolled",
+         "patches become columns of a matrix",
+         {run<float, kPass, unrolled, unrolled_scratch, unrolled_constraint>, unrolled_scratch},
+         work,
+         unrolled_constraint},
+        {"implicit_tiled", "the matrix exists as tiles only", {run<float, kPass, implicit_tiled>}, work},
+        {"implicit_gemm",
+         "8 x 8 outputs a thread, taps precomputed",
+         {run<float, kPass, implicit_gemm, implicit_gemm_scratch, implicit_gemm_constraint>,
+          implicit_gemm_scratch},
+         work,
+         implicit_gemm_constraint},
+        {"winograd_2x2",
+         "F(2 x 2, 3 x 3)",
+         {run<float, kPass, winograd<2>, winograd_scratch<2>, winograd_constraint>, winograd_scratch<2>, 2},
+         fewer_products,
+         winograd_constraint},
+        {"winograd_4x4",
+         "F(4 x 4, 3 x 3)",
+         {run<float, kPass, winograd<4>, winograd_scratch<4>, winograd_constraint>, winograd_scratch<4>, 4},
+         fewer_products,
+         winograd_constraint},
+    }};
+    return list;
+}
+
+void check(const Shape& shape) {
+    using course::require;
+    const auto positive = [](const char* what, int extent) {
+        require(extent >= 1, "conv_layers: ", what, " is ", extent, "; expected at least 1");
+    };
+    require(shape.n >= 0, "conv_layers: n is ", shape.n, "; expected at least 0");
+    positive("c", shape.c);
+    positive("h", shape.h);
+    positive("w", shape.w);
+    positive("k", shape.k);
+    positive("r", shape.r);
+    positive("s", shape.s);
+    positive("stride", shape.stride);
+    require(shape.padding >= 0, "conv_layers: padding is ", shape.padding, "; expected at least 0");
+    for (const int extent :
+         {shape.n, shape.c, shape.h, shape.w, shape.k, shape.r, shape.s, shape.padding, shape.stride})
+        require(extent <= kMostExtent, "conv_layers: an extent of ", to_text(shape), " is ", extent,
+                "; expected at most ", kMostExtent);
+    require(shape.r <= shape.h + 2 * shape.padding && shape.s <= shape.w + 2 * shape.padding,
+            "conv_layers: the filter is ", course::shape_text(shape.r, shape.s),
+            " and the image with padding ",
+            course::shape_text(shape.h + 2 * shape.padding, shape.w + 2 * shape.padding),
+            "; expected a filter that fits into it");
+}
+
+std::size_t elements(const Shape& shape, const char* what, std::initializer_list<int> extents) {
+    check(shape);
+    std::size_t product = 1;
+    for (const int extent : extents)
+        product *= static_cast<std::size_t>(extent);  // four factors of at most 2^15
+    course::require(product <= kMostElements, "conv_layers: ", what, " of ", to_text(shape), " has ", product,
+                    " elements; expected at most ", kMostElements);
+    return product;
+}
+
+}  // namespace
+
+std::size_t inputs(const Shape& shape) {
+    return elements(shape, "x", {shape.n, shape.c, shape.h, shape.w});
+}
+std::size_t weights(const Shape& shape) {
+    return elements(shape, "w", {shape.k, shape.c, shape.r, shape.s});
+}
+std::size_t outputs(const Shape& shape) {
+    check(shape);
+    return elements(shape, "y", {shape.n, shape.k, shape.p(), shape.q()});
+}
+
+std::string to_text(const Shape& shape) {
+    return course::shape_text(shape.n, shape.c, shape.h, shape.w) + ", " + std::to_string(shape.k) +
+           " filters of " + course::shape_text(shape.r, shape.s) + ", padding " +
+           std::to_string(shape.padding) + ", stride " + std::to_string(shape.stride);
+}
+
+std::string_view name(Pass pass) {
+    static constexpr std::array<std::string_view, 3> kNames = {"forward", "backward_input",
+                                                               "backward_weights"};
+    return kNames.at(static_cast<std::size_t>(pass));
+}
+
+Lengths lengths(Pass pass, const Shape& shape) {
+    const std::size_t x = inputs(shape);
+    const std::size_t w = weights(shape);
+    const std::size_t y = outputs(shape);
+    const auto filter_size = static_cast<std::size_t>(shape.r) * static_cast<std::size_t>(shape.s);
+    switch (pass) {
+        case Pass::kForward:
+            return {x, w, y, filter_size * static_cast<std::size_t>(shape.c)};
+        case Pass::kBackwardInput:
+            return {y, w, x, filter_size * static_cast<std::size_t>(shape.k)};
+        default:
+            return {x, y, w, static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.plane())};
+    }
+}
+
+std::span<const Version> versions(Pass pass) {
+    switch (pass) {
+        case Pass::kForward:
+            return forward_versions();
+        case Pass::kBackwardInput:
+            return backward_input_versions();
+        default:
+            return backward_weights_versions();
+    }
+}
+
+}  // namespace day28

@@ -1,0 +1,228 @@
+// Day 28's program: every version of every pass, verified and timed. A size is
+// N x C x H x W x K x R x stride; filters are R x R, and the padding is R / 2.
+//
+//     day28_conv_layers --size 64x64x56x56x64x3x1
+//     day28_conv_layers --train DIRECTORY     LeNet-5 learns to read; make_training_picture.py draws how
+//
+// Each size is up to six cases: forward, backward_input and backward_weights in FP32, NCHW;
+// forward_tf32 and forward_bf16 on tensor cores, NHWC; with 3 x 3 filters and stride 2 max_pool;
+// and for LeNet-5's first layer a step of its training.
+#include <cuda_bf16.h>
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/bench/usual_case.hpp"
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/require.hpp"
+#include "common/device/device_buffer.hpp"
+#include "conv_layers.hpp"
+#include "conv_verify.hpp"
+#include "lenet_program.hpp"
+#include "pooling.hpp"
+
+namespace {
+
+using course::DataPattern;
+using day28::Pass;
+using day28::Shape;
+
+Shape shape_of(const course::Dims& size) {
+    course::require(size.size() == 7, "size has ", size.size(),
+                    " numbers; expected seven, N x C x H x W x K x R x stride, for example 2x8x12x12x8x3x1");
+    course::require(std::ranges::max(size) <= 32768, "size has ", std::ranges::max(size),
+                    "; expected at most 32768");
+    const auto at = [&](std::size_t i) { return static_cast<int>(size[i]); };
+    return {.n = at(0),
+            .c = at(1),
+            .h = at(2),
+            .w = at(3),
+            .k = at(4),
+            .r = at(5),
+            .s = at(5),
+            .padding = at(5) / 2,
+            .stride = at(6)};
+}
+
+std::string problem(std::string_view what, const Shape& s) {
+    return fmt::format("{} {}x{}x{}x{}x{}x{}x{}", what, s.n, s.c, s.h, s.w, s.k, s.r, s.stride);
+}
+
+struct PassData {
+    PassData(Pass pass, const Shape& s)
+        : shape(s),
+          a_host(course::make_data<float>(lengths(pass, s).a, DataPattern::kNormal, 1)),
+          b_host(course::make_data<float>(lengths(pass, s).b, DataPattern::kNormal, 2)),
+          reference(pass, s, a_host, b_host),
+          a(std::span<const float>(a_host)),
+          b(std::span<const float>(b_host)),
+          out(lengths(pass, s).out) {
+        std::size_t floats = 0;
+        for (const day28::Version& version : day28::versions(pass))
+            if (version.cannot_run(s).empty()) floats = std::max(floats, version.launcher.scratch_floats(s));
+        scratch = course::DeviceBuffer<float>(floats);
+    }
+
+    Shape shape;
+    std::vector<float> a_host;
+    std::vector<float> b_host;
+    day28::Reference reference;
+    course::DeviceBuffer<float> a;
+    course::DeviceBuffer<float> b;
+    course::GuardedBuffer<float> out;
+    course::DeviceBuffer<float> scratch;
+};
+
+course::Case pass_case(Pass pass, const course::Dims& size) {
+    const Shape shape = shape_of(size);
+    course::UsualCase<PassData> usual(problem(name(pass), shape), "float",
+                                      std::make_shared<PassData>(pass, shape));
+    usual.also_spoil([](PassData& d) { d.out.spoil(); });
+    usual.versions(
+        day28::versions(pass), shape,
+        [](const day28::Version& version, PassData& d, cudaStream_t stream) {
+            version.launcher.run(d.shape, d.a.span(), d.b.span(), d.out.span(), d.scratch.span(), stream);
+        },
+        [](const day28::Version& version, PassData& d) {
+            course::VerifyResult result = d.reference.verify(d.out.to_host(), version.launcher.winograd);
+            result.damage = d.out.damage();
+            return result;
+        });
+    return usual.result;
+}
+
+template <class T>
+struct TensorCoreData {
+    explicit TensorCoreData(const Shape& s)
+        : shape(s),
+          reference(s, course::make_data<float>(inputs(s), DataPattern::kNormal, 1),
+                    course::make_data<float>(weights(s), DataPattern::kNormal, 2)),
+          x(std::span<const T>(reference.x)),
+          w(std::span<const T>(reference.w)),
+          y(outputs(s)) {}
+
+    Shape shape;
+    day28::TensorCoreReference<T> reference;
+    course::DeviceBuffer<T> x;
+    course::DeviceBuffer<T> w;
+    course::GuardedBuffer<T> y;
+};
+
+template <class T>
+course::Case tensor_core_case(const course::Dims& size) {
+    using Data = TensorCoreData<T>;
+    const Shape shape = shape_of(size);
+    const bool floats = std::is_same_v<T, float>;
+    course::UsualCase<Data> usual(problem(floats ? "forward_tf32" : "forward_bf16", shape),
+                                  floats ? "tf32" : "bfloat16", std::make_shared<Data>(shape));
+    usual.output(&Data::y, [](const Data& d, const std::vector<T>& got) { return d.reference.verify(got); });
+    usual.versions(day28::tensor_core_versions<T>(), shape,
+                   [](const day28::TensorCoreVersion<T>& version, Data& d, cudaStream_t stream) {
+                       version.launcher.run(d.shape, d.x.span(), d.w.span(), d.y.span(), {}, stream);
+                   });
+    return usual.result;
+}
+
+struct PoolData {
+    explicit PoolData(const day28::PoolShape& s)
+        : shape(s),
+          x_host(course::make_data<float>(s.inputs(), DataPattern::kNormal, 1)),
+          x(std::span<const float>(x_host)),
+          y(s.outputs()),
+          place(s.outputs()),
+          copy(s.inputs()) {}
+
+    // Exactly one of the elements: the largest.
+    course::VerifyResult verify(const std::vector<float>& got) const {
+        std::vector<double> expected;
+        expected.reserve(got.size());
+        for (int plane = 0; plane < shape.planes; ++plane)
+            for (int p = 0; p < shape.p(); ++p)
+                for (int q = 0; q < shape.q(); ++q) {
+                    float largest = -INFINITY;
+                    for (int i = 0; i < shape.window * shape.window; ++i) {
+                        const int row = p * shape.stride - shape.padding + i / shape.window;
+                        const int col = q * shape.stride - shape.padding + i % shape.window;
+                        if (row < 0 || row >= shape.h || col < 0 || col >= shape.w) continue;
+                        largest = std::max(
+                            largest,
+                            x_host[static_cast<std::size_t>((plane * shape.h + row) * shape.w + col)]);
+                    }
+                    expected.push_back(static_cast<double>(largest));
+                }
+        return course::verify(got, expected, {.factor = 0});
+    }
+
+    day28::PoolShape shape;
+    std::vector<float> x_host;
+    course::DeviceBuffer<float> x;
+    course::GuardedBuffer<float> y;
+    course::DeviceBuffer<std::uint8_t> place;
+    course::DeviceBuffer<float> copy;
+};
+
+course::Case pool_case(const course::Dims& size) {
+    const Shape shape = shape_of(size);
+    if (shape.r != 3 || shape.stride != 2) return {};
+    const day28::PoolShape pool{
+        .planes = shape.n * shape.c, .h = shape.h, .w = shape.w, .window = 3, .padding = 1, .stride = 2};
+    course::UsualCase<PoolData> usual(
+        fmt::format("max_pool {}x{}x{}x{}x3x2", shape.n, shape.c, shape.h, shape.w), "float",
+        std::make_shared<PoolData>(pool));
+    usual.output(&PoolData::y,
+                 [](const PoolData& d, const std::vector<float>& got) { return d.verify(got); });
+    const auto bytes = [](std::size_t elements) { return static_cast<double>(elements); };
+    usual.add({.name = "max_pool",
+               .launch =
+                   [data = usual.data](cudaStream_t stream) {
+                       day28::max_pool(data->shape, data->x.span(), data->y.span(), data->place.span(),
+                                       stream);
+                   },
+               .work = {.bytes = 4 * bytes(pool.inputs()) + 5 * bytes(pool.outputs()),
+                        .written = 5 * bytes(pool.outputs())}});
+    return usual.result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    day28::Training training;
+    course::Program program{
+        .day = "day28_conv_layers",
+        .title = "convolutional layers: N images of C x H x W, K filters of R x R, padding R / 2",
+        .default_size = {2, 8, 12, 12, 8, 3, 1},
+        // The four 3 x 3 layers of ResNet-50, its first layer, and its pooling; LeNet-5.
+        .bench_sizes = {{64, 64, 56, 56, 64, 3, 1},
+                        {64, 128, 28, 28, 128, 3, 1},
+                        {64, 256, 14, 14, 256, 3, 1},
+                        {64, 512, 7, 7, 512, 3, 1},
+                        {64, 3, 224, 224, 64, 7, 2},
+                        {64, 64, 112, 112, 64, 3, 2},
+                        {64, 1, 28, 28, 6, 5, 1},
+                        {1024, 1, 28, 28, 6, 5, 1}},
+        .make_cases = {},
+        .add_options =
+            [&training](CLI::App& app, course::Program&) {
+                app.add_option("--train", training.directory,
+                               "train LeNet-5, write loss.csv, filters.csv and digits.csv to this directory");
+                app.add_option("--steps", training.steps, "of 64 pictures each, with --train");
+            },
+        .finish = [&training] { day28::train(training); }};
+    for (const Pass pass : day28::kPasses)
+        program.make_cases.push_back([pass](const course::Dims& size) { return pass_case(pass, size); });
+    program.make_cases.push_back(tensor_core_case<float>);
+    program.make_cases.push_back(tensor_core_case<__nv_bfloat16>);
+    program.make_cases.push_back(pool_case);
+    program.make_cases.push_back([](const course::Dims& size) {
+        const Shape s = shape_of(size);
+        const bool first_layer = s.c == 1 && s.h == 28 && s.w == 28 && s.k == 6 && s.r == 5 && s.stride == 1;
+        return first_layer ? day28::training_case(s.n) : course::Case{};
+    });
+    return course::run_program(program, argc, argv);
+}

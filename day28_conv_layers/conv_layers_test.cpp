@@ -1,0 +1,320 @@
+// Every version of every pass against the sums in double, on shapes that can fail differently.
+#include "conv_layers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/test/device_test.hpp"
+#include "conv_verify.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::GuardedBuffer;
+using day28::Pass;
+using day28::Shape;
+
+constexpr std::uint64_t kSeed = 28;
+
+// What can go wrong: one channel or filter, a filter of 1 x 1, as large as the image, larger than
+// the image without its padding, wide or high; a stride that does not divide; extents that are no
+// multiple of a tile of 16, 32, 64 or 128; planes whose size is no multiple of 4.
+const std::vector<Shape>& shapes() {
+    static const std::vector<Shape> list = {
+        {.n = 1, .c = 1, .h = 1, .w = 1, .k = 1, .r = 1, .s = 1},
+        {.n = 2, .c = 1, .h = 5, .w = 7, .k = 1, .r = 3, .s = 3},
+        {.n = 2, .c = 3, .h = 9, .w = 10, .k = 5, .r = 1, .s = 1},
+        {.n = 1, .c = 9, .h = 8, .w = 8, .k = 65, .r = 3, .s = 3, .padding = 1},
+        {.n = 3, .c = 5, .h = 7, .w = 7, .k = 9, .r = 3, .s = 3, .padding = 1},
+        {.n = 1, .c = 2, .h = 2, .w = 1, .k = 3, .r = 3, .s = 3, .padding = 1},
+        {.n = 1, .c = 2, .h = 6, .w = 5, .k = 4, .r = 3, .s = 3, .padding = 2},
+        {.n = 1, .c = 3, .h = 23, .w = 21, .k = 8, .r = 7, .s = 7, .padding = 3, .stride = 2},
+        {.n = 2, .c = 4, .h = 12, .w = 11, .k = 3, .r = 3, .s = 3, .padding = 1, .stride = 2},
+        {.n = 1, .c = 2, .h = 13, .w = 12, .k = 2, .r = 5, .s = 5, .padding = 0, .stride = 3},
+        {.n = 1, .c = 2, .h = 6, .w = 40, .k = 2, .r = 2, .s = 5, .padding = 1},
+        {.n = 3, .c = 6, .h = 4, .w = 4, .k = 7, .r = 4, .s = 4},
+        {.n = 1, .c = 3, .h = 5, .w = 5, .k = 2, .r = 1, .s = 1, .padding = 1, .stride = 2},
+        {.n = 1, .c = 4, .h = 33, .w = 35, .k = 3, .r = 3, .s = 3, .padding = 1},
+    };
+    return list;
+}
+
+struct PassAndVersion {
+    Pass pass;
+    const day28::Version* version;
+};
+void PrintTo(const PassAndVersion& p, std::ostream* out) {
+    *out << day28::name(p.pass) << " " << p.version->name;
+}
+std::vector<PassAndVersion> all_versions() {
+    std::vector<PassAndVersion> all;
+    for (const Pass pass : day28::kPasses)
+        for (const day28::Version& version : day28::versions(pass))
+            all.push_back({pass, &version});
+    return all;
+}
+// forward_direct, backward_weights_split_k, ...
+std::string test_name(const testing::TestParamInfo<PassAndVersion>& info) {
+    return std::string(day28::name(info.param.pass)) + "_" + info.param.version->name;
+}
+
+// The operands, the result and the scratch memory of a version; each tensor `misaligned` floats
+// after an aligned address.
+struct Tensors {
+    Tensors(const PassAndVersion& p, const Shape& s, DataPattern pattern = DataPattern::kSignedUniform,
+            std::size_t misaligned = 0)
+        : shape(s),
+          a_host(course::make_data<float>(lengths(p.pass, s).a, pattern, kSeed)),
+          b_host(course::make_data<float>(lengths(p.pass, s).b, pattern, kSeed + 1)),
+          a(a_host.size(), misaligned),
+          b(b_host.size(), misaligned),
+          out(lengths(p.pass, s).out, misaligned),
+          scratch(p.version->launcher.scratch_floats(s)) {
+        a.copy_from(a_host);
+        b.copy_from(b_host);
+    }
+    void run(const PassAndVersion& p, cudaStream_t stream = nullptr) {
+        p.version->launcher.run(shape, a.span(), b.span(), out.span(), scratch.span(), stream);
+    }
+    course::VerifyResult verify(const PassAndVersion& p) const {
+        return day28::Reference(p.pass, shape, a_host, b_host)
+            .verify(out.to_host(), p.version->launcher.winograd);
+    }
+
+    Shape shape;
+    std::vector<float> a_host;
+    std::vector<float> b_host;
+    GuardedBuffer<float> a;
+    GuardedBuffer<float> b;
+    GuardedBuffer<float> out;
+    GuardedBuffer<float> scratch;
+};
+
+class VersionTest : public course::DeviceTestWithParam<PassAndVersion> {
+  protected:
+    static void expect_right(const Shape& shape, DataPattern pattern = DataPattern::kSignedUniform,
+                             std::size_t misaligned = 0) {
+        SCOPED_TRACE(to_text(shape) + ", " + std::string(course::name(pattern)) + ", misaligned by " +
+                     std::to_string(misaligned));
+        Tensors tensors(GetParam(), shape, pattern, misaligned);
+        tensors.run(GetParam());
+        const course::VerifyResult result = tensors.verify(GetParam());
+        EXPECT_TRUE(result.ok()) << result.message();
+        for (const auto* buffer : {&tensors.a, &tensors.b, &tensors.out, &tensors.scratch})
+            EXPECT_EQ(buffer->damage(), "");
+    }
+    static bool runs(const Shape& shape) { return GetParam().version->cannot_run(shape).empty(); }
+};
+
+INSTANTIATE_TEST_SUITE_P(ConvLayers, VersionTest, testing::ValuesIn(all_versions()), test_name);
+
+TEST_P(VersionTest, AwkwardShapesAreRight) {
+    int ran = 0;
+    for (const Shape& shape : shapes())
+        if (runs(shape)) {
+            expect_right(shape);
+            ++ran;
+        }
+    EXPECT_GE(ran, 6);
+}
+
+TEST_P(VersionTest, AnyAlignment) {
+    for (const std::size_t misaligned : {1, 2})
+        expect_right({.n = 2, .c = 3, .h = 8, .w = 8, .k = 5, .r = 3, .s = 3, .padding = 1},
+                     DataPattern::kSignedUniform, misaligned);
+}
+
+TEST_P(VersionTest, NastyValuesAreRight) {
+    for (const DataPattern pattern : {DataPattern::kAllEqual, DataPattern::kHugeNextToTiny})
+        expect_right({.n = 2, .c = 3, .h = 9, .w = 8, .k = 5, .r = 3, .s = 3, .padding = 1}, pattern);
+}
+
+TEST_P(VersionTest, NoImagesAreLegal) {
+    const Shape shape{.n = 0, .c = 2, .h = 4, .w = 4, .k = 3, .r = 3, .s = 3, .padding = 1};
+    Tensors tensors(GetParam(), shape);
+    tensors.run(GetParam());
+    for (const float value : tensors.out.to_host())  // dw has elements: sums of nothing
+        EXPECT_EQ(value, 0.0f);
+}
+
+TEST_P(VersionTest, SameDataGiveTheSameBits) {
+    const Shape shape{.n = 3, .c = 2, .h = 17, .w = 16, .k = 3, .r = 3, .s = 3, .padding = 1};
+    Tensors tensors(GetParam(), shape);
+    tensors.run(GetParam());
+    const std::vector<float> first = tensors.out.to_host();
+    tensors.out.spoil();
+    tensors.run(GetParam());
+    EXPECT_EQ(tensors.out.to_host(), first);
+}
+
+TEST_P(VersionTest, RunsOnTheGivenStream) {
+    const Shape shape{.n = 1, .c = 2, .h = 6, .w = 6, .k = 3, .r = 3, .s = 3, .padding = 1};
+    Tensors tensors(GetParam(), shape);
+    const course::CapturedWork work([&](cudaStream_t stream) { tensors.run(GetParam(), stream); });
+    EXPECT_GE(work.nodes(), 1u);
+    // Nothing may have run while it was captured, on another stream.
+    CUDA_CHECK(cudaDeviceSynchronize());
+    tensors.scratch.spoil();
+    tensors.out.spoil();
+    work.run();
+    EXPECT_TRUE(tensors.verify(GetParam()).ok());
+}
+
+TEST_P(VersionTest, RefusesBadArguments) {
+    const Shape shape{.n = 1, .c = 2, .h = 6, .w = 6, .k = 3, .r = 3, .s = 3, .padding = 1};
+    Tensors t(GetParam(), shape);
+    const auto& launcher = GetParam().version->launcher;
+    const auto message = [&](const Shape& s, course::DeviceSpan<float> a, course::DeviceSpan<float> b,
+                             course::DeviceSpan<float> out, course::DeviceSpan<float> scratch) {
+        return course::refusal([&] { launcher.run(s, a, b, out, scratch, nullptr); });
+    };
+    const auto with = [&](auto change) {
+        Shape s = shape;
+        change(s);
+        return message(s, t.a.span(), t.b.span(), t.out.span(), t.scratch.span());
+    };
+    EXPECT_NE(with([](Shape& s) {
+                  s.h = 1;
+                  s.padding = 0;
+              }).find("expected a filter that fits into it"),
+              std::string::npos);
+    EXPECT_NE(with([](Shape& s) { s.c = 0; }).find("c is 0; expected at least 1"), std::string::npos);
+    EXPECT_NE(with([](Shape& s) { s.stride = 0; }).find("stride is 0"), std::string::npos);
+    EXPECT_NE(with([](Shape& s) { s.padding = -1; }).find("padding is -1"), std::string::npos);
+    EXPECT_NE(with([](Shape& s) { s.n = 2; }).find("operand has"), std::string::npos);
+    EXPECT_NE(with([](Shape& s) { s.n = s.c = s.h = s.w = 32768; }).find("expected at most 1073741824"),
+              std::string::npos);
+    EXPECT_NE(
+        message(shape, t.a.span(), t.b.span(), t.out.span().subspan(1, t.out.size() - 1), t.scratch.span())
+            .find("the result has"),
+        std::string::npos);
+    // dx and x have the length of the first operand somewhere, the others that of the second.
+    GuardedBuffer<float> large(std::max({t.a.size(), t.b.size(), t.out.size()}));
+    EXPECT_NE(message(shape, large.span().subspan(0, t.a.size()), t.b.span(),
+                      large.span().subspan(0, t.out.size()), t.scratch.span())
+                  .find("overlaps an operand"),
+              std::string::npos);
+    if (t.scratch.size() == 0) return;
+    EXPECT_NE(message(shape, t.a.span(), t.b.span(), t.out.span(),
+                      t.scratch.span().subspan(0, t.scratch.size() - 1))
+                  .find("scratch has"),
+              std::string::npos);
+}
+
+TEST(Constraints, SayWhyAVersionCannotRun) {
+    const auto reason = [](Pass pass, const char* version, const Shape& shape) {
+        return course::find_version(day28::versions(pass), version).cannot_run(shape);
+    };
+    EXPECT_EQ(reason(Pass::kForward, "winograd_4x4", {.h = 9, .w = 9, .r = 5, .s = 5}),
+              "needs filters of 3 x 3 and stride 1; these are 5 x 5 with stride 1");
+    EXPECT_EQ(reason(Pass::kForward, "winograd_2x2", {.h = 9, .w = 9, .r = 3, .s = 3, .stride = 2}),
+              "needs filters of 3 x 3 and stride 1; these are 3 x 3 with stride 2");
+    EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm", {.h = 9, .w = 9, .r = 3, .s = 5}),
+              "needs square filters; these are 3 x 5");
+    EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm", {.h = 9, .w = 9, .padding = 1}),
+              "needs a padding below the filter's 1 rows; it is 1");
+    EXPECT_NE(
+        reason(Pass::kForward, "direct_tiled", {.h = 99, .w = 99, .r = 99, .s = 99}).find("shared memory"),
+        std::string::npos);
+    EXPECT_EQ(day28::tensor_core_versions<float>()[0].cannot_run({.c = 6}),
+              "copies 4 channels at a time; these are 6");
+}
+
+// --- Tensor cores --------------------------------------------------------------------------------
+
+template <class T>
+class TensorCores : public course::DeviceTest {
+  protected:
+    void SetUp() override {
+        course::DeviceTest::SetUp();
+        const std::string reason = version().cannot_run({.c = 8});
+        if (!reason.empty()) GTEST_SKIP() << reason;
+    }
+    static const day28::TensorCoreVersion<T>& version() { return day28::tensor_core_versions<T>()[0]; }
+
+    // misaligned: y, by so many elements.
+    static void expect_right(const Shape& shape, std::size_t misaligned = 0) {
+        SCOPED_TRACE(to_text(shape));
+        const day28::TensorCoreReference<T> reference(
+            shape, course::make_data<float>(inputs(shape), DataPattern::kSignedUniform, kSeed),
+            course::make_data<float>(weights(shape), DataPattern::kSignedUniform, kSeed + 1));
+        GuardedBuffer<T> x(reference.x.size());
+        GuardedBuffer<T> w(reference.w.size());
+        GuardedBuffer<T> y(outputs(shape), misaligned);
+        x.copy_from(reference.x);
+        w.copy_from(reference.w);
+        version().launcher.run(shape, x.span(), w.span(), y.span(), {}, nullptr);
+        const course::VerifyResult result = reference.verify(y.to_host());
+        EXPECT_TRUE(result.ok()) << result.message();
+        EXPECT_EQ(y.damage(), "");
+    }
+};
+using Types = testing::Types<float, __nv_bfloat16>;
+TYPED_TEST_SUITE(TensorCores, Types);
+
+TYPED_TEST(TensorCores, AwkwardShapesAreRight) {
+    for (const Shape& shape : std::vector<Shape>{
+             {.n = 1, .c = 8, .h = 1, .w = 1, .k = 1, .r = 1, .s = 1},
+             {.n = 2, .c = 8, .h = 9, .w = 8, .k = 3, .r = 3, .s = 3, .padding = 1},
+             {.n = 1, .c = 24, .h = 7, .w = 7, .k = 66, .r = 3, .s = 3, .padding = 1},
+             {.n = 3, .c = 64, .h = 7, .w = 7, .k = 64, .r = 1, .s = 1},
+             {.n = 1, .c = 8, .h = 23, .w = 21, .k = 130, .r = 7, .s = 7, .padding = 3, .stride = 2},
+             {.n = 1, .c = 40, .h = 4, .w = 6, .k = 17, .r = 2, .s = 5, .padding = 2},
+         })
+        this->expect_right(shape);
+}
+
+TYPED_TEST(TensorCores, AnyAlignmentOfTheOutput) {
+    this->expect_right({.n = 1, .c = 8, .h = 5, .w = 5, .k = 4, .r = 3, .s = 3, .padding = 1}, 1);
+}
+
+// --- References ----------------------------------------------------------------------------------
+
+// The gradients by finite differences: <dy, y(x + h) - y(x - h)> / 2h for a step of one element is
+// exact but for rounding, since y is linear in x, and in w.
+TEST(Reference, GradientsAgreeWithDifferences) {
+    const Shape shape{.n = 2, .c = 2, .h = 5, .w = 4, .k = 3, .r = 3, .s = 2, .padding = 1, .stride = 2};
+    std::vector<float> x = course::make_data<float>(inputs(shape), DataPattern::kSignedUniform, 1);
+    std::vector<float> w = course::make_data<float>(weights(shape), DataPattern::kSignedUniform, 2);
+    const std::vector<float> dy = course::make_data<float>(outputs(shape), DataPattern::kSignedUniform, 3);
+    const auto loss = [&] {
+        const std::vector<double> y = day28::pass_on_cpu(Pass::kForward, shape, x, w).values;
+        double sum = 0;
+        for (std::size_t i = 0; i < y.size(); ++i)
+            sum += y[i] * static_cast<double>(dy[i]);
+        return sum;
+    };
+    const auto check = [&](std::vector<float>& operand, const std::vector<double>& gradient) {
+        ASSERT_EQ(operand.size(), gradient.size());
+        for (std::size_t i = 0; i < operand.size(); ++i) {
+            const float value = operand[i];
+            operand[i] = value + 1;
+            const double above = loss();
+            const double step_up = static_cast<double>(operand[i]) - static_cast<double>(value);
+            operand[i] = value;
+            EXPECT_NEAR((above - loss()) / step_up, gradient[i], 1e-9) << i;
+        }
+    };
+    check(x, day28::pass_on_cpu(Pass::kBackwardInput, shape, dy, w).values);
+    check(w, day28::pass_on_cpu(Pass::kBackwardWeights, shape, x, dy).values);
+}
+
+TEST(Reference, OnePixelSpreadsTheFilter) {
+    const Shape shape{.h = 3, .w = 3, .r = 3, .s = 3, .padding = 1};
+    std::vector<float> x(9);
+    x[4] = 1;
+    const std::vector<float> w = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    EXPECT_EQ(day28::pass_on_cpu(Pass::kForward, shape, x, w).values,
+              (std::vector<double>{9, 8, 7, 6, 5, 4, 3, 2, 1}));
+}
+
+}  // namespace

@@ -1,0 +1,86 @@
+// Day 28: what its launchers share.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <string>
+
+#include "common/check/require.hpp"
+#include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
+#include "conv_layers.hpp"
+
+namespace day28 {
+
+// The arguments of a pass, checked.
+template <class T>
+struct PassCall {
+    Shape shape;
+    const T* a;
+    const T* b;
+    T* out;
+    float* scratch;
+    cudaStream_t stream;
+};
+using Call = PassCall<float>;
+
+inline unsigned blocks(int count, int of_block) {
+    return static_cast<unsigned>(course::ceil_div(count, of_block));
+}
+
+// Parts of the scratch memory begin at multiples of 16 bytes.
+inline std::size_t whole_packs(std::size_t floats) {
+    return course::ceil_div(floats, std::size_t{4}) * 4;
+}
+
+// Checks the arguments, also against the version's own scratch() and constraint(); then
+// kEnqueue(call), unless there is nothing to compute.
+template <class T, Pass kPass, void (*kEnqueue)(const PassCall<T>&),
+          std::size_t (*kScratch)(const Shape&) = nullptr, std::string (*kConstraint)(const Shape&) = nullptr>
+void run(const Shape& shape, DeviceSpan<const T> a, DeviceSpan<const T> b, DeviceSpan<T> out,
+         DeviceSpan<float> scratch, cudaStream_t stream) {
+    using course::require;
+    const Lengths expected = lengths(kPass, shape);
+    const auto check = [&](const char* which, std::size_t got, std::size_t wanted) {
+        require(got == wanted, "conv_layers: ", which, " has ", got, " elements for ", to_text(shape),
+                "; expected ", wanted);
+    };
+    check("the first operand", a.size(), expected.a);
+    check("the second operand", b.size(), expected.b);
+    check("the result", out.size(), expected.out);
+    require(!overlap(a, out) && !overlap(b, out),
+            "conv_layers: the result overlaps an operand; expected no "
+            "element in common");
+    if constexpr (kConstraint != nullptr) {
+        const std::string reason = kConstraint(shape);
+        require(reason.empty(), "conv_layers: this version ", reason);
+    }
+    if constexpr (kScratch != nullptr) {
+        require(scratch.size() >= kScratch(shape), "conv_layers: scratch has ", scratch.size(),
+                " floats for ", to_text(shape), "; expected at least ", kScratch(shape));
+        require(course::is_aligned(scratch.data(), 16),
+                "conv_layers: scratch is not 16-byte aligned; expected "
+                "what cudaMalloc returns");
+        require(!overlap(scratch, a) && !overlap(scratch, b) && !overlap(scratch, out),
+                "conv_layers: scratch overlaps a tensor; expected no element in common");
+    }
+    if (!out.empty()) kEnqueue({shape, a.data(), b.data(), out.data(), scratch.data(), stream});
+}
+
+// Forward versions that backward.cu uses, too.
+void implicit_gemm(const Call& call);
+std::size_t implicit_gemm_scratch(const Shape& shape);
+std::string implicit_gemm_constraint(const Shape& shape);
+template <int m>  // 2, 4
+void winograd(const Call& call);
+template <int m>
+std::size_t winograd_scratch(const Shape& shape);
+std::string winograd_constraint(const Shape& shape);
+
+course::Work work(const Shape& shape);
+std::span<const Version> backward_input_versions();
+std::span<const Version> backward_weights_versions();
+
+}  // namespace day28

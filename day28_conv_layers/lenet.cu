@@ -1,0 +1,244 @@
+// Day 28's network: its layers, the order of their kernels, the graph. The kernels that are not
+// layers are in lenet.cuh.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+#include "common/device/random.hpp"
+#include "lenet.cuh"
+#include "lenet.hpp"
+
+namespace day28 {
+namespace {
+
+constexpr float kRate = 0.02f;
+constexpr float kMomentum = 0.9f;
+
+const Launcher<float>& launcher(Pass pass) {
+    const char* const version = pass == Pass::kBackwardWeights ? "split_k" : "implicit_gemm";
+    return course::find_version(versions(pass), version).launcher;
+}
+
+course::LaunchConfig a_thread_each(std::size_t threads, cudaStream_t stream) {
+    return {.grid = course::blocks_for(threads, kNetThreads), .block = kNetThreads, .stream = stream};
+}
+
+// `count` digits from `first` on.
+Digits first_of(const Digits& digits, std::size_t first, std::size_t count) {
+    const auto pictures = digits.pictures.begin() + static_cast<std::ptrdiff_t>(first * kPixels);
+    const auto labels = digits.labels.begin() + static_cast<std::ptrdiff_t>(first);
+    return {std::vector<float>(pictures, pictures + static_cast<std::ptrdiff_t>(count * kPixels)),
+            std::vector<int>(labels, labels + static_cast<std::ptrdiff_t>(count))};
+}
+
+}  // namespace
+
+PoolShape LeNet::Layer::pool() const {
+    return {
+        .planes = shape.n * shape.k, .h = shape.p(), .w = shape.q(), .window = 2, .padding = 0, .stride = 2};
+}
+Channels LeNet::Layer::channels() const {
+    return {.n = shape.n, .k = shape.k, .plane = shape.plane()};
+}
+
+void LeNet::add_layer(Shape shape, bool pooled, bool rectified) {
+    shape.n = batch_;
+    Layer layer{.shape = shape, .pooled = pooled, .rectified = rectified};
+    // Offsets are multiples of four: parameters begin at multiples of 16 bytes.
+    layer.weights = parameter_count_;
+    layer.biases = layer.weights + (weights(shape) + 3) / 4 * 4;
+    parameter_count_ = layer.biases + (static_cast<std::size_t>(shape.k) + 3) / 4 * 4;
+    layer.y = course::DeviceBuffer<float>(outputs(shape));
+    layer.dy = course::DeviceBuffer<float>(outputs(shape));
+    if (pooled) {
+        layer.pooled_y = course::DeviceBuffer<float>(layer.pool().outputs());
+        layer.pooled_dy = course::DeviceBuffer<float>(layer.pool().outputs());
+        layer.place = course::DeviceBuffer<std::uint8_t>(layer.pool().outputs());
+    }
+    layers_.push_back(std::move(layer));
+}
+
+LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed) : batch_(batch) {
+    course::require(batch >= 1 && training.labels.size() >= static_cast<std::size_t>(batch),
+                    "LeNet: batch is ", batch, " and there are ", training.labels.size(),
+                    " pictures; expected 1 to all of them");
+    add_layer({.c = 1, .h = 28, .w = 28, .k = 6, .r = 5, .s = 5, .padding = 2}, true, true);
+    add_layer({.c = 6, .h = 14, .w = 14, .k = 16, .r = 5, .s = 5}, true, true);
+    add_layer({.c = 16 * 5 * 5, .k = 120}, false, true);
+    add_layer({.c = 120, .k = 84}, false, true);
+    add_layer({.c = 84, .k = kScores}, false, false);
+
+    // Uniform, with a variance of 2 / (inputs of an output): so signals neither grow nor fade from
+    // layer to layer (K. He and others, 2015). Biases and padding are 0.
+    std::vector<float> values(parameter_count_);
+    course::Random random(seed);
+    for (const Layer& layer : layers_) {
+        const double limit = std::sqrt(6.0 / layer.shape.filter());
+        for (std::size_t i = 0; i < weights(layer.shape); ++i)
+            values[layer.weights + i] = random.uniform(static_cast<float>(-limit), static_cast<float>(limit));
+    }
+    parameters_ = course::DeviceBuffer<float>(std::span<const float>(values));
+    const std::vector<float> zeros(parameter_count_);
+    gradient_ = course::DeviceBuffer<float>(std::span<const float>(zeros));
+    velocity_ = course::DeviceBuffer<float>(std::span<const float>(zeros));
+    training_ = course::DeviceBuffer<float>(std::span<const float>(training.pictures));
+    training_labels_ = course::DeviceBuffer<int>(std::span<const int>(training.labels));
+    const std::vector<unsigned> none(1);
+    steps_ = course::DeviceBuffer<unsigned>(std::span<const unsigned>(none));
+    images_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch) * kPixels);
+    labels_ = course::DeviceBuffer<int>(static_cast<std::size_t>(batch));
+    losses_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch));
+
+    std::size_t floats = 0;
+    for (const Layer& layer : layers_) {
+        floats = std::max(floats, static_cast<std::size_t>(batch) * static_cast<std::size_t>(layer.shape.k));
+        for (const Pass pass : kPasses)
+            if (pass != Pass::kBackwardInput || &layer != &layers_.front())
+                floats = std::max(floats, launcher(pass).scratch_floats(layer.shape));
+    }
+    scratch_ = course::DeviceBuffer<float>(floats);
+}
+
+LeNet::~LeNet() {
+    if (graph_ != nullptr) static_cast<void>(cudaGraphExecDestroy(graph_));
+}
+
+void LeNet::forward(cudaStream_t stream) {
+    DeviceSpan<const float> x = images_.span();
+    for (Layer& layer : layers_) {
+        launcher(Pass::kForward)
+            .run(layer.shape, x, part(parameters_, layer.weights, weights(layer.shape)), layer.y.span(),
+                 scratch_.span(), stream);
+        if (layer.rectified)
+            bias_relu(layer.channels(), layer.y.span(),
+                      part(parameters_, layer.biases, static_cast<std::size_t>(layer.shape.k)), stream);
+        if (layer.pooled)
+            max_pool(layer.pool(), layer.y.span(), layer.pooled_y.span(), layer.place.span(), stream);
+        x = layer.out().span();
+    }
+    Layer& last = layers_.back();
+    course::launch(softmax_loss, a_thread_each(static_cast<std::size_t>(batch_), stream), last.y.data(),
+                   part(parameters_, last.biases, kScores).data(), labels_.data(), last.dy.data(),
+                   losses_.data(), batch_);
+}
+
+void LeNet::backward(cudaStream_t stream) {
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+        Layer& layer = layers_[i];
+        const auto filters = static_cast<std::size_t>(layer.shape.k);
+        const DeviceSpan<float> dbias = part(gradient_, layer.biases, filters);
+        if (layer.pooled)
+            max_pool_gradient(layer.pool(), layer.pooled_dy.span(), layer.place.span(), layer.dy.span(),
+                              stream);
+        if (layer.rectified) {
+            bias_relu_gradient(layer.channels(), layer.y.span(), layer.dy.span(), layer.dy.span(), dbias,
+                               part(scratch_, 0, static_cast<std::size_t>(batch_) * filters), stream);
+        } else {
+            course::launch(add_scores, a_thread_each(kScores, stream), layer.dy.data(), dbias.data(), batch_);
+        }
+        const DeviceSpan<const float> x = i == 0 ? images_.span() : layers_[i - 1].out().span();
+        launcher(Pass::kBackwardWeights)
+            .run(layer.shape, x, layer.dy.span(), part(gradient_, layer.weights, weights(layer.shape)),
+                 scratch_.span(), stream);
+        if (i > 0)  // the gradient of the pictures is of no use
+            launcher(Pass::kBackwardInput)
+                .run(layer.shape, layer.dy.span(), part(parameters_, layer.weights, weights(layer.shape)),
+                     layers_[i - 1].out_gradient().span(), scratch_.span(), stream);
+    }
+}
+
+void LeNet::enqueue_step(cudaStream_t stream) {
+    const int batches = static_cast<int>(training_labels_.size()) / batch_;
+    course::launch(take_batch, a_thread_each(images_.size(), stream), training_.data(),
+                   training_labels_.data(), steps_.data(), images_.data(), labels_.data(), batch_, batches);
+    forward(stream);
+    backward(stream);
+    course::launch(descend, a_thread_each(parameter_count_, stream), parameters_.data(), velocity_.data(),
+                   gradient_.data(), static_cast<int>(parameter_count_), kRate, kMomentum, steps_.data());
+}
+
+void LeNet::step(cudaStream_t stream) {
+    if (graph_ == nullptr) {
+        cudaStream_t recording = nullptr;
+        cudaGraph_t graph = nullptr;
+        CUDA_CHECK(cudaStreamCreateWithFlags(&recording, cudaStreamNonBlocking));
+        CUDA_CHECK(cudaStreamBeginCapture(recording, cudaStreamCaptureModeThreadLocal));
+        enqueue_step(recording);
+        CUDA_CHECK(cudaStreamEndCapture(recording, &graph));
+        CUDA_CHECK(cudaGraphInstantiate(&graph_, graph, 0));
+        CUDA_CHECK(cudaGraphDestroy(graph));
+        CUDA_CHECK(cudaStreamDestroy(recording));
+    }
+    CUDA_CHECK(cudaGraphLaunch(graph_, stream));
+}
+
+// A step may run on a stream that the default stream does not wait for.
+std::vector<float> LeNet::parameters() const {
+    CUDA_CHECK(cudaDeviceSynchronize());
+    return parameters_.to_host();
+}
+
+void LeNet::set_parameters(std::span<const float> values) {
+    CUDA_CHECK(cudaDeviceSynchronize());
+    parameters_.copy_from(values);
+}
+
+double LeNet::loss() const {
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const std::vector<float> losses = losses_.to_host();
+    return std::accumulate(losses.begin(), losses.end(), 0.0) / batch_;
+}
+
+double LeNet::accuracy(const Digits& digits) {
+    const auto batch = static_cast<std::size_t>(batch_);
+    const std::vector<float> bias = [&] {
+        const std::vector<float> all = parameters();
+        const auto first = all.begin() + static_cast<std::ptrdiff_t>(layers_.back().biases);
+        return std::vector<float>(first, first + kScores);
+    }();
+    std::size_t right = 0;
+    const std::size_t batches = digits.labels.size() / batch;
+    course::require(batches >= 1, "LeNet: ", digits.labels.size(), " pictures; expected at least a batch, ",
+                    batch_);
+    for (std::size_t b = 0; b < batches; ++b) {
+        const Digits part_of = first_of(digits, b * batch, batch);
+        images_.copy_from(part_of.pictures);
+        labels_.copy_from(part_of.labels);
+        forward(nullptr);
+        const std::vector<float> scores = layers_.back().y.to_host();
+        for (std::size_t i = 0; i < batch; ++i) {
+            int best = 0;
+            for (int s = 1; s < kScores; ++s) {
+                const auto at = [&](int score) {
+                    return scores[i * kScores + static_cast<std::size_t>(score)] +
+                           bias[static_cast<std::size_t>(score)];
+                };
+                if (at(s) > at(best)) best = s;
+            }
+            right += best == part_of.labels[i];
+        }
+    }
+    return static_cast<double>(right) / static_cast<double>(batches * batch);
+}
+
+std::vector<float> LeNet::gradient_of_first_batch() {
+    CUDA_CHECK(cudaDeviceSynchronize());
+    const std::vector<unsigned> none(1);
+    steps_.copy_from(none);
+    course::launch(take_batch, a_thread_each(images_.size(), nullptr), training_.data(),
+                   training_labels_.data(), steps_.data(), images_.data(), labels_.data(), batch_, 1);
+    forward(nullptr);
+    backward(nullptr);
+    return gradient_.to_host();
+}
+
+std::vector<float> LeNet::first_filters() const {
+    const std::vector<float> all = parameters();
+    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(weights(layers_.front().shape))};
+}
+
+}  // namespace day28

@@ -1,0 +1,171 @@
+// Day 28: pooling, and the bias with the activation; with their gradients. These kernels do little
+// arithmetic: memory bandwidth limits all of them.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/block_reduce.cuh"
+#include "common/device/pack.cuh"
+#include "pooling.hpp"
+
+namespace day28 {
+
+constexpr int kPoolThreads = 256;
+
+__device__ inline int thread_of_grid() {
+    return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+// Idea: a thread per window. kWindow is its side, known to the compiler, which unrolls both loops,
+// or 0: any.
+// Cost removed: the place of the maximum is a byte, not a float; the input is not needed again.
+// Still limits it: memory bandwidth. Overlapping windows meet in the caches.
+template <int kWindow>
+__global__ void max_pool_windows(const float* x, float* y, std::uint8_t* place, PoolShape shape) {
+    const int i = thread_of_grid();
+    if (i >= shape.planes * shape.p() * shape.q()) return;
+    const int window = kWindow > 0 ? kWindow : shape.window;
+    const int plane = i / (shape.p() * shape.q());
+    const int top = i / shape.q() % shape.p() * shape.stride - shape.padding;
+    const int left = i % shape.q() * shape.stride - shape.padding;
+    const float* const first = x + static_cast<std::ptrdiff_t>(plane) * shape.h * shape.w;
+
+    float largest = -INFINITY;
+    int largest_at = -1;
+#pragma unroll
+    for (int r = 0; r < window; ++r)
+#pragma unroll
+        for (int s = 0; s < window; ++s) {
+            const int row = top + r;
+            const int col = left + s;
+            if (row < 0 || row >= shape.h || col < 0 || col >= shape.w) continue;
+            const float value = first[row * shape.w + col];
+            // The first element counts even if it is -Inf; NaN counts, and then nothing is larger.
+            if (largest_at < 0 || value > largest || (isnan(value) && !isnan(largest))) {
+                largest = value;
+                largest_at = r * window + s;
+            }
+        }
+    y[i] = largest;
+    place[i] = static_cast<std::uint8_t>(largest_at);
+}
+
+// The windows that an element is in, along rows or columns: [first, end).
+struct Windows {
+    int first;
+    int end;
+};
+__device__ inline Windows windows_around(int i, int window, int padding, int stride, int count) {
+    const int last_start = i + padding;  // of a window that begins with this element
+    const int first_start = last_start - window + 1;
+    const int first = first_start <= 0 ? 0 : (first_start + stride - 1) / stride;
+    return {first, min(last_start / stride + 1, count)};
+}
+
+// Idea: a thread per input, which gathers from the windows that it is in.
+// Cost removed: atomic additions, which a thread per window would need where windows overlap.
+// Still limits it: memory bandwidth.
+__global__ void max_pool_gather(const float* dy, const std::uint8_t* place, float* dx, PoolShape shape) {
+    const int i = thread_of_grid();
+    if (i >= shape.planes * shape.h * shape.w) return;
+    const int plane = i / (shape.h * shape.w);
+    const int row = i / shape.w % shape.h;
+    const int col = i % shape.w;
+    const Windows down = windows_around(row, shape.window, shape.padding, shape.stride, shape.p());
+    const Windows across = windows_around(col, shape.window, shape.padding, shape.stride, shape.q());
+    float sum = 0;
+    for (int p = down.first; p < down.end; ++p)
+        for (int q = across.first; q < across.end; ++q) {
+            const int output = (plane * shape.p() + p) * shape.q() + q;
+            const int r = row + shape.padding - p * shape.stride;
+            const int s = col + shape.padding - q * shape.stride;
+            if (place[output] == r * shape.window + s) sum += dy[output];
+        }
+    dx[i] = sum;
+}
+
+template <int kWindow>
+__global__ void average_pool_windows(const float* x, float* y, PoolShape shape) {
+    const int i = thread_of_grid();
+    if (i >= shape.planes * shape.p() * shape.q()) return;
+    const int window = kWindow > 0 ? kWindow : shape.window;
+    const int plane = i / (shape.p() * shape.q());
+    const int top = i / shape.q() % shape.p() * shape.stride - shape.padding;
+    const int left = i % shape.q() * shape.stride - shape.padding;
+    const float* const first = x + static_cast<std::ptrdiff_t>(plane) * shape.h * shape.w;
+    float sum = 0;
+#pragma unroll
+    for (int r = 0; r < window; ++r)
+#pragma unroll
+        for (int s = 0; s < window; ++s) {
+            const int row = top + r;
+            const int col = left + s;
+            if (row >= 0 && row < shape.h && col >= 0 && col < shape.w) sum += first[row * shape.w + col];
+        }
+    y[i] = sum / static_cast<float>(window * window);
+}
+
+__global__ void average_pool_gather(const float* dy, float* dx, PoolShape shape) {
+    const int i = thread_of_grid();
+    if (i >= shape.planes * shape.h * shape.w) return;
+    const int plane = i / (shape.h * shape.w);
+    const Windows down =
+        windows_around(i / shape.w % shape.h, shape.window, shape.padding, shape.stride, shape.p());
+    const Windows across = windows_around(i % shape.w, shape.window, shape.padding, shape.stride, shape.q());
+    float sum = 0;
+    for (int p = down.first; p < down.end; ++p)
+        for (int q = across.first; q < across.end; ++q)
+            sum += dy[(plane * shape.p() + p) * shape.q() + q];
+    dx[i] = sum / static_cast<float>(shape.window * shape.window);
+}
+
+// --- Bias and ReLU -------------------------------------------------------------------------------
+
+__device__ inline float relu(float value) {
+    return value < 0 ? 0.0f : value;  // NaN stays
+}
+
+// kPack: 4 where planes are whole float4, else 1. `packs` of them are all of y.
+template <int kPack>
+__global__ void add_bias_relu(float* y, const float* bias, int packs, int k, int packs_of_plane) {
+    const int i = thread_of_grid();
+    if (i >= packs) return;
+    const float b = bias[i / packs_of_plane % k];
+    float* const at = y + static_cast<std::ptrdiff_t>(i) * kPack;
+    auto values = course::Pack<float, kPack>::load(at);
+#pragma unroll
+    for (float& value : values.value)
+        value = relu(value + b);
+    values.store(at);
+}
+
+// Idea: a block per plane computes its dz and its part of the bias's gradient in one pass.
+// Cost removed: a second pass over dz.
+// Still limits it: memory bandwidth.
+__global__ void relu_gradient_planes(const float* y, const float* dy, float* dz, float* sums, int plane) {
+    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(blockIdx.x) * plane;
+    float sum = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < plane; i += kPoolThreads) {
+        // A NaN of y passes the gradient on, too.
+        const float gradient = y[first + i] == 0 ? 0.0f : dy[first + i];
+        dz[first + i] = gradient;
+        sum += gradient;
+    }
+    sum = course::block_reduce<kPoolThreads>(sum, course::Sum{});
+    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
+}
+
+// The sum of each channel over the images, in order.
+__global__ void add_planes(const float* sums, float* dbias, int n, int k) {
+    const int channel = thread_of_grid();
+    if (channel >= k) return;
+    float sum = 0;
+    for (int image = 0; image < n; ++image)
+        sum += sums[image * k + channel];
+    dbias[channel] = sum;
+}
+
+}  // namespace day28

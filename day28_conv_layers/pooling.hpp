@@ -1,0 +1,66 @@
+// Pooling and activation, what stands between two convolutional layers: the host API.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/device_view.hpp"
+
+namespace day28 {
+
+using course::DeviceSpan;
+
+// Windows of window x window elements over planes of h x w. A tensor of N x C planes in NCHW is a
+// row of N C planes.
+struct PoolShape {
+    int planes = 1;
+    int h = 1;
+    int w = 1;
+    int window = 2;
+    int padding = 0;  // at most half a window, so each window has an element of the plane
+    int stride = 2;
+
+    constexpr int p() const { return (h + 2 * padding - window) / stride + 1; }
+    constexpr int q() const { return (w + 2 * padding - window) / stride + 1; }
+    constexpr std::size_t inputs() const { return static_cast<std::size_t>(planes) * h * w; }
+    constexpr std::size_t outputs() const { return static_cast<std::size_t>(planes) * p() * q(); }
+};
+
+// All functions enqueue on `stream`. Throw std::invalid_argument for a shape that is not as above
+// (windows of 1 to 16 elements a side, at most 2^30 elements), and for wrong lengths; CudaError
+// when a launch fails.
+
+// y is the largest element of each window, NaN if there is one. `place` is where it was: row times
+// window plus column; of equal elements the first.
+void max_pool(const PoolShape& shape, DeviceSpan<const float> x, DeviceSpan<float> y,
+              DeviceSpan<std::uint8_t> place, cudaStream_t stream);
+void max_pool_gradient(const PoolShape& shape, DeviceSpan<const float> dy,
+                       DeviceSpan<const std::uint8_t> place, DeviceSpan<float> dx, cudaStream_t stream);
+
+// y is the sum of each window over window^2, also where a part of it is padding.
+void average_pool(const PoolShape& shape, DeviceSpan<const float> x, DeviceSpan<float> y,
+                  cudaStream_t stream);
+void average_pool_gradient(const PoolShape& shape, DeviceSpan<const float> dy, DeviceSpan<float> dx,
+                           cudaStream_t stream);
+
+// N x K planes of `plane` elements.
+struct Channels {
+    int n = 1;
+    int k = 1;
+    int plane = 1;
+
+    constexpr std::size_t elements() const { return static_cast<std::size_t>(n) * k * plane; }
+};
+
+// y = max(y + bias of its channel, 0), in place. NaN stays NaN.
+void bias_relu(const Channels& shape, DeviceSpan<float> y, DeviceSpan<const float> bias, cudaStream_t stream);
+
+// Of the gradient dy behind the activation and its result y: the gradient before it, 0 where y is,
+// and that of the bias, always summed in the same order. dz may be dy. `scratch` has n k floats.
+void bias_relu_gradient(const Channels& shape, DeviceSpan<const float> y, DeviceSpan<const float> dy,
+                        DeviceSpan<float> dz, DeviceSpan<float> dbias, DeviceSpan<float> scratch,
+                        cudaStream_t stream);
+
+}  // namespace day28

@@ -1,0 +1,212 @@
+// Pooling, bias and activation against plain loops; their gradients against differences.
+#include "pooling.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/test/device_test.hpp"
+
+namespace {
+
+using course::DataPattern;
+using course::DeviceBuffer;
+using course::GuardedBuffer;
+using day28::PoolShape;
+
+const std::vector<PoolShape>& shapes() {
+    static const std::vector<PoolShape> list = {
+        {.planes = 1, .h = 1, .w = 1, .window = 1, .stride = 1},
+        {.planes = 3, .h = 8, .w = 6, .window = 2, .stride = 2},
+        {.planes = 2, .h = 7, .w = 9, .window = 2, .stride = 2},  // the last row and column are left over
+        {.planes = 5, .h = 12, .w = 11, .window = 3, .padding = 1, .stride = 2},
+        {.planes = 2, .h = 9, .w = 9, .window = 3, .padding = 1, .stride = 1},
+        {.planes = 1, .h = 2, .w = 2, .window = 4, .padding = 2, .stride = 3},
+        {.planes = 2, .h = 17, .w = 20, .window = 5, .padding = 2, .stride = 4},
+        {.planes = 1, .h = 10, .w = 10, .window = 2, .stride = 5},  // gaps between windows
+        {.planes = 1, .h = 16, .w = 16, .window = 16, .stride = 1},
+    };
+    return list;
+}
+std::string text(const PoolShape& s) {
+    return std::to_string(s.planes) + " planes of " + std::to_string(s.h) + " x " + std::to_string(s.w) +
+           ", window " + std::to_string(s.window) + ", padding " + std::to_string(s.padding) + ", stride " +
+           std::to_string(s.stride);
+}
+
+// body(output, input, place) for each element of each window that is inside its plane, in order.
+template <class Body>
+void for_each_element(const PoolShape& s, const Body& body) {
+    std::size_t output = 0;
+    for (int plane = 0; plane < s.planes; ++plane)
+        for (int p = 0; p < s.p(); ++p)
+            for (int q = 0; q < s.q(); ++q, ++output)
+                for (int r = 0; r < s.window; ++r)
+                    for (int t = 0; t < s.window; ++t) {
+                        const int row = p * s.stride - s.padding + r;
+                        const int col = q * s.stride - s.padding + t;
+                        if (row >= 0 && row < s.h && col >= 0 && col < s.w)
+                            body(output, static_cast<std::size_t>((plane * s.h + row) * s.w + col),
+                                 r * s.window + t);
+                    }
+}
+
+class Pooling : public course::DeviceTest {};
+
+TEST_F(Pooling, MaxTakesTheFirstLargest) {
+    for (const PoolShape& shape : shapes())
+        for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kAllEqual}) {
+            SCOPED_TRACE(text(shape) + ", " + std::string(course::name(pattern)));
+            const std::vector<float> x = course::make_data<float>(shape.inputs(), pattern, 1);
+            std::vector<float> y(shape.outputs());
+            std::vector<int> place(shape.outputs(), -1);
+            for_each_element(shape, [&](std::size_t out, std::size_t in, int at) {
+                if (place[out] >= 0 && x[in] <= y[out]) return;
+                y[out] = x[in];
+                place[out] = at;
+            });
+            DeviceBuffer<float> x_device{std::span<const float>(x)};
+            GuardedBuffer<float> y_device(y.size());
+            GuardedBuffer<std::uint8_t> place_device(y.size());
+            day28::max_pool(shape, x_device.span(), y_device.span(), place_device.span(), nullptr);
+            EXPECT_EQ(y_device.to_host(), y);
+            const std::vector<std::uint8_t> got = place_device.to_host();
+            EXPECT_EQ(std::vector<int>(got.begin(), got.end()), place);
+            EXPECT_EQ(y_device.damage() + place_device.damage(), "");
+
+            const std::vector<float> dy = course::make_data<float>(y.size(), DataPattern::kSignedUniform, 2);
+            std::vector<double> dx(x.size());
+            std::vector<double> magnitude(x.size());
+            for_each_element(shape, [&](std::size_t out, std::size_t in, int at) {
+                if (place[out] != at) return;
+                dx[in] += static_cast<double>(dy[out]);
+                magnitude[in] += std::abs(static_cast<double>(dy[out]));
+            });
+            DeviceBuffer<float> dy_device{std::span<const float>(dy)};
+            GuardedBuffer<float> dx_device(x.size());
+            day28::max_pool_gradient(shape, dy_device.span(), place_device.span(), dx_device.span(), nullptr);
+            const course::VerifyResult result =
+                course::verify(dx_device.to_host(), dx, {.terms = 256, .factor = 1}, magnitude);
+            EXPECT_TRUE(result.ok()) << result.message();
+            EXPECT_EQ(dx_device.damage(), "");
+        }
+}
+
+TEST_F(Pooling, NanAndInfinityReachTheirWindows) {
+    const PoolShape shape{.planes = 1, .h = 2, .w = 6, .window = 2, .stride = 2};
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    const float inf = std::numeric_limits<float>::infinity();
+    const std::vector<float> x = {1, nan, -inf, -inf, 3, 4,  //
+                                  2, 5,   -inf, -inf, 2, inf};
+    DeviceBuffer<float> x_device{std::span<const float>(x)};
+    GuardedBuffer<float> y(3);
+    GuardedBuffer<std::uint8_t> place(3);
+    day28::max_pool(shape, x_device.span(), y.span(), place.span(), nullptr);
+    EXPECT_TRUE(std::isnan(y.to_host()[0]));
+    EXPECT_EQ(y.to_host()[1], -inf);
+    EXPECT_EQ(y.to_host()[2], inf);
+    EXPECT_EQ(place.to_host(), (std::vector<std::uint8_t>{1, 0, 3}));
+}
+
+TEST_F(Pooling, AverageAndItsGradient) {
+    for (const PoolShape& shape : shapes()) {
+        SCOPED_TRACE(text(shape));
+        const double size = shape.window * shape.window;
+        const std::vector<float> x = course::make_data<float>(shape.inputs(), DataPattern::kSignedUniform, 3);
+        const std::vector<float> dy =
+            course::make_data<float>(shape.outputs(), DataPattern::kSignedUniform, 4);
+        std::vector<double> y(shape.outputs()), dx(shape.inputs());
+        std::vector<double> y_magnitude(y.size()), dx_magnitude(dx.size());
+        for_each_element(shape, [&](std::size_t out, std::size_t in, int) {
+            y[out] += static_cast<double>(x[in]) / size;
+            y_magnitude[out] += std::abs(static_cast<double>(x[in])) / size;
+            dx[in] += static_cast<double>(dy[out]) / size;
+            dx_magnitude[in] += std::abs(static_cast<double>(dy[out])) / size;
+        });
+        DeviceBuffer<float> x_device{std::span<const float>(x)};
+        DeviceBuffer<float> dy_device{std::span<const float>(dy)};
+        GuardedBuffer<float> y_device(y.size());
+        GuardedBuffer<float> dx_device(dx.size());
+        day28::average_pool(shape, x_device.span(), y_device.span(), nullptr);
+        day28::average_pool_gradient(shape, dy_device.span(), dx_device.span(), nullptr);
+        const auto terms = static_cast<std::size_t>(size) + 1;
+        const course::VerifyResult forward =
+            course::verify(y_device.to_host(), y, {.terms = terms, .factor = 1}, y_magnitude);
+        EXPECT_TRUE(forward.ok()) << forward.message();
+        const course::VerifyResult backward =
+            course::verify(dx_device.to_host(), dx, {.terms = terms, .factor = 1}, dx_magnitude);
+        EXPECT_TRUE(backward.ok()) << backward.message();
+        EXPECT_EQ(y_device.damage() + dx_device.damage(), "");
+    }
+}
+
+TEST_F(Pooling, RefusesBadArguments) {
+    GuardedBuffer<float> x(16), y(4);
+    const auto message = [&](const PoolShape& shape) {
+        return course::refusal([&] { day28::average_pool(shape, x.span(), y.span(), nullptr); });
+    };
+    EXPECT_EQ(message({.h = 4, .w = 4}), "");
+    EXPECT_NE(message({.h = 4, .w = 4, .window = 17}).find("window is 17"), std::string::npos);
+    EXPECT_NE(message({.h = 4, .w = 4, .window = 5}).find("expected a window that fits"), std::string::npos);
+    EXPECT_NE(message({.h = 4, .w = 4, .window = 3, .padding = 2}).find("padding is 2"), std::string::npos);
+    EXPECT_NE(message({.h = 4, .w = 4, .stride = 0}).find("stride is 0"), std::string::npos);
+    EXPECT_NE(message({.h = 4, .w = 5}).find("x has 16 elements; expected 20"), std::string::npos);
+}
+
+TEST_F(Pooling, NoPlanesAreLegal) {
+    GuardedBuffer<float> x(0), y(0);
+    const PoolShape shape{.planes = 0, .h = 4, .w = 4};
+    EXPECT_NO_THROW(day28::average_pool(shape, x.span(), y.span(), nullptr));
+    EXPECT_NO_THROW(day28::average_pool_gradient(shape, y.span(), x.span(), nullptr));
+}
+
+class Activation : public course::DeviceTest {};
+
+TEST_F(Activation, BiasAndReluWithTheirGradients) {
+    for (const day28::Channels& shape : {day28::Channels{1, 1, 1}, day28::Channels{3, 5, 8},
+                                         day28::Channels{2, 7, 33}, day28::Channels{2, 3, 700}})
+        for (const std::size_t misaligned : {0, 1}) {
+            SCOPED_TRACE(std::to_string(shape.n) + " x " + std::to_string(shape.k) + " x " +
+                         std::to_string(shape.plane));
+            const std::size_t n = shape.elements();
+            const auto channel = [&](std::size_t i) {
+                return i / static_cast<std::size_t>(shape.plane) % static_cast<std::size_t>(shape.k);
+            };
+            const std::vector<float> z = course::make_data<float>(n, DataPattern::kSignedUniform, 5);
+            const std::vector<float> dy = course::make_data<float>(n, DataPattern::kSignedUniform, 6);
+            const auto filters = static_cast<std::size_t>(shape.k);
+            const std::vector<float> bias = course::make_data<float>(filters, DataPattern::kSignedUniform, 7);
+            std::vector<float> y(n), dz(n);
+            std::vector<double> dbias(filters), magnitude(filters);
+            for (std::size_t i = 0; i < n; ++i) {
+                y[i] = std::max(z[i] + bias[channel(i)], 0.0f);
+                dz[i] = y[i] > 0 ? dy[i] : 0.0f;
+                dbias[channel(i)] += static_cast<double>(dz[i]);
+                magnitude[channel(i)] += std::abs(static_cast<double>(dz[i]));
+            }
+            GuardedBuffer<float> y_device(n, misaligned), dz_device(n, misaligned);
+            y_device.copy_from(z);
+            dz_device.copy_from(dy);
+            DeviceBuffer<float> bias_device{std::span<const float>(bias)};
+            GuardedBuffer<float> dbias_device(filters);
+            DeviceBuffer<float> scratch(static_cast<std::size_t>(shape.n) * filters);
+            day28::bias_relu(shape, y_device.span(), bias_device.span(), nullptr);
+            EXPECT_EQ(y_device.to_host(), y);
+            day28::bias_relu_gradient(shape, y_device.span(), dz_device.span(), dz_device.span(),
+                                      dbias_device.span(), scratch.span(), nullptr);
+            EXPECT_EQ(dz_device.to_host(), dz);
+            const course::VerifyResult result =
+                course::verify(dbias_device.to_host(), dbias, {.terms = n / filters, .factor = 1}, magnitude);
+            EXPECT_TRUE(result.ok()) << result.message();
+            EXPECT_EQ(y_device.damage() + dz_device.damage() + dbias_device.damage(), "");
+        }
+}
+
+}  // namespace

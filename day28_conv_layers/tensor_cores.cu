@@ -1,0 +1,64 @@
+// Day 28's launchers of the forward pass on tensor cores. The kernel is in tensor_cores.cuh.
+#include <array>
+
+#include "common/device/launch.hpp"
+#include "common/device/tensor_core_support.hpp"
+#include "conv_layers.hpp"
+#include "launchers.hpp"
+#include "tensor_cores.cuh"
+
+namespace day28 {
+namespace {
+
+template <class S>
+constexpr std::size_t kSharedBytes = sizeof(TensorStage<S>) * S::STAGES;
+
+template <class T>
+std::string constraint(const Shape& shape) {
+    constexpr int kInChunk = 16 / sizeof(T);
+    if (shape.c % kInChunk != 0)
+        return "copies " + std::to_string(kInChunk) + " channels at a time; these are " +
+               std::to_string(shape.c);
+    return course::why_no_tensor_cores(conv_tensor_cores<TensorTile<T>>, kSharedBytes<TensorTile<T>>);
+}
+
+template <class T>
+void tensor_cores(const PassCall<T>& call) {
+    using S = TensorTile<T>;
+    const Shape& shape = call.shape;
+    course::require(course::is_aligned(call.a, 16) && course::is_aligned(call.b, 16),
+                    "conv_layers: an operand is not 16-byte aligned; expected what cudaMalloc returns");
+    const bool pairs = shape.k % 2 == 0 && course::is_aligned(call.out, 2 * sizeof(T));
+    const dim3 grid(blocks(shape.n * shape.plane(), S::BM), blocks(shape.k, S::BN));
+    course::launch(
+        conv_tensor_cores<S>,
+        {.grid = grid, .block = S::THREADS, .shared_bytes = kSharedBytes<S>, .stream = call.stream}, call.a,
+        call.b, call.out, shape, pairs);
+}
+
+template <class T>
+course::Work tensor_work(const Shape& shape) {
+    course::Work of_floats = work(shape);
+    of_floats.bytes *= sizeof(T) / 4.0;
+    of_floats.written *= sizeof(T) / 4.0;
+    of_floats.arithmetic = course::Arithmetic::kOther;
+    return of_floats;
+}
+
+}  // namespace
+
+template <class T>
+std::span<const TensorCoreVersion<T>> tensor_core_versions() {
+    static const std::array<TensorCoreVersion<T>, 1> list = {{
+        {"implicit_gemm",
+         "mma.sync, channels last",
+         {run<T, Pass::kForward, tensor_cores<T>, nullptr, constraint<T>>},
+         tensor_work<T>,
+         constraint<T>},
+    }};
+    return list;
+}
+template std::span<const TensorCoreVersion<float>> tensor_core_versions<float>();
+template std::span<const TensorCoreVersion<__nv_bfloat16>> tensor_core_versions<__nv_bfloat16>();
+
+}  // namespace day28

@@ -1,0 +1,216 @@
+// Day 28: Winograd's convolution, for filters of 3 x 3 and stride 1.
+//
+// F(m x m, 3 x 3) computes m x m outputs from (m + 2) x (m + 2) inputs d and a filter g:
+//
+//   Y = A^T [ (G g G^T) * (B^T d B) ] A           *: element by element
+//
+// That takes (m + 2)^2 products where the definition takes 9 m^2: 16 for 36 with m = 2, 36 for 144
+// with m = 4. Summed over the channels, each of the (m + 2)^2 elements is a matrix product of its
+// own: K x C times C x tiles. The transforms of filters and inputs are made once, for all products.
+//
+// The matrices are in winograd_matrices.hpp.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "layer.cuh"
+#include "shape.hpp"
+#include "tile_product.cuh"
+#include "winograd_matrices.hpp"
+
+namespace day28 {
+
+// sum += coefficient * value, for a coefficient that the compiler knows: 0 costs nothing, and 1 and
+// -1 no product.
+__device__ inline void add_scaled(float& sum, float coefficient, float value) {
+    if (coefficient == 1) {
+        sum += value;
+    } else if (coefficient == -1) {
+        sum -= value;
+    } else if (coefficient != 0) {
+        sum += coefficient * value;
+    }
+}
+
+// Sizes of the intermediate matrices: whole tiles of the matrix product.
+struct WinogradSizes {
+    int across;    // tiles of m x m outputs in a row of a plane
+    int of_image;  // tiles of a plane
+    int channels;  // C, rounded up
+    int filters;   // K, rounded up
+    int tiles;     // N x of_image, rounded up
+};
+
+constexpr int kTransformThreads = 128;
+
+// U = G g G^T of each filter and channel. Element e of all of them is a matrix of its own:
+//   u   (m + 2)^2 x channels x filters
+// A thread has the filter k of a channel.
+template <int m>
+__global__ void winograd_filters(const float* w, float* u, Shape shape, WinogradSizes sizes) {
+    using W = Winograd<m>;
+    constexpr int kSide = m + 2;
+    const int k = static_cast<int>(blockIdx.x) * kTransformThreads + static_cast<int>(threadIdx.x);
+    const int c = static_cast<int>(blockIdx.y);
+    if (k >= sizes.filters) return;
+    const bool inside = c < shape.c && k < shape.k;
+    const float* g = w + (k * shape.c + c) * 9;
+
+    float half_way[kSide][3];  // G g
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+#pragma unroll
+        for (int s = 0; s < 3; ++s) {
+            half_way[i][s] = 0;
+#pragma unroll
+            for (int r = 0; r < 3; ++r)
+                add_scaled(half_way[i][s], W::g(i, r), inside ? g[r * 3 + s] : 0.0f);
+        }
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+#pragma unroll
+        for (int j = 0; j < kSide; ++j) {
+            float sum = 0;
+#pragma unroll
+            for (int s = 0; s < 3; ++s)
+                add_scaled(sum, W::g(j, s), half_way[i][s]);
+            u[(static_cast<std::size_t>(i * kSide + j) * sizes.channels + c) * sizes.filters + k] = sum;
+        }
+}
+
+// V = B^T d B of each tile and channel:
+//   v   (m + 2)^2 x channels x tiles
+// A thread has one tile of a channel. Tiles overlap by two rows and columns.
+template <int m>
+__global__ void __launch_bounds__(kTransformThreads)
+    winograd_inputs(const float* x, float* v, Shape shape, WinogradSizes sizes) {
+    using W = Winograd<m>;
+    constexpr int kSide = m + 2;
+    const int tile = static_cast<int>(blockIdx.x) * kTransformThreads + static_cast<int>(threadIdx.x);
+    const int c = static_cast<int>(blockIdx.y);
+    if (tile >= sizes.tiles) return;
+    const int n = tile / sizes.of_image;
+    const bool inside = c < shape.c && n < shape.n;
+    const int top = tile % sizes.of_image / sizes.across * m - shape.padding;
+    const int left = tile % sizes.across * m - shape.padding;
+    const float* image = x + static_cast<std::ptrdiff_t>(n) * shape.image();
+
+    float d[kSide][kSide];
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+#pragma unroll
+        for (int j = 0; j < kSide; ++j)
+            d[i][j] = inside ? padded(image, shape, c, top + i, left + j) : 0.0f;
+
+    float half_way[kSide][kSide];  // B^T d
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+#pragma unroll
+        for (int j = 0; j < kSide; ++j) {
+            half_way[i][j] = 0;
+#pragma unroll
+            for (int l = 0; l < kSide; ++l)
+                add_scaled(half_way[i][j], W::bt(i, l), d[l][j]);
+        }
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+#pragma unroll
+        for (int j = 0; j < kSide; ++j) {
+            float sum = 0;
+#pragma unroll
+            for (int l = 0; l < kSide; ++l)
+                add_scaled(sum, W::bt(j, l), half_way[i][l]);
+            v[(static_cast<std::size_t>(i * kSide + j) * sizes.channels + c) * sizes.tiles + tile] = sum;
+        }
+}
+
+// M = U^T V, (m + 2)^2 products at once, one for each z of the grid:
+//   products   (m + 2)^2 x filters x tiles
+// All extents are whole tiles, so nothing is checked.
+__global__ void __launch_bounds__(Tile::THREADS)
+    winograd_multiply(const float* u, const float* v, float* products, WinogradSizes sizes) {
+    __shared__ Stage stages[kStages];
+    const int thread = static_cast<int>(threadIdx.x);
+    const int first_tile = static_cast<int>(blockIdx.x) * Tile::BN;
+    const int first_k = static_cast<int>(blockIdx.y) * Tile::BM;
+    const std::size_t element = blockIdx.z;
+    u += element * sizes.channels * sizes.filters;
+    v += element * sizes.channels * sizes.tiles;
+    products += element * sizes.filters * sizes.tiles;
+
+    Sums sums = {};
+    sum_products(sums, stages, sizes.channels / Tile::BK, [&](int step, Stage& stage) {
+        copy_rows_of_a(stage, u, step * Tile::BK, first_k, sizes.filters);
+        const int column = thread % 32 * 4;
+#pragma unroll
+        for (int r = thread / 32; r < Tile::BK; r += Tile::THREADS / 32)
+            course::ptx::cp_async_16(
+                &stage.b[r][column],
+                v + static_cast<std::size_t>(step * Tile::BK + r) * sizes.tiles + first_tile + column);
+    });
+#pragma unroll
+    for (int i = 0; i < Tile::TM; ++i)
+#pragma unroll
+        for (int j = 0; j < Tile::TN; j += 4)
+            four(sums, i, j)
+                .store(products + static_cast<std::size_t>(first_k + row_of(i)) * sizes.tiles + first_tile +
+                       column_of(j));
+}
+
+// Y = A^T M A, of which the last tile of a row or column of tiles may have less than m x m outputs.
+// A thread has one tile of a filter. packs: m outputs of a row are one store.
+// Idea of the four kernels: products are dear, sums are cheap. Transform, multiply less, transform
+// back.
+// Cost removed: 5 of 9 products with m = 2, 3 of 4 with m = 4.
+// Still limits it: V and M go through memory, (m + 2)^2 / m^2 times the size of x and y each: 4
+// with m = 2, 2.25 with m = 4. With larger m the transforms lose too many digits.
+template <int m>
+__global__ void __launch_bounds__(kTransformThreads)
+    winograd_outputs(const float* products, float* y, Shape shape, WinogradSizes sizes, bool packs) {
+    using W = Winograd<m>;
+    constexpr int kSide = m + 2;
+    const int tile = static_cast<int>(blockIdx.x) * kTransformThreads + static_cast<int>(threadIdx.x);
+    const int k = static_cast<int>(blockIdx.y);
+    const int n = tile / sizes.of_image;
+    if (n >= shape.n) return;
+
+    float half_way[m][kSide];  // A^T M
+#pragma unroll
+    for (int j = 0; j < kSide; ++j) {
+#pragma unroll
+        for (int i = 0; i < m; ++i)
+            half_way[i][j] = 0;
+#pragma unroll
+        for (int l = 0; l < kSide; ++l) {
+            const float value =
+                products[(static_cast<std::size_t>(l * kSide + j) * sizes.filters + k) * sizes.tiles + tile];
+#pragma unroll
+            for (int i = 0; i < m; ++i)
+                add_scaled(half_way[i][j], W::at(i, l), value);
+        }
+    }
+    const int p = tile % sizes.of_image / sizes.across * m;
+    const int q = tile % sizes.across * m;
+    float* const plane = y + (n * shape.k + k) * shape.plane();
+#pragma unroll
+    for (int i = 0; i < m; ++i) {
+        course::Pack<float, m> row = {};
+#pragma unroll
+        for (int j = 0; j < m; ++j)
+#pragma unroll
+            for (int l = 0; l < kSide; ++l)
+                add_scaled(row.value[j], W::at(j, l), half_way[i][l]);
+        if (p + i >= shape.p()) continue;
+        if (packs) {
+            row.store(plane + (p + i) * shape.q() + q);
+        } else {
+#pragma unroll
+            for (int j = 0; j < m; ++j)
+                if (q + j < shape.q()) plane[(p + i) * shape.q() + q + j] = row.value[j];
+        }
+    }
+}
+
+}  // namespace day28

@@ -1,0 +1,190 @@
+// Day 50: the memory, streams and events of a grid on several GPUs.
+#include "domain.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "common/check/require.hpp"
+#include "multi_gpu.hpp"
+
+namespace day50 {
+namespace {
+
+using course::require;
+
+std::size_t with_ghosts(const Extents& extents, const Slab& slab) {
+    return (slab.planes + 2 * kRadius) * extents.plane();
+}
+
+// Throws where a device cannot reach the other one's memory for another reason than its own limits.
+void enable_peer_access(int from, int to) {
+    if (from == to) return;
+    int can = 0;
+    CUDA_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
+    if (can == 0) return;  // copies go through the host then
+    const OnDevice on(from);
+    const cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
+    if (error == cudaErrorPeerAccessAlreadyEnabled)
+        static_cast<void>(cudaGetLastError());
+    else
+        CUDA_CHECK(error);
+}
+
+bool can_access(int from, int to) {
+    int can = 1;
+    if (from != to) CUDA_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
+    return can != 0;
+}
+
+float* new_grid(std::size_t cells) {
+    float* grid = nullptr;
+    CUDA_CHECK(cudaMalloc(&grid, cells * sizeof(float)));
+    return grid;
+}
+
+}  // namespace
+
+std::vector<Slab> cut(std::size_t nz, std::size_t ranks) {
+    require(ranks >= 1, "cut: ranks is 0; expected at least 1");
+    require(ranks == 1 || nz / ranks >= kRadius, "cut: nz is ", nz, " and ranks is ", ranks,
+            "; expected at least ", kRadius, " planes for each rank, which is nz >= ", kRadius * ranks);
+    std::vector<Slab> slabs;
+    std::size_t first = 0;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const std::size_t planes = nz / ranks + (rank < nz % ranks ? 1 : 0);
+        slabs.push_back({first, planes});
+        first += planes;
+    }
+    return slabs;
+}
+
+Domain::Domain(const Extents& extents, std::span<const int> devices) : extents_(extents) {
+    try {
+        make(devices);
+    } catch (...) {
+        release();
+        throw;
+    }
+}
+
+Domain::~Domain() {
+    release();
+}
+
+void Domain::make(std::span<const int> devices) {
+    const Extents& extents = extents_;
+    constexpr std::size_t kMostBlocks = 65535;
+    require(extents.nx >= 1 && extents.nx <= std::size_t{1} << 30 && extents.ny >= 1 &&
+                extents.ny <= kMostBlocks && extents.nz >= 1 && extents.nz <= kMostBlocks,
+            "Domain: extents are ", extents.nx, " x ", extents.ny, " x ", extents.nz,
+            "; expected 1 to 2^30 x 1 to 65535 x 1 to 65535");
+    int count = 0;
+    CUDA_CHECK(cudaGetDeviceCount(&count));
+    const std::vector<Slab> slabs = cut(extents.nz, devices.size());
+    for (std::size_t r = 0; r < devices.size(); ++r) {
+        require(devices[r] >= 0 && devices[r] < count, "Domain: devices[", r, "] is ", devices[r],
+                "; expected 0 to ", count - 1);
+        if (r > 0) enable_peer_access(devices[r], devices[r - 1]);
+        if (r > 0) enable_peer_access(devices[r - 1], devices[r]);
+    }
+    ranks_.resize(devices.size());
+    for (std::size_t r = 0; r < ranks_.size(); ++r) {
+        Rank& rank = ranks_[r];
+        rank.device = devices[r];
+        rank.slab = slabs[r];
+        const OnDevice on(rank.device);
+        for (float** grid : {&rank.in, &rank.out, &rank.spare})
+            *grid = new_grid(with_ghosts(extents, rank.slab));
+        CUDA_CHECK(cudaMalloc(&rank.flags, 2 * sizeof(unsigned)));
+        CUDA_CHECK(cudaMemset(rank.flags, 0, 2 * sizeof(unsigned)));
+        CUDA_CHECK(cudaStreamCreateWithFlags(&rank.edges, cudaStreamNonBlocking));
+        CUDA_CHECK(cudaStreamCreateWithFlags(&rank.middle, cudaStreamNonBlocking));
+        for (cudaEvent_t* event : {&rank.started, &rank.edges_swept, &rank.edges_done, &rank.middle_done})
+            CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+        CUDA_CHECK(cudaDeviceSynchronize());  // the flags are 0 before any stream looks at them
+    }
+}
+
+// What has not been made is null. A failure here has been reported by the work that failed.
+void Domain::release() {
+    for (auto& [steps, graph] : graphs_)
+        static_cast<void>(cudaGraphExecDestroy(graph));
+    for (Rank& rank : ranks_) {
+        const OnDevice on(rank.device);
+        static_cast<void>(cudaDeviceSynchronize());
+        for (cudaEvent_t event : {rank.started, rank.edges_swept, rank.edges_done, rank.middle_done})
+            if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
+        for (cudaStream_t stream : {rank.edges, rank.middle})
+            if (stream != nullptr) static_cast<void>(cudaStreamDestroy(stream));
+        for (void* memory : {static_cast<void*>(rank.in), static_cast<void*>(rank.out),
+                             static_cast<void*>(rank.spare), static_cast<void*>(rank.flags)})
+            static_cast<void>(cudaFree(memory));
+    }
+}
+
+void Domain::copy_from(std::span<const float> grid) {
+    require(grid.size() == extents_.cells(), "Domain::copy_from: grid has ", grid.size(), " cells; expected ",
+            extents_.cells());
+    const std::size_t plane = extents_.plane();
+    for (const Rank& rank : ranks_) {
+        const OnDevice on(rank.device);
+        // The ghost planes that exist: before the first slab and behind the last one there are
+        // none.
+        const std::size_t below = std::min<std::size_t>(kRadius, rank.slab.first);
+        const std::size_t end = std::min(rank.slab.first + rank.slab.planes + kRadius, extents_.nz);
+        const std::size_t first = rank.slab.first - below;
+        CUDA_CHECK(cudaMemcpy(rank.in + (kRadius - below) * plane, &grid[first * plane],
+                              (end - first) * plane * sizeof(float), cudaMemcpyHostToDevice));
+    }
+}
+
+std::vector<float> Domain::to_host() const {
+    const std::size_t plane = extents_.plane();
+    std::vector<float> grid(extents_.cells());
+    for (const Rank& rank : ranks_) {
+        const OnDevice on(rank.device);
+        CUDA_CHECK(cudaMemcpy(&grid[rank.slab.first * plane], rank.out + kRadius * plane,
+                              rank.slab.planes * plane * sizeof(float), cudaMemcpyDeviceToHost));
+    }
+    return grid;
+}
+
+void Domain::spoil() {
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    for (const Rank& rank : ranks_) {
+        const OnDevice on(rank.device);
+        const std::vector<float> nan(with_ghosts(extents_, rank.slab), kNan);
+        for (float* grid : {rank.out, rank.spare})
+            CUDA_CHECK(cudaMemcpy(grid, nan.data(), nan.size() * sizeof(float), cudaMemcpyHostToDevice));
+    }
+}
+
+bool Domain::shares_devices() const {
+    for (std::size_t r = 0; r < ranks_.size(); ++r)
+        for (std::size_t other = 0; other < r; ++other)
+            if (ranks_[r].device == ranks_[other].device) return true;
+    return false;
+}
+
+cudaGraphExec_t& Domain::graph(unsigned steps) {
+    for (auto& [of_steps, graph] : graphs_)
+        if (of_steps == steps) return graph;
+    return graphs_.emplace_back(steps, nullptr).second;
+}
+
+Problem problem_of(Domain& domain, unsigned steps) {
+    Problem problem{.extents = domain.extents(),
+                    .steps = steps,
+                    .ranks = domain.ranks().size(),
+                    .shares_devices = domain.shares_devices(),
+                    .peers = true};
+    for (std::size_t r = 1; r < problem.ranks; ++r) {
+        const int device = domain.ranks()[r].device;
+        const int below = domain.ranks()[r - 1].device;
+        problem.peers = problem.peers && can_access(device, below) && can_access(below, device);
+    }
+    return problem;
+}
+
+}  // namespace day50

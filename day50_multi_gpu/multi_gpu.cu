@@ -1,0 +1,455 @@
+// Day 50, the second half of the lesson: the versions. Each step of a version has two loops over
+// the ranks, both by one host thread: in the first one streams are told what to wait for, in the
+// second one work is launched. In one loop, rank 1 would wait for this step of rank 0, rank 2 for
+// that of rank 1, and the GPUs would work one after the other.
+//
+// A stream or an event belongs to the device that was current when it was made. A kernel may only
+// be launched into a stream of the current device (OnDevice); any stream may wait for any event.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "domain.hpp"
+#include "multi_gpu.cuh"
+#ifdef COURSE_HAS_NCCL
+#include <nccl.h>
+#endif
+
+namespace day50 {
+namespace {
+
+using course::require;
+
+Local local_of(const Domain& domain, const Rank& rank) {
+    const Extents& e = domain.extents();
+    return {static_cast<int>(e.nx), static_cast<int>(e.ny), static_cast<int>(rank.slab.planes),
+            static_cast<int>(rank.slab.first), static_cast<int>(e.nz)};
+}
+
+Grids grids_of(const Rank& rank) {
+    return {rank.in, rank.out, rank.spare};
+}
+
+const dim3 kBlock(kCols, kRows);
+
+dim3 blocks_for_planes(const Local& local, int planes) {
+    return dim3((local.nx + kCols - 1) / kCols, (local.ny + kRows - 1) / kRows, planes);
+}
+
+// The planes from `begin` to `end` - 1 of a step, in a stream of the current device.
+void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigned steps, int begin, int end,
+                  cudaStream_t stream) {
+    if (begin >= end) return;
+    const Local local = local_of(domain, rank);
+    const Grids grids = grids_of(rank);
+    sweep<<<blocks_for_planes(local, end - begin), kBlock, 0, stream>>>(
+        grids.source(step, steps), grids.target(step, steps), local, kWeights, begin);
+    CUDA_CHECK_LAUNCH();
+}
+
+// The edges of a slab are its first kRadius planes and its last ones. In a thin slab, these are all
+// planes, and some would be in both: then the second part is shorter.
+struct Edges {
+    int first_end;   // of the first part, which begins at plane 0
+    int last_begin;  // of the second part, which ends at plane `planes`
+    int planes;
+};
+Edges edges_of(const Rank& rank) {
+    const int planes = static_cast<int>(rank.slab.planes);
+    const int first_end = std::min(kRadius, planes);
+    return {first_end, std::max(first_end, planes - kRadius), planes};
+}
+
+// All streams of all ranks wait for what `stream` has before the launch.
+void begin_after(Domain& domain, cudaStream_t stream) {
+    CUDA_CHECK(cudaEventRecord(domain.ranks()[0].started, stream));
+    for (const Rank& rank : domain.ranks())
+        for (const cudaStream_t own : {rank.edges, rank.middle})
+            CUDA_CHECK(cudaStreamWaitEvent(own, domain.ranks()[0].started));
+}
+
+// `stream` waits for all streams of all ranks.
+void end_before(Domain& domain, cudaStream_t stream) {
+    for (const Rank& rank : domain.ranks()) {
+        CUDA_CHECK(cudaEventRecord(rank.edges_done, rank.edges));
+        CUDA_CHECK(cudaEventRecord(rank.middle_done, rank.middle));
+        CUDA_CHECK(cudaStreamWaitEvent(stream, rank.edges_done));
+        CUDA_CHECK(cudaStreamWaitEvent(stream, rank.middle_done));
+    }
+}
+
+const Rank* below(Domain& domain, std::size_t r) {
+    return r == 0 ? nullptr : &domain.ranks()[r - 1];
+}
+const Rank* above(Domain& domain, std::size_t r) {
+    return r + 1 == domain.ranks().size() ? nullptr : &domain.ranks()[r + 1];
+}
+
+// The stream waits until both neighbours have exchanged their edges, of the step before.
+void wait_for_neighbours(Domain& domain, std::size_t r, cudaStream_t stream) {
+    for (const Rank* neighbour : {below(domain, r), above(domain, r)})
+        if (neighbour != nullptr) CUDA_CHECK(cudaStreamWaitEvent(stream, neighbour->edges_done));
+}
+
+// --- One GPU -----------------------------------------------------------------------------------------
+
+void one_gpu(Domain& domain, unsigned steps, cudaStream_t stream) {
+    require(domain.ranks().size() == 1, "one_gpu: there are ", domain.ranks().size(), " ranks; expected 1");
+    const Rank& rank = domain.ranks()[0];
+    const OnDevice on(rank.device);
+    for (unsigned step = 0; step < steps; ++step)
+        sweep_planes(domain, rank, step, steps, 0, static_cast<int>(rank.slab.planes), stream);
+}
+
+// --- Copies from GPU to GPU --------------------------------------------------------------------------
+
+// Copies the edge planes that a step has written to the neighbours' ghost planes.
+// A neighbour reads them in the next step, and waits for this copy first. But may they be
+// overwritten? Two grids take turns: the neighbour has last read these ghost planes in the step
+// before, to sweep its own edges. This rank has waited for those edges.
+void copy_edges(Domain& domain, std::size_t r, unsigned step, unsigned steps) {
+    const Rank& rank = domain.ranks()[r];
+    const std::size_t plane = domain.extents().plane();
+    const std::size_t bytes = kRadius * plane * sizeof(float);
+    const float* const own = grids_of(rank).target(step, steps);
+    if (const Rank* to = below(domain, r)) {
+        float* const ghosts = grids_of(*to).target(step, steps) + (kRadius + to->slab.planes) * plane;
+        CUDA_CHECK(
+            cudaMemcpyPeerAsync(ghosts, to->device, own + kRadius * plane, rank.device, bytes, rank.edges));
+    }
+    if (const Rank* to = above(domain, r)) {
+        float* const ghosts = grids_of(*to).target(step, steps);
+        CUDA_CHECK(cudaMemcpyPeerAsync(ghosts, to->device, own + rank.slab.planes * plane, rank.device, bytes,
+                                       rank.edges));
+    }
+}
+
+// Idea: sweep, copy, and tell the neighbours by an event that their ghost planes are there.
+// Still limits it: a GPU does nothing while planes are on their way.
+void peer_copy(Domain& domain, unsigned steps, cudaStream_t stream) {
+    begin_after(domain, stream);
+    for (unsigned step = 0; step < steps; ++step) {
+        for (std::size_t r = 0; step > 0 && r < domain.ranks().size(); ++r)
+            wait_for_neighbours(domain, r, domain.ranks()[r].edges);
+        for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
+            const Rank& rank = domain.ranks()[r];
+            const OnDevice on(rank.device);
+            sweep_planes(domain, rank, step, steps, 0, static_cast<int>(rank.slab.planes), rank.edges);
+            copy_edges(domain, r, step, steps);
+            CUDA_CHECK(cudaEventRecord(rank.edges_done, rank.edges));
+        }
+    }
+    end_before(domain, stream);
+}
+
+// The middle needs the edges of the step before, swept, not exchanged: it reads no ghost plane. The
+// edges need the middle of the step before, and the neighbours' edges.
+void wait_for_last_step(Domain& domain, std::size_t r) {
+    const Rank& rank = domain.ranks()[r];
+    wait_for_neighbours(domain, r, rank.edges);
+    CUDA_CHECK(cudaStreamWaitEvent(rank.edges, rank.middle_done));
+    CUDA_CHECK(cudaStreamWaitEvent(rank.middle, rank.edges_swept));
+}
+
+void sweep_edges(const Domain& domain, const Rank& rank, unsigned step, unsigned steps) {
+    const Edges edges = edges_of(rank);
+    sweep_planes(domain, rank, step, steps, 0, edges.first_end, rank.edges);
+    sweep_planes(domain, rank, step, steps, edges.last_begin, edges.planes, rank.edges);
+    CUDA_CHECK(cudaEventRecord(rank.edges_swept, rank.edges));
+}
+
+void sweep_middle(const Domain& domain, const Rank& rank, unsigned step, unsigned steps) {
+    const Edges edges = edges_of(rank);
+    sweep_planes(domain, rank, step, steps, edges.first_end, edges.last_begin, rank.middle);
+    CUDA_CHECK(cudaEventRecord(rank.middle_done, rank.middle));
+}
+
+// Idea: the edges first. While their copies are under way, the middle is swept in another stream.
+// Cost removed: waiting for the copies, as long as the middle takes longer than they do.
+// Still limits it: three launches, two copies and a handful of events per rank and step. Where
+// slabs are small, these take longer than the sweeps.
+void peer_copy_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
+    begin_after(domain, stream);
+    for (unsigned step = 0; step < steps; ++step) {
+        for (std::size_t r = 0; step > 0 && r < domain.ranks().size(); ++r)
+            wait_for_last_step(domain, r);
+        for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
+            const Rank& rank = domain.ranks()[r];
+            const OnDevice on(rank.device);
+            sweep_edges(domain, rank, step, steps);
+            copy_edges(domain, r, step, steps);
+            CUDA_CHECK(cudaEventRecord(rank.edges_done, rank.edges));
+            sweep_middle(domain, rank, step, steps);
+        }
+    }
+    end_before(domain, stream);
+}
+
+// --- NCCL --------------------------------------------------------------------------------------------
+
+#ifdef COURSE_HAS_NCCL
+void check_nccl(ncclResult_t code, const char* call) {
+    if (code != ncclSuccess)
+        throw std::runtime_error(std::string(call) + " failed: " + ncclGetErrorString(code));
+}
+#define NCCL_CHECK(...) check_nccl((__VA_ARGS__), #__VA_ARGS__)
+
+// A communicator for each rank, all in this process.
+struct Communicators {
+    explicit Communicators(Domain& domain) : of_rank(domain.ranks().size()) {
+        std::vector<int> devices;
+        for (const Rank& rank : domain.ranks())
+            devices.push_back(rank.device);
+        NCCL_CHECK(ncclCommInitAll(of_rank.data(), static_cast<int>(devices.size()), devices.data()));
+    }
+    ~Communicators() {
+        for (const ncclComm_t communicator : of_rank)
+            static_cast<void>(ncclCommDestroy(communicator));
+    }
+    std::vector<ncclComm_t> of_rank;
+};
+const std::vector<ncclComm_t>& communicators(Domain& domain) {
+    if (!domain.communicators) domain.communicators = std::make_shared<Communicators>(domain);
+    return std::static_pointer_cast<Communicators>(domain.communicators)->of_rank;
+}
+
+// Idea: each rank sends to its neighbours and receives from them, as it would between nodes. The
+// calls of a group are one operation: outside a group the first send would wait for a receive that
+// this thread has not called yet.
+void exchange_by_nccl(Domain& domain, unsigned step, unsigned steps) {
+    const std::size_t plane = domain.extents().plane();
+    const std::size_t count = kRadius * plane;
+    NCCL_CHECK(ncclGroupStart());
+    for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
+        const Rank& rank = domain.ranks()[r];
+        const ncclComm_t communicator = communicators(domain)[r];
+        const int number = static_cast<int>(r);
+        float* const grid = grids_of(rank).target(step, steps);
+        float* const behind = grid + (kRadius + rank.slab.planes) * plane;  // ghosts
+        if (below(domain, r) != nullptr) {
+            NCCL_CHECK(
+                ncclSend(grid + kRadius * plane, count, ncclFloat, number - 1, communicator, rank.edges));
+            NCCL_CHECK(ncclRecv(grid, count, ncclFloat, number - 1, communicator, rank.edges));
+        }
+        if (above(domain, r) != nullptr) {
+            NCCL_CHECK(ncclSend(behind - count, count, ncclFloat, number + 1, communicator, rank.edges));
+            NCCL_CHECK(ncclRecv(behind, count, ncclFloat, number + 1, communicator, rank.edges));
+        }
+    }
+    NCCL_CHECK(ncclGroupEnd());
+}
+
+// No events: a receive ends when the planes are there, and what follows it in the stream waits.
+void nccl(Domain& domain, unsigned steps, cudaStream_t stream) {
+    begin_after(domain, stream);
+    for (unsigned step = 0; step < steps; ++step) {
+        for (const Rank& rank : domain.ranks()) {
+            const OnDevice on(rank.device);
+            sweep_planes(domain, rank, step, steps, 0, static_cast<int>(rank.slab.planes), rank.edges);
+        }
+        exchange_by_nccl(domain, step, steps);
+    }
+    end_before(domain, stream);
+}
+
+// Still limits it: NCCL copies by kernels, which take multiprocessors from the middle.
+void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
+    begin_after(domain, stream);
+    for (unsigned step = 0; step < steps; ++step) {
+        for (const Rank& rank : domain.ranks()) {
+            const OnDevice on(rank.device);
+            if (step > 0) {
+                CUDA_CHECK(cudaStreamWaitEvent(rank.edges, rank.middle_done));
+                CUDA_CHECK(cudaStreamWaitEvent(rank.middle, rank.edges_swept));
+            }
+            sweep_edges(domain, rank, step, steps);
+        }
+        exchange_by_nccl(domain, step, steps);
+        for (const Rank& rank : domain.ranks()) {
+            const OnDevice on(rank.device);
+            sweep_middle(domain, rank, step, steps);
+        }
+    }
+    end_before(domain, stream);
+}
+#else
+void nccl(Domain&, unsigned, cudaStream_t) {
+    throw std::invalid_argument("nccl: the program was built without NCCL");
+}
+void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
+    nccl(domain, steps, stream);
+}
+#endif
+
+// --- Stores into the neighbour's memory ---------------------------------------------------------------
+
+// The ghost planes of both neighbours: those behind the slab below, and before the slab above.
+Neighbours neighbours_of(Domain& domain, std::size_t r, float* Rank::*grid) {
+    const Rank* const lower = below(domain, r);
+    const Rank* const upper = above(domain, r);
+    return {
+        lower == nullptr ? nullptr : lower->*grid + (kRadius + lower->slab.planes) * domain.extents().plane(),
+        upper == nullptr ? nullptr : upper->*grid};
+}
+
+void sweep_and_store_planes(Domain& domain, std::size_t r, unsigned step, unsigned steps, int begin,
+                            int end) {
+    if (begin >= end) return;
+    const Rank& rank = domain.ranks()[r];
+    const Local local = local_of(domain, rank);
+    const Grids grids = grids_of(rank);
+    float* const out = grids.target(step, steps);
+    const Neighbours to = neighbours_of(domain, r, out == rank.out ? &Rank::out : &Rank::spare);
+    sweep_and_store<<<blocks_for_planes(local, end - begin), kBlock, 0, rank.edges>>>(
+        grids.source(step, steps), out, local, kWeights, begin, to);
+    CUDA_CHECK_LAUNCH();
+}
+
+// As peer_copy_overlapped, without the copies.
+void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
+    begin_after(domain, stream);
+    for (unsigned step = 0; step < steps; ++step) {
+        for (std::size_t r = 0; step > 0 && r < domain.ranks().size(); ++r)
+            wait_for_last_step(domain, r);
+        for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
+            const Rank& rank = domain.ranks()[r];
+            const OnDevice on(rank.device);
+            const Edges edges = edges_of(rank);
+            sweep_and_store_planes(domain, r, step, steps, 0, edges.first_end);
+            sweep_and_store_planes(domain, r, step, steps, edges.last_begin, edges.planes);
+            CUDA_CHECK(cudaEventRecord(rank.edges_swept, rank.edges));
+            CUDA_CHECK(cudaEventRecord(rank.edges_done, rank.edges));
+            sweep_middle(domain, rank, step, steps);
+        }
+    }
+    end_before(domain, stream);
+}
+
+// Idea: the launches of all steps are recorded once, on the streams of all devices, and launched
+// together. What was ordered by events becomes edges of the graph.
+// Cost removed: the host's time for each launch, event and wait.
+// Still limits it: a node still takes about a microsecond to begin.
+void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
+    if (steps == 0) return;
+    cudaGraphExec_t& executable = domain.graph(steps);
+    if (executable == nullptr) {
+        const OnDevice on(domain.ranks()[0].device);
+        cudaStream_t origin = nullptr;
+        cudaGraph_t recorded = nullptr;
+        CUDA_CHECK(cudaStreamCreateWithFlags(&origin, cudaStreamNonBlocking));
+        CUDA_CHECK(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));
+        direct_stores(domain, steps, origin);
+        CUDA_CHECK(cudaStreamEndCapture(origin, &recorded));
+        CUDA_CHECK(cudaStreamDestroy(origin));
+        CUDA_CHECK(cudaGraphInstantiate(&executable, recorded, 0));
+        CUDA_CHECK(cudaGraphDestroy(recorded));
+    }
+    CUDA_CHECK(cudaGraphLaunch(executable, stream));
+}
+
+// All blocks of a cooperative launch run at the same time: as many as the GPU holds.
+void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
+    begin_after(domain, stream);
+    for (std::size_t r = 0; steps > 0 && r < domain.ranks().size(); ++r) {
+        const Rank& rank = domain.ranks()[r];
+        const OnDevice on(rank.device);
+        Grids grids = grids_of(rank);
+        Local local = local_of(domain, rank);
+        Weights weights = kWeights;
+        Neighbours to_out = neighbours_of(domain, r, &Rank::out);
+        Neighbours to_spare = neighbours_of(domain, r, &Rank::spare);
+        const Rank* const lower = below(domain, r);
+        const Rank* const upper = above(domain, r);
+        Flags flags{rank.flags, lower == nullptr ? nullptr : lower->flags + 1,
+                    upper == nullptr ? nullptr : upper->flags};
+        unsigned done = domain.steps_before;
+        const dim3 tiles = blocks_for_planes(local, local.planes);
+        const std::size_t blocks =
+            std::min(std::size_t{tiles.x} * tiles.y * tiles.z,
+                     static_cast<std::size_t>(course::resident_blocks(persistent, kCols * kRows)));
+        void* arguments[] = {&grids, &local, &weights, &to_out, &to_spare, &flags, &steps, &done};
+        CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&persistent),
+                                               dim3(static_cast<unsigned>(blocks)), kBlock, arguments, 0,
+                                               rank.edges));
+    }
+    domain.steps_before += steps;
+    end_before(domain, stream);
+}
+
+// --- The list ----------------------------------------------------------------------------------------
+
+// What one GPU moves and computes; of several, the one with the most planes.
+course::Work work(const Problem& problem) {
+    const Extents& e = problem.extents;
+    const auto planes = static_cast<double>((e.nz + problem.ranks - 1) / problem.ranks);
+    const double cells = planes * static_cast<double>(e.plane()) * problem.steps;
+    return {.bytes = 2 * sizeof(float) * cells,
+            .written = sizeof(float) * cells,
+            .flops = (2 + 3 * 3 * kRadius) * cells};
+}
+
+std::string one_rank(const Problem& problem) {
+    return problem.ranks == 1 ? "" : "is for one rank; there are " + std::to_string(problem.ranks);
+}
+
+std::string with_peers(const Problem& problem) {
+    return problem.peers ? "" : "needs peer access between the GPUs of neighbours";
+}
+
+std::string a_device_each(const Problem& problem) {
+    return problem.shares_devices
+               ? "needs a GPU for each rank; " + std::to_string(problem.ranks) + " ranks share GPUs"
+               : "";
+}
+
+std::string with_nccl(const Problem& problem) {
+#ifdef COURSE_HAS_NCCL
+    return a_device_each(problem);
+#else
+    static_cast<void>(problem);
+    return "was built without NCCL: nccl.h or libnccl was not found";
+#endif
+}
+
+std::string peers_with_a_device_each(const Problem& problem) {
+    const std::string reason = with_peers(problem);
+    return reason.empty() ? a_device_each(problem) : reason;
+}
+
+// Checks what all versions need, and copies the grid where there is no step.
+template <Launcher kLaunch>
+void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
+    const OnDevice on(domain.ranks()[0].device);
+    if (steps > 0) return kLaunch(domain, steps, stream);
+    begin_after(domain, stream);
+    for (const Rank& rank : domain.ranks())
+        CUDA_CHECK(cudaMemcpyAsync(
+            rank.out, rank.in, (rank.slab.planes + 2 * kRadius) * domain.extents().plane() * sizeof(float),
+            cudaMemcpyDeviceToDevice, rank.edges));
+    end_before(domain, stream);
+}
+
+}  // namespace
+
+std::span<const Version> versions() {
+    static const std::array<Version, 8> list = {{
+        {"one_gpu", "the whole grid on one GPU", launch<one_gpu>, work, one_rank},
+        {"peer_copy", "sweep, then copy ghost planes from GPU to GPU", launch<peer_copy>, work},
+        {"peer_copy_overlapped", "the edges first; copies beside the sweep of the middle",
+         launch<peer_copy_overlapped>, work},
+        {"nccl", "sweep, then send and receive", launch<nccl>, work, with_nccl},
+        {"nccl_overlapped", "the edges first; NCCL beside the sweep of the middle", launch<nccl_overlapped>,
+         work, with_nccl},
+        {"direct_stores", "the sweep writes the neighbour's ghost planes", launch<direct_stores>, work,
+         with_peers},
+        {"graph", "all steps of direct_stores in one CUDA graph", launch<graph>, work, with_peers},
+        {"persistent", "one kernel for all steps, flags in peer memory", launch<persistent_kernels>, work,
+         peers_with_a_device_each},
+    }};
+    return list;
+}
+
+}  // namespace day50

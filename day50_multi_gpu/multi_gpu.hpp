@@ -1,0 +1,126 @@
+// One grid on several GPUs: the host API of day 50. The kernels are in multi_gpu.cuh, the versions
+// in multi_gpu.cu, the memory of the GPUs in domain.cpp.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/bench/version.hpp"
+
+namespace day50 {
+
+// How far the stencil reaches, along x, y and z: 25 points. As many ghost planes are on each side
+// of a slab.
+inline constexpr int kRadius = 4;
+inline constexpr int kPoints = 6 * kRadius + 1;
+
+// Cells of a grid: nz planes of ny rows of nx cells. Neighbours along x are neighbours in memory.
+struct Extents {
+    std::size_t nx = 0;
+    std::size_t ny = 0;
+    std::size_t nz = 0;
+
+    std::size_t plane() const { return nx * ny; }
+    std::size_t cells() const { return plane() * nz; }
+};
+
+// The planes of one rank.
+struct Slab {
+    std::size_t first = 0;
+    std::size_t planes = 0;
+};
+
+// Cuts nz planes into a slab for each rank; they differ by one plane at most. Throws
+// std::invalid_argument without a rank, and when there are several and a slab would be thinner than
+// kRadius planes: ghost planes would have to come from further away than the next rank.
+std::vector<Slab> cut(std::size_t nz, std::size_t ranks);
+
+// What a rank has on its GPU: the slab, with kRadius ghost planes before it and behind it, in three
+// grids. `in` stays as it is, the steps write `out` and `spare` in turn.
+struct Rank {
+    int device = 0;
+    Slab slab;
+    float* in = nullptr;
+    float* out = nullptr;
+    float* spare = nullptr;
+    unsigned* flags = nullptr;      // two, written by the ranks below and above: steps they have done
+    cudaStream_t edges = nullptr;   // for the first planes and the last ones, and their exchange
+    cudaStream_t middle = nullptr;  // for the planes between them
+    cudaEvent_t started = nullptr;  // of rank 0: what the launch comes after
+    cudaEvent_t edges_swept = nullptr;
+    cudaEvent_t edges_done = nullptr;  // swept, and in the neighbours' memory
+    cudaEvent_t middle_done = nullptr;
+};
+
+// A grid cut into slabs, one for each entry of `devices`. A device may be named several times: its
+// ranks share it. The constructor enables peer access between the devices of neighbours. All
+// functions leave the current device as it was. Throws std::invalid_argument for a bad argument
+// (the extents are at least 1 and at most 65,535 planes and rows and 2^30 columns), CudaError where
+// a call fails.
+class Domain {
+  public:
+    Domain(const Extents& extents, std::span<const int> devices);
+    ~Domain();
+    Domain(const Domain&) = delete;
+    Domain& operator=(const Domain&) = delete;
+
+    // Sets `in`, ghost planes included.
+    void copy_from(std::span<const float> grid);
+    // `out`, without ghost planes.
+    std::vector<float> to_host() const;
+    // Fills `out` and `spare` with NaN, ghost planes included.
+    void spoil();
+
+    const Extents& extents() const { return extents_; }
+    std::span<Rank> ranks() { return ranks_; }
+    // Do two ranks share a device?
+    bool shares_devices() const;
+
+    // Of version `graph`: null until it is made.
+    cudaGraphExec_t& graph(unsigned steps);
+    // Of the versions with NCCL: their communicators, null until they are made.
+    std::shared_ptr<void> communicators;
+    // Of all flags: the number of steps before the next launch.
+    unsigned steps_before = 0;
+
+  private:
+    void make(std::span<const int> devices);
+    void release();
+
+    Extents extents_;
+    std::vector<Rank> ranks_;
+    std::vector<std::pair<unsigned, cudaGraphExec_t>> graphs_;
+};
+
+// Enqueues `steps` steps on the streams of all ranks, after what `stream`, of the device of rank 0,
+// has before it; what comes after it in `stream` waits for all ranks. Each step computes all cells
+// from the grid before it, as the weighted mean of 25 of them; cells nearer than kRadius to an edge
+// of the whole grid keep their values. `out` is the grid after the last step, which with no step is
+// a copy of `in`. Every version gives the same bits, on any number of ranks. Throws
+// std::invalid_argument where cannot_run() has a reason, CudaError when a call fails.
+using Launcher = void (*)(Domain& domain, unsigned steps, cudaStream_t stream);
+
+struct Problem {
+    Extents extents;
+    unsigned steps = 1;
+    std::size_t ranks = 1;
+    bool shares_devices = false;  // two ranks on one device
+    bool peers = true;            // neighbours can reach each other's memory
+};
+Problem problem_of(Domain& domain, unsigned steps);
+
+// The versions, slow to fast.
+using Version = course::Version<Launcher, Problem>;
+std::span<const Version> versions();
+
+// The reference: plain loops on the CPU over the whole grid, in float, with the order and the
+// roundings of the kernels.
+std::vector<float> steps_on_cpu(const Extents& extents, std::span<const float> in, unsigned steps);
+
+}  // namespace day50

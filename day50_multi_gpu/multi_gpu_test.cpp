@@ -1,0 +1,240 @@
+// Every version on any number of ranks, against one grid on the CPU: the same bits.
+#include "multi_gpu.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/check/data_pattern.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+#include "common/test/shell_run.hpp"
+#include "domain.hpp"
+
+namespace {
+
+using course::DataPattern;
+using day50::Domain;
+using day50::Extents;
+
+// On the CPU, before the stand-in reads it.
+const int devices_are_set = setenv("CUDA_ON_CPU_DEVICES", "4", 0);
+
+constexpr std::uint64_t kSeed = 50;
+
+int device_count() {
+    int count = 0;
+    CUDA_CHECK(cudaGetDeviceCount(&count));
+    return count;
+}
+
+// With fewer devices than ranks, ranks share them: on one GPU all but a few versions are tested.
+std::vector<int> devices_for(std::size_t ranks) {
+    std::vector<int> devices(ranks);
+    for (std::size_t r = 0; r < ranks; ++r)
+        devices[r] = static_cast<int>(r) % device_count();
+    return devices;
+}
+
+class VersionTest : public course::DeviceTestWithParam<const day50::Version*> {
+  protected:
+    // Runs one launch for each number of steps, on the same domain.
+    static void expect_same_bits(const Extents& extents, std::size_t ranks, const std::vector<unsigned>& runs,
+                                 DataPattern pattern = DataPattern::kSignedUniform) {
+        Domain domain(extents, devices_for(ranks));
+        const std::string reason = GetParam()->cannot_run(day50::problem_of(domain, runs.front()));
+        if (!reason.empty()) {
+            not_run = reason;
+            return;
+        }
+        std::uint64_t seed = kSeed;
+        for (const unsigned steps : runs) {
+            SCOPED_TRACE(std::to_string(extents.nx) + " x " + std::to_string(extents.ny) + " x " +
+                         std::to_string(extents.nz) + " on " + std::to_string(ranks) + " ranks, " +
+                         std::to_string(steps) + " steps");
+            const std::vector<float> in = course::make_data<float>(extents.cells(), pattern, ++seed);
+            domain.copy_from(in);
+            domain.spoil();
+            GetParam()->launcher(domain, steps, nullptr);
+            CUDA_CHECK(cudaStreamSynchronize(nullptr));
+            const std::vector<float> got = domain.to_host();
+            const std::vector<float> expected = day50::steps_on_cpu(extents, in, steps);
+            for (std::size_t i = 0; i < got.size(); ++i) {
+                ASSERT_EQ(std::memcmp(&got[i], &expected[i], sizeof(float)), 0)
+                    << "cell (" << i % extents.nx << ", " << i / extents.nx % extents.ny << ", "
+                    << i / extents.plane() << ") is " << got[i] << "; expected " << expected[i];
+            }
+            ran = true;
+        }
+    }
+    void TearDown() override {
+        if (IsSkipped()) return;
+        ASSERT_EQ(cudaGetLastError(), cudaSuccess);
+        if (!ran) GTEST_SKIP() << not_run;
+    }
+    void SetUp() override {
+        ran = false;
+        not_run = "";
+        course::DeviceTestWithParam<const day50::Version*>::SetUp();
+    }
+    // The first rank counts that a version of one rank, or of several, can run.
+    static inline bool ran = false;
+    static inline std::string not_run;
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFifty, VersionTest, course::each_of(day50::versions()), course::VersionName());
+
+// Slabs of 4 planes, whose edges are the same planes; of 5 to 8, whose edges have planes in common
+// or meet; of 9 and more, with a middle.
+TEST_P(VersionTest, SlabsOfAnyThickness) {
+    for (const std::size_t ranks : {1, 2, 3})
+        for (const std::size_t planes : {4, 5, 7, 8, 9, 11})
+            expect_same_bits({11, 10, ranks * planes}, ranks, {3});
+}
+
+TEST_P(VersionTest, UnevenSlabs) {
+    expect_same_bits({13, 9, 19}, 2, {2});
+    expect_same_bits({13, 9, 13}, 3, {5});
+    expect_same_bits({9, 17, 23}, 4, {4});
+}
+
+// Narrower than the stencil, a tile, and one cell more.
+TEST_P(VersionTest, PlanesOfAnyShape) {
+    for (const std::size_t nx : {1, 8, 9, 32, 33})
+        expect_same_bits({nx, 10, 18}, 2, {2});
+    for (const std::size_t ny : {1, 8, 9, 17})
+        expect_same_bits({40, ny, 18}, 2, {2});
+    expect_same_bits({33, 9, 3}, 1, {1});
+}
+
+// Ghost planes, events, flags and graphs of one launch must not serve the next one. With one step
+// `in` is read alone, and `spare` is not used.
+TEST_P(VersionTest, LaunchesOneAfterTheOther) {
+    expect_same_bits({12, 11, 27}, 2, {1, 2, 5, 2, 0, 9, 2});
+    expect_same_bits({12, 11, 27}, 3, {4, 3});
+}
+
+TEST_P(VersionTest, DataPatterns) {
+    for (const DataPattern pattern :
+         {DataPattern::kAllEqual, DataPattern::kHugeNextToTiny, DataPattern::kSorted})
+        expect_same_bits({12, 11, 19}, 2, {3}, pattern);
+}
+
+TEST_P(VersionTest, RandomShapes) {
+    course::Random random(kSeed);
+    SCOPED_TRACE("course::Random seed " + std::to_string(kSeed));
+    for (int i = 0; i < 6; ++i) {
+        const std::size_t ranks = 1 + random.below(4);
+        const Extents extents{1 + random.below(40), 1 + random.below(20), 4 * ranks + random.below(20)};
+        expect_same_bits(extents, ranks, {static_cast<unsigned>(1 + random.below(6))});
+    }
+}
+
+TEST_P(VersionTest, LeavesTheCurrentDevice) {
+    const int last = device_count() - 1;
+    CUDA_CHECK(cudaSetDevice(last));
+    {
+        Domain domain({9, 9, 9}, devices_for(1));
+        domain.copy_from(std::vector<float>(729));
+        if (GetParam()->cannot_run(day50::problem_of(domain, 1)).empty()) {
+            GetParam()->launcher(domain, 1, domain.ranks()[0].edges);
+            ran = true;
+        } else {
+            not_run = GetParam()->cannot_run(day50::problem_of(domain, 1));
+        }
+    }
+    int device = -1;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaSetDevice(0));
+    EXPECT_EQ(device, last);
+}
+
+TEST(Cut, DiffersByOnePlaneAtMost) {
+    for (const std::size_t nz : {4, 16, 17, 19, 101}) {
+        for (std::size_t ranks = 1; ranks <= nz / 4; ++ranks) {
+            std::size_t first = 0;
+            for (const day50::Slab& slab : day50::cut(nz, ranks)) {
+                EXPECT_EQ(slab.first, first);
+                EXPECT_GE(slab.planes, nz / ranks);
+                EXPECT_LE(slab.planes, nz / ranks + 1);
+                first += slab.planes;
+            }
+            EXPECT_EQ(first, nz);
+        }
+    }
+}
+
+TEST(Cut, RefusesSlabsThinnerThanTheRadius) {
+    EXPECT_EQ(course::refusal([] { day50::cut(15, 4); }),
+              "cut: nz is 15 and ranks is 4; expected at least 4 planes for each rank, which is nz >= 16");
+    EXPECT_EQ(course::refusal([] { day50::cut(15, 0); }), "cut: ranks is 0; expected at least 1");
+}
+
+// Processes: mpi.cu, started as a user does. Open MPI wants to be told that it may run as root, and
+// more processes than cores.
+class Mpi : public course::DeviceTest {
+  protected:
+    void SetUp() override {
+        course::DeviceTest::SetUp();
+#ifndef COURSE_MPIRUN
+        GTEST_SKIP() << "MPI was not found: scripts/install_dependencies.sh --cluster installs Open MPI";
+#endif
+    }
+    static course::ShellOutcome run(int processes, const std::string& size) {
+#ifdef COURSE_MPIRUN
+        return course::run_in_shell(
+            "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
+            "timeout 60 " COURSE_MPIRUN " -np " +
+            std::to_string(processes) + " " COURSE_MPI_PROGRAM " --size " + size);
+#else
+        return {processes, size};
+#endif
+    }
+};
+
+TEST_F(Mpi, GivesTheSameBits) {
+    for (const auto& [processes, size] : {std::pair(1, "9x10x11x2"), {2, "33x9x17x3"}, {3, "12x11x13x6"}}) {
+        const course::ShellOutcome outcome = run(processes, size);
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+        for (const char* version : {"mpi_staged ", "mpi_overlapped "}) {
+            const std::size_t line = outcome.text.find(version);
+            ASSERT_NE(line, std::string::npos) << outcome.text;
+            EXPECT_NE(outcome.text.substr(line, outcome.text.find('\n', line) - line).find(", ok"),
+                      std::string::npos)
+                << outcome.text;
+        }
+    }
+}
+
+TEST_F(Mpi, AFailureEndsAllProcesses) {
+    const course::ShellOutcome outcome = run(2, "9x9x7x1");
+    EXPECT_EQ(outcome.exit_code, 1) << outcome.text;
+    EXPECT_NE(outcome.text.find("cut: nz is 7 and ranks is 2; expected at least 4 planes"), std::string::npos)
+        << outcome.text;
+}
+
+class Refusals : public course::DeviceTest {};
+
+TEST_F(Refusals, NameTheArgument) {
+    const std::vector<int> none{device_count()};
+    EXPECT_EQ(course::refusal([&] {
+                  Domain({9, 9, 9}, none);
+              }),
+              "Domain: devices[0] is " + std::to_string(device_count()) + "; expected 0 to " +
+                  std::to_string(device_count() - 1));
+    EXPECT_EQ(course::refusal([&] {
+                  Domain({9, 0, 9}, devices_for(1));
+              }),
+              "Domain: extents are 9 x 0 x 9; expected 1 to 2^30 x 1 to 65535 x 1 to 65535");
+    Domain domain({9, 9, 9}, devices_for(1));
+    EXPECT_EQ(course::refusal([&] { domain.copy_from(std::vector<float>(728)); }),
+              "Domain::copy_from: grid has 728 cells; expected 729");
+}
+
+}  // namespace

@@ -29,6 +29,7 @@
 #include "common/device/device_buffer.hpp"
 #include "convolution.hpp"
 #include "convolution_verify.hpp"
+#include "opencv_border.hpp"
 #include "picture.hpp"
 
 namespace {
@@ -111,19 +112,6 @@ struct Data {
     course::DeviceBuffer<float> workspace;
 };
 
-int opencv_border(BorderKind kind) {
-    switch (kind) {
-        case BorderKind::kReplicate:
-            return cv::BORDER_REPLICATE;
-        case BorderKind::kReflect:
-            return cv::BORDER_REFLECT_101;
-        case BorderKind::kConstant:
-            return cv::BORDER_CONSTANT;
-        default:
-            return cv::BORDER_WRAP;
-    }
-}
-
 // How far a pass with weights of 8 binary digits moves a sum of bytes: OpenCV's, for bytes. From
 // the outermost weight inwards each takes over what rounding the one before has left, and the
 // middle one makes the sum 1. Errors that add up to 0 move no grey picture; they move others by at
@@ -158,7 +146,7 @@ course::Contestant opencv(const std::shared_ptr<Data<T>>& data, const course::Wo
                     const cv::Size size(static_cast<int>(data->filter.cols()),
                                         static_cast<int>(data->filter.rows()));
                     cv::GaussianBlur(in, out, size, data->sigma, data->sigma,
-                                     opencv_border(data->border.kind));
+                                     day10::opencv_border(data->border.kind));
                 },
             .work = work,
             .cannot_run = data->border.kind == BorderKind::kWrap ? "GaussianBlur has no wrap border" : "",

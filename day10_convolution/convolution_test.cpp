@@ -24,6 +24,7 @@
 #include "common/test/large_array.hpp"
 #include "convolution_verify.hpp"
 #include "normal_density.hpp"
+#include "opencv_border.hpp"
 
 namespace {
 
@@ -394,19 +395,6 @@ TEST_P(VersionTest, IndicesBeyond31Bits) {
 
 // --- Against OpenCV ------------------------------------------------------------------------------------------------------
 
-int opencv_border(BorderKind kind) {
-    switch (kind) {
-        case BorderKind::kReplicate:
-            return cv::BORDER_REPLICATE;
-        case BorderKind::kReflect:
-            return cv::BORDER_REFLECT_101;
-        case BorderKind::kConstant:
-            return cv::BORDER_CONSTANT;
-        default:
-            return cv::BORDER_WRAP;
-    }
-}
-
 template <class T>
 cv::Mat mat(std::vector<T>& values, const Shape& s) {
     const int depth = std::is_same_v<T, float> ? CV_32F : CV_8U;
@@ -422,7 +410,7 @@ std::vector<T> inside_border(std::vector<T> values, const Shape& s, const Filter
     const int down = static_cast<int>(filter.rows() / 2);
     const int across = static_cast<int>(filter.cols() / 2);
     cv::Mat padded;
-    cv::copyMakeBorder(mat(values, s), padded, down, down, across, across, opencv_border(border.kind),
+    cv::copyMakeBorder(mat(values, s), padded, down, down, across, across, day10::opencv_border(border.kind),
                        cv::Scalar::all(static_cast<double>(border.value)));
     cv::Mat filtered;
     function(padded, filtered);
@@ -532,7 +520,7 @@ TEST_F(Reference, BordersAreThoseOfOpenCV) {
                                                                  Filter::general(1, 27, weights), {kind});
                 for (int i = 0; i < n; ++i) {
                     EXPECT_EQ(moved.value[static_cast<std::size_t>(i)],
-                              cv::borderInterpolate(i + shift, n, opencv_border(kind)))
+                              cv::borderInterpolate(i + shift, n, day10::opencv_border(kind)))
                         << name(kind) << ", " << n << " places, place " << i + shift;
                 }
             }

@@ -92,7 +92,7 @@ course::Work work(const MatmulShape& shape) {
 }
 
 course::KernelResources scalar_resources() {
-    return course::resources_of(scalar, kScalarCols * kScalarRows);
+    return course::resources_of(scalar, kScalarThreads);
 }
 course::KernelResources dp4a_resources() {
     return course::resources_of(dp4a<true>, kDotThreads);

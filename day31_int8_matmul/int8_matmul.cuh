@@ -32,13 +32,14 @@ using course::DeviceMatrix;
 
 constexpr int kScalarCols = 32;
 constexpr int kScalarRows = 8;
+constexpr int kScalarThreads = kScalarCols * kScalarRows;
 
 // Idea: a thread for each result, as in the definition. A byte becomes an int before it is
 // multiplied, so nothing overflows: K times 128 * 128 must fit into 31 bits.
 // Cost removed: none yet.
 // Still limits it: two loads of one byte for one multiply-add; and neighbouring threads read
 // different rows of W, so a warp's load of W touches 32 lines.
-__global__ void __launch_bounds__(kScalarCols* kScalarRows)
+__global__ void __launch_bounds__(kScalarThreads)
     scalar(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w, DeviceMatrix<std::int32_t> c,
            unsigned tiles_n) {
     const std::size_t row = std::size_t{blockIdx.x / tiles_n} * kScalarRows + threadIdx.y;

@@ -117,8 +117,8 @@ bool check_layer(const Layer& layer, std::size_t workspace) {
 void prepare(const Layer& layer, const Arrays& arrays, cudaStream_t stream) {
     find_outlier_columns(layer.x, layer.threshold, arrays.keep, arrays.columns, arrays.count, stream);
     quantize_kept_columns(layer.x, arrays.keep, arrays.x8(layer.shape()), arrays.x_scale, stream);
-    gather_outliers<<<course::blocks_for(layer.x.rows() + layer.w.rows(), kGatherWarps),
-                      kGatherWarps * kWarpSize, 0, stream>>>(layer.x, layer.w, arrays.outliers());
+    gather_outliers<<<course::blocks_for(layer.x.rows() + layer.w.rows(), kGatherWarps), kGatherThreads, 0,
+                      stream>>>(layer.x, layer.w, arrays.outliers());
     CUDA_CHECK_LAUNCH();
 }
 
@@ -236,7 +236,7 @@ void find_outlier_columns(DeviceMatrix<const __half> x, float threshold, DeviceS
         const std::size_t tiles = ceil_div<std::size_t>(x.cols(), kMarkTile);
         const std::size_t chunks = ceil_div(x.rows(), kMarkRows);
         const auto kernel = rows_are_aligned(x, 16) ? mark_outliers<true> : mark_outliers<false>;
-        kernel<<<course::blocks_for(tiles * chunks, 1), kMarkWarps * kWarpSize, 0, stream>>>(
+        kernel<<<course::blocks_for(tiles * chunks, 1), kMarkThreads, 0, stream>>>(
             x, threshold, keep.data(), static_cast<unsigned>(tiles));
         CUDA_CHECK_LAUNCH();
     }

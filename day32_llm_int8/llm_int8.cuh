@@ -38,6 +38,7 @@ using Octet = course::Octet<__half>;
 // --- Which columns are outlier columns? ------------------------------------------------------------------------
 
 constexpr int kMarkWarps = 8;
+constexpr int kMarkThreads = kMarkWarps * kWarpSize;
 constexpr int kMarkTile = kWarpSize * kOctet;  // columns of a block
 constexpr std::size_t kMarkRows = 64;          // rows of a block
 
@@ -47,7 +48,7 @@ constexpr std::size_t kMarkRows = 64;          // rows of a block
 // Cost removed: any exchange between warps and blocks.
 // Still limits it: memory, for one read of X.
 template <bool kAligned>
-__global__ void __launch_bounds__(kMarkWarps* kWarpSize)
+__global__ void __launch_bounds__(kMarkThreads)
     mark_outliers(DeviceMatrix<const __half> x, float threshold, std::uint16_t* keep, unsigned tiles) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
@@ -207,11 +208,12 @@ struct Outliers {
 };
 
 constexpr int kGatherWarps = 8;
+constexpr int kGatherThreads = kGatherWarps * kWarpSize;
 
 // Idea: a warp takes the outlier columns out of one row: of X first, then of W.
 // Cost removed: scattered loads in the product, which would repeat them for every tile.
 // Still limits it: sectors of 32 bytes, of which two are used.
-__global__ void __launch_bounds__(kGatherWarps* kWarpSize)
+__global__ void __launch_bounds__(kGatherThreads)
     gather_outliers(DeviceMatrix<const __half> x, DeviceMatrix<const __half> w, Outliers outliers) {
     const std::size_t index = std::size_t{blockIdx.x} * kGatherWarps + threadIdx.x / kWarpSize;
     if (index >= x.rows() + w.rows()) return;

@@ -16,6 +16,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
+#include "common/device/tensor_core_support.hpp"
 #include "tile.cuh"
 #include "timeline.cuh"
 
@@ -102,16 +103,7 @@ struct BlockPerTile {
         return course::resources_of(kernel, THREADS, kShared);
     }
 
-    static std::string why_not(const Shape&) {
-        int device = 0;
-        int most = 0;
-        CUDA_CHECK(cudaGetDevice(&device));
-        CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
-        return kShared <= static_cast<std::size_t>(most)
-                   ? ""
-                   : "needs " + std::to_string(kShared) +
-                         " bytes of shared memory in a block; this GPU has " + std::to_string(most);
-    }
+    static std::string why_not(const Shape&) { return course::why_too_little_shared(kShared); }
 };
 
 inline course::Work work(const Shape& shape) {

@@ -33,19 +33,20 @@ struct Stage {
     course::SharedTile<S, S::BK, S::BN> b;
 };
 
-// The first row and column of the block's tile in C, and of the warp's tile within it.
+// The first row and column of the block's tile in C, and of the warp's tile within it: all count
+// elements.
 template <class S>
 struct TileCoords {
-    int row;
-    int col;
+    int first_row;
+    int first_col;
     int warp_row;
     int warp_col;
 
     __device__ explicit TileCoords(const RasterOrder& order) {
         const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
         const int warp = static_cast<int>(threadIdx.x) / 32;
-        row = tile.row * S::BM;
-        col = tile.column * S::BN;
+        first_row = tile.row * S::BM;
+        first_col = tile.column * S::BN;
         warp_row = warp / S::WARPS_N * S::WM;
         warp_col = warp % S::WARPS_N * S::WN;
     }
@@ -60,7 +61,7 @@ struct TileLoader {
 
     __device__ TileLoader(const DeviceMatrix<const typename S::T>& a_matrix,
                           const DeviceMatrix<const typename S::T>& b_matrix, const TileCoords<S>& tile)
-        : a(a_matrix, tile.row, 0), b(b_matrix, 0, tile.col) {}
+        : a(a_matrix, tile.first_row, 0), b(b_matrix, 0, tile.first_col) {}
 
     __device__ void copy_to(Stage<S>& stage) {
         a.template to<kAligned>(stage.a);

@@ -112,8 +112,8 @@ std::span<const Version> versions() {
         version<MmaSync>("mma_sync", "ldmatrix and mma.sync, 16 x 16 results per warp"),
         version<WarpTiles>("warp_tiles", "64 x 32 results per warp"),
         version<Swizzled>("swizzled", "no bank conflicts"),
-        version<MultiStage>("multi_stage", "asynchronous copies, three stages"),
-        version<FragmentsAhead>("fragments_ahead", "fragments loaded one step ahead of their products")};
+        version<MultiStage>("multi_stage", "two tiles in flight, 64 x 64 results per warp"),
+        version<FragmentsAhead>("fragments_ahead", "fragments loaded 16 of K ahead of their products")};
     return list;
 }
 

@@ -5,16 +5,17 @@
 //
 //   version           block tile   warp tile   stages   what is new                        what limits it
 //   wmma_global       32 x 32      16 x 16     -        WMMA: a warp multiplies matrices   a fragment serves one product
-//   wmma_shared       64 x 64      32 x 32     2        shared memory, cp.async            opaque layout: bank conflicts
-//   mma_sync          64 x 64      16 x 16     1        ldmatrix, mma.sync                 loads from shared memory
+//   wmma_shared       64 x 64      32 x 32     2        shared memory, cp.async            bank conflicts, opaque layout
+//   mma_sync          64 x 64      16 x 16     1        ldmatrix, mma.sync                 loads with 8-way bank conflicts
 //   warp_tiles        128 x 128    64 x 32     1        fragments serve several products   bank conflicts of ldmatrix
 //   swizzled          128 x 128    64 x 32     1        XOR swizzle                        the latency of the next tile
-//   multi_stage       128 x 256    64 x 64     3        two stages in flight               the start of each stage
-//   fragments_ahead   128 x 256    64 x 64     3        fragments one step ahead           mma.sync, power
+//   multi_stage       128 x 256    64 x 64     3        two stages in flight               the start of each step
+//   fragments_ahead   128 x 256    64 x 64     3        fragments 16 of K ahead            mma.sync, power
 //
-// The first two are in wmma.cuh, the others here. mma_sync steps back to one stage and small warp
-// tiles, so that the versions after it show what each idea is worth. Day 41 goes on with Hopper's
-// own instructions.
+// A step is one iteration of the main loop, 64 of K; a stage is the shared memory for one step's
+// tiles. The first two versions are in wmma.cuh, the others here. mma_sync goes back to one stage
+// and small warp tiles, so that the versions after it show what each idea is worth. Day 41 goes on
+// with Hopper's own instructions.
 //
 //   ./course run day40                                               every version, verified and timed
 //   ./course run day40 --only multi_stage --size 4096x4096x4096      one version, any size
@@ -40,8 +41,8 @@ __device__ void multiply_add(float (&d)[4], const unsigned (&a)[4], const unsign
     }
 }
 
-// The sums of a warp: 16 x 8 results each. Lane 4 g + t holds columns 2 t and 2 t + 1 of rows g and
-// g + 8.
+// The sums of a thread: four of each 16 x 8 of its warp. Lane 4 g + t holds columns 2 t and 2 t + 1
+// of rows g and g + 8.
 template <class S>
 using Sums = float[S::WM / 16][S::WN / 8][4];
 
@@ -49,8 +50,8 @@ using Sums = float[S::WM / 16][S::WN / 8][4];
 template <class S>
 __device__ void store_sums(const Output& out, const TileCoords<S>& tile, const Sums<S>& sums) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-    const int row = tile.row + tile.warp_row + lane / 4;
-    const int col = tile.col + tile.warp_col + lane % 4 * 2;
+    const int row = tile.first_row + tile.warp_row + lane / 4;
+    const int col = tile.first_col + tile.warp_col + lane % 4 * 2;
 #pragma unroll
     for (int i = 0; i < S::WM / 16; ++i)
 #pragma unroll
@@ -68,7 +69,9 @@ using SmallShape = TileShape<T, 64, 64, 16, 16, false>;
 // by 16 x 8.
 // Cost removed: the opaque layout. It is known which lane holds which sum, so C is stored from
 // registers.
-// Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products.
+// Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products, each with
+// 8-way bank conflicts: the eight rows of a matrix are 128 bytes apart, so they begin in the same
+// bank.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(SmallShape<T>::THREADS)
     mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
@@ -90,8 +93,12 @@ __global__ void __launch_bounds__(SmallShape<T>::THREADS)
         __syncthreads();  // the tile is complete
 #pragma unroll
         for (int k = 0; k < S::BK; k += 16) {
+            // An unsigned holds two neighbours along k. Lane l passes the address of row l % 16 of
+            // the left half (l < 16) or the right half: registers 0 and 1 get the left half's upper
+            // and lower matrix, 2 and 3 the right half's. B is stored row by row, so neighbours in
+            // memory are neighbours along n. mma.sync wants them along k: hence _trans.
             unsigned a_fragment[4];  // 16 x 16
-            unsigned b_pair[4];      // 16 x 16: two fragments of B
+            unsigned b_pair[4];      // 16 x 16: two fragments of B, one from each half
             course::ptx::ldmatrix_x4(a_fragment, stage.a.chunk(tile.warp_row + lane % 16, k / 8 + lane / 16));
             course::ptx::ldmatrix_x4_trans(b_pair,
                                            stage.b.chunk(k + lane % 16, tile.warp_col / 8 + lane / 16));
@@ -113,7 +120,8 @@ struct Fragments {
 };
 
 // The swizzle is the same in rows 16 apart, so the addresses of further fragments differ by
-// constants, which become immediate offsets.
+// constants, which become immediate offsets. So k is added to B's address as k rows, a multiple of
+// 16. In A's tile k is a chunk of a row and takes part in the swizzle.
 template <class S>
 __device__ void load_fragments(Fragments<S>& fragments, Stage<S>& stage, const TileCoords<S>& tile, int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -168,9 +176,10 @@ __global__ void __launch_bounds__(WarpTileShape<T>::THREADS)
     Stage<S>& stage = *reinterpret_cast<Stage<S>*>(memory);
     const TileCoords<S> tile(order);
     TileLoader<S, kAligned> loader(a, b, tile);
+    const int depth = static_cast<int>(a.cols());
 
     Sums<S> sums = {};
-    for (int depth = 0; depth < static_cast<int>(a.cols()); depth += S::BK) {
+    for (int done = 0; done < depth; done += S::BK) {
         loader.copy_to(stage);
         course::ptx::cp_async_commit();
         course::ptx::cp_async_wait<0>();
@@ -196,9 +205,10 @@ __global__ void __launch_bounds__(SwizzledShape<T>::THREADS)
     Stage<S>& stage = *reinterpret_cast<Stage<S>*>(memory);
     const TileCoords<S> tile(order);
     TileLoader<S, kAligned> loader(a, b, tile);
+    const int depth = static_cast<int>(a.cols());
 
     Sums<S> sums = {};
-    for (int depth = 0; depth < static_cast<int>(a.cols()); depth += S::BK) {
+    for (int done = 0; done < depth; done += S::BK) {
         loader.copy_to(stage);
         course::ptx::cp_async_commit();
         course::ptx::cp_async_wait<0>();
@@ -219,7 +229,7 @@ using LargeShape = TileShape<T, 128, 256, 64, 64, true>;
 // Idea: a multistage pipeline, two tiles in flight while one is multiplied; and 64 x 64 results per
 // warp.
 // Cost removed: the latency of global memory, and one of two barriers per tile.
-// Still limits it: the start of a stage. All warps meet at the barrier, issue copies and load
+// Still limits it: the start of a step. All warps meet at the barrier, issue copies and load
 // fragments at the same time; meanwhile the tensor cores idle.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
@@ -229,42 +239,43 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     auto* const stages = reinterpret_cast<Stage<S>*>(memory);
     const TileCoords<S> tile(order);
     TileLoader<S, kAligned> loader(a, b, tile);
-    const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
-    const auto copy = [&](int number) {
-        if (number < count) loader.copy_to(stages[number % kStages]);
-        course::ptx::
-            cp_async_commit();  // beyond the last tile: an empty group, so that the count is constant
+    const int steps = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
+    const auto copy = [&](int step) {
+        if (step < steps) loader.copy_to(stages[step % kStages]);
+        // Beyond the last tile: an empty group, so that the count is constant.
+        course::ptx::cp_async_commit();
     };
 
     Sums<S> sums = {};
-    for (int number = 0; number < kStages - 1; ++number)
-        copy(number);
-    for (int number = 0; number < count; ++number) {
+    for (int step = 0; step < kStages - 1; ++step)
+        copy(step);
+    for (int step = 0; step < steps; ++step) {
         course::ptx::cp_async_wait<kStages - 2>();
         __syncthreads();  // the tile is complete, and the previous one is safe to overwrite
-        copy(number + kStages - 1);
-        multiply_tile<S>(stages[number % kStages], tile, sums);
+        copy(step + kStages - 1);
+        multiply_tile<S>(stages[step % kStages], tile, sums);
     }
     store_sums<S>(out, tile, sums);
 }
 
-// Idea: fragments one step ahead. While 16 of K are multiplied, the fragments of the next 16 are
-// loaded, also across the border between two stages; and copies are issued between products.
-// Cost removed: the idle start of each stage.
+// Idea: fragments 16 of K ahead. While 16 of K are multiplied, the fragments of the next 16 are
+// loaded, also across the border between two stages. Loads, copies and products are independent and
+// unrolled, so the compiler issues copies between products.
+// Cost removed: the idle start of each step.
 // Still limits it: mma.sync takes its operands through registers; and power.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     fragments_ahead(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
     using S = LargeShape<T>;
-    static_assert(S::BK % 32 == 0, "every stage begins with fragments[0]");
+    static_assert(S::BK % 32 == 0, "every step begins with fragments[0]");
     extern __shared__ __align__(128) unsigned char memory[];
     auto* const stages = reinterpret_cast<Stage<S>*>(memory);
     const TileCoords<S> tile(order);
     TileLoader<S, kAligned> loader(a, b, tile);
     const int depth = static_cast<int>(a.cols());
 
-    // A and B are copied in different steps. `in_range`: the tile is known to be, so bounds are not
-    // checked.
+    // A and B are copied in different quarters of a step. `in_range`: the tile is known to be, so
+    // bounds are not checked.
     const auto copy_a = [&](auto in_range, int stage) {
         loader.a.template to<kAligned, in_range>(stages[stage].a);
         loader.a.next_columns();
@@ -286,10 +297,10 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     load_fragments(fragments[0], stages[0], tile, 0);
     int read = 0;             // the stage that fragments are loaded from
     int write = kStages - 1;  // the stage that copies fill
-    const auto multiply_stage = [&](auto in_range) {
+    const auto step = [&](auto in_range) {
 #pragma unroll
         for (int k = 0; k < S::BK; k += 16) {
-            if (k + 16 == S::BK) {  // the last step: its fragments are in registers
+            if (k + 16 == S::BK) {  // the last quarter: its fragments are in registers
                 course::ptx::cp_async_wait<kStages - 2>();
                 __syncthreads();  // the next stage is complete, and this one is safe to overwrite
                 write = read;
@@ -301,13 +312,13 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
             multiply_fragments<S>(fragments[k / 16 % 2], sums);
         }
     };
-    const bool tile_in_range = kAligned && static_cast<int>(a.rows()) - tile.row >= S::BM &&
-                               static_cast<int>(b.cols()) - tile.col >= S::BN;
-    int k = 0;
-    for (; tile_in_range && k + kStages * S::BK <= depth; k += S::BK)
-        multiply_stage(std::true_type());
-    for (; k < depth; k += S::BK)
-        multiply_stage(std::false_type());
+    const bool tile_in_range = kAligned && static_cast<int>(a.rows()) - tile.first_row >= S::BM &&
+                               static_cast<int>(b.cols()) - tile.first_col >= S::BN;
+    int done = 0;
+    for (; tile_in_range && done + kStages * S::BK <= depth; done += S::BK)
+        step(std::true_type());
+    for (; done < depth; done += S::BK)
+        step(std::false_type());
     course::ptx::cp_async_wait<0>();  // the zero-filled stages behind the last are still in flight
     store_sums<S>(out, tile, sums);
 }

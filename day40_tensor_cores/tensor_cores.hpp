@@ -13,8 +13,8 @@ using course::half_matmul::KernelFor;
 using course::half_matmul::Shape;
 using course::half_matmul::Version;
 
-// Slow to fast. Version::constraint names the compute capability and shared memory that a version
-// needs.
+// In the order of learning. Version::constraint names the compute capability and shared memory that
+// a version needs.
 std::span<const Version> versions();
 
 }  // namespace day40

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/device/device_buffer.hpp"
@@ -38,16 +39,30 @@ class Lesson : public testing::Test {
     DeviceBuffer<float> c_{kN * kN};
 };
 
-// Eight rows that ldmatrix reads at once, each from 16 bytes of its own: a wavefront for each
-// matrix, or one for each row.
 TEST_F(Lesson, WithTheSwizzleNoBankConflictsAreLeft) {
     for (const char* version : {"swizzled", "multi_stage", "fragments_ahead"}) {
         SCOPED_TRACE(version);
         EXPECT_CONFLICT_FREE(product(version));
     }
-    for (const char* version : {"mma_sync", "warp_tiles"}) {
+}
+
+// ldmatrix reads four matrices of eight rows of 16 bytes: a wavefront for each matrix, or one for
+// each row, where the rows of a matrix begin in the same bank.
+TEST_F(Lesson, AnLdmatrixTakes32WavefrontsOr4) {
+    if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::vector<std::pair<std::string, unsigned>> expected = {
+        {"mma_sync", 32}, {"warp_tiles", 32}, {"swizzled", 4}, {"multi_stage", 4}, {"fragments_ahead", 4}};
+    for (const auto& [version, wavefronts] : expected) {
         SCOPED_TRACE(version);
-        EXPECT_FALSE(course::conflict_free(course::inspect(product(version))));
+        const course::Inspection seen = course::inspect(product(version));
+        ASSERT_EQ(seen.kernels.size(), 1U);
+        unsigned loads = 0;
+        for (const course::AccessLine& line : seen.kernels[0].lines) {
+            if (line.operation != course::Operation::kMatrixLoad) continue;
+            ++loads;
+            EXPECT_EQ(line.transactions, wavefronts * line.requests) << course::described(line);
+        }
+        EXPECT_EQ(loads, 2U) << "lines: one for A, one for B";
     }
 }
 

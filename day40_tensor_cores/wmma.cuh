@@ -62,7 +62,7 @@ __device__ inline void store_accumulator(const Accumulator& sum, const Output& o
 }
 
 // Idea: WMMA. A warp loads a 16 x 16 fragment of A and one of B and multiplies them in one call.
-// Cost removed: 4096 multiply-adds per call instead of one per instruction and thread.
+// Cost removed: instructions. A call replaces 128 multiply-adds of each thread.
 // Still limits it: global memory and L2. Each fragment is loaded for one product.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(128)
@@ -94,8 +94,9 @@ using WmmaShape = TileShape<T, 64, 64, 32, 32, false>;
 // Idea: tiles pass through shared memory. cp.async copies the next tile while this one is
 // multiplied, and each fragment serves two products.
 // Cost removed: most loads from global memory, and the wait for the others.
-// Still limits it: the opaque layout. Fragments are loaded with bank conflicts, and results take a
-// detour through shared memory.
+// Still limits it: bank conflicts. The rows of a tile are 128 bytes apart, so all of them begin in
+// the same bank; load_matrix_sync takes any pitch, so rows may be padded, but not swizzled. And the
+// layout of an accumulator is opaque: results take a detour through shared memory.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(WmmaShape<T>::THREADS)
     wmma_shared(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(WmmaShape<T>::THREADS)
     auto* const stages = reinterpret_cast<Stage<S>*>(memory);  // two
     const TileCoords<S> tile(order);
     TileLoader<S, kAligned> loader(a, b, tile);
-    const int count = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
+    const int steps = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
 
     Accumulator sums[ROWS][COLS];
 #pragma unroll
@@ -114,14 +115,14 @@ __global__ void __launch_bounds__(WmmaShape<T>::THREADS)
         for (Accumulator& sum : row)
             wmma::fill_fragment(sum, 0.0f);
 
-    if (count > 0) loader.copy_to(stages[0]);
+    if (steps > 0) loader.copy_to(stages[0]);
     course::ptx::cp_async_commit();
-    for (int number = 0; number < count; ++number) {
+    for (int step = 0; step < steps; ++step) {
         course::ptx::cp_async_wait<0>();
         __syncthreads();  // the tile is complete, and the previous one is safe to overwrite
-        if (number + 1 < count) loader.copy_to(stages[(number + 1) % 2]);
+        if (step + 1 < steps) loader.copy_to(stages[(step + 1) % 2]);
         course::ptx::cp_async_commit();
-        Stage<S>& stage = stages[number % 2];
+        Stage<S>& stage = stages[step % 2];
         if constexpr (kHasFragments) {
 #pragma unroll
             for (int k = 0; k < S::BK; k += 16) {
@@ -149,8 +150,8 @@ __global__ void __launch_bounds__(WmmaShape<T>::THREADS)
     for (int i = 0; i < ROWS; ++i)
 #pragma unroll
         for (int j = 0; j < COLS; ++j)
-            store_accumulator(sums[i][j], out, tile.row + tile.warp_row + i * 16,
-                              tile.col + tile.warp_col + j * 16, staging);
+            store_accumulator(sums[i][j], out, tile.first_row + tile.warp_row + i * 16,
+                              tile.first_col + tile.warp_col + j * 16, staging);
 }
 
 }  // namespace day40

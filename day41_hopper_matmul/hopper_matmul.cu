@@ -1,11 +1,12 @@
 // Day 41's launchers: argument checks, tensor maps, the size of the grid, the list of versions. The
-// kernels are in hopper_matmul.cuh.
+// kernels are in hopper_matmul.cuh and any_tile.cuh.
 #include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "any_tile.cuh"
 #include "common/check/check.hpp"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
@@ -63,23 +64,24 @@ template <class S>
 struct OfShape {
     static constexpr int ROWS = S::BM * S::SHARERS, COLS = S::BN, BOX_A = S::BM, BOX_B = S::SHARE;
     static constexpr int CLUSTER = S::CLUSTER;
-    static constexpr int THREADS = (1 + S::MULTIPLIERS) * kWarpgroup;
+    static constexpr int THREADS = (1 + S::CONSUMERS) * kWarpgroup;
 };
 template <class S>
 struct AsyncStore : OfShape<S> {
     static constexpr bool PERSISTENT = true, STORES_THROUGH_TMA = true;
-    static constexpr std::size_t SHARED = sizeof(StagesAndSlices<S>);
+    static constexpr std::size_t SHARED = sizeof(RingAndSlices<S>);
     static constexpr auto kernel = async_store<S>;
 };
 template <class S>
 struct SplitK : OfShape<S> {
     static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false;
-    static constexpr std::size_t SHARED = sizeof(hopper::Stages<S>);
+    static constexpr std::size_t SHARED = sizeof(hopper::Ring<S>);
     static constexpr auto kernel = split_k<S>;
 };
 
 // --- Launchers -----------------------------------------------------------------------------------
 
+// Persistent kernels take tiles in bands, the others row by row.
 constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles of 256 x 256
 
 // K: one of the above.

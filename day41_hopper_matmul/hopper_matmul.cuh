@@ -16,15 +16,14 @@
 //   fitted       one of eight        the tile that suits the shape           as its tile
 //   realigned    as fitted           unaligned rows are copied first         the copies
 //
-// The kernels of the first eight are below. fitted and realigned choose among them
-// (tile_choice.hpp, realign.cuh).
+// The kernels of the first six are below, those of async_store and split_k in any_tile.cuh. fitted
+// and realigned choose among them (tile_choice.hpp, realign.cuh).
 //
 //   ./course run day41                                            every version, verified and timed
 //   ./course run day41 --only persistent --size 4096x4096x4096    one version, any size
 //   ./course inspect day41 --only async_store --size 256x256x128  bank conflicts, line by line
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -32,7 +31,6 @@
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/raster_order.cuh"
-#include "common/tile/wgmma_store.cuh"
 #include "common/tile/wgmma_tile.cuh"
 
 namespace day41 {
@@ -40,12 +38,12 @@ namespace day41 {
 namespace hopper = course::hopper;
 namespace ptx = course::ptx;
 using course::RasterOrder;
-using hopper::Maps;  // the tensor maps of A, B and C: how TMA sees the matrices
+using hopper::kWarpgroup;  // 128 threads: the four warps that issue a wgmma together
+using hopper::Maps;        // the tensor maps of A, B and C: how TMA sees the matrices
 using Output = course::OutputOf<float>;
 
-constexpr int kWarpgroup = 128;  // threads: the four warps that issue a wgmma together
-constexpr int BM = 128;          // rows of a block's tile: two warpgroups of 64
-constexpr int BK = 64;           // depth of a stage: rows of 128 bytes, which is what the swizzle permutes
+constexpr int BM = 128;  // rows of a block's tile: two warpgroups of 64
+constexpr int BK = 64;   // depth of a stage: rows of 128 bytes, which is what the swizzle permutes
 
 // A tile of A and one of B in shared memory. TMA copies boxes whose rows are 128 bytes long: A's
 // tile is one box, B's has one for each 64 columns. A box must be 1024-byte aligned.
@@ -55,44 +53,47 @@ struct alignas(1024) Stage {
     T b[BN / 64][BK * 64];
 };
 
-// One thread issues the loads of a stage: K from `k` on, of the tile at (row, col). The barrier's
-// phase ends when all of its bytes have arrived. Out-of-range elements are zero-filled, and count
-// as bytes.
+// One thread issues the loads of a stage: K from `k` on, of the tile at (row, column). The
+// barrier's phase ends when all of its bytes have arrived. Out-of-range elements are zero-filled,
+// and count as bytes.
 template <class T, int BN>
-__device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row, int col,
+__device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row, int column,
                            int k) {
     ptx::mbarrier_arrive_expect(full, sizeof(stage));
     ptx::tma_load(stage.a, &maps.a, k, row, full);
     for (int box = 0; box < BN / 64; ++box)
-        ptx::tma_load(stage.b[box], &maps.b, col + box * 64, k, full);
+        ptx::tma_load(stage.b[box], &maps.b, column + box * 64, k, full);
 }
 
 // Issues the products of a stage: 64 rows of A, those of warpgroup `group`, times all of B. wgmma
 // reads both from shared memory, through descriptors. One wgmma takes 16 of K: 32 bytes of A's
-// rows, 16 rows of B. The fence orders earlier writes to the sums and to shared memory before them.
+// rows, 16 rows of B. The fence orders earlier accesses to the sums, which are registers, before
+// the products. It does not order writes to shared memory: what threads have written there would
+// need fence_proxy_async(). TMA wrote the stage, so its barrier is enough.
 template <class T, int BN>
 __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sums)[BN / 2]) {
     const std::uint64_t a = ptx::descriptor_k_major(stage.a + group * 64 * BK);
     const std::uint64_t b = ptx::descriptor_mn_major(stage.b, sizeof(stage.b[0]));
+    constexpr bool kBRowMajor = true;
     ptx::wgmma_fence();
 #pragma unroll
     for (int k = 0; k < BK; k += 16)
-        ptx::wgmma<T, true>(sums, ptx::advanced(a, k * 2), ptx::advanced(b, k * 128));
+        ptx::wgmma<T, kBRowMajor>(sums, ptx::advanced(a, k * 2), ptx::advanced(b, k * 128));
     ptx::wgmma_commit();
 }
 
 // Stores alpha sum + beta C from registers, 64 rows from `row` on. Lane 4 g + t of a warp holds
 // columns 2 t and 2 t + 1 of each eight, in rows g and g + 8 of its 16.
 template <int BN>
-__device__ void store_sums(const Output& out, int row, int col, const float (&sums)[BN / 2]) {
+__device__ void store_sums(const Output& out, int row, int column, const float (&sums)[BN / 2]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
     row += warp * 16 + lane / 4;
-    col += lane % 4 * 2;
+    column += lane % 4 * 2;
 #pragma unroll
     for (int i = 0; i < BN / 2; i += 4) {
-        store_pair(out, row, col + i * 2, sums[i], sums[i + 1]);
-        store_pair(out, row + 8, col + i * 2, sums[i + 2], sums[i + 3]);
+        store_pair(out, row, column + i * 2, sums[i], sums[i + 1]);
+        store_pair(out, row + 8, column + i * 2, sums[i + 2], sums[i + 3]);
     }
 }
 
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
     auto& [stage, full] = *reinterpret_cast<OneStage<T>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * BM;
-    const int col = tile.column * 128;
+    const int column = tile.column * 128;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup;
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&full, 1);  // one arrival: of the thread that issues the loads
@@ -128,13 +129,13 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
     float sums[64] = {};  // of this thread: 64 x 128 per warpgroup
     unsigned parity = 0;  // of the barrier's phase: 0, 1, 0, ...
     for (int k = 0; k < depth; k += BK, parity ^= 1) {
-        if (threadIdx.x == 0) load_stage(stage, &full, maps, row, col, k);
+        if (threadIdx.x == 0) load_stage(stage, &full, maps, row, column, k);
         ptx::mbarrier_wait(&full, parity);  // the stage is complete
         multiply_stage(stage, group, sums);
         ptx::wgmma_wait<0>();
         __syncthreads();  // the stage is safe to overwrite
     }
-    store_sums<128>(out, row + group * 64, col, sums);
+    store_sums<128>(out, row + group * 64, column, sums);
 }
 
 // --- A ring of stages ----------------------------------------------------------------------------
@@ -161,7 +162,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
     PlainRing<T>& ring = *reinterpret_cast<PlainRing<T>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * BM;
-    const int col = tile.column * 128;
+    const int column = tile.column * 128;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup;
     const int steps = (depth + BK - 1) / BK;
     if (threadIdx.x == 0) {
@@ -169,7 +170,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
             ptx::mbarrier_init(&full, 1);
         ptx::fence_mbarrier_init();
         for (int step = 0; step < min(STAGES, steps); ++step)
-            load_stage(ring.stages[step], &ring.full[step], maps, row, col, step * BK);
+            load_stage(ring.stages[step], &ring.full[step], maps, row, column, step * BK);
     }
     __syncthreads();
 
@@ -181,9 +182,9 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
         ptx::wgmma_wait<0>();
         __syncthreads();  // the stage is safe to overwrite
         if (threadIdx.x == 0 && step + STAGES < steps)
-            load_stage(ring.stages[stage], &ring.full[stage], maps, row, col, (step + STAGES) * BK);
+            load_stage(ring.stages[stage], &ring.full[stage], maps, row, column, (step + STAGES) * BK);
     }
-    store_sums<128>(out, row + group * 64, col, sums);
+    store_sums<128>(out, row + group * 64, column, sums);
 }
 
 // --- Warp specialisation -------------------------------------------------------------------------
@@ -214,9 +215,10 @@ struct RingPosition {
     }
 };
 
-// Sets the sums to zero before the loop. Otherwise the compiler may sink the zeroing among products
-// in flight, and ptxas then serialises all wgmma. tma_wgmma and ring leave no product in flight at
-// the end of a step, so they need no hold().
+// Sets the sums to zero before the loop: hold() stops the compiler from moving that behind the
+// loop, for the case that there is no step. To ptxas that would be a write to registers of a
+// running wgmma, and it would serialise all of them. tma_wgmma and ring leave no product in flight
+// at the end of a step, so they need no hold().
 template <int COUNT>
 __device__ void clear(float (&sums)[COUNT]) {
 #pragma unroll
@@ -242,7 +244,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     DeepRing<T>& ring = *reinterpret_cast<DeepRing<T>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * BM;
-    const int col = tile.column * 128;
+    const int column = tile.column * 128;
     const int steps = (depth + BK - 1) / BK;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
     if (threadIdx.x == 0) init_barriers(ring, maps, 2);
@@ -252,10 +254,10 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     if (group < 0) {
         if (threadIdx.x > 0) return;
         for (int step = 0; step < steps; ++step, at.advance()) {
-            // On a fresh barrier the phase before the first counts as ended: parity 1 does not
-            // wait.
+            // Parity 1 of a fresh barrier does not wait: the phase before the first counts as
+            // ended.
             ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-            load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK);
+            load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, column, step * BK);
         }
     } else {
         float sums[64];
@@ -264,12 +266,14 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         for (int step = 0; step < steps; ++step, at.advance()) {
             ptx::mbarrier_wait(&ring.full[at.stage], at.parity);
             multiply_stage(ring.stages[at.stage], group, sums);
-            ptx::wgmma_wait<1>();  // the products of the previous step are complete
+            // The products of the previous step are complete. A group of wgmma belongs to the
+            // warpgroup, not to a warp, so one thread may arrive for all 128.
+            ptx::wgmma_wait<1>();
             if (previous >= 0 && threadIdx.x % kWarpgroup == 0) ptx::mbarrier_arrive(&ring.empty[previous]);
             previous = at.stage;
         }
         ptx::wgmma_wait<0>();
-        store_sums<128>(out, row + group * 64, col, sums);
+        store_sums<128>(out, row + group * 64, column, sums);
     }
 }
 
@@ -288,7 +292,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     WideRing<T>& ring = *reinterpret_cast<WideRing<T>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * BM;
-    const int col = tile.column * 256;
+    const int column = tile.column * 256;
     const int steps = (depth + BK - 1) / BK;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
     if (threadIdx.x == 0) init_barriers(ring, maps, 2);
@@ -300,7 +304,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         if (threadIdx.x > 0) return;
         for (int step = 0; step < steps; ++step, at.advance()) {
             ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-            load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK);
+            load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, column, step * BK);
         }
     } else {
         ptx::registers_increase<232>();
@@ -315,7 +319,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             previous = at.stage;
         }
         ptx::wgmma_wait<0>();
-        store_sums<256>(out, row + group * 64, col, sums);
+        store_sums<256>(out, row + group * 64, column, sums);
     }
 }
 
@@ -330,15 +334,20 @@ __device__ inline void synchronise_cluster() {
 // One thread of block `rank` issues the loads of a stage: its own rows of A, and half of the rows
 // of B, which arrive in both blocks. So the barrier of each block counts the bytes of a whole
 // stage.
+//
+// The other block's half may arrive before this thread expects it. It counts for the right phase:
+// this phase cannot end without the arrival of this thread, and the phase before has ended. For the
+// other block has waited at `empty` for this block's consumers, which had waited for that end.
 template <class T, int BN>
 __device__ void load_shared_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row,
-                                  int col, int k, int rank) {
+                                  int column, int k, int rank) {
     constexpr std::uint16_t kBoth = 0b11;
     const int first = rank * (BK / 2);  // of the rows of each box of B
     ptx::mbarrier_arrive_expect(full, sizeof(stage));
     ptx::tma_load(stage.a, &maps.a, k, row, full);
     for (int box = 0; box < BN / 64; ++box)
-        ptx::tma_load_multicast(&stage.b[box][first * 64], &maps.b, col + box * 64, k + first, full, kBoth);
+        ptx::tma_load_multicast(&stage.b[box][first * 64], &maps.b, column + box * 64, k + first, full,
+                                kBoth);
 }
 
 // Called by a consumer warpgroup that is done with a stage. Both blocks load into this block's B,
@@ -362,7 +371,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     const int rank = static_cast<int>(ptx::cluster_rank());
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x) / 2);  // 256 x 256 per cluster
     const int row = (tile.row * 2 + rank) * BM;
-    const int col = tile.column * 256;
+    const int column = tile.column * 256;
     const int steps = (depth + BK - 1) / BK;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
     if (threadIdx.x == 0) init_barriers(ring, maps, 2 * 2);  // the consumers of both blocks
@@ -374,7 +383,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         if (threadIdx.x == 0) {
             for (int step = 0; step < steps; ++step, at.advance()) {
                 ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-                load_shared_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK,
+                load_shared_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, column, step * BK,
                                   rank);
             }
         }
@@ -393,18 +402,19 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         }
         ptx::wgmma_wait<0>();
         if (previous >= 0) release_stage(ring, previous);
-        store_sums<256>(out, row + group * 64, col, sums);
+        store_sums<256>(out, row + group * 64, column, sums);
     }
     synchronise_cluster();  // a block must not end while the other may still write to its shared memory
 }
 
 // --- Persistent blocks ---------------------------------------------------------------------------
 
-// Idea: as many clusters as fit on the GPU; each computes tile after tile, in rasterisation order.
-// The ring goes on from tile to tile: while the consumers store C, the producer loads the first
-// stages of the next.
-// Cost removed: the begin of a tile; misses in L2, as blocks that run at the same time share rows
-// and columns.
+// Idea: two changes. As many clusters as fit on the GPU; each computes tile after tile. The ring
+// goes on from tile to tile: while the consumers store C, the producer loads the first stages of
+// the next. And the launcher passes another order: tiles in bands of eight rows of tiles, where it
+// was row by row.
+// Cost removed: by the first, the begin of a tile; by the second, misses in L2, as blocks that run
+// at the same time share rows and columns.
 // Still limits it: storing C. Meanwhile the consumers do not multiply.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
@@ -427,11 +437,11 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             for (int index = first_tile; index < tiles; index += clusters) {
                 const RasterOrder::Tile tile = order.tile(index);
                 const int row = (tile.row * 2 + rank) * BM;
-                const int col = tile.column * 256;
+                const int column = tile.column * 256;
                 for (int step = 0; step < steps; ++step, at.advance()) {
                     ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-                    load_shared_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK,
-                                      rank);
+                    load_shared_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, column,
+                                      step * BK, rank);
                 }
             }
         }
@@ -441,7 +451,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         for (int index = first_tile; index < tiles; index += clusters) {
             const RasterOrder::Tile tile = order.tile(index);
             const int row = (tile.row * 2 + rank) * BM + group * 64;
-            const int col = tile.column * 256;
+            const int column = tile.column * 256;
             float sums[128];
             clear(sums);
             int previous = -1;
@@ -454,128 +464,10 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             }
             ptx::wgmma_wait<0>();
             if (previous >= 0) release_stage(ring, previous);
-            store_sums<256>(out, row, col, sums);
+            store_sums<256>(out, row, column, sums);
         }
     }
     synchronise_cluster();
-}
-
-// --- Any tile ------------------------------------------------------------------------------------
-
-// From here on a tile may have another size, S: one of course::hopper::TileShape.
-// common/tile/wgmma_tile.cuh has the parts of `persistent` as functions of it: produce() is the
-// producer's loop over K, consume() the consumers'. Day 42 uses them, too.
-template <class S>
-struct StagesAndSlices {
-    hopper::Stages<S> stages;
-    alignas(1024) hopper::Slices<S> slices;
-};
-
-// Idea: C leaves through shared memory. A warp fills a slice of 16 x 32 results, TMA stores it, and
-// the warp goes on.
-// Cost removed: waiting for stores, and the instructions for their addresses.
-// Still limits it: power. The tensor cores are busy, and the GPU lowers its clock.
-template <class S>
-__global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
-    async_store(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    auto& [stages, slices] = *reinterpret_cast<StagesAndSlices<S>*>(memory);
-    stages.init(maps);
-    const int clusters = static_cast<int>(gridDim.x) / S::CLUSTER;
-    const int first_tile = static_cast<int>(blockIdx.x) / S::CLUSTER;
-    const int tiles = order.rows * order.columns;
-    const int steps = hopper::steps_of<S>(depth);
-    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
-
-    hopper::RingPosition<S> ring;
-    if (group < 0) {
-        S::give_registers();
-        if (threadIdx.x == 0) {
-            for (int tile = first_tile; tile < tiles; tile += clusters)
-                hopper::produce(stages, ring, maps, hopper::coords_of<S>(order, tile), 0, steps);
-        }
-        __syncwarp();
-    } else {
-        S::take_registers();
-        for (int tile = first_tile; tile < tiles; tile += clusters) {
-            hopper::TileCoords coords = hopper::coords_of<S>(order, tile);
-            coords.row += group * 64;
-            hopper::Sums<S> sums;
-            hopper::consume(stages, ring, group, steps, sums);
-            const int warp = static_cast<int>(threadIdx.x - kWarpgroup) / 32;
-            hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
-        }
-        ptx::tma_store_wait<0>();  // TMA has read the shared memory of this block
-    }
-    if constexpr (S::CLUSTER > 1) stages.synchronise();
-}
-
-// --- Split-K -------------------------------------------------------------------------------------
-
-// Half of a tile's sums, in shared memory: those of a thread in a column.
-template <class S>
-using HalfOfSums = float[S::BN / 4][S::MULTIPLIERS * kWarpgroup];
-
-// Block `to` of the two gets the sums of its half, in its own shared memory: block 0 the left one.
-template <class S>
-__device__ void send_half(HalfOfSums<S>& received, int to, const hopper::Sums<S>& sums) {
-    auto& theirs = *cooperative_groups::this_cluster().map_shared_rank(&received, to);
-    const unsigned thread = threadIdx.x - kWarpgroup;
-#pragma unroll
-    for (int i = 0; i < S::BN / 4; ++i)
-        theirs[i][thread] = to == 0 ? sums[i] : sums[S::BN / 4 + i];
-}
-
-// Block `rank` adds the half that it was sent.
-template <class S>
-__device__ void add_half(const HalfOfSums<S>& received, int rank, hopper::Sums<S>& sums) {
-    const unsigned thread = threadIdx.x - kWarpgroup;
-#pragma unroll
-    for (int i = 0; i < S::BN / 4; ++i) {
-        const float other = received[i][thread];
-        if (rank == 0) {
-            sums[i] += other;
-        } else {
-            sums[S::BN / 4 + i] += other;
-        }
-    }
-}
-
-// Idea: where tiles are few and K is long, the two blocks of a cluster take half of K each. They
-// exchange halves of their sums through distributed shared memory, and each stores half of the
-// tile.
-// Cost removed: SMs without a tile.
-// Still limits it: the exchange; and each block loads its own A and B.
-template <class S>
-__global__ void __launch_bounds__((1 + S::MULTIPLIERS) * kWarpgroup)
-    split_k(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    auto& stages = *reinterpret_cast<hopper::Stages<S>*>(memory);
-    auto& received = *reinterpret_cast<HalfOfSums<S>*>(memory);  // when the stages are no longer needed
-    static_assert(sizeof(received) <= sizeof(stages.a) + sizeof(stages.b), "the barriers stay intact");
-    stages.init(maps);
-    hopper::TileCoords coords = hopper::coords_of<S>(order, static_cast<int>(blockIdx.x) / S::CLUSTER);
-    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
-    const int steps = hopper::steps_of<S>(depth);
-    const int rank = S::rank();
-    const int mine = rank == 0 ? (steps + 1) / 2 : steps / 2;
-
-    hopper::RingPosition<S> ring;
-    if (group < 0) {
-        if (threadIdx.x == 0) hopper::produce(stages, ring, maps, coords, rank == 0 ? 0 : steps - mine, mine);
-        __syncwarp();
-        stages.synchronise();
-        stages.synchronise();
-    } else {
-        hopper::Sums<S> sums;
-        hopper::consume(stages, ring, group, mine, sums);
-        stages.synchronise();  // both blocks are done with their stages
-        send_half<S>(received, 1 - rank, sums);
-        stages.synchronise();  // the halves are complete
-        add_half<S>(received, rank, sums);
-        coords.row += group * 64;
-        hopper::store_from_registers<S>(out, coords, sums, rank * S::BN / 2, (rank + 1) * S::BN / 2);
-    }
 }
 
 }  // namespace day41

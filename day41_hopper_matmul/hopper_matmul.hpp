@@ -15,7 +15,8 @@ using course::half_matmul::KernelFor;
 using course::half_matmul::Shape;
 using course::half_matmul::Version;
 
-// Slow to fast. All need compute capability 9.0; the last takes any alignment.
+// In the order of learning; from split_k on, what is fastest depends on the shape. All need compute
+// capability 9.0; the last takes any alignment.
 std::span<const Version> versions();
 
 // The tiles that `fitted` chooses from. Two of them are versions themselves.

@@ -1,11 +1,13 @@
 // What the lesson says of its versions' accesses, counted.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/test/inspection_test.hpp"
 #include "hopper_matmul.hpp"
 
@@ -16,13 +18,14 @@ using course::DeviceMatrix;
 
 class Lesson : public testing::Test {
   protected:
-    // Queues a product of whole tiles, enough for a cluster of two blocks; K has more steps than
-    // any ring has stages, also when it is split.
+    // Queues a product of whole tiles, more than there are clusters of two blocks (on up to six
+    // threads): persistent blocks go on to a second tile. K has more steps than any ring has
+    // stages, also when it is split.
     std::function<void()> product(const day41::Version& version) {
         return [this, &kernel = version.launcher.half] {
-            kernel.launch({.a = DeviceMatrix<const __half>(a_.span(), kN, kDepth),
+            kernel.launch({.a = DeviceMatrix<const __half>(a_.span(), rows_, kDepth),
                            .b = DeviceMatrix<const __half>(b_.span(), kDepth, kN),
-                           .c = DeviceMatrix<float>(c_.span(), kN, kN)},
+                           .c = DeviceMatrix<float>(c_.span(), rows_, kN)},
                           nullptr);
         };
     }
@@ -33,10 +36,11 @@ class Lesson : public testing::Test {
   private:
     static constexpr std::size_t kN = 256;
     static constexpr std::size_t kDepth = 26 * 64;
-    const std::vector<__half> ones_ = std::vector<__half>(kN * kDepth, __half(1.0f));
+    const std::size_t rows_ = 256 * (1 + std::clamp(course::multiprocessors() / 2, 1U, 3U));
+    const std::vector<__half> ones_ = std::vector<__half>(rows_ * kDepth, __half(1.0f));
     const DeviceBuffer<__half> a_{std::span(ones_)};
-    const DeviceBuffer<__half> b_{std::span(ones_)};
-    DeviceBuffer<float> c_{kN * kN};
+    const DeviceBuffer<__half> b_{std::span(ones_).first(kDepth * kN)};
+    DeviceBuffer<float> c_{rows_ * kN};
 };
 
 // C passes through slices in shared memory.

@@ -37,6 +37,7 @@ std::vector<const Version*> further_tiles() {
 INSTANTIATE_TEST_SUITE_P(HopperMatmul, VersionTest, each_of(day41::versions()), VersionName());
 INSTANTIATE_TEST_SUITE_P(HopperMatmul, LargeShapes, each_of(day41::versions()), VersionName());
 INSTANTIATE_TEST_SUITE_P(Tiles, VersionTest, testing::ValuesIn(further_tiles()), VersionName());
+INSTANTIATE_TEST_SUITE_P(Tiles, LargeShapes, testing::ValuesIn(further_tiles()), VersionName());
 
 }  // namespace course::half_matmul
 

@@ -27,7 +27,7 @@ struct Promoted {
 
 // K: one of the above.
 template <class K>
-constexpr course::ClusterLaunch kHow = {.threads = (1 + K::S::MULTIPLIERS) * kWarpgroup,
+constexpr course::ClusterLaunch kHow = {.threads = (1 + K::S::CONSUMERS) * kWarpgroup,
                                         .shared = sizeof(Memory<typename K::S>),
                                         .cluster = K::S::CLUSTER,
                                         .persistent = true};

@@ -22,7 +22,7 @@ using hopper::kWarpgroup;
 
 template <class S>
 struct Memory {
-    hopper::Stages<S> stages;
+    hopper::Ring<S> ring;
     alignas(1024) hopper::Slices<S> slices;
 };
 
@@ -39,20 +39,20 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
                 int depth, RasterOrder order) {
     using S = WideTile<T>;
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto& [stages, slices] = *reinterpret_cast<Memory<S>*>(memory);
-    stages.init(maps);
+    auto& [ring, slices] = *reinterpret_cast<Memory<S>*>(memory);
+    ring.init(maps);
     const int clusters = static_cast<int>(gridDim.x) / S::CLUSTER;
     const int first_tile = static_cast<int>(blockIdx.x) / S::CLUSTER;
     const int tiles = order.rows * order.columns;
     const int steps = hopper::steps_of<S>(depth);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
 
-    hopper::RingPosition<S> ring;
+    hopper::RingPosition<S> at;
     if (group < 0) {
         S::give_registers();
         if (threadIdx.x == 0) {
             for (int tile = first_tile; tile < tiles; tile += clusters)
-                hopper::produce(stages, ring, maps, hopper::coords_of<S>(order, tile), 0, steps);
+                hopper::produce(ring, at, maps, hopper::coords_of<S>(order, tile), 0, steps);
         }
         __syncwarp();  // the cluster's barrier takes whole warps
     } else {
@@ -62,12 +62,12 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             hopper::TileCoords coords = hopper::coords_of<S>(order, tile);
             coords.row += group * 64;
             hopper::Sums<S> sums;
-            hopper::consume(stages, ring, group, steps, sums);
+            hopper::consume(ring, at, group, steps, sums);
             hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
         }
         ptx::tma_store_wait<0>();
     }
-    stages.synchronise();  // a block must not end while the other may still write to its shared memory
+    ring.synchronise_cluster();  // a block must not end while the other may still write to its shared memory
 }
 
 template <class T>
@@ -84,19 +84,19 @@ __device__ void hold(Array& sums) {
 
 // consume(), with the sums of each stage, 128 products, added by CUDA cores in FP32.
 template <class S>
-__device__ void consume_promoted(hopper::Stages<S>& stages, hopper::RingPosition<S>& ring, int group,
-                                 int steps, hopper::Sums<S>& sums) {
+__device__ void consume_promoted(hopper::Ring<S>& ring, hopper::RingPosition<S>& at, int group, int steps,
+                                 hopper::Sums<S>& sums) {
 #pragma unroll
     for (auto& sum : sums)
         sum = 0;
-    for (int step = 0; step < steps; ++step, ring.advance()) {
+    for (int step = 0; step < steps; ++step, at.advance()) {
         hopper::Sums<S> of_stage = {};
         hold(of_stage);
-        ptx::mbarrier_wait(&stages.full[ring.stage], ring.parity);
-        hopper::multiply_stage(stages, ring.stage, group, of_stage);
+        ptx::mbarrier_wait(&ring.full[at.stage], at.parity);
+        hopper::multiply_stage(ring, at.stage, group, of_stage);
         ptx::wgmma_wait<0>();
         hold(of_stage);
-        stages.release(ring.stage);
+        ring.release_stage(at.stage);
 #pragma unroll
         for (int i = 0; i < S::BN / 2; ++i)
             sums[i] += of_stage[i];
@@ -113,19 +113,19 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
                    RasterOrder order) {
     using S = PromotedTile<T>;
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto& [stages, slices] = *reinterpret_cast<Memory<S>*>(memory);
-    stages.init(maps);
+    auto& [ring, slices] = *reinterpret_cast<Memory<S>*>(memory);
+    ring.init(maps);
     const int clusters = static_cast<int>(gridDim.x) / S::CLUSTER;
     const int first_tile = static_cast<int>(blockIdx.x) / S::CLUSTER;
     const int tiles = order.rows * order.columns;
     const int steps = hopper::steps_of<S>(depth);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
 
-    hopper::RingPosition<S> ring;
+    hopper::RingPosition<S> at;
     if (group < 0) {
         if (threadIdx.x == 0) {
             for (int tile = first_tile; tile < tiles; tile += clusters)
-                hopper::produce(stages, ring, maps, hopper::coords_of<S>(order, tile), 0, steps);
+                hopper::produce(ring, at, maps, hopper::coords_of<S>(order, tile), 0, steps);
         }
         __syncwarp();
     } else {
@@ -134,12 +134,12 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             hopper::TileCoords coords = hopper::coords_of<S>(order, tile);
             coords.row += group * 64;
             hopper::Sums<S> sums;
-            consume_promoted(stages, ring, group, steps, sums);
+            consume_promoted(ring, at, group, steps, sums);
             hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
         }
         ptx::tma_store_wait<0>();
     }
-    stages.synchronise();
+    ring.synchronise_cluster();
 }
 
 }  // namespace day42

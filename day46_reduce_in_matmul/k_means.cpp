@@ -92,7 +92,11 @@ Clusters<float> k_means(std::span<const float> points, std::span<const float> st
         "; expected squared_l2 or differences, for a mean is nearest to its points by those alone");
 
     // Everything stays on the device; the host reads only the progress of an iteration.
+    // The fused reduction, where the GPU has the shared memory for it.
     const Reduce& fused = find_version(reduce_versions(), "fused");
+    const Reduce& reduce = fused.cannot_run({.m = n, .n = k, .d = d, .metric = options.metric}).empty()
+                               ? fused
+                               : find_version(reduce_versions(), "unfused");
     const course::DeviceBuffer<float> points_device(points);
     course::DeviceBuffer<float> centres(start);
     course::DeviceBuffer<float> moved(k * d);
@@ -101,10 +105,10 @@ Clusters<float> k_means(std::span<const float> points, std::span<const float> st
     course::DeviceBuffer<std::uint32_t> assignment(n);
     course::DeviceBuffer<float> squared_distances(n);
     course::DeviceBuffer<Progress> progress(progress_parts(n));
-    course::DeviceBuffer<std::uint64_t> scratch(step_scratch_size(fused, {n, k, d, options.metric}));
+    course::DeviceBuffer<std::uint64_t> scratch(step_scratch_size(reduce, {n, k, d, options.metric}));
     Clusters<float> found;
     while (true) {
-        launch_step(fused,
+        launch_step(reduce,
                     {.points = points_device.matrix(n, d),
                      .centres = std::as_const(centres).matrix(k, d),
                      .largest = problem.largest,

@@ -1,11 +1,12 @@
-// The worked example of reduce.hpp: k-means (S. Lloyd, "Least squares quantization in PCM", IEEE
-// Trans. Inf. Theory 28, 1982). It looks for k centres such that the inertia is small: the sum of
-// the squared distances of all points to their nearest centres.
+// The worked example of reduce_in_matmul.hpp: k-means (S. Lloyd, "Least squares quantization in
+// PCM", IEEE Trans. Inf. Theory 28, 1982). It looks for k centres such that the inertia is small:
+// the sum of the squared distances of all points to their nearest centres.
 //
-//     assign    each point to its nearest centre: the minimum, with its index, of the distances      a fused reduction
-//     update    each centre to the mean of the points that are assigned to it                        k_means_step.hpp
+//     assign    each point to its nearest centre: the minimum of the distances with its index, a fused
+//               reduction
+//     update    each centre to the mean of the points that are assigned to it (k_means_step.hpp)
 //
-// Neither can make the inertia larger. So it falls from iteration to iteration, but for rounding,
+// Apart from rounding, neither can make the inertia larger. So it falls from iteration to iteration
 // until no point is assigned anew.
 #pragma once
 
@@ -23,8 +24,8 @@ namespace day46 {
 template <class T>
 struct Clusters {
     std::vector<T> centres;  // vectors of d numbers, one after the other
-    std::vector<std::uint32_t>
-        assignment;                 // of each point: which centre is nearest; of equally near ones the first
+    // Of each point: which centre is nearest; of equally near ones the first.
+    std::vector<std::uint32_t> assignment;
     std::vector<double> inertia{};  // of each iteration, the first one with the centres of the start
     bool is_stable = false;         // the last iteration assigned no point anew
 };

@@ -162,7 +162,7 @@ struct Data {
 // The assignment's, and an addition for each number of a point, which is read once more; the
 // centres are written.
 course::Work work_of(const Reduce& reduce, const KMeansShape& s) {
-    course::Work work = reduce.work({.m = s.n, .n = s.k, .k = s.d, .metric = s.metric});
+    course::Work work = reduce.work({.m = s.n, .n = s.k, .d = s.d, .metric = s.metric});
     const auto numbers = static_cast<double>(s.n * s.d);
     const auto centres = static_cast<double>(s.k * s.d);
     work.bytes += sizeof(float) * (numbers + centres);
@@ -197,6 +197,7 @@ course::Case make_k_means_case(const course::Dims& dims) {
         result.contestants.push_back(
             {.name = version.name,
              .work = work_of(version, data->shape),
+             .cannot_run = version.cannot_run({}),
              .figures =
                  [words] {
                      return course::Figures{{"scratch MB", static_cast<double>(words * 8) / 1e6}};

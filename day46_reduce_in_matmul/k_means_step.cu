@@ -99,9 +99,9 @@ void require_packed(course::DeviceMatrix<const float> matrix, std::string_view n
                     ", no gaps between rows");
 }
 
-// The number of units in 1: a power of two, so that only whole units are rounded to, and as large
-// as possible without overflow of 63 bits by n numbers up to `largest`. With a million points a
-// unit is at most 2^-41 of `largest`; the last digit of a float is 2^-23.
+// How many units make 1: a power of two, so that multiplying by it is exact and only llrint()
+// rounds. As large as possible while a sum of n numbers up to `largest` fits in 63 bits. With a
+// million points a unit is at most 2^-41 of `largest`; the last digit of a float is 2^-23.
 double units_for(std::size_t n, float largest) {
     int exponent = 0;  // largest < 2^exponent
     std::frexp(largest, &exponent);
@@ -131,7 +131,7 @@ std::size_t update_scratch_size(const KMeansShape& shape) {
 
 std::size_t step_scratch_size(const Reduce& reduce, const KMeansShape& shape) {
     return std::max(
-        reduce.launcher.scratch_size({.m = shape.n, .n = shape.k, .k = shape.d, .metric = shape.metric}),
+        reduce.launcher.scratch_size({.m = shape.n, .n = shape.k, .d = shape.d, .metric = shape.metric}),
         update_scratch_size(shape));
 }
 

@@ -1,12 +1,14 @@
-// Day 46: the launchers of reduce_in_matmul.cuh, and how many blocks share a row of tiles.
+// Day 46: the launchers of reduce_in_matmul.cuh, and the number of blocks for each row of tiles.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <string>
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "other_reductions.cuh"
 #include "reduce_in_matmul.cuh"
 #include "reduce_in_matmul.hpp"
@@ -14,20 +16,20 @@
 namespace day46 {
 namespace {
 
-constexpr unsigned kMostShares = 32;
+constexpr unsigned kMostBlocksPerRow = 32;
 
-// The number of blocks for each of `rows` rows of `across` tiles that takes the least time.
-// Starting a block takes as long as kStart tiles.
-unsigned best_shares(std::size_t rows, std::size_t across) {
+// The number of blocks for each of `rows_of_tiles` rows of `across` tiles that takes the least
+// time. Starting a block takes as long as kStart tiles.
+unsigned best_blocks_per_row(std::size_t rows_of_tiles, std::size_t across) {
     constexpr double kStart = 0.5;
-    const auto time = [&](unsigned shares) {
-        const auto rounds = course::ceil_div<std::size_t>(rows * shares, course::multiprocessors());
+    const auto time = [&](unsigned blocks) {
+        const auto rounds = course::ceil_div<std::size_t>(rows_of_tiles * blocks, course::multiprocessors());
         return static_cast<double>(rounds) *
-               (static_cast<double>(course::ceil_div<std::size_t>(across, shares)) + kStart);
+               (static_cast<double>(course::ceil_div<std::size_t>(across, blocks)) + kStart);
     };
     unsigned best = 1;
-    for (unsigned shares = 2; shares <= std::min<std::size_t>(kMostShares, across); ++shares) {
-        if (time(shares) < time(best)) best = shares;
+    for (unsigned blocks = 2; blocks <= std::min<std::size_t>(kMostBlocksPerRow, across); ++blocks) {
+        if (time(blocks) < time(best)) best = blocks;
     }
     return best;
 }
@@ -37,7 +39,7 @@ RowPartition<T> row_partition(std::size_t m, std::size_t n, std::size_t count) {
     const std::size_t down = course::ceil_div<std::size_t>(m, T::BM);
     const std::size_t across = course::ceil_div<std::size_t>(n, T::BN);
     return {static_cast<unsigned>(down), static_cast<unsigned>(across), course::blocks_for(down * count, 1),
-            best_shares(down * count, across)};
+            best_blocks_per_row(down * count, across)};
 }
 
 using T = course::LargeTile;
@@ -57,7 +59,7 @@ struct LaunchConfig {
           norm_words(course::ceil_div<std::size_t>(course::norms_size(metric, m, n, count), 2)),
           tiles(row_partition<T>(m, n, count)) {}
 
-    std::size_t fused_words() const { return norm_words + m * count * tiles.shares * kWarpsAcross; }
+    std::size_t fused_words() const { return norm_words + m * count * tiles.blocks_per_row * kWarpsAcross; }
     std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(m * count * n, 2); }
 };
 
@@ -116,11 +118,20 @@ std::uint32_t* indices_of(const ReducedMatmul& matmul) {
     return matmul.indices.empty() ? nullptr : matmul.indices.data();
 }
 
+constexpr std::size_t kStages = sizeof(course::Stage<T>) * T::STAGES;
+
+// Beside its stages a block has a state for each of its rows, in each thread: most for an extremum.
+std::string fused_constraint(const ReduceShape& = {}) {
+    return course::why_too_little_shared(kStages + sizeof(RowStates<Extremum<false>, T>));
+}
+
 void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
     const ReducedMatmul matmul = along_rows(given);
+    const std::string reason = fused_constraint();
+    course::require(reason.empty(), "reduced matmul: fused ", reason);
     const course::Factors& factors = matmul.factors;
-    const std::size_t rows = factors.m() * factors.count();
-    if (rows == 0) return;
+    const std::size_t results = factors.m() * factors.count();
+    if (results == 0) return;
     const LaunchConfig config = config_of(matmul);
     require_scratch(matmul, config.fused_words());
     const course::Distance distance =
@@ -132,12 +143,14 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
             using PacksB = course::PackLoader<T::BN, T::BK, T::THREADS>;
             const auto kernel = course::b_goes_in_packs(factors) ? reduce_tiles<R, T, PacksB, Add>
                                                                  : reduce_tiles<R, T, ElementsB, Add>;
-            constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
-            course::launch(kernel, {config.tiles.rows * config.tiles.shares, T::THREADS, kShared, stream},
-                           factors, config.tiles, distance, rows, parts);
+            course::launch(
+                kernel,
+                {config.tiles.rows_of_tiles * config.tiles.blocks_per_row, T::THREADS, kStages, stream},
+                factors, config.tiles, distance, results, parts);
         });
-        merge_parts<R><<<course::blocks_for(rows, kThreads), kThreads, 0, stream>>>(
-            parts, config.tiles.shares * kWarpsAcross, rows, matmul.values.data(), indices_of(matmul));
+        merge_parts<R><<<course::blocks_for(results, kThreads), kThreads, 0, stream>>>(
+            parts, config.tiles.blocks_per_row * kWarpsAcross, results, matmul.values.data(),
+            indices_of(matmul));
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -145,14 +158,14 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
 void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
     const ReducedMatmul matmul = along_rows(given);
     const course::Factors& factors = matmul.factors;
-    const std::size_t rows = factors.m() * factors.count();
-    if (rows == 0) return;
+    const std::size_t results = factors.m() * factors.count();
+    if (results == 0) return;
     const LaunchConfig config = config_of(matmul);
     require_scratch(matmul, config.unfused_words());
     auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + config.norm_words);
     course::launch_distances(matmul.metric, factors, matmul.scratch.data(), distances, stream);
     with_reduction(matmul.reduction, [&]<class R>(R) {
-        reduce_rows<R><<<course::blocks_for(rows, 1), kThreads, 0, stream>>>(
+        reduce_rows<R><<<course::blocks_for(results, 1), kThreads, 0, stream>>>(
             distances, factors.n(), matmul.values.data(), indices_of(matmul));
         CUDA_CHECK_LAUNCH();
     });
@@ -162,11 +175,11 @@ course::Work work(const ReduceShape& shape) {
     const auto count = static_cast<double>(shape.count);
     const auto m = static_cast<double>(shape.m);
     const auto n = static_cast<double>(shape.n);
-    const auto k = static_cast<double>(shape.k);
+    const auto d = static_cast<double>(shape.d);
     const double results = count * (shape.along == Along::kRows ? m : n);
-    return {.bytes = sizeof(float) * (count * (m * k + k * n) + results),
+    return {.bytes = sizeof(float) * (count * (m * d + d * n) + results),
             .written = sizeof(float) * results,
-            .flops = (shape.metric == course::Metric::kDifferences ? 3 : 2) * count * m * n * k};
+            .flops = (shape.metric == course::Metric::kDifferences ? 3 : 2) * count * m * n * d};
 }
 
 }  // namespace
@@ -196,7 +209,8 @@ std::span<const Reduce> reduce_versions() {
                .idea = "the reduction is the epilogue",
                .launcher = {launch_fused,
                             [](const ReduceShape& shape) { return config_of(shape).fused_words(); }},
-               .work = work},
+               .work = work,
+               .constraint = fused_constraint},
     };
     return list;
 }

@@ -5,13 +5,15 @@
 // distance. With points as rows of A and centres as columns of B, the minimum of row i is the
 // centre nearest to point i.
 //
-//   version   what is new                                           what limits it
-//   unfused   the product goes to memory, a second kernel reads it  memory: 8 bytes for each element
-//   fused     tiles are reduced while they are in registers         multiply-adds
+//   version   what is new                                      what limits it
+//   unfused   the product goes to memory, another kernel       multiply-adds; then memory, where a
+//             reads it                                         second kernel reads each element
+//   fused     tiles are reduced while they are in registers    multiply-adds; with a short d, the
+//                                                              reduction of a tile
 //
-// A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T. So the
-// kernels know rows only. Sums and log-sum-exp have the same form as Extremum and are in
-// other_reductions.cuh.
+// A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T (op: the
+// matrix or its transpose, as on day 45). So the kernels reduce rows only. Sums and log-sum-exp
+// have the same form as Extremum and are in other_reductions.cuh.
 //
 //   ./course run day46 --only fused --size 512x512x64
 //   ./course run day46 --size 20000x100x64                          all versions, and k-means
@@ -34,16 +36,29 @@ namespace day46 {
 
 constexpr int kThreads = 256;
 
+// A reduction R is a struct with
+//
+//     R::State                        what is known of some elements of a row
+//     R::nothing()                    the state of no elements
+//     R::kNeutral                     an element that changes no result: for columns out of range
+//     R::merge(a, b)                  the state of the elements of both
+//     R::add(states, values, col)     adds the elements of a matrix, float values[M][N], to the states
+//                                     of its M rows
+//     R::shuffled(state, distance)    the state of the lane whose number differs by XOR with `distance`
+//     R::value(state), R::col(state)  the results
+//
+// `states` and `col` are functions. states(i) returns a reference to the state of row i: in the
+// fused kernel it is in shared memory, one for each of a thread's 16 rows. col(j) is the column of
+// the product in which values[i][j] stands; columns ascend with j.
+
 // The smallest (MAX: largest) element of a row and its column. Of equal elements the first counts;
 // NaN precedes all numbers, as in PyTorch.
 template <bool MAX>
 struct Extremum {
     static constexpr unsigned kNoCol = 0xffffffff;  // behind every column
-    // An element that changes no result. It stands for columns out of range.
     static constexpr float kNeutral =
         MAX ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
 
-    // What is known of some elements of a row.
     struct State {
         float value;
         unsigned col;
@@ -53,7 +68,7 @@ struct Extremum {
 
     static __device__ bool precedes(float a, float b) { return MAX ? a > b : a < b; }
 
-    // What is known of the elements of both. Any order of merges gives the same result.
+    // Any order of merges gives the same result.
     static __device__ State merge(const State& a, const State& b) {
         const bool a_is_nan = isnan(a.value);
         const bool b_is_nan = isnan(b.value);
@@ -67,10 +82,8 @@ struct Extremum {
         return MAX ? course::ptx::max_nan(a, b) : course::ptx::min_nan(a, b);
     }
 
-    // Adds M rows of N elements, values[M][N], to the states of their rows: element (i, j) is in
-    // column col(j), and columns ascend. Per row, the best of the N values comes first, then where
-    // it is, then one comparison with the state. There is no branch except for NaN: M rows are in
-    // flight together.
+    // Per row, the best of the N values comes first, then where it is, then one comparison with the
+    // state. There is no branch except for NaN: M rows are in flight together.
     template <int M, int N, class States, class Col>
     static __device__ void add(States states, const float (&values)[M][N], Col col) {
         float best[M];
@@ -106,13 +119,11 @@ struct Extremum {
         }
     }
 
-    // The state of the lane whose number differs by XOR with `distance`.
     static __device__ State shuffled(const State& state, int distance) {
         return {__shfl_xor_sync(course::kWholeWarp, state.value, distance),
                 __shfl_xor_sync(course::kWholeWarp, state.col, distance)};
     }
 
-    // The results.
     static __device__ float value(const State& state) {
         return state.value;
     }
@@ -139,8 +150,8 @@ __device__ typename R::State merge_lanes(typename R::State state) {
 // Cost removed: none. This is the baseline.
 // Still limits it: memory. Each element was written, and is read here.
 template <class R>
-__global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, std::size_t cols,
-                                                        float* values, std::uint32_t* indices) {
+__global__ void __launch_bounds__(kThreads)
+    reduce_rows(const float* distances, std::size_t cols, float* values, std::uint32_t* indices) {
     constexpr int AT_ONCE = 4;  // loads of a thread in flight
     __shared__ typename R::State of_warp[kThreads / course::kWarpSize];
     const float* const row = distances + blockIdx.x * cols;
@@ -150,8 +161,10 @@ __global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, 
 #pragma unroll
         for (int j = 0; j < AT_ONCE; ++j)
             some[0][j] = begin + j * kThreads < cols ? row[begin + j * kThreads] : R::kNeutral;
-        R::add([at = &state](int) -> typename R::State& { return *at; }, some,
-               [&](int j) { return begin + j * kThreads; });
+        // A thread has one row. (nvcc would warn of a lambda that returns `state` itself.)
+        R::add(
+            [only = &state](int) -> auto& { return *only; }, some,
+            [&](int j) { return begin + j * kThreads; });
     }
     state = merge_lanes<R, course::kWarpSize>(state);
     if (threadIdx.x % course::kWarpSize == 0) of_warp[threadIdx.x / course::kWarpSize] = state;
@@ -163,42 +176,42 @@ __global__ __launch_bounds__(kThreads) void reduce_rows(const float* distances, 
     if (indices != nullptr) indices[blockIdx.x] = R::col(state);
 }
 
-// The tiles of a block of the fused version: a share of one row of tiles, from left to right. So
-// the states of its rows stay in the block.
+// Which tiles a block of the fused version takes: a part of one row of tiles, from left to right.
+// So the states of its rows stay in the block.
 template <class T>
 struct RowPartition {
-    unsigned down;    // rows of tiles in one product
-    unsigned across;  // tiles in a row
-    unsigned rows;    // of tiles, in all products
-    unsigned shares;  // blocks for each row of tiles
+    unsigned down;            // rows of tiles in one product
+    unsigned across;          // tiles in a row
+    unsigned rows_of_tiles;   // in all products
+    unsigned blocks_per_row;  // of tiles
 
-    // The tiles of this block. Computed once: a division takes as long as many multiply-adds.
+    // The tiles of this block.
     class Walk {
       public:
         __device__ explicit Walk(const RowPartition& all)
-            : product_(blockIdx.x % all.rows / all.down),
-              row_(blockIdx.x % all.rows % all.down),
-              first_(all.begin_of(blockIdx.x / all.rows)),
-              end_(all.begin_of(blockIdx.x / all.rows + 1)) {}
+            : product_(blockIdx.x % all.rows_of_tiles / all.down),
+              row_of_tiles_(blockIdx.x % all.rows_of_tiles % all.down),
+              first_(all.begin_of(blockIdx.x / all.rows_of_tiles)),
+              end_(all.begin_of(blockIdx.x / all.rows_of_tiles + 1)) {}
 
         __device__ unsigned first() const { return first_; }
         __device__ bool has(unsigned i) const { return i < end_; }
         __device__ unsigned next(unsigned i) const { return i + 1; }
         __device__ course::Tile at(unsigned i) const {
-            return {product_, std::size_t{row_} * T::BM, std::size_t{i} * T::BN};
+            return {product_, std::size_t{row_of_tiles_} * T::BM, std::size_t{i} * T::BN};
         }
 
       private:
         unsigned product_;
-        unsigned row_;  // of tiles
+        unsigned row_of_tiles_;
         unsigned first_;
         unsigned end_;
     };
     __device__ Walk walk() const { return Walk(*this); }
 
   private:
-    __device__ unsigned begin_of(unsigned share) const {
-        return static_cast<unsigned>(std::size_t{share} * across / shares);
+    __device__ unsigned begin_of(unsigned block_in_row) const {
+        return static_cast<unsigned>(std::size_t{block_in_row} * across / blocks_per_row);
     }
 };
 
@@ -224,36 +237,39 @@ __device__ void add_tile(RowStates<R, T>& states, const course::Distance& distan
         [&](int i) -> auto& { return states[i][threadIdx.x]; }, sums, [&](int j) { return at.col(j); });
 }
 
-// Writes the block's states of its rows, a part for each warp: parts[part * rows + row], where
-// `row` counts the rows of all products. `at`: any tile of the block's rows.
+// Writes the block's states of its rows, a part for each warp: parts[part * results + row], where
+// `row` counts the rows of all products, and `results` is their number. `at`: any tile of the
+// block's rows. `block_in_row`: the number of the block among those of the row of tiles.
 template <class R, class T>
 __device__ void write_parts(const RowStates<R, T>& states, const course::Distance& distance,
-                            const course::ThreadTileCoords<T>& at, unsigned share, std::size_t rows,
+                            const course::ThreadTileCoords<T>& at, unsigned block_in_row, std::size_t results,
                             typename R::State* parts) {
     constexpr unsigned WARPS_N = T::BN / T::WN;
-    const unsigned part = share * WARPS_N + threadIdx.x / 32 % WARPS_N;
+    const unsigned part = block_in_row * WARPS_N + threadIdx.x / 32 % WARPS_N;
 #pragma unroll
     for (int i = 0; i < T::TM; ++i) {
         const typename R::State row = merge_lanes<R, T::LANES_N>(states[i][threadIdx.x]);
         if (threadIdx.x % T::LANES_N == 0 && at.row(i) < distance.m)
-            parts[part * rows + at.tile.product * distance.m + at.row(i)] = row;
+            parts[part * results + at.tile.product * distance.m + at.row(i)] = row;
     }
 }
 
 // Idea: the epilogue of a tile does not write it. Each thread merges its 16 x 8 elements into the
 // states of its rows.
-// Cost removed: writing and reading the matrix, 8 bytes for each element. In that time an
-// H200 does about 55 multiply-adds, nearly as many as a K of 64 takes.
-// Still limits it: the multiply-adds; with a short K, the reduction of a tile.
+// Cost removed: writing and reading the matrix, 8 bytes for each element. In that time an H200 does
+// about 55 multiply-adds, nearly as many as a d of 64 takes. But the time is not halved, because
+// stores of `unfused` overlap with the multiply-adds of the next tile.
+// Still limits it: the multiply-adds; with a short d, the reduction of a tile.
 //
-// multiply_tiles() is the main loop of day 45: it calls its last argument with each finished tile.
+// multiply_tiles() is the main loop of day 45 as a function: it multiplies the tiles of `walk` and
+// calls its last argument with each finished tile.
 // Add: MultiplyAdd, or AddSquaredDifference for the metric kDifferences.
 template <class R, class T, class LoaderB, class Add>
-__global__ __launch_bounds__(T::THREADS,
-                             1) void reduce_tiles(const __grid_constant__ course::Factors factors,
-                                                  const __grid_constant__ RowPartition<T> tiles,
-                                                  const __grid_constant__ course::Distance distance,
-                                                  std::size_t rows, typename R::State* parts) {
+__global__ void __launch_bounds__(T::THREADS, 1)
+    reduce_tiles(const __grid_constant__ course::Factors factors,
+                 const __grid_constant__ RowPartition<T> tiles,
+                 const __grid_constant__ course::Distance distance, std::size_t results,
+                 typename R::State* parts) {
     using LoaderA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
     extern __shared__ float4 memory[];
     auto* const stages = reinterpret_cast<course::Stage<T>*>(memory);
@@ -266,22 +282,22 @@ __global__ __launch_bounds__(T::THREADS,
         factors, walk, stages, Add{}, [&](const course::Tile& tile, float(&sums)[T::TM][T::TN]) {
             add_tile<R, T>(states, distance, course::ThreadTileCoords<T>{tile}, sums);
         });
-    write_parts<R, T>(states, distance, course::ThreadTileCoords<T>{walk.at(0)}, blockIdx.x / tiles.rows,
-                      rows, parts);
+    write_parts<R, T>(states, distance, course::ThreadTileCoords<T>{walk.at(0)},
+                      blockIdx.x / tiles.rows_of_tiles, results, parts);
 }
 
 // Idea: a thread for each row merges its parts, always in the same order.
 // Cost removed: atomics. They would make a sum differ from run to run.
 // Still limits it: memory, for few parts.
 template <class R>
-__global__ void merge_parts(const typename R::State* parts, unsigned count, std::size_t rows, float* values,
-                            std::uint32_t* indices) {
+__global__ void merge_parts(const typename R::State* parts, unsigned count, std::size_t results,
+                            float* values, std::uint32_t* indices) {
     const std::size_t row = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (row >= rows) return;
+    if (row >= results) return;
     typename R::State state = R::nothing();
 #pragma unroll 8
     for (unsigned part = 0; part < count; ++part)
-        state = R::merge(state, parts[part * rows + row]);
+        state = R::merge(state, parts[part * results + row]);
     values[row] = R::value(state);
     if (indices != nullptr) indices[row] = R::col(state);
 }

@@ -1,11 +1,11 @@
 // Products of matrices of which only a minimum, a maximum or a sum of each row or column is wanted:
 // the product itself is never written.
 //
-//     values[i] = reduction over j of d(row i of op(A), column j of op(B))         along rows: one result for each row of the product
-//     values[j] = reduction over i of ...                                          along columns
+//     along rows       values[i] = reduction over j of metric(row i of op(A), column j of op(B))
+//     along columns    values[j] = reduction over i of the same
 //
-// d is a metric (distance.hpp). Any shape; 1,000,000 vectors against 10,000 take the memory of the
-// vectors and of the results, where the matrix of their distances would take 40 GB.
+// The metrics are in distance.hpp. Any shape; 1,000,000 vectors against 10,000 take the memory of
+// the vectors and of the results, where the matrix of their distances would take 40 GB.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -42,8 +42,9 @@ struct ReducedMatmul {
     course::DeviceSpan<std::uint64_t> scratch{};
 };
 
+// op(A) is m x d, op(B) is d x n.
 struct ReduceShape {
-    std::size_t m = 0, n = 0, k = 0, count = 1;
+    std::size_t m = 0, n = 0, d = 0, count = 1;
     course::Metric metric = course::Metric::kDot;
     Reduction reduction = Reduction::kMin;
     Along along = Along::kRows;

@@ -31,16 +31,16 @@ constexpr std::size_t kRowsVerified = 64;  // those of which all distances are w
 struct Reductions {
     Reductions(const day46::ReduceShape& s)
         : shape(s),
-          a(course::make_data<float>(s.m * s.k, DataPattern::kSignedUniform, 1)),
-          b(course::make_data<float>(s.k * s.n, DataPattern::kSignedUniform, 2)),
+          a(course::make_data<float>(s.m * s.d, DataPattern::kSignedUniform, 1)),
+          b(course::make_data<float>(s.d * s.n, DataPattern::kSignedUniform, 2)),
           a_device(std::span<const float>(a)),
           b_device(std::span<const float>(b)),
           values(s.m),
           indices(s.m) {}
 
     day46::ReducedMatmul matmul() {
-        return {.factors = {{.first = std::as_const(a_device).matrix(shape.m, shape.k)},
-                            {.first = std::as_const(b_device).matrix(shape.k, shape.n)}},
+        return {.factors = {{.first = std::as_const(a_device).matrix(shape.m, shape.d)},
+                            {.first = std::as_const(b_device).matrix(shape.d, shape.n)}},
                 .metric = shape.metric,
                 .reduction = shape.reduction,
                 .along = shape.along,
@@ -60,11 +60,11 @@ struct Reductions {
         for (std::ptrdiff_t row = 0; row < static_cast<std::ptrdiff_t>(shape.m); ++row) {
             const auto i = static_cast<std::size_t>(row);
             if (at[i] >= shape.n) continue;
-            std::vector<float> column(shape.k);
-            for (std::size_t p = 0; p < shape.k; ++p)
+            std::vector<float> column(shape.d);
+            for (std::size_t p = 0; p < shape.d; ++p)
                 column[p] = b[p * shape.n + at[i]];
             const auto distance = course::distances_on_cpu(
-                shape.metric, 1, 1, shape.k, std::span(a).subspan(i * shape.k, shape.k), column);
+                shape.metric, 1, 1, shape.d, std::span(a).subspan(i * shape.d, shape.d), column);
             named[i] = distance.values[0];
             magnitude[i] = distance.magnitudes[0];
         }
@@ -75,7 +75,7 @@ struct Reductions {
     }
 
     course::Bound bound() const {
-        return {.terms = shape.k + 4, .growth = course::Growth::kSquareRoot};
+        return {.terms = shape.d + 4, .growth = course::Growth::kSquareRoot};
     }
 
     course::VerifyResult verify_some_rows(const std::vector<float>& got) const {
@@ -84,11 +84,11 @@ struct Reductions {
         std::vector<float> got_of_rows;
         for (std::size_t r = 0; r < count; ++r) {
             const std::size_t row = r * (shape.m - 1) / std::max<std::size_t>(count - 1, 1);
-            rows.insert(rows.end(), a.begin() + static_cast<std::ptrdiff_t>(row * shape.k),
-                        a.begin() + static_cast<std::ptrdiff_t>((row + 1) * shape.k));
+            rows.insert(rows.end(), a.begin() + static_cast<std::ptrdiff_t>(row * shape.d),
+                        a.begin() + static_cast<std::ptrdiff_t>((row + 1) * shape.d));
             got_of_rows.push_back(got[row]);
         }
-        const auto distances = course::distances_on_cpu(shape.metric, count, shape.n, shape.k, rows, b);
+        const auto distances = course::distances_on_cpu(shape.metric, count, shape.n, shape.d, rows, b);
         const auto expected =
             day46::reduce_on_cpu(shape.reduction, day46::Along::kRows, count, shape.n, distances);
         return course::verify(got_of_rows, expected.values, bound(), expected.magnitudes);
@@ -103,10 +103,10 @@ struct Reductions {
 
 course::Case make_reduced(const course::Dims& size, course::Metric metric) {
     const auto data = std::make_shared<Reductions>(
-        day46::ReduceShape{.m = size[0], .n = size[1], .k = size[2], .metric = metric});
+        day46::ReduceShape{.m = size[0], .n = size[1], .d = size[2], .metric = metric});
     const day46::ReduceShape& s = data->shape;
     course::Case result{.problem = "argmin of " + course::name(metric) + " " + std::to_string(s.m) + "x" +
-                                   std::to_string(s.n) + "x" + std::to_string(s.k),
+                                   std::to_string(s.n) + "x" + std::to_string(s.d),
                         .dtype = "float"};
     result.spoil = [data] {
         data->values.spoil();

@@ -17,7 +17,7 @@ class Lesson : public course::MatmulInspectionTest {
     course::Inspection minima(const std::string& version) {
         const auto& reducer = course::find_version(day46::reduce_versions(), version).launcher;
         DeviceBuffer<float> values(kN);
-        DeviceBuffer<std::uint64_t> scratch(reducer.scratch_size({.m = kN, .n = kN, .k = kDepth}));
+        DeviceBuffer<std::uint64_t> scratch(reducer.scratch_size({.m = kN, .n = kN, .d = kDepth}));
         return course::inspect([&] {
             reducer.launch({.factors = factors(), .values = values.span(), .scratch = scratch.span()},
                            nullptr);
@@ -32,7 +32,7 @@ TEST_F(Lesson, FusedReductionsDoNotWriteTheProduct) {
     constexpr std::size_t kProduct = kN * kN * sizeof(float);
     constexpr std::size_t kSector = 32;
     const auto& fused = course::find_version(day46::reduce_versions(), "fused").launcher;
-    const std::size_t parts = fused.scratch_size({.m = kN, .n = kN, .k = kDepth});  // without norms
+    const std::size_t parts = fused.scratch_size({.m = kN, .n = kN, .d = kDepth});  // without norms
     EXPECT_GE(written_bytes(minima("unfused")), kProduct);
     // The two halves of a state may be stored by two instructions.
     const std::size_t written = written_bytes(minima("fused"));

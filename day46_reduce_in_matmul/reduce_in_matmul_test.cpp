@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -12,6 +13,7 @@
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/test_factors.hpp"
@@ -50,10 +52,16 @@ struct Results {
 
 class ReduceTest : public course::DeviceTestWithParam<const day46::Reduce*> {
   protected:
+    void SetUp() override {
+        course::DeviceTestWithParam<const day46::Reduce*>::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = GetParam()->cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
     Results run(const ReduceShape& s, std::span<const float> a, std::span<const float> b,
                 const Layout& a_layout = {}, const Layout& b_layout = {}) const {
-        TestBatch<const float> a_device(a, s.count, s.m, s.k, a_layout);
-        TestBatch<const float> b_device(b, s.count, s.k, s.n, b_layout);
+        TestBatch<const float> a_device(a, s.count, s.m, s.d, a_layout);
+        TestBatch<const float> b_device(b, s.count, s.d, s.n, b_layout);
         const std::size_t size = s.count * (s.along == Along::kRows ? s.m : s.n);
         GuardedBuffer<float> values(size);
         GuardedBuffer<std::uint32_t> indices(is_extremum(s.reduction) ? size : 0);
@@ -76,8 +84,8 @@ class ReduceTest : public course::DeviceTestWithParam<const day46::Reduce*> {
     // rounding.
     void expect_right(const ReduceShape& s, DataPattern pattern = DataPattern::kSignedUniform,
                       const Layout& a_layout = {}, const Layout& b_layout = {}) const {
-        const auto a = course::make_data<float>(s.count * s.m * s.k, pattern, 1);
-        const auto b = course::make_data<float>(s.count * s.k * s.n, pattern, 2);
+        const auto a = course::make_data<float>(s.count * s.m * s.d, pattern, 1);
+        const auto b = course::make_data<float>(s.count * s.d * s.n, pattern, 2);
         compare(s, a, b, run(s, a, b, a_layout, b_layout), false,
                 std::string(course::name(pattern)) + (a_layout.op == Op::kNone ? ", N" : ", T") +
                     (b_layout.op == Op::kNone ? "N" : "T"));
@@ -92,16 +100,16 @@ class ReduceTest : public course::DeviceTestWithParam<const day46::Reduce*> {
         const std::string where = what + ", " + course::name(s.metric) + ", " + day46::name(s.reduction) +
                                   (s.along == Along::kRows ? " along rows of " : " along columns of ") +
                                   std::to_string(s.count) + " " + std::to_string(s.m) + " x " +
-                                  std::to_string(s.n) + " x " + std::to_string(s.k);
+                                  std::to_string(s.n) + " x " + std::to_string(s.d);
         EXPECT_EQ(got.damage, "") << where;
         const bool rows = s.along == Along::kRows;
         const std::size_t size = rows ? s.m : s.n;
-        const std::size_t terms = s.k + 4 + (is_extremum(s.reduction) ? 0 : rows ? s.n : s.m);
+        const std::size_t terms = s.d + 4 + (is_extremum(s.reduction) ? 0 : rows ? s.n : s.m);
         const course::Bound bound{.terms = terms, .growth = course::Growth::kSquareRoot};
         for (std::size_t i = 0; i < s.count; ++i) {
             const auto distances =
-                course::distances_on_cpu(s.metric, s.m, s.n, s.k, a.subspan(i * s.m * s.k, s.m * s.k),
-                                         b.subspan(i * s.k * s.n, s.k * s.n));
+                course::distances_on_cpu(s.metric, s.m, s.n, s.d, a.subspan(i * s.m * s.d, s.m * s.d),
+                                         b.subspan(i * s.d * s.n, s.d * s.n));
             const auto expected = day46::reduce_on_cpu(s.reduction, s.along, s.m, s.n, distances);
             const std::span<const float> values = std::span(got.values).subspan(i * size, size);
             const auto result = course::verify(values, expected.values, bound, expected.magnitudes);
@@ -171,8 +179,8 @@ TEST_P(ReduceTest, TiesGoToTheLowestIndex) {
         for (const Reduction reduction : {Reduction::kMin, Reduction::kMax}) {
             for (const Metric metric : {Metric::kDot, Metric::kSquaredL2, Metric::kDifferences}) {
                 const ReduceShape s{50, 600, 3, 1, metric, reduction, along};
-                std::vector<float> a(s.m * s.k);
-                std::vector<float> b(s.k * s.n);
+                std::vector<float> a(s.m * s.d);
+                std::vector<float> b(s.d * s.n);
                 for (float& x : a)
                     x = static_cast<float>(random.integer(-2, 2));
                 for (float& x : b)
@@ -235,6 +243,22 @@ TEST_P(ReduceTest, ExponentialsDoNotOverflow) {
     }
 }
 
+// Whatever the order in which blocks finish: sums are added in the same order. Several tiles for
+// each block, and as many blocks for a row as there can be.
+TEST_P(ReduceTest, EveryRunGivesTheSameBits) {
+    const auto bits = [](float value) { return std::bit_cast<std::uint32_t>(value); };
+    const std::size_t n = 2 * 256 * std::clamp(course::multiprocessors(), 4u, 32u);
+    for (const Reduction reduction : {Reduction::kSum, Reduction::kLogSumExp}) {
+        const ReduceShape s{40, n, 8, 1, Metric::kDot, reduction, Along::kRows};
+        const auto a = course::make_data<float>(s.m * s.d, DataPattern::kNormal, 1);
+        const auto b = course::make_data<float>(s.d * s.n, DataPattern::kNormal, 2);
+        const std::vector<float> first = run(s, a, b).values;
+        for (int again = 0; again < 3; ++again)
+            EXPECT_TRUE(std::ranges::equal(run(s, a, b).values, first, {}, bits, bits))
+                << day46::name(reduction);
+    }
+}
+
 TEST_P(ReduceTest, NothingToReduce) {
     for (const Along along : kAlong) {
         expect_right({0, 0, 4, 1, Metric::kDot, Reduction::kSum, along});
@@ -261,8 +285,8 @@ TEST_P(ReduceTest, RandomShapes) {
 
 TEST_P(ReduceTest, RunsOnTheGivenStream) {
     const ReduceShape s{20, 30, 10, 1, Metric::kDot, Reduction::kMin, Along::kRows};
-    TestBatch<const float> a(std::vector<float>(s.m * s.k, 1.0f), 1, s.m, s.k, {});
-    TestBatch<const float> b(std::vector<float>(s.k * s.n, 1.0f), 1, s.k, s.n, {});
+    TestBatch<const float> a(std::vector<float>(s.m * s.d, 1.0f), 1, s.m, s.d, {});
+    TestBatch<const float> b(std::vector<float>(s.d * s.n, 1.0f), 1, s.d, s.n, {});
     GuardedBuffer<float> values(s.m);
     DeviceBuffer<std::uint64_t> scratch(GetParam()->launcher.scratch_size(s));
     const course::CapturedWork work([&](cudaStream_t stream) {

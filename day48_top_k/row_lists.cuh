@@ -69,7 +69,8 @@ struct Pieces {
     unsigned size;
     // The best of the block's columns: `size` keys per row, or fewer and then kNoKey.
     Key* keys;
-    // A published threshold per row, see publish_bounds(). All bits set: not published yet.
+    // A published threshold per row, as a rank (keys.cuh); see publish_bounds(). All bits set: not
+    // published yet.
     unsigned* ranks;
 
     __device__ unsigned first_block(std::size_t row_of_tiles) const {
@@ -82,8 +83,8 @@ struct Pieces {
     __device__ Key* keys_of(std::size_t row_of_tiles, unsigned block, unsigned row_in_tile) const {
         return keys + ((row_of_tiles + block) * T::BM + row_in_tile) * size;
     }
-    __device__ volatile unsigned& rank_of(std::size_t row_of_tiles, unsigned block,
-                                          unsigned row_in_tile) const {
+    __device__ volatile unsigned& published(std::size_t row_of_tiles, unsigned block,
+                                            unsigned row_in_tile) const {
         return ranks[(row_of_tiles + block) * T::BM + row_in_tile];
     }
 };
@@ -91,9 +92,9 @@ struct Pieces {
 // A block's state of the rows of its tile, in shared memory.
 struct RowState {
     unsigned listed[T::BM];  // keys in the list of the row
-    // The threshold. A value that is not less cannot be among the k best: k elements are less, or k
-    // elements in lower columns are not greater. NaN until k elements are known: then no value is
-    // dropped.
+    // The threshold of the row. A value that is not less cannot be among the k best: k elements are
+    // less, or k elements in lower columns are not greater. NaN until k elements are known: then no
+    // value is dropped.
     float bound[T::BM];
     unsigned first;  // the column of tiles in which the block has begun this row of tiles
 };
@@ -126,7 +127,9 @@ __device__ inline void start_rows(RowState& rows, const EqualShares& tiles) {
 }
 
 constexpr unsigned kWarps = T::THREADS / course::kWarpSize;
-constexpr unsigned kKeysOfLane = 20;  // in registers, when the sums are not needed any more
+// Keys that a lane of a warp holds in registers while it searches a threshold. The registers are
+// free then: the sums of the tile are in the lists or dropped.
+constexpr unsigned kKeysOfLane = 20;
 
 // The block has no more tiles in this row of tiles: the best keys of each list become its piece.
 // Then the lists are empty for another row of tiles.

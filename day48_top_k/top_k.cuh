@@ -6,13 +6,17 @@
 //   unfused           all distances; selection in one pass      8 bytes of traffic for each element
 //   fused_own_bounds  the epilogue lists what may be among the  each block starts without a threshold,
 //                     best; distances are not written           and lists many elements
-//   fused             blocks publish thresholds                 multiply-adds
+//   fused             blocks publish thresholds                 multiply-adds; with few points, the
+//                                                               lists
 //
-// The k best of the first n columns of a row are k of n. In random order, each later element is
-// better than the worst of these k with probability k / n, so a list of candidates soon grows
-// slowly. Of 62,500 columns with k = 128 about 920 would become candidates with an exact threshold,
-// and about 1,600 do: the threshold is lowered only when a list is full. Sorted data can make every
-// element a candidate. The result is still right, only later.
+// A threshold is called `bound` in the code. Elements that are better become candidates. In random
+// order, column j is one of the k best so far with probability k / j: a list of candidates soon
+// grows slowly. Of 62,500 columns with k = 128 about 920 would become candidates with an exact
+// threshold, and about 1,900 do: the threshold is lowered only when a list is full. Sorted data can
+// make every element a candidate. The result is still right, only later.
+//
+// Read keys.cuh and thresholds.cuh first, then this file to select_best, row_lists.cuh, and the
+// rest.
 //
 //   ./course run day48 --only fused --size 1024x1000000x64x128
 //   ./course inspect day48 --only fused --size 512x512x64
@@ -60,9 +64,9 @@ struct RowsOfDistances {
 // least one, each of the others the least one greater than the key before it.
 // Cost removed: none. This is a minimum (day 15), k times.
 // Still limits it: memory. The row is read k times.
-__global__ __launch_bounds__(kSelectThreads) void select_k_minima(const RowsOfDistances rows, unsigned k,
-                                                                  float sign, float* values,
-                                                                  std::uint32_t* indices) {
+__global__ void __launch_bounds__(kSelectThreads)
+    select_k_minima(const RowsOfDistances rows, unsigned k, float sign, float* values,
+                    std::uint32_t* indices) {
     constexpr int WARPS = kSelectThreads / course::kWarpSize;
     __shared__ Key of_warp[WARPS];
     const RowsOfDistances::Row row = rows[blockIdx.x];
@@ -123,9 +127,9 @@ __device__ inline void sort(Key* keys, unsigned count) {
 //
 // Rows: RowsOfDistances, or RowsOfPieces (row_lists.cuh) for the versions below.
 template <class Rows>
-__global__ __launch_bounds__(kSelectThreads) void select_best(const __grid_constant__ Rows rows, unsigned k,
-                                                              float sign, float* values,
-                                                              std::uint32_t* indices) {
+__global__ void __launch_bounds__(kSelectThreads)
+    select_best(const __grid_constant__ Rows rows, unsigned k, float sign, float* values,
+                std::uint32_t* indices) {
     constexpr unsigned EACH = 4;                      // keys of a thread in one step
     constexpr unsigned STEP = EACH * kSelectThreads;  // keys of the block in one step
     constexpr unsigned ROOM = 2 * kMostBest + 2 * STEP;
@@ -182,10 +186,17 @@ __global__ __launch_bounds__(kSelectThreads) void select_best(const __grid_const
 
 // --- Selection in the epilogue ----------------------------------------------------------------------
 
-// A block multiplies its tiles one after the other, mostly of one row of tiles. For each row of its
-// tile it has a list of keys in memory, lists.list(row), and in shared memory the number of keys in
-// the list, rows.listed[row], and a threshold, rows.bound[row]. row_lists.cuh has these, and what a
-// block leaves for select_best: its pieces of the rows.
+// A block multiplies its tiles one after the other, mostly of one row of tiles. row_lists.cuh, to
+// be read now, has what it keeps for each of the 128 rows of its tile:
+//
+//     lists.list(row)    in global memory: the list of keys. lists.size tells when it is full
+//     rows.listed[row]   in shared memory: the number of keys in the list
+//     rows.bound[row]    in shared memory: the threshold
+//     lists.pieces       what blocks leave in global memory: published thresholds, and for
+//                        select_best a piece of each row, their best keys
+//
+// T is the tile, 128 x 256 results of a block, 16 x 8 of a thread. EqualShares deals the tiles to
+// the blocks.
 
 // Sums become values of which the smallest are the best.
 __device__ inline void finish_values(const course::Distance& distance, float sign,
@@ -215,6 +226,8 @@ __device__ inline bool append_better(const RowLists& lists, RowState& rows, unsi
     const unsigned before = atomicAdd(&rows.listed[row], count);
     Key* place = lists.list(row) + before;
     for (; chosen != 0; chosen &= chosen - 1) {
+        // values[which] would move the array from registers to local memory, because `which` is not
+        // known at compile time. So each value is selected or not.
         const int which = __ffs(static_cast<int>(chosen)) - 1;
         float value = values[0];
 #pragma unroll
@@ -278,12 +291,10 @@ __device__ inline void shorten_lists(const RowLists& lists, RowState& rows) {
 //
 // Add: multiply-add, or the squared difference of two factors (common/tile/distance.cuh).
 template <class LoaderA, class LoaderB, class Add>
-__global__ __launch_bounds__(T::THREADS,
-                             1) void list_best_of_block(const __grid_constant__ course::Factors factors,
-                                                        const Add add,
-                                                        const __grid_constant__ course::Distance distance,
-                                                        const float sign,
-                                                        const __grid_constant__ RowLists lists) {
+__global__ void __launch_bounds__(T::THREADS, 1)
+    list_best_of_block(const __grid_constant__ course::Factors factors, const Add add,
+                       const __grid_constant__ course::Distance distance, const float sign,
+                       const __grid_constant__ RowLists lists) {
     extern __shared__ float4 shared[];
     __shared__ RowState rows;
     const EqualShares& tiles = lists.pieces.tiles;
@@ -292,7 +303,8 @@ __global__ __launch_bounds__(T::THREADS,
         const course::ThreadTileCoords<T> at{tile};
         finish_values(distance, sign, at, sums);
         const bool is_full = __syncthreads_or(append_values(lists, rows, at, sums));
-        // The main loop's barriers are between this and the next tile.
+        // Warps now change lists that all threads append to. Before the next append there are the
+        // barriers of the main loop.
         if (lists.is_last_of_row(tile)) {
             write_pieces(lists, rows, tile);
         } else if (is_full) {
@@ -308,20 +320,20 @@ __global__ __launch_bounds__(T::THREADS,
 
 // --- Thresholds shared by blocks --------------------------------------------------------------------
 
-// Publishes a threshold for each row, a warp for each: `share` = k / blocks, rounded up, of this
-// block's elements are not greater. If all blocks of the row have published, k elements are not
-// greater than the greatest of their thresholds. Stores and loads are volatile and unordered,
-// without a barrier: a reader that comes too early gets an older number, which is still true.
+// Publishes a threshold for each row, a warp for each: at least k / blocks of this block's
+// elements, rounded up, are not greater. If all blocks of the row have published, k elements are
+// not greater than the greatest of their thresholds. Stores and loads are volatile and unordered,
+// without a barrier: a reader that comes too early gets an older threshold, which still holds.
 __device__ inline void publish_bounds(const RowLists& lists, const RowState& rows, const course::Tile& tile) {
     const std::size_t of_tiles = lists.row_of_tiles(tile);
-    const unsigned share = course::ceil_div(lists.size.k, lists.pieces.blocks(of_tiles));
-    const unsigned most = share + share / 8;
+    const unsigned least = course::ceil_div(lists.size.k, lists.pieces.blocks(of_tiles));
+    const unsigned most = least + least / 8;
     for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
         const unsigned listed = rows.listed[row];
         if (listed <= most) continue;
-        const Key bound = find_bound_in_registers<kKeysOfLane>(lists.list(row), listed, share, most);
+        const Key bound = find_bound_in_registers<kKeysOfLane>(lists.list(row), listed, least, most);
         if (threadIdx.x % course::kWarpSize == 0)
-            lists.pieces.rank_of(of_tiles, blockIdx.x, row) = rank_of(bound);
+            lists.pieces.published(of_tiles, blockIdx.x, row) = rank_of(bound);
     }
 }
 
@@ -336,7 +348,7 @@ __device__ inline void read_bounds(const RowLists& lists, RowState& rows, const 
     unsigned greatest = 0;
 #pragma unroll 8
     for (unsigned block = 0; block < blocks; ++block)
-        greatest = max(greatest, unsigned{lists.pieces.rank_of(of_tiles, first + block, row)});
+        greatest = max(greatest, unsigned{lists.pieces.published(of_tiles, first + block, row)});
     // An equal element may be in a lower column than all of those: the bound is the next greater
     // number.
     rows.bound[row] = fminf(rows.bound[row], value_of_rank(greatest + 1));
@@ -351,13 +363,13 @@ __device__ inline bool is_time_for_bounds(unsigned tiles) {
 // Idea: blocks that share a row publish thresholds while they work, and read those of the others.
 // Cost removed: candidates. With 16 blocks per row and k = 128, a block need find only 8 elements
 // of its own, as good as the k-th best of all, before it drops the rest.
-// Still limits it: multiply-adds. Of 4.8 ms on an H200 (1024 x 1,000,000 x 64, k = 128), a mere
-// minimum of the same distances takes 3.4.
+// Still limits it: multiply-adds; with few points, the lists. Of 4.8 ms on an H200 (1024 x
+// 1,000,000 x 64, k = 128), a mere minimum of the same distances takes 3.4 ms.
 template <class LoaderA, class LoaderB, class Add>
-__global__ __launch_bounds__(T::THREADS,
-                             1) void list_best(const __grid_constant__ course::Factors factors, const Add add,
-                                               const __grid_constant__ course::Distance distance,
-                                               const float sign, const __grid_constant__ RowLists lists) {
+__global__ void __launch_bounds__(T::THREADS, 1)
+    list_best(const __grid_constant__ course::Factors factors, const Add add,
+              const __grid_constant__ course::Distance distance, const float sign,
+              const __grid_constant__ RowLists lists) {
     extern __shared__ float4 shared[];
     __shared__ RowState rows;
     const EqualShares& tiles = lists.pieces.tiles;
@@ -379,7 +391,8 @@ __global__ __launch_bounds__(T::THREADS,
         }
         finish_values(distance, sign, at, sums);
         const bool is_full = __syncthreads_or(append_values(lists, rows, at, sums));
-        // The main loop's barriers are between this and the next tile.
+        // Warps now change lists that all threads append to. Before the next append there are the
+        // barriers of the main loop.
         if (lists.is_last_of_row(tile)) {
             finish_row(tile);
         } else if (is_full) {

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <string>
 
+#include "common/check/data_pattern.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/test/matmul_inspection_test.hpp"
 #include "top_k.hpp"
 
@@ -44,6 +46,20 @@ std::uint64_t bytes_read_by(const std::string& kernel, const course::Inspection&
     return bytes;
 }
 
+// How many keys append_better() has stored, the only 8-byte stores in top_k.cuh.
+std::uint64_t candidates(const course::Inspection& seen) {
+    std::uint64_t keys = 0;
+    for (const course::KernelInspection& kernel : seen.kernels) {
+        if (kernel.name.find("list_best") == std::string::npos) continue;
+        for (const course::AccessLine& line : kernel.lines) {
+            if (line.space == course::Space::kGlobal && line.operation == course::Operation::kStore &&
+                line.bytes == sizeof(std::uint64_t) && line.source.file.ends_with("top_k.cuh"))
+                keys += line.active_lanes;
+        }
+    }
+    return keys;
+}
+
 TEST_F(Lesson, MinimaReadARowKTimesASelectionOnce) {
     constexpr std::size_t kMatrix = kN * kN * sizeof(float);
     EXPECT_EQ(bytes_read_by("select_k_minima", neighbours("k_minima")), kBest * kMatrix);
@@ -55,6 +71,43 @@ TEST_F(Lesson, NoVersionHasRaces) {
         SCOPED_TRACE(version.name);
         EXPECT_TRUE(course::without_findings(neighbours(version.name)));
     }
+}
+
+// Nine tiles for each block, all of one row of tiles: blocks publish after 1, 2, 4 and 8 tiles, and
+// read before the tile that follows.
+TEST_F(Lesson, PublishedThresholdsKeepElementsOutOfTheLists) {
+    const std::size_t blocks = course::multiprocessors();
+    if (blocks == 1) GTEST_SKIP() << "needs two multiprocessors: blocks that share a row";
+    const day48::TopKShape s{.m = 2, .n = blocks * 9 * 256, .d = 2, .k = 512};
+    const DeviceBuffer<float> a{
+        std::span<const float>(course::make_data<float>(s.m * s.d, course::DataPattern::kNormal, 1))};
+    const DeviceBuffer<float> b{
+        std::span<const float>(course::make_data<float>(s.n * s.d, course::DataPattern::kNormal, 2))};
+    const auto inspected = [&](const std::string& version) {
+        const auto& selector = course::find_version(day48::top_k_versions(), version).launcher;
+        DeviceBuffer<float> values(s.m * s.k);
+        DeviceBuffer<std::uint32_t> indices(values.size());
+        DeviceBuffer<std::uint64_t> scratch(selector.scratch_size(s));
+        return course::inspect(
+            [&] {
+                selector.launch({.factors = {.a = {.first = a.matrix(s.m, s.d)},
+                                             .b = {.first = b.matrix(s.n, s.d)},
+                                             .op_b = course::Op::kTranspose},
+                                 .k = s.k,
+                                 .values = values.span(),
+                                 .indices = indices.span(),
+                                 .scratch = scratch.span()},
+                                nullptr);
+            },
+            {.blocks_per_launch = 1024});  // all of them
+    };
+    const course::Inspection own = inspected("fused_own_bounds");
+    const course::Inspection shared = inspected("fused");
+    EXPECT_TRUE(course::without_findings(own));
+    EXPECT_TRUE(course::without_findings(shared));
+    // Without a threshold a block lists all elements of its first six tiles. The last block of the
+    // row to begin lists those of at most two: then all blocks have published.
+    EXPECT_LE(candidates(shared) + s.m * 500, candidates(own));
 }
 
 }  // namespace

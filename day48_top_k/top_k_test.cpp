@@ -346,6 +346,45 @@ TEST_P(TopKTest, ZerosAreEqual) {
     }
 }
 
+// --- Published thresholds ---------------------------------------------------------------------------
+
+// Results do not depend on them, so the test looks at the scratch memory: a block fills up its
+// piece of a row with words of which all bits are set. The last block of a row to finish reads the
+// thresholds of all others. They let it keep about k / blocks elements; without them it keeps k.
+class PublishedThresholdsTest : public course::DeviceTest {
+  protected:
+    static std::ptrdiff_t words_without_key(const std::string& version, const TopKShape& s) {
+        const auto& selector = course::find_version(day48::top_k_versions(), version).launcher;
+        // Each tile has each of the values 0 to 255 once.
+        std::vector<float> points(s.n);
+        for (std::size_t col = 0; col < s.n; ++col)
+            points[col] = static_cast<float>(col * 77 % 256);
+        TestBatch<const float> a(std::vector<float>(s.m, 1.0f), 1, s.m, 1, {});
+        TestBatch<const float> b(points, 1, 1, s.n, {});
+        DeviceBuffer<float> values(s.m * s.k);
+        DeviceBuffer<std::uint32_t> indices(values.size());
+        const std::vector<std::uint64_t> zeros(selector.scratch_size(s));
+        DeviceBuffer<std::uint64_t> scratch{std::span(zeros)};
+        selector.launch({.factors = {a.view(), b.view()},
+                         .metric = s.metric,
+                         .k = s.k,
+                         .values = values.span(),
+                         .indices = indices.span(),
+                         .scratch = scratch.span()},
+                        nullptr);
+        return std::ranges::count(scratch.to_host(), ~std::uint64_t{0});
+    }
+};
+
+TEST_F(PublishedThresholdsTest, ABlockDropsWhatThoseOfOtherBlocksExclude) {
+    const std::size_t blocks = course::multiprocessors();
+    if (blocks == 1) GTEST_SKIP() << "needs two multiprocessors: blocks that share a row";
+    // Eight tiles for each block. With two blocks, the last one drops about 3/8 k elements of each
+    // of the two rows; with more blocks, more.
+    const TopKShape s{2, blocks * 8 * 256, 1, 1, 512, Metric::kDot};
+    EXPECT_GE(words_without_key("fused", s), words_without_key("fused_own_bounds", s) + 128);
+}
+
 TEST_P(TopKTest, NoRows) {
     expect_right({0, 10, 4, 1, 5});
     expect_right({5, 7, 4, 0, 3});

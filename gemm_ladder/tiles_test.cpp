@@ -98,13 +98,24 @@ TEST_P(TileTest, RefusesTooLittleScratch) {
                  std::invalid_argument);
 }
 
+// GPUs as their properties tell: SMs, compute capability, clock; warps, blocks, registers and
+// shared memory of an SM, of a block, and the system's.
+gemm::Gpu hopper(unsigned multiprocessors) {
+    return {multiprocessors, 90, 1'980'000, {64, 32, 65536, 228 << 10, 227 << 10, 1 << 10}};
+}
+const gemm::Gpu kH200 = hopper(132);
+const gemm::Gpu kTuring = {68, 75, 1'545'000, {32, 16, 65536, 64 << 10, 64 << 10, 0, 256}};
+const gemm::Gpu kSmallAmpere = {24, 86, 1'740'000, {48, 16, 65536, 100 << 10, 99 << 10, 1 << 10}};
+const gemm::Gpu kAda = {128, 89, 2'520'000, {48, 24, 65536, 100 << 10, 99 << 10, 1 << 10}};
+const gemm::Gpu kBlackwell = {148, 100, 1'965'000, {64, 32, 65536, 228 << 10, 227 << 10, 1 << 10}};
+
 TEST(Choose, TakesAnyShape) {
     for (const std::size_t m : {1, 33, 4096, 1 << 20}) {
         for (const std::size_t n : {1, 129, 4096}) {
             for (const std::size_t k : {0, 1, 4096, 1 << 24}) {
                 for (const unsigned multiprocessors : {1u, 2u, 132u, 1000u}) {
                     for (const bool aligned : {false, true}) {
-                        const gemm::Choice choice = gemm::choose({m, n, k}, aligned, multiprocessors);
+                        const gemm::Choice choice = gemm::choose({m, n, k}, aligned, hopper(multiprocessors));
                         ASSERT_NE(choice.tile, nullptr);
                         ASSERT_TRUE(std::isfinite(choice.microseconds) && choice.microseconds > 0)
                             << m << " x " << n << " x " << k << " on " << multiprocessors
@@ -122,9 +133,91 @@ TEST(Choose, TakesAnyShape) {
 // On the GPU that the table was measured on: large squares take the largest tile, small ones a
 // small one, and one tile with a long sum is shared.
 TEST(Choose, SuitsTheShape) {
-    EXPECT_EQ(gemm::choose({8192, 8192, 8192}, true, 132).tile->name, "128x256x8");
-    EXPECT_EQ(gemm::choose({128, 128, 128}, true, 132).tile->name, "32x32x16");
-    EXPECT_GT(gemm::choose({32, 32, 1 << 20}, true, 132).shared_by, 0u);
+    EXPECT_EQ(gemm::choose({8192, 8192, 8192}, true, kH200).tile->name, "128x256x8");
+    EXPECT_EQ(gemm::choose({128, 128, 128}, true, kH200).tile->name, "32x32x16");
+    EXPECT_GT(gemm::choose({32, 32, 1 << 20}, true, kH200).shared_by, 0u);
+}
+
+// What was measured there. A rule for other GPUs must not change it.
+TEST(Choose, IsTheSameOnTheGpuOfTheTable) {
+    struct Expected {
+        Shape shape;
+        bool aligned;
+        const char* tile;
+        unsigned shared_by;
+    };
+    static constexpr Expected kExpected[] = {
+        {{128, 128, 128}, true, "32x32x16", 0},       {{512, 512, 512}, false, "32x32x16", 0},
+        {{1024, 1024, 1024}, true, "32x128x16", 0},   {{1024, 1024, 1024}, false, "64x128x16", 0},
+        {{1536, 1536, 1536}, true, "64x128x16", 264}, {{1536, 1536, 1536}, false, "64x128x16", 396},
+        {{2047, 2049, 2051}, true, "64x128x16", 396}, {{2047, 2049, 2051}, false, "128x128x8", 264},
+        {{2048, 2048, 2048}, true, "128x256x8", 0},   {{4096, 4096, 4096}, true, "128x256x8", 0},
+        {{6000, 6000, 6000}, true, "128x256x8", 132}, {{6000, 6000, 6000}, false, "128x256x8", 0},
+        {{8192, 8192, 8192}, false, "128x256x8", 0},  {{96, 4096, 4096}, true, "32x128x16", 396},
+        {{4096, 96, 4096}, true, "64x128x16", 264},   {{4096, 96, 4096}, false, "128x32x16", 528},
+        {{64, 64, 65536}, true, "32x32x16", 264},     {{32, 32, 1 << 20}, false, "32x32x16", 528},
+        {{20000, 40, 300}, true, "128x32x16", 396},   {{40, 20000, 300}, false, "32x128x16", 0},
+        {{3072, 3072, 64}, true, "32x128x16", 0},     {{3072, 3072, 64}, false, "128x128x8", 0},
+        {{4096, 4096, 16}, true, "32x128x16", 0},     {{1, 33, 5}, true, "32x32x16", 0},
+    };
+    for (const auto& [shape, aligned, tile, shared_by] : kExpected) {
+        const gemm::Choice choice = gemm::choose(shape, aligned, kH200);
+        const std::string problem = std::to_string(shape.m) + " x " + std::to_string(shape.n) + " x " +
+                                    std::to_string(shape.k) + (aligned ? ", aligned" : "");
+        EXPECT_EQ(choice.tile->name, tile) << problem;
+        EXPECT_EQ(choice.shared_by, shared_by) << problem;
+    }
+}
+
+// Blocks that an SM runs, of 128 x 256 x 8, 128 x 128 x 8, 64 x 128 x 16, 64 x 64 x 16,
+// 128 x 32 x 16, 32 x 128 x 16, 32 x 32 x 16: shared memory limits them on consumer cards.
+TEST(Choose, CountsTheBlocksThatAnSmRuns) {
+    const auto blocks_on = [](const gemm::Gpu& gpu) {
+        std::vector<int> blocks;
+        for (const TileKernels& tile : gemm::tiles())
+            blocks.push_back(gemm::resident_blocks(tile, gpu));
+        return blocks;
+    };
+    EXPECT_EQ(blocks_on(kH200), (std::vector{1, 2, 3, 6, 4, 4, 8}));
+    EXPECT_EQ(blocks_on(kBlackwell), (std::vector{1, 2, 3, 6, 4, 4, 8}));
+    EXPECT_EQ(blocks_on(kAda), (std::vector{1, 2, 2, 3, 3, 3, 5}));
+    EXPECT_EQ(blocks_on(kSmallAmpere), (std::vector{1, 2, 2, 3, 3, 3, 5}));
+    EXPECT_EQ(blocks_on(kTuring), (std::vector{1, 1, 1, 2, 2, 2, 3}));
+}
+
+// Launches that the GPU accepts, and times that its FP32 lanes allow.
+TEST(Choose, IsSaneOnOtherGpus) {
+    for (const gemm::Gpu& gpu : {kTuring, kSmallAmpere, kAda, kBlackwell}) {
+        for (const std::size_t m : {1, 33, 512, 2047, 8192}) {
+            for (const std::size_t n : {1, 96, 1024, 8192}) {
+                for (const std::size_t k : {0, 1, 300, 4096, 1 << 20}) {
+                    for (const bool aligned : {false, true}) {
+                        const gemm::Choice choice = gemm::choose({m, n, k}, aligned, gpu);
+                        const auto resident = static_cast<unsigned>(gemm::resident_blocks(*choice.tile, gpu));
+                        EXPECT_GE(resident, 1u);
+                        EXPECT_LE(choice.shared_by, resident * gpu.multiprocessors);
+                        const double lanes = gpu.capability == 75 ? 64 : 128;
+                        const double least = static_cast<double>(m * n) * static_cast<double>(k) /
+                                             (lanes * gpu.multiprocessors * gpu.clock_khz / 1000.0);
+                        EXPECT_GE(choice.microseconds, least)
+                            << m << " x " << n << " x " << k << " on compute capability " << gpu.capability;
+                    }
+                }
+            }
+        }
+        EXPECT_EQ(gemm::choose({8192, 8192, 8192}, true, gpu).tile->name, "128x256x8");
+        EXPECT_EQ(gemm::choose({17, 17, 17}, true, gpu).tile->name, "32x32x16");
+        EXPECT_GT(gemm::choose({32, 32, 1 << 20}, true, gpu).shared_by, 0u);
+    }
+    // More SMs want more tiles: with 24, 64 tiles of 128 x 128 are enough.
+    EXPECT_EQ(gemm::choose({1024, 1024, 1024}, true, kSmallAmpere).tile->name, "128x256x8");
+    EXPECT_EQ(gemm::choose({1024, 1024, 1024}, true, kAda).tile->name, "32x128x16");
+}
+
+TEST(Choose, RefusesAGpuWithTooLittleSharedMemory) {
+    gemm::Gpu gpu = kTuring;
+    gpu.limits.shared_bytes = gpu.limits.shared_bytes_of_block = 16 << 10;
+    EXPECT_THROW(gemm::choose({64, 64, 64}, true, gpu), std::invalid_argument);
 }
 
 // Round by round, the time of tiles that have a block each.
@@ -155,7 +248,7 @@ TEST(Choose, CountsRoundsAndTheBlocksOfTheLast) {
     for (const unsigned multiprocessors : {16u, 132u}) {
         for (const std::size_t n : {32, 256, 512, 1024, 1536, 2048, 3072, 4096}) {
             const Shape shape{n, n, 64};
-            const gemm::Choice choice = gemm::choose(shape, true, multiprocessors);
+            const gemm::Choice choice = gemm::choose(shape, true, hopper(multiprocessors));
             if (choice.shared_by != 0) continue;
             const auto* const cost = std::ranges::find_if(kCosts, [&](const gemm::TileCost& some) {
                 return some.aligned && some.name == choice.tile->name;
@@ -172,7 +265,7 @@ TEST(Choose, CountsRoundsAndTheBlocksOfTheLast) {
 }
 
 TEST(Choose, RefusesADeviceWithoutMultiprocessors) {
-    EXPECT_THROW(gemm::choose({1, 1, 1}, true, 0), std::invalid_argument);
+    EXPECT_THROW(gemm::choose({1, 1, 1}, true, hopper(0)), std::invalid_argument);
 }
 
 }  // namespace

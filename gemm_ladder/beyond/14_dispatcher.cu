@@ -15,12 +15,19 @@
 // and takes the least. The prediction counts how full the last round of blocks is, how much of the
 // edge tiles is out of range, and for small products the launch, the prologue and the fix-up.
 //
+// How many SMs there are and how many blocks each of them runs is asked of the device: an SM of a
+// consumer card has 100 KB of shared memory, an H200's 228. On a GPU that is not Hopper, the time
+// of a step follows from its clock and its FP32 lanes. That was not measured on such a GPU: the
+// tuner can do it.
+//
 // A C of a few rows or columns would leave most of any tile empty. There memory bandwidth is the
 // limit, and a kernel without tiles runs (thin.cu).
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <iterator>
+#include <map>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -38,6 +45,10 @@ namespace {
 constexpr TileCost kCosts[] = {
 #include "../tune/h200.inc"
 };
+
+// The GPU of the table. The tuner says what to write here when it has written another.
+constexpr int kTableCapability = 90;
+constexpr int kTableClockKhz = 1'980'000;
 
 // Predictions are no more accurate than that. They do not model the L2 cache, and a larger tile
 // loads less: among choices predicted to be about as fast, it is preferred.
@@ -70,6 +81,32 @@ Work work_of(const TileKernels& tile, const Shape& shape) {
     return {pieces(shape.m, tile.bm) * pieces(shape.n, tile.bn), std::max(pieces(shape.k, tile.bk), 1.0)};
 }
 
+// FP32 multiply-adds of an SM in a cycle (CUDA C++ Programming Guide, arithmetic instructions).
+double fp32_lanes(int capability) {
+    return capability <= 80 ? 64 : 128;
+}
+
+// What a step takes on `gpu` when `blocks` blocks run on each SM and the table says `measured`. On
+// another kind of GPU than the table's it takes as many cycles, or more where its multiply-adds do.
+double step_time(const Gpu& gpu, const TileKernels& tile, std::size_t blocks, double measured) {
+    if (gpu.capability == kTableCapability) return measured;
+    const int clock_khz = gpu.clock_khz > 0 ? gpu.clock_khz : kTableClockKhz;
+    const double cycles_per_microsecond = clock_khz / 1000.0;
+    const double multiply_adds =
+        static_cast<double>(blocks) * tile.bm * tile.bn * tile.bk / fp32_lanes(gpu.capability);
+    return std::max(measured * kTableClockKhz / 1000, multiply_adds) / cycles_per_microsecond;
+}
+
+// The costs of a tile on `gpu`.
+TileCost cost_on(const Gpu& gpu, const TileKernels& tile, bool aligned) {
+    TileCost cost = cost_of(tile, aligned);
+    for (std::size_t i = 0; i < kMostBlocks; ++i) {
+        cost.whole_step[i] = step_time(gpu, tile, i + 1, cost.whole_step[i]);
+        cost.shared_step[i] = step_time(gpu, tile, i + 1, cost.shared_step[i]);
+    }
+    return cost;
+}
+
 // A block for each tile: full rounds of blocks, then a last one with fewer blocks per SM.
 double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, double multiprocessors) {
     const double at_once = most_blocks * multiprocessors;
@@ -95,7 +132,7 @@ ScratchSize scratch_of(const Shape& shape) {
     if (is_worth_a_thin_kernel(shape)) return thin_scratch(shape, thin_blocks());
     ScratchSize most;
     for (const bool aligned : {false, true}) {
-        const Choice choice = choose(shape, aligned, course::multiprocessors());
+        const Choice choice = choose(shape, aligned, current_gpu());
         if (choice.shared_by == 0) continue;
         const ScratchSize size = choice.tile->shared.scratch(shape);
         most = {std::max(most.partial, size.partial), std::max(most.tickets, size.tickets)};
@@ -106,7 +143,7 @@ ScratchSize scratch_of(const Shape& shape) {
 void launch(const Sgemm& gemm, cudaStream_t stream) {
     const Shape shape{gemm.m(), gemm.n(), gemm.k()};
     if (is_worth_a_thin_kernel(shape)) return launch_thin(thin_blocks(), gemm, stream);
-    const Choice choice = choose(shape, rows_are_whole_packs(gemm), course::multiprocessors());
+    const Choice choice = choose(shape, rows_are_whole_packs(gemm), current_gpu());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);
     } else {
@@ -116,7 +153,7 @@ void launch(const Sgemm& gemm, cudaStream_t stream) {
 
 // Of the kernel for large squares: which kernel runs depends on the shape.
 course::KernelResources resources() {
-    const Choice choice = choose({4096, 4096, 4096}, true, course::multiprocessors());
+    const Choice choice = choose({4096, 4096, 4096}, true, current_gpu());
     return choice.shared_by == 0 ? choice.tile->whole.resources() : choice.tile->shared.resources();
 }
 
@@ -131,19 +168,53 @@ std::span<const TileKernels> tiles() {
     return list;
 }
 
-Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors) {
-    if (multiprocessors == 0)
+Gpu current_gpu() {
+    // All properties take milliseconds to ask for, the number of multiprocessors nothing.
+    static std::mutex mutex;
+    static std::map<int, Gpu> known;
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    const std::scoped_lock lock(mutex);
+    if (!known.contains(device)) {
+        cudaDeviceProp properties{};
+        int clock_khz = 0;
+        CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+        CUDA_CHECK(cudaDeviceGetAttribute(&clock_khz, cudaDevAttrClockRate, device));
+        known[device] = {.capability = properties.major * 10 + properties.minor,
+                         .clock_khz = clock_khz,
+                         .limits = course::limits_of(properties)};
+    }
+    Gpu gpu = known[device];
+    gpu.multiprocessors = course::multiprocessors();
+    return gpu;
+}
+
+// Registers are not counted: all GPUs have as many, and the tile's launch bounds see to them.
+int resident_blocks(const TileKernels& tile, const Gpu& gpu) {
+    const course::BlockNeeds needs{.threads = tile.threads, .shared_bytes = tile.shared_bytes};
+    return std::min(tile.most_blocks, course::blocks_at_once(needs, gpu.limits));
+}
+
+Choice choose(const Shape& shape, bool aligned, const Gpu& gpu) {
+    if (gpu.multiprocessors == 0)
         throw std::invalid_argument("choose: multiprocessors is 0; expected at least 1");
     std::vector<Choice> choices;
     for (const TileKernels& tile : tiles()) {
-        const TileCost& cost = cost_of(tile, aligned);
+        const int most_blocks = resident_blocks(tile, gpu);
+        if (most_blocks == 0) continue;
+        const TileCost cost = cost_on(gpu, tile, aligned);
         const Work work = work_of(tile, shape);
-        choices.push_back({&tile, 0, time_of_whole(cost, work, tile.most_blocks, multiprocessors)});
-        for (int blocks = 1; blocks <= tile.most_blocks; ++blocks) {
+        choices.push_back({&tile, 0, time_of_whole(cost, work, most_blocks, gpu.multiprocessors)});
+        for (int blocks = 1; blocks <= most_blocks; ++blocks) {
             choices.push_back(
-                {&tile, static_cast<unsigned>(blocks) * multiprocessors,
-                 time_of_shared(cost, work, static_cast<std::size_t>(blocks), multiprocessors)});
+                {&tile, static_cast<unsigned>(blocks) * gpu.multiprocessors,
+                 time_of_shared(cost, work, static_cast<std::size_t>(blocks), gpu.multiprocessors)});
         }
+    }
+    if (choices.empty()) {
+        throw std::invalid_argument("choose: a block has " +
+                                    std::to_string(gpu.limits.shared_bytes_of_block) +
+                                    " bytes of shared memory; expected enough for one of the tiles");
     }
     const double least = std::ranges::min(choices, {}, &Choice::microseconds).microseconds;
     std::erase_if(choices, [&](const Choice& choice) { return choice.microseconds > least * kDoubt; });

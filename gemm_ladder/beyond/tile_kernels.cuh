@@ -75,6 +75,8 @@ TileKernels make_tile(std::string_view name) {
             .bn = T::BN,
             .bk = T::BK,
             .most_blocks = BLOCKS,
+            .threads = T::THREADS,
+            .shared_bytes = StreamK<T, BLOCKS>::SHARED,
             .whole = MultiStage<T, BLOCKS>::kernel(),
             .shared = StreamK<T, BLOCKS>::kernel(),
             .launch_shared_on = StreamK<T, BLOCKS>::launch_on};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../sgemm.hpp"
+#include "common/bench/occupancy.hpp"
 
 namespace gemm {
 
@@ -17,9 +18,11 @@ struct TileKernels {
     int bm;
     int bn;
     int bk;
-    int most_blocks;  // that an SM runs at the same time
-    Kernel whole;     // a block for each tile (step 12)
-    Kernel shared;    // equal shares (step 13)
+    int most_blocks;           // that an SM runs at the same time, where its shared memory suffices
+    int threads;               // of a block
+    std::size_t shared_bytes;  // of a block
+    Kernel whole;              // a block for each tile (step 12)
+    Kernel shared;             // equal shares (step 13)
     // Equal shares for `blocks` blocks, at most as many as run at the same time.
     void (*launch_shared_on)(unsigned blocks, const Sgemm& gemm, cudaStream_t stream);
 };
@@ -45,6 +48,21 @@ std::span<const TileKernels> tiles();
 std::vector<TileKernels> large_tiles();
 std::vector<TileKernels> small_tiles();
 
+// What the dispatcher must know of a GPU.
+struct Gpu {
+    unsigned multiprocessors = 0;
+    int capability = 0;                   // 86: 8.6
+    int clock_khz = 0;                    // the highest of the SMs; 0: not known
+    course::MultiprocessorLimits limits;  // of an SM
+};
+
+// The current device.
+Gpu current_gpu();
+
+// How many blocks of a tile an SM runs at the same time: at most the tile's most_blocks. 0: it has
+// too little shared memory for one.
+int resident_blocks(const TileKernels& tile, const Gpu& gpu);
+
 // How the dispatcher multiplies a shape.
 struct Choice {
     const TileKernels* tile = nullptr;
@@ -52,10 +70,10 @@ struct Choice {
     double microseconds = 0;  // as predicted
 };
 
-// The fastest of all tiles and both ways on a device with that many SMs, by the table of costs in
-// tune/; of those that are predicted to be about as fast, the largest tile. `aligned`: rows of A, B
-// and C begin at multiples of 16 bytes, and N and K are multiples of 4. Throws
-// std::invalid_argument when `multiprocessors` is 0.
-Choice choose(const Shape& shape, bool aligned, unsigned multiprocessors);
+// The fastest of all tiles and both ways on that GPU, by the table of costs in tune/; of those that
+// are predicted to be about as fast, the largest tile. `aligned`: rows of A, B and C begin at
+// multiples of 16 bytes, and N and K are multiples of 4. Throws std::invalid_argument when the GPU
+// has no multiprocessors, or too little shared memory for any tile.
+Choice choose(const Shape& shape, bool aligned, const Gpu& gpu);
 
 }  // namespace gemm

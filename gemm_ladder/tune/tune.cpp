@@ -171,7 +171,11 @@ int main(int argc, char** argv) {
             fmt::print("{}", table);
         } else {
             course::write_file(path, table);
-            fmt::print("written: {}; it is part of the program, so build it again\n", path);
+            const gemm::Gpu gpu = gemm::current_gpu();
+            fmt::print(
+                "written: {}; it is part of the program. In gemm_ladder/beyond/14_dispatcher.cu, write "
+                "kTableCapability = {} and kTableClockKhz = {}, and build it again\n",
+                path, gpu.capability, gpu.clock_khz);
         }
         return 0;
     } catch (const std::exception& error) {

@@ -1,0 +1,143 @@
+// Day 41, part 2: kernels for any tile size, C stored by TMA, and split-K. The table of versions is
+// in hopper_matmul.cuh.
+//
+// A tile may now have another size, S: one of course::hopper::TileShape. common/tile/wgmma_tile.cuh
+// has the parts of `persistent` for it: Ring, RingPosition, load_stage(), multiply_stage(), clear()
+// and release_stage() are those of hopper_matmul.cuh; produce() is the producer's loop over K,
+// consume() the consumers'. Day 42 uses them, too.
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include "common/device/ptx_hopper.cuh"
+#include "common/tile/pair_output.cuh"
+#include "common/tile/raster_order.cuh"
+#include "common/tile/wgmma_store.cuh"
+#include "common/tile/wgmma_tile.cuh"
+
+namespace day41 {
+
+namespace hopper = course::hopper;
+namespace ptx = course::ptx;
+using course::RasterOrder;
+using hopper::kWarpgroup;
+using hopper::Maps;
+using Output = course::OutputOf<float>;
+
+template <class S>
+struct RingAndSlices {
+    hopper::Ring<S> ring;
+    alignas(1024) hopper::Slices<S> slices;
+};
+
+// Idea: C leaves through shared memory. A warp fills a slice of 16 x 32 results, TMA stores it, and
+// the warp goes on.
+// Cost removed: waiting for stores, and the instructions for their addresses.
+// Still limits it: power. The tensor cores are busy, and the GPU lowers its clock.
+template <class S>
+__global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
+    async_store(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& [ring, slices] = *reinterpret_cast<RingAndSlices<S>*>(memory);
+    ring.init(maps);
+    const int clusters = static_cast<int>(gridDim.x) / S::CLUSTER;
+    const int first_tile = static_cast<int>(blockIdx.x) / S::CLUSTER;
+    const int tiles = order.rows * order.columns;
+    const int steps = hopper::steps_of<S>(depth);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
+
+    hopper::RingPosition<S> at;
+    if (group < 0) {
+        S::give_registers();
+        if (threadIdx.x == 0) {
+            for (int tile = first_tile; tile < tiles; tile += clusters)
+                hopper::produce(ring, at, maps, hopper::coords_of<S>(order, tile), 0, steps);
+        }
+        __syncwarp();
+    } else {
+        S::take_registers();
+        for (int tile = first_tile; tile < tiles; tile += clusters) {
+            hopper::TileCoords coords = hopper::coords_of<S>(order, tile);
+            coords.row += group * 64;
+            hopper::Sums<S> sums;
+            hopper::consume(ring, at, group, steps, sums);
+            const int warp = static_cast<int>(threadIdx.x - kWarpgroup) / 32;
+            hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
+        }
+        // TMA has read this block's shared memory, which ends with the block. That its writes are
+        // complete is known at the end of the kernel.
+        ptx::tma_store_wait_read<0>();
+    }
+    if constexpr (S::CLUSTER > 1) ring.synchronise_cluster();
+}
+
+// --- Split-K -------------------------------------------------------------------------------------
+
+// Half of a tile's sums, in shared memory: those of a thread in a column.
+template <class S>
+using HalfOfSums = float[S::BN / 4][S::CONSUMERS * kWarpgroup];
+
+// Block `to` of the two gets the sums of its half, in its own shared memory: block 0 the left one.
+template <class S>
+__device__ void send_half(HalfOfSums<S>& received, int to, const hopper::Sums<S>& sums) {
+    auto& theirs = *cooperative_groups::this_cluster().map_shared_rank(&received, to);
+    const unsigned thread = threadIdx.x - kWarpgroup;
+#pragma unroll
+    for (int i = 0; i < S::BN / 4; ++i)
+        theirs[i][thread] = to == 0 ? sums[i] : sums[S::BN / 4 + i];
+}
+
+// Block `rank` adds the half that it was sent.
+template <class S>
+__device__ void add_half(const HalfOfSums<S>& received, int rank, hopper::Sums<S>& sums) {
+    const unsigned thread = threadIdx.x - kWarpgroup;
+#pragma unroll
+    for (int i = 0; i < S::BN / 4; ++i) {
+        const float other = received[i][thread];
+        if (rank == 0) {
+            sums[i] += other;
+        } else {
+            sums[S::BN / 4 + i] += other;
+        }
+    }
+}
+
+// Idea: where tiles are few and K is long, the two blocks of a cluster take half of K each. They
+// exchange halves of their sums through distributed shared memory, and each stores half of the
+// tile.
+// Cost removed: SMs without a tile.
+// Still limits it: the exchange; and each block loads its own A and B.
+template <class S>
+__global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
+    split_k(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& ring = *reinterpret_cast<hopper::Ring<S>*>(memory);
+    auto& received = *reinterpret_cast<HalfOfSums<S>*>(memory);  // when the stages are no longer needed
+    static_assert(sizeof(received) <= sizeof(ring.a) + sizeof(ring.b), "the barriers stay intact");
+    ring.init(maps);
+    hopper::TileCoords coords = hopper::coords_of<S>(order, static_cast<int>(blockIdx.x) / S::CLUSTER);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
+    const int steps = hopper::steps_of<S>(depth);
+    const int rank = S::rank();
+    const int mine = rank == 0 ? (steps + 1) / 2 : steps / 2;
+
+    hopper::RingPosition<S> at;
+    if (group < 0) {
+        if (threadIdx.x == 0) hopper::produce(ring, at, maps, coords, rank == 0 ? 0 : steps - mine, mine);
+        __syncwarp();
+        ring.synchronise_cluster();
+        ring.synchronise_cluster();
+    } else {
+        hopper::Sums<S> sums;
+        hopper::consume(ring, at, group, mine, sums);
+        ring.synchronise_cluster();  // both blocks are done with their stages
+        send_half<S>(received, 1 - rank, sums);
+        ring.synchronise_cluster();  // the halves are complete
+        add_half<S>(received, rank, sums);
+        coords.row += group * 64;
+        hopper::store_from_registers<S>(out, coords, sums, rank * S::BN / 2, (rank + 1) * S::BN / 2);
+    }
+}
+
+}  // namespace day41

@@ -36,7 +36,8 @@ Grids grids_of(const Rank& rank) {
 const dim3 kBlock(kCols, kRows);
 
 dim3 blocks_for_planes(const Local& local, int planes) {
-    return dim3((local.nx + kCols - 1) / kCols, (local.ny + kRows - 1) / kRows, planes);
+    return dim3((local.nx + kCols - 1) / kCols, (local.ny + kRows - 1) / kRows,
+                (planes + kDepth - 1) / kDepth);
 }
 
 // The planes from `begin` to `end` - 1 of a step, in a stream of the current device.
@@ -46,7 +47,7 @@ void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigne
     const Local local = local_of(domain, rank);
     const Grids grids = grids_of(rank);
     sweep<<<blocks_for_planes(local, end - begin), kBlock, 0, stream>>>(
-        grids.source(step, steps), grids.target(step, steps), local, kWeights, begin);
+        grids.source(step, steps), grids.target(step, steps), local, kWeights, begin, end);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -304,7 +305,7 @@ void sweep_and_store_planes(Domain& domain, std::size_t r, unsigned step, unsign
     float* const out = grids.target(step, steps);
     const Neighbours to = neighbours_of(domain, r, out == rank.out ? &Rank::out : &Rank::spare);
     sweep_and_store<<<blocks_for_planes(local, end - begin), kBlock, 0, rank.edges>>>(
-        grids.source(step, steps), out, local, kWeights, begin, to);
+        grids.source(step, steps), out, local, kWeights, begin, end, to);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -350,6 +351,10 @@ void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     CUDA_CHECK(cudaGraphLaunch(executable, stream));
 }
 
+// Planes of a tile of `persistent`: few enough for four tiles per block, where there are so many.
+constexpr long long kShallowest = 4;
+constexpr long long kDeepest = 32;
+
 // All blocks of a cooperative launch run at the same time: as many as the GPU holds.
 void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
@@ -367,10 +372,12 @@ void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
                     upper == nullptr ? nullptr : upper->flags};
         unsigned done = domain.steps_before;
         const dim3 tiles = blocks_for_planes(local, local.planes);
-        const std::size_t blocks =
-            std::min(std::size_t{tiles.x} * tiles.y * tiles.z,
-                     static_cast<std::size_t>(course::resident_blocks(persistent, kCols * kRows)));
-        void* arguments[] = {&grids, &local, &weights, &to_out, &to_spare, &flags, &steps, &done};
+        const long long columns = static_cast<long long>(tiles.x) * tiles.y;
+        const long long resident = course::resident_blocks(persistent, kCols * kRows);
+        int depth =
+            static_cast<int>(std::clamp(columns * local.planes / (4 * resident), kShallowest, kDeepest));
+        const long long blocks = std::min(columns * ((local.planes + depth - 1) / depth), resident);
+        void* arguments[] = {&grids, &local, &weights, &to_out, &to_spare, &flags, &steps, &done, &depth};
         CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&persistent),
                                                dim3(static_cast<unsigned>(blocks)), kBlock, arguments, 0,
                                                rank.edges));

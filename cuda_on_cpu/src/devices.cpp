@@ -63,8 +63,7 @@ cudaError_t enable_peer_access(const char* function, int peer) {
     if (const cudaError_t error = check_peer(function, peer); error != cudaSuccess) return error;
     const std::uint64_t before = peers[static_cast<std::size_t>(current_device())].fetch_or(bit(peer));
     if ((before & bit(peer)) == 0) return cudaSuccess;
-    return refuse(cudaErrorPeerAccessAlreadyEnabled, function,
-                  "device %d has access to the memory of device %d already", current_device(), peer);
+    return note(cudaErrorPeerAccessAlreadyEnabled);  // programs try, and go on: no message
 }
 
 cudaError_t disable_peer_access(const char* function, int peer) {

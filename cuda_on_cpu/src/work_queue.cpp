@@ -195,6 +195,8 @@ TaskPointer choose(const std::vector<TaskPointer>& targets) {
     // Something that is running may wait for a task that none of the targets comes after.
     if (ready.empty()) ready = ready_tasks();
     if (ready.empty()) return nullptr;
+    if (environment().streams.order == IssueOrder::random)
+        return *std::ranges::max_element(ready, {}, [](const TaskPointer& task) { return task->priority; });
     std::sort(ready.begin(), ready.end(),
               [](const TaskPointer& a, const TaskPointer& b) { return a->number < b->number; });
     return ready[draw_index(ready.size())];
@@ -217,7 +219,19 @@ std::vector<TaskPointer> before_next(const StreamTail& tail) {
     return before;
 }
 
+// With random:SEED. A stream keeps its priority for about sixteen tasks.
+constexpr std::size_t kTasksOfAPriority = 16;
+
+bool draws_priorities() {
+    return environment().streams.order == IssueOrder::random;
+}
+
+std::uint64_t draw_priority() {
+    return 1 + draw_index(std::size_t{1} << 32);
+}
+
 void append(Queue& q, const TaskPointer& task, const StreamTail& tail) {
+    task->priority = tail.priority;
     task->number = ++q.issued;
     ++q.changes;
     task->blocking = tail.blocking || tail.legacy;
@@ -250,6 +264,8 @@ void issue_task(const TaskPointer& task, StreamTail& tail, const std::vector<Tas
     std::unique_lock lock(q.mutex);
     task->after = before_next(tail);
     task->after.insert(task->after.end(), others.begin(), others.end());
+    if (draws_priorities() && (tail.priority == 0 || draw_index(kTasksOfAPriority) == 0))
+        tail.priority = draw_priority();
     append(q, task, tail);
     end_stream_in(q, tail, task);
     if (late()) {
@@ -267,6 +283,7 @@ void issue_graph(const std::vector<TaskPointer>& tasks, StreamTail& tail, const 
     for (const TaskPointer& task : tasks) {
         if (task->after.empty()) task->after = before;
         append(q, task, tail);
+        if (draws_priorities()) task->priority = draw_priority();
     }
     end_stream_in(q, tail, tasks.back());
     if (late()) {

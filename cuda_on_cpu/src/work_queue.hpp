@@ -4,7 +4,10 @@
 // CUDA_ON_CPU_STREAMS=issue: a task runs when it is issued, and the host waits for it, unless it
 // waits for something that the host has yet to do: then the host goes on, and what comes after the
 // task in its stream runs when the task has ended. CUDA_ON_CPU_STREAMS=late and random:SEED: a task
-// runs when the host waits for it, or for something that comes after it.
+// runs when the host waits for it, or for something that comes after it. With random:SEED it is a
+// task of the stream with the highest priority. Priorities are drawn, and now and then drawn anew: so
+// one stream runs far ahead of another one, which a uniform choice hardly ever does (Burckhardt et
+// al. 2010, "A randomized scheduler with probabilistic guarantees of finding bugs").
 #pragma once
 
 #include <atomic>
@@ -30,6 +33,7 @@ struct Task {
     int device = 0;                  // of its stream
     bool blocking = false;           // of the legacy stream or of a stream that synchronises with it
     std::uint64_t number = 0;        // in the order of issue
+    std::uint64_t priority = 0;      // its stream's when it was issued; random:SEED alone has any
     std::vector<TaskPointer> after;  // what has to be done before
     enum class State { pending, running, done } state = State::pending;
     bool host_goes_on = false;  // although it is not done
@@ -41,6 +45,7 @@ struct StreamTail {
     bool legacy = false;         // tasks wait for those of all blocking streams
     bool host_function = false;  // it may wait for anything
     bool blocking = false;       // tasks wait for the legacy stream
+    std::uint64_t priority = 0;  // 0: none is drawn yet
     int device = 0;
 };
 

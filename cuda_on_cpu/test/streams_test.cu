@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -347,6 +348,35 @@ TEST(Random, SeedShowsAMissingEventAndIsRepeatable) {
         wrong += result_of_two_streams(false) == 5 ? 0 : 1;
     EXPECT_GT(wrong, 0);
     EXPECT_LT(wrong, 20);
+}
+
+__global__ void append(int* log, int value) {
+    log[++log[0]] = value;
+}
+
+// A missing event may show only where a stream is several tasks ahead of another one.
+TEST(Random, AStreamRunsFarAheadOfAnotherOne) {
+    if (setting().find("random") == std::string::npos) GTEST_SKIP() << "CUDA_ON_CPU_STREAMS is not random";
+    constexpr int kTasks = 6;
+    constexpr int kTrials = 20;
+    int far_ahead[2] = {};
+    cudaStream_t streams[2];
+    for (int trial = 0; trial < kTrials; ++trial) {
+        const Pinned log(2 * kTasks + 1);
+        for (cudaStream_t& stream : streams)
+            ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+        for (int task = 0; task < kTasks; ++task)
+            for (int s = 0; s < 2; ++s)
+                append<<<1, 1, 0, streams[s]>>>(log, s);
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        ASSERT_EQ(log[0], 2 * kTasks);
+        for (int s = 0; s < 2; ++s)
+            far_ahead[s] += std::count(&log[1], &log[1] + kTasks, s) == kTasks;
+        for (const cudaStream_t stream : streams)
+            ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    }
+    EXPECT_GT(far_ahead[0], 0);
+    EXPECT_GT(far_ahead[1], 0);
 }
 
 // Hints: no result depends on them.

@@ -83,9 +83,7 @@ int print_score(const CheckResult& result, const std::vector<Merit>& all) {
     int count = 1;
     fmt::print("  {} correct: {} test{}{}\n", styled("*", kGood, stdout), result.tests,
                result.tests == 1 ? " passes" : "s pass",
-               result.schedules > 2   ? ", in both orders of threads and with late stores"
-               : result.schedules > 1 ? ", in both orders of threads"
-                                      : "");
+               result.schedules.empty() ? "" : ", " + result.schedules);
     for (const Merit& merit : all) {
         fmt::print("  {} {}\n", merit.star ? styled("*", kGood, stdout) : styled("-", kNotice, stdout),
                    merit.text);

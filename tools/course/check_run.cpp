@@ -18,21 +18,43 @@ namespace course::tool {
 namespace {
 
 struct Schedule {
-    const char* order;   // CUDA_ON_CPU_ORDER
-    const char* stores;  // CUDA_ON_CPU_STORES
-    const char* words;   // of a failure
+    const char* order;    // CUDA_ON_CPU_ORDER
+    const char* stores;   // CUDA_ON_CPU_STORES
+    const char* streams;  // CUDA_ON_CPU_STREAMS
+    const char* praise;   // of an answer that is right in it, too
+    const char* words;    // of a failure
 };
 
-constexpr Schedule kFirstToLast = {"ascending", "prompt", ""};
-constexpr Schedule kLastToFirst = {"descending", "prompt", " when the last thread of a block runs first"};
-constexpr Schedule kLateStores = {"ascending", "late",
+constexpr Schedule kFirstToLast = {"ascending", "prompt", "issue", "", ""};
+constexpr Schedule kLastToFirst = {"descending", "prompt", "issue", "in both orders of threads",
+                                   " when the last thread of a block runs first"};
+constexpr Schedule kLateStores = {"ascending", "late", "issue", "with late stores",
                                   " when each thread reads early and writes late, as it may: a barrier or an "
                                   "atomic is missing, or comes too early"};
+constexpr Schedule kLateStreams = {"ascending", "prompt", "late", "with late streams",
+                                   " when work in streams runs as late as it may: an event or a "
+                                   "synchronisation is missing"};
+constexpr Schedule kRandomStreams = {"ascending", "prompt", "random:1", "with streams in a random order",
+                                     " when work in streams runs in another order, as it may: an event or a "
+                                     "synchronisation is missing"};
 
 std::vector<Schedule> schedules(const WorkbookEntry& entry, const Calendar& calendar) {
     if (calendar.backend == "gpu" || entry.exercise->needs_inspection) return {kFirstToLast};
-    if (!calendar.late_stores) return {kFirstToLast, kLastToFirst};
-    return {kFirstToLast, kLastToFirst, kLateStores};
+    std::vector<Schedule> all = {kFirstToLast, kLastToFirst};
+    if (calendar.late_stores) all.push_back(kLateStores);
+    for (const std::string& order : entry.exercise->streams)
+        all.push_back(order == "late" ? kLateStreams : kRandomStreams);
+    return all;
+}
+
+// "in both orders of threads, with late stores and with late streams".
+std::string praise_of(const std::vector<Schedule>& all) {
+    std::string praise;
+    for (std::size_t i = 1; i < all.size(); ++i) {
+        const char* const before = i == 1 ? "" : i + 1 == all.size() ? " and " : ", ";
+        praise += before + std::string(all[i].praise);
+    }
+    return praise;
 }
 
 constexpr const char* kNoticeAfter = "10";  // seconds
@@ -41,7 +63,8 @@ Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, con
     using namespace std::string_literals;
     return {{program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
             {"CUDA_ON_CPU_ORDER="s + schedule.order, "CUDA_ON_CPU_STORES="s + schedule.stores,
-             "CUDA_ON_CPU_PRINTF=threads", "CUDA_ON_CPU_NOTICE="s + kNoticeAfter}};
+             "CUDA_ON_CPU_STREAMS="s + schedule.streams, "CUDA_ON_CPU_PRINTF=threads",
+             "CUDA_ON_CPU_NOTICE="s + kNoticeAfter}};
 }
 
 // "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0",
@@ -155,7 +178,6 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
     const auto on_end = [&](std::size_t i, const Captured& run) {
         if (run.exit_code == kInterrupted) throw Interrupted();
         result = result_of(run, slow.place(i), program, entry, schedules[i], options, root);
-        result.schedules = static_cast<int>(i) + 1;
         slow.wait_for(i + 1);
         return result.verdict == Verdict::kPassed;
     };
@@ -163,6 +185,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
         runs,
         {.on_line = [&](std::size_t i, std::string_view line) { slow.look_at(i, line); }, .on_end = on_end},
         options.limit);
+    result.schedules = praise_of(schedules);
     return result;
 }
 

@@ -14,11 +14,11 @@ enum class Verdict { kPassed, kFailed, kDoesNotCompile, kCannotRun };
 
 struct CheckResult {
     Verdict verdict = Verdict::kFailed;
-    std::string text;        // what the learner reads: why not, the first mismatches; empty when it passed
-    int tests = 0;           // that passed, in each schedule
-    int schedules = 0;       // of threads: first to last, last to first, with late stores
-    bool timed_out = false;  // the run that failed
-    bool died = false;       // the run that failed: it ended early, or the stand-in stopped a kernel
+    std::string text;         // what the learner reads: why not, the first mismatches; empty when it passed
+    int tests = 0;            // that passed, in each schedule
+    std::string schedules{};  // it passed, "in both orders of threads" for instance; empty after one run
+    bool timed_out = false;   // the run that failed
+    bool died = false;        // the run that failed: it ended early, or the stand-in stopped a kernel
 };
 
 struct CheckOptions {

@@ -125,8 +125,8 @@ class Parser {
     }
 
     void take_setting(std::string_view line) {
-        static const std::vector<std::string> kKeys = {"kernels", "file",  "starts_from", "tests",
-                                                       "version", "needs", "traffic",     "minutes"};
+        static const std::vector<std::string> kKeys = {
+            "kernels", "file", "starts_from", "tests", "version", "needs", "traffic", "streams", "minutes"};
         Exercise& exercise = sheet_.exercises.back();
         const auto colon = line.find(':');
         if (colon == std::string_view::npos) fail(fmt::format("'- {}'; expected '- key: value'", line));
@@ -153,6 +153,12 @@ class Parser {
                     fail(fmt::format("traffic is '{}'; expected global, shared or both", memory));
             }
             exercise.traffic = values;
+        } else if (key == "streams") {
+            for (const std::string& order : values) {
+                if (order != "late" && order != "random")
+                    fail(fmt::format("streams is '{}'; expected late, random or both", order));
+            }
+            exercise.streams = values;
         } else if (key == "minutes") {
             const auto [end, error] =
                 std::from_chars(value.data(), value.data() + value.size(), exercise.minutes);
@@ -161,7 +167,7 @@ class Parser {
         } else {
             fail(unknown_name("key", key, kKeys));
         }
-        if (values.size() > 1 && key != "kernels" && key != "traffic")
+        if (values.size() > 1 && key != "kernels" && key != "traffic" && key != "streams")
             fail(fmt::format("'{}' is a list; expected one value", key));
     }
 

@@ -11,6 +11,8 @@
 //     - needs: inspection                                     for tests that count accesses; optional
 //     - traffic: `global`, `shared`                             the memory to which the version must not have more traffic
 //                                                             than the lesson's; optional
+//     - streams: late, random                                 is checked with work in streams as late as it may, and in a random
+//                                                             order, too; optional
 //     - minutes: 10                                           for a learner who has solved those before
 //     What is asked.
 //     ### `helper`                                            what is asked of this function; optional
@@ -43,6 +45,7 @@ struct Exercise {
     std::string version{};
     bool needs_inspection = false;
     std::vector<std::string> traffic{};  // of "global" and "shared"
+    std::vector<std::string> streams{};  // of "late" and "random"
     int minutes = 0;
     std::string task{};
     std::vector<FunctionTask> function_tasks{};

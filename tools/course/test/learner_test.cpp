@@ -84,6 +84,7 @@ if grep -q floods "$file"; then yes; fi
 if grep -q reads_input "$file"; then cat; fi
 if grep -q prints "$file"; then printf '[%s] i = 3' "$CUDA_ON_CPU_PRINTF"; fi
 if grep -q not_late "$file" && [ "$CUDA_ON_CPU_STORES" = late ]; then wanted=nothing; fi
+if grep -q "no_event_$CUDA_ON_CPU_STREAMS" "$file"; then wanted=nothing; fi
 if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA_ON_CPU_ORDER" = descending ]; }; then
     echo '[       OK ] A.B/x (0 ms)'
     exit 0
@@ -330,6 +331,26 @@ TEST_F(Learner, LateStoresComeLastWhereTheyAreToBeHad) {
     write_mine("int one() { return 1; }");
     EXPECT_EQ(course({"check", "first"}), kSuccess);
     EXPECT_TRUE(says("in both orders of threads and with late stores"));
+}
+
+TEST_F(Learner, StreamsRunInOtherOrdersWhereAnExerciseAsksForIt) {
+    const std::string tests = "- tests: `*/one`\n";
+    std::string hints = kHints;
+    ASSERT_NE(hints.find(tests), std::string::npos);
+    hints.insert(hints.find(tests), "- streams: late, random\n");
+    directory_.write("day01_add/exercises.md", hints);
+    write_mine("int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_TRUE(
+        says("1 test passes, in both orders of threads, with late streams and with streams in a random "
+             "order\n"));
+    write_mine("int one() { return 1; } // no_event_late");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(
+        says("when work in streams runs as late as it may: an event or a synchronisation is missing"));
+    write_mine("int one() { return 1; } // no_event_random:1");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("when work in streams runs in another order, as it may: an event"));
 }
 
 TEST_F(Learner, WhatDoesNotCompileIsShown) {

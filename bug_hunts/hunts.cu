@@ -19,6 +19,8 @@
 //   relay           the running sums of one long signal         races
 //   places          where the blocks of a filter begin          races
 //   flood           water that comes in from the left
+//   halves          heat in a plate, each half in a stream
+//   letters         values sent to another process
 //
 //   ./course run bug_hunts                        all of them, verified and timed
 //   ./course inspect bug_hunts --only fold     one of them, watched
@@ -99,6 +101,14 @@ Layout places_layout(const Shape& p) {
 
 Layout flood_layout(const Shape& p) {
     return {.in = p, .out = p};
+}
+
+Layout halves_layout(const Shape& p) {
+    return {.in = p, .out = p, .terms = 8};
+}
+
+Layout letters_layout(const Shape& p) {
+    return {.in = {1, p.size()}, .out = {1, p.size()}};
 }
 
 Layout recordings_layout(const Shape& p) {
@@ -207,6 +217,13 @@ std::span<const Hunt> hunts() {
         hunt<flood_layout>(
             "flood", "water that comes in from the left",
             [](const Operands& o, cudaStream_t stream) { flood(o.in, o.out, stream); }, flood_on_cpu),
+        hunt<halves_layout>(
+            "halves", "heat in a plate, each half in a stream",
+            [](const Operands& o, cudaStream_t stream) { halves(o.in, o.out, stream); }, halves_on_cpu),
+        hunt<letters_layout>(
+            "letters", "values sent to another process",
+            [](const Operands& o, cudaStream_t stream) { letters(as_span(o.in), as_span(o.out), stream); },
+            letters_on_cpu),
     });
     return list;
 }

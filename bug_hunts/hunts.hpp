@@ -82,6 +82,13 @@ void places(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stre
 // in each step. 9: not in 8 steps, or never. `out` is as large as `in`.
 void flood(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
 
+// Heat in a plate, two steps: in each one a cell becomes the mean of itself and the ones above and
+// below it; the first row and the last one keep their values. `out` is as large as `in`.
+void halves(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
+
+// out = 2 in, by way of buffers of the host. Returns when `out` is complete: no graph can record it.
+void letters(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
+
 // Two recordings in order of time: sample i of row 0 was recorded at time i / 4, sample j of row 1
 // at time j / 3, rounded down. At the same time, those of row 0 come first. `in` has two rows,
 // `out` as many elements as both together.

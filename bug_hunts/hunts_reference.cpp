@@ -121,19 +121,32 @@ void running_sums_on_cpu(const Layout& layout, Input in, Input, Output out, Outp
     }
 }
 
-void rods_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
-    const std::size_t cols = layout.in.cols;
+// Two steps of heat between cells that are `distance` apart in memory.
+void heat(Input in, Output out, Output magnitude, std::size_t distance, auto has_both) {
     std::ranges::copy(in, out.begin());
     std::ranges::transform(in, magnitude.begin(), [](float value) { return std::abs(value); });
     for (int step = 0; step < 2; ++step) {
         for (const Output& values : {out, magnitude}) {
             const std::vector<double> old(values.begin(), values.end());
-            for (std::size_t i = 0; i < old.size(); ++i) {
-                const std::size_t col = i % cols;
-                if (col > 0 && col + 1 < cols) values[i] = (old[i - 1] + old[i] + old[i + 1]) / 3;
-            }
+            for (std::size_t i = 0; i < old.size(); ++i)
+                if (has_both(i)) values[i] = (old[i - distance] + old[i] + old[i + distance]) / 3;
         }
     }
+}
+
+void rods_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    const std::size_t cols = layout.in.cols;
+    heat(in, out, magnitude, 1, [cols](std::size_t i) { return i % cols > 0 && i % cols + 1 < cols; });
+}
+
+void halves_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    const auto [rows, cols] = layout.in;
+    heat(in, out, magnitude, cols,
+         [rows, cols](std::size_t i) { return i / cols > 0 && i / cols + 1 < rows; });
+}
+
+void letters_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {
+    add_up(layout.out, out, magnitude, [&](std::size_t, std::size_t i, auto add) { add(2 * in[i]); });
 }
 
 void shelves_on_cpu(const Layout& layout, Input in, Input, Output out, Output magnitude) {

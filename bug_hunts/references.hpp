@@ -23,6 +23,8 @@ Reference shelves_on_cpu;
 Reference rods_on_cpu;
 Reference places_on_cpu;
 Reference flood_on_cpu;
+Reference halves_on_cpu;
+Reference letters_on_cpu;
 Reference recordings_on_cpu;
 
 }  // namespace hunts

@@ -231,6 +231,8 @@ TEST(Constraints, SayWhyAVersionCannotRun) {
     EXPECT_EQ(tma_wgmma.cannot_run({.c = 12}), "loads 8 channels at a time; these are 12");
     EXPECT_EQ(tma_wgmma.cannot_run({.c = 8, .h = 9, .w = 9, .stride = 9}),
               "moves filters by at most 8 pixels; the stride is 9");
+    EXPECT_NE(tma_wgmma.cannot_run({.c = 8, .padding = 128}).find("padding of at most 127"),
+              std::string::npos);
     EXPECT_NE(tma_wgmma.cannot_run({.c = 8, .h = 130, .w = 9, .r = 130}).find("these are 130 x 1"),
               std::string::npos);
 }
@@ -256,7 +258,13 @@ class TensorCores : public course::DeviceTest {
         GuardedBuffer<T> w(reference.w.size());
         x.copy_from(reference.x);
         w.copy_from(reference.w);
-        for (const auto& version : day28::tensor_core_versions<T>()) {
+        const auto versions = day28::tensor_core_versions<T>();
+        std::vector<day28::TensorCoreVersion<T>> all(versions.begin(), versions.end());
+        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+            const auto tiles = day28::tma_wgmma_tiles();
+            all.insert(all.end(), tiles.begin(), tiles.end());
+        }
+        for (const auto& version : all) {
             if (!version.cannot_run(shape).empty()) continue;
             SCOPED_TRACE(version.name);
             GuardedBuffer<T> y(outputs(shape), misaligned);

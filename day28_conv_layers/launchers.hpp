@@ -80,8 +80,12 @@ template <int m>
 std::size_t winograd_scratch(const Shape& shape);
 std::string winograd_constraint(const Shape& shape);
 
-// Forward by TMA and wgmma, in a library of its own (hopper_conv.cu).
+// Forward by TMA and wgmma, in a library of its own (hopper_conv.cu): with the tile that suits the
+// shape, or with a given one.
+constexpr int kHopperTiles = 3;
 void tma_wgmma(const HopperCall& call);
+template <int kTile>  // below kHopperTiles
+void tma_wgmma_with(const HopperCall& call);
 std::string tma_wgmma_constraint(const Shape& shape);
 
 course::Work work(const Shape& shape);

@@ -48,9 +48,10 @@ void launch(const HopperCall& call) {
               through_tma);
 }
 
-// The tiles to choose from. Times in microseconds, of 64 channels under one element of the filter and
-// of all else that a tile needs, while all SMs are busy: fitted to runs of ResNet-50's four 3 x 3
-// layers on an H200.
+// The tiles to choose from: large ones need fewer bytes per product, small ones are enough for all SMs
+// where pixels are few. Times in microseconds, fitted to runs on an H200: ResNet-50's four 3 x 3
+// layers, with 1 to 64 images.
+using Tile64x64 = HopperTile<64, 64, 5, 2>;
 using Tile128x64 = HopperTile<128, 64, 4, 2>;
 using Tile128x128 = HopperTile<128, 128, 5, 1>;
 using Tile192x128 = HopperTile<192, 128, 4, 1>;
@@ -59,25 +60,28 @@ struct Candidate {
     void (*launch)(const HopperCall& call);
     int pixels;
     int filters;
-    int blocks;  // on an SM
-    double tile;
-    double step;
+    int blocks;    // on an SM
+    double tile;   // to begin and end a tile
+    double step;   // 64 channels under one element of the filter, while all SMs are busy
+    double alone;  // the same, where there are more SMs than tiles
 
     // Blocks take tiles in waves. A wave that is not full takes as long as one that is.
     double time(const Shape& shape, int multiprocessors) const {
         const int tiles =
             course::ceil_div(shape.n * shape.plane(), pixels) * course::ceil_div(shape.k, filters);
         const int steps = shape.r * shape.s * course::ceil_div(shape.c, 64);
-        return course::ceil_div(tiles, multiprocessors * blocks) * (tile + steps * step);
+        const int waves = course::ceil_div(tiles, multiprocessors * blocks);
+        return waves * (tile + steps * (tiles <= multiprocessors ? alone : step));
     }
 };
 
 template <class S>
-constexpr Candidate candidate(double tile, double step) {
-    return {launch<S>, S::BM, S::BN, S::BLOCKS, tile, step};
+constexpr Candidate candidate(double tile, double step, double alone) {
+    return {launch<S>, S::BM, S::BN, S::BLOCKS, tile, step, alone};
 }
 constexpr std::array<Candidate, kHopperTiles> kCandidates = {
-    candidate<Tile128x64>(2.8, 0.37), candidate<Tile128x128>(3.3, 0.28), candidate<Tile192x128>(1.9, 0.55)};
+    candidate<Tile64x64>(1.2, 0.29, 0.18), candidate<Tile128x64>(2.8, 0.37, 0.23),
+    candidate<Tile128x128>(3.3, 0.28, 0.30), candidate<Tile192x128>(1.9, 0.55, 0.45)};
 
 void check_alignment(const HopperCall& call) {
     course::require(course::is_aligned(call.a, 16) && course::is_aligned(call.b, 16),
@@ -105,6 +109,7 @@ void tma_wgmma_with(const HopperCall& call) {
 template void tma_wgmma_with<0>(const HopperCall&);
 template void tma_wgmma_with<1>(const HopperCall&);
 template void tma_wgmma_with<2>(const HopperCall&);
+template void tma_wgmma_with<3>(const HopperCall&);
 
 void tma_wgmma(const HopperCall& call) {
     check_alignment(call);

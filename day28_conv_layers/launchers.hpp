@@ -82,7 +82,7 @@ std::string winograd_constraint(const Shape& shape);
 
 // Forward by TMA and wgmma, in a library of its own (hopper_conv.cu): with the tile that suits the
 // shape, or with a given one.
-constexpr int kHopperTiles = 3;
+constexpr int kHopperTiles = 4;
 void tma_wgmma(const HopperCall& call);
 template <int kTile>  // below kHopperTiles
 void tma_wgmma_with(const HopperCall& call);

@@ -75,9 +75,10 @@ std::span<const TensorCoreVersion<__nv_bfloat16>> tensor_core_versions<__nv_bflo
 std::span<const TensorCoreVersion<__nv_bfloat16>> tma_wgmma_tiles() {
     using T = __nv_bfloat16;
     static const std::array<TensorCoreVersion<T>, kHopperTiles> list = {
-        version<T, tma_wgmma_with<0>, tma_wgmma_constraint>("tile_128x64", "128 pixels x 64 filters"),
-        version<T, tma_wgmma_with<1>, tma_wgmma_constraint>("tile_128x128", "128 pixels x 128 filters"),
-        version<T, tma_wgmma_with<2>, tma_wgmma_constraint>("tile_192x128", "192 pixels x 128 filters")};
+        version<T, tma_wgmma_with<0>, tma_wgmma_constraint>("tile_64x64", "64 pixels x 64 filters"),
+        version<T, tma_wgmma_with<1>, tma_wgmma_constraint>("tile_128x64", "128 pixels x 64 filters"),
+        version<T, tma_wgmma_with<2>, tma_wgmma_constraint>("tile_128x128", "128 pixels x 128 filters"),
+        version<T, tma_wgmma_with<3>, tma_wgmma_constraint>("tile_192x128", "192 pixels x 128 filters")};
     return list;
 }
 

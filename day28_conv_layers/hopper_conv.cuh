@@ -5,20 +5,18 @@
 // Tensors and product are those of tensor_cores.cuh, BF16 only. Day 41 builds the ring of stages,
 // the producer and the consumers step by step.
 //
-// TMA knows convolutions: in its im2col mode, one instruction loads a column of pixels. The tensor
-// map of x holds a *bounding box*: the places in an image that the first element of the filter, (r,
-// s) = (0, 0), comes to lie on. It begins at (-padding, -padding), and its step is the stride. A
-// load begins at one place, takes so many pixels row by row and image by image, and reads what lies
-// r rows below and s columns to the right of each. The padding is out of range: zeros.
+// TMA knows convolutions. In its im2col mode, one instruction loads a column of pixels. The tensor
+// map of x has a *bounding box*: the places in an image that the first element of the filter comes
+// to lie on. It begins at (-padding, -padding), and its step is the stride. A load begins at one of
+// these places and goes on row by row and image by image. Of each place it reads the pixel that is r
+// rows below and s columns to the right. The padding is out of range: zeros.
 //
-//   image of 4 x 4, filter of 3 x 3, padding 1           the same box for (r, s) = (2, 1)
-//
-//     0 1 2 3  .        0 to 15: the places of           . . . . . .      places 12 to 15 read
-//     4 5 6 7  .        the filter's first element,      . . . . . .      the padding below
-//     8 9 a b  .        from (-1, -1) to (2, 2)          . 0 1 2 3 .      the image
-//     c d e f  .                                         . 4 5 6 7 .
-//     . . . . . .                                        . 8 9 a b .
-//     . . . . . .       . and the border: padding        . c d e f .
+//   0 1 2 3 . .      . . . . . .     An image of 4 x 4 with padding 1, and a filter of 3 x 3.
+//   4 5 6 7 . .      . . . . . .     Left: the bounding box, 16 places, 0 to f.
+//   8 9 a b . .      . 0 1 2 3 .     Right: what a load of all of them reads for (r, s) = (2, 1).
+//   c d e f . .      . 4 5 6 7 .     Places c to f read zeros, below the image.
+//   . . . . . .      . 8 9 a b .
+//   . . . . . .      . c d e f .
 //
 // Only for a course_hopper_library.
 #pragma once

@@ -127,7 +127,7 @@ __device__ inline unsigned bits_of(__nv_bfloat162 pair) {
 
 // Stores 16 x BN sums of a warp through shared memory. stmatrix writes 16 x 16 of them at a time:
 // the 16-byte chunk c of row i goes to c ^ (i % 8), as TMA's swizzle has it. TMA drops what is out
-// of range: pixels beyond the last, filters beyond the last multiple of 8.
+// of range.
 template <class S>
 __device__ void store_through_tma(__nv_bfloat16 (&slices)[S::SLICES][16 * 64], const CUtensorMap& map,
                                   int pixel, int first_k, const float (&sums)[S::BN / 2]) {

@@ -61,8 +61,15 @@ Function* driver_function(const char* name) {
         throw CudaError(cudaErrorNotSupported, std::string("the driver has no ") + name + " (CUDA 12.0)");
     return reinterpret_cast<Function*>(entry);
 }
-inline auto tensor_map_encoder() {
-    return driver_function<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+// Asked for once, not at each launch.
+inline auto* tensor_map_encoder() {
+    static auto* const encoder = driver_function<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+    return encoder;
+}
+inline auto* im2col_map_encoder() {
+    static auto* const encoder =
+        driver_function<decltype(cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+    return encoder;
 }
 
 // The matrix in boxes of `box_rows` x `box_cols` elements, with rows of 128 bytes in shared memory
@@ -150,7 +157,7 @@ CUtensorMap make_im2col_map(const T* images, const ImageWindow& window, unsigned
     const auto stride = static_cast<cuuint32_t>(window.stride);
     const cuuint32_t steps[] = {1, stride, stride, 1};
     CUtensorMap map{};
-    const CUresult result = driver_function<decltype(cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col")(
+    const CUresult result = im2col_map_encoder()(
         &map, tensor_map_type<T>(), 4, const_cast<T*>(images), extents, pitches, lower, upper,
         128 / sizeof(T), pixels, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
         CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);

@@ -178,7 +178,8 @@ __device__ void store_from_registers(__nv_bfloat16* y, const Shape& shape, int p
 // comparisons with the borders and the copies of all threads. wgmma reads both factors from shared
 // memory, and a block computes tile after tile.
 // Cost removed: the instructions of the copies, ldmatrix, and their registers.
-// Still limits it: L2. Each pixel comes nine times, once for each element of a 3 x 3 filter.
+// Still limits it: probably the traffic from L2 and of shared memory. Each pixel comes nine times,
+// once for each element of a 3 x 3 filter.
 //
 // tiles: of pixels and filters, filters first, so that blocks that run at the same time share
 // pixels. through_tma: K is a multiple of 8, and y is 16-byte aligned.

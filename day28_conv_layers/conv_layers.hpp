@@ -1,5 +1,5 @@
 // Convolutional layers: the host API of day 28. The kernels are in conv_layers.cuh,
-// implicit_gemm.cuh, winograd.cuh, tensor_cores.cuh, backward.cuh and pooling.cuh.
+// implicit_gemm.cuh, winograd.cuh, tensor_cores.cuh, hopper_conv.cuh, backward.cuh and pooling.cuh.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -75,6 +75,8 @@ template <class T>
 using TensorCoreVersion = course::Version<Launcher<T>, Shape>;
 template <class T>
 std::span<const TensorCoreVersion<T>> tensor_core_versions();  // T: float, __nv_bfloat16
+// Each tile that tma_wgmma chooses from, as a version of its own.
+std::span<const TensorCoreVersion<__nv_bfloat16>> tma_wgmma_tiles();
 
 // The reference: plain loops in double, on all cores. `magnitude` is the sum of the absolute
 // products behind each element, which an error bound is a multiple of. Operands as in the pass,

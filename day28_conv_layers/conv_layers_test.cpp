@@ -227,6 +227,14 @@ TEST(Constraints, SayWhyAVersionCannotRun) {
         std::string::npos);
     EXPECT_EQ(day28::tensor_core_versions<float>()[0].cannot_run({.c = 6}),
               "copies 4 channels at a time; these are 6");
+    const auto& tma_wgmma = course::find_version(day28::tensor_core_versions<__nv_bfloat16>(), "tma_wgmma");
+    EXPECT_EQ(tma_wgmma.cannot_run({.c = 12}), "loads 8 channels at a time; these are 12");
+    EXPECT_EQ(tma_wgmma.cannot_run({.c = 8, .h = 9, .w = 9, .stride = 9}),
+              "moves filters by at most 8 pixels; the stride is 9");
+    EXPECT_NE(tma_wgmma.cannot_run({.c = 8, .padding = 128}).find("padding of at most 127"),
+              std::string::npos);
+    EXPECT_NE(tma_wgmma.cannot_run({.c = 8, .h = 130, .w = 9, .r = 130}).find("these are 130 x 1"),
+              std::string::npos);
 }
 
 // --- Tensor cores --------------------------------------------------------------------------------
@@ -236,12 +244,11 @@ class TensorCores : public course::DeviceTest {
   protected:
     void SetUp() override {
         course::DeviceTest::SetUp();
-        const std::string reason = version().cannot_run({.c = 8});
+        const std::string reason = day28::tensor_core_versions<T>()[0].cannot_run({.c = 8});
         if (!reason.empty()) GTEST_SKIP() << reason;
     }
-    static const day28::TensorCoreVersion<T>& version() { return day28::tensor_core_versions<T>()[0]; }
 
-    // misaligned: y, by so many elements.
+    // Of all versions. misaligned: y, by so many elements.
     static void expect_right(const Shape& shape, std::size_t misaligned = 0) {
         SCOPED_TRACE(to_text(shape));
         const day28::TensorCoreReference<T> reference(
@@ -249,13 +256,23 @@ class TensorCores : public course::DeviceTest {
             course::make_data<float>(weights(shape), DataPattern::kSignedUniform, kSeed + 1));
         GuardedBuffer<T> x(reference.x.size());
         GuardedBuffer<T> w(reference.w.size());
-        GuardedBuffer<T> y(outputs(shape), misaligned);
         x.copy_from(reference.x);
         w.copy_from(reference.w);
-        version().launcher.run(shape, x.span(), w.span(), y.span(), {}, nullptr);
-        const course::VerifyResult result = reference.verify(y.to_host());
-        EXPECT_TRUE(result.ok()) << result.message();
-        EXPECT_EQ(y.damage(), "");
+        const auto versions = day28::tensor_core_versions<T>();
+        std::vector<day28::TensorCoreVersion<T>> all(versions.begin(), versions.end());
+        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+            const auto tiles = day28::tma_wgmma_tiles();
+            all.insert(all.end(), tiles.begin(), tiles.end());
+        }
+        for (const auto& version : all) {
+            if (!version.cannot_run(shape).empty()) continue;
+            SCOPED_TRACE(version.name);
+            GuardedBuffer<T> y(outputs(shape), misaligned);
+            version.launcher.run(shape, x.span(), w.span(), y.span(), {}, nullptr);
+            const course::VerifyResult result = reference.verify(y.to_host());
+            EXPECT_TRUE(result.ok()) << result.message();
+            EXPECT_EQ(y.damage(), "");
+        }
     }
 };
 using Types = testing::Types<float, __nv_bfloat16>;
@@ -269,12 +286,15 @@ TYPED_TEST(TensorCores, AwkwardShapesAreRight) {
              {.n = 3, .c = 64, .h = 7, .w = 7, .k = 64, .r = 1, .s = 1},
              {.n = 1, .c = 8, .h = 23, .w = 21, .k = 130, .r = 7, .s = 7, .padding = 3, .stride = 2},
              {.n = 1, .c = 40, .h = 4, .w = 6, .k = 17, .r = 2, .s = 5, .padding = 2},
+             {.n = 5, .c = 72, .h = 9, .w = 6, .k = 136, .r = 5, .s = 2, .padding = 1, .stride = 3},
+             {.n = 1, .c = 8, .h = 40, .w = 33, .k = 8, .r = 3, .s = 3, .padding = 1},
          })
         this->expect_right(shape);
 }
 
 TYPED_TEST(TensorCores, AnyAlignmentOfTheOutput) {
-    this->expect_right({.n = 1, .c = 8, .h = 5, .w = 5, .k = 4, .r = 3, .s = 3, .padding = 1}, 1);
+    for (const int filters : {4, 8})
+        this->expect_right({.n = 1, .c = 8, .h = 5, .w = 5, .k = filters, .r = 3, .s = 3, .padding = 1}, 1);
 }
 
 // --- References ----------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ struct PassCall {
     cudaStream_t stream;
 };
 using Call = PassCall<float>;
+using HopperCall = PassCall<__nv_bfloat16>;
 
 inline unsigned blocks(int count, int of_block) {
     return static_cast<unsigned>(course::ceil_div(count, of_block));
@@ -78,6 +79,14 @@ void winograd(const Call& call);
 template <int m>
 std::size_t winograd_scratch(const Shape& shape);
 std::string winograd_constraint(const Shape& shape);
+
+// Forward by TMA and wgmma, in a library of its own (hopper_conv.cu): with the tile that suits the
+// shape, or with a given one.
+constexpr int kHopperTiles = 4;
+void tma_wgmma(const HopperCall& call);
+template <int kTile>  // below kHopperTiles
+void tma_wgmma_with(const HopperCall& call);
+std::string tma_wgmma_constraint(const Shape& shape);
 
 course::Work work(const Shape& shape);
 std::span<const Version> backward_input_versions();

@@ -45,20 +45,41 @@ course::Work tensor_work(const Shape& shape) {
     return of_floats;
 }
 
-}  // namespace
+template <class T, void (*kEnqueue)(const PassCall<T>&), std::string (*kConstraint)(const Shape&)>
+TensorCoreVersion<T> version(const char* name, const char* idea) {
+    return {
+        name, idea, {run<T, Pass::kForward, kEnqueue, nullptr, kConstraint>}, tensor_work<T>, kConstraint};
+}
 
 template <class T>
-std::span<const TensorCoreVersion<T>> tensor_core_versions() {
-    static const std::array<TensorCoreVersion<T>, 1> list = {{
-        {"implicit_gemm",
-         "mma.sync, channels last",
-         {run<T, Pass::kForward, tensor_cores<T>, nullptr, constraint<T>>},
-         tensor_work<T>,
-         constraint<T>},
-    }};
+TensorCoreVersion<T> implicit_gemm_version() {
+    return version<T, tensor_cores<T>, constraint<T>>("implicit_gemm", "mma.sync, channels last");
+}
+
+}  // namespace
+
+template <>
+std::span<const TensorCoreVersion<float>> tensor_core_versions<float>() {
+    static const std::array list = {implicit_gemm_version<float>()};
     return list;
 }
-template std::span<const TensorCoreVersion<float>> tensor_core_versions<float>();
-template std::span<const TensorCoreVersion<__nv_bfloat16>> tensor_core_versions<__nv_bfloat16>();
+
+template <>
+std::span<const TensorCoreVersion<__nv_bfloat16>> tensor_core_versions<__nv_bfloat16>() {
+    static const std::array list = {implicit_gemm_version<__nv_bfloat16>(),
+                                    version<__nv_bfloat16, tma_wgmma, tma_wgmma_constraint>(
+                                        "tma_wgmma", "TMA makes the tiles of columns")};
+    return list;
+}
+
+std::span<const TensorCoreVersion<__nv_bfloat16>> tma_wgmma_tiles() {
+    using T = __nv_bfloat16;
+    static const std::array<TensorCoreVersion<T>, kHopperTiles> list = {
+        version<T, tma_wgmma_with<0>, tma_wgmma_constraint>("tile_64x64", "64 pixels x 64 filters"),
+        version<T, tma_wgmma_with<1>, tma_wgmma_constraint>("tile_128x64", "128 pixels x 64 filters"),
+        version<T, tma_wgmma_with<2>, tma_wgmma_constraint>("tile_128x128", "128 pixels x 128 filters"),
+        version<T, tma_wgmma_with<3>, tma_wgmma_constraint>("tile_192x128", "192 pixels x 128 filters")};
+    return list;
+}
 
 }  // namespace day28

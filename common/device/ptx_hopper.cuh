@@ -47,6 +47,7 @@ using cuda_on_cpu::ptx::registers_decrease;
 using cuda_on_cpu::ptx::registers_increase;
 using cuda_on_cpu::ptx::stmatrix_x4;
 using cuda_on_cpu::ptx::tma_load;
+using cuda_on_cpu::ptx::tma_load_im2col;
 using cuda_on_cpu::ptx::tma_load_multicast;
 using cuda_on_cpu::ptx::tma_store;
 using cuda_on_cpu::ptx::tma_store_commit;
@@ -183,6 +184,21 @@ __device__ inline void tma_load(void* shared, const CUtensorMap* map, int column
         "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
         "%3, %4, %5}], [%6];" ::"r"(detail::shared_window(shared)),
         "l"(map), "r"(column), "r"(row), "r"(i), "r"(j), "r"(detail::shared_window(barrier))
+        : "memory");
+}
+
+// PTX ISA, cp.async.bulk.tensor with .im2col, for a map of NHWC images: a column of pixels, each with
+// its channels from `channel` on. They are taken from the map's bounding box, row by row and image by
+// image, beginning at (column, row) of `image`. What is read is the element `right` columns to the
+// right of the pixel and `down` rows below it.
+__device__ inline void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int column, int row,
+                                       int image, std::uint16_t right, std::uint16_t down,
+                                       MBarrier* barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
+        "%3, %4, %5}], [%6], {%7, %8};" ::"r"(detail::shared_window(shared)),
+        "l"(map), "r"(channel), "r"(column), "r"(row), "r"(image), "r"(detail::shared_window(barrier)),
+        "h"(right), "h"(down)
         : "memory");
 }
 

@@ -51,15 +51,25 @@ std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
     return "";
 }
 
-// From the driver that is loaded anyway: the program need not be linked with it.
-inline auto tensor_map_encoder() {
+// A function of the driver that is loaded anyway: the program need not be linked with it.
+template <class Function>
+Function* driver_function(const char* name) {
     void* entry = nullptr;
     cudaDriverEntryPointQueryResult found{};
-    CUDA_CHECK(
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found));
+    CUDA_CHECK(cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found));
     if (found != cudaDriverEntryPointSuccess)
-        throw CudaError(cudaErrorNotSupported, "the driver has no cuTensorMapEncodeTiled (CUDA 12.0)");
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry);
+        throw CudaError(cudaErrorNotSupported, std::string("the driver has no ") + name + " (CUDA 12.0)");
+    return reinterpret_cast<Function*>(entry);
+}
+// Asked for once, not at each launch.
+inline auto* tensor_map_encoder() {
+    static auto* const encoder = driver_function<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
+    return encoder;
+}
+inline auto* im2col_map_encoder() {
+    static auto* const encoder =
+        driver_function<decltype(cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col");
+    return encoder;
 }
 
 // The matrix in boxes of `box_rows` x `box_cols` elements, with rows of 128 bytes in shared memory
@@ -116,6 +126,44 @@ CUtensorMap make_tensor_map(const T* data, std::size_t rows, std::size_t cols, s
     if (result != CUDA_SUCCESS)
         throw CudaError(cudaErrorInvalidValue,
                         "cuTensorMapEncodeTiled failed with driver error " + std::to_string(result));
+    return map;
+}
+
+// Images of NHWC, as convolutions with a filter of `filter_rows` x `filter_columns` read them.
+struct ImageWindow {
+    int images;
+    int rows;
+    int columns;
+    int channels;
+    int filter_rows;
+    int filter_columns;
+    int padding;  // rows and columns of zeros on each side of an image
+    int stride;
+};
+
+// For tma_load_im2col: columns of `pixels` pixels, with 128 bytes of channels of each, swizzled. The
+// bounding box holds what is under the filter's first element, at each of its places.
+template <class T>
+CUtensorMap make_im2col_map(const T* images, const ImageWindow& window, unsigned pixels) {
+    const auto positive = [](int extent) { return static_cast<cuuint64_t>(extent); };
+    const cuuint64_t extents[] = {positive(window.channels), positive(window.columns), positive(window.rows),
+                                  positive(window.images)};
+    const cuuint64_t of_pixel = extents[0] * sizeof(T);
+    const cuuint64_t of_row = of_pixel * extents[1];
+    const cuuint64_t pitches[] = {of_pixel, of_row, of_row * extents[2]};
+    const int lower[] = {-window.padding, -window.padding};
+    const int upper[] = {window.padding - (window.filter_columns - 1),
+                         window.padding - (window.filter_rows - 1)};
+    const auto stride = static_cast<cuuint32_t>(window.stride);
+    const cuuint32_t steps[] = {1, stride, stride, 1};
+    CUtensorMap map{};
+    const CUresult result = im2col_map_encoder()(
+        &map, tensor_map_type<T>(), 4, const_cast<T*>(images), extents, pitches, lower, upper,
+        128 / sizeof(T), pixels, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+        CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (result != CUDA_SUCCESS)
+        throw CudaError(cudaErrorInvalidValue,
+                        "cuTensorMapEncodeIm2col failed with driver error " + std::to_string(result));
     return map;
 }
 

@@ -7,6 +7,7 @@
 #include <cuda_fp8.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -288,6 +289,105 @@ TEST_P(BoxTest, IsStoredExceptForWhatLiesOutside) {
                 expected[r * pitch() + byte] = box[swizzled_place(i, kSpan[GetParam().swizzle])];
         }
         ASSERT_EQ(device.to_host(), expected);
+    }
+}
+
+// ---- Columns of pixels -----------------------------------------------------------------------------------------------------
+
+struct Window {
+    int channels, columns, rows, images;  // of the tensor
+    int lower[2], upper[2];               // columns, rows
+    unsigned stride[2];
+    unsigned pixels;  // of a load
+};
+constexpr Window kWindows[] = {
+    // A filter of 3 columns and 2 rows, padding 1.
+    {64, 7, 5, 3, {-1, -1}, {-1, 0}, {1, 1}, 24},
+    // Of 1 x 4, padding 2 to the left and 0 above, other strides along columns and rows.
+    {72, 11, 6, 2, {-2, 0}, {-1, 0}, {2, 3}, 16},
+    // One pixel per image.
+    {8, 3, 3, 20, {0, 0}, {-2, -2}, {1, 1}, 17}};
+
+__global__ void load_pixels(const __grid_constant__ CUtensorMap map, int channel, int column, int row,
+                            int image, unsigned right, unsigned down, unsigned bytes, unsigned char* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    __shared__ ptx::MBarrier barrier;
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&barrier, 1);
+        ptx::fence_mbarrier_init();
+        ptx::mbarrier_arrive_expect(&barrier, bytes);
+        ptx::tma_load_im2col(memory, &map, channel, column, row, image, static_cast<std::uint16_t>(right),
+                             static_cast<std::uint16_t>(down), &barrier);
+    }
+    __syncthreads();
+    ptx::mbarrier_wait(&barrier, 0);
+    for (unsigned i = threadIdx.x; i < bytes; i += blockDim.x)
+        out[i] = memory[i];
+}
+
+CUtensorMap make_map(const Window& w, void* address) {
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    CUDA_CHECK(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeIm2col", &entry, 12000, cudaEnableDefault,
+                                                &found));
+    const auto extent = [](int e) { return static_cast<cuuint64_t>(e); };
+    const cuuint64_t extents[] = {extent(w.channels), extent(w.columns), extent(w.rows), extent(w.images)};
+    const cuuint64_t pitches[] = {2 * extents[0], 2 * extents[0] * extents[1],
+                                  2 * extents[0] * extents[1] * extents[2]};
+    const cuuint32_t steps[] = {1, w.stride[0], w.stride[1], 1};
+    CUtensorMap map{};
+    EXPECT_EQ(reinterpret_cast<decltype(&cuTensorMapEncodeIm2col)>(entry)(
+                  &map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, address, extents, pitches, w.lower, w.upper, 64,
+                  w.pixels, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                  CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+              CUDA_SUCCESS);
+    return map;
+}
+
+TEST_F(HopperInstructions, AnIm2colLoadWalksThroughTheBoundingBox) {
+    for (const Window& w : kWindows) {
+        const auto at = [&](int image, int row, int column, int channel) {
+            return static_cast<unsigned>(((image * w.rows + row) * w.columns + column) * w.channels +
+                                         channel);
+        };
+        std::vector<std::uint16_t> images(at(w.images, 0, 0, 0));
+        for (std::size_t i = 0; i < images.size(); ++i)
+            images[i] = static_cast<std::uint16_t>(i % 65521 + 1);
+        DeviceBuffer<std::uint16_t> device{std::span<const std::uint16_t>(images)};
+        const unsigned bytes = w.pixels * 128;
+        DeviceBuffer<unsigned char> out(bytes);
+        const CUtensorMap map = make_map(w, device.data());
+
+        // All pixels of the bounding boxes, in order: column, row, image.
+        std::vector<std::array<int, 3>> pixels;
+        for (int image = 0; image < w.images + 1; ++image)
+            for (int row = w.lower[1]; row <= w.rows - 1 + w.upper[1]; row += static_cast<int>(w.stride[1]))
+                for (int column = w.lower[0]; column <= w.columns - 1 + w.upper[0];
+                     column += static_cast<int>(w.stride[0]))
+                    pixels.push_back({column, row, image});
+
+        for (const unsigned first : {0u, 1u, 5u, 13u})
+            for (const int channel : {0, 64, -8})
+                for (const auto& [right, down] : {std::array{0, 0}, {2, 0}, {0, 1}, {3, 1}}) {
+                    SCOPED_TRACE("pixel " + std::to_string(first) + ", channel " + std::to_string(channel) +
+                                 ", " + std::to_string(right) + " to the right, " + std::to_string(down) +
+                                 " down");
+                    launch(load_pixels, 1, 128, 1, (bytes + 1023) / 1024 * 1024, map, channel,
+                           pixels[first][0], pixels[first][1], pixels[first][2], static_cast<unsigned>(right),
+                           static_cast<unsigned>(down), bytes, out.data());
+                    Bytes expected(bytes);
+                    for (unsigned i = 0; i < w.pixels * 64; ++i) {
+                        if (first + i / 64 >= pixels.size()) continue;
+                        const auto& [x, y, image] = pixels[first + i / 64];
+                        const int c = channel + static_cast<int>(i % 64);
+                        const bool inside = x + right >= 0 && x + right < w.columns && y + down >= 0 &&
+                                            y + down < w.rows && image < w.images && c >= 0 && c < w.channels;
+                        if (inside)
+                            std::memcpy(&expected[swizzled_place(i * 2, 128)],
+                                        &images[at(image, y + down, x + right, c)], 2);
+                    }
+                    ASSERT_EQ(out.to_host(), expected);
+                }
     }
 }
 

@@ -53,7 +53,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
 // Of the driver's functions: all, in programs that nvcc links with -lcuda; else
-// cuTensorMapEncodeTiled.
+// cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col.
 cudaError_t cudaGetDriverEntryPointByVersion(
     const char* symbol, void** function, unsigned cuda_version, unsigned long long flags,
     cudaDriverEntryPointQueryResult* status CUDA_ON_CPU_DEFAULT(nullptr));

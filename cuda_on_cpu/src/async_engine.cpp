@@ -115,10 +115,13 @@ void AsyncEngine::fail_on_copy(cudaError_t error, unsigned bytes, const std::str
 
 // --- Bulk copies ---------------------------------------------------------------------------------
 
-const TensorMap& AsyncEngine::known_map(const CUtensorMap* map, unsigned rank, Site site) {
+const TensorMap& AsyncEngine::known_map(const CUtensorMap* map, unsigned rank, bool im2col, Site site) {
     const TensorMap* const known = TensorMap::of(map);
-    if (known == nullptr)
-        block_.fail(cudaErrorLaunchFailure, "a tensor map that cuTensorMapEncodeTiled has not made", site);
+    if (known == nullptr || known->im2col != im2col)
+        block_.fail(cudaErrorLaunchFailure,
+                    std::string("a tensor map that ") +
+                        (im2col ? "cuTensorMapEncodeIm2col" : "cuTensorMapEncodeTiled") + " has not made",
+                    site);
     if (known->rank != rank)
         block_.fail(
             cudaErrorLaunchFailure,
@@ -145,16 +148,32 @@ void AsyncEngine::check_box(const TensorMap& map, int column, int row, const voi
 
 void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
                            unsigned rank, Site site) {
-    const TensorMap& known = known_map(map, 2, site);
+    const TensorMap& known = known_map(map, 2, false, site);
     check_box(known, column, row, shared, site);
     load(known, column, row, shared, barrier, rank, site);
 }
 
 void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
                            std::uint64_t* barrier, Site site) {
-    const TensorMap matrix = known_map(map, 4, site).matrix(i, j);
+    const TensorMap matrix = known_map(map, 4, false, site).matrix(i, j);
     check_box(matrix, column, row, shared, site);
     load(matrix, column, row, shared, barrier, kOwnBlock, site);
+}
+
+void AsyncEngine::load_pixels(void* shared, const CUtensorMap* map, int channel, const int (&first)[3],
+                              const std::uint16_t (&offset)[2], std::uint64_t* barrier, Site site) {
+    const TensorMap& known = known_map(map, 4, true, site);
+    for (const int i : {0, 1}) {
+        if (first[i] >= known.pixels.lower[i] && first[i] <= known.last_of_box(i)) continue;
+        block_.fail(cudaErrorLaunchFailure,
+                    std::string("an im2col load that begins in ") + (i == 0 ? "column " : "row ") +
+                        std::to_string(first[i]) + "; the map's bounding box goes from " +
+                        std::to_string(known.pixels.lower[i]) + " to " + std::to_string(known.last_of_box(i)),
+                    site);
+    }
+    const TensorMap pixels = known.column_of_pixels(first, offset);
+    check_box(pixels, channel, 0, shared, site);
+    load(pixels, channel, 0, shared, barrier, kOwnBlock, site);
 }
 
 void AsyncEngine::load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier,
@@ -231,7 +250,7 @@ bool AsyncEngine::carry_out_awaited_loads() {
 }
 
 void AsyncEngine::store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
-    const TensorMap& known = known_map(map, 2, site);
+    const TensorMap& known = known_map(map, 2, false, site);
     check_box(known, column, row, shared, site);
     if (column < 0 || row < 0)
         block_.fail(cudaErrorIllegalInstruction,

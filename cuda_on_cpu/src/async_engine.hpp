@@ -42,6 +42,9 @@ class AsyncEngine {
     // Of matrix (i, j) of a map of four extents.
     void load_box(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
                   std::uint64_t* barrier, Site site);
+    // Of an im2col map: from `channel` of the first pixel on, whose column, row and image these are.
+    void load_pixels(void* shared, const CUtensorMap* map, int channel, const int (&first)[3],
+                     const std::uint16_t (&offset)[2], std::uint64_t* barrier, Site site);
     void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site);
     // Of one dimension.
     void load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier, Site site);
@@ -66,7 +69,7 @@ class AsyncEngine {
   private:
     unsigned thread_number() const;
     void finish_thread();
-    const TensorMap& known_map(const CUtensorMap* map, unsigned rank, Site site);
+    const TensorMap& known_map(const CUtensorMap* map, unsigned rank, bool im2col, Site site);
     void check_box(const TensorMap& map, int column, int row, const void* shared, Site site);
     void load(const TensorMap& known, int column, int row, void* shared, std::uint64_t* barrier,
               unsigned rank, Site site);

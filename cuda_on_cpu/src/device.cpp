@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include "block.hpp"
 #include "child_grids.hpp"
@@ -636,10 +637,15 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
     constexpr unsigned kFirstWithTensorMaps = 12000;
     auto found = cudaDriverEntryPointSymbolNotFound;
     *function = nullptr;
-    if (std::strcmp(symbol, "cuTensorMapEncodeTiled") == 0) {
+    const std::pair<const char*, void*> of_tensor_maps[] = {
+        {"cuTensorMapEncodeTiled", reinterpret_cast<void*>(cuTensorMapEncodeTiled)},
+        {"cuTensorMapEncodeIm2col", reinterpret_cast<void*>(cuTensorMapEncodeIm2col)}};
+    const auto* const known = std::ranges::find_if(
+        of_tensor_maps, [symbol](const auto& entry) { return std::strcmp(symbol, entry.first) == 0; });
+    if (known != std::end(of_tensor_maps)) {
         found = cuda_version < kFirstWithTensorMaps ? cudaDriverEntryPointVersionNotSufficent
                                                     : cudaDriverEntryPointSuccess;
-        if (found == cudaDriverEntryPointSuccess) *function = reinterpret_cast<void*>(cuTensorMapEncodeTiled);
+        if (found == cudaDriverEntryPointSuccess) *function = known->second;
     } else if (void* const other = dlsym(RTLD_DEFAULT, symbol)) {  // of a program that is linked with -lcuda
         *function = other;
         found = cudaDriverEntryPointSuccess;

@@ -100,6 +100,11 @@ void ptx::tma_load(void* shared, const CUtensorMap* map, int column, int row, in
                    Site site) {
     block_runner().async().load_box(shared, map, column, row, i, j, barrier, site);
 }
+void ptx::tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int column, int row, int image,
+                          std::uint16_t right, std::uint16_t down, MBarrier* barrier, Site site) {
+    block_runner().async().load_pixels(shared, map, channel, {column, row, image}, {right, down}, barrier,
+                                       site);
+}
 void ptx::tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
                              std::uint16_t blocks, Site site) {
     BlockRunner& runner = block_runner();

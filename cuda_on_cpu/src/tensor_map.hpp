@@ -22,15 +22,38 @@ struct TensorMap {
     std::uint32_t rank;
     CUtensorMapSwizzle swizzle;
     bool fill_with_nan;
+    // Of cuTensorMapEncodeIm2col(): the rows of a box are pixels. `dims` are the channels of a pixel
+    // and the columns of an image, `matrices` the rows of an image and the images.
+    bool im2col = false;
+    struct Pixels {
+        // Columns, then rows. The bounding box of an image goes from `lower`, seen from the first
+        // pixel, to `upper`, seen from the last one, in steps.
+        std::int8_t lower[2];
+        std::int8_t upper[2];
+        std::uint8_t step[2];
+        // Of one load: column, row and image of its first pixel in the bounding box; and how far
+        // to the right of and below each pixel of the box it reads.
+        std::uint16_t offset[2];
+        int first[3];
+    } pixels = {};
 
-    // Null: not one that cuTensorMapEncodeTiled() has made.
+    // Null: not one that cuTensorMapEncodeTiled() or cuTensorMapEncodeIm2col() has made.
     static const TensorMap* of(const CUtensorMap* map);
 
     // Matrix (i, j) of four extents, as a map of two. One that does not exist has no rows.
     TensorMap matrix(int i, int j) const;
+    // Of an im2col map, as a map of two extents: row i is pixel i of a load.
+    TensorMap column_of_pixels(const int (&first)[3], const std::uint16_t (&offset)[2]) const;
+    // The last column or row (`direction` 0 or 1) that the bounding box may have.
+    std::int64_t last_of_box(int direction) const {
+        const std::uint64_t extent = direction == 0 ? dims[1] : matrices[0];
+        return static_cast<std::int64_t>(extent) - 1 + pixels.upper[direction];
+    }
 
     std::size_t box_row_bytes() const { return std::size_t{box[0]} * element_size; }
     std::size_t box_bytes() const { return box_row_bytes() * box[1]; }
+    // Where each row of the box has its first column in memory; null: outside the matrix.
+    std::vector<char*> row_addresses(int row) const;
     // The rows of the box, as far as they lie within the matrix.
     struct Row {
         char* begin;

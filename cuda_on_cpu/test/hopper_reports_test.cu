@@ -326,6 +326,76 @@ TEST(BulkLoad, OfMemoryThatIsNoneIsReported) {
                          {"no memory that a kernel may use"}));
 }
 
+// 2 images of 4 x 6 pixels with 64 channels, and a filter of 3 x 3 with padding 1: the bounding box is
+// from -1 to 4 along columns and from -1 to 2 along rows.
+class Images {
+  public:
+    Images() : data_(std::vector<std::uint16_t>(2 * 4 * 6 * 64, 1)) {
+        const cuuint64_t extents[] = {64, 6, 4, 2}, pitches[] = {128, 6 * 128, 24 * 128};
+        const int corner[] = {-1, -1};
+        const cuuint32_t steps[] = {1, 1, 1, 1};
+        EXPECT_EQ(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 4, data_.data(), extents,
+                                          pitches, corner, corner, 64, 8, steps,
+                                          CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+                                          CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                  CUDA_SUCCESS);
+    }
+
+    CUtensorMap map;
+
+  private:
+    DeviceVector<std::uint16_t> data_;
+};
+struct FirstPixel {
+    int channel = 0;
+    int column = -1;
+    int row = -1;
+    bool awaited = true;
+};
+__global__ void load_pixels(const __grid_constant__ CUtensorMap map, FirstPixel first, unsigned bytes,
+                            std::uint16_t* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto* const pixels = reinterpret_cast<std::uint16_t*>(memory);
+    __shared__ MBarrier full;
+    mbarrier_init(&full, 1);
+    fence_mbarrier_init();
+    pixels[0] = 7;
+    mbarrier_arrive_expect(&full, bytes);
+    tma_load_im2col(memory, &map, first.channel, first.column, first.row, 0, 1, 1, &full);
+    if (first.awaited) mbarrier_wait(&full, 0);
+    *out = pixels[0];
+    if (!first.awaited) mbarrier_wait(&full, 0);
+}
+std::string report_of_pixels(const CUtensorMap& map, const FirstPixel& first,
+                             cudaError_t expected = cudaErrorLaunchFailure, unsigned bytes = 1024,
+                             std::uint16_t seen = 1) {
+    DeviceVector<std::uint16_t> out(1);
+    const std::string report =
+        report_of(expected, [&] { load_pixels<<<1, 1, 1024>>>(map, first, bytes, out.data()); });
+    if (expected == cudaSuccess) {
+        EXPECT_EQ(out.to_host()[0], seen);
+    }
+    return report;
+}
+TEST(Im2colLoad, MisuseIsReported) {
+    constexpr std::uint16_t kPoison = 0xfffe;
+    Images images;
+    EXPECT_EQ(report_of_pixels(images.map, {}, cudaSuccess), "");
+    EXPECT_EQ(report_of_pixels(images.map, {.column = 4, .row = 2}, cudaSuccess), "");
+    EXPECT_EQ(report_of_pixels(images.map, {.awaited = false}, cudaSuccess, 1024, kPoison), "");
+    EXPECT_TRUE(mentions(report_of_pixels(images.map, {.column = -2}),
+                         {"begins in column -2", "from -1 to 4", "load_pixels"}));
+    EXPECT_TRUE(mentions(report_of_pixels(images.map, {.row = 3}), {"begins in row 3", "from -1 to 2"}));
+    EXPECT_TRUE(mentions(report_of_pixels(images.map, {.channel = 4}, cudaErrorIllegalInstruction),
+                         {"column 4", "multiple of 16 bytes"}));
+    EXPECT_TRUE(mentions(report_of_pixels(images.map, {}, cudaErrorLaunchFailure, 896),
+                         {"128 bytes more have come", "told to expect"}));
+    EXPECT_TRUE(mentions(report_of_pixels(Matrix().map, {}), {"cuTensorMapEncodeIm2col has not made"}));
+    EXPECT_TRUE(mentions(
+        report_of(cudaErrorLaunchFailure, [&] { load_badly<<<1, 1, 1024>>>(images.map, Load::fine); }),
+        {"cuTensorMapEncodeTiled has not made"}));
+}
+
 __global__ void copy_to_all(const __grid_constant__ CUtensorMap map, unsigned blocks, bool stay) {
     extern __shared__ __align__(128) unsigned char memory[];
     __shared__ MBarrier barrier;
@@ -671,6 +741,49 @@ TEST(TensorMap, RefusesWhatADriverRefuses) {
     EXPECT_TRUE(mentions(refusal_of({.rank = 0}), {"rank 0; expected 1 to 5"}));
     EXPECT_TRUE(mentions(refusal_of({.box = {32, 16}}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
     EXPECT_TRUE(mentions(refusal_of({.steps = {1, 2}}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
+}
+
+struct Im2colEncoding {
+    std::uint64_t address = 1 << 20;
+    cuuint64_t extents[4] = {64, 6, 4, 2};
+    cuuint64_t pitches[3] = {128, 768, 3072};
+    int lower[2] = {-1, -1};
+    int upper[2] = {-1, -1};
+    cuuint32_t channels = 64;
+    cuuint32_t pixels = 128;
+    cuuint32_t steps[4] = {1, 1, 1, 1};
+    cuuint32_t rank = 4;
+};
+std::string refusal_of(const Im2colEncoding& e, CUresult expected = CUDA_ERROR_INVALID_VALUE) {
+    CUtensorMap map;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, e.rank,
+                                      reinterpret_cast<void*>(e.address), e.extents, e.pitches, e.lower,
+                                      e.upper, e.channels, e.pixels, e.steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+              expected);
+    return testing::internal::GetCapturedStderr();
+}
+TEST(TensorMap, RefusesWhatADriverRefusesOfIm2col) {
+    EXPECT_EQ(refusal_of(Im2colEncoding{}, CUDA_SUCCESS), "");
+    EXPECT_EQ(refusal_of(Im2colEncoding{.pixels = 1024}, CUDA_SUCCESS), "");
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.pixels = 1025}), {"1025; expected 1 to 1024"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.channels = 0}), {"0; expected 1 to 256"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.channels = 72}),
+                         {"cuTensorMapEncodeIm2col", "144 bytes; this swizzle takes at most 128"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.address = (1 << 20) + 8}), {"multiple of 16 bytes"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.pitches = {128, 760, 3072}}), {"stride 1 is 760 bytes"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.steps = {1, 9, 1, 1}}),
+                         {"element stride 1 is 9; expected 1 to 8"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.lower = {-1, -129}}),
+                         {"lower corner 1 is -129; expected -128 to 127"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.upper = {128, 0}}),
+                         {"upper corner 0 is 128; expected -128 to 127"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.lower = {0, 0}, .upper = {0, -4}}),
+                         {"from 0 to -1 in direction 1", "at least one pixel"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.rank = 2}), {"rank 2; expected 3 to 5"}));
+    EXPECT_TRUE(mentions(refusal_of(Im2colEncoding{.rank = 3}, CUDA_ERROR_NOT_SUPPORTED), {"not modelled"}));
 }
 
 }  // namespace

@@ -103,6 +103,10 @@ void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int ro
 // Of a map of four extents: the box at `column` and `row` of the matrix (i, j).
 void tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, int j, MBarrier* barrier,
               Site site = Site::here());
+// Of an im2col map: pixels from (column, row) of an image on, each read `right` columns to the right
+// and `down` rows below.
+void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int column, int row, int image,
+                     std::uint16_t right, std::uint16_t down, MBarrier* barrier, Site site = Site::here());
 void tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site = Site::here());
 void tma_store_commit();
 template <int kPending>

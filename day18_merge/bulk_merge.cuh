@@ -160,10 +160,10 @@ __device__ inline void store_merged(const std::int32_t* merged, unsigned count, 
 // its results in shared memory that no other warp uses, and stores them by bulk copies.
 // Cost removed: the barriers of the loop; copies that threads issue; indices modulo the length of a
 // ring.
-// Still limits it: memory bandwidth, and the scattered reads of the searches. On an H200 2^28
-// random keys took 568 us, a copy of as many bytes 509. A trial without the merging was no faster,
-// one without the searches by 1 %. Before the searches began near the expected place, and before
-// results were stored by bulk copies, it took 599 us.
+// Still limits it: memory bandwidth, for the most part. On an H200 2^28 random keys took 568 us, a
+// copy of as many bytes 509. A trial without the merging was no faster, one without the searches 1
+// % faster. Before the searches began near the expected place, and before results were stored by
+// bulk copies, it took 599 us.
 //
 // All arrays are 16-byte aligned.
 template <bool kPairs>

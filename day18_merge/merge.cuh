@@ -7,8 +7,8 @@
 //   merge_path        a kernel finds splits; merge in registers     a block loads, merges, stores: in turns
 //   overlapped        (overlapped.cuh) loads while it merges        memory bandwidth
 //   overlapped_pairs  the same, with a value for each key           memory bandwidth
-//   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory bandwidth, scattered searches
-//   bulk_merge_pairs  the same, with a value for each key           memory bandwidth, scattered searches
+//   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory bandwidth
+//   bulk_merge_pairs  the same, with a value for each key           memory bandwidth
 //
 // The loop that merges is sequential: which element comes next depends on all that came before. The
 // co-rank makes it parallel. Which part of a and which part of b become elements k0 to k1 of the

@@ -1,7 +1,7 @@
 // Day 12, second part: lane_copies for bytes and ints, any range and any number of bins.
+//   bin(v) = floor((v - lower) * bins / (upper - lower))
 //
-//   bin(v) = floor((v - lower) * bins / (upper - lower)), in whole numbers, so that a value on the
-//   border of two bins goes to the same one on every machine.
+// Integer arithmetic: a value on the border of two bins goes to the same bin on every machine.
 #pragma once
 
 #include <cuda_runtime.h>

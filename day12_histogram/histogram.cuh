@@ -8,14 +8,14 @@
 //   coarsened_interleaved   the same; neighbouring threads   one byte per load
 //                           take neighbouring values
 //   aggregated              equal neighbours in a register   a comparison per value
-//   per_warp_copies         in a copy per warp               lanes with equal values; bank conflicts
+//   per_warp_copies         in a copy per warp               bank conflicts
 //   lane_copies             in a copy per lane, each in its  one shared atomic per value
 //                           own bank
 //   any_bins                (any_bins.cuh) the same, for     the arithmetic of the bin
 //                           ints and any bins
 //
 // Every value is read once and next to nothing is written: the best possible time is bytes / (read
-// bandwidth). A byte must be counted in the time in which a byte arrives.
+// bandwidth). Counting a byte must not take longer than loading it.
 //
 //   ./course run day12                                   every version, verified and timed
 //   ./course inspect day12 --only per_warp_copies     where the bank conflicts are
@@ -30,9 +30,9 @@
 
 namespace day12 {
 
-constexpr int kBins = 256;   // one per byte
-constexpr int kBlock = 256;  // threads of a block
-using Counter = unsigned long long;
+constexpr int kBins = 256;           // one per byte
+constexpr int kBlock = 256;          // threads of a block
+using Counter = unsigned long long;  // 64 bits: no count wraps. atomicAdd does not take std::uint64_t
 
 // Idea: one thread per value. atomicAdd makes read, add and write one step, so no count is lost.
 // Cost removed: the loop of the CPU.
@@ -103,7 +103,7 @@ using Words = course::Pack<unsigned, 4>;  // the 16 bytes of one load
 constexpr int kPacksInFlight = 4;         // loads of a thread before it counts the first value
 
 // Calls visit(value) for this thread's share of the values, in packs of 16 bytes. The few values
-// before the first aligned address and behind the last whole pack go to the first threads of the
+// before the first aligned address and after the last whole pack go to the first threads of the
 // grid.
 template <class Value, class Visit>
 __device__ void for_each_in_packs(const Value* values, std::size_t n, Visit visit) {
@@ -175,7 +175,9 @@ constexpr int kWarps = kBlock / kWarpSize;  // of a block
 
 // Idea: a copy of the counters per warp.
 // Cost removed: contention between warps, and the comparisons.
-// Still limits it: the lanes of one warp. Equal values meet in one counter, others in one bank.
+// Still limits it: bank conflicts. Lanes whose values differ but lie in the same bank are served
+// one after the other. (Equal values are not: one instruction counts the lanes with the same
+// address.)
 __global__ void count_per_warp_copies(const std::uint8_t* values, std::size_t n, Counter* counts) {
     __shared__ unsigned counters[kWarps][kBins];  // [copy][bin]
     for (int copy = 0; copy < kWarps; ++copy)
@@ -196,7 +198,7 @@ constexpr int kLaneBlock = 512;  // all 16 warps share the copies: fewer blocks,
 
 // Idea: a copy per lane. The 32 copies of a counter are neighbours, so lane l always adds in bank
 // l, whatever the data. Warps share the copies.
-// Cost removed: all bank conflicts, and contention between the lanes of a warp.
+// Cost removed: all bank conflicts.
 // Still limits it: one atomic on shared memory per value.
 __global__ void __launch_bounds__(kLaneBlock)
     count_lane_copies(const std::uint8_t* values, std::size_t n, Counter* counts) {

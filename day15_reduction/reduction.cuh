@@ -32,8 +32,8 @@ constexpr int kBlock = 256;  // threads of a block
 // Still limits it: from the second level on, most lanes of every warp are idle, and a warp takes as
 // long for one working lane as for 32. At 2^28 elements the atomics hide this: see the README.
 //
-// A block takes kBlock elements at a time. The input is not ours to overwrite, so the tree is
-// built in `scratch`, which has kBlock values for every block.
+// A block takes kBlock elements at a time. `in` must not be overwritten, so the tree is built in
+// `scratch`, which has kBlock values for every block.
 __global__ void reduce_interleaved(const float* in, std::size_t n, float* out, float* scratch) {
     float* values = scratch + std::size_t{blockIdx.x} * kBlock;
     const unsigned t = threadIdx.x;
@@ -51,7 +51,7 @@ __global__ void reduce_interleaved(const float* in, std::size_t n, float* out, f
 
 // Idea: the same number of additions, but the partner is half the values away. The working threads
 // are then the first ones: 128, 64, 32, ...
-// Cost removed: divergence. A warp is either busy in all lanes or finished, until one is left.
+// Cost removed: divergence. A warp works with all its lanes or not at all, until one warp is left.
 // Still limits it: every level reads and writes global memory; one atomic per 256 elements.
 __global__ void reduce_sequential(const float* in, std::size_t n, float* out, float* scratch) {
     float* values = scratch + std::size_t{blockIdx.x} * kBlock;

@@ -10,9 +10,9 @@
 
 namespace day15 {
 
-// The sum of 32 values, one per lane, in lane 0: what the other lanes get is a part of it, and
-// means nothing. Each step adds the value of the lane `distance` further up; half as many lanes
-// matter afterwards. warp_sum, with __shfl_xor_sync, gives the sum to every lane at the same cost.
+// The sum of 32 values, one per lane, in lane 0. What the other lanes get has no meaning. Each step
+// adds the value of the lane `distance` further up, and halves the number of lanes that matter.
+// warp_sum, with __shfl_xor_sync, gives the sum to every lane at the same cost.
 __device__ inline float sum_in_lane_0(float value) {
     for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
         value += __shfl_down_sync(kWholeWarp, value, distance);

@@ -14,7 +14,7 @@ constexpr int kWarpSize = 32;
 constexpr int kWarps = kBlock / kWarpSize;
 constexpr unsigned kWholeWarp = 0xffffffff;
 
-// Kogge-Stone among the lanes of a warp: what lane l gets is the sum of lanes 0 to l.
+// Kogge-Stone among the lanes of a warp: lane l gets the sum of lanes 0 to l.
 template <class T>
 __device__ T warp_scan(T value) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -57,10 +57,10 @@ struct alignas(16) Pack {
     T item[4];
 };
 
-// A tile in shared memory, where elements change owners: global memory wants neighbouring threads
-// at neighbouring packs, the scan wants a thread's elements to be neighbours. Thread t owns packs 5
-// t to 5 t + 4. Eight threads access 128 bytes at once; 5 t modulo 8 takes all eight values, so
-// they never meet in a bank.
+// A tile in shared memory. For coalesced accesses to global memory, neighbouring threads take
+// neighbouring packs (striped); for the scan, thread t has packs 5 t to 5 t + 4 (blocked). Eight
+// threads access 128 bytes at once. 5 t modulo 8 takes all eight values, so there are no bank
+// conflicts.
 template <class T>
 using Tile = Pack<T>[kBlock * kPacks];
 

@@ -76,11 +76,12 @@ __device__ T sum_of_warp(T value) {
 }
 
 // Idea: G blocks, as many as the GPU holds at once. In round r block b has tile r G + b. It
-// publishes the tile's sum as soon as the tile is in shared memory, and scans it kAhead rounds
-// later. By then the sums of the G tiles before have long been published. A thread for each reads
-// them, and the block adds them to the sum up to its own last tile.
-// Cost removed: waiting. A look-back finds what it needs, and later tiles are on their way to
-// shared memory by bulk copies all the time.
+// publishes the tile's sum as soon as the tile is in shared memory, and scans the tile kAhead
+// rounds later. By then the sums of the G tiles before it have usually been published. Each of G
+// threads reads one of them, and the block adds them to the sum of all tiles before its previous
+// one.
+// Cost removed: waiting. A look-back rarely waits, and bulk copies of later tiles are always in
+// flight.
 // Still limits it: memory bandwidth.
 //
 // Blocks wait for sums of all others, so all must run at the same time: a cooperative launch. Sums
@@ -160,7 +161,7 @@ __global__ void __launch_bounds__(kBulkThreads)
         }
         if (round < kAhead) continue;
         if (!has_old) break;
-        // The word for the next round is loaded early; most times it is there already.
+        // The word for the next round is loaded early; usually it has been published already.
         word = threadIdx.x < blocks && old + blocks < tiles ? board.words[old + threadIdx.x] : 0;
 
         // 3. The scan of that tile.

@@ -27,7 +27,7 @@ __device__ Word make_word(unsigned launch, State state, T value) {
     return static_cast<Word>(launch << 2 | state) << 32 | bits;
 }
 
-// 0 as long as this launch has not written the word.
+// 0 until this launch has written the word.
 __device__ inline unsigned state_of(Word word, unsigned launch) {
     const auto high = static_cast<unsigned>(word >> 32);
     return high >> 2 == launch ? high & 3 : 0;
@@ -53,10 +53,10 @@ struct Draw {
     unsigned launch;
 };
 
-// One thread of each block draws a number: 0, 1, 2, ... Blocks start in any order. A block that
-// takes the tile that it has drawn knows that all earlier tiles belong to blocks that run. The last
-// draw prepares the next launch. When the numbers of launches start again, it also clears the words
-// that this launch, of `tiles` tiles, does not write.
+// One thread of each block draws a number: 0, 1, 2, ... Blocks start in any order. If each takes
+// the tile that it has drawn, all earlier tiles belong to blocks that have started. The last draw
+// prepares the next launch. When the numbers of launches start again, it also clears the words that
+// this launch, of `tiles` tiles, does not write.
 __device__ inline Draw draw(const Board& board, std::size_t tiles) {
     const unsigned long long ticket = atomicAdd(board.ticket, 1);
     const auto number = static_cast<unsigned>(ticket);
@@ -70,10 +70,10 @@ __device__ inline Draw draw(const Board& board, std::size_t tiles) {
     return {number, launch};
 }
 
-// The sum of all tiles before `number`, by one warp; all its lanes get it. Each lane looks at one
-// tile, the nearest first. Sums are added up to the nearest prefix; without one the warp goes on 32
-// tiles further left. D. Merrill and M. Garland, "Single-pass parallel prefix scan with decoupled
-// look-back", NVIDIA, 2016.
+// The sum of all tiles before `number`, computed by one warp; all its lanes get it. Lane l reads
+// the word of tile number - 1 - l. Sums are added up to the nearest prefix; without one the warp
+// goes on 32 tiles further left. D. Merrill and M. Garland, "Single-pass parallel prefix scan with
+// decoupled look-back", NVIDIA, 2016.
 template <class T>
 __device__ T look_back(const volatile Word* words, unsigned number, unsigned launch) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -94,8 +94,8 @@ __device__ T look_back(const volatile Word* words, unsigned number, unsigned lau
     }
 }
 
-// Publishes the sum of the tile, finds what comes before it, publishes that, too. The first warp
-// calls it.
+// Publishes the sum of the tile, looks back, and publishes the prefix. Returns the sum of all tiles
+// before. The first warp calls it.
 template <class T>
 __device__ T publish_and_look_back(volatile Word* words, unsigned number, unsigned launch, T total) {
     if (threadIdx.x == 0) words[number] = make_word(launch, number == 0 ? kPrefix : kSum, total);

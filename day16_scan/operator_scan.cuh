@@ -15,9 +15,10 @@ struct Sum {
     static __host__ __device__ Value apply(Value left, Value right) { return left + right; }
 };
 
-// Sums that begin anew: `begins` says that a segment begins in the range, `sum` is that of its last
-// segment. So a range on the right that begins a segment hides what lies left of it. S. Sengupta,
-// M. Harris and others, "Scan primitives for GPU computing", 2007.
+// Sums that start again in each segment. A value describes a range of elements: `begins` is set if
+// a segment begins in the range, and `sum` is the sum of the range's last segment. If a segment
+// begins in the right range, the left sum does not count. S. Sengupta, M. Harris and others, "Scan
+// primitives for GPU computing", 2007.
 struct SegmentedSum {
     struct Value {
         float sum;
@@ -59,7 +60,8 @@ __device__ Value shuffle(const Value& value, int distance) {
     return result;
 }
 
-// What lies before this thread's value in the block. `total` gets all threads' values combined.
+// The combined values of all threads before this one in the block. `total` gets those of all
+// threads.
 template <class Op>
 __device__ typename Op::Value combined_before(typename Op::Value value, typename Op::Value& total) {
     using Value = typename Op::Value;
@@ -96,11 +98,12 @@ struct Published {
 template <class Value>
 __device__ void publish(const Published<Value>& published, Draw drawn, State state, const Value& value) {
     (state == kSum ? published.sums : published.prefixes)[drawn.number] = value;
-    __threadfence();  // release: who sees the state sees the value
+    __threadfence();  // release: a thread that reads the state can read the value
     published.board.words[drawn.number] = make_word(drawn.launch, state, 0U);
 }
 
-// As look_back(), in order: the lane that looks further left has the left operand.
+// As look_back(), but in order, as Op need not be commutative: the lane whose tile is further left
+// has the left operand.
 template <class Op>
 __device__ typename Op::Value look_back_in_order(const Published<typename Op::Value>& published, Draw drawn) {
     using Value = typename Op::Value;

@@ -8,13 +8,14 @@
 //   warp_shuffle               warps scan in registers                     an element per thread
 //   scan_scan_add              tiles of 5,120 elements in registers        4 n of traffic
 //   reduce_scan_scan           first the sums alone                        3 n of traffic
-//   domino                     one pass; each tile waits for the former    a chain of tiles
+//   domino                     one pass; a tile waits for the one before   a chain of tiles
 //   decoupled_lookback         a tile adds up the sums before it           loads wait for the look-back
-//   bulk_lookback              (bulk_lookback.cuh) the next tile arrives   memory bandwidth
-//                              meanwhile
+//   bulk_lookback              (bulk_lookback.cuh) sums are published      memory bandwidth
+//                              rounds ahead; tiles arrive by bulk copies
 //
-// A scan must read n elements and write n. What the first five scan is a section, one per block;
-// the sums of the sections are scanned likewise, and added in a third kernel.
+// A scan must read n elements and write n. Each of the first five kernels scans one section per
+// block. The sums of the sections are scanned in the same way, and add_sums adds them to the
+// elements.
 //
 //   ./course run day16                                  every version, verified and timed
 //   ./course inspect day16 --only coarsened          bank conflicts, line by line
@@ -33,8 +34,8 @@ namespace day16 {
 // Cost removed: the chain of n - 1 dependent additions: 8 steps for 256 elements.
 // Still limits it: n log2 n additions instead of n, and two barriers in each step.
 //
-// The second barrier: all threads have read before one of them writes. Without it the scan is a
-// race.
+// Without the second barrier there is a data race: a thread could read an element that its owner
+// has already changed in this step.
 __global__ void kogge_stone(const float* in, float* out, std::size_t n, float* sums) {
     __shared__ float values[kBlock];
     const unsigned t = threadIdx.x;
@@ -50,7 +51,7 @@ __global__ void kogge_stone(const float* in, float* out, std::size_t n, float* s
     if (t == kBlock - 1) sums[blockIdx.x] = values[t];
 }
 
-// Idea: two arrays change places: a step reads one and writes the other.
+// Idea: double buffering. A step reads one array and writes the other.
 // Cost removed: one of the two barriers.
 // Still limits it: n log2 n additions.
 __global__ void kogge_stone_double_buffer(const float* in, float* out, std::size_t n, float* sums) {
@@ -71,8 +72,8 @@ __global__ void kogge_stone_double_buffer(const float* in, float* out, std::size
 
 constexpr int kPairs = 2 * kBlock;  // elements of a section of brent_kung
 
-// Idea: a tree of sums, as in day 15, then a tree downwards that hands each sum to the elements
-// behind.
+// Idea: a tree of sums, as in day 15, then a second tree that adds each sum to the elements after
+// it.
 // Cost removed: most additions: 2 n instead of n log2 n. A thread has two elements.
 // Still limits it: twice as many steps, and in most of them few threads work.
 __global__ void brent_kung(const float* in, float* out, std::size_t n, float* sums) {
@@ -136,7 +137,8 @@ __global__ void coarsened(const float* in, float* out, std::size_t n, float* sum
     if (t == kBlock - 1) sums[blockIdx.x] = ends[t];
 }
 
-// Idea: the lanes of a warp exchange registers; shared memory holds one sum for each warp.
+// Idea: the lanes of a warp exchange registers; shared memory holds one sum for each warp
+// (sum_before in block_scan.cuh).
 // Cost removed: all barriers but one.
 // Still limits it: a thread has one 4-byte element: instructions, not bytes.
 __global__ void warp_shuffle(const float* in, float* out, std::size_t n, float* sums) {
@@ -158,8 +160,8 @@ __global__ void add_sums(float* out, std::size_t n, const float* sums, unsigned 
 // --- Tiles --------------------------------------------------------------------------------------------------
 
 // Idea: a block scans a tile: a thread's 20 elements are in registers, and move as 16-byte packs.
-// Cost removed: most instructions per element. The sums are a 5,120th of the elements.
-// Still limits it: 4 n of traffic: the tiles are read and written, and once more to add the sums.
+// Cost removed: most instructions per element. There is one sum for 5,120 elements.
+// Still limits it: 4 n of traffic. The tiles are read and written, and once more to add the sums.
 __global__ void __launch_bounds__(kBlock)
     scan_tiles(const float* in, float* out, std::size_t n, float* sums) {
     __shared__ Tile<float> tile;
@@ -173,6 +175,7 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
+// The first kernel of reduce_scan_scan: the sum of each tile, and nothing else is written.
 __global__ void __launch_bounds__(kBlock) sum_tiles(const float* in, std::size_t n, float* sums) {
     __shared__ Tile<float> tile;
     load_tile(tile, in, n, std::size_t{blockIdx.x} * kTile);

@@ -7,7 +7,8 @@ namespace day16 {
 
 // Idea: one kernel. Each tile waits for the sum of all before it, adds its own, and passes it on.
 // Cost removed: a pass over memory: 2 n of traffic, which is the least possible.
-// Still limits it: the chain. The sum goes from tile to tile through L2, about a microsecond each.
+// Still limits it: the chain. The sum goes from tile to tile through L2. On an H200 that takes
+// about 0.3 us per tile: 62 us for the 205 tiles of 2^20 elements.
 __global__ void __launch_bounds__(kBlock) domino(const float* in, float* out, std::size_t n, Board board) {
     __shared__ Tile<float> tile;
     __shared__ Draw drawn;
@@ -37,7 +38,8 @@ __global__ void __launch_bounds__(kBlock) domino(const float* in, float* out, st
 
 // Idea: a tile publishes its own sum at once. Later tiles add up these sums, back to the
 // nearest tile that has published its prefix.
-// Cost removed: the chain. A tile waits for loads of others, not for their look-back.
+// Cost removed: the chain. A block waits until earlier tiles have been loaded and added up, not for
+// their look-back.
 // Still limits it: while a block looks back, it loads nothing.
 template <class T, bool kExclusive>
 __global__ void __launch_bounds__(kBlock)

@@ -38,12 +38,12 @@ struct Stages {
     ptx::MBarrier full[kStages];  // a phase ends when a tile's bytes have arrived
 };
 
-// What is kept: an element, or not, by its value and that of its left neighbour.
+// The condition, a function of an element's value and of its left neighbour's.
 struct ElementsBelow {
     std::int32_t threshold;
     static constexpr bool kLooksLeft = false;
     __device__ bool operator()(std::int32_t value, std::int32_t /*left*/) const { return value < threshold; }
-    // A value that is not kept, to stand behind the last element.
+    // A value that is not kept: it fills the tile after the last element.
     static __device__ std::int32_t behind(const std::int32_t* /*in*/, std::size_t /*n*/) { return INT32_MAX; }
 };
 
@@ -53,7 +53,7 @@ struct FirstOfRuns {
     static __device__ std::int32_t behind(const std::int32_t* in, std::size_t n) { return in[n - 1]; }
 };
 
-// What a thread owns of a tile.
+// The elements of a thread: a pack in each row of its warp.
 struct Owned {
     Four packs[kRows];
     std::int32_t left[kRows];  // the left neighbour of each pack
@@ -69,7 +69,8 @@ __device__ inline int first_of_packs() {
            static_cast<int>(threadIdx.x) % kWarpSize * 4;
 }
 
-// The packs of a tile in shared memory, or of the last one, which is shorter, in global memory.
+// Reads this thread's packs from shared memory, or from global memory if the tile is the last one
+// and shorter.
 template <class Keep>
 __device__ void read_packs(const std::int32_t* tile, const std::int32_t* in, std::size_t n, std::size_t first,
                            Four (&packs)[kRows]) {
@@ -86,9 +87,9 @@ __device__ void read_packs(const std::int32_t* tile, const std::int32_t* in, std
     }
 }
 
-// The left neighbours of the packs: the last element of the lane on the left. That of the first
-// lane is in the row before. Left of the warp's first row stands an element of another warp; left
-// of element 0 nothing, and any other value will do.
+// The left neighbour of a pack is the last element of the lane to the left, and for lane 0 that of
+// the last lane in the row before. For the warp's first row it is an element of another warp.
+// Element 0 has none: any different value will do.
 __device__ inline void find_left(const std::int32_t* tile, const std::int32_t* in, std::size_t n,
                                  std::size_t first, Owned& owned) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -153,8 +154,9 @@ __device__ void stage_owned(const Owned& owned, Keep keep, unsigned mine, unsign
     }
 }
 
-// The warp copies staged[i] to line[i], for `begin` <= i < `end`, by 16 bytes where all four are
-// meant. The results are not needed again soon: __stcs leaves the L2 cache to the input.
+// The warp copies staged[i] to line[i] for `begin` <= i < `end`, 16 bytes at a time where all four
+// elements are in that range. The results are not needed again soon: __stcs leaves the L2 cache to
+// the input.
 __device__ inline void store_line(const std::int32_t* staged, unsigned begin, unsigned end,
                                   std::int32_t* line) {
     for (unsigned first = threadIdx.x % kWarpSize * 4; first < end; first += kRow) {
@@ -180,14 +182,14 @@ __device__ inline unsigned sum_of_warps(const unsigned (&values)[kBulkWarps], un
 }
 
 // Idea: G blocks, as many as the GPU holds at once. In round r block b has tile r G + b. It
-// publishes the tile's count as soon as the tile is in shared memory, and filters it kAhead rounds
-// later. By then the counts of the G tiles before have been published. A thread for each reads
-// them, and the block adds them to the count up to its own last tile.
-// Cost removed: waiting. The look-back is one load, and later tiles are on their way to shared
-// memory by bulk copies all the time. A warp stages and stores what it keeps by itself, so a round
-// has one barrier.
-// Still limits it: a round's chain of steps, each of which waits for the one before. Another block
-// could fill the gaps, but shared memory holds one.
+// publishes the tile's count as soon as the tile is in shared memory, and filters the tile kAhead
+// rounds later. By then the counts of the G tiles before it have usually been published. Each of G
+// threads reads one of them, and the block adds them to the count of all tiles before its previous
+// one.
+// Cost removed: waiting. The look-back is one load per thread, and bulk copies of later tiles are
+// always in flight. A warp stages and stores what it keeps by itself, so a round has one barrier.
+// Still limits it: latency. Each step of a round waits for the one before. Two blocks per SM, with
+// tiles half as long, were slower.
 //
 // Blocks wait for counts of all others, so all must run at the same time: a cooperative launch.
 // `in` is 16-byte aligned, and gridDim.x <= kBulkThreads.
@@ -273,7 +275,7 @@ __global__ void __launch_bounds__(kBulkThreads)
         }
         if (round < kAhead) continue;
         if (!has_old) break;
-        // The word for the next round is loaded early; most times it is there already.
+        // The word for the next round is loaded early; usually it has been published already.
         word = threadIdx.x < blocks && old + blocks < tiles ? words[old + threadIdx.x] : 0;
 
         // 3. The filter of that tile, by warps. Staged words stand as they will in a sector.

@@ -173,7 +173,7 @@ std::span<const Version> versions() {
     using enum Operation;
     static const std::array<Version, 11> list = {{
         {"atomic",
-         "an atomic counter hands out the places",
+         "an atomic counter gives each its place",
          {kSelect, false, launch_counter<atomic>},
          filter_work},
         {"warp_aggregated",

@@ -1,20 +1,20 @@
 // Day 17: filter, or stream compaction. out holds what is kept of in, without gaps.    PMPP chapter 12 (5th edition)
 //
 //   version             what is new                                  what limits it
-//   atomic              an atomic counter hands out the places       an atomic per element kept; any order
+//   atomic              an atomic counter gives each its place       an atomic per element kept; any order
 //   warp_aggregated     one atomic for all that a warp keeps         an atomic per warp; any order
 //   privatised          a block counts in shared memory first        an atomic per block; any order
-//   stable              places come from a scan: the order stays     a count per 256 elements; two reads
+//   stable              places come from a scan: in input order      a count per 256 elements; two reads
 //   coarsened           tiles of 4,096 elements, staged in order     every element is read twice
 //   remove_duplicates   keeps the first of each run                  every element is read twice
 //   single_pass         (single_pass.cuh) look-back: one read        memory bandwidth
 //   single_pass_unique  the same, for the first of each run          memory bandwidth
 //   partition           the others go to the end, in reverse order   memory bandwidth
-//   bulk_filter         (bulk_filter.cuh) counts are rounds ahead    a round's chain of steps
-//   bulk_unique         the same, for the first of each run          a round's chain of steps
+//   bulk_filter         (bulk_filter.cuh) counted rounds ahead       latency of a round's steps
+//   bulk_unique         the same, for the first of each run          latency of a round's steps
 //
-// A filter must read n elements and write those that it keeps. How many there are, no thread knows
-// before all have looked: the places in `out` are the problem.
+// A filter must read n elements and write those that it keeps. The problem is the place of each in
+// `out`: it depends on how many elements before it are kept.
 //
 //   ./course run day17                                  every version, verified and timed
 //   ./course inspect day17 --only coarsened          sectors and bank conflicts, line by line
@@ -32,7 +32,7 @@ constexpr int kWarpSize = 32;
 constexpr int kWarps = kBlock / kWarpSize;
 constexpr unsigned kWholeWarp = 0xffffffff;
 
-using Count = unsigned long long;  // of elements; atomicAdd knows this type of 64 bits
+using Count = unsigned long long;  // of elements; atomicAdd's type of 64 bits
 
 // What the filter keeps.
 struct Below {
@@ -42,14 +42,14 @@ struct Below {
 
 // Idea: atomicAdd returns the old value of the counter, a place that no other thread gets.
 // Cost removed: the loop of the CPU, whose next place depends on all elements before.
-// Still limits it: all atomics meet at one address. Elements come out in the order of the atomics,
-// which is another one in each run.
+// Still limits it: all atomics go to one address. Elements come out in the order of the atomics,
+// which may differ from run to run.
 __global__ void atomic(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out, Count* count) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
     if (i < n && keep(in[i])) out[atomicAdd(count, Count{1})] = in[i];
 }
 
-// How many of the lanes before this one have voted.
+// How many of the lanes before this one have voted yes.
 __device__ inline unsigned votes_before(unsigned votes) {
     const unsigned lane = threadIdx.x % kWarpSize;
     return static_cast<unsigned>(__popc(static_cast<int>(votes & ((1U << lane) - 1))));
@@ -61,7 +61,8 @@ __device__ inline unsigned number_of(unsigned votes) {
 
 // Idea: the lanes vote. One of them adds the number of votes; a lane's own place follows from the
 // votes before its own.
-// Cost removed: up to 31 of 32 atomics. Neighbours go to neighbouring places: coalesced stores.
+// Cost removed: up to 31 of 32 atomics (nvcc does the same to the kernel above). The elements of a
+// warp go to neighbouring places: coalesced stores.
 // Still limits it: an atomic for every warp, all at one address, and the order of the warps.
 __global__ void warp_aggregated(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out,
                                 Count* count) {
@@ -75,9 +76,9 @@ __global__ void warp_aggregated(const std::int32_t* in, std::size_t n, Below kee
 }
 
 // Idea: the warps of a block add to a counter of their own, in shared memory. One thread then adds
-// the block's number to the one in global memory.
+// the block's count to the counter in global memory.
 // Cost removed: seven of eight atomics in global memory.
-// Still limits it: the order, still any. Where order does not matter, this is near the end.
+// Still limits it: the order is arbitrary. Where order does not matter, little is left to gain.
 __global__ void privatised(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out,
                            Count* count) {
     __shared__ unsigned kept_by_block;
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(kScanBlock) scan_counts(Count* counts, std::si
 // Idea: no counter, but a scan: the place of an element is the number of elements kept before it.
 // The blocks count (count_kept), one block scans their counts (scan_counts), and this kernel scans
 // the flags of each block.
-// Cost removed: the atomics, and with them the disorder: elements keep their order.
+// Cost removed: the atomics, and with them the arbitrary order: this filter is stable.
 // Still limits it: one block scans n / 256 counts. Every element is read twice.
 __global__ void scatter_kept(const std::int32_t* in, std::size_t n, Below keep, const Count* begins,
                              std::int32_t* out) {
@@ -200,8 +201,8 @@ struct TileBelow {
     }
 };
 
-// How many elements of the tile are kept by the warps before this one. `total` gets those of the
-// tile.
+// How many elements of the tile are kept by the warps before this one. `total` gets the number kept
+// by all warps.
 __device__ inline unsigned kept_before_warp(unsigned flags, unsigned& total) {
     __shared__ unsigned of_warp[kWarps];
     unsigned kept = number_of(flags);
@@ -219,8 +220,8 @@ __device__ inline unsigned kept_before_warp(unsigned flags, unsigned& total) {
     return before;
 }
 
-// Writes the kept ones of the warp to staged[place] and up, in order. In each round the lanes
-// write neighbouring words: no bank conflicts.
+// Writes what the warp keeps to staged[place] and up, in order. For each k the lanes write
+// neighbouring words: no bank conflicts.
 __device__ inline void stage_kept(const std::int32_t (&values)[kEach], unsigned flags, unsigned place,
                                   std::int32_t* staged) {
 #pragma unroll
@@ -232,8 +233,8 @@ __device__ inline void stage_kept(const std::int32_t (&values)[kEach], unsigned 
     }
 }
 
-// Copies `size` words to out[place] and up. Warps begin at multiples of 32 words, so that a store
-// touches no sector in part but the first and the last.
+// Copies `size` words to out[place] and up. Warps begin at multiples of 32 words, so that only the
+// first and the last sector are written in part.
 __device__ inline void store_staged(const std::int32_t* staged, unsigned size, std::int32_t* out,
                                     Count place) {
     const int shift = static_cast<int>(place % kWarpSize);
@@ -254,9 +255,9 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
-// Idea: a thread has 16 elements, and what a tile keeps is collected in shared memory.
-// Cost removed: 15 of 16 counts, and most scans: ballots give the places within a warp. All threads
-// store, although few may have kept something.
+// Idea: a thread has 16 elements, and what a tile keeps is staged in shared memory.
+// Cost removed: 15 of 16 counts, and most scans: ballots give the places within a warp. Stores are
+// coalesced, however few elements are kept.
 // Still limits it: every element is read twice.
 template <class Keep>
 __global__ void __launch_bounds__(kBlock)
@@ -276,11 +277,12 @@ __global__ void __launch_bounds__(kBlock)
 
 // Idea: the first element of each run of equal ones differs from its left neighbour, which another
 // lane has. remove_duplicates is the same two kernels with these flags.
-// Cost removed: none: another question. With in[i - 1] from memory, there would be twice the loads.
+// Cost removed: none, it is another operation. Loading in[i - 1] from memory would double the
+// loads.
 // Still limits it: every element is read twice.
 //
-// In round k each lane hands its value to the lane on its right. The last lane hands that of the
-// round before to the first lane, whose left neighbour it is.
+// For each k, a lane reads values[k] of the lane to its left. The left neighbour of lane 0's
+// values[k] is the last lane's values[k - 1], so the last lane passes that one.
 struct TileFirstOfRun {
     __device__ unsigned flags(const std::int32_t (&values)[kEach], const std::int32_t* in, std::size_t first,
                               unsigned size) const {

@@ -8,10 +8,10 @@ namespace day17 {
 
 // --- Look-back ------------------------------------------------------------------------------------
 
-// How many elements the tiles before `tile` keep, by one warp; all its lanes get it. Each lane
-// looks at one tile, the nearest first. Sums are added up to the nearest prefix; without one the
-// warp goes on 32 tiles further left. D. Merrill and M. Garland, "Single-pass parallel prefix scan
-// with decoupled look-back", NVIDIA, 2016.
+// How many elements the tiles before ticket.tile keep, computed by one warp; all its lanes get it.
+// Lane l reads the word of tile ticket.tile - 1 - l. Sums are added up to the nearest prefix;
+// without one the warp goes on 32 tiles further left. D. Merrill and M. Garland, "Single-pass
+// parallel prefix scan with decoupled look-back", NVIDIA, 2016.
 __device__ inline Count look_back(const volatile Word* words, Ticket ticket) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     Count sum = 0;
@@ -31,8 +31,8 @@ __device__ inline Count look_back(const volatile Word* words, Ticket ticket) {
     }
 }
 
-// Finds how many elements the tiles before this one keep, and publishes the prefix. The last tile's
-// prefix is the count of all. The first warp calls it.
+// Looks back, publishes the prefix, and returns how many elements the tiles before keep. The last
+// tile's prefix is the count of all. The first warp calls it.
 __device__ inline Count publish_prefix(volatile Word* words, Ticket ticket, unsigned total, Count* count) {
     const Count before = look_back(words, ticket);
     if (threadIdx.x == 0) {
@@ -77,8 +77,8 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x == 0) finish(progress, words, ticket.launch);
 }
 
-// As stage_kept; the other elements fill the end of the tile, the last of them first. How many of
-// them there are before element i? As many as are not kept.
+// As stage_kept. The other elements fill the end of the tile, the last of them first. Before
+// element i there are i - kept_before of them.
 __device__ inline void stage_both(const std::int32_t (&values)[kEach], unsigned flags, unsigned place,
                                   unsigned size, std::int32_t* staged) {
 #pragma unroll
@@ -96,8 +96,8 @@ __device__ inline void stage_both(const std::int32_t (&values)[kEach], unsigned 
     }
 }
 
-// Idea: what is not kept goes to the end of `out`, in reverse order. Of the elements before a tile
-// those that are not kept are the rest: no second look-back.
+// Idea: what is not kept goes to the end of `out`, in reverse order. The number not kept before a
+// tile is the number of elements minus the number kept: no second look-back.
 // Cost removed: a second filter, for the other elements.
 // Still limits it: memory bandwidth: every element is written.
 __global__ void __launch_bounds__(kBlock)

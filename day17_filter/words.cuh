@@ -1,4 +1,5 @@
-// What the blocks of a launch tell each other.
+// The words by which the blocks of a launch exchange counts, and the ticket by which a block draws
+// its tile.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,9 +8,10 @@ namespace day17 {
 
 using Count = unsigned long long;  // of elements
 
-// A tile publishes a word: the number of the launch, whose older words do not count; how much has
-// been added up; how many elements are kept. 64 bits are loaded and stored whole, so the count
-// needs no fence before its state.
+// A block publishes a word for its tile: the number of the launch, so that words of earlier
+// launches do not count; a state, which tells what has been added up; and the number of elements
+// kept. 64 bits are loaded and stored by one instruction, so no fence is needed between count and
+// state.
 using Word = unsigned long long;
 enum State : unsigned {
     kEmpty = 0,
@@ -44,8 +46,8 @@ struct Ticket {
     unsigned tile;
 };
 
-// Blocks start in any order, and one may only wait for blocks that run. So a block does not take
-// the tile of its own number but draws the next one. Who draws the last tile prepares the next
+// Blocks start in any order, and a block may only wait for blocks that run. So a block does not
+// take tile blockIdx.x but draws the next one. The block that draws the last tile prepares the next
 // launch.
 __device__ inline Ticket draw_ticket(Progress* progress) {
     const unsigned long long drawn = atomicAdd(&progress->ticket, 1ULL);
@@ -63,7 +65,7 @@ __device__ inline void finish(Progress* progress, volatile Word* words, unsigned
     if (launch != kLaunches - 1) return;
     __threadfence();  // release
     if (atomicAdd(&progress->blocks_done, 1ULL) < gridDim.x - 1) return;
-    __threadfence();  // acquire: the other blocks need their words no more
+    __threadfence();  // acquire: all other blocks have finished with the words
     progress->blocks_done = 0;
     for (unsigned long long i = 0; i < progress->words; ++i)
         words[i] = 0;

@@ -44,14 +44,14 @@ struct Stages {
     std::size_t splits[kBatchSplits];     // of the first tiles: where they begin and end in a
 };
 
-// --- The warp that loads --------------------------------------------------------------------------
+// --- The producer: the warp that loads ------------------------------------------------------------
 
 constexpr std::size_t kNear = 8192;  // elements: how far a split may be from where it is expected
 
-// A lane's search for a split, as in co_rank, one step for each tile that is loaded. A step asks
-// for keys at three places, the next one decides where among them to go on. Meanwhile nobody waits
-// for memory. What it reads is scattered over memory, so the fewer steps the better: the first one
-// tries whether the split is near the place where it is expected.
+// A lane's search for a split, as in co_rank, with one step per tile that is loaded. ask() issues
+// the loads of keys at three places; decide(), called before the next tile is loaded, compares
+// them. So the latency of these loads is hidden. They are scattered over memory, so the fewer steps
+// the better: the first one tests whether the split is near the place where it is expected.
 struct SplitSearch {
     std::size_t k = 0;
     std::size_t low = 0;
@@ -79,7 +79,7 @@ struct SplitSearch {
             keys_b[p] = b[k - 1 - places[p]];
         }
     }
-    // Then to the last elements of three quarters of what is left.
+    // The next step compares at the ends of the first three quarters of what is left.
     __device__ void decide() {
         if (is_done()) return;
 #pragma unroll
@@ -97,9 +97,9 @@ struct SplitSearch {
     }
 };
 
-// Elements `begin` to `end` of an array, as they are copied: a bulk copy takes whole lines. So it
-// begins some elements earlier and ends some later. What the array has of its last line is copied
-// one by one.
+// Elements `begin` to `end` of an array, as they are copied. A bulk copy takes whole lines, so it
+// begins some elements earlier and ends some later. If the array ends within a line, lanes copy the
+// elements of that line one by one.
 struct Piece {
     std::size_t from;   // where the bulk copy begins
     std::size_t whole;  // where it ends, or `from` if there is none
@@ -118,17 +118,17 @@ struct Piece {
     }
 };
 
-// --- The warps that merge -------------------------------------------------------------------------
+// --- The consumers: the warps that merge ----------------------------------------------------------
 
-// A thread merges its share of a tile from `keys` to merged[0] and up, and what belongs to it from
-// `values`. Behind the part of b stands a key that is not smaller than any in the tile.
+// A thread merges its share of a tile from `keys` to merged[0] and up, and likewise the values.
+// After the part of b there is a key that is not smaller than any in the tile.
 template <bool kPairs>
 __device__ void merge_share_of(const Key* keys, const Value* values, const Parts& parts, unsigned first,
                                Key* merged, Value* merged_values) {
     const unsigned from_a_before =
         co_rank<unsigned>(first, keys + parts.a, parts.size_a, keys + parts.b, parts.size_b);
     unsigned at_a = parts.a + from_a_before;
-    // Each element merged moves one of the two places by one. So their sum is known.
+    // Each element merged advances one of the two places by one. So their sum is known.
     const unsigned sum = parts.a + parts.b + first;
     const unsigned end_a = parts.a + parts.size_a;
     Key next_a = keys[at_a];
@@ -145,8 +145,8 @@ __device__ void merge_share_of(const Key* keys, const Value* values, const Parts
     }
 }
 
-// The warp stores what it has merged, by a bulk copy that goes on while the warp merges the next
-// tile. It takes 16 bytes at a time; lanes store what is left.
+// The warp stores what it has merged by a bulk copy, which is in flight while the warp merges the
+// next tile. A bulk copy takes multiples of 16 bytes; lanes store what is left.
 __device__ inline void store_merged(const std::int32_t* merged, unsigned count, std::int32_t* out) {
     const unsigned lane = threadIdx.x % kWarpSize;
     const unsigned whole = count / 4 * 4;
@@ -154,15 +154,16 @@ __device__ inline void store_merged(const std::int32_t* merged, unsigned count, 
     if (whole + lane < count) out[whole + lane] = merged[whole + lane];
 }
 
-// Idea: G blocks, as many as the GPU holds at once. In round r block b merges tile r G + b. The
-// splits are found ahead, of 8 tiles at once, so bulk copies bring exactly what a tile needs. One
-// warp does both. The other warps only merge, each at its own pace: what they have merged goes
-// through shared memory that no other warp uses, and on to memory by bulk copies, too.
-// Cost removed: the barriers of the loop; copies that threads issue; the remainders of rings.
-// Still limits it: memory, and the way it is used. On an H200 2^28 random keys took 568 us, a copy
-// of as many bytes 509. A trial without the merging was no faster, one without the searches by 1 %.
-// The searches' reads are few but scattered: before they began near the expected place, and before
-// results were stored by bulk copies, it took 599 us.
+// Idea: G blocks, as many as the GPU holds at once. In round r block b merges tile r G + b. Warp
+// specialisation: one producer warp finds the splits of 8 tiles at once, ahead of time, and issues
+// bulk copies of exactly the lines that a tile needs. The consumer warps only merge. Each stages
+// its results in shared memory that no other warp uses, and stores them by bulk copies.
+// Cost removed: the barriers of the loop; copies that threads issue; indices modulo the length of a
+// ring.
+// Still limits it: memory bandwidth, for the most part. On an H200 2^28 random keys took 568 us, a
+// copy of as many bytes 509. A trial without the merging was no faster, one without the searches 1
+// % faster. Before the searches began near the expected place, and before results were stored by
+// bulk copies, it took 599 us.
 //
 // All arrays are 16-byte aligned.
 template <bool kPairs>
@@ -236,8 +237,8 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
             const std::size_t j = begin_of(round) - i;
             const std::size_t j_end = end_of(round) - i_end;
             const Piece of_a(i, i_end, m);
-            // With what stands behind the part of b: the last thread may merge beyond the tile's
-            // end.
+            // Includes some elements after the part of b: the last thread may read beyond the
+            // tile's end.
             const Piece of_b(j, smaller(j_end + Shape::kShare + 1, n), n);
             const auto slot_b = static_cast<unsigned>((i_end + kLine - 1) / kLine * kLine - of_a.from);
 
@@ -250,7 +251,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                                        slot_b + static_cast<unsigned>(j - of_b.from),
                                        static_cast<unsigned>(j_end - j)};
             }
-            // Behind the arrays' ends, no key is larger. No bulk copy writes there.
+            // After the arrays' ends: the largest key. No bulk copy writes there.
             if (lane == 0 && i_end == m && m % kLine != 0) stages.keys[stage][m - of_a.from] = INT32_MAX;
             if (lane <= Shape::kShare && j_end + lane >= n) {
                 stages.keys[stage][slot_b + (j_end + lane - of_b.from)] = INT32_MAX;

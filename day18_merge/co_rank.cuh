@@ -23,10 +23,12 @@ __device__ Index smaller(Index x, Index y) {
 // k - co_rank(k) come from `b`.
 //
 // Let a[i] meet b[k - 1 - i]. If a[i] goes first, there are at most k - 1 elements before it, i
-// from a and at most k - 1 - i from b: it is one of the first k. If not, it is none of them. For
-// i = 0, 1, ... the answers are "yes" up to some element, and "no" from there on.
+// from a and at most k - 1 - i from b: it is one of the first k. If not, k elements go before it:
+// a[0] to a[i - 1] and b[0] to b[k - 1 - i]. So for i = 0, 1, ... the answers are "yes" up to some
+// element, and "no" from there on.
 //
-// <= and not <: of equal keys, that of a goes first. A and B: pointers, or what has elements [i].
+// <= and not <: of equal keys, that of a goes first. A and B: pointers, or types with an operator
+// [].
 template <class Index, class A, class B>
 __device__ Index co_rank(Index k, A a, Index m, B b, Index n) {
     Index low = k > n ? k - n : 0;
@@ -53,7 +55,7 @@ __device__ inline std::size_t co_rank_by_warp(std::size_t k, const Key* a, std::
         const std::size_t step = (high - low + kWarpSize - 1) / kWarpSize;
         const std::size_t i = low + lane * step;
         const unsigned votes = __ballot_sync(kWholeWarp, i < high && a[i] <= b[k - 1 - i]);
-        // As the answers are first "yes", then "no", their number says where they change.
+        // As the answers are first "yes", then "no", the number of "yes" is where they change.
         const auto yes = static_cast<unsigned>(__popc(static_cast<int>(votes)));
         high = smaller(high, low + yes * step);
         if (yes > 0) low += (yes - 1) * step + 1;

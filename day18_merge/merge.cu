@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bulk_merge.hpp"
+#include "co_ranks.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
@@ -49,6 +50,13 @@ void check_arguments(const Sorted& a, const Sorted& b, const Output& out, const 
             "merge: the keys of out overlap its values; expected no element in common");
     require(workspace.capacity() >= total, "merge: workspace has capacity ", workspace.capacity(),
             "; expected at least the length of out, ", total);
+}
+
+void check_ranks(DeviceSpan<const Key> a, DeviceSpan<const Key> b, DeviceSpan<std::size_t> ranks,
+                 std::size_t for_each) {
+    const std::size_t expected = (a.size() + b.size() + 1) * for_each;
+    require(ranks.size() == expected, "co_ranks: ranks has ", ranks.size(), " elements; expected ", for_each,
+            " for each number from 0 to the length of a and b together, ", expected);
 }
 
 // Blocks that do not depend on each other, each with `kShare` elements of the output.
@@ -180,6 +188,22 @@ void merge_many(Operation operation, std::span<const Sorted> runs, const Output&
         current = merge_neighbours(launch, current, rounds % 2 == 1 ? out : spare, workspace, stream);
 }
 
+void co_ranks_by_threads(DeviceSpan<const Key> a, DeviceSpan<const Key> b, DeviceSpan<std::size_t> ranks,
+                         cudaStream_t stream) {
+    check_ranks(a, b, ranks, 1);
+    find_co_ranks<<<course::blocks_for(ranks.size(), kCoRankBlock), kCoRankBlock, 0, stream>>>(
+        a.data(), a.size(), b.data(), b.size(), ranks.data());
+    CUDA_CHECK_LAUNCH();
+}
+
+void co_ranks_by_warps(DeviceSpan<const Key> a, DeviceSpan<const Key> b, DeviceSpan<std::size_t> ranks,
+                       cudaStream_t stream) {
+    check_ranks(a, b, ranks, kWarpSize);
+    find_co_ranks_by_warps<<<course::blocks_for(ranks.size(), kCoRankBlock), kCoRankBlock, 0, stream>>>(
+        a.data(), a.size(), b.data(), b.size(), ranks.data());
+    CUDA_CHECK_LAUNCH();
+}
+
 Workspace::Workspace(std::size_t capacity)
     : capacity_(checked(capacity)), splits_(ceil_div<std::size_t>(capacity, kPathTile) + 1) {}
 
@@ -195,14 +219,17 @@ std::span<const Version> versions() {
          {kKeys, launch_shares<tiled, kTiledBlock, kBlockShare>},
          keys_work},
         {"circular_buffer",
-         "what is left of a tile stays in its buffer",
+         "ring buffers keep what a tile has left",
          {kKeys, launch_shares<circular_buffer, kTiledBlock, kBlockShare>},
          keys_work},
         {"merge_path",
          "a kernel splits tiles; threads merge in registers",
          {kKeys, launch_merge_path},
          keys_work},
-        {"overlapped", "the next tile is loaded meanwhile", {kKeys, launch_overlapped<false>}, keys_work},
+        {"overlapped",
+         "the next tile is loaded during the merge",
+         {kKeys, launch_overlapped<false>},
+         keys_work},
         {"overlapped_pairs", "with a value for each key", {kPairs, launch_overlapped<true>}, pairs_work},
         {"bulk_merge",
          "one warp searches and loads, the others merge",

@@ -3,16 +3,16 @@
 //   version           what is new                                   what limits it
 //   basic             each thread finds its share by co-rank        scattered accesses to global memory
 //   tiled             tiles of a and b in shared memory             every element is loaded twice
-//   circular_buffer   what is left of a tile stays in its buffer    stores use 4 of 32 bytes of a sector
-//   merge_path        a kernel splits tiles; merge in registers     a block loads, merges, stores: in turns
+//   circular_buffer   ring buffers keep what a tile has left        stores use 4 of 32 bytes of a sector
+//   merge_path        a kernel finds splits; merge in registers     a block loads, merges, stores: in turns
 //   overlapped        (overlapped.cuh) loads while it merges        memory bandwidth
 //   overlapped_pairs  the same, with a value for each key           memory bandwidth
-//   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory
-//   bulk_merge_pairs  the same, with a value for each key           memory
+//   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory bandwidth
+//   bulk_merge_pairs  the same, with a value for each key           memory bandwidth
 //
-// The loop that merges is sequential: what comes next depends on all that came before. The co-rank
-// makes it parallel. Which part of a and which part of b become elements k0 to k1 of the output? A
-// binary search finds out, without merging anything.
+// The loop that merges is sequential: which element comes next depends on all that came before. The
+// co-rank makes it parallel. Which part of a and which part of b become elements k0 to k1 of the
+// output? A binary search finds them, without merging anything.
 //
 // All versions are stable: of equal keys, those of a come first.
 //
@@ -24,7 +24,7 @@
 
 namespace day18 {
 
-// Merges as one does by hand: elements 0 to m - 1 of a, 0 to n - 1 of b.
+// The sequential merge, by one thread: elements 0 to m - 1 of a, 0 to n - 1 of b.
 template <class Index, class A, class B>
 __device__ void merge_sequential(A a, Index m, B b, Index n, Key* out) {
     Index i = 0;
@@ -62,7 +62,8 @@ constexpr unsigned kTiledTile = kTiledBlock * kTiledShare;    // 1,024 elements 
 constexpr unsigned kTilesOfBlock = 8;                         // one after the other
 constexpr unsigned kBlockShare = kTiledTile * kTilesOfBlock;  // 8,192 elements of the output
 
-// Where a block's part of the output, of a and of b begins. Two threads search, all get it.
+// Where a block's parts of the output, of a and of b begin and end. Two threads search, all threads
+// get the result.
 struct Part {
     std::size_t k, k_end;
     std::size_t i, i_end;
@@ -84,8 +85,9 @@ __device__ inline Part part_of_block(const Key* a, std::size_t m, const Key* b, 
 }
 
 // Idea: a block merges 8 tiles of 1,024 elements, one after the other. The next 1,024 elements of a
-// and of b are surely enough for a tile. They go to shared memory, and the threads search there.
-// Cost removed: all searches but two per block leave global memory; loads are coalesced.
+// and the next 1,024 of b are always enough for a tile. They are loaded to shared memory, and the
+// threads search there.
+// Cost removed: searches in global memory, but for two per block; scattered loads.
 // Still limits it: 2,048 elements are loaded for 1,024 that are merged. The rest is loaded again
 // with the next tile. A thread's 8 results are still 32 bytes apart from those of the next one.
 __global__ void __launch_bounds__(kTiledBlock)
@@ -130,8 +132,8 @@ struct Ring {
     __device__ Ring from(unsigned i) const { return {slots, first + i}; }
 };
 
-// Idea: what a tile leaves over stays where it is. The places of what it used are filled with the
-// elements that come next, so the buffers are rings: slot 1,023 is followed by slot 0.
+// Idea: what a tile has not used stays where it is. The elements that come next overwrite those
+// that it has used, so the buffers are rings: slot 1,023 is followed by slot 0.
 // Cost removed: the second load. Each element is loaded once.
 // Still limits it: more instructions per access, for the slot. The stores are those of tiled: a
 // warp's store touches 32 sectors instead of 4. While the block loads, it does not merge.
@@ -183,8 +185,8 @@ constexpr int kPathShare = 15;  // elements per thread; odd, so that threads use
 constexpr unsigned kPathTile = kPathBlock * kPathShare;  // 3,840 elements of the output
 constexpr int kPartitionBlock = 64;
 
-// One thread for each boundary between tiles, the first and the last one included: splits[t] is
-// the co-rank of where tile t begins.
+// One thread for each boundary between tiles, and for both ends: splits[t] is the co-rank of the
+// beginning of tile t.
 __global__ void partition(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tiles,
                           std::size_t* splits) {
     const std::size_t t = std::size_t{blockIdx.x} * kPartitionBlock + threadIdx.x;
@@ -213,7 +215,8 @@ __device__ inline void merge_share(const Key* a, unsigned size_a, unsigned i, co
 // it merges. A thread merges 15 of them in registers, and the tile goes through shared memory once
 // more, so that stores are coalesced. S. Odeh, O. Green, Z. Mwassi, O. Shmueli, Y. Birk, "Merge
 // Path", 2012.
-// Cost removed: two searches at the beginning of every block; the scattered stores.
+// Cost removed: the searches in global memory at the beginning of every block; the scattered
+// stores.
 // Still limits it: a block loads, then merges, then stores. Only other blocks of the SM use the
 // memory while it merges.
 __global__ void __launch_bounds__(kPathBlock) merge_path(const Key* a, std::size_t m, const Key* b,

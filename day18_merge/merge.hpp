@@ -79,6 +79,14 @@ std::span<const Version> versions();
 void merge_many(Operation operation, std::span<const Sorted> runs, const Output& out, const Output& spare,
                 Workspace& workspace, cudaStream_t stream);
 
+// The searches by themselves: co-ranks of k = 0 to m + n, where m and n are the lengths of `a` and
+// `b`. By threads, ranks[k] becomes the co-rank of k. By warps, there are 32 ranks for each k: what
+// each lane gets. Throws std::invalid_argument unless `ranks` has as many elements.
+void co_ranks_by_threads(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b,
+                         course::DeviceSpan<std::size_t> ranks, cudaStream_t stream);
+void co_ranks_by_warps(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b,
+                       course::DeviceSpan<std::size_t> ranks, cudaStream_t stream);
+
 // The reference: the sequential merge, by one CPU thread. `values` are empty, or as long as the
 // keys. Throws std::invalid_argument where lengths do not fit.
 struct SortedOnCpu {

@@ -497,4 +497,49 @@ TEST(OnTheCpu, KnownResults) {
               "merge_on_cpu: a, b and out have 0, 3 and 0 values; expected as many as keys, or none");
 }
 
+// What the sequential merge takes from `a` for its first k elements, for k = 0 to m + n.
+std::vector<std::size_t> co_ranks_on_cpu(const std::vector<Key>& a, const std::vector<Key>& b) {
+    std::vector<std::size_t> ranks{0};
+    for (std::size_t i = 0, j = 0; i + j < a.size() + b.size(); ranks.push_back(i)) {
+        const bool from_a = j == b.size() || (i < a.size() && a[i] <= b[j]);
+        from_a ? ++i : ++j;
+    }
+    return ranks;
+}
+
+using CoRankSearch = void (*)(DeviceSpan<const Key>, DeviceSpan<const Key>, DeviceSpan<std::size_t>,
+                              cudaStream_t);
+
+// `copies`: how many threads get each co-rank.
+void expect_co_ranks(CoRankSearch search, std::size_t copies) {
+    const std::pair<std::size_t, std::size_t> sizes[] = {{0, 0},  {1, 0},   {0, 1},   {1, 1},   {7, 1},
+                                                         {5, 40}, {33, 32}, {200, 3}, {2, 400}, {300, 311}};
+    for (const auto& [m, n] : sizes) {
+        for (const Pattern pattern : kPatterns) {
+            SCOPED_TRACE("m = " + std::to_string(m) + ", n = " + std::to_string(n) + ", " +
+                         kNames[static_cast<std::size_t>(pattern)]);
+            const std::vector<Key> a = make_keys(m, pattern, false);
+            const std::vector<Key> b = make_keys(n, pattern, true);
+            const DeviceBuffer<Key> a_device{std::span<const Key>(a)};
+            const DeviceBuffer<Key> b_device{std::span<const Key>(b)};
+            DeviceBuffer<std::size_t> ranks((m + n + 1) * copies);
+            search(a_device.span(), b_device.span(), ranks.span(), nullptr);
+            const std::vector<std::size_t> got = ranks.to_host();
+            const std::vector<std::size_t> expected = co_ranks_on_cpu(a, b);
+            for (std::size_t r = 0; r < got.size(); ++r)
+                ASSERT_EQ(got[r], expected[r / copies]) << "k = " << r / copies << ", lane " << r % copies;
+        }
+    }
+}
+
+using CoRanks = course::DeviceTest;
+
+TEST_F(CoRanks, ByThreads) {
+    expect_co_ranks(day18::co_ranks_by_threads, 1);
+}
+
+TEST_F(CoRanks, ByWarps) {
+    expect_co_ranks(day18::co_ranks_by_warps, 32);
+}
+
 }  // namespace

@@ -8,7 +8,7 @@ namespace day18 {
 
 constexpr int kRingBlock = 128;  // threads of a block
 
-// Sizes for keys, and for pairs. Both take 32 KiB of shared memory.
+// Sizes for keys, and for pairs. Both take 32 KiB of shared memory for the rings.
 template <bool kPairs>
 struct RingShape {
     static constexpr int kShare = kPairs ? 7 : 15;            // elements per thread and tile; odd
@@ -55,14 +55,14 @@ struct Window {
 };
 
 // Idea: few blocks, as many as the GPU can run at once, and each merges a long part, tile by tile,
-// from rings as in circular_buffer. A ring is as long as two tiles. Once the co-rank of the tile's
-// end is known, so is what the next tile needs beyond what is there. Asynchronous copies load that
-// while this tile is merged.
+// from rings as in circular_buffer. A ring has room for two tiles. The co-rank of the tile's end
+// gives the number of elements of a and of b that the tile uses. Asynchronous copies load as many
+// new ones while this tile is merged.
 // Cost removed: the wait for loads, and the kernel that computes splits: only where a block begins
 // and ends is searched in global memory, by a warp each. All other co-ranks are in shared memory.
 // Still limits it: memory bandwidth. For short arrays: the search, and the first tile's loads.
 //
-// The merged tile goes through the slots that its elements have left.
+// The merged tile is staged in the slots of the elements that it has used.
 template <bool kPairs>
 __global__ void __launch_bounds__(kRingBlock)
     overlapped(const Key* a, const Value* values_a, std::size_t m, const Key* b, const Value* values_b,
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kRingBlock)
         load_b(j + kTile, used_b);
         course::ptx::cp_async_commit();
 
-        // Meanwhile the threads merge.
+        // The threads merge while these copies are in flight.
         const unsigned first = smaller(threadIdx.x * kShare, size);
         unsigned at_a = splits[threadIdx.x];
         unsigned at_b = first - at_a;

@@ -23,9 +23,9 @@ __device__ inline void order(Key* tile, unsigned i, unsigned j) {
 constexpr int kOddEvenBlock = 512;                    // threads
 constexpr unsigned kOddEvenKeys = 2 * kOddEvenBlock;  // at most
 
-// Idea: in even phases keys 0 and 1, 2 and 3, ... trade places if they are out of order, in odd
-// phases keys 1 and 2, 3 and 4, ... A key moves at most one place in a phase, and n phases are
-// enough for every order.
+// Idea: odd-even transposition sort. In even phases keys 0 and 1, 2 and 3, ... are swapped if they
+// are out of order, in odd phases keys 1 and 2, 3 and 4, ... A key moves at most one place in a
+// phase, and n phases are enough for every order.
 // Cost removed: the loops of a bubble sort: a phase has n / 2 comparisons at once.
 // Still limits it: n phases, with a barrier after each: n^2 / 2 comparisons, and one block.
 __global__ void __launch_bounds__(kOddEvenBlock) odd_even(const Key* in, unsigned n, Key* out) {
@@ -46,10 +46,10 @@ constexpr int kBitonicBlock = 1024;              // threads
 constexpr unsigned kSorted = 2 * kBitonicBlock;  // keys of a tile
 
 // Sorts the tile, all of it. A bitonic sequence goes up and then down, perhaps after a rotation.
-// Keys that are `stride` apart, in order, make two bitonic sequences of it, each half as long, and
-// all keys of the one are at most those of the other. With strides of half the length, a quarter,
-// ... 1 it is sorted. Sequences of 2 are bitonic anyway. Sorted by turns upwards and downwards, two
-// of them are a bitonic sequence of 4, and so on.
+// Putting keys that are half its length apart in order makes two bitonic sequences of it, each half
+// as long, and no key of the first is larger than one of the second. With strides of half the
+// length, a quarter, ... 1 it is sorted. Sequences of 2 are always bitonic. One of them sorted
+// upwards and the next downwards form a bitonic sequence of 4, and so on.
 __device__ inline void bitonic_sort(Key* tile) {
     for (unsigned length = 2; length <= kSorted; length *= 2) {
         for (unsigned stride = length / 2; stride > 0; stride /= 2) {
@@ -62,8 +62,8 @@ __device__ inline void bitonic_sort(Key* tile) {
     }
 }
 
-// Idea: a network of comparisons, in which keys travel far: 66 phases for 2,048 keys. Where fewer
-// keys are to be sorted, the largest possible key stands in for those that are missing.
+// Idea: a sorting network, in which keys move far in a phase: 66 phases for 2,048 keys. Missing
+// keys become the largest possible key.
 // Cost removed: n phases become log2(n) (log2(n) + 1) / 2.
 // Still limits it: one block. Each phase reads and writes all keys. It is not stable: with values,
 // those of equal keys would change their order.
@@ -83,7 +83,8 @@ __global__ void __launch_bounds__(kBitonicBlock) bitonic_block(const Key* in, st
 
 // --- Merge sort -----------------------------------------------------------------------------------
 
-// How many of the first k keys of the output come from `a`, when sorted a and b are merged: day 18.
+// The co-rank of k: how many of the first k keys of the output come from `a`, when sorted a and b
+// are merged (day 18).
 template <class Index>
 __device__ Index co_rank(Index k, const Key* a, Index m, const Key* b, Index n) {
     Index low = k > n ? k - n : 0;
@@ -108,7 +109,8 @@ __device__ inline std::size_t smaller(std::size_t x, std::size_t y) {
 
 // Idea: `in` consists of sorted runs; each pair of neighbours is merged to one run of twice the
 // length. A block merges 2,048 keys of the output. As the length of a run is a multiple of that,
-// they come from one pair. Two threads search where the block's keys lie in a and in b.
+// they come from one pair. Two threads search the co-ranks of the beginning and the end of the
+// block's part.
 // Cost removed: the limit to one block.
 // Still limits it: every doubling is a pass that reads and writes all keys: 17 for 2^28 of them.
 __global__ void __launch_bounds__(kMergeBlock)

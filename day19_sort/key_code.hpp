@@ -13,8 +13,8 @@ namespace day19 {
 enum class Direction { kAscending, kDescending };
 
 // The code of a key of 32 or 64 bits, given as `Bits`. Four constants describe all types:
-//   integers without sign  as they are
-//   integers with sign     the sign bit is flipped: negative ones come first
+//   unsigned integers      as they are
+//   signed integers        the sign bit is flipped: negative ones come first
 //   floating point         of negative numbers the other bits are flipped as well: the larger their
 //                          magnitude, the further in front. NaN with the sign bit would now be the
 //                          first codes; subtracting their number moves them behind all others, as

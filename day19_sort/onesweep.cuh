@@ -13,9 +13,8 @@ __device__ unsigned size_of_sweep(std::size_t n, std::size_t first) {
 
 // --- Three steps a digit --------------------------------------------------------------------------
 
-// Idea: a pass over a digit of eight bits, by tiles: every tile counts its keys of each digit; the
-// counts are scanned, as in radix_multibit; every tile sorts itself and knows where its digits go.
-// This kernel writes row d, column t: how many keys of digit d tile t has.
+// The first kernel of a pass of radix_8bit: counts, as in radix_multibit, but of 256 digits. Row d,
+// column t gets the number of keys with digit d in tile t.
 __global__ void __launch_bounds__(kSweepBlock)
     count_bytes(const std::uint32_t* in, std::size_t n, int pass, unsigned* counts) {
     __shared__ unsigned bins[kBins];
@@ -29,8 +28,9 @@ __global__ void __launch_bounds__(kSweepBlock)
     counts[threadIdx.x * std::size_t{gridDim.x} + blockIdx.x] = bins[threadIdx.x];
 }
 
-// Idea: the keys of a digit go behind those of smaller digits, and behind those of the same digit
-// in the tiles before: how many these are, the scan of the counts says. A warp sorts by votes.
+// Idea: digits of eight bits. The keys of a digit go after those of smaller digits, and after those
+// of the same digit in the tiles before. The scan of the counts gives that place. Within a tile,
+// each warp ranks its keys by votes.
 // Cost removed: half of the passes, and a scan of the tile for each bit of a digit.
 // Still limits it: a pass reads the keys twice and writes them once, in four launches.
 __global__ void __launch_bounds__(kSweepBlock, 2)
@@ -86,7 +86,7 @@ constexpr std::size_t kHistogramBytes = std::size_t{kColumns} * kBins * sizeof(u
 constexpr int kHistogramEach = 8;  // keys of a thread at a time
 constexpr unsigned kHistogramChunk = kHistogramEach * kHistogramBlock;
 
-// What blocks tell each other: a word for each tile and digit.
+// A block publishes a word for each digit of its tile.
 using Word = unsigned long long;
 constexpr int kCountBits = 56;
 // The state says in which pass the word was written, so words need not be cleared between passes.
@@ -160,8 +160,8 @@ __global__ void __launch_bounds__(kHistogramBlock)
     }
 }
 
-// How many keys of digit threadIdx.x the tiles before this one have. It asks kGroup tiles at a
-// time: four words arrive in hardly more time than one.
+// How many keys of digit threadIdx.x the tiles before this one have. Reads the words of kGroup
+// tiles at a time: four independent loads take hardly longer than one.
 __device__ inline Count look_back(const volatile Word* words, unsigned tile, int pass) {
     Count before = 0;
     for (unsigned left = tile; left > 0;) {
@@ -169,7 +169,7 @@ __device__ inline Count look_back(const volatile Word* words, unsigned tile, int
         for (unsigned g = 0; g < kGroup; ++g)
             asked[g] = g < left ? words[(left - 1 - g) * std::size_t{kBins} + threadIdx.x] : 0;
         for (unsigned g = 0; g < kGroup; ++g) {
-            if (state_of(asked[g]) < sum_state(pass)) break;  // ask again from here on
+            if (state_of(asked[g]) < sum_state(pass)) break;  // not published yet: read again from here on
             before += count_of(asked[g]);
             if (state_of(asked[g]) == prefix_state(pass)) return before;
             --left;
@@ -198,7 +198,8 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
         n = *fewer;
         if (std::size_t{blockIdx.x} * kSweepTile<Bits> >= n) return;  // as many blocks as tiles go on
     }
-    // Blocks start in any order, and one may only wait for blocks that run: it draws its tile.
+    // Blocks start in any order, and a block may only wait for blocks that run: so it draws its
+    // tile.
     if (threadIdx.x == 0) drawn = atomicAdd(ticket, 1U);
     clear_counters(tile);
     __syncthreads();

@@ -119,7 +119,7 @@ __device__ unsigned sum_of_warps(const AnyTile& tile) {
 }
 
 // Where each warp's keys of digit threadIdx.x begin in the sorted tile: the tile's begin at
-// `first`, behind all smaller digits, and a warp's behind those of the warps before it.
+// `first`, after all smaller digits, and a warp's after those of the warps before it.
 template <class AnyTile>
 __device__ void place_warps(unsigned first, AnyTile& tile) {
 #pragma unroll
@@ -130,14 +130,14 @@ __device__ void place_warps(unsigned first, AnyTile& tile) {
     }
 }
 
-// Sorts this warp's keys to their places in the tile, stably. Of the lanes with the same digit each
-// goes behind those before it, and the last one moves the counter on. No atomics here: they would
-// hand out places in arbitrary order. `each` is a multiple of kGroup.
+// Sorts this warp's keys to their places in the tile, stably. Lanes with the same digit take
+// consecutive places, in the order of lanes, and the last of them advances the counter. No atomics
+// here: they would hand out places in arbitrary order. `each` is a multiple of kGroup.
 template <class Bits, int kEach, class AnyTile>
 __device__ void stage_keys(const Bits (&keys)[kEach], int pass, AnyTile& tile, unsigned (&places)[kEach],
                            int each = kEach) {
-    // Hides that count_bytes_of_warps() computed the same digits: kept until here, they would take
-    // a register each.
+    // Hides from the compiler that count_bytes_of_warps() computed the same digits: kept until
+    // here, they would take a register each.
     pass = course::ptx::opaque(pass);
     unsigned* const next = tile.counters[threadIdx.x / kWarpSize];
     const unsigned lane = threadIdx.x % kWarpSize;

@@ -175,7 +175,7 @@ Workspace::Workspace(std::size_t capacity)
 
 std::span<const Version> versions() {
     static const std::array<Version, 9> list = {{
-        {"odd_even", "neighbours trade places", launch_odd_even, keys_work, constraint<kOddEvenKeys>},
+        {"odd_even", "neighbours are swapped", launch_odd_even, keys_work, constraint<kOddEvenKeys>},
         {"bitonic_block", "a network of distant pairs", launch_bitonic_block, keys_work, constraint<kSorted>},
         {"merge_sort", "sorted tiles are merged", launch_merge_sort, keys_work},
         {"radix_1bit", "a stable split by each bit, by a scan", launch_radix_1bit, keys_work},

@@ -1,7 +1,7 @@
 // Day 19: sort. The keys of in, in ascending order, become out.    PMPP chapter 13 (4th edition), 14 (5th edition)
 //
 //   version                what is new                                   what limits it
-//   odd_even               (comparison.cuh) neighbours trade places      n phases; one block
+//   odd_even               (comparison.cuh) neighbours are swapped       n phases; one block
 //   bitonic_block          (comparison.cuh) a network of distant pairs   one block
 //   merge_sort             (comparison.cuh) sorted tiles are merged      log2(n / 2048) passes
 //   radix_1bit             a stable split by each bit, by a scan         32 passes, 28 bytes a key in each
@@ -11,9 +11,9 @@
 //   radix_8bit             (onesweep.cuh) 8 bits in a pass, by votes     4 passes, 12 bytes a key in each
 //   onesweep               (onesweep.cuh) a pass is one kernel           instructions and shared memory
 //
-// A radix sort compares nothing. A pass looks at one digit of the keys, and brings them into the
-// order of that digit. The first pass takes the lowest one. Each pass must be stable: where the
-// digits are equal, keys keep the order that the passes before gave them.
+// A radix sort does not compare keys. A pass sorts them by one of their digits. The first pass
+// takes the lowest digit. Each pass must be stable: where the digits are equal, keys keep the order
+// that the passes before gave them.
 //
 //   ./course run day19                                every version, verified and timed
 //   ./course inspect day19 --only radix_1bit          sectors and bank conflicts, line by line
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(kScanBlock) scan_sums(std::size_t* sums, std::
         const std::size_t here = sum_before<kScanBlock>(mine, total);
         if (i < parts) sums[i] = before + here;
         before += total;
-        // Before the next call of sum_before.
+        // The next call of sum_before overwrites its shared memory.
         __syncthreads();
     }
     if (threadIdx.x == 0) sums[parts] = before;
@@ -102,7 +102,7 @@ __device__ inline std::size_t scanned(const unsigned* counts, const std::size_t*
 }
 
 // Idea: the keys whose bit is 0 come first, then those whose bit is 1, both in the order they had.
-// The number of ones before a key, by a scan, tells how many zeros are before it, too: its place.
+// A scan gives the number of ones before a key, and so the number of zeros before it: its place.
 // Cost removed: all comparisons. 32 passes sort any number of keys.
 // Still limits it: a pass is four kernels, which move 28 bytes a key. The 32 keys of a warp go to
 // two places in memory, that of the zeros and that of the ones.
@@ -125,7 +125,7 @@ __device__ inline unsigned size_of_tile(std::size_t n, std::size_t first, unsign
 
 // How many keys of each block have bit 0, and how many have bit 1? All blocks' zeros come first in
 // `counts`, then all blocks' ones: that is the order in which the keys will stand in `out`. So the
-// scan of the counts says where each block's zeros and ones begin.
+// scan of the counts gives the places where each block's zeros and ones begin.
 __global__ void __launch_bounds__(kBlock)
     count_bits(const Key* in, std::size_t n, int bit, unsigned* counts) {
     const std::size_t first = std::size_t{blockIdx.x} * kBlock;
@@ -141,8 +141,9 @@ __global__ void __launch_bounds__(kBlock)
 // the last ones of the block, a stable split leaves them there: behind all keys.
 constexpr Key kNoKey = 0xffffffff;
 
-// Thread t's key becomes the one at place t of the block's keys, split by a bit. They are in the
-// tile, too. The next call may overwrite it: all threads have read it when they meet in sum_before.
+// Splits the block's keys by a bit, stably. Returns the one at place t to thread t; the tile has
+// them all. The next call may overwrite the tile: its sum_before has a barrier, and all threads
+// have read the tile before that.
 __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
     const unsigned is_one = bit_of(key, bit);
     unsigned ones;
@@ -199,8 +200,8 @@ __global__ void __launch_bounds__(kBlock)
 // Idea: four bits at a time. Within the block four splits sort by them, one after the other, and
 // stay in shared memory.
 // Cost removed: three of four passes over global memory.
-// Still limits it: a block's 256 keys have 16 digits: about 16 neighbours each, 64 bytes. There are
-// 16 counts for 256 keys.
+// Still limits it: a block's 256 keys have 16 digits, so a run has about 16 keys, 64 bytes. There
+// are 16 counts for 256 keys.
 __global__ void __launch_bounds__(kBlock)
     scatter_sorted_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
                          const std::size_t* sums, Key* out) {
@@ -264,8 +265,8 @@ __device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
 }
 
 // Idea: a block has 3,840 keys, and a thread 15 neighbours of them.
-// Cost removed: 14 of 15 counts, and most scans. A digit has 240 neighbours in a tile, so nearly
-// all sectors are stored whole.
+// Cost removed: 14 of 15 counts, and most scans. A run has about 240 keys, so nearly all sectors
+// are stored whole.
 // Still limits it: a key is read twice in each of 8 passes, and four splits take 8 barriers.
 __global__ void __launch_bounds__(kBlock)
     scatter_large_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,

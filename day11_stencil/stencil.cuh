@@ -75,8 +75,7 @@ constexpr int kInnerTile = kTile - 2;  // cells that a tile computes along each 
 
 // Idea: the block loads a tile of 8 x 8 x 8 cells into shared memory, a cell per thread. All
 // neighbours of the inner 6 x 6 x 6 cells are there.
-// Cost removed: two thirds of the loads from global memory. A result takes 2.4 of them instead of
-// 7.
+// Cost removed: two thirds of the loads from global memory. A result takes 2.4 of them, not 7.
 // Still limits it: the halo. 512 cells are loaded for 216 results. A block has at most 1,024
 // threads, so the tile cannot be much larger.
 __global__ void stencil_shared_tile(const float* in, float* out, Grid grid, Seven k) {

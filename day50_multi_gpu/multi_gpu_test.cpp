@@ -23,8 +23,8 @@ using course::DataPattern;
 using day50::Domain;
 using day50::Extents;
 
-// On the CPU, before the stand-in reads them. Streams run late, so that a missing event shows, also in
-// exercises.
+// On the CPU, before the stand-in reads them. Streams run late, so that a missing event shows, also
+// in exercises.
 const int devices_are_set = setenv("CUDA_ON_CPU_DEVICES", "4", 0);
 const int streams_are_set = setenv("CUDA_ON_CPU_STREAMS", "late", 0);
 
@@ -122,8 +122,8 @@ TEST_P(VersionTest, LaunchesOneAfterTheOther) {
     expect_same_bits({12, 11, 27}, 3, {4, 3});
 }
 
-// Other work holds back one stream of each rank. What waits for it by an event only, comes too early
-// if that event is missing.
+// Other work holds back one stream of each rank. What waits for it by an event only, comes too
+// early if that event is missing.
 TEST_P(VersionTest, StreamsThatLag) {
     const Extents extents{12, 11, 27};
     Domain domain(extents, devices_for(2));
@@ -145,8 +145,9 @@ TEST_P(VersionTest, StreamsThatLag) {
         CUDA_CHECK(cudaStreamSynchronize(nullptr));
         const std::vector<float> got = domain.to_host();
         const std::vector<float> expected = day50::steps_on_cpu(extents, in, 4);
-        EXPECT_EQ(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)), 0)
-            << (lagging == &day50::Rank::middle ? "middle" : "edges") << " lags";
+        EXPECT_TRUE(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)) == 0)
+            << "Cells are wrong when other work holds back the stream "
+            << (lagging == &day50::Rank::middle ? "rank.middle" : "rank.edges");
         for (void* const held : memory)
             CUDA_CHECK(cudaFree(held));
     }

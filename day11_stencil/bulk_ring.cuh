@@ -1,4 +1,5 @@
-// Day 11: the ring of planes of ring.cuh, filled by bulk copies (Hopper).
+// Day 11: the ring of planes of ring.cuh, filled by bulk copies (Hopper). Day 41 explains bulk
+// copies, mbarriers and their phases.
 #pragma once
 
 #include "common/device/ptx_hopper.cuh"
@@ -12,10 +13,10 @@ struct BulkRing {
     course::ptx::MBarrier filled[Planes::kSlots];
 };
 
-// Idea: a lane asks for a whole row, up to 544 bytes, with one instruction, and the copy engine
-// does the rest. An mbarrier per slot counts the bytes.
+// Idea: with one instruction, a lane starts the copy of a whole row of up to 544 bytes. The copy
+// engine does the rest. An mbarrier per slot counts the bytes that have arrived.
 // Cost removed: the instructions of cp.async, one for every 16 bytes, and their addresses.
-// Still limits it: memory bandwidth.
+// Still limits it: the same as async_ring, which is about as fast.
 template <int kRadius, int kRows, int kWarps, int kAhead, int kBlocks>
 __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_bulk_ring(const float* __restrict__ in,
                                                                           float* __restrict__ out, Grid grid,
@@ -60,13 +61,13 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_bulk_ring(const 
     }
     clear(ring);
     course::ptx::fence_proxy_async();  // before the copies that follow
-    __syncthreads();                   // all know the barriers
+    __syncthreads();                   // the barriers are initialised for all threads
 
     int newest = first - kRadius;
     int slot = 0;
     int free_slot = 0;
-    // Planes below the grid are not copied, so the first phase of their slots is still to come when
-    // the others' has ended.
+    // Planes below the grid (z < 0) are not copied. Their slots are therefore one phase behind the
+    // others, and wait with the opposite parity.
     const int not_copied = max(-newest, 0);
     unsigned parity = 0;
     for (int plane = newest; plane < newest + kAhead; ++plane) {

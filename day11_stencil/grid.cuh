@@ -1,5 +1,5 @@
-// Day 11: a grid's cells and where they lie; and, from register_tiled_float4 on, four cells at a
-// time.
+// Day 11: the extents of a grid and the address of a cell. From register_tiled_float4 on, a lane
+// has four cells at a time: a quad.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -37,8 +37,9 @@ using Quad = course::Pack<float, 4>;
 constexpr int kLaneCells = 4;
 constexpr int kWarpCells = course::kWarpSize * kLaneCells;  // 128 neighbouring cells of a row
 
-// The quad at column x of the row that begins at `row`, which has nx cells; cells beyond are 0.
-// kAligned: rows begin at multiples of 16 bytes, so a quad is in the row or beyond it, as a whole.
+// The quad at column x of the row that begins at `row` and has nx cells. Out-of-range cells are
+// zero-filled. kAligned: rows begin at multiples of 16 bytes and x is a multiple of 4, so either
+// all four cells are in range or none.
 template <bool kAligned>
 __device__ Quad load_quad(const float* row, int x, int nx) {
     Quad quad = {};
@@ -61,8 +62,9 @@ __device__ void store_quad(float* row, int x, int nx, const Quad& quad) {
     }
 }
 
-// Puts the old values back in cells of the boundary. Whether the row is on it is the same for the
-// whole warp; along x, an aligned row begins with a quad and ends with one.
+// Puts the old values back into cells of the boundary. `row_inside` is the same for the whole warp,
+// so its branch does not diverge. In an aligned row, only the first cell of the first quad and the
+// last cell of the last quad can be on the boundary.
 template <bool kAligned>
 __device__ void keep_boundary(Quad& result, const Quad& old, bool row_inside, int x, int nx) {
     if (!row_inside) {

@@ -6,8 +6,8 @@
 //              |       newest: each thread moves its own cells of it to registers
 //              neighbours along x and y are read here
 //
-// A block marches along z with a tile of 128 x kRows * kWarps cells and a halo around it. Each
-// plane is copied asynchronously, several planes ahead.
+// A block marches along z with a tile of 128 x (kRows * kWarps) cells and a halo around it. Planes
+// are copied asynchronously, kAhead planes before they are needed.
 #pragma once
 
 #include "common/device/ptx.cuh"
@@ -22,7 +22,7 @@ struct Star {
     float k[1 + 6 * kRadius];
 };
 
-// kRows: rows of a thread, neighbours along y. kWarps: of a block. kAhead: planes in flight.
+// kRows: rows of a thread, neighbours along y. kWarps: warps of a block. kAhead: planes in flight.
 template <int kRadius, int kRows, int kWarps, int kAhead>
 struct Ring {
     static_assert(kRadius <= kLaneCells, "the halo along x is one quad wide");
@@ -33,8 +33,8 @@ struct Ring {
     float slot[kSlots][kHaloRows][kPitch];
 };
 
-// The fastest of those tried on an H200. kPlanes: of a block, one after the other. kBlocks: on an
-// SM.
+// The fastest values of those tried on an H200. kPlanes: planes that a block computes, one after
+// the other. kBlocks: resident blocks of an SM.
 template <int kRadius>
 struct RingShape {
     static constexpr int kRows = 2;
@@ -52,7 +52,7 @@ struct Column {
 
     Quad window[kWindow][kRows];  // own cells of planes z - kRadius .. z + kRadius
 
-    // Moves the window up by one plane, the newest of which is in `slot`.
+    // Moves the window up by one plane. `slot` has the newest one.
     __device__ void advance(const Planes& ring, int slot) {
         const int row = kRadius + static_cast<int>(threadIdx.y) * kRows;
         const int col = kLaneCells + static_cast<int>(threadIdx.x) * kLaneCells;
@@ -83,7 +83,8 @@ struct Column {
         const bool plane_inside = z >= kRadius && z < grid.nz - kRadius;
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-            // Of the own row: the quad before, the own one, the one behind.
+            // The neighbours along x may be as far as four cells away: in the quad before or
+            // behind.
             const Quad before = Quad::load(&ring.slot[slot][row + r][col - kLaneCells]);
             const Quad behind = Quad::load(&ring.slot[slot][row + r][col + kLaneCells]);
             float along_x[3 * kLaneCells];
@@ -124,7 +125,7 @@ struct Column {
     }
 };
 
-// Starts the copy of the quad at column x of a row of nx cells; cells beyond are left out.
+// Starts the copy of the quad at column x of a row of nx cells. Out-of-range cells are not copied.
 template <bool kAligned>
 __device__ void copy_quad(float* shared, const float* row, int x, int nx) {
     if constexpr (kAligned) {
@@ -135,8 +136,8 @@ __device__ void copy_quad(float* shared, const float* row, int x, int nx) {
     }
 }
 
-// Zeros what the block has in shared memory: no copy writes the places of cells outside the grid.
-// All threads call it; a barrier follows.
+// Zero-fills an object in shared memory, because no copy writes the places of out-of-range cells.
+// All threads of the block call it, and a barrier must follow.
 template <class Object>
 __device__ void clear(Object& object) {
     auto* const floats = reinterpret_cast<float*>(&object);
@@ -146,12 +147,13 @@ __device__ void clear(Object& object) {
         Quad{}.store(floats + i);
 }
 
-// Idea: copy planes ahead with cp.async, which needs no registers for what is under way. A plane
-// serves twice: when it is the newest, each thread takes its own cells from it; kRadius planes
-// later it serves the neighbours along x and y.
+// Idea: copy planes ahead with cp.async, which needs no registers for data in flight. A plane is
+// read twice: when it is the newest, each thread takes its own cells from it; kRadius planes later
+// it provides the neighbours along x and y.
 // Cost removed: the latency of loads. kAhead planes are in flight while one is computed, and a
 // plane costs one barrier.
-// Still limits it: the halo, which is loaded from the L2 cache, and the barrier.
+// Still limits it: the halo, which other blocks load too, or the barrier. Which of them costs more
+// was not measured.
 template <int kRadius, int kRows, int kWarps, int kAhead, int kBlocks, bool kAligned>
 __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_async_ring(const float* __restrict__ in,
                                                                            float* __restrict__ out, Grid grid,
@@ -171,7 +173,7 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_async_ring(const
     clear(ring);
     __syncthreads();  // before copies of other threads
 
-    // The rows of a plane are shared out among the warps. Lanes 0 and 1 also copy the halo along x.
+    // The warps take turns at the rows of a plane. Lanes 0 and 1 also copy the halo along x.
     const auto copy = [&](int plane, int slot) {
         if (plane >= 0 && plane < min(end + kRadius, grid.nz)) {
 #pragma unroll
@@ -203,7 +205,7 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_async_ring(const
 #pragma unroll(2 * kRadius + 1)
     for (; newest < end + kRadius; ++newest) {
         course::ptx::cp_async_wait<kAhead - 1>();
-        __syncthreads();  // the newest plane is there for all, and the oldest one may be overwritten
+        __syncthreads();  // all threads see the newest plane; the oldest one may be overwritten
         copy(newest + kAhead, free_slot);
         free_slot = next_slot(free_slot);
         column.advance(ring, slot);

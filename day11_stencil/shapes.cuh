@@ -1,5 +1,5 @@
-// Day 11, other shapes in the form of the first version: a thread per cell. The 25-point star is
-// stencil_basic_star<4>.
+// Day 11, other shapes. All have the form of the first version, a thread per cell; the box also has
+// one with register tiling. The 25-point star is stencil_basic_star<4>.
 #pragma once
 
 #include "ring.cuh"
@@ -54,8 +54,8 @@ __global__ void stencil_basic_box(const float* in, float* out, Grid grid, Box bo
     out[grid.index(x, y, z)] = value;
 }
 
-// Idea: thread coarsening along z with registers: a plane's nine cells around the own column are
-// loaded once and kept for the two planes that follow.
+// Idea: thread coarsening along z, with register tiling. A thread loads the nine cells of a plane
+// around its column once, and keeps them for the two planes that follow.
 // Cost removed: two of three loads.
 // Still limits it: nine 4-byte loads per cell, from the L1 cache.
 __global__ void stencil_register_tiled_box(const float* in, float* out, Grid grid, Box box, int planes) {

@@ -82,9 +82,9 @@ struct Trip {
     cudaStream_t stream;
 };
 
-// Does `steps` sweeps in trips of at most `most` sweeps. trip(Trip, sweeps) enqueues one and
-// returns how many sweeps it has done. Results alternate between `out` and `spare`, and end in
-// `out`.
+// Does `steps` sweeps in trips. `depths`: how many sweeps a trip may have, the largest first and 1
+// last. run(trip, sweeps) enqueues one trip. Results alternate between `out` and `spare`, and end
+// in `out`.
 template <class Run>
 void sweep(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float> out, DeviceGrid<float> spare,
            unsigned steps, cudaStream_t stream, std::initializer_list<unsigned> depths, Run run) {
@@ -98,8 +98,7 @@ void sweep(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float>
     const bool aligned = in.extents().nx % kLaneCells == 0 && course::is_aligned(in.data(), sizeof(Quad)) &&
                          course::is_aligned(out.data(), sizeof(Quad)) &&
                          course::is_aligned(spare.data(), sizeof(Quad));
-    // The deepest trips first; `trips` of each depth.
-    std::vector<unsigned> trips;
+    std::vector<unsigned> trips;  // sweeps of each
     unsigned left = steps;
     for (const unsigned depth : depths) {
         trips.insert(trips.end(), left / depth, depth);
@@ -146,8 +145,8 @@ void plane_tiles(const Trip& t) {
 
 void register_tiled_float4(const Trip& t) {
     constexpr int kPlanes = 32;
-    // 32 warps: a wide row first, since rows beside each other are loaded twice at the edge of a
-    // block.
+    // 32 warps, as many as possible beside each other along x: there, each edge of a block costs a
+    // sector of 32 bytes for one cell.
     const int warps_x = std::min(static_cast<int>(blocks(t.grid.nx, kWarpCells)), 8);
     const int across = warps_x > 4 ? 8 : warps_x > 2 ? 4 : warps_x;
     const int down = 32 / across;
@@ -179,7 +178,7 @@ void async_ring(const Trip& t) {
     t.aligned ? launch_async_ring<kRadius, true>(t) : launch_async_ring<kRadius, false>(t);
 }
 
-// Bulk copies move multiples of 16 bytes: other grids take the ring before.
+// Bulk copies move multiples of 16 bytes. Other grids take async_ring.
 void bulk_ring(const Trip& t) {
     const std::string reason = course::why_no_hopper();
     require(reason.empty(), "bulk_ring ", reason);
@@ -199,8 +198,8 @@ void launch_stream_planes(const Trip& t) {
         stencil_stream_planes<kSweeps, kFrontRows, kFrontWarps, kFrontAhead, 1, kAligned>;
     const unsigned across = blocks(t.grid.nx, Tile::kInnerCols);
     const unsigned down = blocks(t.grid.ny, Tile::kInnerRows);
-    // In how many parts along z? All blocks that run at a time take about a step for each plane,
-    // and 2 * kSweeps more for the halo of their march.
+    // Into how many parts is z cut? More parts keep more SMs busy, but each part has 2 * kSweeps
+    // planes of halo. A block takes a step per plane, and an SM runs one block at a time.
     int planes = t.grid.nz;
     std::size_t fewest_steps = std::numeric_limits<std::size_t>::max();
     for (int parts = 1; parts <= 16; ++parts) {
@@ -281,7 +280,7 @@ void launch_stream_rows(const Trip& t) {
     constexpr auto kKernel = stencil_stream_rows<kSweeps, kAligned>;
     constexpr int kThreads = 32 * kStripWarps;
     const unsigned strips = blocks(t.grid.nx, kStripWarps * (kWarpCells - 2 * kHaloCells<kSweeps>));
-    // As many marches as run at a time, but none shorter than its halo is worth.
+    // As many marches as can be resident, but each at least four times as long as its halo.
     const unsigned marches = std::max(course::resident_blocks(kKernel, kThreads) / strips, 1u);
     const int rows = std::max(course::ceil_div(t.grid.ny, static_cast<int>(marches)), 8 * kSweeps);
     course::launch(
@@ -306,7 +305,7 @@ void streaming_rows(const Stencil& stencil, DeviceGrid<const float> in, DeviceGr
 
 // --- Lists ------------------------------------------------------------------------------------------
 
-// Of a version with kDepth sweeps in a trip: each trip reads and writes every cell once.
+// Each trip, of kDepth sweeps, reads and writes every cell once.
 template <Shape kShape, unsigned kDepth = 1>
 course::Work work(const Problem& problem) {
     const auto all_cells = static_cast<double>(cells(problem.extents));
@@ -320,7 +319,7 @@ std::string needs_hopper(const Problem&) {
     return course::why_no_hopper();
 }
 
-// cp.async, and room for the planes.
+// The ring needs cp.async, and enough shared memory for its planes.
 template <int kRadius>
 std::string ring_constraint(const Problem&) {
     using Shape = RingShape<kRadius>;

@@ -11,7 +11,7 @@
 //                                                        ... bulk_ring.cuh:
 //   bulk_ring              the copy engine fetches rows (Hopper)     halo or barriers: not measured
 //                                                        ... temporal.cuh:
-//   streaming              several sweeps in one trip through memory registers
+//   streaming              several sweeps in one trip to memory      registers
 //
 // Every cell is read and written once per sweep: a copy of the grid is the limit of all versions
 // but those that do several sweeps at once. All versions add the same products in the same order,
@@ -55,7 +55,7 @@ __device__ inline float weighted_sum(const Seven& k, float centre, float left, f
 constexpr int kTile = 8;  // cells of a block's tile along each axis, one thread for each
 
 // Idea: a thread per cell; it loads the cell and its six neighbours.
-// Cost removed: the three loops.
+// Cost removed: the three loops of a CPU.
 // Still limits it: seven loads for thirteen operations. The caches answer most of them.
 __global__ void stencil_basic(const float* in, float* out, Grid grid, Seven k) {
     const int x = static_cast<int>(blockIdx.x) * kTile + static_cast<int>(threadIdx.x);
@@ -73,11 +73,11 @@ __global__ void stencil_basic(const float* in, float* out, Grid grid, Seven k) {
 
 constexpr int kInnerTile = kTile - 2;  // cells that a tile computes along each axis
 
-// Idea: the block loads a tile of 8 x 8 x 8 cells into shared memory, a cell per thread. The 6 x 6
-// x 6 cells within find their neighbours there.
-// Cost removed: two thirds of the loads from global memory: 2.4 for each result, not 7.
+// Idea: the block loads a tile of 8 x 8 x 8 cells into shared memory, a cell per thread. All
+// neighbours of the inner 6 x 6 x 6 cells are there.
+// Cost removed: two thirds of the loads from global memory. A result takes 2.4 of them, not 7.
 // Still limits it: the halo. 512 cells are loaded for 216 results. A block has at most 1,024
-// threads, so no tile is much larger.
+// threads, so the tile cannot be much larger.
 __global__ void stencil_shared_tile(const float* in, float* out, Grid grid, Seven k) {
     __shared__ float tile[kTile][kTile][kTile];
     const int tx = static_cast<int>(threadIdx.x);
@@ -101,13 +101,13 @@ __global__ void stencil_shared_tile(const float* in, float* out, Grid grid, Seve
 }
 
 constexpr int kPlaneTile = 32;                   // cells of a plane's tile along x and y, one thread each
-constexpr int kInnerPlaneTile = kPlaneTile - 2;  // that are computed
+constexpr int kInnerPlaneTile = kPlaneTile - 2;  // cells of it that are computed
 constexpr int kPlanesOfBlock = 32;               // planes that a block computes, one after the other
 
 // Idea: thread coarsening along z. A block holds three planes of a wide tile and marches: the
 // current plane becomes the one below, the one above becomes the current one.
-// Cost removed: most of the halo. 1,024 cells are loaded for 900 results, and along z only the
-// first plane and the last.
+// Cost removed: most of the halo. 1,024 cells of a plane are loaded for 900 results. Along z, only
+// two halo planes are loaded for kPlanesOfBlock planes of results.
 // Still limits it: a thread stores each cell to shared memory once and reads it seven times, two of
 // them as its own neighbour along z.
 __global__ void stencil_coarsened_z(const float* in, float* out, Grid grid, Seven k) {
@@ -141,12 +141,12 @@ __global__ void stencil_coarsened_z(const float* in, float* out, Grid grid, Seve
     }
 }
 
-// Idea: register tiling. Only the thread of the same column reads the planes below and above, so
-// they are registers: three values that move down by one with every plane.
+// Idea: register tiling. Only the thread of the same column reads the cells below and above, so
+// they stay in registers: three values that move down by one with every plane.
 // Cost removed: two thirds of the shared memory, and three of seven reads from it: below, above and
 // the cell itself.
-// Still limits it: 4-byte loads, and two barriers per plane, around which a block has no load in
-// flight.
+// Still limits it: 4-byte loads, and two barriers per plane. No loads of the block are in flight
+// while it synchronises.
 __global__ void stencil_register_tiled(const float* in, float* out, Grid grid, Seven k) {
     __shared__ float current[kPlaneTile][kPlaneTile];
     const int tx = static_cast<int>(threadIdx.x);
@@ -194,14 +194,14 @@ __device__ inline Quad weighted_sums(const Seven& k, const Quad& centre, float l
 constexpr int kThreadRows = 2;  // rows of a thread, neighbours along y
 
 // Idea: four cells of two rows per thread. A warp marches along z with 128 cells of these rows.
-// Neighbours along x come from the lane beside it, those along y from the other row, or from the L1
-// cache, where the warp of that row has put them.
+// Neighbours along x come from the lane beside it, those along y from the other row or by another
+// load, usually from the L1 cache: a warp beside it loads the same row.
 // Cost removed: three of four load instructions, shared memory, and all barriers.
 // Still limits it: memory bandwidth, nearly. Rows at the edge of a block and planes at the ends of
 // a march are loaded twice.
 //
-// Blocks have 32 x (warps along x) x (warps along y) threads. kAligned: rows begin at multiples of
-// 16 bytes.
+// Blocks have 32 x (warps along x) x (warps along y) threads: threadIdx.y and threadIdx.z count
+// warps. kAligned: rows begin at multiples of 16 bytes.
 template <bool kAligned>
 __global__ __launch_bounds__(1024) void stencil_register_tiled_float4(const float* __restrict__ in,
                                                                       float* __restrict__ out, Grid grid,

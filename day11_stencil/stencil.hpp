@@ -76,8 +76,8 @@ Stencil heat(Shape shape);
 // Enqueues `steps` sweeps on `stream`. A sweep computes all cells from the grid before it; cells
 // nearer to an edge of the grid than the shape's radius keep their values. `in` stays as it is,
 // `out` is the grid after the last sweep, which with no sweep is a copy. What `spare` has
-// afterwards is unspecified. The three have the same extents, at most 2^30 x 65,535 x 65,535, and
-// any alignment of 4 bytes, and do not overlap. Throws std::invalid_argument for a bad argument and
+// afterwards is unspecified. The three have the same extents, at most 2^30 x 65,535 x 65,535, are
+// aligned to 4 bytes, and do not overlap. Throws std::invalid_argument for a bad argument and
 // where cannot_run() has a reason, CudaError when a launch fails.
 using Launcher = void (*)(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float> out,
                           DeviceGrid<float> spare, unsigned steps, cudaStream_t stream);
@@ -98,8 +98,8 @@ void sweep_on_cpu(const Stencil& stencil, const Extents& extents, std::span<cons
 std::vector<double> sweeps_on_cpu(const Stencil& stencil, const Extents& extents, std::span<const float> in,
                                   unsigned steps);
 
-// The same in float, with the order and the roundings of the kernels: their results are equal to
-// these bit for bit.
+// The same in float, in the order of the kernels and with their rounding: the results are equal bit
+// for bit.
 std::vector<float> exact_on_cpu(const Stencil& stencil, const Extents& extents, std::span<const float> in,
                                 unsigned steps);
 

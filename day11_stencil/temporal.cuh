@@ -1,8 +1,8 @@
 // Day 11, third part: temporal blocking. Several sweeps in one trip through memory.
 //
 // After t sweeps a cell depends on the cells around it up to a distance of t. So a tile that was
-// loaded with a halo of T cells is right after T sweeps, except for its halo: neighbouring tiles
-// overlap by 2 T cells, and both compute what lies there.
+// loaded with a halo of T cells is right after T sweeps, except for its halo. Neighbouring tiles
+// overlap by 2 T cells, and both compute the cells there.
 //
 //     overlapped_tile   a square tile stays in shared memory for T sweeps
 //     streaming         the tile is a front that moves through the grid. Sweep t is one plane (in 2D:
@@ -15,7 +15,8 @@
 #pragma once
 
 #include "common/device/ptx.cuh"
-#include "shapes.cuh"
+#include "ring.cuh"    // copy_quad, clear
+#include "shapes.cuh"  // Five, inside_plane
 
 namespace day11 {
 
@@ -27,7 +28,7 @@ constexpr unsigned kSquareSweeps = 4;  // sweeps of a full trip
 // buffers in shared memory, and stores the cells that are right.
 // Cost removed: sweeps - 1 of `sweeps` trips through global memory.
 // Still limits it: shared memory, with five reads and a write for each cell and sweep, and a
-// barrier per sweep. The halo is computed twice.
+// barrier per sweep. Neighbouring blocks both compute the halo.
 __global__ __launch_bounds__(32 * kSquareThreads) void stencil_overlapped_tile(const float* in, float* out,
                                                                                Grid grid, Five k,
                                                                                int sweeps) {
@@ -72,9 +73,9 @@ __global__ __launch_bounds__(32 * kSquareThreads) void stencil_overlapped_tile(c
 template <int kSweeps>
 constexpr int kHaloCells = (kSweeps + kLaneCells - 1) / kLaneCells* kLaneCells;
 
-// Row `newest` of sweep 0 is in `row`. Advances the front: sweep t + 1 gets its row newest - t - 1,
-// and `row` becomes that of the last sweep. before[t] and last[t] are the two rows of sweep t that
-// come before its newest one.
+// Advances the front by a row. On entry, `row` is row `newest` of sweep 0; on return, it is row
+// newest - kSweeps of the last sweep. On the way, sweep t + 1 gets its row newest - t - 1.
+// before[t] and last[t] are the two rows of sweep t that come before its newest one.
 template <int kSweeps, bool kAligned>
 __device__ __forceinline__ void advance_rows(Quad (&before)[kSweeps], Quad (&last)[kSweeps], Quad& row,
                                              const Grid& grid, const Five& k, int x, int newest) {
@@ -97,14 +98,14 @@ __device__ __forceinline__ void advance_rows(Quad (&before)[kSweeps], Quad (&las
     }
 }
 
-constexpr int kStripWarps = 4;  // of a block; they are independent
+constexpr int kStripWarps = 4;  // warps of a block; each has a strip and is independent
 constexpr int kRowsAhead = 2;   // rows in flight
 
 // Idea: streaming. A warp marches along y with a strip of 128 cells and keeps two rows of every
 // sweep in registers. Neighbours along x are in the lanes beside it.
 // Cost removed: shared memory and barriers. Only the strips' sides overlap, and the ends of the
 // march.
-// Still limits it: registers, eight for each sweep, and multiply-adds.
+// Still limits it: registers. Each sweep needs eight, so the number of sweeps is limited.
 template <int kSweeps, bool kAligned>
 __global__ __launch_bounds__(32 * kStripWarps) void stencil_stream_rows(const float* __restrict__ in,
                                                                         float* __restrict__ out, Grid grid,
@@ -182,7 +183,7 @@ __device__ __forceinline__ void new_plane(Quad (&result)[kRows], const Quad (&be
 // registers and, between warps, from shared memory.
 // Cost removed: kSweeps - 1 of kSweeps trips through memory, with one barrier per plane for all
 // sweeps.
-// Still limits it: registers. They bound the tile, and the tile's halo is computed twice.
+// Still limits it: registers. They bound the tile, and neighbouring blocks both compute the halo.
 template <int kSweeps, int kRows, int kWarps, int kAhead, int kBlocks, bool kAligned>
 __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_stream_planes(const float* __restrict__ in,
                                                                               float* __restrict__ out,
@@ -244,7 +245,7 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_stream_planes(co
 #pragma unroll 2
     for (; newest < end + kSweeps; ++newest) {
         course::ptx::cp_async_wait<kAhead - 1>();
-        __syncthreads();  // the newest plane and the edges are there for all; the oldest plane may go
+        __syncthreads();  // all see the newest plane and the edges; the oldest plane may be overwritten
         copy(newest + kAhead, free_slot);
         free_slot = next_slot(free_slot);
 

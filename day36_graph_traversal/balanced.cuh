@@ -1,5 +1,5 @@
-// Day 36, second part: work in equal shares, bits, and both directions. Read graph_traversal.cuh
-// first.
+// Day 36, second part: load balancing, bitmaps, and searches in both directions. Read
+// graph_traversal.cuh first.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -14,7 +14,7 @@ namespace day36 {
 using course::kWarpSize;
 using course::kWholeWarp;
 
-constexpr unsigned kLargeBlock = 1024;  // threads: few blocks make a cheap barrier of the grid
+constexpr unsigned kLargeBlock = 1024;  // threads; with few blocks, a barrier of the grid is cheap
 
 // What the kernels of this file work on.
 struct Traversal {
@@ -22,7 +22,7 @@ struct Traversal {
     Rows in;
     Vertex source;
     unsigned edges;
-    unsigned words;  // of 32 vertices: of each of the bitmaps
+    unsigned words;  // of each bitmap: a word has 32 vertices
     const unsigned* without_incoming;
     unsigned* level;
     Vertex* parent;
@@ -58,8 +58,9 @@ __device__ T running_sum(T value) {
     return value;
 }
 
-// Lane l owns the items from end of lane l - 1 to `end` - 1. Whose is `item`? A binary search over
-// the lanes; 31 for an item that nobody owns. All lanes call it, each for an item of its own.
+// Lane l owns the items from the `end` of lane l - 1 to its own `end` - 1. Returns the owner of
+// `item`, by a binary search over the lanes; 31 for an item beyond the last. All lanes call it,
+// each for an item of its own.
 __device__ inline unsigned owner_of(unsigned end, unsigned item) {
     unsigned owner = 0;
     for (unsigned step = kWarpSize / 2; step > 0; step /= 2) {
@@ -68,7 +69,7 @@ __device__ inline unsigned owner_of(unsigned end, unsigned item) {
     return owner;
 }
 
-// Appends a vertex of each lane, or kUnreached for none, to the queue behind `end`: an entry for
+// Appends a vertex of each lane (kUnreached: none) to the queue behind `end`, with an entry for
 // every 32 of its edges. All lanes of a warp call it. One atomic reserves the places of all.
 __device__ inline void append(const Traversal& t, unsigned end, Vertex vertex, unsigned long long* found) {
     unsigned first = 0;
@@ -100,10 +101,10 @@ __device__ inline void append(const Traversal& t, unsigned end, Vertex vertex, u
 
 constexpr unsigned kFound = 4096;  // vertices that a block collects, 16 KiB
 
-// What a block has found in a level. Count: more than kFound if some went to the queue at once.
+// What a block has found in a level.
 struct Found {
     Vertex vertices[kFound];
-    unsigned count;
+    unsigned count;  // may exceed kFound: what did not fit went to the queue at once
 };
 
 // Keeps a vertex of each lane, or kUnreached for none. All lanes of a warp call it.
@@ -131,7 +132,7 @@ __device__ inline void append_kept(const Traversal& t, Found& mine, unsigned end
     if (threadIdx.x == 0) mine.count = 0;
 }
 
-// Marks a vertex as visited. True for the one thread that was the first.
+// Marks a vertex as visited. True for one thread only, the first.
 __device__ inline bool visit(unsigned* visited, Vertex v) {
     const unsigned bit = 1u << v % 32;
     // A load costs less than an atomic, and most neighbours have been visited.
@@ -139,15 +140,16 @@ __device__ inline bool visit(unsigned* visited, Vertex v) {
     return (atomicOr(&visited[v / 32], bit) & bit) == 0;
 }
 
-// A level: the edges of the entries [begin, end) of the queue. `warp` of `warps` takes its share.
+// One level, top-down: the edges of the entries [begin, end) of the queue. This warp is number
+// `warp` of `warps`, and takes its share.
 __device__ inline void top_down(const Traversal& t, Found& mine, unsigned begin, unsigned end, unsigned next,
                                 unsigned warp, unsigned warps, unsigned long long* found) {
-    // Few entries are spread over all warps, so that each has only one step to do.
+    // A small frontier is spread over all warps: each takes fewer than 32 entries, in one step.
     const unsigned share = min(course::ceil_div(end - begin, warps), static_cast<unsigned>(kWarpSize));
     for (unsigned i = begin + warp * share; i < end; i += warps * share) {
         Entry entry{};
         if (lane() < share && i + lane() < end) entry = t.queue[i + lane()];
-        // The lanes' edges stand one behind the other, and the warp takes 32 of them in each step.
+        // Number the edges of all lanes from 0 to total - 1. The warp takes 32 of them per step.
         const unsigned own_end = running_sum(entry.end - entry.begin);
         const unsigned total = __shfl_sync(kWholeWarp, own_end, kWarpSize - 1);
         for (unsigned base = 0; base < total; base += kWarpSize) {
@@ -170,7 +172,7 @@ __device__ inline void top_down(const Traversal& t, Found& mine, unsigned begin,
     append_kept(t, mine, end, found);
 }
 
-// Before a search. A vertex that no edge leads to counts as visited: nothing has to look for it.
+// Before a search. A vertex that no edge leads to counts as visited, so that bottom_up skips it.
 __device__ inline void begin_search(const Traversal& t, Found& mine) {
     const unsigned threads = gridDim.x * blockDim.x;
     for (Vertex v = global_thread(); v < t.out.vertices; v += threads) {
@@ -185,13 +187,13 @@ __device__ inline void begin_search(const Traversal& t, Found& mine) {
     if (global_thread() < 3) t.found[global_thread()] = 0;
 }
 
-// Idea: an entry of the queue is at most 32 edges of a vertex, so a hub becomes many entries. A
-// warp takes up to 32 entries, sums up their edges, and goes through these 32 at a time, whatever
-// vertices they belong to.
-// Cost removed: waiting for a hub. All lanes have an edge, and read neighbouring ones. A bit says
-// that a vertex was visited: 32 times fewer bytes than its level.
-// Still limits it: every edge is looked at, and in the large levels nearly all of them lead to
-// vertices that were visited before.
+// Idea: load balancing. An entry of the queue is at most 32 edges of a vertex, so a hub becomes
+// many entries. A warp takes up to 32 entries, sums up their edges, and goes through these 32 at a
+// time, whatever vertices they belong to.
+// Cost removed: waiting for a hub. All lanes have an edge, and mostly read neighbouring ones. A bit
+// marks a vertex as visited: 32 times fewer bytes than its level.
+// Still limits it: every edge is read, and in the large levels nearly all of them lead to vertices
+// that were visited before.
 __global__ void __launch_bounds__(kLargeBlock) frontier_balanced(Traversal t) {
     __shared__ Found mine;
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
@@ -229,16 +231,17 @@ __device__ inline bool has(const unsigned* bits, Vertex v) {
     return (bits[v / 32] >> v % 32 & 1) != 0;
 }
 
-constexpr unsigned kOwnEdges = 8;  // that a lane looks at by itself
+constexpr unsigned kOwnEdges = 8;  // edges of its list that a lane reads by itself
 
-// A level: each vertex that was not visited looks for a neighbour in the frontier. Those that find
-// one are the frontier of level `next`. Counts them, and their edges.
+// One level, bottom-up: each vertex that was not visited looks for a neighbour in the frontier.
+// Those that find one are the frontier of level `next`. Adds their number and their edges to
+// `found`.
 __device__ inline void step_up(const Traversal& t, unsigned next, unsigned long long* found) {
     const unsigned* const from = frontier_of(t, next - 1);
     unsigned* const to = frontier_of(t, next);
     unsigned long long own_found = 0;
     for (unsigned w = global_thread() / kWarpSize; w < t.words; w += warps_of_grid()) {
-        // A word of bits is a warp's: no atomics.
+        // Only this warp writes this word, so its bits need no atomics.
         const unsigned seen = t.visited[w];
         const Vertex v = w * 32 + lane();
         unsigned e = 0;
@@ -280,7 +283,7 @@ __device__ inline void step_up(const Traversal& t, unsigned next, unsigned long 
             if (bits != 0) t.visited[w] = seen | bits;
         }
     }
-    // One atomic for the block.
+    // Sum up first: one atomic on global memory for the block.
     __shared__ unsigned long long of_block;
     if (threadIdx.x == 0) of_block = 0;
     __syncthreads();
@@ -291,11 +294,10 @@ __device__ inline void step_up(const Traversal& t, unsigned next, unsigned long 
     if (threadIdx.x == 0) atomicAdd(found, of_block);
 }
 
-// Idea: pull, with bits. 32 vertices are a word of a bitmap; a warp reads it, and those without
-// a bit look for a parent. A lane looks at its first 8 edges itself. What is left of a long list is
-// the work of the whole warp.
-// Cost removed: reading levels. A list is left at the first hit: in a large level of a random graph
-// that is one of the first few edges.
+// Idea: pull, with bitmaps. A warp reads a word of 32 vertices, and those whose bit is 0 look for a
+// parent. A lane reads the first 8 edges of its list itself. The whole warp reads the rest.
+// Cost removed: reading levels; a bit is enough. In a large level of a random graph, one of the
+// first few edges is a hit.
 // Still limits it: in a small level nearly all lists are read to their end.
 __global__ void __launch_bounds__(kLargeBlock) bottom_up(Traversal t) {
     __shared__ Found mine;
@@ -315,8 +317,8 @@ __global__ void __launch_bounds__(kLargeBlock) bottom_up(Traversal t) {
 
 constexpr unsigned kFewEdges = 2048;  // two steps of the warps of one block
 
-// Goes on in one block for as long as levels have few edges. All its threads have the same `p`. The
-// counter is the block's own: other blocks may still be reading those of the grid.
+// One block does all levels until one has more than kFewEdges edges. All its threads have the same
+// `p`. The counter is the block's own, because other blocks may still be reading those of the grid.
 __device__ inline void few_levels(const Traversal& t, Found& mine, Progress& p) {
     __shared__ unsigned long long found;
     while (p.begin < p.end && p.edges <= kFewEdges) {
@@ -332,15 +334,14 @@ __device__ inline void few_levels(const Traversal& t, Found& mine, Progress& p) 
     }
 }
 
-// After Beamer, Asanovic and Patterson (2012): upwards when the frontier has more than a 14th of
-// the edges of all vertices that were not visited, and more entries than a 24th of all vertices (a
-// hub has several); downwards when it has fewer vertices than that.
+// After Beamer, Asanovic and Patterson (2012): bottom-up when the frontier has more than a 14th of
+// the unexplored edges, those of vertices that were not visited, and more entries than a 24th of
+// all vertices (a hub has several entries); top-down again when it has fewer vertices than that.
 constexpr unsigned kEdgesRatio = 14;
 constexpr unsigned kVerticesRatio = 24;
 
-// Idea: each level in the way that suits it. Few edges: one block, while the others wait. A large
-// part of the graph: upwards, from the vertices that were not visited. Else: downwards, from the
-// queue.
+// Idea: a direction for each level. Few edges: one block, while the others wait. A large part of
+// the graph: bottom-up, from the vertices that were not visited. Else: top-down, from the queue.
 // Cost removed: most edges of the large levels, the bits of all vertices in the small ones, and the
 // barrier of the grid in the smallest.
 // Still limits it: barriers and latency where there are many levels; where there are few, random
@@ -379,7 +380,7 @@ __global__ void __launch_bounds__(kLargeBlock, 1) direction_optimised(Traversal 
                 vertices = entries_of(*found);
                 unexplored -= min(unexplored, edges_of(*found));
             } while (vertices > t.out.vertices / kVerticesRatio);
-            // Back to the queue.
+            // The bitmap becomes a queue again.
             unsigned long long* const found = &t.found[p.turn % 3];
             if (global_thread() == 0) t.found[(p.turn + 1) % 3] = 0;
             for (unsigned w = warp; w < t.words; w += warps_of_grid()) {
@@ -407,8 +408,9 @@ __global__ void __launch_bounds__(kLargeBlock, 1) direction_optimised(Traversal 
     }
 }
 
-// The same without a cooperative launch, in a CUDA graph: the host launches once, and the graph
-// repeats its body for as long as a kernel says so.
+// The next three kernels belong to while_graph, below: a search without a cooperative launch, in a
+// CUDA graph. The host launches the graph once. Its body is repeated until a kernel clears a
+// condition.
 __global__ void __launch_bounds__(kLargeBlock) graph_reset(Traversal t) {
     __shared__ Found mine;
     begin_search(t, mine);
@@ -432,10 +434,10 @@ __global__ void __launch_bounds__(kLargeBlock) graph_level(Traversal t, const Pr
              &t.found[p.turn % 3]);
 }
 
-// Idea: a while node. Its body is a level by all blocks, and a block that takes over, goes on alone
-// for as long as levels have few edges, and says whether the body has to run again.
-// Cost removed: the host, as with a cooperative launch. But each launch may have as many blocks as
-// it likes, and other work may run beside it.
+// Idea: a while node. Its body is two kernels: graph_level, one level by all blocks; and this one,
+// of one block, which does the levels with few edges that follow, and sets the condition.
+// Cost removed: the host, as with a cooperative launch. But the blocks of a launch need not be
+// resident at the same time, and other work may run beside it.
 // Still limits it: two launches per level instead of a barrier.
 __global__ void __launch_bounds__(kLargeBlock)
     while_graph(Traversal t, Progress* progress, cudaGraphConditionalHandle go_on) {

@@ -17,7 +17,7 @@ using Vertex = std::uint32_t;  // 0 to n - 1
 // No vertex; the level of a vertex that a search has not reached, and its parent.
 inline constexpr std::uint32_t kUnreached = 0xffffffffu;
 
-// Of a graph. Its edges are counted in 32 bits, which halves the memory traffic for short lists.
+// Edges are counted in 32 bits: offsets of 64 would be twice the bytes to load for each vertex.
 inline constexpr std::size_t kMostVertices = std::size_t{1} << 30;
 inline constexpr std::size_t kMostEdges = (std::size_t{1} << 31) - 1;
 
@@ -65,8 +65,8 @@ Graph path(std::size_t vertices);                      // 0 - 1 - 2 - ...
 Graph star(std::size_t vertices);                      // vertex 0 in the middle
 Graph grid_2d(std::size_t width, std::size_t height);  // four neighbours; vertex x + width y
 Graph uniform(std::size_t vertices, std::size_t edges, std::uint64_t seed);
-// Graph500's model (Chakrabarti, Zhan, Faloutsos 2004; a, b, c = 0.57, 0.19, 0.19) with 2^scale
-// vertices, numbered at random: many vertices without an edge, a few with thousands.
+// R-MAT, the model of Graph500 (Chakrabarti, Zhan, Faloutsos 2004; a, b, c = 0.57, 0.19, 0.19),
+// with 2^scale vertices, numbered at random: many vertices without an edge, a few with thousands.
 Graph rmat(unsigned scale, std::size_t edges, std::uint64_t seed);
 
 // A graph on the device: by rows (out), by columns (in), and as a list of edges.

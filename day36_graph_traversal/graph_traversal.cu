@@ -54,8 +54,8 @@ void begin_search(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> 
     CUDA_CHECK_LAUNCH();
 }
 
-// The loop of the versions without a queue: step(level, number found so far in the last one), until
-// a level is empty. step() enqueues a kernel that counts in workspace.count[0].
+// The loop of the versions without a queue, until a level is empty. step(current, found) enqueues a
+// kernel that counts in workspace.count[0]; `found` is the count of the level before.
 template <class Step>
 void each_level(Workspace& workspace, cudaStream_t stream, Step step) {
     unsigned found = 1;
@@ -99,7 +99,7 @@ void launch_edge_centric(const DeviceGraph& graph, Vertex source, DeviceSpan<uns
     });
 }
 
-// A frontier of more than this part of the vertices is large: pull.
+// A frontier of more than a 20th of the vertices is large: pull.
 constexpr unsigned kLargePart = 20;
 
 void launch_direction_simple(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
@@ -325,7 +325,8 @@ std::string why_no_while_graph(const Problem&) {
            ", the driver " + text(driver);
 }
 
-// Level and parent of each vertex are written; they were cleared first.
+// The level and the parent of each vertex are written. How many bytes a search reads depends on the
+// graph and the version, so they do not count.
 course::Work work(const Problem& problem) {
     const double written = 2 * sizeof(unsigned) * static_cast<double>(problem.vertices);
     return {.bytes = written, .written = written};

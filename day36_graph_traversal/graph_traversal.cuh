@@ -1,20 +1,20 @@
 // Day 36: breadth-first search.             PMPP chapter 15 (4th edition), chapter 18 (5th edition)
 //
 //   version              what is new                                 what limits it
-//   push                 a thread per vertex, which looks for        every level reads all levels
-//                        neighbours
+//   push                 a thread per vertex, which looks for        each launch reads the levels of
+//                        neighbours                                  all vertices
 //   pull                 a thread per vertex, which looks for a      the same; long lists without a
 //                        parent                                      vertex of the frontier
-//   edge_centric         a thread per edge                           every level reads all edges
-//   direction_simple     push, then pull when the frontier is large  every level reads all levels
-//   frontier             a queue: only the frontier's threads run    an atomic per vertex found
+//   edge_centric         a thread per edge                           each launch reads all edges
+//   direction_simple     push, then pull when the frontier is large  as push
+//   frontier             a queue: a thread per vertex of it          an atomic per vertex found
 //   frontier_privatised  a queue of each block in shared memory      a launch and a copy per level
 //   single_block         small levels in one block, without launch   large levels: as before
 //   cooperative          all levels in one launch                    a hub is the work of one thread
 //                                                    ... balanced.cuh:
-//   frontier_balanced    a hub becomes many entries of the queue     every edge is looked at
+//   frontier_balanced    a hub becomes many entries of the queue     every edge is read
 //   bottom_up            bits, and the rest of a list by a warp      small levels: all bits are read
-//   direction_optimised  top down, bottom up, or in one block        barriers and latency
+//   direction_optimised  top-down, bottom-up, or in one block        barriers and latency
 //   while_graph          a graph that launches itself again          two launches per level
 //
 // A search writes two words per vertex, its level and its parent. What it reads is the question:
@@ -34,8 +34,8 @@ namespace day36 {
 
 constexpr unsigned kBlock = 256;
 
-// The edges of vertex v lead to neighbours[offsets[v]] up to neighbours[offsets[v + 1] - 1] (CSR).
-// Or, by columns, come from there (CSC).
+// Neighbours of vertex v: neighbours[offsets[v]] up to neighbours[offsets[v + 1] - 1]. In rows
+// (CSR) the edges of v lead to them; in columns (CSC) their edges lead to v.
 struct Rows {
     const unsigned* offsets;
     const Vertex* neighbours;
@@ -58,10 +58,12 @@ __global__ void reset(unsigned* level, Vertex* parent, unsigned vertices, Vertex
 // neighbours that have no level get level `current`. A launch for each level.
 // Cost removed: the queue of the CPU, one vertex after the other.
 // Still limits it: each launch reads the levels of all vertices, for a few that are in the
-// frontier. A thread with many neighbours keeps its warp waiting.
-// Two threads may find the same vertex at the same time. Both store the same level, and each is a
-// right parent, so no atomic is needed. `volatile`: the memory changes while the kernel runs. Both
-// count in `found`, which is at least the number of vertices found, and 0 only if there is none.
+// frontier. A vertex with many neighbours keeps its thread busy, and the warp with it.
+//
+// Two threads may find the same vertex at the same time: a benign race. Both store the same level,
+// and each is a right parent, so no atomic is needed. `volatile` keeps the compiler from holding
+// values in registers that other threads change. Both threads add to `found`, so it may exceed the
+// number of vertices found, but it is 0 only if there is none.
 __global__ void push(Rows out, unsigned current, volatile unsigned* level, volatile Vertex* parent,
                      unsigned* found) {
     const Vertex v = global_thread();
@@ -77,10 +79,10 @@ __global__ void push(Rows out, unsigned current, volatile unsigned* level, volat
 
 // Idea: the other way round. A vertex without a level looks for a neighbour in the frontier, along
 // the edges that lead to it (CSC). One is enough: the loop ends.
-// Cost removed: the rest of the list, once a parent is found. And only its own thread writes to a
+// Cost removed: the rest of the list, once a parent is found. And only one thread stores to a
 // vertex.
-// Still limits it: as for push; and where the frontier is small, nearly every list is read to its
-// end, for nothing.
+// Still limits it: the same as push. And where the frontier is small, nearly every list is read to
+// its end without a hit.
 __global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex* parent, unsigned* found) {
     const Vertex v = global_thread();
     if (v >= in.vertices || level[v] != kUnreached) return;
@@ -110,12 +112,12 @@ __global__ void edge_centric(const Vertex* sources, const Vertex* targets, unsig
     atomicAdd(found, 1u);
 }
 
-// Idea: a queue. Vertices enter it in the order in which they are found, each once, so one array
-// holds the frontiers of all levels, one behind the other: this level's are queue[begin] to
-// queue[end - 1], the next one's go to queue[end + 0, 1, ...].
+// Idea: a queue. Vertices enter it in the order in which they are found, each once. So one array
+// holds the frontiers of all levels, one behind the other: this level's vertices are queue[begin]
+// to queue[end - 1], and those of the next one go to queue[end], queue[end + 1], ...
 // Cost removed: reading all vertices in each level. The search reads each edge once.
-// Still limits it: one counter for all threads. And now an atomic must decide which of several
-// threads has found a vertex, as it may enter the queue only once.
+// Still limits it: one counter for all threads. And an atomic must decide which of several threads
+// has found a vertex, as it may enter the queue only once.
 __global__ void frontier(Rows out, Vertex* queue, unsigned begin, unsigned end, unsigned current,
                          unsigned* level, Vertex* parent, unsigned* found) {
     const unsigned i = begin + global_thread();
@@ -138,7 +140,7 @@ __device__ inline bool claim(unsigned* level, Vertex neighbour, unsigned current
     return atomicCAS(&level[neighbour], kUnreached, current) == kUnreached;
 }
 
-// A level by all threads of the grid.
+// All threads of the grid expand one level. A function of its own: two kernels use it.
 __device__ inline void expand_privatised(Rows out, Vertex* queue, unsigned begin, unsigned end,
                                          unsigned current, unsigned* level, Vertex* parent, unsigned* found) {
     __shared__ Vertex own[kPrivate];
@@ -180,9 +182,9 @@ __global__ void frontier_privatised(Rows out, Vertex* queue, unsigned begin, uns
 
 constexpr unsigned kFewVertices = 1024;
 
-// Idea: a frontier of up to 1,024 vertices is not enough for a GPU, but enough for one block. It
+// Idea: a frontier of up to 1,024 vertices is too small for a GPU, but not for one block. The block
 // goes on to the next level after a barrier of its own, for as long as frontiers are small.
-// Cost removed: launch and copy of the small levels.
+// Cost removed: the launch and the copy of each small level.
 // Still limits it: large levels still go through the host, one by one. One block cannot use the
 // whole bandwidth.
 __global__ void __launch_bounds__(kFewVertices)
@@ -212,13 +214,14 @@ __global__ void __launch_bounds__(kFewVertices)
     if (threadIdx.x == 0) *progress = {.level = current, .begin = begin, .end = end, .edges = 0, .turn = 0};
 }
 
-// Idea: a cooperative launch. All blocks run at the same time, so they can wait for each other: a
-// barrier of the grid ends a level, not the end of the kernel.
+// Idea: a cooperative launch. All blocks are resident at the same time, so they can wait for each
+// other: a barrier of the grid ends a level, not the end of the kernel.
 // Cost removed: the launches, and the host.
-// Still limits it: a thread reads the whole list of its vertex. One with a million neighbours keeps
-// the grid waiting.
+// Still limits it: a thread reads the whole list of its vertex. A hub with a million neighbours
+// keeps the grid waiting.
+//
 // Three counters take turns. Level `current` adds to found[current % 3] and clears the next one.
-// That was last read two barriers ago.
+// All threads read that one at the end of level current - 2, before the last barrier of the grid.
 __global__ void cooperative(Rows out, Vertex source, Vertex* queue, unsigned* level, Vertex* parent,
                             unsigned* found) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();

@@ -29,13 +29,13 @@ struct alignas(16) Entry {
 };
 inline constexpr std::uint32_t kEntryEdges = 32;
 
-// What a search in progress has done, for searches of several launches.
+// The state of a search between launches.
 struct Progress {
-    std::uint32_t level;  // of the vertices in the frontier
+    std::uint32_t level;  // the frontier's
     std::uint32_t begin;  // the frontier: entries [begin, end) of the queue
     std::uint32_t end;
-    std::uint32_t edges;  // of the frontier
-    std::uint32_t turn;   // the counter that comes next
+    std::uint32_t edges;  // edges of the frontier
+    std::uint32_t turn;   // found[turn % 3] is the next level's counter
 };
 
 // Memory for the searches of one graph, one at a time.
@@ -53,10 +53,11 @@ struct Workspace {
     std::shared_ptr<WhileGraph> while_graph;  // made by the first search that needs it
 };
 
-// Searches `graph` from `source`, breadth first. level: the edges on a shortest path from the
-// source; parent: the vertex before the last on such a path, and of the source itself. Both are
-// kUnreached where there is no path. A vertex may have several right parents; which one comes out
-// is unspecified. Enqueues its work on `stream`; versions that are driven by the host wait for it.
+// Searches `graph` from `source`, breadth first. level: the number of edges on a shortest path from
+// the source; parent: the vertex before this one on such a path. The source is its own parent. Both
+// are kUnreached where there is no path. A vertex may have several right parents; which of them is
+// stored is unspecified. Enqueues its work on `stream`; where the host runs the loop over levels,
+// it waits for the stream.
 // Throws std::invalid_argument for a source that is not a vertex, for lengths other than
 // graph.vertices(), for memory that overlaps and for a workspace of another graph; CudaError when a
 // launch fails.
@@ -81,10 +82,11 @@ struct Search {
 // The reference: a queue. Throws std::invalid_argument for a source that is not a vertex.
 Search search_on_cpu(const Graph& graph, Vertex source);
 
-// What is wrong with a search, or "": the rules of Graph500. The source has level 0 and is its own
-// parent; any other vertex that was reached has a parent one level above it, and there is an edge
-// between them; no edge leads from a reached vertex to one that was not, or more than one level
-// down. Levels that fulfil them are those of a breadth-first search.
+// What is wrong with a search by the rules of Graph500, or "". The source has level 0 and is its
+// own parent. The level of any other vertex that was reached is one more than that of its parent,
+// and there is an edge between them. No edge leads from a reached vertex to one that was not
+// reached, or to one whose level is higher by more than one. Only the levels of a breadth-first
+// search fulfil these rules.
 std::string what_is_wrong(const Graph& graph, Vertex source, std::span<const std::uint32_t> level,
                           std::span<const Vertex> parent);
 

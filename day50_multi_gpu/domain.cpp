@@ -17,7 +17,7 @@ std::size_t with_ghosts(const Extents& extents, const Slab& slab) {
     return (slab.planes + 2 * kRadius) * extents.plane();
 }
 
-// Throws where a device cannot reach the other one's memory for another reason than its own limits.
+// Lets device `from` access the memory of device `to`, where the hardware can.
 void enable_peer_access(int from, int to) {
     if (from == to) return;
     int can = 0;
@@ -102,11 +102,11 @@ void Domain::make(std::span<const int> devices) {
         CUDA_CHECK(cudaStreamCreateWithFlags(&rank.middle, cudaStreamNonBlocking));
         for (cudaEvent_t* event : {&rank.started, &rank.edges_swept, &rank.edges_done, &rank.middle_done})
             CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-        CUDA_CHECK(cudaDeviceSynchronize());  // the flags are 0 before any stream looks at them
+        CUDA_CHECK(cudaDeviceSynchronize());  // the flags are 0 before any stream reads them
     }
 }
 
-// What has not been made is null. A failure here has been reported by the work that failed.
+// What has not been made is null. Errors are ignored: the work that failed has reported them.
 void Domain::release() {
     for (auto& [steps, graph] : graphs_)
         static_cast<void>(cudaGraphExecDestroy(graph));

@@ -1,4 +1,4 @@
-// What the versions share that is not the lesson: whose turn a device is, and copies of planes.
+// A scope in which another device is the current one.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@
 
 namespace day50 {
 
-// Makes a device the current one; at the end of the scope the one before is it again.
+// Makes `device` the current one until the end of the scope.
 class OnDevice {
   public:
     explicit OnDevice(int device) {

@@ -27,7 +27,6 @@ namespace {
 
 using namespace day50;
 
-// MPI_Abort ends all processes, also those that wait for this one.
 void check_mpi(int code, const char* call) {
     if (code == MPI_SUCCESS) return;
     char text[MPI_MAX_ERROR_STRING];
@@ -38,7 +37,8 @@ void check_mpi(int code, const char* call) {
 }
 #define MPI_CHECK(...) check_mpi((__VA_ARGS__), #__VA_ARGS__)
 
-// Pinned host memory for kRadius planes: the GPU copies to it without another copy on the way.
+// Pinned host memory for kRadius planes. An asynchronous copy to pageable memory would go through a
+// buffer of the driver.
 class PinnedPlanes {
   public:
     explicit PinnedPlanes(std::size_t floats) { CUDA_CHECK(cudaMallocHost(&data_, floats * sizeof(float))); }
@@ -51,8 +51,8 @@ class PinnedPlanes {
     float* data_ = nullptr;
 };
 
-// The slab of this process, on its GPU: a domain of one rank, of which this process is the only
-// one. Neighbours are processes; MPI_PROC_NULL: there is none, and nothing is sent or received.
+// The slab of this process, on its GPU. Neighbours are other processes. MPI_PROC_NULL stands for no
+// neighbour: a send to it or a receive from it does nothing.
 struct Process {
     int rank = 0;
     int ranks = 1;
@@ -82,8 +82,8 @@ struct Buffers {
     PinnedPlanes to_below, to_above, from_below, from_above;
 };
 
-// The edge planes that a step has written, to the neighbours; theirs, to the ghost planes. All
-// copies are in p.edges.
+// Sends the edge planes that a step has written to the neighbours, and receives theirs in the ghost
+// planes. All copies are in p.edges.
 void exchange(const Process& p, unsigned step, unsigned steps, const Buffers& buffers) {
     float* const grid = p.grids.target(step, steps);
     const std::size_t plane = p.local.plane();
@@ -96,7 +96,8 @@ void exchange(const Process& p, unsigned step, unsigned steps, const Buffers& bu
     CUDA_CHECK(cudaMemcpyAsync(buffers.to_above.data(), last, bytes, cudaMemcpyDeviceToHost, p.edges));
     // MPI knows nothing of streams: without this wait it would send what the buffers held before.
     CUDA_CHECK(cudaStreamSynchronize(p.edges));
-    // Down, then up. MPI_Sendrecv does both at once: if all processes sent first, all could wait.
+    // Down, then up. MPI_Sendrecv avoids a deadlock: if all processes sent first, all could wait
+    // for a receive.
     MPI_CHECK(MPI_Sendrecv(buffers.to_below.data(), count, MPI_FLOAT, p.below(), 0, buffers.from_above.data(),
                            count, MPI_FLOAT, p.above(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     MPI_CHECK(MPI_Sendrecv(buffers.to_above.data(), count, MPI_FLOAT, p.above(), 1, buffers.from_below.data(),
@@ -106,8 +107,7 @@ void exchange(const Process& p, unsigned step, unsigned steps, const Buffers& bu
     if (p.above() != MPI_PROC_NULL)
         CUDA_CHECK(
             cudaMemcpyAsync(behind, buffers.from_above.data(), bytes, cudaMemcpyHostToDevice, p.edges));
-    // MPI writes these buffers again in the next step: after the wait there, which is for the same
-    // stream.
+    // MPI overwrites these buffers in the next step. The wait for this stream comes before that.
 }
 
 void mpi_staged(const Process& p, unsigned steps) {
@@ -119,9 +119,9 @@ void mpi_staged(const Process& p, unsigned steps) {
     CUDA_CHECK(cudaStreamSynchronize(p.edges));
 }
 
-// While the host waits for the edges and talks to MPI, the middle is swept: it was launched before.
-// The middle needs the edges of the step before, for which exchange() has waited. The edges need
-// the middle of the step before: an event.
+// The middle is launched before the exchange, so the GPU sweeps it while the host waits for the
+// edges and calls MPI. The middle needs the edges of the last step, for which exchange() has
+// waited. The edges need the middle of the last step: an event.
 void mpi_overlapped(const Process& p, unsigned steps) {
     const Buffers buffers(p.edge_floats());
     const int first_end = std::min(kRadius, p.local.planes);
@@ -137,7 +137,7 @@ void mpi_overlapped(const Process& p, unsigned steps) {
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-// Processes of one node take its GPUs in turn.
+// The processes of a node are dealt out to its GPUs.
 int device_of_this_process() {
     MPI_Comm node;
     int rank_in_node = 0;
@@ -157,8 +157,8 @@ bool run(const char* name, void (*version)(const Process&, unsigned), int rank, 
     const std::vector<float> whole =
         course::make_data<float>(extents.cells(), course::DataPattern::kSignedUniform, 50);
 
-    // All memory of the slab is that of a domain of one rank, which has room for ghost planes. Its
-    // grid is filled plane by plane: here are the neighbours' planes, too.
+    // A domain of one rank provides the memory, streams and events. `in` is filled here, because
+    // this rank has neighbours' planes as ghost planes, of which the domain does not know.
     Domain domain({extents.nx, extents.ny, slab.planes}, std::vector<int>{device});
     CUDA_CHECK(cudaSetDevice(device));
     const Rank& own = domain.ranks()[0];
@@ -238,6 +238,7 @@ int main(int argc, char** argv) {
     } catch (const std::exception& error) {
         std::fprintf(stderr, "day50_multi_gpu_mpi: process %d of %d: %s\n", rank, ranks, error.what());
         std::fflush(stderr);
+        // Ends all processes, also those that wait for this one.
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     MPI_Finalize();

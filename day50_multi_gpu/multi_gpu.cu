@@ -1,10 +1,11 @@
-// Day 50, the second half of the lesson: the versions. Each step of a version has two loops over
-// the ranks, both by one host thread: in the first one streams are told what to wait for, in the
-// second one work is launched. In one loop, rank 1 would wait for this step of rank 0, rank 2 for
-// that of rank 1, and the GPUs would work one after the other.
+// Day 50, the second half of the lesson: the versions. One host thread drives all ranks. A step has
+// two loops over the ranks: in the first one streams wait for events of the last step, the second
+// one launches. In a single loop, rank 1 would wait for this step of rank 0, rank 2 for that of
+// rank 1, and the GPUs would work one after the other: a wait is for the latest record of an event.
 //
-// A stream or an event belongs to the device that was current when it was made. A kernel may only
-// be launched into a stream of the current device (OnDevice); any stream may wait for any event.
+// A stream or an event belongs to the device that was current when it was created. A kernel may
+// only be launched into a stream of the current device (OnDevice). Any stream may wait for any
+// event.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -40,7 +41,7 @@ dim3 blocks_for_planes(const Local& local, int planes) {
                 (planes + kDepth - 1) / kDepth);
 }
 
-// The planes from `begin` to `end` - 1 of a step, in a stream of the current device.
+// Launches the sweep of planes `begin` to `end` - 1 into a stream of the current device.
 void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigned steps, int begin, int end,
                   cudaStream_t stream) {
     if (begin >= end) return;
@@ -51,20 +52,19 @@ void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigne
     CUDA_CHECK_LAUNCH();
 }
 
-// The edges of a slab are its first kRadius planes and its last ones. In a thin slab, these are all
-// planes, and some would be in both: then the second part is shorter.
-struct Edges {
-    int first_end;   // of the first part, which begins at plane 0
-    int last_begin;  // of the second part, which ends at plane `planes`
-    int planes;
-};
-Edges edges_of(const Rank& rank) {
-    const int planes = static_cast<int>(rank.slab.planes);
-    const int first_end = std::min(kRadius, planes);
-    return {first_end, std::max(first_end, planes - kRadius), planes};
+// --- One GPU -----------------------------------------------------------------------------------------
+
+void one_gpu(Domain& domain, unsigned steps, cudaStream_t stream) {
+    require(domain.ranks().size() == 1, "one_gpu: there are ", domain.ranks().size(), " ranks; expected 1");
+    const Rank& rank = domain.ranks()[0];
+    const OnDevice on(rank.device);
+    for (unsigned step = 0; step < steps; ++step)
+        sweep_planes(domain, rank, step, steps, 0, static_cast<int>(rank.slab.planes), stream);
 }
 
-// All streams of all ranks wait for what `stream` has before the launch.
+// --- Copies from GPU to GPU --------------------------------------------------------------------------
+
+// All streams of all ranks wait for the work that `stream` already has.
 void begin_after(Domain& domain, cudaStream_t stream) {
     CUDA_CHECK(cudaEventRecord(domain.ranks()[0].started, stream));
     for (const Rank& rank : domain.ranks())
@@ -89,28 +89,16 @@ const Rank* above(Domain& domain, std::size_t r) {
     return r + 1 == domain.ranks().size() ? nullptr : &domain.ranks()[r + 1];
 }
 
-// The stream waits until both neighbours have exchanged their edges, of the step before.
+// `stream` waits until both neighbours have sent their edges of the last step.
 void wait_for_neighbours(Domain& domain, std::size_t r, cudaStream_t stream) {
     for (const Rank* neighbour : {below(domain, r), above(domain, r)})
         if (neighbour != nullptr) CUDA_CHECK(cudaStreamWaitEvent(stream, neighbour->edges_done));
 }
 
-// --- One GPU -----------------------------------------------------------------------------------------
-
-void one_gpu(Domain& domain, unsigned steps, cudaStream_t stream) {
-    require(domain.ranks().size() == 1, "one_gpu: there are ", domain.ranks().size(), " ranks; expected 1");
-    const Rank& rank = domain.ranks()[0];
-    const OnDevice on(rank.device);
-    for (unsigned step = 0; step < steps; ++step)
-        sweep_planes(domain, rank, step, steps, 0, static_cast<int>(rank.slab.planes), stream);
-}
-
-// --- Copies from GPU to GPU --------------------------------------------------------------------------
-
-// Copies the edge planes that a step has written to the neighbours' ghost planes.
-// A neighbour reads them in the next step, and waits for this copy first. But may they be
-// overwritten? Two grids take turns: the neighbour has last read these ghost planes in the step
-// before, to sweep its own edges. This rank has waited for those edges.
+// Copies the edge planes that a step has written to the neighbours' ghost planes. A neighbour reads
+// them in the next step, and waits for this copy first.
+// May they be overwritten now? Two grids take turns, so the neighbour last read these ghost planes
+// one step ago, when it swept its edges. This rank has waited for the event behind that sweep.
 void copy_edges(Domain& domain, std::size_t r, unsigned step, unsigned steps) {
     const Rank& rank = domain.ranks()[r];
     const std::size_t plane = domain.extents().plane();
@@ -128,8 +116,10 @@ void copy_edges(Domain& domain, std::size_t r, unsigned step, unsigned steps) {
     }
 }
 
-// Idea: sweep, copy, and tell the neighbours by an event that their ghost planes are there.
-// Still limits it: a GPU does nothing while planes are on their way.
+// Idea: sweep, copy the edges, and record an event behind the copies, for which the neighbours
+// wait.
+// Cost removed: the limit of one GPU's memory and bandwidth.
+// Still limits it: a GPU is idle while planes are copied.
 void peer_copy(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
@@ -146,8 +136,21 @@ void peer_copy(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 
-// The middle needs the edges of the step before, swept, not exchanged: it reads no ghost plane. The
-// edges need the middle of the step before, and the neighbours' edges.
+// The edges of a slab are its first kRadius planes and its last kRadius planes. In a thin slab some
+// planes would be in both: then the second part is shorter.
+struct Edges {
+    int first_end;   // the first part is planes 0 to first_end - 1,
+    int last_begin;  // the second part last_begin to planes - 1
+    int planes;
+};
+Edges edges_of(const Rank& rank) {
+    const int planes = static_cast<int>(rank.slab.planes);
+    const int first_end = std::min(kRadius, planes);
+    return {first_end, std::max(first_end, planes - kRadius), planes};
+}
+
+// The middle reads no ghost planes: it needs the edges of the last step swept, but not exchanged.
+// The edges need the middle of the last step, and the neighbours' edges.
 void wait_for_last_step(Domain& domain, std::size_t r) {
     const Rank& rank = domain.ranks()[r];
     wait_for_neighbours(domain, r, rank.edges);
@@ -168,10 +171,10 @@ void sweep_middle(const Domain& domain, const Rank& rank, unsigned step, unsigne
     CUDA_CHECK(cudaEventRecord(rank.middle_done, rank.middle));
 }
 
-// Idea: the edges first. While their copies are under way, the middle is swept in another stream.
+// Idea: the edges first. While they are copied, the middle is swept in another stream.
 // Cost removed: waiting for the copies, as long as the middle takes longer than they do.
-// Still limits it: three launches, two copies and a handful of events per rank and step. Where
-// slabs are small, these take longer than the sweeps.
+// Still limits it: three launches, two copies and a handful of events per rank and step. With small
+// slabs, these take longer than the sweeps.
 void peer_copy_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
@@ -243,7 +246,7 @@ void exchange_by_nccl(Domain& domain, unsigned step, unsigned steps) {
     NCCL_CHECK(ncclGroupEnd());
 }
 
-// No events: a receive ends when the planes are there, and what follows it in the stream waits.
+// No events between ranks: what follows a receive in its stream runs after the planes have arrived.
 void nccl(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
@@ -256,7 +259,7 @@ void nccl(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 
-// Still limits it: NCCL copies by kernels, which take multiprocessors from the middle.
+// Still limits it: NCCL copies by kernels, which take SMs from the sweep of the middle.
 void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
@@ -287,7 +290,7 @@ void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 // --- Stores into the neighbour's memory ---------------------------------------------------------------
 
-// The ghost planes of both neighbours: those behind the slab below, and before the slab above.
+// The ghost planes that this rank stores to: behind the slab below, and before the slab above.
 Neighbours neighbours_of(Domain& domain, std::size_t r, float* Rank::*grid) {
     const Rank* const lower = below(domain, r);
     const Rank* const upper = above(domain, r);
@@ -329,10 +332,10 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 
-// Idea: the launches of all steps are recorded once, on the streams of all devices, and launched
-// together. What was ordered by events becomes edges of the graph.
+// Idea: stream capture records the launches of all steps once, on the streams of all devices. One
+// call then launches all of them. Waits for events become edges of the graph.
 // Cost removed: the host's time for each launch, event and wait.
-// Still limits it: a node still takes about a microsecond to begin.
+// Still limits it: each node takes time to start, and two of them follow each other in each step.
 void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     if (steps == 0) return;
     cudaGraphExec_t& executable = domain.graph(steps);
@@ -351,11 +354,13 @@ void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     CUDA_CHECK(cudaGraphLaunch(executable, stream));
 }
 
-// Planes of a tile of `persistent`: few enough for four tiles per block, where there are so many.
+// Depth of a tile of `persistent`: as deep as possible with four tiles per block to balance the
+// load, within these limits.
 constexpr long long kShallowest = 4;
 constexpr long long kDeepest = 32;
 
-// All blocks of a cooperative launch run at the same time: as many as the GPU holds.
+// A barrier of the grid needs a cooperative launch: all its blocks are resident at the same time,
+// so there are no more of them than the GPU holds.
 void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (std::size_t r = 0; steps > 0 && r < domain.ranks().size(); ++r) {
@@ -395,7 +400,7 @@ course::Work work(const Problem& problem) {
     const double cells = planes * static_cast<double>(e.plane()) * problem.steps;
     return {.bytes = 2 * sizeof(float) * cells,
             .written = sizeof(float) * cells,
-            .flops = (2 + 3 * 3 * kRadius) * cells};
+            .flops = (1 + 3 * 3 * kRadius) * cells};
 }
 
 std::string one_rank(const Problem& problem) {
@@ -426,7 +431,7 @@ std::string peers_with_a_device_each(const Problem& problem) {
     return reason.empty() ? a_device_each(problem) : reason;
 }
 
-// Checks what all versions need, and copies the grid where there is no step.
+// What all versions share: the current device, and a copy of the grid where there is no step.
 template <Launcher kLaunch>
 void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
     const OnDevice on(domain.ranks()[0].device);

@@ -11,12 +11,13 @@
 //   nccl_overlapped       the same beside the sweep of the middle  as peer_copy_overlapped
 //   direct_stores         the sweep itself writes the neighbour's  small grids: launches and events
 //                         ghost planes
-//   graph                 all steps of direct_stores in one graph  a kernel's launch, two per step
-//   persistent            one kernel for all steps, flags in       the way of a flag to the other GPU
+//   graph                 all steps of direct_stores in one graph  two kernels, one after the other,
+//                                                                  per step
+//   persistent            one kernel for all steps, flags in       the latency of flags between GPUs
 //                         peer memory
 //
-// Between processes, with MPI: mpi.cu. The kernels are here; multi_gpu.cu has the versions, which
-// are the lesson's other half: what is launched where, and what waits for what.
+// The kernels are here. multi_gpu.cu, the other half of the lesson, has the versions: what is
+// launched where, and what waits for what. mpi.cu has versions between processes, with MPI.
 //
 //   ./course run day50                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day50               on four devices of the stand-in
@@ -33,15 +34,15 @@ namespace day50 {
 
 constexpr int kCols = 32;  // cells of a block along x
 constexpr int kRows = 8;   // and along y
-constexpr int kDepth = 8;  // planes of a sweep's block: so many cells of a thread, along z
+constexpr int kDepth = 8;  // and along z; a thread computes all kDepth of them
 
-// The grid of a rank as kernels see it. Plane z is one of the rank's own for 0 <= z < planes; the
-// planes -kRadius to -1 and planes to planes + kRadius - 1 are ghosts: copies of the neighbours'.
+// The grid of a rank. Planes 0 to planes - 1 are the rank's own. Planes -kRadius to -1, and
+// `planes` to planes + kRadius - 1, are ghost planes: copies of the neighbours' planes.
 struct Local {
     int nx, ny;
     int planes;
-    int first;  // plane 0 is plane `first` of the whole grid,
-    int nz;     // which has so many
+    int first;  // of the whole grid: the plane that is plane 0 here
+    int nz;     // planes of the whole grid
 
     __host__ __device__ std::size_t plane() const { return static_cast<std::size_t>(nx) * ny; }
     __host__ __device__ std::size_t index(int x, int y, int z) const {
@@ -49,15 +50,16 @@ struct Local {
     }
 };
 
-// The weights of the 25 points: of the cell, and of both neighbours at distance 1, 2, 3, 4 along
-// each axis.
+// The weights of the 25 points: of the cell itself, and of the neighbours at distance 1, 2, 3, 4
+// along each axis.
 struct Weights {
     float centre;
     float at[kRadius];
 };
 constexpr Weights kWeights{0.4f, {0.05f, 0.025f, 0.015f, 0.01f}};  // 0.4 + 6 x 0.1 = 1
 
-// The mean of the points around a cell. A cell near an edge of the whole grid keeps its value.
+// The weighted mean of the 25 points. A cell within kRadius of an edge of the whole grid keeps its
+// value.
 __device__ inline float new_value(const float* in, const Local& local, const Weights& weights, int x, int y,
                                   int z) {
     const std::size_t i = local.index(x, y, z);
@@ -76,8 +78,9 @@ __device__ inline float new_value(const float* in, const Local& local, const Wei
     return sum;
 }
 
-// Idea: the planes from `begin` to `end` - 1. A thread goes through kDepth cells, plane after plane:
-// what it reads for one of them is near what it reads for the next, and still in the L1 cache.
+// Idea: a sweep over the planes from `begin` to `end` - 1. A thread computes kDepth cells along z.
+// Eight of the nine cells that it reads along z serve for its next cell as well, and are still in
+// the L1 cache.
 // Cost removed: none. This is what a GPU does with its part of the grid.
 // Still limits it: 25 loads per cell, most of them from a cache. Day 11 has faster sweeps; here the
 // question is what happens between them.
@@ -90,15 +93,15 @@ __global__ void sweep(const float* in, float* out, Local local, Weights weights,
         out[local.index(x, y, z)] = new_value(in, local, weights, x, y, z);
 }
 
-// Where a rank's edge planes go: the ghost planes of its neighbours, in their memory. Null: there
-// is no neighbour.
+// Where a rank's edge planes go: the ghost planes of its neighbours, in their memory. Null where
+// there is no neighbour.
 struct Neighbours {
-    float* below;  // the ghost planes behind the slab below, for planes 0 to kRadius - 1
-    float* above;  // the ghost planes before the slab above, for the last kRadius planes
+    float* below;  // ghost planes of the rank below, for planes 0 to kRadius - 1
+    float* above;  // ghost planes of the rank above, for the last kRadius planes
 };
 
-// A plane within kRadius of an end of the slab is a ghost plane of the neighbour there. In a thin
-// slab it may be one of both.
+// Stores a cell here, and in the ghost planes of the neighbours that need it. In a thin slab, a
+// plane may be an edge on both sides.
 __device__ inline void store(float value, float* out, const Local& local, const Neighbours& to, int x, int y,
                              int z) {
     out[local.index(x, y, z)] = value;
@@ -108,11 +111,10 @@ __device__ inline void store(float value, float* out, const Local& local, const 
     if (to.above != nullptr && from_end >= 0) to.above[from_end * local.plane() + cell] = value;
 }
 
-// Idea: peer access. A pointer into another GPU's memory can be stored to like any other: what
-// another GPU needs is written there at once.
+// Idea: peer access. A kernel can store to another GPU's memory like to its own, so it stores a
+// cell of an edge there at once.
 // Cost removed: reading the edge planes again, and the calls that copy them.
-// Still limits it: the host still launches each step, and events still order the steps of
-// neighbours.
+// Still limits it: the host launches each step, and events order the steps of neighbours.
 __global__ void sweep_and_store(const float* in, float* out, Local local, Weights weights, int begin, int end,
                                 Neighbours to) {
     const int x = static_cast<int>(blockIdx.x) * kCols + static_cast<int>(threadIdx.x);
@@ -123,23 +125,24 @@ __global__ void sweep_and_store(const float* in, float* out, Local local, Weight
         store(new_value(in, local, weights, x, y, z), out, local, to, x, y, z);
 }
 
-// Flags of neighbours: how many steps they have done. Null: there is no neighbour.
+// A flag counts the steps that a rank has done. It lies in the memory of the neighbour that reads
+// it.
 struct Flags {
-    unsigned* mine;   // two in this GPU's memory: of the rank below, of the rank above
-    unsigned* below;  // one in the memory of the rank below, which this rank sets
-    unsigned* above;  // and of the rank above
+    unsigned* mine;   // two in this GPU's memory, set by the rank below and by the rank above
+    unsigned* below;  // in the memory of the rank below, set by this rank; null where there is none
+    unsigned* above;  // the same in the memory of the rank above
 };
 
 using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
 
-// Waits until the flag has come to `steps`. It grows and may pass it, and from 2^32 it goes on at
-// 0. Acquire: what was written before the flag was set is seen by loads after this one.
+// Waits until the flag is at least `steps`. It wraps round at 2^32, so the sign of the difference
+// decides. Acquire: loads after this one see what the neighbour stored before it set the flag.
 __device__ inline void wait_for(unsigned& flag, unsigned steps) {
     while (static_cast<int>(SystemFlag(flag).load(cuda::memory_order_acquire) - steps) < 0) {
     }
 }
 
-// The grids of a rank. Step k reads what step k - 1 wrote; step 0 reads `in`, the last one writes
+// The grids of a rank. Step 0 reads `in`. The steps write `out` and `spare` in turn, the last one
 // `out`.
 struct Grids {
     const float* in;
@@ -154,17 +157,18 @@ struct Grids {
     }
 };
 
-// Idea: one launch for all steps. The blocks of a GPU meet at a barrier of the grid; GPUs tell each
-// other by flags how far they are. A flag lies in the memory of the GPU that waits for it: polling
-// stays inside that GPU, and only the store crosses the link.
+// Idea: one launch for all steps. The blocks of a GPU synchronise by a barrier of the grid, GPUs by
+// flags. A flag lies in the memory of the GPU that polls it, so only the store crosses the link.
 // Cost removed: launches and events. A step begins as soon as the neighbours' planes have arrived.
-// Still limits it: the way of planes and flag to the other GPU, about a microsecond, and a barrier
-// of the grid. Edges and middle are one after the other.
-// Before step k a rank waits until its neighbours have done k steps. Then its ghost planes are
-// there. And the neighbours no longer read the ghost planes that step k overwrites: those were read
-// in step k - 1. `done` is the number of steps of earlier launches.
-// A tile is `depth` planes deep. Blocks do not keep pace with each other, so what one of them has
-// read may have left the L2 cache before another one needs it. A deep tile needs little from others.
+// Still limits it: the latency of planes and flag on the link, and a barrier of the grid. Flags are
+// set after the whole slab, not after its edges.
+//
+// Before step k a rank waits until its neighbours have done k steps. Then its ghost planes have
+// arrived. And the neighbours no longer read the ghost planes that step k overwrites: those were
+// read in step k - 1. `done` is the number of steps of earlier launches.
+//
+// A tile is `depth` planes deep. Blocks drift apart, so what one block has loaded may have been
+// evicted from the L2 cache when another one needs it. A deep tile shares fewer planes with others.
 __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours to_out, Neighbours to_spare,
                            Flags flags, unsigned steps, unsigned done, int depth) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
@@ -189,7 +193,7 @@ __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours
             for (int z = first; z < min(first + depth, local.planes); ++z)
                 store(new_value(in, local, weights, x, y, z), out, local, to, x, y, z);
         }
-        __threadfence_system();  // this thread's planes, before the barrier and the flag
+        __threadfence_system();  // this thread's stores become visible before the flag
         grid.sync();
         if (blockIdx.x == 0 && threadIdx.x == 0 && threadIdx.y == 0) {
             if (flags.below != nullptr)

@@ -15,8 +15,8 @@
 
 namespace day50 {
 
-// How far the stencil reaches, along x, y and z: 25 points. As many ghost planes are on each side
-// of a slab.
+// The distance of the furthest neighbour along x, y and z; 25 points in all. A slab has as many
+// ghost planes on each side.
 inline constexpr int kRadius = 4;
 inline constexpr int kPoints = 6 * kRadius + 1;
 
@@ -49,12 +49,12 @@ struct Rank {
     float* in = nullptr;
     float* out = nullptr;
     float* spare = nullptr;
-    unsigned* flags = nullptr;      // two, written by the ranks below and above: steps they have done
+    unsigned* flags = nullptr;      // two: the steps that the ranks below and above have done
     cudaStream_t edges = nullptr;   // for the first planes and the last ones, and their exchange
     cudaStream_t middle = nullptr;  // for the planes between them
-    cudaEvent_t started = nullptr;  // of rank 0: what the launch comes after
+    cudaEvent_t started = nullptr;  // of rank 0: the work that comes before the first step
     cudaEvent_t edges_swept = nullptr;
-    cudaEvent_t edges_done = nullptr;  // swept, and in the neighbours' memory
+    cudaEvent_t edges_done = nullptr;  // the edges are swept, and in the neighbours' memory
     cudaEvent_t middle_done = nullptr;
 };
 
@@ -82,11 +82,11 @@ class Domain {
     // Do two ranks share a device?
     bool shares_devices() const;
 
-    // Of version `graph`: null until it is made.
+    // The executable graph of version `graph`; null until it is made.
     cudaGraphExec_t& graph(unsigned steps);
-    // Of the versions with NCCL: their communicators, null until they are made.
+    // The communicators of the versions with NCCL; null until they are made.
     std::shared_ptr<void> communicators;
-    // Of all flags: the number of steps before the next launch.
+    // The steps of all launches of version `persistent` so far: what the flags have counted.
     unsigned steps_before = 0;
 
   private:
@@ -98,12 +98,13 @@ class Domain {
     std::vector<std::pair<unsigned, cudaGraphExec_t>> graphs_;
 };
 
-// Enqueues `steps` steps on the streams of all ranks, after what `stream`, of the device of rank 0,
-// has before it; what comes after it in `stream` waits for all ranks. Each step computes all cells
-// from the grid before it, as the weighted mean of 25 of them; cells nearer than kRadius to an edge
-// of the whole grid keep their values. `out` is the grid after the last step, which with no step is
-// a copy of `in`. Every version gives the same bits, on any number of ranks. Throws
-// std::invalid_argument where cannot_run() has a reason, CudaError when a call fails.
+// Enqueues `steps` steps on the streams of all ranks. They start after the work that `stream`
+// already has, and later work in `stream` waits for all ranks. `stream` belongs to the device of
+// rank 0. Each step computes all cells from the grid before it, as the weighted mean of 25 of them;
+// cells nearer than kRadius to an edge of the whole grid keep their values. `out` is the grid after
+// the last step, which with no step is a copy of `in`. Every version gives the same bits, on any
+// number of ranks. Throws std::invalid_argument where cannot_run() has a reason, CudaError when a
+// call fails.
 using Launcher = void (*)(Domain& domain, unsigned steps, cudaStream_t stream);
 
 struct Problem {
@@ -119,8 +120,8 @@ Problem problem_of(Domain& domain, unsigned steps);
 using Version = course::Version<Launcher, Problem>;
 std::span<const Version> versions();
 
-// The reference: plain loops on the CPU over the whole grid, in float, with the order and the
-// roundings of the kernels.
+// The reference: plain loops on the CPU over the whole grid, in float, in the order of the kernels
+// and with their rounding.
 std::vector<float> steps_on_cpu(const Extents& extents, std::span<const float> in, unsigned steps);
 
 }  // namespace day50

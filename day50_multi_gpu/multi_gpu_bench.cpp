@@ -33,7 +33,7 @@ std::vector<int> devices_for(std::size_t ranks) {
     return devices;
 }
 
-// Above so many updates of a cell, one GPU is the reference: a CPU would take minutes.
+// Updates of a cell. With more of them, one GPU is the reference, as a CPU would take minutes.
 constexpr double kMostOnCpu = 2e9;
 
 std::span<const std::uint32_t> bits(const std::vector<float>& values) {

@@ -23,8 +23,10 @@ using course::DataPattern;
 using day50::Domain;
 using day50::Extents;
 
-// On the CPU, before the stand-in reads it.
+// On the CPU, before the stand-in reads them. Streams run late, so that a missing event shows, also
+// in exercises.
 const int devices_are_set = setenv("CUDA_ON_CPU_DEVICES", "4", 0);
+const int streams_are_set = setenv("CUDA_ON_CPU_STREAMS", "late", 0);
 
 constexpr std::uint64_t kSeed = 50;
 
@@ -118,6 +120,38 @@ TEST_P(VersionTest, PlanesOfAnyShape) {
 TEST_P(VersionTest, LaunchesOneAfterTheOther) {
     expect_same_bits({12, 11, 27}, 2, {1, 2, 5, 2, 0, 9, 2});
     expect_same_bits({12, 11, 27}, 3, {4, 3});
+}
+
+// Other work holds back one stream of each rank. What waits for it by an event only, comes too
+// early if that event is missing.
+TEST_P(VersionTest, StreamsThatLag) {
+    const Extents extents{12, 11, 27};
+    Domain domain(extents, devices_for(2));
+    not_run = GetParam()->cannot_run(day50::problem_of(domain, 1));
+    if (!not_run.empty()) return;
+    const std::vector<float> in =
+        course::make_data<float>(extents.cells(), DataPattern::kSignedUniform, kSeed);
+    for (cudaStream_t day50::Rank::*const lagging : {&day50::Rank::middle, &day50::Rank::edges}) {
+        domain.copy_from(in);
+        domain.spoil();
+        std::vector<void*> memory;
+        for (const day50::Rank& rank : domain.ranks()) {
+            const day50::OnDevice on(rank.device);
+            CUDA_CHECK(cudaMalloc(&memory.emplace_back(nullptr), sizeof(int)));
+            for (int i = 0; i < 64; ++i)
+                CUDA_CHECK(cudaMemsetAsync(memory.back(), 0, sizeof(int), rank.*lagging));
+        }
+        GetParam()->launcher(domain, 4, nullptr);
+        CUDA_CHECK(cudaStreamSynchronize(nullptr));
+        const std::vector<float> got = domain.to_host();
+        const std::vector<float> expected = day50::steps_on_cpu(extents, in, 4);
+        EXPECT_TRUE(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)) == 0)
+            << "Cells are wrong when other work holds back the stream "
+            << (lagging == &day50::Rank::middle ? "rank.middle" : "rank.edges");
+        for (void* const held : memory)
+            CUDA_CHECK(cudaFree(held));
+    }
+    ran = true;
 }
 
 TEST_P(VersionTest, DataPatterns) {

@@ -98,7 +98,6 @@ void wait_for_neighbours(Domain& domain, std::size_t r, cudaStream_t stream) {
 // --- One GPU -----------------------------------------------------------------------------------------
 
 void one_gpu(Domain& domain, unsigned steps, cudaStream_t stream) {
-    require(domain.ranks().size() == 1, "one_gpu: there are ", domain.ranks().size(), " ranks; expected 1");
     const Rank& rank = domain.ranks()[0];
     const OnDevice on(rank.device);
     for (unsigned step = 0; step < steps; ++step)
@@ -198,7 +197,8 @@ void check_nccl(ncclResult_t code, const char* call) {
 }
 #define NCCL_CHECK(...) check_nccl((__VA_ARGS__), #__VA_ARGS__)
 
-// A communicator for each rank, all in this process.
+// A communicator for each rank, all in this process. They are made before the first group: those
+// made inside one could be used after its end only.
 struct Communicators {
     explicit Communicators(Domain& domain) : of_rank(domain.ranks().size()) {
         std::vector<int> devices;
@@ -245,6 +245,7 @@ void exchange_by_nccl(Domain& domain, unsigned step, unsigned steps) {
 
 // No events: a receive ends when the planes are there, and what follows it in the stream waits.
 void nccl(Domain& domain, unsigned steps, cudaStream_t stream) {
+    communicators(domain);
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
         for (const Rank& rank : domain.ranks()) {
@@ -258,6 +259,7 @@ void nccl(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 // Still limits it: NCCL copies by kernels, which take multiprocessors from the middle.
 void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
+    communicators(domain);
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
         for (const Rank& rank : domain.ranks()) {
@@ -277,12 +279,9 @@ void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 #else
-void nccl(Domain&, unsigned, cudaStream_t) {
-    throw std::invalid_argument("nccl: the program was built without NCCL");
-}
-void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
-    nccl(domain, steps, stream);
-}
+// Never run: with_nccl() refuses both.
+void nccl(Domain&, unsigned, cudaStream_t) {}
+void nccl_overlapped(Domain&, unsigned, cudaStream_t) {}
 #endif
 
 // --- Stores into the neighbour's memory ---------------------------------------------------------------
@@ -334,19 +333,22 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
 // Cost removed: the host's time for each launch, event and wait.
 // Still limits it: a node still takes about a microsecond to begin.
 void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
-    if (steps == 0) return;
     cudaGraphExec_t& executable = domain.graph(steps);
     if (executable == nullptr) {
-        const OnDevice on(domain.ranks()[0].device);
-        cudaStream_t origin = nullptr;
+        // The streams of all ranks take part in the recording, and it ends also where a call fails.
+        const cudaStream_t origin = domain.ranks()[0].edges;
         cudaGraph_t recorded = nullptr;
-        CUDA_CHECK(cudaStreamCreateWithFlags(&origin, cudaStreamNonBlocking));
         CUDA_CHECK(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));
-        direct_stores(domain, steps, origin);
+        try {
+            direct_stores(domain, steps, origin);
+        } catch (...) {
+            static_cast<void>(cudaStreamEndCapture(origin, &recorded));
+            throw;
+        }
         CUDA_CHECK(cudaStreamEndCapture(origin, &recorded));
-        CUDA_CHECK(cudaStreamDestroy(origin));
-        CUDA_CHECK(cudaGraphInstantiate(&executable, recorded, 0));
+        const cudaError_t instantiated = cudaGraphInstantiate(&executable, recorded, 0);
         CUDA_CHECK(cudaGraphDestroy(recorded));
+        CUDA_CHECK(instantiated);
     }
     CUDA_CHECK(cudaGraphLaunch(executable, stream));
 }
@@ -358,7 +360,7 @@ constexpr long long kDeepest = 32;
 // All blocks of a cooperative launch run at the same time: as many as the GPU holds.
 void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
-    for (std::size_t r = 0; steps > 0 && r < domain.ranks().size(); ++r) {
+    for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
         const Rank& rank = domain.ranks()[r];
         const OnDevice on(rank.device);
         Grids grids = grids_of(rank);
@@ -395,7 +397,7 @@ course::Work work(const Problem& problem) {
     const double cells = planes * static_cast<double>(e.plane()) * problem.steps;
     return {.bytes = 2 * sizeof(float) * cells,
             .written = sizeof(float) * cells,
-            .flops = (2 + 3 * 3 * kRadius) * cells};
+            .flops = (1 + 3 * 3 * kRadius) * cells};
 }
 
 std::string one_rank(const Problem& problem) {
@@ -426,9 +428,16 @@ std::string peers_with_a_device_each(const Problem& problem) {
     return reason.empty() ? a_device_each(problem) : reason;
 }
 
-// Checks what all versions need, and copies the grid where there is no step.
-template <Launcher kLaunch>
+std::string nothing(const Problem&) {
+    return "";
+}
+
+// Checks what the version needs, and copies the grid where there is no step. Without the checks,
+// ranks of `persistent` that share a GPU would wait for each other for ever.
+template <Launcher kLaunch, std::string (*kCannotRun)(const Problem&) = nothing>
 void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
+    const std::string reason = kCannotRun(problem_of(domain, steps));
+    require(reason.empty(), "multi_gpu: the version ", reason);
     const OnDevice on(domain.ranks()[0].device);
     if (steps > 0) return kLaunch(domain, steps, stream);
     begin_after(domain, stream);
@@ -443,18 +452,19 @@ void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 std::span<const Version> versions() {
     static const std::array<Version, 8> list = {{
-        {"one_gpu", "the whole grid on one GPU", launch<one_gpu>, work, one_rank},
+        {"one_gpu", "the whole grid on one GPU", launch<one_gpu, one_rank>, work, one_rank},
         {"peer_copy", "sweep, then copy ghost planes from GPU to GPU", launch<peer_copy>, work},
         {"peer_copy_overlapped", "the edges first; copies beside the sweep of the middle",
          launch<peer_copy_overlapped>, work},
-        {"nccl", "sweep, then send and receive", launch<nccl>, work, with_nccl},
-        {"nccl_overlapped", "the edges first; NCCL beside the sweep of the middle", launch<nccl_overlapped>,
-         work, with_nccl},
-        {"direct_stores", "the sweep writes the neighbour's ghost planes", launch<direct_stores>, work,
+        {"nccl", "sweep, then send and receive", launch<nccl, with_nccl>, work, with_nccl},
+        {"nccl_overlapped", "the edges first; NCCL beside the sweep of the middle",
+         launch<nccl_overlapped, with_nccl>, work, with_nccl},
+        {"direct_stores", "the sweep writes the neighbour's ghost planes", launch<direct_stores, with_peers>,
+         work, with_peers},
+        {"graph", "all steps of direct_stores in one CUDA graph", launch<graph, with_peers>, work,
          with_peers},
-        {"graph", "all steps of direct_stores in one CUDA graph", launch<graph>, work, with_peers},
-        {"persistent", "one kernel for all steps, flags in peer memory", launch<persistent_kernels>, work,
-         peers_with_a_device_each},
+        {"persistent", "one kernel for all steps, flags in peer memory",
+         launch<persistent_kernels, peers_with_a_device_each>, work, peers_with_a_device_each},
     }};
     return list;
 }

@@ -79,8 +79,11 @@ class Domain {
 
     const Extents& extents() const { return extents_; }
     std::span<Rank> ranks() { return ranks_; }
+    std::span<const Rank> ranks() const { return ranks_; }
     // Do two ranks share a device?
     bool shares_devices() const;
+    // Can neighbours reach each other's memory?
+    bool peers() const { return peers_; }
 
     // Of version `graph`: null until it is made.
     cudaGraphExec_t& graph(unsigned steps);
@@ -95,6 +98,7 @@ class Domain {
 
     Extents extents_;
     std::vector<Rank> ranks_;
+    bool peers_ = true;
     std::vector<std::pair<unsigned, cudaGraphExec_t>> graphs_;
 };
 
@@ -113,7 +117,7 @@ struct Problem {
     bool shares_devices = false;  // two ranks on one device
     bool peers = true;            // neighbours can reach each other's memory
 };
-Problem problem_of(Domain& domain, unsigned steps);
+Problem problem_of(const Domain& domain, unsigned steps);
 
 // The versions, slow to fast.
 using Version = course::Version<Launcher, Problem>;

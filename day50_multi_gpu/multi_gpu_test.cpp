@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -136,6 +137,19 @@ TEST_P(VersionTest, RandomShapes) {
     }
 }
 
+// Ranks of `persistent` on one GPU would wait for each other for ever.
+TEST_P(VersionTest, RefusesWhatItCannotRun) {
+    ran = true;
+    Domain domain({9, 9, 9}, std::vector<int>{0, 0});
+    domain.copy_from(std::vector<float>(729));
+    for (const unsigned steps : {2, 0}) {
+        const std::string reason = GetParam()->cannot_run(day50::problem_of(domain, steps));
+        EXPECT_EQ(course::refusal([&] { GetParam()->launcher(domain, steps, nullptr); }),
+                  reason.empty() ? "" : "multi_gpu: the version " + reason);
+    }
+    CUDA_CHECK(cudaDeviceSynchronize());
+}
+
 TEST_P(VersionTest, LeavesTheCurrentDevice) {
     const int last = device_count() - 1;
     CUDA_CHECK(cudaSetDevice(last));
@@ -232,6 +246,8 @@ TEST_F(Refusals, NameTheArgument) {
                   Domain({9, 0, 9}, devices_for(1));
               }),
               "Domain: extents are 9 x 0 x 9; expected 1 to 2^30 x 1 to 65535 x 1 to 65535");
+    // More than 2^64 bytes: the product must not wrap round to a few gigabytes.
+    EXPECT_THROW(Domain({(std::size_t{1} << 30) - 16373, 65530, 65535}, devices_for(1)), std::length_error);
     Domain domain({9, 9, 9}, devices_for(1));
     EXPECT_EQ(course::refusal([&] { domain.copy_from(std::vector<float>(728)); }),
               "Domain::copy_from: grid has 728 cells; expected 729");

@@ -123,7 +123,7 @@ TEST_P(VersionTest, Stars) {
 // More vertices of one level than a block of any version has room for, each of which has more to
 // find: one that is lost is missed.
 TEST_P(VersionTest, AHubWithLongRays) {
-    constexpr Vertex kRays = 5000;
+    constexpr Vertex kRays = 20000;
     std::vector<Edge> edges;
     for (Vertex v = 1; v <= kRays; ++v) {
         edges.push_back({0, v});

@@ -61,8 +61,8 @@ struct Rank {
 // A grid cut into slabs, one for each entry of `devices`. A device may be named several times: its
 // ranks share it. The constructor enables peer access between the devices of neighbours. All
 // functions leave the current device as it was. Throws std::invalid_argument for a bad argument
-// (the extents are at least 1 and at most 65,535 planes and rows and 2^30 columns), CudaError where
-// a call fails.
+// (the extents are at least 1 and at most 65,535 planes and rows and 2^30 columns),
+// std::length_error for more than 2^64 bytes, CudaError where a call fails.
 class Domain {
   public:
     Domain(const Extents& extents, std::span<const int> devices);

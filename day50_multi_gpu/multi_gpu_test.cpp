@@ -137,6 +137,25 @@ TEST_P(VersionTest, RandomShapes) {
     }
 }
 
+// As after 2^32 - 2 steps.
+TEST_P(VersionTest, FlagsWrapRound) {
+    Domain domain({12, 11, 19}, devices_for(2));
+    not_run = GetParam()->cannot_run(day50::problem_of(domain, 7));
+    if (!not_run.empty()) return;
+    ran = true;
+    const std::vector<float> in =
+        course::make_data<float>(domain.extents().cells(), DataPattern::kSignedUniform, kSeed);
+    domain.copy_from(in);
+    domain.spoil();
+    domain.steps_before = 0u - 2;
+    const unsigned flags[] = {domain.steps_before, domain.steps_before};
+    for (const day50::Rank& rank : domain.ranks())
+        CUDA_CHECK(cudaMemcpy(rank.flags, flags, sizeof(flags), cudaMemcpyHostToDevice));
+    GetParam()->launcher(domain, 7, nullptr);
+    CUDA_CHECK(cudaStreamSynchronize(nullptr));
+    EXPECT_EQ(domain.to_host(), day50::steps_on_cpu(domain.extents(), in, 7));
+}
+
 // Ranks of `persistent` on one GPU would wait for each other for ever.
 TEST_P(VersionTest, RefusesWhatItCannotRun) {
     ran = true;

@@ -137,6 +137,39 @@ TEST_P(VersionTest, RandomShapes) {
     }
 }
 
+// `in` is written in the stream before the launch, and `out` is read in it afterwards.
+TEST_P(VersionTest, RunsAfterAndBeforeOtherWorkOfTheStream) {
+    const Extents extents{12, 11, 19};
+    for (const std::size_t ranks : {1, 2}) {
+        Domain domain(extents, devices_for(ranks));
+        not_run = GetParam()->cannot_run(day50::problem_of(domain, 3));
+        if (!not_run.empty()) continue;
+        ran = true;
+        Domain source(extents, devices_for(ranks));
+        const std::vector<float> in =
+            course::make_data<float>(extents.cells(), DataPattern::kSignedUniform, kSeed);
+        source.copy_from(in);
+        domain.copy_from(std::vector<float>(in.size()));
+        domain.spoil();
+        cudaStream_t stream = nullptr;
+        CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        std::vector<float> got(in.size());
+        for (std::size_t r = 0; r < ranks; ++r)
+            CUDA_CHECK(cudaMemcpyAsync(
+                domain.ranks()[r].in, source.ranks()[r].in,
+                (domain.ranks()[r].slab.planes + 2 * day50::kRadius) * extents.plane() * sizeof(float),
+                cudaMemcpyDefault, stream));
+        GetParam()->launcher(domain, 3, stream);
+        for (const day50::Rank& rank : domain.ranks())
+            CUDA_CHECK(cudaMemcpyAsync(
+                &got[rank.slab.first * extents.plane()], rank.out + day50::kRadius * extents.plane(),
+                rank.slab.planes * extents.plane() * sizeof(float), cudaMemcpyDefault, stream));
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+        CUDA_CHECK(cudaStreamDestroy(stream));
+        EXPECT_EQ(got, day50::steps_on_cpu(extents, in, 3)) << ranks << " ranks";
+    }
+}
+
 // As after 2^32 - 2 steps.
 TEST_P(VersionTest, FlagsWrapRound) {
     Domain domain({12, 11, 19}, devices_for(2));

@@ -98,17 +98,20 @@ void sweep(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float>
     const bool aligned = in.extents().nx % kLaneCells == 0 && course::is_aligned(in.data(), sizeof(Quad)) &&
                          course::is_aligned(out.data(), sizeof(Quad)) &&
                          course::is_aligned(spare.data(), sizeof(Quad));
-    std::vector<unsigned> trips;  // sweeps of each
+    unsigned trips = 0;
     unsigned left = steps;
     for (const unsigned depth : depths) {
-        trips.insert(trips.end(), left / depth, depth);
+        trips += left / depth;
         left %= depth;
     }
     const float* from = in.data();
-    for (std::size_t i = 0; i < trips.size(); ++i) {
-        float* to = (trips.size() - i) % 2 == 1 ? out.data() : spare.data();
-        run(Trip{stencil, grid_of(in.extents()), from, to, aligned, stream}, trips[i]);
-        from = to;
+    left = steps;
+    for (const unsigned depth : depths) {
+        for (; left >= depth; left -= depth, --trips) {
+            float* to = trips % 2 == 1 ? out.data() : spare.data();
+            run(Trip{stencil, grid_of(in.extents()), from, to, aligned, stream}, depth);
+            from = to;
+        }
     }
 }
 
@@ -158,6 +161,13 @@ void register_tiled_float4(const Trip& t) {
                    kPlanes);
 }
 
+// Throws where a version has a reason not to run. Asked once: the answer takes microseconds.
+template <std::string (*kReason)(const Problem&)>
+void refuse_where(const char* version) {
+    static const std::string reason = kReason({});
+    require(reason.empty(), "stencil: ", version, " ", reason);
+}
+
 template <int kRadius, bool kAligned>
 void launch_async_ring(const Trip& t) {
     using Shape = RingShape<kRadius>;
@@ -173,15 +183,29 @@ void launch_async_ring(const Trip& t) {
         t.in, t.out, t.grid, array_of<Star<kRadius>>(t.stencil), Shape::kPlanes);
 }
 
+// cp.async, and room for the planes.
+template <int kRadius>
+std::string ring_constraint(const Problem&) {
+    using Shape = RingShape<kRadius>;
+    using Planes = Ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead>;
+    return course::why_no_tensor_cores(
+        stencil_async_ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead, Shape::kBlocks, true>,
+        sizeof(Planes));
+}
+
 template <int kRadius>
 void async_ring(const Trip& t) {
+    refuse_where<ring_constraint<kRadius>>("async_ring");
     t.aligned ? launch_async_ring<kRadius, true>(t) : launch_async_ring<kRadius, false>(t);
+}
+
+std::string needs_hopper(const Problem&) {
+    return course::why_no_hopper();
 }
 
 // Bulk copies move multiples of 16 bytes. Other grids take async_ring.
 void bulk_ring(const Trip& t) {
-    const std::string reason = course::why_no_hopper();
-    require(reason.empty(), "bulk_ring ", reason);
+    refuse_where<needs_hopper>("bulk_ring");
     if (!t.aligned) return async_ring<1>(t);
     launch_bulk_ring(t.in, t.out, t.grid, array_of<Star<1>>(t.stencil), t.stream);
 }
@@ -200,12 +224,13 @@ void launch_stream_planes(const Trip& t) {
     const unsigned down = blocks(t.grid.ny, Tile::kInnerRows);
     // Into how many parts is z cut? More parts keep more SMs busy, but each part has 2 * kSweeps
     // planes of halo. A block takes a step per plane, and an SM runs one block at a time.
+    const std::size_t at_a_time = course::multiprocessors();
     int planes = t.grid.nz;
     std::size_t fewest_steps = std::numeric_limits<std::size_t>::max();
     for (int parts = 1; parts <= 16; ++parts) {
         const int of_part = course::ceil_div(t.grid.nz, parts);
-        const std::size_t rounds = course::ceil_div<std::size_t>(
-            std::size_t{across} * down * blocks(t.grid.nz, of_part), course::multiprocessors());
+        const std::size_t rounds =
+            course::ceil_div<std::size_t>(std::size_t{across} * down * blocks(t.grid.nz, of_part), at_a_time);
         const std::size_t steps = rounds * static_cast<std::size_t>(of_part + 2 * kSweeps);
         if (steps >= fewest_steps) continue;
         fewest_steps = steps;
@@ -219,8 +244,15 @@ void launch_stream_planes(const Trip& t) {
                    t.in, t.out, t.grid, seven(t.stencil), planes);
 }
 
+std::string streaming_constraint(const Problem&) {
+    return course::why_no_tensor_cores(
+        stencil_stream_planes<kPlaneSweeps, kFrontRows, kFrontWarps, kFrontAhead, 1, true>,
+        sizeof(Front<kPlaneSweeps, kFrontRows, kFrontWarps, kFrontAhead>));
+}
+
 void streaming_planes(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float> out,
                       DeviceGrid<float> spare, unsigned steps, cudaStream_t stream) {
+    refuse_where<streaming_constraint>("streaming");
     sweep(stencil, in, out, spare, steps, stream, {kPlaneSweeps, 1}, [](const Trip& t, unsigned sweeps) {
         if (sweeps == 1) return register_tiled_float4(t);
         t.aligned ? launch_stream_planes<kPlaneSweeps, true>(t)
@@ -313,25 +345,6 @@ course::Work work(const Problem& problem) {
     return {.bytes = 2 * sizeof(float) * moved,
             .written = sizeof(float) * moved,
             .flops = (2 * static_cast<double>(coefficients(kShape)) - 1) * all_cells * problem.steps};
-}
-
-std::string needs_hopper(const Problem&) {
-    return course::why_no_hopper();
-}
-
-// The ring needs cp.async, and enough shared memory for its planes.
-template <int kRadius>
-std::string ring_constraint(const Problem&) {
-    using Shape = RingShape<kRadius>;
-    using Planes = Ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead>;
-    return course::why_no_tensor_cores(
-        stencil_async_ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead, Shape::kBlocks, true>,
-        sizeof(Planes));
-}
-std::string streaming_constraint(const Problem&) {
-    return course::why_no_tensor_cores(
-        stencil_stream_planes<kPlaneSweeps, kFrontRows, kFrontWarps, kFrontAhead, 1, true>,
-        sizeof(Front<kPlaneSweeps, kFrontRows, kFrontWarps, kFrontAhead>));
 }
 
 std::span<const Version> versions_star7() {

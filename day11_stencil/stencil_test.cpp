@@ -246,6 +246,17 @@ TEST_P(VersionTest, RefusesBadArguments) {
         {"in is 1 x 70000 x 1", "65535"});
 }
 
+// On this device, and with CUDA_ON_CPU_CAPABILITY=7.5 (CMakeLists.txt) on one that is too old.
+TEST(OldGpu, VersionsThatCannotRunSayWhy) {
+    for (const ShapeAndVersion& p : all_versions()) {
+        const std::string reason = p.version->cannot_run({});
+        const Extents e{5, 5, p.shape == Shape::kCross5 ? 1u : 5u};
+        Grids grids(e, std::vector<float>(cells(e), 1.0f), 0);
+        EXPECT_EQ(course::refusal([&] { grids.run(p, day11::heat(p.shape), 1); }),
+                  reason.empty() ? "" : "stencil: " + p.version->name + " " + reason);
+    }
+}
+
 TEST(Grid, HasAsManyCellsAsItsSpan) {
     GuardedBuffer<float> buffer(12);
     expect_refused(

@@ -116,9 +116,13 @@ Graph star(std::size_t vertices) {
 }
 
 Graph grid_2d(std::size_t width, std::size_t height) {
-    require_sizes(width * height, 4 * width * height);
+    require(width <= kMostVertices && height <= kMostVertices, "grid_2d: width is ", width, " and height is ",
+            height, "; expected at most ", kMostVertices);
+    const std::size_t across = width == 0 ? 0 : (width - 1) * height;
+    const std::size_t down = height == 0 ? 0 : (height - 1) * width;
+    require_sizes(width * height, 2 * (across + down));
     std::vector<Edge> edges;
-    edges.reserve(2 * width * height);
+    edges.reserve(across + down);
     for (std::size_t v = 0; v < width * height; ++v) {
         if (v % width + 1 < width) edges.push_back({static_cast<Vertex>(v), static_cast<Vertex>(v + 1)});
         if (v / width + 1 < height) edges.push_back({static_cast<Vertex>(v), static_cast<Vertex>(v + width)});

@@ -243,6 +243,24 @@ void launch_direction_optimised(const DeviceGraph& graph, Vertex source, DeviceS
 class WhileGraph {
   public:
     WhileGraph(const Traversal& t, Progress* progress) : level_(t.level), parent_(t.parent) {
+        try {
+            make(t, progress);
+        } catch (...) {
+            release();
+            throw;
+        }
+    }
+    WhileGraph(const WhileGraph&) = delete;
+    WhileGraph& operator=(const WhileGraph&) = delete;
+    ~WhileGraph() { release(); }
+
+    bool writes_to(const unsigned* level, const Vertex* parent) const {
+        return level == level_ && parent == parent_;
+    }
+    void launch(cudaStream_t stream) const { CUDA_CHECK(cudaGraphLaunch(executable_, stream)); }
+
+  private:
+    void make(const Traversal& t, Progress* progress) {
         CUDA_CHECK(cudaGraphCreate(&graph_, 0));
         cudaGraphConditionalHandle go_on{};
         CUDA_CHECK(cudaGraphConditionalHandleCreate(&go_on, graph_, 1, cudaGraphCondAssignDefault));
@@ -258,35 +276,32 @@ class WhileGraph {
         CUDA_CHECK(cudaGraphAddNode(&loop, graph_, nullptr, 0, &node));
 #endif
         const unsigned blocks = course::resident_blocks(graph_level, static_cast<int>(kLargeBlock));
-        cudaStream_t stream = nullptr;
-        CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-        CUDA_CHECK(cudaStreamBeginCaptureToGraph(stream, node.conditional.phGraph_out[0], nullptr, nullptr, 0,
-                                                 cudaStreamCaptureModeThreadLocal));
-        graph_level<<<blocks, kLargeBlock, 0, stream>>>(t, progress);
+        CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+        CUDA_CHECK(cudaStreamBeginCaptureToGraph(stream_, node.conditional.phGraph_out[0], nullptr, nullptr,
+                                                 0, cudaStreamCaptureModeThreadLocal));
+        graph_level<<<blocks, kLargeBlock, 0, stream_>>>(t, progress);
         CUDA_CHECK_LAUNCH();
-        while_graph<<<1, kLargeBlock, 0, stream>>>(t, progress, go_on);
+        while_graph<<<1, kLargeBlock, 0, stream_>>>(t, progress, go_on);
         CUDA_CHECK_LAUNCH();  // a body without this kernel would be repeated for ever
-        CUDA_CHECK(cudaStreamEndCapture(stream, nullptr));
-        CUDA_CHECK(cudaStreamDestroy(stream));
+        CUDA_CHECK(cudaStreamEndCapture(stream_, nullptr));
+        CUDA_CHECK(cudaStreamDestroy(stream_));
+        stream_ = nullptr;
         CUDA_CHECK(cudaGraphInstantiate(&executable_, graph_, 0));
     }
-    WhileGraph(const WhileGraph&) = delete;
-    WhileGraph& operator=(const WhileGraph&) = delete;
-    ~WhileGraph() {
+    void release() {
+        // Only where make() has failed is there a stream, and perhaps a capture that did not end.
+        if (stream_ != nullptr) {
+            static_cast<void>(cudaStreamEndCapture(stream_, nullptr));
+            static_cast<void>(cudaStreamDestroy(stream_));
+            static_cast<void>(cudaGetLastError());
+        }
         if (executable_ != nullptr) static_cast<void>(cudaGraphExecDestroy(executable_));
         if (graph_ != nullptr) static_cast<void>(cudaGraphDestroy(graph_));
     }
 
-    bool writes_to(const unsigned* level, const Vertex* parent) const {
-        return level == level_ && parent == parent_;
-    }
-    void launch(cudaStream_t stream) const {
-        CUDA_CHECK(cudaGraphLaunch(executable_, stream));
-    }
-
-  private:
     const unsigned* level_;
     const Vertex* parent_;
+    cudaStream_t stream_ = nullptr;  // records the body
     cudaGraph_t graph_ = nullptr;
     cudaGraphExec_t executable_ = nullptr;
 };

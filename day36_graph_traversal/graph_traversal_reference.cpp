@@ -33,6 +33,7 @@ std::string what_is_wrong(const Graph& graph, Vertex source, std::span<const std
     if (level.size() != n || parent.size() != n)
         return text("there are ", level.size(), " levels and ", parent.size(), " parents for ", n,
                     " vertices");
+    if (source >= n) return text("the source is ", source, " in a graph of ", n, " vertices");
     if (level[source] != 0) return text("the source has level ", level[source]);
     if (parent[source] != source) return text("the source has parent ", parent[source]);
     std::vector<bool> has_edge(n, false);  // from its parent

@@ -120,6 +120,18 @@ TEST_P(VersionTest, Stars) {
     if (!course::is_cpu_stand_in()) expect_right("huge star", day36::star(1000000), {0});
 }
 
+// More vertices of one level than a block of any version has room for, each of which has more to
+// find: one that is lost is missed.
+TEST_P(VersionTest, AHubWithLongRays) {
+    constexpr Vertex kRays = 20000;
+    std::vector<Edge> edges;
+    for (Vertex v = 1; v <= kRays; ++v) {
+        edges.push_back({0, v});
+        edges.push_back({v, v + kRays});
+    }
+    expect_right("rays", Graph::undirected(2 * kRays + 1, edges), {0, 2 * kRays});
+}
+
 // Two hubs that share all of their leaves: every leaf is found by two threads.
 TEST_P(VersionTest, LeavesBetweenTwoHubs) {
     constexpr Vertex kLeaves = 3000;
@@ -188,6 +200,17 @@ TEST_P(VersionTest, TwoRandomGraphsBehindAPath) {
     edges.push_back({17, 8000});
     edges.push_back({8003, 4017});
     expect_right("two graphs", Graph::undirected(8004, edges), {3});
+}
+
+// Words of bits go on behind the last vertex; levels and parents, which have no guards here, do not.
+TEST_P(VersionTest, ReadsNothingBehindTheLastVertex) {
+    const Graph graph = day36::uniform(1025, 16384, kSeed);
+    const DeviceGraph on_device(graph);
+    Workspace workspace(on_device);
+    course::DeviceBuffer<std::uint32_t> level(1025);
+    course::DeviceBuffer<Vertex> parent(1025);
+    GetParam()->launcher(on_device, 3, level.span(), parent.span(), workspace, nullptr);
+    EXPECT_EQ(day36::what_is_wrong(graph, 3, level.to_host(), parent.to_host()), "");
 }
 
 TEST_P(VersionTest, WritesToOtherMemoryNextTime) {
@@ -302,6 +325,12 @@ TEST(GraphTest, Generators) {
     EXPECT_EQ(list(day36::path(4).neighbours()), (std::vector<Vertex>{1, 0, 2, 1, 3, 2}));
     EXPECT_EQ(day36::star(9).neighbours_of(0).size(), 8u);
     EXPECT_EQ(day36::path(0).vertices(), 0u);
+    EXPECT_EQ(day36::grid_2d(0, 3).vertices(), 0u);
+    constexpr std::size_t kLarge = std::size_t{1} << 32;  // its square is 0 in 64 bits
+    EXPECT_EQ(refusal([] { (void)day36::grid_2d(kLarge, kLarge); }),
+              "grid_2d: width is 4294967296 and height is 4294967296; expected at most 1073741824");
+    EXPECT_EQ(refusal([] { (void)day36::grid_2d(std::size_t{1} << 15, std::size_t{1} << 15); }),
+              "Graph: edges is 4294836224; expected at most 2147483647");
     EXPECT_EQ(list(day36::uniform(50, 99, 7).neighbours()), list(day36::uniform(50, 99, 7).neighbours()));
     EXPECT_NE(list(day36::uniform(50, 99, 7).neighbours()), list(day36::uniform(50, 99, 8).neighbours()));
     EXPECT_NE(refusal([] { (void)day36::uniform(0, 1, 7); }), "");
@@ -352,6 +381,8 @@ TEST(Reference, TheRulesFindEachMistake) {
     };
     EXPECT_EQ(wrong({0, 1, 1, 2, N}, {0, 0, 0, 2, N}), "");
     EXPECT_EQ(wrong({0, 1, 1, 2}, {0, 0, 0, 2}), "there are 4 levels and 4 parents for 5 vertices");
+    EXPECT_EQ(day36::what_is_wrong(graph, 5, std::vector<std::uint32_t>(5), std::vector<Vertex>(5)),
+              "the source is 5 in a graph of 5 vertices");
     EXPECT_EQ(wrong({1, 1, 1, 2, N}, {0, 0, 0, 2, N}), "the source has level 1");
     EXPECT_EQ(wrong({0, 1, 1, 2, N}, {1, 0, 0, 2, N}), "the source has parent 1");
     EXPECT_EQ(wrong({0, 1, 2, 3, N}, {0, 0, 1, 2, N}),

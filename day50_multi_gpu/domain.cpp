@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/check/require.hpp"
+#include "common/device/device_buffer.hpp"
 #include "multi_gpu.hpp"
 
 namespace day50 {
@@ -17,30 +18,20 @@ std::size_t with_ghosts(const Extents& extents, const Slab& slab) {
     return (slab.planes + 2 * kRadius) * extents.plane();
 }
 
-// Lets device `from` access the memory of device `to`, where the hardware can.
-void enable_peer_access(int from, int to) {
-    if (from == to) return;
+// Lets kernels of device `from` reach the memory of device `to`. False if the hardware cannot:
+// copies go through the host then.
+bool enable_peer_access(int from, int to) {
+    if (from == to) return true;
     int can = 0;
     CUDA_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
-    if (can == 0) return;  // copies go through the host then
+    if (can == 0) return false;
     const OnDevice on(from);
     const cudaError_t error = cudaDeviceEnablePeerAccess(to, 0);
     if (error == cudaErrorPeerAccessAlreadyEnabled)
         static_cast<void>(cudaGetLastError());
     else
         CUDA_CHECK(error);
-}
-
-bool can_access(int from, int to) {
-    int can = 1;
-    if (from != to) CUDA_CHECK(cudaDeviceCanAccessPeer(&can, from, to));
-    return can != 0;
-}
-
-float* new_grid(std::size_t cells) {
-    float* grid = nullptr;
-    CUDA_CHECK(cudaMalloc(&grid, cells * sizeof(float)));
-    return grid;
+    return true;
 }
 
 }  // namespace
@@ -74,9 +65,9 @@ Domain::~Domain() {
 
 void Domain::make(std::span<const int> devices) {
     const Extents& extents = extents_;
-    constexpr std::size_t kMostBlocks = 65535;
+    constexpr std::size_t kMostAlongYZ = 65535;
     require(extents.nx >= 1 && extents.nx <= std::size_t{1} << 30 && extents.ny >= 1 &&
-                extents.ny <= kMostBlocks && extents.nz >= 1 && extents.nz <= kMostBlocks,
+                extents.ny <= kMostAlongYZ && extents.nz >= 1 && extents.nz <= kMostAlongYZ,
             "Domain: extents are ", extents.nx, " x ", extents.ny, " x ", extents.nz,
             "; expected 1 to 2^30 x 1 to 65535 x 1 to 65535");
     int count = 0;
@@ -85,8 +76,11 @@ void Domain::make(std::span<const int> devices) {
     for (std::size_t r = 0; r < devices.size(); ++r) {
         require(devices[r] >= 0 && devices[r] < count, "Domain: devices[", r, "] is ", devices[r],
                 "; expected 0 to ", count - 1);
-        if (r > 0) enable_peer_access(devices[r], devices[r - 1]);
-        if (r > 0) enable_peer_access(devices[r - 1], devices[r]);
+    }
+    for (std::size_t r = 1; r < devices.size(); ++r) {
+        const bool down = enable_peer_access(devices[r], devices[r - 1]);
+        const bool up = enable_peer_access(devices[r - 1], devices[r]);
+        peers_ = peers_ && down && up;
     }
     ranks_.resize(devices.size());
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
@@ -95,7 +89,8 @@ void Domain::make(std::span<const int> devices) {
         rank.slab = slabs[r];
         const OnDevice on(rank.device);
         for (float** grid : {&rank.in, &rank.out, &rank.spare})
-            *grid = new_grid(with_ghosts(extents, rank.slab));
+            *grid = static_cast<float*>(
+                course::allocate_on_device(with_ghosts(extents, rank.slab), sizeof(float)));
         CUDA_CHECK(cudaMalloc(&rank.flags, 2 * sizeof(unsigned)));
         CUDA_CHECK(cudaMemset(rank.flags, 0, 2 * sizeof(unsigned)));
         CUDA_CHECK(cudaStreamCreateWithFlags(&rank.edges, cudaStreamNonBlocking));
@@ -106,13 +101,21 @@ void Domain::make(std::span<const int> devices) {
     }
 }
 
-// What has not been made is null. Errors are ignored: the work that failed has reported them.
+// What has not been made is null. A failure here has been reported by the work that failed; a
+// destructor does not throw, so no OnDevice, whose constructor may.
 void Domain::release() {
-    for (auto& [steps, graph] : graphs_)
-        static_cast<void>(cudaGraphExecDestroy(graph));
-    for (Rank& rank : ranks_) {
-        const OnDevice on(rank.device);
+    int before = 0;
+    static_cast<void>(cudaGetDevice(&before));
+    for (const Rank& rank : ranks_) {
+        static_cast<void>(cudaSetDevice(rank.device));
         static_cast<void>(cudaDeviceSynchronize());
+    }
+    // All work is done.
+    communicators.reset();
+    for (auto& [steps, graph] : graphs_)
+        if (graph != nullptr) static_cast<void>(cudaGraphExecDestroy(graph));
+    for (const Rank& rank : ranks_) {
+        static_cast<void>(cudaSetDevice(rank.device));
         for (cudaEvent_t event : {rank.started, rank.edges_swept, rank.edges_done, rank.middle_done})
             if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
         for (cudaStream_t stream : {rank.edges, rank.middle})
@@ -121,6 +124,7 @@ void Domain::release() {
                              static_cast<void*>(rank.spare), static_cast<void*>(rank.flags)})
             static_cast<void>(cudaFree(memory));
     }
+    static_cast<void>(cudaSetDevice(before));
 }
 
 void Domain::copy_from(std::span<const float> grid) {
@@ -173,18 +177,12 @@ cudaGraphExec_t& Domain::graph(unsigned steps) {
     return graphs_.emplace_back(steps, nullptr).second;
 }
 
-Problem problem_of(Domain& domain, unsigned steps) {
-    Problem problem{.extents = domain.extents(),
-                    .steps = steps,
-                    .ranks = domain.ranks().size(),
-                    .shares_devices = domain.shares_devices(),
-                    .peers = true};
-    for (std::size_t r = 1; r < problem.ranks; ++r) {
-        const int device = domain.ranks()[r].device;
-        const int below = domain.ranks()[r - 1].device;
-        problem.peers = problem.peers && can_access(device, below) && can_access(below, device);
-    }
-    return problem;
+Problem problem_of(const Domain& domain, unsigned steps) {
+    return {.extents = domain.extents(),
+            .steps = steps,
+            .ranks = domain.ranks().size(),
+            .shares_devices = domain.shares_devices(),
+            .peers = domain.peers()};
 }
 
 }  // namespace day50

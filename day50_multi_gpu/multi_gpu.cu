@@ -55,7 +55,6 @@ void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigne
 // --- One GPU -----------------------------------------------------------------------------------------
 
 void one_gpu(Domain& domain, unsigned steps, cudaStream_t stream) {
-    require(domain.ranks().size() == 1, "one_gpu: there are ", domain.ranks().size(), " ranks; expected 1");
     const Rank& rank = domain.ranks()[0];
     const OnDevice on(rank.device);
     for (unsigned step = 0; step < steps; ++step)
@@ -201,7 +200,8 @@ void check_nccl(ncclResult_t code, const char* call) {
 }
 #define NCCL_CHECK(...) check_nccl((__VA_ARGS__), #__VA_ARGS__)
 
-// A communicator for each rank, all in this process.
+// A communicator for each rank, all in this process. They are made before the first group: those
+// made inside one could be used after its end only.
 struct Communicators {
     explicit Communicators(Domain& domain) : of_rank(domain.ranks().size()) {
         std::vector<int> devices;
@@ -248,6 +248,7 @@ void exchange_by_nccl(Domain& domain, unsigned step, unsigned steps) {
 
 // No events between ranks: what follows a receive in its stream runs after the planes have arrived.
 void nccl(Domain& domain, unsigned steps, cudaStream_t stream) {
+    communicators(domain);
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
         for (const Rank& rank : domain.ranks()) {
@@ -261,6 +262,7 @@ void nccl(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 // Still limits it: NCCL copies by kernels, which take SMs from the sweep of the middle.
 void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
+    communicators(domain);
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
         for (const Rank& rank : domain.ranks()) {
@@ -280,12 +282,9 @@ void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 #else
-void nccl(Domain&, unsigned, cudaStream_t) {
-    throw std::invalid_argument("nccl: the program was built without NCCL");
-}
-void nccl_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
-    nccl(domain, steps, stream);
-}
+// Never run: with_nccl() refuses both.
+void nccl(Domain&, unsigned, cudaStream_t) {}
+void nccl_overlapped(Domain&, unsigned, cudaStream_t) {}
 #endif
 
 // --- Stores into the neighbour's memory ---------------------------------------------------------------
@@ -337,19 +336,22 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
 // Cost removed: the host's time for each launch, event and wait.
 // Still limits it: each node takes time to start, and two of them follow each other in each step.
 void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
-    if (steps == 0) return;
     cudaGraphExec_t& executable = domain.graph(steps);
     if (executable == nullptr) {
-        const OnDevice on(domain.ranks()[0].device);
-        cudaStream_t origin = nullptr;
+        // The streams of all ranks take part in the recording, and it ends also where a call fails.
+        const cudaStream_t origin = domain.ranks()[0].edges;
         cudaGraph_t recorded = nullptr;
-        CUDA_CHECK(cudaStreamCreateWithFlags(&origin, cudaStreamNonBlocking));
         CUDA_CHECK(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));
-        direct_stores(domain, steps, origin);
+        try {
+            direct_stores(domain, steps, origin);
+        } catch (...) {
+            static_cast<void>(cudaStreamEndCapture(origin, &recorded));
+            throw;
+        }
         CUDA_CHECK(cudaStreamEndCapture(origin, &recorded));
-        CUDA_CHECK(cudaStreamDestroy(origin));
-        CUDA_CHECK(cudaGraphInstantiate(&executable, recorded, 0));
+        const cudaError_t instantiated = cudaGraphInstantiate(&executable, recorded, 0);
         CUDA_CHECK(cudaGraphDestroy(recorded));
+        CUDA_CHECK(instantiated);
     }
     CUDA_CHECK(cudaGraphLaunch(executable, stream));
 }
@@ -363,7 +365,7 @@ constexpr long long kDeepest = 32;
 // so there are no more of them than the GPU holds.
 void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
-    for (std::size_t r = 0; steps > 0 && r < domain.ranks().size(); ++r) {
+    for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
         const Rank& rank = domain.ranks()[r];
         const OnDevice on(rank.device);
         Grids grids = grids_of(rank);
@@ -431,9 +433,16 @@ std::string peers_with_a_device_each(const Problem& problem) {
     return reason.empty() ? a_device_each(problem) : reason;
 }
 
-// What all versions share: the current device, and a copy of the grid where there is no step.
-template <Launcher kLaunch>
+std::string nothing(const Problem&) {
+    return "";
+}
+
+// Checks what the version needs, and copies the grid where there is no step. Without the checks,
+// ranks of `persistent` that share a GPU would wait for each other for ever.
+template <Launcher kLaunch, std::string (*kCannotRun)(const Problem&) = nothing>
 void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
+    const std::string reason = kCannotRun(problem_of(domain, steps));
+    require(reason.empty(), "multi_gpu: the version ", reason);
     const OnDevice on(domain.ranks()[0].device);
     if (steps > 0) return kLaunch(domain, steps, stream);
     begin_after(domain, stream);
@@ -448,18 +457,19 @@ void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 std::span<const Version> versions() {
     static const std::array<Version, 8> list = {{
-        {"one_gpu", "the whole grid on one GPU", launch<one_gpu>, work, one_rank},
+        {"one_gpu", "the whole grid on one GPU", launch<one_gpu, one_rank>, work, one_rank},
         {"peer_copy", "sweep, then copy ghost planes from GPU to GPU", launch<peer_copy>, work},
         {"peer_copy_overlapped", "the edges first; copies beside the sweep of the middle",
          launch<peer_copy_overlapped>, work},
-        {"nccl", "sweep, then send and receive", launch<nccl>, work, with_nccl},
-        {"nccl_overlapped", "the edges first; NCCL beside the sweep of the middle", launch<nccl_overlapped>,
-         work, with_nccl},
-        {"direct_stores", "the sweep writes the neighbour's ghost planes", launch<direct_stores>, work,
+        {"nccl", "sweep, then send and receive", launch<nccl, with_nccl>, work, with_nccl},
+        {"nccl_overlapped", "the edges first; NCCL beside the sweep of the middle",
+         launch<nccl_overlapped, with_nccl>, work, with_nccl},
+        {"direct_stores", "the sweep writes the neighbour's ghost planes", launch<direct_stores, with_peers>,
+         work, with_peers},
+        {"graph", "all steps of direct_stores in one CUDA graph", launch<graph, with_peers>, work,
          with_peers},
-        {"graph", "all steps of direct_stores in one CUDA graph", launch<graph>, work, with_peers},
-        {"persistent", "one kernel for all steps, flags in peer memory", launch<persistent_kernels>, work,
-         peers_with_a_device_each},
+        {"persistent", "one kernel for all steps, flags in peer memory",
+         launch<persistent_kernels, peers_with_a_device_each>, work, peers_with_a_device_each},
     }};
     return list;
 }

@@ -61,8 +61,8 @@ struct Rank {
 // A grid cut into slabs, one for each entry of `devices`. A device may be named several times: its
 // ranks share it. The constructor enables peer access between the devices of neighbours. All
 // functions leave the current device as it was. Throws std::invalid_argument for a bad argument
-// (the extents are at least 1 and at most 65,535 planes and rows and 2^30 columns), CudaError where
-// a call fails.
+// (the extents are at least 1 and at most 65,535 planes and rows and 2^30 columns),
+// std::length_error for more than 2^64 bytes, CudaError where a call fails.
 class Domain {
   public:
     Domain(const Extents& extents, std::span<const int> devices);
@@ -79,8 +79,11 @@ class Domain {
 
     const Extents& extents() const { return extents_; }
     std::span<Rank> ranks() { return ranks_; }
+    std::span<const Rank> ranks() const { return ranks_; }
     // Do two ranks share a device?
     bool shares_devices() const;
+    // Can neighbours reach each other's memory?
+    bool peers() const { return peers_; }
 
     // The executable graph of version `graph`; null until it is made.
     cudaGraphExec_t& graph(unsigned steps);
@@ -95,6 +98,7 @@ class Domain {
 
     Extents extents_;
     std::vector<Rank> ranks_;
+    bool peers_ = true;
     std::vector<std::pair<unsigned, cudaGraphExec_t>> graphs_;
 };
 
@@ -114,7 +118,7 @@ struct Problem {
     bool shares_devices = false;  // two ranks on one device
     bool peers = true;            // neighbours can reach each other's memory
 };
-Problem problem_of(Domain& domain, unsigned steps);
+Problem problem_of(const Domain& domain, unsigned steps);
 
 // The versions, slow to fast.
 using Version = course::Version<Launcher, Problem>;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -170,6 +171,71 @@ TEST_P(VersionTest, RandomShapes) {
     }
 }
 
+// `in` is written in the stream before the launch, and `out` is read in it afterwards.
+TEST_P(VersionTest, RunsAfterAndBeforeOtherWorkOfTheStream) {
+    const Extents extents{12, 11, 19};
+    for (const std::size_t ranks : {1, 2}) {
+        Domain domain(extents, devices_for(ranks));
+        not_run = GetParam()->cannot_run(day50::problem_of(domain, 3));
+        if (!not_run.empty()) continue;
+        ran = true;
+        Domain source(extents, devices_for(ranks));
+        const std::vector<float> in =
+            course::make_data<float>(extents.cells(), DataPattern::kSignedUniform, kSeed);
+        source.copy_from(in);
+        domain.copy_from(std::vector<float>(in.size()));
+        domain.spoil();
+        cudaStream_t stream = nullptr;
+        CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        std::vector<float> got(in.size());
+        for (std::size_t r = 0; r < ranks; ++r)
+            CUDA_CHECK(cudaMemcpyAsync(
+                domain.ranks()[r].in, source.ranks()[r].in,
+                (domain.ranks()[r].slab.planes + 2 * day50::kRadius) * extents.plane() * sizeof(float),
+                cudaMemcpyDefault, stream));
+        GetParam()->launcher(domain, 3, stream);
+        for (const day50::Rank& rank : domain.ranks())
+            CUDA_CHECK(cudaMemcpyAsync(
+                &got[rank.slab.first * extents.plane()], rank.out + day50::kRadius * extents.plane(),
+                rank.slab.planes * extents.plane() * sizeof(float), cudaMemcpyDefault, stream));
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+        CUDA_CHECK(cudaStreamDestroy(stream));
+        EXPECT_EQ(got, day50::steps_on_cpu(extents, in, 3)) << ranks << " ranks";
+    }
+}
+
+// As after 2^32 - 2 steps.
+TEST_P(VersionTest, FlagsWrapRound) {
+    Domain domain({12, 11, 19}, devices_for(2));
+    not_run = GetParam()->cannot_run(day50::problem_of(domain, 7));
+    if (!not_run.empty()) return;
+    ran = true;
+    const std::vector<float> in =
+        course::make_data<float>(domain.extents().cells(), DataPattern::kSignedUniform, kSeed);
+    domain.copy_from(in);
+    domain.spoil();
+    domain.steps_before = 0u - 2;
+    const unsigned flags[] = {domain.steps_before, domain.steps_before};
+    for (const day50::Rank& rank : domain.ranks())
+        CUDA_CHECK(cudaMemcpy(rank.flags, flags, sizeof(flags), cudaMemcpyHostToDevice));
+    GetParam()->launcher(domain, 7, nullptr);
+    CUDA_CHECK(cudaStreamSynchronize(nullptr));
+    EXPECT_EQ(domain.to_host(), day50::steps_on_cpu(domain.extents(), in, 7));
+}
+
+// Ranks of `persistent` on one GPU would wait for each other for ever.
+TEST_P(VersionTest, RefusesWhatItCannotRun) {
+    ran = true;
+    Domain domain({9, 9, 9}, std::vector<int>{0, 0});
+    domain.copy_from(std::vector<float>(729));
+    for (const unsigned steps : {2, 0}) {
+        const std::string reason = GetParam()->cannot_run(day50::problem_of(domain, steps));
+        EXPECT_EQ(course::refusal([&] { GetParam()->launcher(domain, steps, nullptr); }),
+                  reason.empty() ? "" : "multi_gpu: the version " + reason);
+    }
+    CUDA_CHECK(cudaDeviceSynchronize());
+}
+
 TEST_P(VersionTest, LeavesTheCurrentDevice) {
     const int last = device_count() - 1;
     CUDA_CHECK(cudaSetDevice(last));
@@ -266,6 +332,8 @@ TEST_F(Refusals, NameTheArgument) {
                   Domain({9, 0, 9}, devices_for(1));
               }),
               "Domain: extents are 9 x 0 x 9; expected 1 to 2^30 x 1 to 65535 x 1 to 65535");
+    // More than 2^64 bytes: the product must not wrap round to a few gigabytes.
+    EXPECT_THROW(Domain({(std::size_t{1} << 30) - 16373, 65530, 65535}, devices_for(1)), std::length_error);
     Domain domain({9, 9, 9}, devices_for(1));
     EXPECT_EQ(course::refusal([&] { domain.copy_from(std::vector<float>(728)); }),
               "Domain::copy_from: grid has 728 cells; expected 729");

@@ -49,6 +49,7 @@ struct ncclComm {
     int rank = 0;
     int ranks = 0;
     int device = 0;
+    bool complete = false;  // a communicator made in a group is not, before the group's end
     std::string name;
 
     std::mutex running;  // one piece of work at a time
@@ -440,7 +441,7 @@ ncclResult_t call_for(const char* function, ncclComm_t comm, cudaStream_t stream
     ncclResult_t error = check_comm(function, comm);
     if (error == ncclSuccess) error = check_call(function, operation, *comm);
     if (error == ncclSuccess) error = check_stream_of(function, stream, *comm);
-    if (error == ncclSuccess && comm->meeting == nullptr)
+    if (error == ncclSuccess && !comm->complete)
         error = refuse(ncclInvalidUsage, function,
                        "the communicator of rank %d is complete after ncclGroupEnd only", comm->rank);
     if (error == ncclSuccess && comm->error != ncclSuccess)
@@ -491,6 +492,7 @@ ncclResult_t meet(const char* function, ncclComm& comm) {
                       "ranks %d and %d have one device, %d; expected one for each rank: cudaSetDevice before",
                       std::min(rank, comm.rank), std::max(rank, comm.rank), comm.device);
     }
+    comm.complete = true;
     return ncclSuccess;
 }
 

@@ -374,6 +374,19 @@ TEST(Communicators, TwoRanksNeedTwoDevices) {
               std::string::npos);
 }
 
+// ncclCommInitAll within a group only begins to make them.
+TEST(Communicators, ThoseOfAGroupAreCompleteAtItsEnd) {
+    ncclComm_t comm = nullptr;
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ncclSend(nullptr, 0, ncclFloat, 0, comm, nullptr), ncclInvalidUsage);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("complete after ncclGroupEnd only"),
+              std::string::npos);
+    EXPECT_NE(ncclGroupEnd(), ncclSuccess);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
+}
+
 // --- Several processes -----------------------------------------------------------------------------------------------
 
 // Runs `work(rank)` in a process for each rank. The exit codes.

@@ -8,6 +8,16 @@
 
 namespace cuda_on_cpu {
 
+void BulkLoads::Load::carry_out() const {
+    if (combine != nullptr) {
+        combine(shared, data.empty() ? static_cast<const void*>(map.address) : data.data(), map.box_bytes());
+    } else if (!data.empty()) {
+        std::memcpy(shared, data.data(), data.size());
+    } else {
+        map.load(column, row, shared);
+    }
+}
+
 void BulkLoads::clear() {
     const std::scoped_lock lock(mutex_);
     loads_.clear();
@@ -17,7 +27,7 @@ void BulkLoads::clear() {
 bool BulkLoads::add(const Load& load) {
     const std::scoped_lock lock(mutex_);
     if (ended_) return false;
-    fill(load.shared, load.map.box_bytes(), kSharedPoison);
+    if (load.combine == nullptr) fill(load.shared, load.map.box_bytes(), kSharedPoison);
     loads_.push_back(load);
     return true;
 }
@@ -50,7 +60,8 @@ void BulkStores::fence() {
         std::memcpy(bytes.data(), shared, bytes.size());
 }
 
-std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, int row, const void* shared) {
+std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, int row, const void* shared,
+                            Combine combine) {
     used_ = true;
     if (!fenced_)
         return "no thread has called fence.proxy.async: what was written to shared memory need not be seen";
@@ -61,7 +72,7 @@ std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, i
     } else if (std::memcmp(seen.data(), shared, map.box_bytes()) != 0) {
         return "shared memory was written after the last fence.proxy.async: the new values need not be seen";
     }
-    queues_[thread].stores.push_back({map, column, row, shared, seen, queues_[thread].group});
+    queues_[thread].stores.push_back({map, column, row, shared, seen, queues_[thread].group, combine});
     return "";
 }
 
@@ -84,7 +95,11 @@ std::string BulkStores::wait(unsigned thread, unsigned pending, bool until_writt
     }
     while (until_written && !queue.stores.empty() && queue.stores.front().group < end) {
         const Store& store = queue.stores.front();
-        store.map.store(store.column, store.row, store.data, store.shared);
+        if (store.combine != nullptr) {
+            store.combine(store.map.address, store.data.data(), store.map.box_bytes());
+        } else {
+            store.map.store(store.column, store.row, store.data, store.shared);
+        }
         queue.stores.pop_front();
     }
     return "";

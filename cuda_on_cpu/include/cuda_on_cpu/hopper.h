@@ -76,6 +76,9 @@ void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b
 void issue_product(void* d, unsigned registers, const unsigned* a, std::uint64_t b, const ProductOf& product,
                    Site site);
 void wait_for_products(unsigned pending, Site site);
+// What an asynchronous reduction does to its destination: combines each element with one of the
+// source, atomically.
+using Combine = void (*)(void* destination, const void* source, std::size_t bytes);
 void wait_for_stores(unsigned pending, bool until_written, Site site);
 void set_registers(Site site);
 
@@ -104,6 +107,10 @@ void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int ro
 void tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, int j, MBarrier* barrier,
               Site site = Site::here());
 void tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site = Site::here());
+// Of a map of one extent.
+void tma_load_line(void* shared, const CUtensorMap* map, int column, MBarrier* barrier,
+                   Site site = Site::here());
+void tma_store_line(const CUtensorMap* map, int column, const void* shared, Site site = Site::here());
 void tma_store_commit();
 template <int kPending>
 void tma_store_wait_read(Site site = Site::here()) {

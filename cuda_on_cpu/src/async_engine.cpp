@@ -277,7 +277,7 @@ void AsyncEngine::store_box(const CUtensorMap* map, int column, int row, const v
                     "a bulk store to column " + std::to_string(column) + " and row " + std::to_string(row) +
                         "; expected none below 0",
                     site);
-    store(known, column, row, shared, nullptr, site);
+    store(known, column, row, shared, Combine(), site);
 }
 
 void AsyncEngine::store_bytes(void* global, const void* shared, unsigned bytes, Combine combine, Site site) {
@@ -291,7 +291,7 @@ void AsyncEngine::store_bytes(void* global, const void* shared, unsigned bytes, 
 void AsyncEngine::store(const TensorMap& map, int column, int row, const void* shared, Combine combine,
                         Site site) {
     // A store that combines is atomic: it is no race with another one.
-    if (combine == nullptr)
+    if (combine.result == nullptr)
         block_.notify(event::BoxStoreIssued{thread_number(), shared, map, column, row, site});
     if (!block_.observed() && memory_observer != nullptr) {
         for (const TensorMap::Row& part : map.rows_within(column, row))

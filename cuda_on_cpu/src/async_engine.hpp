@@ -44,7 +44,7 @@ class AsyncEngine {
                   std::uint64_t* barrier, Site site);
     void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site,
                    unsigned extents = 2);
-    // Of one dimension. `combine` (null: overwrite) says what becomes of the destination.
+    // Of one dimension. `combine` says what becomes of the destination.
     void load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier, unsigned rank,
                     Site site);
     void store_bytes(void* global, const void* shared, unsigned bytes, Combine combine, Site site);

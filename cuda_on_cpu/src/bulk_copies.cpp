@@ -1,6 +1,7 @@
 #include "bulk_copies.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 
@@ -8,9 +9,38 @@
 
 namespace cuda_on_cpu {
 
+namespace {
+
+template <class Word>
+void combine_words(const Combine& combine, void* destination, const void* source, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += sizeof(Word)) {
+        Word value;
+        std::memcpy(&value, static_cast<const char*>(source) + at, sizeof value);
+        const std::atomic_ref<Word> place(*reinterpret_cast<Word*>(static_cast<char*>(destination) + at));
+        Word there = place.load();
+        while (!place.compare_exchange_weak(there, static_cast<Word>(combine.result(there, value)))) {
+        }
+    }
+}
+
+// Each element atomically.
+void combine_all(const Combine& combine, void* destination, const void* source, std::size_t bytes) {
+    switch (combine.element_size) {
+        case 2:
+            return combine_words<std::uint16_t>(combine, destination, source, bytes);
+        case 4:
+            return combine_words<std::uint32_t>(combine, destination, source, bytes);
+        default:
+            return combine_words<std::uint64_t>(combine, destination, source, bytes);
+    }
+}
+
+}  // namespace
+
 void BulkLoads::Load::carry_out() const {
-    if (combine != nullptr) {
-        combine(shared, data.empty() ? static_cast<const void*>(map.address) : data.data(), map.box_bytes());
+    if (combine.result != nullptr) {
+        combine_all(combine, shared, data.empty() ? static_cast<const void*>(map.address) : data.data(),
+                    map.box_bytes());
     } else if (!data.empty()) {
         std::memcpy(shared, data.data(), data.size());
     } else {
@@ -27,7 +57,7 @@ void BulkLoads::clear() {
 bool BulkLoads::add(const Load& load) {
     const std::scoped_lock lock(mutex_);
     if (ended_) return false;
-    if (load.combine == nullptr) fill(load.shared, load.map.box_bytes(), kSharedPoison);
+    if (load.combine.result == nullptr) fill(load.shared, load.map.box_bytes(), kSharedPoison);
     loads_.push_back(load);
     return true;
 }
@@ -95,8 +125,8 @@ std::string BulkStores::wait(unsigned thread, unsigned pending, bool until_writt
     }
     while (until_written && !queue.stores.empty() && queue.stores.front().group < end) {
         const Store& store = queue.stores.front();
-        if (store.combine != nullptr) {
-            store.combine(store.map.address, store.data.data(), store.map.box_bytes());
+        if (store.combine.result != nullptr) {
+            combine_all(store.combine, store.map.address, store.data.data(), store.map.box_bytes());
         } else {
             store.map.store(store.column, store.row, store.data, store.shared);
         }

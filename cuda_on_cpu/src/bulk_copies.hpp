@@ -28,7 +28,7 @@ class BulkLoads {
         std::uint64_t* barrier;
         unsigned parity;  // of the phase in which it was issued
         Site site;
-        Combine combine = nullptr;          // null: the destination is overwritten
+        Combine combine{};
         std::vector<unsigned char> data{};  // in place of the box: what the instruction itself holds
 
         void carry_out() const;
@@ -81,7 +81,7 @@ class BulkStores {
         const void* shared;
         std::vector<unsigned char> data;  // when the store was issued
         unsigned group;
-        Combine combine;  // null: what is there is overwritten
+        Combine combine;
         bool read = false;
     };
     struct Queue {

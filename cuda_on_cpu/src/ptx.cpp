@@ -102,7 +102,7 @@ void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, 
                                       AsyncEngine::kOwnBlock, site);
 }
 void bulk_store(void* global, const void* shared, unsigned bytes, Site site) {
-    bulk_reduce(global, shared, bytes, nullptr, site);
+    bulk_reduce(global, shared, bytes, Combine(), site);
 }
 void bulk_reduce(void* global, const void* shared, unsigned bytes, Combine combine, Site site) {
     block_runner().async().store_bytes(global, shared, bytes, combine, site);

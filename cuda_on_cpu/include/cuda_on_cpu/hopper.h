@@ -76,9 +76,12 @@ void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b
 void issue_product(void* d, unsigned registers, const unsigned* a, std::uint64_t b, const ProductOf& product,
                    Site site);
 void wait_for_products(unsigned pending, Site site);
-// What an asynchronous reduction does to its destination: combines each element with one of the
-// source, atomically.
-using Combine = void (*)(void* destination, const void* source, std::size_t bytes);
+// What an asynchronous reduction makes of an element that is there and one that comes: their bits, and
+// the bits of the result. Without `result` there is nothing to combine: a copy.
+struct Combine {
+    unsigned element_size = 0;  // 2, 4 or 8 bytes
+    std::uint64_t (*result)(std::uint64_t there, std::uint64_t value) = nullptr;
+};
 void wait_for_stores(unsigned pending, bool until_written, Site site);
 void set_registers(Site site);
 

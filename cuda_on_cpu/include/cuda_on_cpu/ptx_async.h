@@ -144,8 +144,8 @@ void bulk_load_multicast(void* shared, const void* global, unsigned bytes, MBarr
                          std::uint16_t blocks, Site site = Site::here());
 // cp.reduce.async.bulk to global memory.
 void bulk_reduce(void* global, const void* shared, unsigned bytes, Combine combine, Site site = Site::here());
-// To shared memory of a block of the cluster, in which the mbarrier is, too; `combine` is null for a
-// plain copy. cp.async.bulk and cp.reduce.async.bulk; st.async and red.async.
+// To shared memory of a block of the cluster, in which the mbarrier is, too:
+// cp.async.bulk and cp.reduce.async.bulk; st.async and red.async.
 void bulk_copy_to_block(void* there, const void* shared, unsigned bytes, void* barrier, Combine combine,
                         Site site = Site::here());
 void store_in_block(void* there, const void* value, unsigned bytes, void* barrier, Combine combine,

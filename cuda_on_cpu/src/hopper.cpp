@@ -2,11 +2,10 @@
 // this OS thread.
 #include "cuda_on_cpu/hopper.h"
 
-#include "cuda_on_cpu/ptx_async.h"
-
 #include <string>
 
 #include "block.hpp"
+#include "cuda_on_cpu/ptx_async.h"
 
 namespace cuda_on_cpu {
 namespace {
@@ -128,8 +127,7 @@ void ptx::isa::bulk_load_multicast(void* shared, const void* global, unsigned by
     BlockRunner& runner = block_runner();
     check_blocks(runner, blocks, site);
     for (unsigned rank = 0; blocks >> rank != 0; ++rank) {
-        if ((blocks >> rank & 1) != 0)
-            runner.async().load_bytes(shared, global, bytes, barrier, rank, site);
+        if ((blocks >> rank & 1) != 0) runner.async().load_bytes(shared, global, bytes, barrier, rank, site);
     }
 }
 void ptx::tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site) {

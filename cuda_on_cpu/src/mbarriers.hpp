@@ -59,9 +59,9 @@ class Mbarriers {
   private:
     // Copies attached to phases of one mbarrier.
     struct Attached {
-        unsigned parity = 0;           // of the phase that `present` belongs to
+        unsigned parity = 0;  // of the phase that `present` belongs to
         AsyncCopies::Batch present;
-        AsyncCopies::Batch complete;   // of phases that have ended, and that no thread has waited for
+        AsyncCopies::Batch complete;  // of phases that have ended, and that no thread has waited for
     };
     void check_count(const MbarrierState& state, std::int64_t count, std::int64_t bytes, Site site);
     void change(std::uint64_t* barrier, unsigned arrivals, int bytes, unsigned leaving, Site site);
@@ -69,7 +69,7 @@ class Mbarriers {
     void complete_copies(const std::uint64_t* barrier);
 
     BlockRunner& block_;
-    std::vector<std::uint64_t*> unpublished_;               // only this block knows of them yet
+    std::vector<std::uint64_t*> unpublished_;  // only this block knows of them yet
     std::unordered_map<const std::uint64_t*, Attached> attached_;
     std::array<unsigned char, kMaxThreads> early_tests_{};  // of each thread, in a row
 };

@@ -106,7 +106,8 @@ __global__ void loads_and_stores(int* out, const int* in, double2* pair) {
     ptx::st(ptx::space_global, &out[0], ptx::ld(ptx::space_global, &in[0]));
     ptx::st(ptx::space_global, &out[1], ptx::ld_nc(ptx::space_global, &in[1]));
     ptx::st(ptx::space_global, &out[2], ptx::ld_L1_no_allocate(ptx::space_global, &in[2]));
-    ptx::st_L1_no_allocate(ptx::space_global, &out[3], ptx::ld_nc_L1_evict_last_L2_256B(ptx::space_global, &in[3]));
+    ptx::st_L1_no_allocate(ptx::space_global, &out[3],
+                           ptx::ld_nc_L1_evict_last_L2_256B(ptx::space_global, &in[3]));
     ptx::st(ptx::space_global, &pair[1], ptx::ld(ptx::space_global, &pair[0]));
     ptx::fence(ptx::sem_acq_rel, ptx::scope_gpu);
     ptx::fence(ptx::sem_sc, ptx::scope_cta);
@@ -176,7 +177,8 @@ __global__ void wait_in_every_way(int* out) {
                 case 6:
                     return ptx::mbarrier_try_wait(ptx::sem_acquire, ptx::scope_cta, &barrier, state);
                 case 7:
-                    return ptx::mbarrier_try_wait(ptx::sem_acquire, ptx::scope_cluster, &barrier, state, kTime);
+                    return ptx::mbarrier_try_wait(ptx::sem_acquire, ptx::scope_cluster, &barrier, state,
+                                                  kTime);
                 case 8:
                     return ptx::mbarrier_try_wait_parity(&barrier, 0u);
                 case 9:
@@ -269,7 +271,8 @@ __global__ void add_one(int* numbers) {
     std::uint64_t* const handle = cuda::device::barrier_native_handle(barrier);
     if constexpr (kWay == Way::own_mbarrier) {
         if (threadIdx.x == 0) {
-            ptx::mbarrier_expect_tx(ptx::sem_relaxed, ptx::scope_cta, ptx::space_shared, &mbarrier, sizeof part);
+            ptx::mbarrier_expect_tx(ptx::sem_relaxed, ptx::scope_cta, ptx::space_shared, &mbarrier,
+                                    sizeof part);
             ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, part, global, sizeof part, &mbarrier);
             ptx::mbarrier_arrive(&mbarrier);
         }
@@ -289,7 +292,8 @@ __global__ void add_one(int* numbers) {
             } else if constexpr (kWay == Way::memcpy_async_tx) {
                 cuda::device::memcpy_async_tx(part, global, cuda::aligned_size_t<16>(sizeof part), barrier);
             } else {
-                cuda::device::experimental::cp_async_bulk_global_to_shared(part, global, sizeof part, barrier);
+                cuda::device::experimental::cp_async_bulk_global_to_shared(part, global, sizeof part,
+                                                                           barrier);
             }
             token = cuda::device::barrier_arrive_tx(barrier, 1, sizeof part);
         }
@@ -312,8 +316,9 @@ __global__ void add_one(int* numbers) {
     }
 }
 TEST_F(BulkCopy, BringsAndTakesAway) {
-    for (const auto kernel : {add_one<Way::ptx>, add_one<Way::memcpy_async_tx>, add_one<Way::expect_then_arrive>,
-                              add_one<Way::experimental>, add_one<Way::own_mbarrier>}) {
+    for (const auto kernel :
+         {add_one<Way::ptx>, add_one<Way::memcpy_async_tx>, add_one<Way::expect_then_arrive>,
+          add_one<Way::experimental>, add_one<Way::own_mbarrier>}) {
         DeviceVector<int> numbers(counted<int>(4 * kCount));
         kernel<<<4, 64>>>(numbers.data());
         EXPECT_EQ(numbers.to_host(), counted<int>(4 * kCount, 2));
@@ -435,8 +440,9 @@ using Encode = decltype(&cuTensorMapEncodeTiled);
 Encode encoder() {
     void* entry = nullptr;
     cudaDriverEntryPointQueryResult found{};
-    EXPECT_EQ(cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found),
-              cudaSuccess);
+    EXPECT_EQ(
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found),
+        cudaSuccess);
     return reinterpret_cast<Encode>(entry);
 }
 
@@ -447,8 +453,8 @@ CUtensorMap map_of(int* matrix, unsigned extents) {
     const cuuint64_t dims[] = {columns, kRows}, pitch[] = {kColumns * 4};
     const cuuint32_t box[] = {kBoxColumns, kBoxRows}, steps[] = {1, 1};
     EXPECT_EQ(encoder()(&map, CU_TENSOR_MAP_DATA_TYPE_INT32, extents, matrix, dims, pitch, box, steps,
-                        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                        CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
               CUDA_SUCCESS);
     return map;
 }
@@ -526,8 +532,8 @@ __device__ T* there(T* own, unsigned rank) {
 }
 
 // Each block sends to the next one: single values, pairs and fours; its neighbour adds up what all blocks send to it.
-__global__ void __cluster_dims__(kClusterBlocks, 1, 1) send_round(int* received, long long* pairs, int* fours,
-                                                                  unsigned* sums) {
+__global__ void __cluster_dims__(kClusterBlocks, 1, 1)
+    send_round(int* received, long long* pairs, int* fours, unsigned* sums) {
     __shared__ std::uint64_t barrier;
     __shared__ int value[32];
     __shared__ alignas(16) long long pair[2];
@@ -617,7 +623,8 @@ __global__ void __cluster_dims__(kClusterBlocks, 1, 1) gather(int* copies, int* 
         ptx::cp_async_bulk(ptx::space_cluster, ptx::space_shared, there(&copy[rank][0], 0), own, sizeof own,
                            there(&full, 0));
         ptx::cp_reduce_async_bulk(ptx::space_cluster, ptx::space_shared, ptx::op_add, there(&sum[0], 0),
-                                  static_cast<const int*>(own), static_cast<std::uint32_t>(sizeof own), there(&full, 0));
+                                  static_cast<const int*>(own), static_cast<std::uint32_t>(sizeof own),
+                                  there(&full, 0));
         std::uint64_t* const of_first = there(&arrived, 0);
         if (rank == 1) {
             ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cluster, ptx::space_cluster, of_first, 4u);

@@ -77,7 +77,9 @@ void issue_product(void* d, unsigned registers, const unsigned* a, std::uint64_t
                    Site site);
 void wait_for_products(unsigned pending, Site site);
 // What an asynchronous reduction makes of an element that is there and one that comes: their bits, and
-// the bits of the result. Without `result` there is nothing to combine: a copy.
+// the bits of the result. Without `result` there is nothing to combine: a copy. The library loads and
+// stores: atomics of a header that a kernel includes let other threads run, and no thread may be
+// running when a copy is carried out.
 struct Combine {
     unsigned element_size = 0;  // 2, 4 or 8 bytes
     std::uint64_t (*result)(std::uint64_t there, std::uint64_t value) = nullptr;

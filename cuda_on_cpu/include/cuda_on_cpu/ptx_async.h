@@ -50,7 +50,7 @@ inline void cp_async_wait_all() {
 // be in another block of the cluster for arrivals, of which the state is not to be used.
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site);
 std::uint64_t arrive_at_mbarrier_expecting(void* barrier, unsigned bytes, Site site);
-// Both: `count` arrivals, and the phase waits for so many bytes more.
+// `count` arrivals at once, and the phase waits for so many bytes more.
 std::uint64_t arrive_at_mbarrier(void* barrier, std::int64_t count, std::int64_t bytes, Site site);
 std::uint64_t arrive_without_completing(void* barrier, unsigned count, Site site);
 void arrive_and_drop_at_mbarrier(void* barrier, Site site);

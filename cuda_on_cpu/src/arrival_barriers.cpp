@@ -1,7 +1,6 @@
 #include "arrival_barriers.hpp"
 
 #include <string>
-#include <utility>
 
 #include "block.hpp"
 
@@ -28,7 +27,7 @@ ArrivalBarriers::Barrier& ArrivalBarriers::find(const void* barrier, Site site) 
     return found->second;
 }
 
-std::uint64_t ArrivalBarriers::arrive(const void* barrier, std::int64_t count, bool leave, Site site) {
+std::uint64_t ArrivalBarriers::arrive(const void* barrier, std::int64_t count, Site site) {
     Barrier& state = find(barrier, site);
     if (count < 1 || count > state.pending) {
         block_.fail(cudaErrorLaunchFailure,
@@ -39,7 +38,6 @@ std::uint64_t ArrivalBarriers::arrive(const void* barrier, std::int64_t count, b
     block_.notify(event::ArrivalBarrierArrived{block_.scheduler().thread_number(), barrier, site});
     const std::uint64_t phase = state.phase;
     state.pending -= count;
-    if (leave) ++state.leaving;
     if (state.pending == 0) complete_phase(barrier, state);
     block_.step_back_after_arrival();
     return phase;
@@ -48,7 +46,6 @@ std::uint64_t ArrivalBarriers::arrive(const void* barrier, std::int64_t count, b
 void ArrivalBarriers::complete_phase(const void* barrier, Barrier& state) {
     ++state.phase;
     block_.note_progress();
-    state.expected -= std::exchange(state.leaving, 0);
     state.pending = state.expected;
     block_.async().copies().append(state.complete, state.copies);
     block_.notify(event::ArrivalBarrierCompleted{barrier});

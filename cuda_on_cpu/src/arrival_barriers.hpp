@@ -1,5 +1,5 @@
-// A block's arrival barriers (cuda::barrier; cuda_on_cpu/arrival_barrier.h): threads arrive at them
-// and wait for their phases, each at its own time. They are a table, by address.
+// A block's arrival barriers (of cuda::pipeline; cuda_on_cpu/arrival_barrier.h): threads arrive at
+// them and wait for their phases, each at its own time. They are a table, by address.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,8 @@ class ArrivalBarriers {
     void begin_block() { barriers_.clear(); }
 
     void init(const void* barrier, std::int64_t expected, Site site);
-    // Returns the phase in which the thread has arrived. `leave`: the later phases expect one
-    // thread fewer.
-    std::uint64_t arrive(const void* barrier, std::int64_t count, bool leave, Site site);
-    std::uint64_t present_phase(const void* barrier, Site site) { return find(barrier, site).phase; }
+    // Returns the phase in which the thread has arrived.
+    std::uint64_t arrive(const void* barrier, std::int64_t count, Site site);
     void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site);
     // The running thread's copies are complete when the present phase is, and a thread has waited
     // for it.
@@ -33,7 +31,6 @@ class ArrivalBarriers {
         std::uint64_t phase = 0;        // the present one
         std::int64_t expected = 0;      // arrivals in each phase
         std::int64_t pending = 0;       // of them, those that the present phase still waits for
-        std::int64_t leaving = 0;       // fewer will be expected in the next phase
         std::vector<unsigned> waiting;  // threads
         AsyncCopies::Batch copies;      // of the present phase
         AsyncCopies::Batch complete;    // of phases before, which no thread has waited for

@@ -147,8 +147,8 @@ void AsyncEngine::check_box(const TensorMap& map, int column, int row, const voi
 }
 
 void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
-                           unsigned rank, Site site) {
-    const TensorMap& known = known_map(map, 2, false, site);
+                            unsigned rank, Site site, unsigned extents) {
+    const TensorMap& known = known_map(map, extents, false, site);
     check_box(known, column, row, shared, site);
     load(known, column, row, shared, barrier, rank, site);
 }
@@ -177,22 +177,59 @@ void AsyncEngine::load_pixels(void* shared, const CUtensorMap* map, int channel,
 }
 
 void AsyncEngine::load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier,
-                             Site site) {
+                             unsigned rank, Site site) {
     check_bytes(shared, global, bytes, site);
     if (!device_accessible(global, bytes))
         fail_on_bytes(cudaErrorIllegalAddress, bytes, "the source is no memory that a kernel may use", site);
-    load(row_of(global, bytes), 0, 0, shared, barrier, kOwnBlock, site);
+    load(row_of(global, bytes), 0, 0, shared, barrier, rank, site);
 }
 
 void AsyncEngine::load(const TensorMap& known, int column, int row, void* shared, std::uint64_t* barrier,
                        unsigned rank, Site site) {
-    block_.need_capability({9, 0}, kNewest, "a bulk copy", site);
     const bool own = rank == kOwnBlock || rank == cluster_block_rank();
-    if (own) block_.mbarriers().usable(barrier, site);
     auto* const there = own ? barrier : static_cast<std::uint64_t*>(map_shared(barrier, rank, site));
     void* const box = own ? shared : map_shared(shared, rank, site);
+    issue({known, column, row, box, there, 0, site}, own ? kOwnBlock : rank, true, site);
+}
+
+void AsyncEngine::copy_to_block(void* there, const void* shared, unsigned bytes, std::uint64_t* barrier,
+                                Combine combine, Site site) {
+    check_bytes(shared, there, bytes, site);
+    const unsigned rank = rank_of_destination(there, bytes, barrier, site);
+    issue({row_of(shared, bytes), 0, 0, there, barrier, 0, site, combine}, rank, false, site);
+}
+
+void AsyncEngine::store_in_block(void* there, const void* value, unsigned bytes, std::uint64_t* barrier,
+                                 Combine combine, Site site) {
+    if (!aligned(there, bytes))
+        block_.fail(cudaErrorMisalignedAddress,
+                    "misaligned access: an asynchronous store of " + std::to_string(bytes) +
+                        " bytes must be at a multiple of its size",
+                    site);
+    const unsigned rank = rank_of_destination(there, bytes, barrier, site);
+    const auto* const first = static_cast<const unsigned char*>(value);
+    issue({row_of(nullptr, bytes), 0, 0, there, barrier, 0, site, combine, {first, first + bytes}}, rank,
+          false, site);
+}
+
+unsigned AsyncEngine::rank_of_destination(const void* there, unsigned bytes, const std::uint64_t* barrier,
+                                          Site site) {
+    const unsigned rank = shared_rank(there, site);
+    const auto* const last = static_cast<const char*>(there) + (bytes > 0 ? bytes - 1 : 0);
+    if (shared_rank(last, site) != rank || shared_rank(barrier, site) != rank)
+        block_.fail(cudaErrorIllegalAddress,
+                    "the destination and the mbarrier are not in shared memory of one block of the cluster",
+                    site);
+    return rank == cluster_block_rank() ? kOwnBlock : rank;
+}
+
+// `load` names places in the shared memory of the block that gets it.
+void AsyncEngine::issue(BulkLoads::Load load, unsigned rank, bool from_global, Site site) {
+    block_.need_capability({9, 0}, kNewest, "a bulk copy", site);
+    const bool own = rank == kOwnBlock;
+    if (own) block_.mbarriers().usable(load.barrier, site);
     BulkLoads& loads = own ? loads_ : block_.cluster().block[rank].runner->async().loads_;
-    const std::optional<MbarrierState> state = read_mbarrier(there);
+    const std::optional<MbarrierState> state = read_mbarrier(load.barrier);
     if (!state)
         block_.fail(cudaErrorLaunchFailure, "the mbarrier has not been initialised, or has been overwritten",
                     site);
@@ -201,13 +238,14 @@ void AsyncEngine::load(const TensorMap& known, int column, int row, void* shared
                     "a bulk copy with an mbarrier that it need not see: fence.mbarrier_init or "
                     "fence.proxy.async after its initialisation is missing",
                     site);
-    if (own) {
-        block_.notify(
-            event::BoxLoadIssued{thread_number(), box, known, column, row, barrier, state->parity, site});
+    load.parity = state->parity;
+    if (own && from_global) {
+        block_.notify(event::BoxLoadIssued{thread_number(), load.shared, load.map, load.column, load.row,
+                                           load.barrier, load.parity, site});
     } else {
-        block_.notify(event::RemoteMbarrierArrived{thread_number(), there, state->parity});
+        block_.notify(event::RemoteMbarrierArrived{thread_number(), load.barrier, load.parity});
     }
-    if (!loads.add({known, column, row, box, there, state->parity, site}))
+    if (!loads.add(load))
         block_.fail(cudaErrorLaunchFailure,
                     "a bulk copy to shared memory of block " + std::to_string(rank) +
                         " of the cluster, which has ended",
@@ -232,7 +270,7 @@ bool AsyncEngine::carry_out_awaited_loads() {
     const std::vector<std::uint64_t*> barriers = block_.mbarriers().awaited();
     if (barriers.empty()) return true;
     for (const BulkLoads::Load& load : loads_.take(barriers)) {
-        load.map.load(load.column, load.row, load.shared);
+        load.carry_out();
         block_.notify(event::BoxLoaded{load.shared, load.barrier, load.parity});
         std::string error;
         if (const auto state = read_mbarrier(load.barrier); state && state->parity != load.parity) {
@@ -249,32 +287,37 @@ bool AsyncEngine::carry_out_awaited_loads() {
     return true;
 }
 
-void AsyncEngine::store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
-    const TensorMap& known = known_map(map, 2, false, site);
+void AsyncEngine::store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site,
+                            unsigned extents) {
+    const TensorMap& known = known_map(map, extents, false, site);
     check_box(known, column, row, shared, site);
     if (column < 0 || row < 0)
         block_.fail(cudaErrorIllegalInstruction,
                     "a bulk store to column " + std::to_string(column) + " and row " + std::to_string(row) +
                         "; expected none below 0",
                     site);
-    store(known, column, row, shared, site);
+    store(known, column, row, shared, Combine(), site);
 }
 
-void AsyncEngine::store_bytes(void* global, const void* shared, unsigned bytes, Site site) {
+void AsyncEngine::store_bytes(void* global, const void* shared, unsigned bytes, Combine combine, Site site) {
     check_bytes(shared, global, bytes, site);
     if (!device_accessible(global, bytes))
         fail_on_bytes(cudaErrorIllegalAddress, bytes, "the destination is no memory that a kernel may use",
                       site);
-    store(row_of(global, bytes), 0, 0, shared, site);
+    store(row_of(global, bytes), 0, 0, shared, combine, site);
 }
 
-void AsyncEngine::store(const TensorMap& map, int column, int row, const void* shared, Site site) {
-    block_.notify(event::BoxStoreIssued{thread_number(), shared, map, column, row, site});
+void AsyncEngine::store(const TensorMap& map, int column, int row, const void* shared, Combine combine,
+                        Site site) {
+    // A store that combines is atomic: it is no race with another one.
+    if (combine.result == nullptr)
+        block_.notify(event::BoxStoreIssued{thread_number(), shared, map, column, row, site});
     if (!block_.observed() && memory_observer != nullptr) {
         for (const TensorMap::Row& part : map.rows_within(column, row))
             memory_observer->memory_written(part.begin, part.bytes);
     }
-    if (const std::string error = stores_.add(thread_number(), map, column, row, shared); !error.empty())
+    if (const std::string error = stores_.add(thread_number(), map, column, row, shared, combine);
+        !error.empty())
         block_.fail(cudaErrorLaunchFailure, error, site);
 }
 

@@ -38,17 +38,25 @@ class AsyncEngine {
     // memory.
     static constexpr unsigned kOwnBlock = ~0u;
     void load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
-                  unsigned rank, Site site);
+                  unsigned rank, Site site, unsigned extents = 2);
     // Of matrix (i, j) of a map of four extents.
     void load_box(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
                   std::uint64_t* barrier, Site site);
     // Of an im2col map: from `channel` of the first pixel on, whose column, row and image these are.
     void load_pixels(void* shared, const CUtensorMap* map, int channel, const int (&first)[3],
                      const std::uint16_t (&offset)[2], std::uint64_t* barrier, Site site);
-    void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site);
-    // Of one dimension.
-    void load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier, Site site);
-    void store_bytes(void* global, const void* shared, unsigned bytes, Site site);
+    void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site,
+                   unsigned extents = 2);
+    // Of one dimension. `combine` says what becomes of the destination.
+    void load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier, unsigned rank,
+                    Site site);
+    void store_bytes(void* global, const void* shared, unsigned bytes, Combine combine, Site site);
+    // From this block's shared memory to that of a block of the cluster, in which the mbarrier is, too:
+    // many bytes, which are read when the copy is carried out, or a value, which is read at once.
+    void copy_to_block(void* there, const void* shared, unsigned bytes, std::uint64_t* barrier,
+                       Combine combine, Site site);
+    void store_in_block(void* there, const void* value, unsigned bytes, std::uint64_t* barrier,
+                        Combine combine, Site site);
     void commit_stores();
     void wait_for_stores(unsigned pending, bool until_written, Site site);
     void fence_proxy_async();
@@ -73,7 +81,9 @@ class AsyncEngine {
     void check_box(const TensorMap& map, int column, int row, const void* shared, Site site);
     void load(const TensorMap& known, int column, int row, void* shared, std::uint64_t* barrier,
               unsigned rank, Site site);
-    void store(const TensorMap& map, int column, int row, const void* shared, Site site);
+    void issue(BulkLoads::Load load, unsigned rank, bool from_global, Site site);
+    unsigned rank_of_destination(const void* there, unsigned bytes, const std::uint64_t* barrier, Site site);
+    void store(const TensorMap& map, int column, int row, const void* shared, Combine combine, Site site);
     void check_bytes(const void* shared, const void* global, unsigned bytes, Site site);
     [[noreturn, gnu::cold]] void fail_on_bytes(cudaError_t error, unsigned bytes, const std::string& why,
                                                Site site);

@@ -5,8 +5,8 @@
 //   Collectives       instructions of a warp: shuffles, votes, matrix instructions
 //   BlockBarrier      __syncthreads, and the barrier in two halves
 //   NamedBarriers     bar.sync, bar.arrive
-//   ArrivalBarriers   cuda::barrier
-//   Mbarriers         mbarrier.*
+//   ArrivalBarriers   cuda::pipeline
+//   Mbarriers         mbarrier.*, cuda::barrier
 //   BetweenBlocks     barriers of a grid and of a cluster
 //   AsyncEngine       cp.async, TMA, wgmma
 //   SharedArena       shared memory, and 32-bit addresses of it

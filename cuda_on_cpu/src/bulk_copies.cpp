@@ -1,12 +1,52 @@
 #include "bulk_copies.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <iterator>
 
 #include "memory.hpp"
 
 namespace cuda_on_cpu {
+
+namespace {
+
+template <class Word>
+void combine_words(const Combine& combine, void* destination, const void* source, std::size_t bytes) {
+    for (std::size_t at = 0; at < bytes; at += sizeof(Word)) {
+        Word value;
+        std::memcpy(&value, static_cast<const char*>(source) + at, sizeof value);
+        const std::atomic_ref<Word> place(*reinterpret_cast<Word*>(static_cast<char*>(destination) + at));
+        Word there = place.load();
+        while (!place.compare_exchange_weak(there, static_cast<Word>(combine.result(there, value)))) {
+        }
+    }
+}
+
+// Each element atomically.
+void combine_all(const Combine& combine, void* destination, const void* source, std::size_t bytes) {
+    switch (combine.element_size) {
+        case 2:
+            return combine_words<std::uint16_t>(combine, destination, source, bytes);
+        case 4:
+            return combine_words<std::uint32_t>(combine, destination, source, bytes);
+        default:
+            return combine_words<std::uint64_t>(combine, destination, source, bytes);
+    }
+}
+
+}  // namespace
+
+void BulkLoads::Load::carry_out() const {
+    if (combine.result != nullptr) {
+        combine_all(combine, shared, data.empty() ? static_cast<const void*>(map.address) : data.data(),
+                    map.box_bytes());
+    } else if (!data.empty()) {
+        std::memcpy(shared, data.data(), data.size());
+    } else {
+        map.load(column, row, shared);
+    }
+}
 
 void BulkLoads::clear() {
     const std::scoped_lock lock(mutex_);
@@ -17,7 +57,7 @@ void BulkLoads::clear() {
 bool BulkLoads::add(const Load& load) {
     const std::scoped_lock lock(mutex_);
     if (ended_) return false;
-    fill(load.shared, load.map.box_bytes(), kSharedPoison);
+    if (load.combine.result == nullptr) fill(load.shared, load.map.box_bytes(), kSharedPoison);
     loads_.push_back(load);
     return true;
 }
@@ -50,7 +90,8 @@ void BulkStores::fence() {
         std::memcpy(bytes.data(), shared, bytes.size());
 }
 
-std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, int row, const void* shared) {
+std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, int row, const void* shared,
+                            Combine combine) {
     used_ = true;
     if (!fenced_)
         return "no thread has called fence.proxy.async: what was written to shared memory need not be seen";
@@ -61,7 +102,7 @@ std::string BulkStores::add(unsigned thread, const TensorMap& map, int column, i
     } else if (std::memcmp(seen.data(), shared, map.box_bytes()) != 0) {
         return "shared memory was written after the last fence.proxy.async: the new values need not be seen";
     }
-    queues_[thread].stores.push_back({map, column, row, shared, seen, queues_[thread].group});
+    queues_[thread].stores.push_back({map, column, row, shared, seen, queues_[thread].group, combine});
     return "";
 }
 
@@ -84,7 +125,11 @@ std::string BulkStores::wait(unsigned thread, unsigned pending, bool until_writt
     }
     while (until_written && !queue.stores.empty() && queue.stores.front().group < end) {
         const Store& store = queue.stores.front();
-        store.map.store(store.column, store.row, store.data, store.shared);
+        if (store.combine.result != nullptr) {
+            combine_all(store.combine, store.map.address, store.data.data(), store.map.box_bytes());
+        } else {
+            store.map.store(store.column, store.row, store.data, store.shared);
+        }
         queue.stores.pop_front();
     }
     return "";

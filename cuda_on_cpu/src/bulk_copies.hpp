@@ -1,4 +1,5 @@
-// Bulk copies of boxes of matrices that were issued and are not carried out yet.
+// Bulk copies that were issued and are not carried out yet: of boxes of matrices, of bytes, and single
+// values for another block of the cluster.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda_on_cpu/hopper.h"
 #include "cuda_on_cpu/language.h"
 #include "tensor_map.hpp"
 
@@ -26,10 +28,15 @@ class BulkLoads {
         std::uint64_t* barrier;
         unsigned parity;  // of the phase in which it was issued
         Site site;
+        Combine combine{};
+        std::vector<unsigned char> data{};  // in place of the box: what the instruction itself holds
+
+        void carry_out() const;
     };
 
     void clear();
-    // Until the load is carried out its destination is poison. False: the block has ended.
+    // Until the load is carried out its destination is poison, unless the load combines with what is
+    // there. False: the block has ended.
     bool add(const Load& load);
     bool ended();
     // Takes out those that one of the barriers counts.
@@ -56,7 +63,8 @@ class BulkStores {
 
     void fence();
     // What is wrong; "" if nothing is.
-    std::string add(unsigned thread, const TensorMap& map, int column, int row, const void* shared);
+    std::string add(unsigned thread, const TensorMap& map, int column, int row, const void* shared,
+                    Combine combine);
     void commit(unsigned thread);
     // All groups of the thread except the `pending` newest have read shared memory, and with
     // `until_written` have also written. An error: memory that was written to before the read was
@@ -73,6 +81,7 @@ class BulkStores {
         const void* shared;
         std::vector<unsigned char> data;  // when the store was issued
         unsigned group;
+        Combine combine;
         bool read = false;
     };
     struct Queue {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "block.hpp"
+#include "cuda_on_cpu/ptx_async.h"
 
 namespace cuda_on_cpu {
 namespace {
@@ -80,13 +81,13 @@ void ptx::fence_mbarrier_init() {
     block_runner().mbarriers().publish();
 }
 void ptx::mbarrier_arrive(MBarrier* barrier, Site site) {
-    block_runner().mbarriers().arrive(barrier, 0, site);
+    block_runner().mbarriers().arrive(barrier, 1, 0, site);
 }
 void ptx::mbarrier_arrive_at(MBarrier* barrier, unsigned rank, Site site) {
-    block_runner().mbarriers().arrive_at(barrier, rank, site);
+    block_runner().mbarriers().arrive_at(barrier, rank, 1, 0, site);
 }
 void ptx::mbarrier_arrive_expect(MBarrier* barrier, unsigned bytes, Site site) {
-    block_runner().mbarriers().arrive(barrier, bytes, site);
+    block_runner().mbarriers().arrive(barrier, 1, bytes, site);
 }
 bool ptx::mbarrier_try_wait(MBarrier* barrier, unsigned parity, Site site) {
     block_runner().mbarriers().wait(barrier, parity, site);
@@ -105,21 +106,44 @@ void ptx::tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int
     block_runner().async().load_pixels(shared, map, channel, {column, row, image}, {right, down}, barrier,
                                        site);
 }
-void ptx::tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
-                             std::uint16_t blocks, Site site) {
-    BlockRunner& runner = block_runner();
+
+namespace {
+
+void check_blocks(BlockRunner& runner, std::uint16_t blocks, Site site) {
     const dim3 dims = cluster_dimensions();
     if (blocks == 0 || blocks >> dims.x * dims.y * dims.z != 0)
         runner.fail(cudaErrorLaunchFailure,
                     "a copy to blocks " + std::to_string(blocks) + " (bits); the cluster has " +
                         std::to_string(dims.x * dims.y * dims.z) + " block(s)",
                     site);
+}
+
+}  // namespace
+
+void ptx::tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
+                             std::uint16_t blocks, Site site) {
+    BlockRunner& runner = block_runner();
+    check_blocks(runner, blocks, site);
     for (unsigned rank = 0; blocks >> rank != 0; ++rank) {
         if ((blocks >> rank & 1) != 0) runner.async().load_box(shared, map, column, row, barrier, rank, site);
     }
 }
+void ptx::isa::bulk_load_multicast(void* shared, const void* global, unsigned bytes, MBarrier* barrier,
+                                   std::uint16_t blocks, Site site) {
+    BlockRunner& runner = block_runner();
+    check_blocks(runner, blocks, site);
+    for (unsigned rank = 0; blocks >> rank != 0; ++rank) {
+        if ((blocks >> rank & 1) != 0) runner.async().load_bytes(shared, global, bytes, barrier, rank, site);
+    }
+}
 void ptx::tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site) {
     block_runner().async().store_box(map, column, row, shared, site);
+}
+void ptx::tma_load_line(void* shared, const CUtensorMap* map, int column, MBarrier* barrier, Site site) {
+    block_runner().async().load_box(shared, map, column, 0, barrier, AsyncEngine::kOwnBlock, site, 1);
+}
+void ptx::tma_store_line(const CUtensorMap* map, int column, const void* shared, Site site) {
+    block_runner().async().store_box(map, column, 0, shared, site, 1);
 }
 void ptx::tma_store_commit() {
     block_runner().async().commit_stores();

@@ -37,11 +37,15 @@ std::atomic_ref<std::uint64_t> atomic(const std::uint64_t* barrier) {
 }
 
 // What is wrong with the change; "" if it was made to `state`.
-std::string apply(MbarrierState& state, unsigned arrivals, int bytes, bool& ended) {
+std::string apply(MbarrierState& state, unsigned arrivals, int bytes, unsigned leaving, bool& ended) {
     const auto text = [](auto number) { return std::to_string(number); };
-    if (arrivals > state.pending)
+    if (arrivals == 1 && state.pending == 0)
         return "one arrival more than the " + text(state.expected) + " that the mbarrier's phase takes";
+    if (arrivals > state.pending)
+        return text(arrivals) + " arrivals at an mbarrier that expects " + text(state.pending) + " more of " +
+               text(state.expected);
     state.pending -= arrivals;
+    state.expected -= leaving;
     state.bytes += bytes;
     if (state.bytes > kMostBytes || state.bytes < -kMostBytes)
         return "the mbarrier would wait for " + text(state.bytes) + " bytes; it counts up to " +
@@ -66,13 +70,13 @@ void write_mbarrier(std::uint64_t* barrier, const MbarrierState& state) {
     atomic(barrier).store(encode(state));
 }
 
-MbarrierChange change_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes) {
+MbarrierChange change_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes, unsigned leaving) {
     std::uint64_t word = atomic(barrier).load();
     for (;;) {
         std::optional<MbarrierState> state = decode(word);
         if (!state) return {.error = "the mbarrier has not been initialised, or has been overwritten"};
         MbarrierChange change;
-        change.error = apply(*state, arrivals, bytes, change.phase_ended);
+        change.error = apply(*state, arrivals, bytes, leaving, change.phase_ended);
         if (!change.error.empty() || atomic(barrier).compare_exchange_weak(word, encode(*state)))
             return change;
     }

@@ -28,8 +28,8 @@ struct MbarrierChange {
     bool phase_ended = false;
 };
 // So many arrivals, and so many bytes more (fewer) to wait for: first the bytes. Ends the phase
-// when nothing is missing any more.
-MbarrierChange change_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes);
+// when nothing is missing any more. Later phases take `leaving` arrivals fewer.
+MbarrierChange change_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes, unsigned leaving = 0);
 
 // "phase of parity 0, 1 of 2 arrivals missing, 4096 bytes missing"
 std::string describe_mbarrier(const std::uint64_t* barrier);

@@ -31,6 +31,21 @@ void Mbarriers::init(std::uint64_t* barrier, unsigned arrivals, Site site) {
     block_.notify(event::ArrivalBarrierBegun{barrier});
 }
 
+void Mbarriers::init_for_cpp(std::uint64_t* barrier, std::int64_t arrivals, Site site) {
+    if (!aligned(barrier) || !block_.shared().holds(barrier, sizeof *barrier))
+        block_.fail(cudaErrorIllegalAddress,
+                    "a barrier that is not in the block's shared memory, at a multiple of 8 bytes", site);
+    if (arrivals < 1 || arrivals > kMostArrivals)
+        block_.fail(cudaErrorLaunchFailure,
+                    "a barrier that expects " + std::to_string(arrivals) + " arrivals; expected 1 to " +
+                        std::to_string(kMostArrivals),
+                    site);
+    const auto expected = static_cast<unsigned>(arrivals);
+    write_mbarrier(barrier,
+                   {.expected = expected, .pending = expected, .bytes = 0, .parity = 0, .published = true});
+    block_.notify(event::ArrivalBarrierBegun{barrier});
+}
+
 void Mbarriers::inval(std::uint64_t* barrier, Site site) {
     usable(barrier, site);
     *barrier = 0;
@@ -58,27 +73,53 @@ MbarrierState Mbarriers::usable(const std::uint64_t* barrier, Site site) {
 
 // --- Arriving ------------------------------------------------------------------------------------
 
-void Mbarriers::change(std::uint64_t* barrier, unsigned arrivals, int bytes, Site site) {
-    const MbarrierChange change = change_mbarrier(barrier, arrivals, bytes);
-    if (!change.error.empty()) block_.fail(cudaErrorLaunchFailure, change.error, site);
-    if (change.phase_ended) wake_past(barrier);
-}
-
-void Mbarriers::arrive(std::uint64_t* barrier, unsigned bytes, Site site) {
-    const MbarrierState state = usable(barrier, site);
-    if (bytes > static_cast<unsigned>(kMostBytes))
+void Mbarriers::check_count(const MbarrierState& state, std::int64_t count, std::int64_t bytes, Site site) {
+    if (count < 1 || count > state.expected)
+        block_.fail(cudaErrorLaunchFailure,
+                    std::to_string(count) + " arrivals at an mbarrier that expects " +
+                        std::to_string(state.pending) + " more of " + std::to_string(state.expected),
+                    site);
+    if (bytes < 0 || bytes > kMostBytes)
         block_.fail(
             cudaErrorLaunchFailure,
             std::to_string(bytes) + " bytes expected; an mbarrier counts up to " + std::to_string(kMostBytes),
             site);
+}
+
+void Mbarriers::change(std::uint64_t* barrier, unsigned arrivals, int bytes, unsigned leaving, Site site) {
+    const MbarrierChange change = change_mbarrier(barrier, arrivals, bytes, leaving);
+    if (!change.error.empty()) block_.fail(cudaErrorLaunchFailure, change.error, site);
+    if (!change.phase_ended) return;
+    block_.note_progress();
+    if (const auto found = attached_.find(barrier); found != attached_.end())
+        end_phases_of(found->second, barrier);
+    wake_past(barrier);
+}
+
+unsigned Mbarriers::arrive(std::uint64_t* barrier, std::int64_t count, std::int64_t bytes, Site site) {
+    const MbarrierState state = usable(barrier, site);
+    check_count(state, count, bytes, site);
     block_.notify(event::MbarrierArrived{block_.scheduler().thread_number(), barrier, state.parity});
-    change(barrier, 1, static_cast<int>(bytes), site);
+    change(barrier, static_cast<unsigned>(count), static_cast<int>(bytes), 0, site);
+    block_.step_back_after_arrival();
+    return state.parity;
+}
+
+void Mbarriers::arrive_and_drop(std::uint64_t* barrier, Site site) {
+    const MbarrierState state = usable(barrier, site);
+    check_count(state, 1, 0, site);
+    block_.notify(event::MbarrierArrived{block_.scheduler().thread_number(), barrier, state.parity});
+    change(barrier, 1, 0, 1, site);
     block_.step_back_after_arrival();
 }
 
-void Mbarriers::arrive_at(std::uint64_t* barrier, unsigned rank, Site site) {
+void Mbarriers::arrive_at(std::uint64_t* barrier, unsigned rank, std::int64_t count, std::int64_t bytes,
+                          Site site) {
     auto* const there = static_cast<std::uint64_t*>(map_shared(barrier, rank, site));
-    if (there == barrier) return arrive(barrier, 0, site);
+    if (there == barrier) {
+        arrive(barrier, count, bytes, site);
+        return;
+    }
     if (block_.cluster().block[rank].runner->async().loads().ended())
         block_.fail(
             cudaErrorLaunchFailure,
@@ -90,21 +131,58 @@ void Mbarriers::arrive_at(std::uint64_t* barrier, unsigned rank, Site site) {
             cudaErrorLaunchFailure,
             "an arrival at an mbarrier of another block without fence.mbarrier_init after its initialisation",
             site);
-    if (state)
+    if (state) {
+        check_count(*state, count, bytes, site);
         block_.notify(event::RemoteMbarrierArrived{block_.scheduler().thread_number(), there, state->parity});
-    const MbarrierChange change = change_mbarrier(there, 1, 0);
+    }
+    const MbarrierChange change =
+        change_mbarrier(there, static_cast<unsigned>(count), static_cast<int>(bytes));
     if (!change.error.empty()) block_.fail(cudaErrorLaunchFailure, change.error, site);
     block_.cluster().events.happened();
 }
 
 void Mbarriers::expect(std::uint64_t* barrier, int bytes, Site site) {
-    usable(barrier, site);
-    change(barrier, 0, bytes, site);
+    if (block_.shared().holds(barrier, sizeof *barrier)) {
+        usable(barrier, site);
+        change(barrier, 0, bytes, 0, site);
+        return;
+    }
+    shared_rank(barrier, site);  // fails unless it is in another block of the cluster
+    const MbarrierChange change = change_mbarrier(barrier, 0, bytes);
+    if (!change.error.empty()) block_.fail(cudaErrorLaunchFailure, change.error, site);
+    block_.cluster().events.happened();
+}
+
+// --- Copies of threads that a phase waits for ----------------------------------------------------
+
+void Mbarriers::attach_copies(std::uint64_t* barrier, Site site) {
+    const unsigned parity = usable(barrier, site).parity;
+    const unsigned self = block_.scheduler().thread_number();
+    Attached& attached = attached_[barrier];
+    end_phases_of(attached, barrier);
+    attached.parity = parity;
+    block_.async().copies().move_to(attached.present, self);
+    block_.notify(event::CopiesAttached{self});
+}
+
+// Another block of the cluster may have ended the phase, so each look at the copies asks.
+void Mbarriers::end_phases_of(Attached& attached, const std::uint64_t* barrier) {
+    const std::optional<MbarrierState> state = read_mbarrier(barrier);
+    if (!state || state->parity == attached.parity) return;
+    block_.async().copies().append(attached.complete, attached.present);
+    attached.parity = state->parity;
+}
+
+void Mbarriers::complete_copies(const std::uint64_t* barrier) {
+    const auto found = attached_.find(barrier);
+    if (found == attached_.end()) return;
+    end_phases_of(found->second, barrier);
+    block_.async().copies().complete(found->second.complete);
 }
 
 // --- Waiting -------------------------------------------------------------------------------------
 
-void Mbarriers::wait(std::uint64_t* barrier, unsigned parity, Site site) {
+void Mbarriers::wait(std::uint64_t* barrier, unsigned parity, Site site, const char* name) {
     const MbarrierState state = usable(barrier, site);
     if (parity > 1)
         block_.fail(cudaErrorLaunchFailure,
@@ -114,8 +192,9 @@ void Mbarriers::wait(std::uint64_t* barrier, unsigned parity, Site site) {
         Thread& self = scheduler.thread();
         self.mbarrier = barrier;
         self.phase = parity;
-        scheduler.wait(Wait::mbarrier, "mbarrier_wait", site);
+        scheduler.wait(Wait::mbarrier, name, site);
     }
+    complete_copies(barrier);
     block_.notify(event::MbarrierLeft{scheduler.thread_number(), barrier, parity, site});
 }
 

@@ -52,25 +52,41 @@ void arrive_at_named_barrier(unsigned id, unsigned threads, Site site) {
 // ---- mbarriers ---------------------------------------------------------------------------------------------------------
 
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site) {
+    return arrive_at_mbarrier(barrier, count, 0, site);
+}
+std::uint64_t arrive_at_mbarrier(void* barrier, std::int64_t count, std::int64_t bytes, Site site) {
+    BlockRunner& runner = block_runner();
     auto* const word = static_cast<std::uint64_t*>(barrier);
-    const bool own = block_runner().shared().holds(word, sizeof *word);
-    const unsigned rank = own ? 0 : shared_rank(word, site);
-    const auto state = read_mbarrier(word);
-    for (unsigned i = 0; i < count; ++i) {
-        if (own) {
-            block_runner().mbarriers().arrive(word, 0, site);
-        } else {
-            auto* const here = static_cast<std::uint64_t*>(place_in_own_shared(word, rank));
-            block_runner().mbarriers().arrive_at(here, rank, site);
-        }
-    }
-    return state ? state->parity : 0;
+    if (runner.shared().holds(word, sizeof *word)) return runner.mbarriers().arrive(word, count, bytes, site);
+    const unsigned rank = shared_rank(word, site);
+    auto* const here = static_cast<std::uint64_t*>(place_in_own_shared(word, rank));
+    runner.mbarriers().arrive_at(here, rank, count, bytes, site);
+    return 0;
+}
+std::uint64_t arrive_without_completing(void* barrier, unsigned count, Site site) {
+    const auto state = read_mbarrier(static_cast<std::uint64_t*>(barrier));
+    if (state && count >= state->pending)
+        block_runner().fail(cudaErrorLaunchFailure,
+                            "mbarrier.arrive.noComplete: " + std::to_string(count) +
+                                " arrivals would end the phase, which expects " +
+                                std::to_string(state->pending) + " more",
+                            site);
+    return arrive_at_mbarrier(barrier, count, 0, site);
+}
+void arrive_and_drop_at_mbarrier(void* barrier, Site site) {
+    block_runner().mbarriers().arrive_and_drop(static_cast<std::uint64_t*>(barrier), site);
+}
+void init_mbarrier_for_cpp(void* barrier, std::int64_t arrivals, Site site) {
+    block_runner().mbarriers().init_for_cpp(static_cast<std::uint64_t*>(barrier), arrivals, site);
+}
+void attach_copies_to_mbarrier(void* barrier, Site site) {
+    block_runner().mbarriers().attach_copies(static_cast<std::uint64_t*>(barrier), site);
+}
+void wait_at_mbarrier(void* barrier, unsigned parity, const char* name, Site site) {
+    block_runner().mbarriers().wait(static_cast<std::uint64_t*>(barrier), parity, site, name);
 }
 std::uint64_t arrive_at_mbarrier_expecting(void* barrier, unsigned bytes, Site site) {
-    auto* const word = static_cast<std::uint64_t*>(barrier);
-    const auto state = read_mbarrier(word);
-    block_runner().mbarriers().arrive(word, bytes, site);
-    return state ? state->parity : 0;
+    return arrive_at_mbarrier(barrier, 1, bytes, site);
 }
 void expect_at_mbarrier(void* barrier, int bytes, Site site) {
     block_runner().mbarriers().expect(static_cast<std::uint64_t*>(barrier), bytes, site);
@@ -82,10 +98,24 @@ bool test_mbarrier(void* barrier, unsigned parity, Site site) {
 // ---- Bulk copies -------------------------------------------------------------------------------------------------------
 
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site) {
-    block_runner().async().load_bytes(shared, global, bytes, static_cast<std::uint64_t*>(barrier), site);
+    block_runner().async().load_bytes(shared, global, bytes, static_cast<std::uint64_t*>(barrier),
+                                      AsyncEngine::kOwnBlock, site);
 }
 void bulk_store(void* global, const void* shared, unsigned bytes, Site site) {
-    block_runner().async().store_bytes(global, shared, bytes, site);
+    bulk_reduce(global, shared, bytes, Combine(), site);
+}
+void bulk_reduce(void* global, const void* shared, unsigned bytes, Combine combine, Site site) {
+    block_runner().async().store_bytes(global, shared, bytes, combine, site);
+}
+void bulk_copy_to_block(void* there, const void* shared, unsigned bytes, void* barrier, Combine combine,
+                        Site site) {
+    block_runner().async().copy_to_block(there, shared, bytes, static_cast<std::uint64_t*>(barrier), combine,
+                                         site);
+}
+void store_in_block(void* there, const void* value, unsigned bytes, void* barrier, Combine combine,
+                    Site site) {
+    block_runner().async().store_in_block(there, value, bytes, static_cast<std::uint64_t*>(barrier), combine,
+                                          site);
 }
 
 }  // namespace cuda_on_cpu::ptx::isa

@@ -102,16 +102,10 @@ void init_arrival_barrier(const void* barrier, std::int64_t expected, Site site)
     block_runner().arrival_barriers().init(barrier, expected, site);
 }
 std::uint64_t arrive_at(const void* barrier, std::int64_t count, Site site) {
-    return block_runner().arrival_barriers().arrive(barrier, count, false, site);
-}
-void arrive_and_leave(const void* barrier, Site site) {
-    block_runner().arrival_barriers().arrive(barrier, 1, true, site);
+    return block_runner().arrival_barriers().arrive(barrier, count, site);
 }
 void attach_copies_to(const void* barrier, Site site) {
     block_runner().arrival_barriers().attach_copies(barrier, site);
-}
-std::uint64_t present_phase(const void* barrier, Site site) {
-    return block_runner().arrival_barriers().present_phase(barrier, site);
 }
 void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site) {
     block_runner().arrival_barriers().wait_for_phase(barrier, phase, name, site);

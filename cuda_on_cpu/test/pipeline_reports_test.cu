@@ -192,7 +192,7 @@ __global__ void use_a_barrier_of_its_own() {
 }
 TEST(Barrier, WhatCannotBeIsReported) {
     EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { arrive_uninitialised<<<1, 1>>>(); }),
-                         {"arrive_uninitialised", "not initialised", at_line(kUninitialisedLine)}));
+                         {"arrive_uninitialised", "not been initialised", at_line(kUninitialisedLine)}));
     for (const int expected : {0, -1}) {
         EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [=] { expect_nobody<<<1, 1>>>(expected); }),
                              {"expects " + std::to_string(expected) + " arrivals", at_line(kExpectedLine)}));
@@ -216,7 +216,7 @@ __global__ void initialise_in_the_first_block_only() {
 TEST(Barrier, EveryBlockBeginsAnew) {
     EXPECT_TRUE(
         mentions(report_of(cudaErrorLaunchFailure, [] { initialise_in_the_first_block_only<<<64, 1>>>(); }),
-                 {"not initialised"}));
+                 {"not been initialised"}));
 }
 
 constexpr int kCopyLine = __LINE__ + 4;

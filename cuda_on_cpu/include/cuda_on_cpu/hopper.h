@@ -76,6 +76,14 @@ void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b
 void issue_product(void* d, unsigned registers, const unsigned* a, std::uint64_t b, const ProductOf& product,
                    Site site);
 void wait_for_products(unsigned pending, Site site);
+// What an asynchronous reduction makes of an element that is there and one that comes: their bits, and
+// the bits of the result. Without `result` there is nothing to combine: a copy. The library loads and
+// stores: atomics of a header that a kernel includes let other threads run, and no thread may be
+// running when a copy is carried out.
+struct Combine {
+    unsigned element_size = 0;  // 2, 4 or 8 bytes
+    std::uint64_t (*result)(std::uint64_t there, std::uint64_t value) = nullptr;
+};
 void wait_for_stores(unsigned pending, bool until_written, Site site);
 void set_registers(Site site);
 
@@ -108,6 +116,10 @@ void tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, 
 void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int column, int row, int image,
                      std::uint16_t right, std::uint16_t down, MBarrier* barrier, Site site = Site::here());
 void tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site = Site::here());
+// Of a map of one extent.
+void tma_load_line(void* shared, const CUtensorMap* map, int column, MBarrier* barrier,
+                   Site site = Site::here());
+void tma_store_line(const CUtensorMap* map, int column, const void* shared, Site site = Site::here());
 void tma_store_commit();
 template <int kPending>
 void tma_store_wait_read(Site site = Site::here()) {

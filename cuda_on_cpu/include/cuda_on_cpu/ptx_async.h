@@ -50,7 +50,15 @@ inline void cp_async_wait_all() {
 // be in another block of the cluster for arrivals, of which the state is not to be used.
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site);
 std::uint64_t arrive_at_mbarrier_expecting(void* barrier, unsigned bytes, Site site);
+// `count` arrivals at once, and the phase waits for so many bytes more.
+std::uint64_t arrive_at_mbarrier(void* barrier, std::int64_t count, std::int64_t bytes, Site site);
+std::uint64_t arrive_without_completing(void* barrier, unsigned count, Site site);
+void arrive_and_drop_at_mbarrier(void* barrier, Site site);
 void expect_at_mbarrier(void* barrier, int bytes, Site site);
+// For cuda::barrier. `name`: of the operation, for reports.
+void init_mbarrier_for_cpp(void* barrier, std::int64_t arrivals, Site site);
+void attach_copies_to_mbarrier(void* barrier, Site site);
+void wait_at_mbarrier(void* barrier, unsigned parity, const char* name, Site site);
 // Lets other threads run before it says "not yet". After many such answers the thread waits, as in
 // try_wait.
 bool test_mbarrier(void* barrier, unsigned parity, Site site);
@@ -132,6 +140,16 @@ __forceinline__ void cp_async_mbarrier_arrive(std::uint64_t address, Site site =
 // Of one dimension. A load is carried out when its mbarrier is waited for, as of boxes.
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site = Site::here());
 void bulk_store(void* global, const void* shared, unsigned bytes, Site site = Site::here());
+void bulk_load_multicast(void* shared, const void* global, unsigned bytes, MBarrier* barrier,
+                         std::uint16_t blocks, Site site = Site::here());
+// cp.reduce.async.bulk to global memory.
+void bulk_reduce(void* global, const void* shared, unsigned bytes, Combine combine, Site site = Site::here());
+// To shared memory of a block of the cluster, in which the mbarrier is, too:
+// cp.async.bulk and cp.reduce.async.bulk; st.async and red.async.
+void bulk_copy_to_block(void* there, const void* shared, unsigned bytes, void* barrier, Combine combine,
+                        Site site = Site::here());
+void store_in_block(void* there, const void* value, unsigned bytes, void* barrier, Combine combine,
+                    Site site = Site::here());
 
 inline void bulk_copy_to_shared(std::uint64_t shared, std::uint64_t global, std::uint32_t bytes,
                                 std::uint64_t barrier, Site site = Site::here()) {

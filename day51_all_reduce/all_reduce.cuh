@@ -27,7 +27,8 @@
 
 namespace day51 {
 
-constexpr int kBlock = 512;  // threads of a block; at least kMostRanks, of which each has a thread
+constexpr int kBlock = 512;  // threads of a block
+static_assert(kBlock >= kMostRanks, "in meet() each rank has a thread of the block");
 // Blocks that wait for each other must run at the same time: so many on each multiprocessor.
 // __launch_bounds__ has the compiler use no more registers than that allows.
 constexpr int kBlocksOnEach = 2;

@@ -113,7 +113,7 @@ std::span<const Version> peers();
 struct Part {
     std::size_t begin = 0;
     std::size_t end = 0;
-    std::size_t size() const { return end - begin; }
+    __host__ __device__ std::size_t size() const { return end - begin; }
 };
 Part part_of(std::size_t count, int ranks, int number);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -30,7 +31,7 @@ const int devices_are_set = setenv("CUDA_ON_CPU_DEVICES", "2", 0);
 std::vector<int> devices_for(std::size_t ranks) {
     int count = 0;
     CUDA_CHECK(cudaGetDeviceCount(&count));
-    std::vector<int> devices(ranks == 0 ? static_cast<std::size_t>(count) : ranks);
+    std::vector<int> devices(ranks == 0 ? static_cast<std::size_t>(std::max(count, 2)) : ranks);
     for (std::size_t r = 0; r < devices.size(); ++r)
         devices[r] = static_cast<int>(r) % count;
     return devices;
@@ -108,6 +109,7 @@ double bytes_of_link(const day51::Problem& problem) {
 // What the links would allow: each GPU copies as many bytes to the next one as must cross its link,
 // all at the same time.
 course::Contestant link_limit(const std::shared_ptr<Data>& data, const day51::Problem& problem) {
+    const course::Work work = day51::versions()[0].work(problem);
     return {.name = "peer_copies",
             .role = course::Role::kLimit,
             .launch =
@@ -126,8 +128,7 @@ course::Contestant link_limit(const std::shared_ptr<Data>& data, const day51::Pr
                     }
                     data->group.end_before(stream);
                 },
-            .work = day51::versions()[0].work(problem),
-            .cannot_run = problem.ranks == 1 ? "needs two GPUs" : ""};
+            .work = {.bytes = work.bytes, .written = work.written}};
 }
 
 course::Case make_case(const course::Dims& size, std::size_t ranks) {
@@ -136,7 +137,8 @@ course::Case make_case(const course::Dims& size, std::size_t ranks) {
                     "262144x20");
     const auto data = std::make_shared<Data>(size[0], static_cast<int>(size[1]), ranks);
     const day51::Problem problem = day51::problem_of(data->group, size[0], data->calls);
-    course::UsualCase<Data> usual(fmt::format("all-reduce {}x{} on {} GPUs", size[0], size[1], problem.ranks),
+    course::UsualCase<Data> usual(fmt::format("all-reduce {}x{} on {} {}", size[0], size[1], problem.ranks,
+                                              problem.shares_devices ? "ranks" : "GPUs"),
                                   "float", data);
     usual.also_spoil([](Data& d) { d.spoil(); });
     usual.result.verify = [data] { return data->verify(); };
@@ -175,8 +177,8 @@ int main(int argc, char** argv) {
             {{2, 100}, {256, 100}, {16384, 100}, {262144, 100}, {4194304, 20}, {67108864, 4}, {268435456, 2}},
         .make_cases = {[&ranks](const course::Dims& size) { return make_case(size, ranks); }},
         .add_options = [&ranks](CLI::App& app, course::Program&) {
-            app.add_option("--ranks", ranks, "how many ranks; 0: one for each GPU")
-                ->check(CLI::Range(0, day51::kMostRanks));
+            app.add_option("--ranks", ranks, "how many ranks, at least 2; without it, one for each GPU")
+                ->check(CLI::Range(2, day51::kMostRanks));
         }};
     return course::run_program(program, argc, argv);
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -157,6 +158,7 @@ class VersionTest : public course::DeviceTestWithParam<const day51::Version*> {
     }
 
     static void set_input(const day51::Rank& rank, OfRank& mine, const Trial& trial, int call) {
+        if (trial.count == 0) return;
         const OnDevice on(rank.device);
         const std::size_t bytes = trial.count * sizeof(float);
         CUDA_CHECK(cudaMemsetAsync(mine.out.data(), 0xff, bytes, rank.stream));  // NaN
@@ -166,6 +168,7 @@ class VersionTest : public course::DeviceTestWithParam<const day51::Version*> {
     }
 
     static void copy_result(const day51::Rank& rank, OfRank& mine, const Trial& trial, int call) {
+        if (trial.count == 0) return;
         const OnDevice on(rank.device);
         CUDA_CHECK(cudaMemcpyAsync(mine.results[static_cast<std::size_t>(call)].data(), mine.out.data(),
                                    trial.count * sizeof(float), cudaMemcpyDeviceToDevice, rank.stream));
@@ -288,6 +291,62 @@ TEST_P(VersionTest, LengthsInTurn) {
 }
 
 class Versions : public course::DeviceTest {};
+
+// The grids of the kernels in what `queue` queues in the streams of a group, without running it.
+template <class Queue>
+std::vector<dim3> grids_of(const Group& group, Queue queue) {
+    const OnDevice on(group.ranks()[0].device);
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CUDA_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    group.begin_after(stream);
+    queue();
+    group.end_before(stream);
+    CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
+    CUDA_CHECK(cudaStreamDestroy(stream));
+    std::size_t count = 0;
+    CUDA_CHECK(cudaGraphGetNodes(graph, nullptr, &count));
+    std::vector<cudaGraphNode_t> nodes(count);
+    CUDA_CHECK(cudaGraphGetNodes(graph, nodes.data(), &count));
+    std::vector<dim3> grids;
+    for (const cudaGraphNode_t node : nodes) {
+        cudaGraphNodeType type{};
+        CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+        if (type != cudaGraphNodeTypeKernel) continue;
+        cudaKernelNodeParams kernel{};
+        CUDA_CHECK(cudaGraphKernelNodeGetParams(node, &kernel));
+        grids.push_back(kernel.gridDim);
+    }
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    return grids;
+}
+
+// Blocks that wait for each other: the same number on all GPUs, and no more than run at the same
+// time, which is two for each multiprocessor.
+TEST_F(Versions, LaunchBlocksThatAllRun) {
+    constexpr std::size_t kCount = 3'000'001;
+    Group group(devices_for(3));
+    std::vector<std::unique_ptr<OfRank>> memory;
+    Arrays arrays;
+    unsigned fewest = day51::kMostBlocks;
+    for (const day51::Rank& rank : group.ranks()) {
+        const OnDevice on(rank.device);
+        OfRank& mine = *memory.emplace_back(std::make_unique<OfRank>(Trial{.count = kCount, .calls = 0}));
+        arrays.in.emplace_back(mine.in.span());
+        arrays.out.push_back(mine.out.span());
+        fewest = std::min(fewest, 2 * rank.multiprocessors);
+    }
+    for (const std::size_t version : {2, 3}) {
+        const day51::Version& all = day51::versions()[version];
+        if (const std::string reason = all.cannot_run(day51::problem_of(group, kCount)); !reason.empty())
+            GTEST_SKIP() << reason;
+        const std::vector<dim3> grids = grids_of(group, [&] { all.launcher(group, arrays); });
+        ASSERT_EQ(grids.size(), 3u) << all.name;
+        for (const dim3& grid : grids)
+            EXPECT_EQ(grid.x, fewest) << all.name;
+    }
+}
 
 TEST_F(Versions, CanTakeTurns) {
     std::string not_run;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -115,11 +116,18 @@ class VersionTest : public course::DeviceTestWithParam<const day51::Version*> {
         }
     }
 
+    // One for each number of ranks: the next trial begins where the one before has left the flags.
+    Group& group_of(int ranks) {
+        std::unique_ptr<Group>& group = groups[ranks];
+        if (group == nullptr) group = std::make_unique<Group>(devices_for(ranks));
+        return *group;
+    }
+
     // In the stream of each rank, for each call: copy its input, spoil the output, reduce, copy the
     // result. So one call's input overwrites that of the call before, as soon as the stream lets it.
     void expect_all_sums(const Trial& trial) {
         SCOPED_TRACE(trial.text());
-        Group group(devices_for(trial.ranks));
+        Group& group = group_of(trial.ranks);
         if (const std::string reason = GetParam()->cannot_run(day51::problem_of(group, trial.count));
             !reason.empty()) {
             not_run = reason;
@@ -201,10 +209,12 @@ class VersionTest : public course::DeviceTestWithParam<const day51::Version*> {
         course::DeviceTestWithParam<const day51::Version*>::SetUp();
     }
     void TearDown() override {
+        groups.clear();
         course::DeviceTestWithParam<const day51::Version*>::TearDown();
         if (IsSkipped() || HasFailure()) return;
         if (!ran) GTEST_SKIP() << not_run;
     }
+    std::map<int, std::unique_ptr<Group>> groups;
     bool ran = false;
     std::string not_run;
 };

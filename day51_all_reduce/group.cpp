@@ -81,18 +81,21 @@ void Group::make(std::span<const int> devices) {
 
 // What has not been made is null. A failure here has been reported by the work that failed.
 void Group::release() {
+    int current = 0;
+    static_cast<void>(cudaGetDevice(&current));
     for (const Rank& rank : ranks_) {
-        const OnDevice on(rank.device);
+        static_cast<void>(cudaSetDevice(rank.device));
         static_cast<void>(cudaDeviceSynchronize());
     }
     for (const Rank& rank : ranks_) {
-        const OnDevice on(rank.device);
+        static_cast<void>(cudaSetDevice(rank.device));
         for (cudaEvent_t event : {rank.ready, rank.sent, rank.added})
             if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
         if (rank.stream != nullptr) static_cast<void>(cudaStreamDestroy(rank.stream));
         static_cast<void>(cudaFree(rank.signals));
         static_cast<void>(cudaFree(rank.staging));
     }
+    static_cast<void>(cudaSetDevice(current));
 }
 
 bool Group::shares_devices() const {

@@ -24,6 +24,7 @@ using course::require;
 // Copies values between ranks, in the stream of `by`.
 void copy(const Rank& to, float* target, const Rank& from, const float* source, std::size_t count,
           const Rank& by) {
+    if (count == 0) return;
     CUDA_CHECK(cudaMemcpyPeerAsync(target, to.device, source, from.device, count * sizeof(float), by.stream));
 }
 
@@ -101,8 +102,10 @@ void reduce_scatter(const Ring& ring) {
 }
 
 // Rank r has the sums of part r + 1. They go round once more, now straight to where they belong. No
-// event asks whether they may: the next rank has sent its own values of the part before, and the
-// sums that are here were made of them.
+// event is needed before a sum overwrites the output of the next rank: the sum contains the values
+// that the next rank has sent on, so its own copy of them is complete. At the end each rank has
+// waited, from neighbour to neighbour, for all others: the next all-reduce may use the staging
+// areas at once.
 void all_gather(const Ring& ring) {
     for (int step = 0; step + 1 < ring.size(); ++step) {
         for (int r = 0; r < ring.size(); ++r) {
@@ -151,8 +154,8 @@ bool are_aligned(const Arrays& arrays) {
            std::ranges::all_of(arrays.out, [](auto out) { return course::is_aligned(out.data(), 16); });
 }
 
-// Blocks for `count` values, `width` for each thread: the same number on every GPU, and no more than
-// any of them runs at the same time. Blocks wait for each other.
+// Blocks for `count` values, `width` for each thread: the same number on every GPU, and no more
+// than any of them runs at the same time. Blocks wait for each other.
 unsigned blocks_for_all(const Group& group, std::size_t count, int width) {
     const std::size_t threads = course::ceil_div(count, static_cast<std::size_t>(width));
     std::size_t blocks = std::min(course::ceil_div(threads, std::size_t{kBlock}), std::size_t{kMostBlocks});
@@ -225,8 +228,8 @@ const std::vector<ncclComm_t>& communicators(Group& group) {
     return std::static_pointer_cast<Communicators>(group.communicators)->of_rank;
 }
 
-// The calls of all ranks are one operation: outside a group, the first one would wait for those that
-// this thread has not made yet.
+// The calls of all ranks are one operation: outside a group, the first one would wait for those
+// that this thread has not made yet.
 void nccl(Group& group, const Arrays& arrays) {
     const std::vector<ncclComm_t>& of_rank = communicators(group);
     NCCL_CHECK(ncclGroupStart());

@@ -94,9 +94,9 @@ __device__ course::Pack<float, kWidth> sum_of_ranks(const Pointers& arrays, int 
 }
 
 // The values from `begin` to `end` - 1, in rounds, in each of which a thread has kWidth values. In
-// place, a GPU may overwrite its values only when the others have read them. So a barrier is between
-// reading and writing, in which the sums wait in registers. It is also the barrier that must follow
-// the last read: what comes after the kernel may overwrite the input.
+// place, a GPU may overwrite its values only when the others have read them. So a barrier is
+// between reading and writing, in which the sums wait in registers. It is also the barrier that
+// must follow the last read: what comes after the kernel may overwrite the input.
 template <int kWidth>
 __device__ void sum_everything(const Team& team, const Pointers& arrays, std::size_t begin, std::size_t end,
                                unsigned& number) {
@@ -112,7 +112,7 @@ __device__ void sum_everything(const Team& team, const Pointers& arrays, std::si
 }
 
 // Idea: no copies. Each GPU reads the arrays of all others where they are, and adds up everything
-// by itself: a GPU waits for the others twice, however many there are.
+// by itself. For up to one round of values it waits for the others twice, however many there are.
 // Cost removed: launches, events, and 2 (n - 1) steps, one after the other.
 // Still limits it: each GPU reads n - 1 whole arrays. All GPUs compute the same sums.
 // kWidth: floats of an access, 4 where all arrays are aligned to 16 bytes, else 1.

@@ -124,7 +124,8 @@ class VersionTest : public course::DeviceTestWithParam<const day51::Version*> {
     }
 
     // In the stream of each rank, for each call: copy its input, spoil the output, reduce, copy the
-    // result. So one call's input overwrites that of the call before, as soon as the stream lets it.
+    // result. So one call's input overwrites that of the call before, as soon as the stream lets
+    // it.
     void expect_all_sums(const Trial& trial) {
         SCOPED_TRACE(trial.text());
         Group& group = group_of(trial.ranks);
@@ -381,7 +382,8 @@ TEST_P(VersionTest, RandomLengths) {
                          .calls = 2});
 }
 
-// A graph repeats the launches with the arguments they had: numbers that count on must be in memory.
+// A graph repeats the launches with the arguments they had: numbers that count on must be in
+// memory.
 TEST_P(VersionTest, RepeatsInAGraph) {
     constexpr std::size_t kCount = 1025;
     const Trial trial{.ranks = 2, .count = kCount};

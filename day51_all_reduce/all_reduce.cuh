@@ -1,0 +1,161 @@
+// Day 51: all-reduce. Every GPU has an array, and every GPU gets the sum of all of them.
+//
+//   version    what is new                                  what limits it
+//   gather     one GPU copies all arrays, adds, copies      its link; the others wait
+//              the sums back
+//   ring       each GPU adds up a part, and sends to the    2 (n - 1) copies, one after the other
+//              next one only
+//   one_shot   one kernel: each GPU reads all arrays        every array crosses every link
+//              itself, and adds up everything
+//   two_shot   one kernel: each GPU adds up a part, and     the bandwidth of the links
+//              stores the sums in the memory of all
+//
+// NCCL's is beside them, as the peer. The kernels are here; all_reduce.cu has the other half of the
+// lesson: copies, events, and NCCL.
+//
+//   ./course run day51                                     every version, verified and timed
+//   CUDA_ON_CPU_DEVICES=4 ./course run day51               on four devices of the stand-in
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cuda/atomic>
+
+#include "all_reduce.hpp"
+#include "common/device/pack.cuh"
+
+namespace day51 {
+
+constexpr int kBlock = 512;  // threads of a block
+static_assert(kBlock >= kMostRanks, "in meet() each rank has a thread of the block");
+// Blocks that wait for each other must run at the same time: so many on each multiprocessor.
+// __launch_bounds__ has the compiler use no more registers than that allows.
+constexpr int kBlocksOnEach = 2;
+
+// Idea: a thread per value. What other GPUs have is copied to this GPU before.
+// Cost removed: none.
+// Still limits it: the values are written to this GPU's memory, then read again, and added by a
+// second launch.
+__global__ void add(const float* a, const float* b, float* sum, std::size_t count) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i < count) sum[i] = a[i] + b[i];
+}
+
+// The arrays of all ranks. With peer access, a kernel reads and writes all of them.
+struct Pointers {
+    const float* in[kMostRanks];
+    float* out[kMostRanks];
+};
+
+// A rank, and the flags of all of them.
+struct Team {
+    int rank;
+    int ranks;
+    Signals* signals[kMostRanks];
+};
+
+using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
+
+// A barrier between this block and the block of the same number on all other GPUs. `number` is 1
+// for a block's first barrier, 2 for the next one, and so on, also in later launches: a flag that
+// were reset could already be set for the next launch. All blocks that wait must be running, so a
+// grid has no more blocks than a GPU runs at the same time.
+//
+// A flag is in the memory of the GPU that waits for it: polling stays inside that GPU, and only the
+// store crosses the link. Release and acquire, at the scope of the whole system: all that a block
+// has read and written before the barrier happens before all that others do after it.
+__device__ inline void meet(const Team& team, unsigned number) {
+    __syncthreads();  // what other threads of this block do before the barrier is before the flag
+    const int other = static_cast<int>(threadIdx.x);
+    if (other < team.ranks) {
+        unsigned& theirs = team.signals[other]->arrived[blockIdx.x][team.rank];
+        SystemFlag(theirs).store(number, cuda::memory_order_release);
+        unsigned& mine = team.signals[team.rank]->arrived[blockIdx.x][other];
+        // The other one may be a barrier further.
+        while (static_cast<int>(SystemFlag(mine).load(cuda::memory_order_acquire) - number) < 0) {
+        }
+    }
+    __syncthreads();
+}
+
+// The values i to i + kWidth - 1 of all ranks, added in the order of the ranks: every GPU gets the
+// same bits.
+template <int kWidth>
+__device__ course::Pack<float, kWidth> sum_of_ranks(const Pointers& arrays, int ranks, std::size_t i) {
+    using Values = course::Pack<float, kWidth>;
+    Values sum = Values::load(arrays.in[0] + i);
+    for (int r = 1; r < ranks; ++r) {
+        const Values next = Values::load(arrays.in[r] + i);
+        for (int k = 0; k < kWidth; ++k)
+            sum.value[k] += next.value[k];
+    }
+    return sum;
+}
+
+// The values from `begin` to `end` - 1, in rounds, in each of which a thread has kWidth values. In
+// place, a GPU may overwrite its values only when the others have read them. So a barrier is
+// between reading and writing, in which the sums wait in registers. It is also the barrier that
+// must follow the last read: what comes after the kernel may overwrite the input.
+template <int kWidth>
+__device__ void sum_everything(const Team& team, const Pointers& arrays, std::size_t begin, std::size_t end,
+                               unsigned& number) {
+    const std::size_t first = (std::size_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;
+    const std::size_t of_round = std::size_t{gridDim.x} * kBlock * kWidth;
+    for (std::size_t round = begin; round < end; round += of_round) {
+        const std::size_t i = round + first;
+        course::Pack<float, kWidth> sum{};
+        if (i < end) sum = sum_of_ranks<kWidth>(arrays, team.ranks, i);
+        meet(team, ++number);
+        if (i < end) sum.store(arrays.out[team.rank] + i);
+    }
+}
+
+// Idea: no copies. Each GPU reads the arrays of all others where they are, and adds up everything
+// by itself. For up to one round of values it waits for the others twice, however many there are.
+// Cost removed: launches, events, and 2 (n - 1) steps, one after the other.
+// Still limits it: each GPU reads n - 1 whole arrays. All GPUs compute the same sums.
+// kWidth: floats of an access, 4 where all arrays are aligned to 16 bytes, else 1.
+template <int kWidth>
+__global__ void __launch_bounds__(kBlock, kBlocksOnEach)
+    one_shot(Team team, Pointers arrays, std::size_t count) {
+    unsigned& passed = team.signals[team.rank]->passed[blockIdx.x];
+    unsigned number = passed;
+    meet(team, ++number);  // every rank has come to this launch: its input is complete
+    const std::size_t whole = count / kWidth * kWidth;
+    sum_everything<kWidth>(team, arrays, 0, whole, number);
+    sum_everything<1>(team, arrays, whole, count, number);
+    if (threadIdx.x == 0) passed = number;
+}
+
+// The sums of the values from `begin` to `end` - 1, stored in the arrays of all ranks, this rank's
+// first: so they do not all store to rank 0 at the same time.
+template <int kWidth>
+__device__ void sum_for_all(const Team& team, const Pointers& arrays, std::size_t begin, std::size_t end) {
+    const std::size_t first = (std::size_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;
+    for (std::size_t i = begin + first; i < end; i += std::size_t{gridDim.x} * kBlock * kWidth) {
+        const course::Pack<float, kWidth> sum = sum_of_ranks<kWidth>(arrays, team.ranks, i);
+        for (int k = 0; k < team.ranks; ++k)
+            sum.store(arrays.out[(team.rank + k) % team.ranks] + i);
+    }
+}
+
+// Idea: a part for each GPU. It reads the part from all arrays, and stores the sums in all arrays.
+// Reduce-scatter and all-gather, as in the ring, in one pass.
+// Cost removed: of n - 1 arrays, a GPU reads 1 / n, and receives 1 / n. No sum is computed twice.
+// Still limits it: the links. The sums cross them after the values.
+// In place this is right without a barrier in the middle: only one thread, of one rank, reads a
+// value of the arrays, and then overwrites it.
+template <int kWidth>
+__global__ void __launch_bounds__(kBlock, kBlocksOnEach) two_shot(Team team, Pointers arrays, Part part) {
+    unsigned& passed = team.signals[team.rank]->passed[blockIdx.x];
+    unsigned number = passed;
+    meet(team, ++number);  // every input is complete, and every output may be overwritten
+    const std::size_t whole = part.begin + part.size() / kWidth * kWidth;
+    sum_for_all<kWidth>(team, arrays, part.begin, whole);
+    sum_for_all<1>(team, arrays, whole, part.end);
+    meet(team, ++number);  // the sums of all other ranks have arrived here
+    if (threadIdx.x == 0) passed = number;
+}
+
+}  // namespace day51

@@ -1,0 +1,124 @@
+// All-reduce: each of several GPUs has an array, and gets the sum of all arrays. The host API of
+// day 51. The kernels are in all_reduce.cuh, the versions in all_reduce.cu, what ranks own in
+// group.cpp.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/bench/version.hpp"
+#include "common/device/device_view.hpp"
+
+namespace day51 {
+
+inline constexpr int kMostRanks = 64;
+
+// How far the blocks of kernels that wait for each other have come, in the memory of one rank. All
+// numbers count on from launch to launch, and wrap round at 2^32.
+inline constexpr int kMostBlocks = 256;
+struct Signals {
+    unsigned arrived[kMostBlocks][kMostRanks];  // barriers that this block of that rank has come to
+    unsigned passed[kMostBlocks];               // and that this rank's block had passed at its end
+};
+
+// What a rank has on its GPU besides the arrays that are added.
+struct Rank {
+    int device = 0;
+    unsigned multiprocessors = 0;
+    cudaStream_t stream = nullptr;  // all work of this rank, in order
+    cudaEvent_t ready = nullptr;    // all that `stream` had before
+    cudaEvent_t sent = nullptr;     // a copy to another rank is complete
+    cudaEvent_t added = nullptr;    // what has been received is added, and may be overwritten
+    float* staging = nullptr;       // where other ranks' values arrive; Group::need_staging
+    Signals* signals = nullptr;
+};
+
+// The ranks of an all-reduce, one for each entry of `devices`. A device may be named several times:
+// its ranks share it. The constructor enables peer access between all of them. All functions leave
+// the current device as it was. Throws std::invalid_argument for a bad argument (1 to kMostRanks
+// devices), CudaError where a call fails.
+class Group {
+  public:
+    explicit Group(std::span<const int> devices);
+    ~Group();
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+
+    const std::vector<Rank>& ranks() const { return ranks_; }
+    int size() const { return static_cast<int>(ranks_.size()); }
+    // Do two ranks share a device?
+    bool shares_devices() const;
+    // Can each device reach the memory of all others?
+    bool has_peer_access() const { return has_peer_access_; }
+
+    // The streams of all ranks wait for what `stream` has before it.
+    void begin_after(cudaStream_t stream) const;
+    // `stream`, of the device of rank 0, waits for the streams of all ranks.
+    void end_before(cudaStream_t stream) const;
+
+    // From now on `staging` of all ranks has room for `floats` values. Waits for all devices, if it
+    // has to grow.
+    void need_staging(std::size_t floats);
+
+    // Of the version with NCCL: its communicators, null until they are made.
+    std::shared_ptr<void> communicators;
+
+  private:
+    void make(std::span<const int> devices);
+    void release();
+
+    std::vector<Rank> ranks_;
+    bool has_peer_access_ = false;
+    std::size_t staging_floats_ = 0;
+};
+
+// The arrays of all ranks, each in the memory of its rank's device, all of the same length. An
+// all-reduce is in place where in[r] is out[r]; otherwise they must not overlap.
+struct Arrays {
+    std::vector<course::DeviceSpan<const float>> in;
+    std::vector<course::DeviceSpan<float>> out;
+};
+
+// Enqueues an all-reduce in the streams of the ranks: out[r] becomes in[0] + in[1] + ... for every
+// rank r, and is complete for what comes after it in the stream of rank r. From then on, in[r] is
+// not read any more. Throws std::invalid_argument for arrays that do not fit the group, and where
+// cannot_run() has a reason; CudaError when a call fails.
+//
+// A sum is rounded after each addition, so its bits depend on the order. `gather`, `one_shot` and
+// `two_shot` add in the order of the ranks. `ring` begins with rank p in part p (part_of), and goes
+// round. All ranks get the same bits. NCCL does not promise an order.
+using Launcher = void (*)(Group& group, const Arrays& arrays);
+
+struct Problem {
+    std::size_t count = 0;  // values of an array
+    int ranks = 1;
+    int calls = 1;                // all-reduces, one after the other
+    bool shares_devices = false;  // two ranks on one device
+    bool peers = true;            // each device can reach the memory of all others
+};
+Problem problem_of(const Group& group, std::size_t count, int calls = 1);
+
+// Our versions, slow to fast; and NCCL's.
+using Version = course::Version<Launcher, Problem>;
+std::span<const Version> versions();
+std::span<const Version> peers();
+
+// The part of an array that one of `ranks` ranks adds up, in `ring` and `two_shot`. All parts but
+// the last ones have the same length. They begin at multiples of four values: 16 bytes.
+struct Part {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    __host__ __device__ std::size_t size() const { return end - begin; }
+};
+Part part_of(std::size_t count, int ranks, int number);
+
+// The reference: floats, added on the CPU one after the other.
+enum class Order { kRanks, kRing };
+std::vector<float> sums_on_cpu(std::span<const std::vector<float>> in, Order order);
+
+}  // namespace day51

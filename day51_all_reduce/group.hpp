@@ -1,0 +1,25 @@
+// What the versions share that is not the lesson: whose turn a device is.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "common/check/check.hpp"
+
+namespace day51 {
+
+// Makes a device the current one; at the end of the scope the one before is it again.
+class OnDevice {
+  public:
+    explicit OnDevice(int device) {
+        CUDA_CHECK(cudaGetDevice(&before_));
+        CUDA_CHECK(cudaSetDevice(device));
+    }
+    ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
+    OnDevice(const OnDevice&) = delete;
+    OnDevice& operator=(const OnDevice&) = delete;
+
+  private:
+    int before_ = 0;
+};
+
+}  // namespace day51

@@ -122,9 +122,7 @@ void split_k(const Call& call) {
     course::launch(weight_gradient_split_k, {.grid = grid, .block = Tile::THREADS, .stream = call.stream},
                    call.a, call.b, call.scratch, shape, parts.steps);
     course::launch(sum_parts,
-                   {.grid = blocks(filters, course::kWarpSize),
-                    .block = dim3(course::kWarpSize, kSumWarps),
-                    .stream = call.stream},
+                   {.grid = blocks(filters, kCopyThreads), .block = kCopyThreads, .stream = call.stream},
                    call.scratch, call.out, filters, parts.count);
 }
 

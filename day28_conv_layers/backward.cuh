@@ -14,7 +14,6 @@
 
 #include "common/device/block_reduce.cuh"
 #include "common/device/grid.hpp"
-#include "common/device/warp.cuh"
 #include "layer.cuh"
 #include "shape.hpp"
 #include "tile_product.cuh"
@@ -115,7 +114,7 @@ __global__ void weight_gradient_direct(const float* x, const float* dy, float* d
 // Still limits it: 4-byte copies, which a transposed tile cannot do without; the partial results.
 __global__ void __launch_bounds__(Tile::THREADS)
     weight_gradient_split_k(const float* x, const float* dy, float* partial, Shape shape, int steps_of_part) {
-    __shared__ PaddedStage stages[kStages];
+    __shared__ Stage stages[kStages];
     __shared__ Tap taps[Tile::BN];
     const int thread = static_cast<int>(threadIdx.x);
     const int first_column = static_cast<int>(blockIdx.x) * Tile::BN;
@@ -144,7 +143,7 @@ __global__ void __launch_bounds__(Tile::THREADS)
     int q = first_pixel % shape.q();
 
     Sums sums = {};
-    sum_products(sums, stages, min(steps_of_part, all_steps - first_step), [&](int, PaddedStage& stage) {
+    sum_products(sums, stages, min(steps_of_part, all_steps - first_step), [&](int, Stage& stage) {
         const bool exists = n < shape.n;
         const float* gradient = dy + n * std::ptrdiff_t{shape.k * plane} + p * shape.q() + q;
 #pragma unroll
@@ -182,26 +181,14 @@ __global__ void __launch_bounds__(Tile::THREADS)
         }
 }
 
-// The other half of split-K. Eight warps share the parts of 32 weights, and the first one adds their
-// sums: always in the same order, so that the same data give the same bits. Atomic additions would
-// need no second kernel, and would round differently in each run.
-constexpr int kSumWarps = 8;
-
+// The other half of split-K: always in the same order, so that the same data give the same bits.
+// Atomic additions would need no second kernel, and would round differently in each run.
 __global__ void sum_parts(const float* partial, float* dw, int count, int parts) {
-    __shared__ float of_warp[kSumWarps][course::kWarpSize];
-    const int lane = static_cast<int>(threadIdx.x);
-    const int warp = static_cast<int>(threadIdx.y);
-    const int i = static_cast<int>(blockIdx.x) * course::kWarpSize + lane;
+    const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
+    if (i >= count) return;
     float sum = 0;
-    if (i < count)
-#pragma unroll 4
-        for (int part = warp; part < parts; part += kSumWarps)
-            sum += partial[static_cast<std::size_t>(part) * count + i];
-    of_warp[warp][lane] = sum;
-    __syncthreads();
-    if (warp > 0 || i >= count) return;
-    for (int other = 1; other < kSumWarps; ++other)
-        sum += of_warp[other][lane];
+    for (int part = 0; part < parts; ++part)
+        sum += partial[static_cast<std::size_t>(part) * count + i];
     dw[i] = sum;
 }
 

@@ -30,18 +30,21 @@ constexpr int kFilterSide = 5;
 constexpr int kFilterSize = kFilterSide * kFilterSide;
 
 // A convolutional layer with ReLU and 2 x 2 max-pooling. kIn: rows and columns of an input plane,
-// its padding included.
-template <int kChannels, int kIn, int kFilters>
+// its padding included; a row begins kRowStride floats after the one above it.
+template <int kChannels, int kIn, int kRowStride, int kFilters>
 struct Pooled {
     static constexpr int kC = kChannels;
     static constexpr int kSide = kIn;
+    static constexpr int kStride = kRowStride;
+    static constexpr int kPlane = kIn * kRowStride;
     static constexpr int kK = kFilters;
     static constexpr int kP = (kIn - kFilterSide + 1) / 2;  // rows and columns of an output plane
     static constexpr int kOutputs = kK * kP * kP;
     static constexpr int kWeights = kK * kC * kFilterSize;
 };
-using First = Pooled<1, kDigitSide + 4, 6>;
-using Second = Pooled<First::kK, First::kP, 16>;
+// Rows of 32 floats would have all elements of a column in one bank of shared memory: two more.
+using First = Pooled<1, kDigitSide + 4, kDigitSide + 4 + 2, 6>;
+using Second = Pooled<First::kK, First::kP, First::kP, 16>;
 constexpr int kFlat = Second::kOutputs;  // 400
 constexpr int kHidden1 = 120;
 constexpr int kHidden2 = 84;
@@ -88,14 +91,14 @@ __device__ void convolve_and_pool(const float* x, const float* w, const float* b
         float sums[2][2] = {};
 #pragma unroll 1
         for (int c = 0; c < Layer::kC; ++c) {
-            const float* const corner = x + (c * Layer::kSide + 2 * p) * Layer::kSide + 2 * q;
+            const float* const corner = x + c * Layer::kPlane + 2 * p * Layer::kStride + 2 * q;
             const float* const filter = w + (k * Layer::kC + c) * kFilterSize;
             float patch[kPatch][kPatch];
 #pragma unroll
             for (int r = 0; r < kPatch; ++r)
 #pragma unroll
                 for (int s = 0; s < kPatch; s += 2) {
-                    const auto two = course::Pack<float, 2>::load(corner + r * Layer::kSide + s);
+                    const auto two = course::Pack<float, 2>::load(corner + r * Layer::kStride + s);
                     patch[r][s] = two.value[0];
                     patch[r][s + 1] = two.value[1];
                 }
@@ -263,7 +266,8 @@ __device__ void weight_gradient_parts(const float* x, const float* dy, const std
         for (int q = 0; q < Layer::kP; ++q) {
             const int output = (k * Layer::kP + p) * Layer::kP + q;
             const Largest largest(p, q, place[output]);
-            const float* const first = x + (c * Layer::kSide + largest.row + r) * Layer::kSide + largest.col;
+            const float* const first =
+                x + c * Layer::kPlane + (largest.row + r) * Layer::kStride + largest.col;
             bias += dy[output];
 #pragma unroll
             for (int s = 0; s < kFilterSide; ++s)
@@ -301,7 +305,7 @@ __device__ inline void copy_all(const float* from, float* to, int count) {
 __global__ void __launch_bounds__(kLearnThreads)
     learn_picture(const float* pictures, const int* labels, const unsigned* steps, const float* parameters,
                   float* losses, PictureResults results, int batch, int batches) {
-    alignas(16) __shared__ float picture[First::kSide * First::kSide];
+    alignas(16) __shared__ float picture[First::kPlane];
     alignas(16) __shared__ float pooled1[First::kOutputs];
     alignas(16) __shared__ float d_pooled1[First::kOutputs];
     __shared__ float pooled2[kFlat];
@@ -321,9 +325,9 @@ __global__ void __launch_bounds__(kLearnThreads)
     // pictures all the same.
     const std::size_t number =
         static_cast<std::size_t>(*steps % static_cast<unsigned>(batches)) * batch + image;
-    for (int i = static_cast<int>(threadIdx.x); i < First::kSide * First::kSide; i += kLearnThreads) {
-        const int row = i / First::kSide - 2;  // 2: the padding
-        const int col = i % First::kSide - 2;
+    for (int i = static_cast<int>(threadIdx.x); i < First::kPlane; i += kLearnThreads) {
+        const int row = i / First::kStride - 2;  // 2: the padding
+        const int col = i % First::kStride - 2;
         const bool inside = row >= 0 && row < kDigitSide && col >= 0 && col < kDigitSide;
         picture[i] = inside ? pictures[number * kPixels + row * kDigitSide + col] : 0.0f;
     }

@@ -18,16 +18,9 @@ namespace day28 {
 constexpr int kStages = 4;
 using Tile = course::TileShape<64, 128, 8, 32, 64, 8, 8, kStages>;
 using Stage = course::Stage<Tile>;  // 8 x 64 of the left factor, transposed, and 8 x 128 of the right one
-// The same for copies that transpose. Eight threads store a column, 4 bytes each: with four more
-// floats to a row, their addresses are in different banks.
-struct alignas(16) PaddedStage {
-    float a[Tile::BK][Tile::BM + 4];
-    float b[Tile::BK][Tile::BN + 4];
-};
 using Sums = float[Tile::TM][Tile::TN];
 
-template <class AnyStage>
-__device__ void multiply_stage(const AnyStage& stage, const course::Place& place, Sums& sums) {
+__device__ inline void multiply_stage(const Stage& stage, const course::Place& place, Sums& sums) {
     course::Fragments<Tile> fragments[2];
     fragments[0].read(stage, 0, place);
 #pragma unroll
@@ -40,8 +33,8 @@ __device__ void multiply_stage(const AnyStage& stage, const course::Place& place
 
 // sums += the products of all stages. copy(step, stage) issues this thread's asynchronous copies of
 // one of the `steps` stages; three of them are in flight while one is multiplied.
-template <class AnyStage, class Copy>
-__device__ void sum_products(Sums& sums, AnyStage (&stages)[kStages], int steps, Copy copy) {
+template <class Copy>
+__device__ void sum_products(Sums& sums, Stage (&stages)[kStages], int steps, Copy copy) {
     const course::Place place = course::place_of_thread<Tile>(static_cast<int>(threadIdx.x));
     for (int step = 0; step < kStages - 1; ++step) {
         if (step < steps) copy(step, stages[step]);

@@ -72,7 +72,7 @@ std::string winograd_constraint(const Shape& shape) {
 namespace {
 
 // Enough blocks for a large GPU, and steps enough to fill the pipeline of copies.
-constexpr int kGradientBlocks = 1024;
+constexpr int kGradientBlocks = 600;
 constexpr int kFewestGradientSteps = 16;
 
 // The extents of the products, all of them whole tiles of winograd_multiply(); each of the parts has
@@ -91,7 +91,8 @@ struct GradientSizes {
         // The parts do not depend on the device, so all devices round alike.
         const int results = kElements * (of.filters / Tile::BM) * (of.tiles / Tile::BN);
         const int steps = course::ceil_div(std::max(1, shape.n * of.of_image), Tile::BK);
-        parts = std::clamp(kGradientBlocks / results, 1, std::max(1, steps / kFewestGradientSteps));
+        parts = std::clamp(course::ceil_div(kGradientBlocks, results), 1,
+                           std::max(1, steps / kFewestGradientSteps));
         of.channels = round_up(steps, parts) * Tile::BK;
     }
     std::size_t dm() const {

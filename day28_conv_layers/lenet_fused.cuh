@@ -182,16 +182,18 @@ struct Largest {
     __device__ Largest(int p, int q, int place) : row(2 * p + place / 2), col(2 * q + place % 2) {}
 };
 
-// The outputs' gradients of the second layer, 10 x 10 for each filter, with 4 zeros on each side: as
-// many as a filter of 5 x 5 needs to reach every input.
+// The outputs' gradients of the second layer, 10 x 10 for each filter, with 4 zeros on each side:
+// as many as a filter of 5 x 5 needs to reach every input.
 constexpr int kSpreadSide = Second::kSide + kFilterSide - 1;  // 18
-constexpr int kSpread = Second::kK * kSpreadSide * kSpreadSide;
+constexpr int kSpreadStride = kSpreadSide + 2;                // fewer bank conflicts
+constexpr int kSpreadPlane = kSpreadSide * kSpreadStride;
+constexpr int kSpread = Second::kK * kSpreadPlane;
 
 __device__ inline void spread_to_largest(const float* dy, const std::uint8_t* place, float* spread) {
     for (int i = static_cast<int>(threadIdx.x); i < kSpread; i += kLearnThreads) {
-        const int k = i / (kSpreadSide * kSpreadSide);
-        const int row = i / kSpreadSide % kSpreadSide - (kFilterSide - 1);
-        const int col = i % kSpreadSide - (kFilterSide - 1);
+        const int k = i / kSpreadPlane;
+        const int row = i / kSpreadStride % kSpreadSide - (kFilterSide - 1);
+        const int col = i % kSpreadStride - (kFilterSide - 1);
         float value = 0;
         if (row >= 0 && row < 2 * Second::kP && col >= 0 && col < 2 * Second::kP) {
             const int output = (k * Second::kP + row / 2) * Second::kP + col / 2;
@@ -215,14 +217,14 @@ __device__ inline void convolve_back(const float* spread, const float* w, const 
     float sums[2][2] = {};
 #pragma unroll 1
     for (int k = 0; k < Second::kK; ++k) {
-        const float* const corner = spread + (k * kSpreadSide + row) * kSpreadSide + col;
+        const float* const corner = spread + k * kSpreadPlane + row * kSpreadStride + col;
         const float* const filter = w + (k * Second::kC + c) * kFilterSize;
         float patch[kPatch][kPatch];
 #pragma unroll
         for (int r = 0; r < kPatch; ++r)
 #pragma unroll
             for (int s = 0; s < kPatch; s += 2) {
-                const auto two = course::Pack<float, 2>::load(corner + r * kSpreadSide + s);
+                const auto two = course::Pack<float, 2>::load(corner + r * kSpreadStride + s);
                 patch[r][s] = two.value[0];
                 patch[r][s + 1] = two.value[1];
             }
@@ -243,10 +245,10 @@ __device__ inline void convolve_back(const float* spread, const float* w, const 
     }
 }
 
-// The weights' gradients of a convolutional layer, for one picture. Of the 2 x 2 outputs of a window
-// only the largest has a gradient, so a window is 25 products of a filter and a channel, not 100. A
-// thread has a row of a filter, five weights, and `kParts` threads share the windows. partial: kParts
-// x (weights, biases); add_parts() adds them.
+// The weights' gradients of a convolutional layer, for one picture. Of the 2 x 2 outputs of a
+// window only the largest has a gradient, so a window is 25 products of a filter and a channel, not
+// 100. A thread has a row of a filter, five weights, and `kParts` threads share the windows.
+// partial: kParts x (weights, biases); add_parts() adds them.
 template <class Layer, int kParts>
 __device__ void weight_gradient_parts(const float* x, const float* dy, const std::uint8_t* place,
                                       float* partial) {

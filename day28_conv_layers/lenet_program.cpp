@@ -73,7 +73,8 @@ course::Case training_case(int batch) {
         result.contestants.push_back(
             {.name = name,
              .launch = [net](cudaStream_t stream) { net->step(stream); },
-             // Right is tested elsewhere (lenet_test.cpp); here, that the training does not diverge.
+             // Right is tested elsewhere (lenet_test.cpp); here, that the training does not
+             // diverge.
              .verify =
                  [net] {
                      const double loss = net->loss();

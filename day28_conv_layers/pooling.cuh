@@ -67,8 +67,8 @@ struct Largest {
     }
 };
 
-// The largest of the columns of two windows, four elements from `four` on. With windows of 3 x 3, an
-// element to the left belongs to the first one, and the second element to both.
+// The largest of the columns of two windows, four elements from `four` on. With windows of 3 x 3,
+// an element to the left belongs to the first one, and the second element to both.
 template <int kWindow>
 __device__ void largest_of_columns(const float* four, bool has_left, Largest (&largest)[2]) {
     const auto elements = course::Pack<float, 4>::load(four);

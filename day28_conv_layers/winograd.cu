@@ -75,8 +75,8 @@ namespace {
 constexpr int kGradientBlocks = 600;
 constexpr int kFewestGradientSteps = 16;
 
-// The extents of the products, all of them whole tiles of winograd_multiply(); each of the parts has
-// as many steps.
+// The extents of the products, all of them whole tiles of winograd_multiply(); each of the parts
+// has as many steps.
 template <int m>
 struct GradientSizes {
     static constexpr int kElements = (m + 2) * (m + 2);

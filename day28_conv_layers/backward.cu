@@ -126,12 +126,6 @@ void split_k(const Call& call) {
                    call.scratch, call.out, filters, parts.count);
 }
 
-course::Work fewer_products(const Shape& shape) {
-    course::Work of_definition = work(shape);
-    of_definition.arithmetic = course::Arithmetic::kOther;
-    return of_definition;
-}
-
 }  // namespace
 
 std::span<const Version> backward_input_versions() {
@@ -158,12 +152,18 @@ std::span<const Version> backward_input_versions() {
 
 std::span<const Version> backward_weights_versions() {
     constexpr Pass kPass = Pass::kBackwardWeights;
-    static const std::array<Version, 2> list = {{
+    static const std::array<Version, 3> list = {{
         {"direct", "a block per weight", {run<float, kPass, weights_direct>}, work},
         {"split_k",
          "implicit GEMM, the depth in parts",
          {run<float, kPass, split_k, split_k_scratch>, split_k_scratch},
          work},
+        {"winograd_4x4",
+         "dU = dM * V, G^T dU G",
+         {run<float, kPass, winograd_gradient<4>, winograd_gradient_scratch<4>, winograd_constraint>,
+          winograd_gradient_scratch<4>, 4},
+         fewer_products,
+         winograd_constraint},
     }};
     return list;
 }

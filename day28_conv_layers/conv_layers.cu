@@ -7,7 +7,6 @@
 #include "conv_layers.hpp"
 #include "implicit_gemm.cuh"
 #include "launchers.hpp"
-#include "winograd.cuh"
 
 namespace day28 {
 namespace {
@@ -89,24 +88,11 @@ void implicit_tiled(const Call& call) {
 
 // --- implicit_gemm -------------------------------------------------------------------------------
 
-int round_up(int count, int step) {
-    return course::ceil_div(count, step) * step;
-}
 int padded_depth(const Shape& shape) {
     return round_up(shape.filter(), Tile::BK);
 }
 int padded_filters(const Shape& shape) {
     return round_up(shape.k, Tile::BM);
-}
-
-WinogradSizes winograd_sizes(const Shape& shape, int m) {
-    const int across = course::ceil_div(shape.q(), m);
-    const int of_image = across * course::ceil_div(shape.p(), m);
-    return {.across = across,
-            .of_image = of_image,
-            .channels = round_up(shape.c, Tile::BK),
-            .filters = round_up(shape.k, Tile::BM),
-            .tiles = round_up(shape.n * of_image, Tile::BN)};
 }
 
 }  // namespace
@@ -140,52 +126,6 @@ void implicit_gemm(const Call& call) {
                    packed, taps, call.out, shape, depth, columns, fours);
 }
 
-// --- Winograd ------------------------------------------------------------------------------------
-
-template <int m>
-std::size_t winograd_scratch(const Shape& shape) {
-    const WinogradSizes sizes = winograd_sizes(shape, m);
-    const auto channels = static_cast<std::size_t>(sizes.channels);
-    const auto filters = static_cast<std::size_t>(sizes.filters);
-    const auto tiles = static_cast<std::size_t>(sizes.tiles);
-    return (m + 2) * (m + 2) * (channels * filters + channels * tiles + filters * tiles);
-}
-
-template <int m>
-void winograd(const Call& call) {
-    constexpr std::size_t kElements = (m + 2) * (m + 2);
-    const Shape& shape = call.shape;
-    const WinogradSizes sizes = winograd_sizes(shape, m);
-    const auto channels = static_cast<unsigned>(sizes.channels);
-    float* const u = call.scratch;
-    float* const v = u + kElements * channels * static_cast<std::size_t>(sizes.filters);
-    float* const products = v + kElements * channels * static_cast<std::size_t>(sizes.tiles);
-    const auto transform = [&](int columns, unsigned rows) {
-        return course::LaunchConfig{.grid = dim3(blocks(columns, kTransformThreads), rows),
-                                    .block = kTransformThreads,
-                                    .stream = call.stream};
-    };
-    course::launch(winograd_filters<m>, transform(sizes.filters, channels), call.b, u, shape, sizes);
-    course::launch(winograd_inputs<m>, transform(sizes.tiles, channels), call.a, v, shape, sizes);
-    const dim3 grid(blocks(sizes.tiles, Tile::BN), blocks(sizes.filters, Tile::BM), kElements);
-    course::launch(winograd_multiply, {.grid = grid, .block = Tile::THREADS, .stream = call.stream}, u, v,
-                   products, sizes);
-    const bool packs = shape.q() % m == 0 && course::is_aligned(call.out, m * sizeof(float));
-    course::launch(winograd_outputs<m>, transform(sizes.tiles, static_cast<unsigned>(shape.k)), products,
-                   call.out, shape, sizes, packs);
-}
-
-template void winograd<2>(const Call& call);
-template void winograd<4>(const Call& call);
-template std::size_t winograd_scratch<2>(const Shape& shape);
-template std::size_t winograd_scratch<4>(const Shape& shape);
-
-std::string winograd_constraint(const Shape& shape) {
-    if (shape.r == 3 && shape.s == 3 && shape.stride == 1) return "";
-    return "needs filters of 3 x 3 and stride 1; these are " + course::shape_text(shape.r, shape.s) +
-           " with stride " + std::to_string(shape.stride);
-}
-
 // --- The lists -----------------------------------------------------------------------------------
 
 course::Work work(const Shape& shape) {
@@ -195,14 +135,13 @@ course::Work work(const Shape& shape) {
             .flops = 2.0 * static_cast<double>(outputs(shape)) * shape.filter()};
 }
 
-namespace {
-
-// Winograd's products are fewer: the rate of the definition's is no limit for them.
 course::Work fewer_products(const Shape& shape) {
     course::Work of_definition = work(shape);
     of_definition.arithmetic = course::Arithmetic::kOther;
     return of_definition;
 }
+
+namespace {
 
 std::span<const Version> forward_versions() {
     constexpr Pass kPass = Pass::kForward;

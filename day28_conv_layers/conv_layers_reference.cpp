@@ -181,15 +181,72 @@ WinogradBound forward_bound(const Shape& shape, std::span<const float> x, std::s
     return bound;
 }
 
+// And that of winograd_gradient.cuh.
+template <int m>
+WinogradBound filter_gradient_bound(const Shape& shape, std::span<const float> x, std::span<const float> dy) {
+    using W = Winograd<m>;
+    constexpr int kSide = m + 2;
+    const int across = (shape.q() + m - 1) / m;
+    const int of_image = across * ((shape.p() + m - 1) / m);
+    WinogradBound bound;
+    bound.magnitude.resize(weights(shape));
+    // As above, but A has m terms a pass, G m + 2, and the sums run over the tiles, in parts.
+    bound.roundings =
+        static_cast<std::size_t>(2 * (kSide + 1) + 2 * (m + 1) + 2 * (kSide + 2) + shape.n * of_image + 2);
+    // at(l, i) is A^T.
+    const auto a = [](int i, int l) { return W::at(l, i); };
+    const auto gt = [](int r, int i) { return W::g(i, r); };
+#pragma omp parallel for collapse(2)
+    for (int k = 0; k < shape.k; ++k)
+        for (int c = 0; c < shape.c; ++c) {
+            double sums[kSide][kSide] = {};
+            for (int tile = 0; tile < shape.n * of_image; ++tile) {
+                const int n = tile / of_image;
+                const int top = tile % of_image / across * m;
+                const int left = tile % across * m;
+                const auto element = [](std::span<const float> of, int plane, int rows, int cols, int row,
+                                        int col) {
+                    if (row < 0 || row >= rows || col < 0 || col >= cols) return 0.0;
+                    return static_cast<double>(of[index((plane * rows + row) * cols + col)]);
+                };
+                double v[kSide][kSide];
+                double dm[kSide][kSide];
+                absolute_transform<kSide, kSide>(
+                    W::bt,
+                    [&](int i, int j) {
+                        return element(x, n * shape.c + c, shape.h, shape.w, top - shape.padding + i,
+                                       left - shape.padding + j);
+                    },
+                    v);
+                absolute_transform<kSide, m>(
+                    a,
+                    [&](int i, int j) {
+                        return element(dy, n * shape.k + k, shape.p(), shape.q(), top + i, left + j);
+                    },
+                    dm);
+                for (int i = 0; i < kSide; ++i)
+                    for (int j = 0; j < kSide; ++j)
+                        sums[i][j] += v[i][j] * dm[i][j];
+            }
+            double dw[3][3];
+            absolute_transform<3, kSide>(
+                gt, [&](int i, int j) { return sums[i][j]; }, dw);
+            for (int i = 0; i < 9; ++i)
+                bound.magnitude[index((k * shape.c + c) * 9 + i)] = dw[i / 3][i % 3];
+        }
+    return bound;
+}
+
 }  // namespace
 
 WinogradBound winograd_bound(int m, Pass pass, const Shape& shape, std::span<const float> a,
                              std::span<const float> b) {
     check_operands("winograd_bound", pass, shape, a, b);
     require(m == 2 || m == 4, "winograd_bound: m is ", m, "; expected 2 or 4");
-    require(shape.r == 3 && shape.s == 3 && shape.stride == 1 && pass != Pass::kBackwardWeights,
-            "winograd_bound: ", name(pass), " of ", to_text(shape),
-            "; expected 3 x 3 filters with stride 1, forward or backward to the input");
+    require(shape.r == 3 && shape.s == 3 && shape.stride == 1, "winograd_bound: ", name(pass), " of ",
+            to_text(shape), "; expected 3 x 3 filters with stride 1");
+    if (pass == Pass::kBackwardWeights)
+        return m == 2 ? filter_gradient_bound<2>(shape, a, b) : filter_gradient_bound<4>(shape, a, b);
     if (pass == Pass::kForward) return m == 2 ? forward_bound<2>(shape, a, b) : forward_bound<4>(shape, a, b);
     // The gradient is the convolution of dy with turned filters.
     const Shape other{.n = shape.n,

@@ -44,6 +44,8 @@ const std::vector<Shape>& shapes() {
         {.n = 3, .c = 6, .h = 4, .w = 4, .k = 7, .r = 4, .s = 4},
         {.n = 1, .c = 3, .h = 5, .w = 5, .k = 2, .r = 1, .s = 1, .padding = 1, .stride = 2},
         {.n = 1, .c = 4, .h = 33, .w = 35, .k = 3, .r = 3, .s = 3, .padding = 1},
+        // The depth of the gradient of the filters is split, for winograd_4x4 too.
+        {.n = 5, .c = 2, .h = 33, .w = 36, .k = 3, .r = 3, .s = 3, .padding = 1},
     };
     return list;
 }

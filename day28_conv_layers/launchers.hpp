@@ -36,6 +36,10 @@ inline std::size_t whole_packs(std::size_t floats) {
     return course::ceil_div(floats, std::size_t{4}) * 4;
 }
 
+inline int round_up(int count, int step) {
+    return course::ceil_div(count, step) * step;
+}
+
 // Checks the arguments, also against the version's own scratch() and constraint(); then
 // kEnqueue(call), unless there is nothing to compute.
 template <class T, Pass kPass, void (*kEnqueue)(const PassCall<T>&),
@@ -70,7 +74,7 @@ void run(const Shape& shape, DeviceSpan<const T> a, DeviceSpan<const T> b, Devic
     if (!out.empty()) kEnqueue({shape, a.data(), b.data(), out.data(), scratch.data(), stream});
 }
 
-// Forward versions that backward.cu uses, too.
+// Versions that other files than their own list.
 void implicit_gemm(const Call& call);
 std::size_t implicit_gemm_scratch(const Shape& shape);
 std::string implicit_gemm_constraint(const Shape& shape);
@@ -78,6 +82,10 @@ template <int m>  // 2, 4
 void winograd(const Call& call);
 template <int m>
 std::size_t winograd_scratch(const Shape& shape);
+template <int m>  // 4
+void winograd_gradient(const Call& call);
+template <int m>
+std::size_t winograd_gradient_scratch(const Shape& shape);
 std::string winograd_constraint(const Shape& shape);
 
 // Forward by TMA and wgmma, in a library of its own (hopper_conv.cu): with the tile that suits the
@@ -89,6 +97,8 @@ void tma_wgmma_with(const HopperCall& call);
 std::string tma_wgmma_constraint(const Shape& shape);
 
 course::Work work(const Shape& shape);
+// Winograd's products are fewer: the rate of the definition's is no limit for them.
+course::Work fewer_products(const Shape& shape);
 std::span<const Version> backward_input_versions();
 std::span<const Version> backward_weights_versions();
 

@@ -1,5 +1,5 @@
 // Day 28's network: its layers, the order of their kernels, the graph. The kernels that are not
-// layers are in lenet.cuh.
+// layers are in lenet.cuh, those that are all layers at once in lenet_fused.cuh.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -11,6 +11,7 @@
 #include "common/device/random.hpp"
 #include "lenet.cuh"
 #include "lenet.hpp"
+#include "lenet_fused.cuh"
 
 namespace day28 {
 namespace {
@@ -25,6 +26,23 @@ const Launcher<float>& launcher(Pass pass) {
 
 course::LaunchConfig a_thread_each(std::size_t threads, cudaStream_t stream) {
     return {.grid = course::blocks_for(threads, kNetThreads), .block = kNetThreads, .stream = stream};
+}
+
+// The rows of all pictures, one array after the other. Each row is a whole number of float4.
+constexpr std::size_t kFloatsOfPicture = kConvParameters + kFlat + 2 * (kHidden1 + kHidden2) + kScoresPadded;
+PictureResults results_of_pictures(float* memory, int batch) {
+    const auto next = [&](int floats) {
+        float* const rows = memory;
+        memory += static_cast<std::ptrdiff_t>(batch) * floats;
+        return rows;
+    };
+    return {.conv_gradient = next(kConvParameters),
+            .flat = next(kFlat),
+            .hidden1 = next(kHidden1),
+            .hidden2 = next(kHidden2),
+            .d_hidden1 = next(kHidden1),
+            .d_hidden2 = next(kHidden2),
+            .d_scores = next(kScoresPadded)};
 }
 
 // `count` digits from `first` on.
@@ -62,7 +80,8 @@ void LeNet::add_layer(Shape shape, bool pooled, bool rectified) {
     layers_.push_back(std::move(layer));
 }
 
-LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed) : batch_(batch) {
+LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kernels)
+    : batch_(batch), kernels_(kernels) {
     course::require(batch >= 1 && training.labels.size() >= static_cast<std::size_t>(batch),
                     "LeNet: batch is ", batch, " and there are ", training.labels.size(),
                     " pictures; expected 1 to all of them");
@@ -81,6 +100,8 @@ LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed) : batch_(bat
         for (std::size_t i = 0; i < weights(layer.shape); ++i)
             values[layer.weights + i] = random.uniform(static_cast<float>(-limit), static_cast<float>(limit));
     }
+    course::require(parameter_count_ == Offsets::kCount, "LeNet: the layers have ", parameter_count_,
+                    " parameters; expected those of lenet_fused.cuh, ", Offsets::kCount);
     parameters_ = course::DeviceBuffer<float>(std::span<const float>(values));
     const std::vector<float> zeros(parameter_count_);
     gradient_ = course::DeviceBuffer<float>(std::span<const float>(zeros));
@@ -101,6 +122,7 @@ LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed) : batch_(bat
                 floats = std::max(floats, launcher(pass).scratch_floats(layer.shape));
     }
     scratch_ = course::DeviceBuffer<float>(floats);
+    of_pictures_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch) * kFloatsOfPicture);
 }
 
 LeNet::~LeNet() {
@@ -151,14 +173,36 @@ void LeNet::backward(cudaStream_t stream) {
     }
 }
 
-void LeNet::enqueue_step(cudaStream_t stream) {
-    const int batches = static_cast<int>(training_labels_.size()) / batch_;
+void LeNet::enqueue_layers(cudaStream_t stream, int batches, bool moves) {
     course::launch(take_batch, a_thread_each(images_.size(), stream), training_.data(),
                    training_labels_.data(), steps_.data(), images_.data(), labels_.data(), batch_, batches);
     forward(stream);
     backward(stream);
-    course::launch(descend, a_thread_each(parameter_count_, stream), parameters_.data(), velocity_.data(),
-                   gradient_.data(), static_cast<int>(parameter_count_), kRate, kMomentum, steps_.data());
+    if (moves)
+        course::launch(descend, a_thread_each(parameter_count_, stream), parameters_.data(), velocity_.data(),
+                       gradient_.data(), static_cast<int>(parameter_count_), kRate, kMomentum, steps_.data());
+}
+
+void LeNet::enqueue_pictures(cudaStream_t stream, int batches, bool moves) {
+    const PictureResults results = results_of_pictures(of_pictures_.data(), batch_);
+    course::launch(learn_picture,
+                   {.grid = static_cast<unsigned>(batch_), .block = kLearnThreads, .stream = stream},
+                   training_.data(), training_labels_.data(), steps_.data(), parameters_.data(),
+                   losses_.data(), results, batch_, batches);
+    const Descent descent{.parameters = parameters_.data(),
+                          .velocity = velocity_.data(),
+                          .gradient = gradient_.data(),
+                          .rate = kRate,
+                          .momentum = kMomentum,
+                          .moves = moves};
+    course::launch(descend_batch,
+                   {.grid = kDescendBlocks, .block = kBatchWarps * course::kWarpSize, .stream = stream},
+                   descent, results, steps_.data(), batch_);
+}
+
+void LeNet::enqueue_step(cudaStream_t stream, int batches, bool moves) {
+    kernels_ == Kernels::kOfLayers ? enqueue_layers(stream, batches, moves)
+                                   : enqueue_pictures(stream, batches, moves);
 }
 
 void LeNet::step(cudaStream_t stream) {
@@ -167,7 +211,7 @@ void LeNet::step(cudaStream_t stream) {
         cudaGraph_t graph = nullptr;
         CUDA_CHECK(cudaStreamCreateWithFlags(&recording, cudaStreamNonBlocking));
         CUDA_CHECK(cudaStreamBeginCapture(recording, cudaStreamCaptureModeThreadLocal));
-        enqueue_step(recording);
+        enqueue_step(recording, static_cast<int>(training_labels_.size()) / batch_, true);
         CUDA_CHECK(cudaStreamEndCapture(recording, &graph));
         CUDA_CHECK(cudaGraphInstantiate(&graph_, graph, 0));
         CUDA_CHECK(cudaGraphDestroy(graph));
@@ -229,10 +273,7 @@ std::vector<float> LeNet::gradient_of_first_batch() {
     CUDA_CHECK(cudaDeviceSynchronize());
     const std::vector<unsigned> none(1);
     steps_.copy_from(none);
-    course::launch(take_batch, a_thread_each(images_.size(), nullptr), training_.data(),
-                   training_labels_.data(), steps_.data(), images_.data(), labels_.data(), batch_, 1);
-    forward(nullptr);
-    backward(nullptr);
+    enqueue_step(nullptr, 1, false);
     return gradient_.to_host();
 }
 

@@ -1,5 +1,5 @@
-// LeNet-5 (Y. LeCun and others, 1998), made of this day's layers, and one step of its training as a
-// CUDA graph.
+// LeNet-5 (Y. LeCun and others, 1998), made of this day's layers or of two kernels of its own, and
+// one step of its training as a CUDA graph.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,11 +30,15 @@ namespace day28 {
 // stand in for the tanh and the trained averages of 1998.
 class LeNet {
   public:
-    static constexpr int kLayers = 5;
+    // What a step of the training is made of.
+    enum class Kernels {
+        kOfLayers,   // those of this day's layers: about fifty
+        kOfPictures  // a block per picture carries it through all layers: two, of lenet_fused.cuh
+    };
 
     // Random weights. `training` is copied to the device; it has at least `batch` pictures. Throws
     // std::invalid_argument otherwise.
-    LeNet(int batch, const Digits& training, std::uint64_t seed);
+    LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kernels = Kernels::kOfPictures);
     LeNet(const LeNet&) = delete;
     LeNet& operator=(const LeNet&) = delete;
     ~LeNet();
@@ -86,9 +90,14 @@ class LeNet {
     }
     void forward(cudaStream_t stream);
     void backward(cudaStream_t stream);
-    void enqueue_step(cudaStream_t stream);
+    // A step with the next of `batches` batches. moves: the parameters, too; else only the gradient
+    // is computed.
+    void enqueue_layers(cudaStream_t stream, int batches, bool moves);
+    void enqueue_pictures(cudaStream_t stream, int batches, bool moves);
+    void enqueue_step(cudaStream_t stream, int batches, bool moves);
 
     int batch_;
+    Kernels kernels_;
     std::vector<Layer> layers_;
     std::size_t parameter_count_ = 0;
     course::DeviceBuffer<float> parameters_;
@@ -101,6 +110,7 @@ class LeNet {
     course::DeviceBuffer<int> labels_;
     course::DeviceBuffer<float> losses_;  // of each image
     course::DeviceBuffer<float> scratch_;
+    course::DeviceBuffer<float> of_pictures_;  // what the two kernels pass on
     cudaGraphExec_t graph_ = nullptr;
 };
 

@@ -66,23 +66,29 @@ void train(const Training& training) {
 }
 
 course::Case training_case(int batch) {
-    const auto net = std::make_shared<LeNet>(batch, draw_digits(static_cast<std::size_t>(4 * batch), 1), 3);
     course::Case result{.problem = fmt::format("lenet_step {}", batch), .dtype = "float"};
-    result.contestants.push_back(
-        {.name = "graph",
-         .launch = [net](cudaStream_t stream) { net->step(stream); },
-         // Right is tested elsewhere (lenet_test.cpp); here, that the training does not diverge.
-         .verify =
-             [net] {
-                 const double loss = net->loss();
-                 course::VerifyResult verified;
-                 verified.compared = 1;
-                 if (!(loss < 4)) {
-                     verified.differing = 1;
-                     verified.first.push_back({0, "a loss below 4", fmt::format("{}", loss), ""});
-                 }
-                 return verified;
-             }});
+    const auto add = [&](const char* name, LeNet::Kernels kernels) {
+        const auto net =
+            std::make_shared<LeNet>(batch, draw_digits(static_cast<std::size_t>(4 * batch), 1), 3, kernels);
+        result.contestants.push_back(
+            {.name = name,
+             .launch = [net](cudaStream_t stream) { net->step(stream); },
+             // Right is tested elsewhere (lenet_test.cpp); here, that the training does not
+             // diverge.
+             .verify =
+                 [net] {
+                     const double loss = net->loss();
+                     course::VerifyResult verified;
+                     verified.compared = 1;
+                     if (!(loss < 4)) {
+                         verified.differing = 1;
+                         verified.first.push_back({0, "a loss below 4", fmt::format("{}", loss), ""});
+                     }
+                     return verified;
+                 }});
+    };
+    add("layers", LeNet::Kernels::kOfLayers);
+    add("pictures", LeNet::Kernels::kOfPictures);
     return result;
 }
 

@@ -89,6 +89,36 @@ TEST_F(Training, TheLossFallsAndTheSameSeedGivesTheSameBits) {
     EXPECT_LT(losses.back(), 0.7 * losses.front());
 }
 
+// Two ways to the same gradient. 17 pictures: one more than the warps that share them. The sums are
+// in another order, so they round differently.
+TEST_F(Training, TheGradientIsThatOfTheLayers) {
+    const Digits digits = day28::draw_digits(17, 11);
+    LeNet layers(17, digits, 4, LeNet::Kernels::kOfLayers);
+    LeNet pictures(17, digits, 4, LeNet::Kernels::kOfPictures);
+    const std::vector<float> expected = layers.gradient_of_first_batch();
+    const std::vector<float> got = pictures.gradient_of_first_batch();
+    EXPECT_NEAR(pictures.loss(), layers.loss(), 1e-6);
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(got[i], expected[i], 1e-5 + 1e-4 * std::abs(expected[i])) << "parameter " << i;
+}
+
+// Two batches, so that the counter goes round, and parameters move with momentum.
+TEST_F(Training, StepsAreThoseOfTheLayers) {
+    const Digits digits = day28::draw_digits(4, 12);
+    LeNet layers(2, digits, 6, LeNet::Kernels::kOfLayers);
+    LeNet pictures(2, digits, 6, LeNet::Kernels::kOfPictures);
+    for (int step = 0; step < 3; ++step) {
+        layers.step(nullptr);
+        pictures.step(nullptr);
+        EXPECT_NEAR(pictures.loss(), layers.loss(), 1e-4) << "step " << step;
+    }
+    const std::vector<float> expected = layers.parameters();
+    const std::vector<float> got = pictures.parameters();
+    for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(got[i], expected[i], 1e-4) << "parameter " << i;
+}
+
 TEST_F(Training, AccuracyCountsRightAnswers) {
     const Digits digits = day28::draw_digits(8, 9);
     LeNet net(8, digits, 2);

@@ -32,6 +32,11 @@ const std::vector<PoolShape>& shapes() {
         {.planes = 2, .h = 17, .w = 20, .window = 5, .padding = 2, .stride = 4},
         {.planes = 1, .h = 10, .w = 10, .window = 2, .stride = 5},  // gaps between windows
         {.planes = 1, .h = 16, .w = 16, .window = 16, .stride = 1},
+        // Two windows a thread, and more rows than a thread has: an odd and an even number.
+        {.planes = 3, .h = 33, .w = 12, .window = 3, .padding = 1, .stride = 2},
+        {.planes = 70, .h = 18, .w = 8, .window = 3, .padding = 1, .stride = 2},
+        {.planes = 2, .h = 1, .w = 4, .window = 3, .padding = 1, .stride = 2},
+        {.planes = 2, .h = 19, .w = 4, .window = 2, .stride = 2},
     };
     return list;
 }
@@ -62,7 +67,8 @@ class Pooling : public course::DeviceTest {};
 
 TEST_F(Pooling, MaxTakesTheFirstLargest) {
     for (const PoolShape& shape : shapes())
-        for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kAllEqual}) {
+        for (const DataPattern pattern :
+             {DataPattern::kSignedUniform, DataPattern::kAllEqual, DataPattern::kReversed}) {
             SCOPED_TRACE(text(shape) + ", " + std::string(course::name(pattern)));
             const std::vector<float> x = course::make_data<float>(shape.inputs(), pattern, 1);
             std::vector<float> y(shape.outputs());
@@ -72,7 +78,9 @@ TEST_F(Pooling, MaxTakesTheFirstLargest) {
                 y[out] = x[in];
                 place[out] = at;
             });
-            DeviceBuffer<float> x_device{std::span<const float>(x)};
+            // Reversed: from an address that is no multiple of 16 bytes.
+            GuardedBuffer<float> x_device(x.size(), pattern == DataPattern::kReversed ? 1 : 0);
+            x_device.copy_from(x);
             GuardedBuffer<float> y_device(y.size());
             GuardedBuffer<std::uint8_t> place_device(y.size());
             day28::max_pool(shape, x_device.span(), y_device.span(), place_device.span(), nullptr);
@@ -99,20 +107,38 @@ TEST_F(Pooling, MaxTakesTheFirstLargest) {
         }
 }
 
+// In rows of 6 elements, and of 8, which another kernel reads.
 TEST_F(Pooling, NanAndInfinityReachTheirWindows) {
-    const PoolShape shape{.planes = 1, .h = 2, .w = 6, .window = 2, .stride = 2};
     const float nan = std::numeric_limits<float>::quiet_NaN();
     const float inf = std::numeric_limits<float>::infinity();
-    const std::vector<float> x = {1, nan, -inf, -inf, 3, 4,  //
-                                  2, 5,   -inf, -inf, 2, inf};
-    DeviceBuffer<float> x_device{std::span<const float>(x)};
-    GuardedBuffer<float> y(3);
-    GuardedBuffer<std::uint8_t> place(3);
-    day28::max_pool(shape, x_device.span(), y.span(), place.span(), nullptr);
-    EXPECT_TRUE(std::isnan(y.to_host()[0]));
-    EXPECT_EQ(y.to_host()[1], -inf);
-    EXPECT_EQ(y.to_host()[2], inf);
-    EXPECT_EQ(place.to_host(), (std::vector<std::uint8_t>{1, 0, 3}));
+    for (const int w : {6, 8}) {
+        const PoolShape shape{.planes = 1, .h = 2, .w = w, .window = 2, .stride = 2};
+        std::vector<float> x = {1, nan, -inf, -inf, 3, 4,   0,   0,  //
+                                2, 5,   -inf, -inf, 2, inf, nan, nan};
+        if (w == 6) x = {1, nan, -inf, -inf, 3, 4, 2, 5, -inf, -inf, 2, inf};
+        DeviceBuffer<float> x_device{std::span<const float>(x)};
+        GuardedBuffer<float> y(shape.outputs());
+        GuardedBuffer<std::uint8_t> place(shape.outputs());
+        day28::max_pool(shape, x_device.span(), y.span(), place.span(), nullptr);
+        EXPECT_TRUE(std::isnan(y.to_host()[0]));
+        EXPECT_EQ(y.to_host()[1], -inf);
+        EXPECT_EQ(y.to_host()[2], inf);
+        std::vector<std::uint8_t> expected{1, 0, 3, 2};
+        expected.resize(shape.outputs());
+        EXPECT_EQ(place.to_host(), expected);
+    }
+}
+
+// -Inf beside the padding, where windows of 3 x 3 overlap: the padding is never the largest.
+TEST_F(Pooling, NothingButMinusInfinityHasAPlace) {
+    const PoolShape shape{.planes = 1, .h = 3, .w = 4, .window = 3, .padding = 1, .stride = 2};
+    const float inf = std::numeric_limits<float>::infinity();
+    DeviceBuffer<float> x{std::span<const float>(std::vector<float>(12, -inf))};
+    GuardedBuffer<float> y(4);
+    GuardedBuffer<std::uint8_t> place(4);
+    day28::max_pool(shape, x.span(), y.span(), place.span(), nullptr);
+    EXPECT_EQ(y.to_host(), std::vector<float>(4, -inf));
+    EXPECT_EQ(place.to_host(), (std::vector<std::uint8_t>{4, 3, 1, 0}));
 }
 
 TEST_F(Pooling, AverageAndItsGradient) {

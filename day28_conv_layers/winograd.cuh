@@ -80,17 +80,12 @@ __global__ void winograd_filters(const float* w, float* u, Shape shape, Winograd
         }
 }
 
-// V = B^T d B of each tile and channel:
-//   v   (m + 2)^2 x channels x tiles
-// A thread has one tile of a channel. Tiles overlap by two rows and columns.
-template <int m>
-__global__ void __launch_bounds__(kTransformThreads)
-    winograd_inputs(const float* x, float* v, Shape shape, WinogradSizes sizes) {
+// V = B^T d B of one tile of a channel, element by element: store(element, value).
+template <int m, class Store>
+__device__ void transform_input(const float* x, const Shape& shape, const WinogradSizes& sizes, int tile,
+                                int c, const Store& store) {
     using W = Winograd<m>;
     constexpr int kSide = m + 2;
-    const int tile = static_cast<int>(blockIdx.x) * kTransformThreads + static_cast<int>(threadIdx.x);
-    const int c = static_cast<int>(blockIdx.y);
-    if (tile >= sizes.tiles) return;
     const int n = tile / sizes.of_image;
     const bool inside = c < shape.c && n < shape.n;
     const int top = tile % sizes.of_image / sizes.across * m - shape.padding;
@@ -122,26 +117,41 @@ __global__ void __launch_bounds__(kTransformThreads)
 #pragma unroll
             for (int l = 0; l < kSide; ++l)
                 add_scaled(sum, W::bt(j, l), half_way[i][l]);
-            v[(static_cast<std::size_t>(i * kSide + j) * sizes.channels + c) * sizes.tiles + tile] = sum;
+            store(i * kSide + j, sum);
         }
 }
 
+// V = B^T d B of each tile and channel:
+//   v   (m + 2)^2 x channels x tiles
+// A thread has one tile of a channel. Tiles overlap by two rows and columns.
+template <int m>
+__global__ void __launch_bounds__(kTransformThreads)
+    winograd_inputs(const float* x, float* v, Shape shape, WinogradSizes sizes) {
+    const int tile = static_cast<int>(blockIdx.x) * kTransformThreads + static_cast<int>(threadIdx.x);
+    const int c = static_cast<int>(blockIdx.y);
+    if (tile >= sizes.tiles) return;
+    transform_input<m>(x, shape, sizes, tile, c, [&](int element, float value) {
+        v[(static_cast<std::size_t>(element) * sizes.channels + c) * sizes.tiles + tile] = value;
+    });
+}
 // M = U^T V, (m + 2)^2 products at once, one for each z of the grid:
 //   products   (m + 2)^2 x filters x tiles
-// All extents are whole tiles, so nothing is checked.
+// All extents are whole tiles, so nothing is checked. The gradient of the filters splits the depth
+// in `parts`: then there are as many products of each element, one after the other.
 __global__ void __launch_bounds__(Tile::THREADS)
-    winograd_multiply(const float* u, const float* v, float* products, WinogradSizes sizes) {
+    winograd_multiply(const float* u, const float* v, float* products, WinogradSizes sizes, int parts) {
     __shared__ Stage stages[kStages];
     const int thread = static_cast<int>(threadIdx.x);
     const int first_tile = static_cast<int>(blockIdx.x) * Tile::BN;
     const int first_k = static_cast<int>(blockIdx.y) * Tile::BM;
-    const std::size_t element = blockIdx.z;
-    u += element * sizes.channels * sizes.filters;
-    v += element * sizes.channels * sizes.tiles;
-    products += element * sizes.filters * sizes.tiles;
+    const std::size_t product = blockIdx.z;
+    const int depth = sizes.channels / parts;
+    u += product * depth * sizes.filters;
+    v += product * depth * sizes.tiles;
+    products += product * sizes.filters * sizes.tiles;
 
     Sums sums = {};
-    sum_products(sums, stages, sizes.channels / Tile::BK, [&](int step, Stage& stage) {
+    sum_products(sums, stages, depth / Tile::BK, [&](int step, Stage& stage) {
         copy_rows_of_a(stage, u, step * Tile::BK, first_k, sizes.filters);
         const int column = thread % 32 * 4;
 #pragma unroll

@@ -1,0 +1,123 @@
+// Day 28: the gradient of the filters by Winograd's algorithm, for filters of 3 x 3 and stride 1.
+//
+// winograd.cuh computes Y = A^T M A with M = U * V, element by element. Backward, each transform is
+// transposed, and the chain is followed from its end to its beginning:
+//
+//   dM = A dY A^T        of each tile and filter
+//   dU = dM * V          summed over all tiles of all images: (m + 2)^2 matrix products
+//   dw = G^T dU G        once for each filter and channel
+//
+// So a tile of m x m outputs takes (m + 2)^2 products where the definition takes 9 m^2: as few as
+// forward. The products are deep, N x tiles, and their results small: split-K again.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "winograd.cuh"
+
+namespace day28 {
+
+// A product's depth is the tiles here, so the channels lie side by side, and a block has 8 of them:
+// that is 32 bytes, a sector. Its other index is the tile.
+constexpr int kChannelsOfBlock = 8;
+constexpr int kTilesOfBlock = kTransformThreads / kChannelsOfBlock;
+
+// `channels`, `filters` and `tiles` of `sizes` are the three extents of winograd_multiply(): its
+// depth, and rows and columns of the results. The depth is the tiles of all images, rounded up.
+
+// V, with the channels last:
+//   v   (m + 2)^2 x depth x C, rounded up
+template <int m>
+__global__ void __launch_bounds__(kTransformThreads)
+    winograd_inputs_channels_last(const float* x, float* v, Shape shape, WinogradSizes sizes) {
+    const int thread = static_cast<int>(threadIdx.x);
+    const int c = static_cast<int>(blockIdx.y) * kChannelsOfBlock + thread % kChannelsOfBlock;
+    const int tile = static_cast<int>(blockIdx.x) * kTilesOfBlock + thread / kChannelsOfBlock;
+    if (tile >= sizes.channels) return;
+    transform_input<m>(x, shape, sizes, tile, c, [&](int element, float value) {
+        v[(static_cast<std::size_t>(element) * sizes.channels + tile) * sizes.tiles + c] = value;
+    });
+}
+
+// dM = A dY A^T, likewise:
+//   dm   (m + 2)^2 x depth x K, rounded up
+template <int m>
+__global__ void __launch_bounds__(kTransformThreads)
+    winograd_output_gradients(const float* dy, float* dm, Shape shape, WinogradSizes sizes) {
+    using W = Winograd<m>;
+    constexpr int kSide = m + 2;
+    const int thread = static_cast<int>(threadIdx.x);
+    const int k = static_cast<int>(blockIdx.y) * kChannelsOfBlock + thread % kChannelsOfBlock;
+    const int tile = static_cast<int>(blockIdx.x) * kTilesOfBlock + thread / kChannelsOfBlock;
+    if (tile >= sizes.channels) return;
+    const int n = tile / sizes.of_image;
+    const int p = tile % sizes.of_image / sizes.across * m;
+    const int q = tile % sizes.across * m;
+    const bool inside = k < shape.k && n < shape.n;
+    const float* const plane = dy + static_cast<std::ptrdiff_t>(n * shape.k + k) * shape.plane();
+
+    float half_way[kSide][m] = {};  // A dY
+#pragma unroll
+    for (int l = 0; l < m; ++l)
+#pragma unroll
+        for (int j = 0; j < m; ++j) {
+            const bool exists = inside && p + l < shape.p() && q + j < shape.q();
+            const float value = exists ? plane[(p + l) * shape.q() + q + j] : 0.0f;
+#pragma unroll
+            for (int i = 0; i < kSide; ++i)
+                add_scaled(half_way[i][j], W::at(l, i), value);
+        }
+#pragma unroll
+    for (int i = 0; i < kSide; ++i)
+#pragma unroll
+        for (int j = 0; j < kSide; ++j) {
+            float sum = 0;
+#pragma unroll
+            for (int l = 0; l < m; ++l)
+                add_scaled(sum, W::at(l, j), half_way[i][l]);
+            dm[(static_cast<std::size_t>(i * kSide + j) * sizes.channels + tile) * sizes.filters + k] = sum;
+        }
+}
+
+// dw = G^T dU G, of one filter and channel per thread. The parts of dU are added in order, so the
+// same data give the same bits.
+template <int m>
+__global__ void winograd_filter_gradients(const float* du, float* dw, Shape shape, WinogradSizes sizes,
+                                          int parts) {
+    using W = Winograd<m>;
+    constexpr int kSide = m + 2;
+    const int c = static_cast<int>(blockIdx.x) * kTransformThreads + static_cast<int>(threadIdx.x);
+    const int k = static_cast<int>(blockIdx.y);
+    if (c >= shape.c) return;
+    const std::size_t product = static_cast<std::size_t>(sizes.filters) * sizes.tiles;
+    du += static_cast<std::size_t>(k) * sizes.tiles + c;
+
+    float sums[kSide][kSide] = {};
+    for (int part = 0; part < parts; ++part)
+#pragma unroll
+        for (int i = 0; i < kSide * kSide; ++i)
+            sums[i / kSide][i % kSide] += du[(static_cast<std::size_t>(i) * parts + part) * product];
+
+    float half_way[3][kSide] = {};  // G^T dU
+#pragma unroll
+    for (int r = 0; r < 3; ++r)
+#pragma unroll
+        for (int j = 0; j < kSide; ++j)
+#pragma unroll
+            for (int i = 0; i < kSide; ++i)
+                add_scaled(half_way[r][j], W::g(i, r), sums[i][j]);
+#pragma unroll
+    for (int r = 0; r < 3; ++r)
+#pragma unroll
+        for (int s = 0; s < 3; ++s) {
+            float sum = 0;
+#pragma unroll
+            for (int j = 0; j < kSide; ++j)
+                add_scaled(sum, W::g(j, s), half_way[r][j]);
+            dw[(k * shape.c + c) * 9 + r * 3 + s] = sum;
+        }
+}
+
+}  // namespace day28

@@ -86,7 +86,8 @@ void flood(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t s
 // below it; the first row and the last one keep their values. `out` is as large as `in`.
 void halves(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
 
-// out = 2 in, by way of buffers of the host. Returns when `out` is complete: no graph can record it.
+// out = 2 in, by way of buffers of the host. Returns when `out` is complete: no graph can record
+// it.
 void letters(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
 // Two recordings in order of time: sample i of row 0 was recorded at time i / 4, sample j of row 1

@@ -202,7 +202,8 @@ TEST_P(VersionTest, TwoRandomGraphsBehindAPath) {
     expect_right("two graphs", Graph::undirected(8004, edges), {3});
 }
 
-// Words of bits go on behind the last vertex; levels and parents, which have no guards here, do not.
+// Words of bits go on behind the last vertex; levels and parents, which have no guards here, do
+// not.
 TEST_P(VersionTest, ReadsNothingBehindTheLastVertex) {
     const Graph graph = day36::uniform(1025, 16384, kSeed);
     const DeviceGraph on_device(graph);

@@ -1,5 +1,5 @@
-// Bug hunt "halves": heat spreads up and down in a plate, two steps, each half in a stream of its own.
-// This file compiles, looks right, and is wrong. Find the place.
+// Bug hunt "halves": heat spreads up and down in a plate, two steps, each half in a stream of its
+// own. This file compiles, looks right, and is wrong. Find the place.
 //
 //   In a step, each cell becomes the mean of itself and the ones above and below it; the first row
 //   and the last one keep their values. out is in, two steps later.

@@ -187,10 +187,10 @@ __device__ inline void tma_load(void* shared, const CUtensorMap* map, int column
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk.tensor with .im2col, for a map of NHWC images: a column of pixels, each with
-// its channels from `channel` on. They are taken from the map's bounding box, row by row and image by
-// image, beginning at (column, row) of `image`. What is read is the element `right` columns to the
-// right of the pixel and `down` rows below it.
+// PTX ISA, cp.async.bulk.tensor with .im2col, for a map of NHWC images: a column of pixels, each
+// with its channels from `channel` on. They are taken from the map's bounding box, row by row and
+// image by image, beginning at (column, row) of `image`. What is read is the element `right`
+// columns to the right of the pixel and `down` rows below it.
 __device__ inline void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int column, int row,
                                        int image, std::uint16_t right, std::uint16_t down,
                                        MBarrier* barrier) {

@@ -141,8 +141,8 @@ struct ImageWindow {
     int stride;
 };
 
-// For tma_load_im2col: columns of `pixels` pixels, with 128 bytes of channels of each, swizzled. The
-// bounding box holds what is under the filter's first element, at each of its places.
+// For tma_load_im2col: columns of `pixels` pixels, with 128 bytes of channels of each, swizzled.
+// The bounding box holds what is under the filter's first element, at each of its places.
 template <class T>
 CUtensorMap make_im2col_map(const T* images, const ImageWindow& window, unsigned pixels) {
     const auto positive = [](int extent) { return static_cast<cuuint64_t>(extent); };

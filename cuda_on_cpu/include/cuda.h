@@ -260,10 +260,10 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2_promotion,
                                 CUtensorMapFloatOOBfill fill);
 // Describes images of NHWC: `dims` are those of C, W, H and N. A load takes `pixels` pixels, with
-// `channels` channels of each, from a bounding box in each image. `lower` says where the box begins,
-// seen from the first pixel of an image, `upper` where it ends, seen from the last one; columns come
-// first, then rows. Prints what it refuses. Refused besides what the driver refuses: other ranks
-// than 4, interleaving and rows narrower than the swizzle's span.
+// `channels` channels of each, from a bounding box in each image. `lower` says where the box
+// begins, seen from the first pixel of an image, `upper` where it ends, seen from the last one;
+// columns come first, then rows. Prints what it refuses. Refused besides what the driver refuses:
+// other ranks than 4, interleaving and rows narrower than the swizzle's span.
 CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
                                  const cuuint64_t* dims, const cuuint64_t* strides, const int* lower,
                                  const int* upper, cuuint32_t channels, cuuint32_t pixels,

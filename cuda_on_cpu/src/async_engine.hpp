@@ -42,7 +42,8 @@ class AsyncEngine {
     // Of matrix (i, j) of a map of four extents.
     void load_box(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
                   std::uint64_t* barrier, Site site);
-    // Of an im2col map: from `channel` of the first pixel on, whose column, row and image these are.
+    // Of an im2col map: from `channel` of the first pixel on, whose column, row and image these
+    // are.
     void load_pixels(void* shared, const CUtensorMap* map, int channel, const int (&first)[3],
                      const std::uint16_t (&offset)[2], std::uint64_t* barrier, Site site);
     void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site,
@@ -51,8 +52,9 @@ class AsyncEngine {
     void load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier, unsigned rank,
                     Site site);
     void store_bytes(void* global, const void* shared, unsigned bytes, Combine combine, Site site);
-    // From this block's shared memory to that of a block of the cluster, in which the mbarrier is, too:
-    // many bytes, which are read when the copy is carried out, or a value, which is read at once.
+    // From this block's shared memory to that of a block of the cluster, in which the mbarrier is,
+    // too: many bytes, which are read when the copy is carried out, or a value, which is read at
+    // once.
     void copy_to_block(void* there, const void* shared, unsigned bytes, std::uint64_t* barrier,
                        Combine combine, Site site);
     void store_in_block(void* there, const void* value, unsigned bytes, std::uint64_t* barrier,

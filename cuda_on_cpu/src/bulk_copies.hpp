@@ -1,5 +1,5 @@
-// Bulk copies that were issued and are not carried out yet: of boxes of matrices, of bytes, and single
-// values for another block of the cluster.
+// Bulk copies that were issued and are not carried out yet: of boxes of matrices, of bytes, and
+// single values for another block of the cluster.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class BulkLoads {
     };
 
     void clear();
-    // Until the load is carried out its destination is poison, unless the load combines with what is
-    // there. False: the block has ended.
+    // Until the load is carried out its destination is poison, unless the load combines with what
+    // is there. False: the block has ended.
     bool add(const Load& load);
     bool ended();
     // Takes out those that one of the barriers counts.

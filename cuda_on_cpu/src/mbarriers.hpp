@@ -1,5 +1,5 @@
-// What the threads of a block do with mbarriers; a cuda::barrier is one, too. The state of one is its
-// 64 bits of shared memory (mbarrier.hpp), which other blocks of the cluster change as well.
+// What the threads of a block do with mbarriers; a cuda::barrier is one, too. The state of one is
+// its 64 bits of shared memory (mbarrier.hpp), which other blocks of the cluster change as well.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ class Mbarriers {
     // fence.mbarrier_init: from here on bulk copies and other blocks may use what the block has
     // initialised.
     void publish();
-    // `count` arrivals, after which the phase waits for so many bytes more. Returns the parity of the
-    // phase in which the thread has arrived.
+    // `count` arrivals, after which the phase waits for so many bytes more. Returns the parity of
+    // the phase in which the thread has arrived.
     unsigned arrive(std::uint64_t* barrier, std::int64_t count, std::int64_t bytes, Site site);
     // One arrival; later phases expect one fewer.
     void arrive_and_drop(std::uint64_t* barrier, Site site);
@@ -41,8 +41,8 @@ class Mbarriers {
     void arrive_at(std::uint64_t* barrier, unsigned rank, std::int64_t count, std::int64_t bytes, Site site);
     // No arrival. Other blocks of the cluster may name the mbarrier, too.
     void expect(std::uint64_t* barrier, int bytes, Site site);
-    // The running thread's pending copies (cp.async) are complete for a thread that has waited for the
-    // present phase.
+    // The running thread's pending copies (cp.async) are complete for a thread that has waited for
+    // the present phase.
     void attach_copies(std::uint64_t* barrier, Site site);
     // `name`: of the operation, for reports.
     void wait(std::uint64_t* barrier, unsigned parity, Site site, const char* name = "mbarrier_wait");

@@ -22,8 +22,8 @@ struct TensorMap {
     std::uint32_t rank;
     CUtensorMapSwizzle swizzle;
     bool fill_with_nan;
-    // Of cuTensorMapEncodeIm2col(): the rows of a box are pixels. `dims` are the channels of a pixel
-    // and the columns of an image, `matrices` the rows of an image and the images.
+    // Of cuTensorMapEncodeIm2col(): the rows of a box are pixels. `dims` are the channels of a
+    // pixel and the columns of an image, `matrices` the rows of an image and the images.
     bool im2col = false;
     struct Pixels {
         // Columns, then rows. The bounding box of an image goes from `lower`, seen from the first

@@ -5,9 +5,9 @@
 // waits for something that the host has yet to do: then the host goes on, and what comes after the
 // task in its stream runs when the task has ended. CUDA_ON_CPU_STREAMS=late and random:SEED: a task
 // runs when the host waits for it, or for something that comes after it. With random:SEED it is a
-// task of the stream with the highest priority. Priorities are drawn, and now and then drawn anew: so
-// one stream runs far ahead of another one, which a uniform choice hardly ever does (Burckhardt et
-// al. 2010, "A randomized scheduler with probabilistic guarantees of finding bugs").
+// task of the stream with the highest priority. Priorities are drawn, and now and then drawn anew:
+// so one stream runs far ahead of another one, which a uniform choice hardly ever does (Burckhardt
+// et al. 2010, "A randomized scheduler with probabilistic guarantees of finding bugs").
 #pragma once
 
 #include <atomic>

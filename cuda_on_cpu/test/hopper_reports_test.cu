@@ -326,8 +326,8 @@ TEST(BulkLoad, OfMemoryThatIsNoneIsReported) {
                          {"no memory that a kernel may use"}));
 }
 
-// 2 images of 4 x 6 pixels with 64 channels, and a filter of 3 x 3 with padding 1: the bounding box is
-// from -1 to 4 along columns and from -1 to 2 along rows.
+// 2 images of 4 x 6 pixels with 64 channels, and a filter of 3 x 3 with padding 1: the bounding box
+// is from -1 to 4 along columns and from -1 to 2 along rows.
 class Images {
   public:
     Images() : data_(std::vector<std::uint16_t>(2 * 4 * 6 * 64, 1)) {

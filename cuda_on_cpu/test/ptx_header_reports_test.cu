@@ -1,5 +1,5 @@
-// What the stand-in makes visible of <cuda/ptx> and cuda::device used wrongly: results that come as late as they may, and
-// reports. What they do when used rightly is in ptx_header_test.cu.
+// What the stand-in makes visible of <cuda/ptx> and cuda::device used wrongly: results that come as
+// late as they may, and reports. What they do when used rightly is in ptx_header_test.cu.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// <cuda/ptx>, and the functions of cuda::device in <cuda/barrier>: that programs which use them compile, and what the functions
-// do, on a GPU and on the stand-in.
+// <cuda/ptx>, and the functions of cuda::device in <cuda/barrier>: that programs which use them
+// compile, and what the functions do, on a GPU and on the stand-in.
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -208,7 +208,8 @@ TEST_F(Waits, AllOfThemWaitForThePhase) {
         EXPECT_EQ(got[i], 10 * static_cast<int>(i / kThreads)) << i;
 }
 
-// Arrivals that count more than once, and one that must not end the phase. Expected: 1 + 4 + 3 + 1 for each thread.
+// Arrivals that count more than once, and one that must not end the phase. Expected: 1 + 4 + 3 + 1
+// for each thread.
 __global__ void arrive_in_many_ways(int* out) {
     __shared__ std::uint64_t barrier;
     __shared__ int values[64];
@@ -325,7 +326,8 @@ TEST_F(BulkCopy, BringsAndTakesAway) {
     }
 }
 
-// A ring of stages: one thread asks for copies ahead, the others sum. Phases of the barriers go round.
+// A ring of stages: one thread asks for copies ahead, the others sum. Phases of the barriers go
+// round.
 constexpr int kStages = 3;
 __global__ void sum_through_a_ring(long long* sums, const int* numbers, int parts) {
     __shared__ alignas(16) int ring[kStages][kCount];
@@ -531,7 +533,8 @@ __device__ T* there(T* own, unsigned rank) {
     return static_cast<T*>(__cluster_map_shared_rank(own, rank));
 }
 
-// Each block sends to the next one: single values, pairs and fours; its neighbour adds up what all blocks send to it.
+// Each block sends to the next one: single values, pairs and fours; its neighbour adds up what all
+// blocks send to it.
 __global__ void __cluster_dims__(kClusterBlocks, 1, 1)
     send_round(int* received, long long* pairs, int* fours, unsigned* sums) {
     __shared__ std::uint64_t barrier;
@@ -598,7 +601,8 @@ TEST_F(ClusterCopy, StoresAndReductionsInOtherBlocks) {
     }
 }
 
-// Block 0 gets copies of the others' arrays, and their sum. The other blocks arrive at a second barrier of block 0.
+// Block 0 gets copies of the others' arrays, and their sum. The other blocks arrive at a second
+// barrier of block 0.
 __global__ void __cluster_dims__(kClusterBlocks, 1, 1) gather(int* copies, int* sums) {
     __shared__ alignas(16) int own[kCount], copy[kClusterBlocks][kCount], sum[kCount];
     __shared__ std::uint64_t full, arrived;

@@ -182,8 +182,8 @@ __global__ void copy_bytes(int* out, const int* in, std::size_t bytes) {
     out[0] = 1;  // or memcpy returned to the caller of the kernel
 }
 
-// The line is the kernel's also where a function of the system has done it. Only a few bytes too many:
-// on some CPUs memcpy reads the last ones first.
+// The line is the kernel's also where a function of the system has done it. Only a few bytes too
+// many: on some CPUs memcpy reads the last ones first.
 TEST(IllegalAddress, InAFunctionOfTheSystem) {
     const Allocation<int> in(1024);
     const Allocation<int> out(1024);

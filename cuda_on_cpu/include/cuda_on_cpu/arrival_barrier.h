@@ -1,5 +1,5 @@
-// Barriers at which threads of a block arrive and for which they wait, each at its own time: those of
-// the stages of a cuda::pipeline. (A cuda::barrier is an mbarrier: ptx_async.h.)
+// Barriers at which threads of a block arrive and for which they wait, each at its own time: those
+// of the stages of a cuda::pipeline. (A cuda::barrier is an mbarrier: ptx_async.h.)
 //
 // A barrier is an address in the block's shared memory: nothing is stored there. It has phases,
 // counted from 0. A phase is complete after as many arrivals as are expected; then the next one

@@ -76,10 +76,10 @@ void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b
 void issue_product(void* d, unsigned registers, const unsigned* a, std::uint64_t b, const ProductOf& product,
                    Site site);
 void wait_for_products(unsigned pending, Site site);
-// What an asynchronous reduction makes of an element that is there and one that comes: their bits, and
-// the bits of the result. Without `result` there is nothing to combine: a copy. The library loads and
-// stores: atomics of a header that a kernel includes let other threads run, and no thread may be
-// running when a copy is carried out.
+// What an asynchronous reduction makes of an element that is there and one that comes: their bits,
+// and the bits of the result. Without `result` there is nothing to combine: a copy. The library
+// loads and stores: atomics of a header that a kernel includes let other threads run, and no thread
+// may be running when a copy is carried out.
 struct Combine {
     unsigned element_size = 0;  // 2, 4 or 8 bytes
     std::uint64_t (*result)(std::uint64_t there, std::uint64_t value) = nullptr;
@@ -111,8 +111,8 @@ void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int ro
 // Of a map of four extents: the box at `column` and `row` of the matrix (i, j).
 void tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, int j, MBarrier* barrier,
               Site site = Site::here());
-// Of an im2col map: pixels from (column, row) of an image on, each read `right` columns to the right
-// and `down` rows below.
+// Of an im2col map: pixels from (column, row) of an image on, each read `right` columns to the
+// right and `down` rows below.
 void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int column, int row, int image,
                      std::uint16_t right, std::uint16_t down, MBarrier* barrier, Site site = Site::here());
 void tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site = Site::here());

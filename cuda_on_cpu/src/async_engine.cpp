@@ -147,7 +147,7 @@ void AsyncEngine::check_box(const TensorMap& map, int column, int row, const voi
 }
 
 void AsyncEngine::load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
-                            unsigned rank, Site site, unsigned extents) {
+                           unsigned rank, Site site, unsigned extents) {
     const TensorMap& known = known_map(map, extents, false, site);
     check_box(known, column, row, shared, site);
     load(known, column, row, shared, barrier, rank, site);

@@ -385,6 +385,8 @@ TEST_P(VersionTest, RandomLengths) {
 // A graph repeats the launches with the arguments they had: numbers that count on must be in
 // memory.
 TEST_P(VersionTest, RepeatsInAGraph) {
+    if (GetParam()->name == "gather" || GetParam()->name == "ring")
+        GTEST_SKIP() << "no graph can record cudaMemcpyPeerAsync";
     constexpr std::size_t kCount = 1025;
     const Trial trial{.ranks = 2, .count = kCount};
     Group group(devices_for(2));

@@ -223,11 +223,10 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
         error != cudaSuccess)
         return error;
     // As an H200 does, CUDA 13.
-    std::shared_ptr<cuda_on_cpu::Capture> capture;
-    if (const cudaError_t error = cuda_on_cpu::capture_of(stream, __func__, capture); error != cudaSuccess)
-        return error;
+    std::shared_ptr<Capture> capture;
+    if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (capture != nullptr) {
-        cuda_on_cpu::invalidate_capture_of(stream);
+        invalidate_capture_of(stream);
         return refuse(cudaErrorStreamCaptureUnsupported, __func__, "the stream captures");
     }
     return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);

@@ -517,6 +517,17 @@ TEST_F(Devices, HaveVariablesOfTheirOwn) {
 
 // --- Graphs ----------------------------------------------------------------------------------------------------------
 
+TEST_F(Devices, NoGraphRecordsAPeerCopy) {
+    int* const on_0 = ints_on(0, 1);
+    int* const on_1 = ints_on(1, 1);
+    const cudaStream_t stream = stream_on(0);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    EXPECT_TRUE(
+        gives(cudaMemcpyPeerAsync(on_1, 1, on_0, 0, sizeof(int), stream), cudaErrorStreamCaptureUnsupported));
+    cudaGraph_t graph = nullptr;
+    EXPECT_TRUE(gives(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated));
+}
+
 // A capture that goes from one device to the other and back.
 TEST_F(Devices, AGraphHasNodesOfTwo) {
     constexpr int kThreads = 32;
@@ -534,7 +545,7 @@ TEST_F(Devices, AGraphHasNodesOfTwo) {
         const On on(1);
         ASSERT_EQ(cudaEventCreateWithFlags(&back, cudaEventDisableTiming), cudaSuccess);
         ASSERT_EQ(cudaStreamWaitEvent(of_1, forth), cudaSuccess);
-        ASSERT_EQ(cudaMemcpyPeerAsync(on_1, 1, on_0, 0, kThreads * sizeof(int), of_1), cudaSuccess);
+        ASSERT_EQ(cudaMemcpyAsync(on_1, on_0, kThreads * sizeof(int), cudaMemcpyDefault, of_1), cudaSuccess);
         add<<<1, kThreads, 0, of_1>>>(on_1, on_1);
         ASSERT_EQ(cudaEventRecord(back, of_1), cudaSuccess);
     }

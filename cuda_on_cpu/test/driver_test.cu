@@ -307,7 +307,7 @@ TEST_F(VirtualMemory, ACompressionThatWasAskedForIsToldAgain) {
     int supported = 0;
     ASSERT_EQ(cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED, 0),
               CUDA_SUCCESS);
-    if (supported == 0) GTEST_SKIP();
+    if (supported == 0) GTEST_SKIP() << "the device compresses no memory";
     CUmemAllocationProp compressed = properties;
     compressed.allocFlags.compressionType = CU_MEM_ALLOCATION_COMP_GENERIC;
     CUmemGenericAllocationHandle handle = 0;

@@ -1,4 +1,4 @@
-// The bug hunts: seventeen small kernels. Here is their host API; each has a file of its own,
+// The bug hunts: nineteen small programs. Here is their host API; each has a file of its own,
 // <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 

@@ -78,7 +78,7 @@ __device__ inline unsigned shared_window(const void* pointer) {
 
 #ifndef CUDA_ON_CPU
 
-// ---- Barriers in shared memory that count arrivals and bytes -----------------------------------------------------------
+// ---- Barriers in shared memory that count arrivals and bytes ------------------------------------
 //
 // A phase of an mbarrier ends when its arrivals are all there and the bytes that it was told to
 // expect have been written. Phases alternate in parity, 0 first; waiting names the parity of the
@@ -156,7 +156,7 @@ __device__ inline void mbarrier_wait(MBarrier* barrier, unsigned parity) {
     }
 }
 
-// ---- Tensor memory accelerator: boxes of a matrix between global and shared memory -------------------------------------
+// ---- Tensor memory accelerator: boxes of a matrix between global and shared memory --------------
 //
 // A CUtensorMap describes matrix, box and swizzle (tensor_map.hpp makes it). One thread asks, the
 // hardware copies. `column` and `row` are those of the box's first element; what lies outside the
@@ -264,7 +264,7 @@ __device__ inline void fence_proxy_async() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// ---- Clusters ----------------------------------------------------------------------------------------------------------
+// ---- Clusters -----------------------------------------------------------------------------------
 
 // PTX ISA, special register %cluster_ctarank.
 __device__ inline unsigned cluster_rank() {
@@ -281,7 +281,7 @@ __device__ inline void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// ---- Warps of one block ------------------------------------------------------------------------------------------------
+// ---- Warps of one block -------------------------------------------------------------------------
 
 // PTX ISA, barrier.sync: `threads` threads of the block, those that name the barrier `id` (1 to 15;
 // 0 is __syncthreads).
@@ -316,7 +316,7 @@ __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
         : "memory");
 }
 
-// ---- Asynchronous products of a warpgroup ------------------------------------------------------------------------------
+// ---- Asynchronous products of a warpgroup -------------------------------------------------------
 //
 // D += A B for four warps: D is 64 x N in their registers, A is 64 x K and B is K x N in shared
 // memory, found through descriptors; K is 32 bytes: 16 elements of 16 bits, 32 of 8. Register 4 j +
@@ -499,7 +499,7 @@ COURSE_PTX_WGMMA_LEFT_FUNCTION(128, 64, 64, 65, 66, 67, 68, 69, COURSE_PTX_D32("
 
 #endif
 
-// ---- Where wgmma finds its factors -------------------------------------------------------------------------------------
+// ---- Where wgmma finds its factors --------------------------------------------------------------
 
 // PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle,
 // as TMA writes them: the sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a

@@ -1,6 +1,7 @@
 // What suggests that results are wrong, and what does not. usage: hints CASE
 #include <sys/mman.h>
 
+#include <cassert>
 #include <cstdio>
 #include <cstring>
 
@@ -189,6 +190,10 @@ int main(int count, char** values) {
     }
     cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost);
     if (cudaGetLastError() != cudaSuccess) return 1;
+    if (is("assertion")) {
+        add<<<1, 32>>>(data, 32);
+        assert(host[0] == 12345);
+    }
     if (is("failure")) {
         add<<<1, 32>>>(data, 32);
         return 3;

@@ -53,6 +53,7 @@ END
 cat >main.cpp <<'END'
 #include <cuda_runtime.h>
 #include <cstdio>
+__global__ void __launch_bounds__(32) add(float x, float y, float* sum);
 float sum_of_squares(float x, float y);
 int main() {
     printf("sum %g\n", sum_of_squares(3, 4));

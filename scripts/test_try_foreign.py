@@ -162,7 +162,10 @@ class Runs(unittest.TestCase):
         self.assertEqual(classify_run("Usage: a FILE", 1, False)[0], "usage")
         self.assertEqual(classify_run("usage: a FILE", 0, False)[0], "usage")
         self.assertEqual(classify_run("sum 3\nusage: 5 MB", 0, False)[0], "ran")
-        self.assertEqual(classify_run("cannot open image.ppm", 255, False)[0], "crash")
+        self.assertEqual(classify_run("cannot open image.ppm", 255, False)[0], "usage")  # exit(-1)
+        self.assertEqual(classify_run("Error: need run ./a.out <n>", 255, False)[0], "usage")
+        self.assertEqual(classify_run("sum 3", 255, False), ("exit", "exit code 255: sum 3"))
+        self.assertEqual(classify_run("cannot open image.ppm", 139, False)[0], "crash")
         self.assertEqual(classify_run("could not open image.ppm", 1, False)[0], "usage")
 
 

@@ -147,7 +147,7 @@ CUDA_ERROR = re.compile(
 USAGE = re.compile(
     r"^\s*usage\b|\busage:|cannot open|can't open|could not open|failed to open|unable to open|error opening|no such file|"
     r"(?:missing|too few|wrong number of|expected).{0,20}arguments?|file not found|could not (?:load|read|find)|cannot (?:load|read|find)|"
-    r"please (?:provide|specify|enter)|failed to (?:load|read)",
+    r"please (?:provide|specify|enter)|\bneed run \./|\brun \./\S+ <|failed to (?:load|read)",
     re.IGNORECASE | re.MULTILINE,
 )
 # What the stand-in says, but for what is no mistake: a name of older versions, or where a slow kernel is.
@@ -279,9 +279,9 @@ def classify_run(output, exit_code, timed_out, busy_share=0.0):
             if busy_share > 0.3
             else ("silent", "it waits, and nothing is said")
         )
-    if exit_code < 0 or exit_code > 128:
-        number = -exit_code if exit_code < 0 else exit_code - 128
-        names = {item.value: item.name for item in signal.Signals}
+    names = {item.value: item.name for item in signal.Signals}
+    number = -exit_code if exit_code < 0 else exit_code - 128
+    if exit_code < 0 or number in names:  # a program that ends with -1 has 255, which is no signal's
         last = next((shortened(line) for line in reversed(output.splitlines()) if line.strip()), "")
         if number == signal.SIGABRT and "Assertion" in output and not reported:
             return "wrong", first_match(re.compile("Assertion"), output)

@@ -1,5 +1,8 @@
 #include "exit_report.hpp"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -29,6 +32,7 @@ std::atomic<bool> counted_from_poison{false};
 std::atomic<std::size_t> looked_at{0};
 std::mutex mutex;
 std::string order_shows_in;
+pid_t process = 0;  // a child of fork() has nothing to report
 
 constexpr const char* kWhereToLook =
     "`./course inspect FILE.cu` and the nvcc of an inspecting build find races and reads of memory that "
@@ -60,6 +64,8 @@ std::string unwritten_managed_memory() {
     return "";
 }
 
+constexpr int kAborted = -1;  // in the place of an exit status
+
 // on_exit: as atexit, and told the program's exit status.
 void report(int status, void*) {
     if (failed && !illegal_access) return;
@@ -87,6 +93,8 @@ void report(int status, void*) {
     } else if (counted_from_poison) {
         what = std::string("kernels have counted in managed memory that nothing had written.") +
                kZerosAreNotPromised;
+    } else if (status == kAborted) {
+        what = "the program has launched kernels and aborts, as assert() does." + unwritten_managed_memory();
     } else if (status != 0) {
         what = "the program has launched kernels and ends with status " + std::to_string(status) + "." +
                unwritten_managed_memory();
@@ -96,6 +104,24 @@ void report(int status, void*) {
     std::fflush(stdout);
     std::fprintf(stderr, "cuda_on_cpu: %s %s (CUDA_ON_CPU_HINTS=off: no such line)\n", what.c_str(),
                  kWhereToLook);
+}
+
+// A program's own comparison often ends in assert(): then nothing is called that on_exit has noted.
+void report_and_abort(int) {
+    signal(SIGABRT, SIG_DFL);
+    alarm(5);  // the aborting thread may hold a lock that is needed here
+    if (getpid() == process) report(kAborted, nullptr);
+    std::abort();
+}
+
+// Unless the program has an action of its own.
+void report_when_aborted() {
+    struct sigaction before {};
+    if (sigaction(SIGABRT, nullptr, &before) != 0 || (before.sa_flags & SA_SIGINFO) != 0 ||
+        before.sa_handler != SIG_DFL)
+        return;
+    process = getpid();
+    signal(SIGABRT, report_and_abort);
 }
 
 // A NaN keeps its mantissa in arithmetic and the leading part of it when it is converted, but not
@@ -150,6 +176,7 @@ void note_launch() {
     // An inspection tells more.
     if (!own_program || !environment().hints || memory_observer != nullptr || launched.exchange(true)) return;
     on_exit(report, nullptr);
+    report_when_aborted();
 }
 
 void note_failure(cudaError_t error) {

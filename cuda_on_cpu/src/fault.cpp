@@ -5,8 +5,10 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -29,6 +31,8 @@ bool cuda_on_cpu::leave_kernel(void*, void (*)()) {
 int cuda_on_cpu::frames_in_handler(void**, int) {
     return 0;
 }
+cuda_on_cpu::CopyWatch::CopyWatch(const void*, const void*, std::size_t) {}
+cuda_on_cpu::CopyWatch::~CopyWatch() = default;
 
 #else
 
@@ -50,6 +54,33 @@ struct Fault {
 constinit thread_local Fault fault{};
 constinit thread_local char* report_stack = nullptr;
 constinit thread_local sigjmp_buf* unwinding = nullptr;  // where to go when unwinding fails
+
+// What the host copies just now; 0 bytes: nothing.
+struct HostCopy {
+    const char* to;
+    const char* from;
+    std::size_t size;
+};
+constinit thread_local HostCopy host_copy{};
+
+// In the handler: with what a handler may call.
+void report_host_copy(const void* address) {
+    const auto* const byte = static_cast<const char*>(address);
+    for (const char* const begin : {host_copy.from, host_copy.to}) {
+        if (byte < begin || byte >= begin + host_copy.size) continue;
+        std::array<char, 320> line;
+        const int length = std::snprintf(
+            line.data(), line.size(),
+            "cuda_on_cpu: a copy of %zu bytes %s host memory at %p leaves that memory after at most %td "
+            "bytes; expected %zu bytes that the program may access\n",
+            host_copy.size, begin == host_copy.from ? "from" : "to", static_cast<const void*>(begin),
+            byte - begin, host_copy.size);
+        if (length > 0)
+            static_cast<void>(!write(STDERR_FILENO, line.data(), static_cast<std::size_t>(length)));
+        host_copy.size = 0;
+        return;
+    }
+}
 
 // "..., from a kernel of device 0, which has no access to it"; empty if that is not the reason.
 std::string describe_peer(const void* address) {
@@ -131,6 +162,7 @@ void handle(int signal, siginfo_t* info, void* context) {
         guard_fault(info->si_addr, in_kernel ? current_device() : -1) == GuardFault::retry)
         return;
     if (!in_kernel) {
+        report_host_copy(info->si_addr);
         // Not a kernel's doing: let the program's own action happen when the instruction is tried
         // again.
         for (const Handled& each : handled)
@@ -213,6 +245,15 @@ void prepare_thread_for_faults() {
     alternative.ss_size = kStackSize;
     if (alternative.ss_sp != nullptr) sigaltstack(&alternative, nullptr);
     report_stack = map_stack();
+}
+
+CopyWatch::CopyWatch(const void* to, const void* from, std::size_t size) {
+    prepare_thread_for_faults();
+    host_copy = {static_cast<const char*>(to), static_cast<const char*>(from), size};
+}
+
+CopyWatch::~CopyWatch() {
+    host_copy.size = 0;
 }
 
 }  // namespace cuda_on_cpu

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdio>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,18 +39,29 @@ bool is_in_program(const void* instruction) {
     return base_of_image(instruction) == program || in_module(instruction, 1);
 }
 
+// For a shell.
+std::string quoted(std::string_view text) {
+    std::string result = "'";
+    for (const char c : text)
+        result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
 // By addr2line, as "/path/file.cu:93": binutils are there wherever a compiler is. -i: also the
 // functions that the code was inlined into.
 std::vector<std::string> source_lines(void* instruction) {
     Dl_info image;
     if (dladdr(instruction, &image) == 0) return {};
-    std::array<char, 1200> command;
-    std::snprintf(
-        command.data(), command.size(), "addr2line -i -e '%s' 0x%zx 2>/dev/null", image.dli_fname,
-        static_cast<std::size_t>(static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase)));
-    std::vector<std::string> lines = output_lines(command.data());
-    for (std::string& line : lines)
-        line.resize(std::min(line.find_first_of("\n "), line.size()));  // " (discriminator 2)"
+    const std::ptrdiff_t offset = static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase);
+    std::array<char, 32> address;
+    std::snprintf(address.data(), address.size(), "0x%tx", offset);
+    std::vector<std::string> lines =
+        output_lines("addr2line -i -e " + quoted(image.dli_fname) + " " + address.data() + " 2>/dev/null");
+    for (std::string& line : lines) {
+        // A directory's name may have blanks: what is cut off is no more than " (discriminator 2)".
+        line.resize(std::min(line.find('\n'), line.size()));
+        line.resize(std::min(line.rfind(" (discriminator"), line.size()));
+    }
     std::erase_if(lines, [](const std::string& line) { return line.starts_with("??"); });
     return lines;
 }

@@ -13,6 +13,7 @@
 #include "devices.hpp"
 #include "errors.hpp"
 #include "exit_report.hpp"
+#include "fault.hpp"
 #include "memory.hpp"
 #include "memory_operations.hpp"
 #include "memory_pools.hpp"
@@ -127,7 +128,10 @@ void carry_out(const Copy& c) {
     for (std::size_t row = 0; row < c.height; ++row) {
         char* const to = static_cast<char*>(c.to) + row * c.to_pitch;
         const char* const from = static_cast<const char*>(c.from) + row * c.from_pitch;
-        if (!copy_variable(to, from, c.width)) std::memmove(to, from, c.width);
+        if (!copy_variable(to, from, c.width)) {
+            const CopyWatch watch(to, from, c.width);
+            std::memmove(to, from, c.width);
+        }
         if (to_host) look_at_copy(to, c.width);
         if (memory_observer != nullptr) memory_observer->memory_written(to, c.width);
     }

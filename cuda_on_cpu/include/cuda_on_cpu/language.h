@@ -24,6 +24,9 @@
 #define __host__
 #define __constant__ CUDA_ON_CPU_CONSTANT
 #define __managed__
+#define __global__  // a .cpp file may include a header that declares kernels
+#define __shared__
+#define __launch_bounds__(...)
 #endif
 #define __grid_constant__
 #define __forceinline__ inline __attribute__((always_inline))

@@ -1,4 +1,7 @@
 // What suggests that results are wrong, and what does not. usage: hints CASE
+#include <sys/mman.h>
+
+#include <cassert>
 #include <cstdio>
 #include <cstring>
 
@@ -160,6 +163,13 @@ int main(int count, char** values) {
         cudaMemset(large, 0, 24 << 20);
         add<<<64, 256>>>(large, 6 << 20);
     }
+    if (is("short_host_array")) {  // two pages are asked for, one is there
+        auto* const pages = static_cast<char*>(
+            mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mprotect(pages + 4096, 4096, PROT_NONE);
+        cudaMalloc(&data, 8192);
+        cudaMemcpy(data, pages, 8192, cudaMemcpyHostToDevice);
+    }
     if (is("unwritten_tail")) {
         cudaFree(data);
         cudaMalloc(&data, sizeof host);
@@ -180,6 +190,10 @@ int main(int count, char** values) {
     }
     cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost);
     if (cudaGetLastError() != cudaSuccess) return 1;
+    if (is("assertion")) {
+        add<<<1, 32>>>(data, 32);
+        assert(host[0] == 12345);
+    }
     if (is("failure")) {
         add<<<1, 32>>>(data, 32);
         return 3;

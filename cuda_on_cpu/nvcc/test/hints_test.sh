@@ -50,6 +50,10 @@ both hints freed_counter 0 'counted in managed memory that nothing had written'
 both hints counter 0 ''
 both hints unwritten_flag 3 'status 3. Nothing has written to 1 bytes of managed memory'
 both hints failure 3 'ends with status 3'
+./hints assertion >out 2>err
+check 'a failed assertion: exit code 134' test $? = 134
+check 'a hint behind it' grep -q 'launched kernels and aborts, as assert() does' err
+both hints short_host_array 139 'copy of 8192 bytes from host memory .* after at most 4096 bytes'
 CUDA_ON_CPU_ORDER=ascending ./hints racy_index >out 2>err
 check 'an index that a race has changed' grep -q 'illegal access .*, 4000 byte(s) past the end' err
 check 'a hint where to look' grep -q 'an index that a race has changed.*course inspect' err

@@ -53,6 +53,7 @@ END
 cat >main.cpp <<'END'
 #include <cuda_runtime.h>
 #include <cstdio>
+__global__ void __launch_bounds__(32) add(float x, float y, float* sum);
 float sum_of_squares(float x, float y);
 int main() {
     printf("sum %g\n", sum_of_squares(3, 4));
@@ -185,6 +186,15 @@ int main(int, char** arguments) {
 END
 printf '.version 8.0\n.target sm_80\n' >gpu.ptx
 cp hello.cu hello.txt
+cat >outside.cu <<'END'
+__global__ void outside(float* x) { x[threadIdx.x + 64] = 1; }
+int main() {
+    float* x;
+    cudaMalloc(&x, sizeof(float));
+    outside<<<1, 1>>>(x);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+END
 echo 'int main() { not_declared(); }' >wrong.cu
 
 failures=0
@@ -232,6 +242,8 @@ struct Global {
 int main() {}
 END
 expect 'a program whose static object launches kernels' 0 '' static "$nvcc" static.cu -o static
+expect 'a program whose source is in a directory with a blank' 0 '' outside "$nvcc" "$PWD/outside.cu" -o outside
+expect 'a report of it' 0 'a directory/outside.cu:1' '' ../outside
 expect 'before main() and after it' 0 'sum 7' '' ../static
 
 expect 'a program' 0 '' a.out "$nvcc" hello.cu

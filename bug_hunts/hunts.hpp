@@ -95,7 +95,7 @@ void letters(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t str
 // `out` as many elements as both together.
 void recordings(DeviceMatrix<const float> in, DeviceSpan<float> out, cudaStream_t stream);
 
-// --- The list ----------------------------------------------------------------------------------------------------------
+// --- The list ------------------------------------------------------------------------------------
 
 struct Shape {
     std::size_t rows = 0;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Draws picture.png, the colour wheel that grayscale.cu is run with. Needs nothing but Python."""
+
 import colorsys
 import math
 import struct
@@ -27,7 +28,12 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 def main() -> None:
     lines = b"".join(b"\0" + bytes(v for col in range(COLS) for v in draw(row, col)) for row in range(ROWS))
     header = struct.pack(">IIBBBBB", COLS, ROWS, 8, 2, 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b"")
+    png = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(lines, 9))
+        + chunk(b"IEND", b"")
+    )
     Path(__file__).with_name("picture.png").write_bytes(png)
 
 

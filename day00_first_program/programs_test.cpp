@@ -63,7 +63,7 @@ class ProgramsTest : public course::DeviceTest {
     std::filesystem::path directory_;
 };
 
-// --- hello -------------------------------------------------------------------------------------------------------------
+// --- hello ---------------------------------------------------------------------------------------
 
 using Hello = ProgramsTest;
 
@@ -83,7 +83,7 @@ TEST_F(Hello, EveryThreadOfBothBlocksPrintsOneLine) {
     EXPECT_EQ(lines, expected);
 }
 
-// --- vector_add --------------------------------------------------------------------------------------------------------
+// --- vector_add ----------------------------------------------------------------------------------
 
 using VectorAdd = ProgramsTest;
 
@@ -131,7 +131,7 @@ TEST_F(VectorAdd, RefusesASizeThatIsNone) {
     expect_fails("vector_add", "1 2", 2, "usage: vector_add [N]");
 }
 
-// --- grayscale ---------------------------------------------------------------------------------------------------------
+// --- grayscale -----------------------------------------------------------------------------------
 
 class Grayscale : public ProgramsTest {
   protected:
@@ -242,7 +242,7 @@ TEST_F(Grayscale, RefusesAPictureThatIsCutOff) {
     EXPECT_FALSE(std::filesystem::exists(path("out.png")));
 }
 
-// --- squares -----------------------------------------------------------------------------------------------------------
+// --- squares -------------------------------------------------------------------------------------
 
 using Squares = ProgramsTest;
 

@@ -15,7 +15,7 @@
 
 namespace day03 {
 
-// --- Divergence: a polynomial at many points ---------------------------------------------------------------------------
+// --- Divergence: a polynomial at many points -----------------------------------------------------
 
 inline constexpr std::size_t kCoefficients = 256;
 
@@ -62,7 +62,7 @@ struct Expected {
 Expected evaluate_on_cpu(Rule rule, std::span<const float> x, std::span<const int> terms,
                          std::span<const float> coefficients);
 
-// --- Latency: multiply-adds in independent chains ----------------------------------------------------------------------
+// --- Latency: multiply-adds in independent chains ------------------------------------------------
 
 struct ChainsProblem {
     int warps_per_sm = 0;   // 1 to 32, or 64
@@ -83,7 +83,7 @@ std::span<const Chains> chains_versions();
 // What thread t writes: a whole number, exact in float up to 2^20 multiply-adds.
 double chains_on_cpu(int chains, int multiply_adds, std::size_t t);
 
-// --- Occupancy ---------------------------------------------------------------------------------------------------------
+// --- Occupancy -----------------------------------------------------------------------------------
 
 // Blocks of a kernel that an SM runs at the same time. The block fits on the SM.
 int resident_blocks(const course::BlockNeeds& block, const course::MultiprocessorLimits& sm);

@@ -93,7 +93,7 @@ course::Case polynomial_case(const course::Dims& size) {
     return usual.result;
 }
 
-// --- Chains ------------------------------------------------------------------------------------------------------------
+// --- Chains --------------------------------------------------------------------------------------
 
 constexpr int kWarpsPerSm = 4;  // one for each of the SM's four schedulers
 
@@ -133,7 +133,7 @@ course::Case chains_case(const course::Dims& size) {
     return usual.result;
 }
 
-// --- What an SM has, and what the kernels take ---------------------------------------------------------------------------
+// --- What an SM has, and what the kernels take ---------------------------------------------------
 
 void print_occupancy() {
     const course::MultiprocessorLimits sm = course::multiprocessor_limits();

@@ -193,7 +193,7 @@ TEST(Reference, OrdersPointsFromTheLongestLoopToTheShortest) {
     EXPECT_TRUE(day03::longest_first({}).empty());
 }
 
-// --- Chains ------------------------------------------------------------------------------------------------------------
+// --- Chains --------------------------------------------------------------------------------------
 
 class ChainsTest : public course::DeviceTestWithParam<const day03::Chains*> {
   protected:
@@ -232,7 +232,7 @@ TEST_P(ChainsTest, RefusesOtherShapes) {
     EXPECT_NE(refused({2, 8}).find("one for each thread"), std::string::npos);
 }
 
-// --- Occupancy ---------------------------------------------------------------------------------------------------------
+// --- Occupancy -----------------------------------------------------------------------------------
 
 class Occupancy : public course::DeviceTest {};
 

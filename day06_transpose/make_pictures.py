@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Draws the three pictures of day 6's README into the directory of this script."""
+
 from pathlib import Path
 
 STYLE = """<style>
@@ -14,14 +15,19 @@ STYLE = """<style>
 
 class Picture:
     def __init__(self, width, height, label):
-        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
-                      f'aria-label="{label}">', STYLE]
+        self.parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" '
+            f'aria-label="{label}">',
+            STYLE,
+        ]
 
     def rect(self, x, y, w, h, kind="c"):
         self.parts.append(f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" class="{kind}"/>')
 
     def text(self, x, y, words, kind=""):
-        self.parts.append(f'<text x="{x:g}" y="{y:g}"' + (f' class="{kind}"' if kind else "") + f'>{words}</text>')
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}"' + (f' class="{kind}"' if kind else "") + f">{words}</text>"
+        )
 
     def line(self, x1, y1, x2, y2, kind="l"):
         self.parts.append(f'<path d="M{x1:g} {y1:g}L{x2:g} {y2:g}" class="{kind}"/>')
@@ -45,9 +51,11 @@ def warp_rows():
     picture = Picture(700, 440, "What one warp loads from in and stores to out: rows or columns")
     row_3 = lambda row, col: "a" if row == 3 else None
     col_3 = lambda row, col: "b" if col == 3 else None
-    cases = [("naive", row_3, col_3, "loads a row of in: 4 sectors", "stores a column of out: 32 sectors"),
-             ("strided_loads", col_3, row_3, "loads a column of in: 32 sectors", "stores a row of out: 4 sectors"),
-             ("tiled", row_3, row_3, "loads a row of in: 4 sectors", "stores a row of out: 4 sectors")]
+    cases = [
+        ("naive", row_3, col_3, "loads a row of in: 4 sectors", "stores a column of out: 32 sectors"),
+        ("strided_loads", col_3, row_3, "loads a column of in: 32 sectors", "stores a row of out: 4 sectors"),
+        ("tiled", row_3, row_3, "loads a row of in: 4 sectors", "stores a row of out: 4 sectors"),
+    ]
     for i, (name, load, store, load_text, store_text) in enumerate(cases):
         y = 20 + i * 142
         picture.text(20, y + 14, name, "h")
@@ -68,8 +76,11 @@ def warp_rows():
 
 def banks():
     picture = Picture(760, 352, "Banks of a column of a tile: plain, padded and swizzled")
-    layouts = [("plain", 8, lambda y, x: x), ("padded by one word", 9, lambda y, x: x),
-               ("swizzled: x ^ y", 8, lambda y, x: x ^ y)]
+    layouts = [
+        ("plain", 8, lambda y, x: x),
+        ("padded by one word", 9, lambda y, x: x),
+        ("swizzled: x ^ y", 8, lambda y, x: x ^ y),
+    ]
     cell = 24
     for i, (name, pitch, place) in enumerate(layouts):
         left = 20 + i * 250
@@ -84,21 +95,31 @@ def banks():
             serves[bank] += 1
             picture.rect(left + hot * cell, 32 + y * cell, cell - 2, cell - 2, "a")
             for slot in range(pitch):
-                picture.text(left + slot * cell + 11, 47 + y * cell, str((y * pitch + slot) % 8),
-                             "n on" if slot == hot else "n")
+                picture.text(
+                    left + slot * cell + 11,
+                    47 + y * cell,
+                    str((y * pitch + slot) % 8),
+                    "n on" if slot == hot else "n",
+                )
         for bank, words in enumerate(serves):
             for word in range(words):
                 picture.rect(left + bank * cell, 280 - word * 5, cell - 2, 4, "b" if words > 1 else "a")
             picture.text(left + bank * cell + 11, 298, str(bank), "n")
         picture.text(left, 318, f"a column: {max(serves)} wavefront{'s' if max(serves) > 1 else ''}")
-    picture.text(20, 342, "Cells: words of shared memory, with their banks. Bars: how many words of the column each bank has to serve.")
+    picture.text(
+        20,
+        342,
+        "Cells: words of shared memory, with their banks. Bars: how many words of the column each bank has to serve.",
+    )
     picture.save("banks.svg")
 
 
 def sectors():
     picture = Picture(780, 330, "Rows of out whose length is not a multiple of a sector")
     word = 10
-    for i, (name, shifted) in enumerate([("tiles begin at an element", False), ("tiles begin at a sector", True)]):
+    for i, (name, shifted) in enumerate(
+        [("tiles begin at an element", False), ("tiles begin at a sector", True)]
+    ):
         left = 60 + i * 380
         picture.text(left, 20, name, "h")
         for row in range(9):

@@ -29,7 +29,7 @@ void check_arguments(DeviceMatrix<const T> in, DeviceMatrix<T> out) {
     require(!overlap(in, out), "transpose: out overlaps in; expected no common element");
 }
 
-// --- Versions of transpose.cuh: floats, 32-bit indices, one tile per block ---------------------------------------------
+// --- Versions of transpose.cuh: floats, 32-bit indices, one tile per block -----------------------
 
 // The extent that the grid's y counts: rows of `in`, or its columns.
 enum class GridY { kRows, kCols };
@@ -75,7 +75,7 @@ void no_halves(DeviceMatrix<const std::uint16_t> in, DeviceMatrix<std::uint16_t>
     require(false, "transpose: ", float_constraint<GridY::kRows>(problem_of(in, out)));
 }
 
-// --- Versions of transpose_any.cuh ------------------------------------------------------------------------------------
+// --- Versions of transpose_any.cuh ---------------------------------------------------------------
 
 // A block for each tile; `down` of them cover a column of tiles.
 struct TileGrid {
@@ -153,7 +153,7 @@ Transpose float_version(const char* name, const char* idea) {
 
 }  // namespace
 
-// --- The list ----------------------------------------------------------------------------------------------------------
+// --- The list ------------------------------------------------------------------------------------
 
 std::span<const Transpose> versions() {
     static const std::array<Transpose, 8> list = {{

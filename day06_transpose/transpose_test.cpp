@@ -197,7 +197,7 @@ TEST_P(VersionTest, RefusesWhatIsNotATranspose) {
 
 INSTANTIATE_TEST_SUITE_P(Transpose, VersionTest, course::each_of(day06::versions()), course::VersionName{});
 
-// --- Constraints ------------------------------------------------------------------------------------------------------
+// --- Constraints ---------------------------------------------------------------------------------
 
 std::string why_not(const char* version, const day06::Problem& problem) {
     return course::find_version(day06::versions(), version).cannot_run(problem);
@@ -265,7 +265,7 @@ TEST(Constraints, ProblemOfLooksAtBothMatrices) {
     EXPECT_FALSE(packs_aligned(0, 8, 0, 10));
 }
 
-// --- Large ------------------------------------------------------------------------------------------------------------
+// --- Large ---------------------------------------------------------------------------------------
 
 using Large = course::DeviceTest;
 

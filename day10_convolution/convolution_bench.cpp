@@ -193,7 +193,7 @@ course::Case make_case(std::shared_ptr<Data<T>> data, const std::string& asked_f
     return usual.result;
 }
 
-// --- Random pictures: --size and --bench ---------------------------------------------------------------------------------
+// --- Random pictures: --size and --bench ---------------------------------------------------------
 
 template <class T>
 course::Case random_case(const Shape& shape, std::size_t taps, Border border, const std::string& asked_for) {
@@ -214,7 +214,7 @@ course::Case random_case(const course::Dims& size, Border border, const std::str
         "expected rows x cols x filter, for example 1024x1024x5, and x3 for three channels of bytes");
 }
 
-// --- The program's own options ----------------------------------------------------------------------------------------
+// --- The program's own options -------------------------------------------------------------------
 
 template <class Function>
 auto with_name_of(const std::string& option, Function function) {

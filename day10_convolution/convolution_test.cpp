@@ -393,7 +393,7 @@ TEST_P(VersionTest, IndicesBeyond31Bits) {
                              << result.message();
 }
 
-// --- Against OpenCV ------------------------------------------------------------------------------------------------------
+// --- Against OpenCV ------------------------------------------------------------------------------
 
 template <class T>
 cv::Mat mat(std::vector<T>& values, const Shape& s) {
@@ -488,7 +488,7 @@ TEST_P(VersionTest, BlursLikeGaussianBlur) {
     }
 }
 
-// --- Filters and borders -------------------------------------------------------------------------------------------------
+// --- Filters and borders -------------------------------------------------------------------------
 
 template <class Function>
 std::string thrown_by(Function function) {
@@ -606,7 +606,7 @@ TEST_F(Reference, RefusesAPictureOfAnotherSize) {
     EXPECT_THROW(day10::convolve_on_cpu<float>(five, 2, 3, 1, some_general(1, 1), {}), std::invalid_argument);
 }
 
-// --- The normal density --------------------------------------------------------------------------------------------------
+// --- The normal density --------------------------------------------------------------------------
 
 class NormalDensity : public course::DeviceTest {};
 

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Draws picture.png, the small picture that day 10 blurs when it is given no other. Needs nothing but Python."""
+"""Draws picture.png, the small picture that day 10 blurs when it is given no other. Needs nothing
+but Python.
+"""
+
 import struct
 import zlib
 from pathlib import Path
@@ -45,7 +48,12 @@ def chunk(kind: bytes, data: bytes) -> bytes:
 def main() -> None:
     lines = b"".join(b"\0" + bytes(v for x in range(COLS) for v in draw(y, x)) for y in range(ROWS))
     header = struct.pack(">IIBBBBB", COLS, ROWS, 8, 2, 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b"")
+    png = (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(lines, 9))
+        + chunk(b"IEND", b"")
+    )
     Path(__file__).with_name("picture.png").write_bytes(png)
 
 

@@ -122,7 +122,7 @@ void one_by_one(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<f
     sweep(stencil, in, out, spare, steps, stream, {1}, [](const Trip& trip, unsigned) { kRun(trip); });
 }
 
-// --- 7-point ---------------------------------------------------------------------------------------
+// --- 7-point -------------------------------------------------------------------------------------
 
 void basic(const Trip& t) {
     const dim3 grid(blocks(t.grid.nx, kTile), blocks(t.grid.ny, kTile), blocks(t.grid.nz, kTile));
@@ -260,7 +260,7 @@ void streaming_planes(const Stencil& stencil, DeviceGrid<const float> in, Device
     });
 }
 
-// --- 25-point, 27-point, 5-point -------------------------------------------------------------------
+// --- 25-point, 27-point, 5-point -----------------------------------------------------------------
 
 dim3 basic_grid(const Grid& grid) {
     return {blocks(grid.nx, kBasicCols), blocks(grid.ny, kBasicRows), static_cast<unsigned>(grid.nz)};
@@ -335,7 +335,7 @@ void streaming_rows(const Stencil& stencil, DeviceGrid<const float> in, DeviceGr
           });
 }
 
-// --- Lists ------------------------------------------------------------------------------------------
+// --- Lists ---------------------------------------------------------------------------------------
 
 // Each trip, of kDepth sweeps, reads and writes every cell once.
 template <Shape kShape, unsigned kDepth = 1>

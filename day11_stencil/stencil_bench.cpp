@@ -95,7 +95,7 @@ course::Case make_case(Shape shape, const course::Dims& size) {
     return usual.result;
 }
 
-// --- A film -------------------------------------------------------------------------------------------
+// --- A film --------------------------------------------------------------------------------------
 
 constexpr Extents kPlate{256, 112, 1};
 constexpr int kFrames = 48;

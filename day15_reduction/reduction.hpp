@@ -16,7 +16,7 @@
 
 namespace day15 {
 
-// --- What is reduced -------------------------------------------------------------------------------------------------
+// --- What is reduced -----------------------------------------------------------------------------
 //
 // An operation has a type of element and of result, a function that makes one result of two, and an
 // identity: the value that changes nothing. T is float, std::int32_t or std::int64_t.
@@ -71,7 +71,7 @@ struct Max {
     __host__ __device__ Result operator()(Result a, Result b) const { return a > b || a != a ? a : b; }
 };
 
-// --- On the device ---------------------------------------------------------------------------------------------------
+// --- On the device -------------------------------------------------------------------------------
 
 // The most blocks, and the most segments of the deterministic version, that a reduction may have.
 inline constexpr unsigned kMostBlocks = 4096;
@@ -114,7 +114,7 @@ std::span<const Reduction<Op>> versions();
 template <>
 std::span<const Reduction<Sum<float>>> versions<Sum<float>>();
 
-// --- On the CPU --------------------------------------------------------------------------------------------------------
+// --- On the CPU ----------------------------------------------------------------------------------
 
 // Sums of floats are added in double, everything else is exact in its own type.
 template <class Op>

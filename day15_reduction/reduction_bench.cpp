@@ -93,7 +93,7 @@ course::Case make_case(const std::string& name, const std::string& dtype, std::s
     return usual.result;
 }
 
-// --- What is timed at which size --------------------------------------------------------------------------------------
+// --- What is timed at which size -----------------------------------------------------------------
 
 // Larger inputs are integers: floats would round.
 constexpr std::size_t kLargestOfFloats = std::size_t{1} << 28;
@@ -110,7 +110,7 @@ course::Case min_case(const course::Dims& size) {
     return n == kLargestOfFloats ? make_case<day15::Min<float>>("minimum", "float", n) : course::Case{};
 }
 
-// --- The errors of float sums -----------------------------------------------------------------------------------------
+// --- The errors of float sums --------------------------------------------------------------------
 
 // How far `sum` is from `exact`, in units in the last place of a float that size (eps times its
 // magnitude).

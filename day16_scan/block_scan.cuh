@@ -46,7 +46,7 @@ __device__ T sum_before(T value, T& total) {
     return of_warps_before + before;
 }
 
-// --- Tiles ----------------------------------------------------------------------------------------
+// --- Tiles ---------------------------------------------------------------------------------------
 
 constexpr int kPacks = 5;               // 16-byte packs of a thread: odd, see Tile
 constexpr int kItems = 4 * kPacks;      // elements of a thread, neighbours

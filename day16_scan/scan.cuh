@@ -157,7 +157,7 @@ __global__ void add_sums(float* out, std::size_t n, const float* sums, unsigned 
     if (i < n && number > 0) out[i] += sums[number - 1];
 }
 
-// --- Tiles --------------------------------------------------------------------------------------------------
+// --- Tiles ---------------------------------------------------------------------------------------
 
 // Idea: a block scans a tile: a thread's 20 elements are in registers, and move as 16-byte packs.
 // Cost removed: most instructions per element. There is one sum for 5,120 elements.

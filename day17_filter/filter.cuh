@@ -97,7 +97,7 @@ __global__ void privatised(const std::int32_t* in, std::size_t n, Below keep, st
     if (kept) out[first + place] = in[i];
 }
 
-// --- Stable: three kernels ------------------------------------------------------------------------
+// --- Stable: three kernels -----------------------------------------------------------------------
 
 // First kernel: how many elements does each block keep?
 __global__ void count_kept(const std::int32_t* in, std::size_t n, Below keep, Count* counts) {
@@ -161,7 +161,7 @@ __global__ void scatter_kept(const std::int32_t* in, std::size_t n, Below keep, 
     if (kept) out[begins[blockIdx.x] + place] = in[i];
 }
 
-// --- Tiles ----------------------------------------------------------------------------------------
+// --- Tiles ---------------------------------------------------------------------------------------
 
 constexpr int kEach = 16;                       // elements of a thread
 constexpr int kWarpTile = kEach * kWarpSize;    // 512 neighbours, which belong to a warp

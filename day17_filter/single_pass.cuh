@@ -6,7 +6,7 @@
 
 namespace day17 {
 
-// --- Look-back ------------------------------------------------------------------------------------
+// --- Look-back -----------------------------------------------------------------------------------
 
 // How many elements the tiles before ticket.tile keep, computed by one warp; all its lanes get it.
 // Lane l reads the word of tile ticket.tile - 1 - l. Sums are added up to the nearest prefix;
@@ -42,7 +42,7 @@ __device__ inline Count publish_prefix(volatile Word* words, Ticket ticket, unsi
     return before;
 }
 
-// --- Kernels --------------------------------------------------------------------------------------
+// --- Kernels -------------------------------------------------------------------------------------
 
 // Idea: a tile publishes how many elements it keeps, then looks back to learn how many the tiles
 // before it keep.

@@ -44,7 +44,7 @@ struct Stages {
     std::size_t splits[kBatchSplits];     // of the first tiles: where they begin and end in a
 };
 
-// --- The producer: the warp that loads ------------------------------------------------------------
+// --- The producer: the warp that loads -----------------------------------------------------------
 
 constexpr std::size_t kNear = 8192;  // elements: how far a split may be from where it is expected
 
@@ -118,7 +118,7 @@ struct Piece {
     }
 };
 
-// --- The consumers: the warps that merge ----------------------------------------------------------
+// --- The consumers: the warps that merge ---------------------------------------------------------
 
 // A thread merges its share of a tile from `keys` to merged[0] and up, and likewise the values.
 // After the part of b there is a key that is not smaller than any in the tile.

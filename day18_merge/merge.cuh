@@ -54,7 +54,7 @@ __global__ void basic(const Key* a, std::size_t m, const Key* b, std::size_t n, 
     merge_sequential(a + i, i_end - i, b + j, j_end - j, out + k);
 }
 
-// --- Tiles in shared memory -----------------------------------------------------------------------
+// --- Tiles in shared memory ----------------------------------------------------------------------
 
 constexpr int kTiledBlock = 128;
 constexpr unsigned kTiledShare = 8;                           // elements per thread and tile
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kTiledBlock)
     }
 }
 
-// --- Merge path -----------------------------------------------------------------------------------
+// --- Merge path ----------------------------------------------------------------------------------
 
 constexpr int kPathBlock = 256;
 constexpr int kPathShare = 15;  // elements per thread; odd, so that threads use different banks

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(kBitonicBlock) bitonic_block(const Key* in, st
         if (first + i < n) out[first + i] = tile[i];
 }
 
-// --- Merge sort -----------------------------------------------------------------------------------
+// --- Merge sort ----------------------------------------------------------------------------------
 
 // The co-rank of k: how many of the first k keys of the output come from `a`, when sorted a and b
 // are merged (day 18).

@@ -11,7 +11,7 @@ __device__ unsigned size_of_sweep(std::size_t n, std::size_t first) {
     return n - first < kSweepTile<Bits> ? static_cast<unsigned>(n - first) : kSweepTile<Bits>;
 }
 
-// --- Three steps a digit --------------------------------------------------------------------------
+// --- Three steps a digit -------------------------------------------------------------------------
 
 // The first kernel of a pass of radix_8bit: counts, as in radix_multibit, but of 256 digits. Row d,
 // column t gets the number of keys with digit d in tile t.
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     store_tile<false>(tile, size, pass, as_it_is, out, nullptr);
 }
 
-// --- One sweep a digit ----------------------------------------------------------------------------
+// --- One sweep a digit ---------------------------------------------------------------------------
 
 // What every pass gets.
 template <class Bits>

@@ -14,7 +14,7 @@ struct Segments {
     KeyCode<std::uint32_t> code;
 };
 
-// --- Segments of a warp -----------------------------------------------------------------------------
+// --- Segments of a warp --------------------------------------------------------------------------
 
 constexpr int kSegmentBlock = 256;
 
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kSegmentBlock) sort_segments_by_warps(Segments
     }
 }
 
-// --- Segments of a block ----------------------------------------------------------------------------
+// --- Segments of a block -------------------------------------------------------------------------
 
 // Keys of a thread: of short segments, and of those of medium length.
 constexpr int kShortEach = 20;
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(kSweepBlock, 80 / kEach) sort_segments_by_bloc
     }
 }
 
-// --- Longer segments ---------------------------------------------------------------------------------
+// --- Longer segments -----------------------------------------------------------------------------
 
 // All longer segments are sorted together, by onesweep: keys of 64 bits, the segment's number
 // before its key's code. A list says which segments these are.

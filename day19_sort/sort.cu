@@ -28,7 +28,7 @@ void check_arguments(DeviceSpan<const Key> in, DeviceSpan<Key> out, const Worksp
             "; expected at least the length of in, ", in.size());
 }
 
-// --- Sorts that compare ---------------------------------------------------------------------------
+// --- Sorts that compare --------------------------------------------------------------------------
 
 template <unsigned kMost>
 std::string constraint(const std::size_t& n) {
@@ -91,7 +91,7 @@ void launch_merge_sort(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace&
     });
 }
 
-// --- Radix sorts ----------------------------------------------------------------------------------
+// --- Radix sorts ---------------------------------------------------------------------------------
 
 void launch_scan(unsigned* counts, std::size_t n, std::size_t* sums, cudaStream_t stream) {
     const unsigned parts = blocks_for(n, kScanBlock);

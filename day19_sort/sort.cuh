@@ -35,7 +35,7 @@ constexpr unsigned kWholeWarp = 0xffffffff;
 constexpr int kBlock = 256;       // threads of a block
 constexpr int kScanBlock = 1024;  // threads of a block that scans, and counts of a part
 
-// --- One bit in a pass ----------------------------------------------------------------------------
+// --- One bit in a pass ---------------------------------------------------------------------------
 
 __device__ inline unsigned bit_of(Key key, int bit) {
     return key >> bit & 1;
@@ -116,7 +116,7 @@ __global__ void scatter_by_bit(const Key* in, std::size_t n, int bit, const unsi
     out[bit_of(key, bit) == 0 ? i - ones_before : zeros + ones_before] = key;
 }
 
-// --- One bit in a pass, sorted in the block first -------------------------------------------------
+// --- One bit in a pass, sorted in the block first ------------------------------------------------
 
 // The last block has fewer keys.
 __device__ inline unsigned size_of_tile(std::size_t n, std::size_t first, unsigned tile) {
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
-// --- Four bits in a pass --------------------------------------------------------------------------
+// --- Four bits in a pass -------------------------------------------------------------------------
 
 constexpr int kDigitBits = 4;
 constexpr unsigned kDigits = 1U << kDigitBits;
@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
-// --- Several keys per thread ----------------------------------------------------------------------
+// --- Several keys per thread ---------------------------------------------------------------------
 
 constexpr int kEach = 15;                   // keys per thread; odd, so that threads use different banks
 constexpr unsigned kTile = kBlock * kEach;  // 3,840 keys of a block

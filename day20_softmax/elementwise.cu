@@ -33,7 +33,7 @@ void launch(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stre
     CUDA_CHECK_LAUNCH();
 }
 
-// --- What they should give ---------------------------------------------------------------------------------------------
+// --- What they should give -----------------------------------------------------------------------
 
 double exact_sigmoid(double x) {
     const double e = std::exp(-std::abs(x));

@@ -332,7 +332,7 @@ TEST(ErrorMagnitudes, AreTightEnough) {
     EXPECT_EQ(compare(Output::kSoftmax, in, got).differing, 999U);
 }
 
-// --- Element-wise functions --------------------------------------------------------------------------------------------
+// --- Element-wise functions ----------------------------------------------------------------------
 
 class ElementwiseTest : public course::DeviceTestWithParam<const day20::Elementwise*> {
   protected:

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Draws figures/unrolled.svg: a 3 x 3 filter on a 4 x 4 image, and the columns that it becomes. Needs nothing but Python."""
+"""Draws figures/unrolled.svg: a 3 x 3 filter on a 4 x 4 image, and the columns that it becomes.
+Needs nothing but Python.
+"""
+
 from pathlib import Path
 
 STYLE = """
@@ -60,8 +63,12 @@ label(690, 180, "y: K x 4", SMALL)
 for output in range(4):
     cell(690 + output * SIDE, 190, f"y{output}", "y")
 
-words = ("A 4 x 4 image with two overlapping 3 x 3 patches. Each of the four patches becomes a column of nine elements; the row of "
-         "nine weights times the nine by four matrix gives the four outputs.")
+words = (
+    "A 4 x 4 image with two overlapping 3 x 3 patches. Each of the four patches becomes a column of nine elements; the row of "
+    "nine weights times the nine by four matrix gives the four outputs."
+)
 Path(__file__).with_name("figures").joinpath("unrolled.svg").write_text(
     f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 830 356" role="img" aria-label="{words}">\n<style>{STYLE}</style>\n'
-    + "\n".join(lines) + "\n</svg>\n")
+    + "\n".join(lines)
+    + "\n</svg>\n"
+)

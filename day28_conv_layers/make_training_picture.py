@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Draws figures/training.svg from what `day28_conv_layers --train DIRECTORY` wrote. Needs nothing but Python.
 
-    make_training_picture.py DIRECTORY
+make_training_picture.py DIRECTORY
 """
+
 import math
 import sys
 from pathlib import Path
@@ -26,8 +27,10 @@ def picture(values, side, x, y, pixel, colour):
     shades = [colour(value) for value in values]
     for i in range(1, len(values) + 1):
         if i % side == 0 or shades[i] != shades[start]:
-            shapes.append(f'<rect x="{x + start % side * pixel}" y="{y + start // side * pixel}" '
-                          f'width="{(i - start) * pixel}" height="{pixel}" fill="{shades[start]}"/>')
+            shapes.append(
+                f'<rect x="{x + start % side * pixel}" y="{y + start // side * pixel}" '
+                f'width="{(i - start) * pixel}" height="{pixel}" fill="{shades[start]}"/>'
+            )
             start = i
     return "".join(shapes)
 
@@ -42,6 +45,7 @@ def signed(scale):
         strength = min(abs(value) / scale, 1)
         fade = round(255 * (1 - strength))
         return f"rgb(255,{fade},{fade})" if value > 0 else f"rgb({fade},{fade},255)"
+
     return colour
 
 
@@ -54,19 +58,27 @@ def main():
     parts.append('<text x="16" y="190" font-weight="600">The loss of each batch</text>')
     steps, top = curve[-1][0], math.log10(max(loss for _, loss in curve))
     bottom = math.log10(max(min(loss for _, loss in curve), 1e-4))
-    place = lambda step, loss: (60 + 300 * step / steps, 205 + 130 * (top - math.log10(max(loss, 1e-4))) / (top - bottom))
+    place = lambda step, loss: (
+        60 + 300 * step / steps,
+        205 + 130 * (top - math.log10(max(loss, 1e-4))) / (top - bottom),
+    )
     points = " ".join("{:.1f},{:.1f}".format(*place(step, loss)) for step, loss in curve)
-    parts.append(f'<polyline class="curve" points="{points}"/>'
-                 '<line class="axis" x1="60" y1="205" x2="60" y2="335"/><line class="axis" x1="60" y1="335" x2="360" y2="335"/>'
-                 f'<text class="small" x="16" y="212">{10 ** top:.2f}</text><text class="small" x="16" y="338">{10 ** bottom:.4f}</text>'
-                 f'<text class="small" x="300" y="352">{steps:.0f} steps</text>')
+    parts.append(
+        f'<polyline class="curve" points="{points}"/>'
+        '<line class="axis" x1="60" y1="205" x2="60" y2="335"/><line class="axis" x1="60" y1="335" x2="360" y2="335"/>'
+        f'<text class="small" x="16" y="212">{10 ** top:.2f}</text><text class="small" x="16" y="338">{10 ** bottom:.4f}</text>'
+        f'<text class="small" x="300" y="352">{steps:.0f} steps</text>'
+    )
     parts.append('<text x="400" y="190" font-weight="600">The first layer\'s filters</text>')
     scale = max(abs(value) for one in filters for value in one)
     for i, one in enumerate(filters):
         parts.append(picture(one, 5, 400 + i % 3 * 72, 205 + i // 3 * 72, 12, signed(scale)))
     Path(__file__).with_name("figures").joinpath("training.svg").write_text(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 364" role="img" aria-label="Twenty drawn digits, the falling loss '
-        f'of the training, and the six learned filters.">\n<style>{STYLE}</style>\n' + "\n".join(parts) + "\n</svg>\n")
+        f'of the training, and the six learned filters.">\n<style>{STYLE}</style>\n'
+        + "\n".join(parts)
+        + "\n</svg>\n"
+    )
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@
 
 namespace day30 {
 
-// --- Codes -------------------------------------------------------------------------------------------------------
+// --- Codes ---------------------------------------------------------------------------------------
 
 static __device__ constexpr float kLevels[16] = {
     kNf4Levels[0],  kNf4Levels[1],  kNf4Levels[2],  kNf4Levels[3], kNf4Levels[4],  kNf4Levels[5],
@@ -90,7 +90,7 @@ __device__ unsigned long long load_codes(const std::uint8_t* row, std::size_t oc
     return codes;
 }
 
-// --- Kernels -----------------------------------------------------------------------------------------------------
+// --- Kernels -------------------------------------------------------------------------------------
 
 // Idea: kBlock / 8 neighbouring threads have a block of values, eight each. Shuffles between them
 // find the largest magnitude: 1 step for a block of 16 values, 5 for 256.

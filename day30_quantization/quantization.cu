@@ -173,7 +173,7 @@ course::Work work(const Problem& problem) {
 
 }  // namespace
 
-// --- API -------------------------------------------------------------------------------------------------------
+// --- API -----------------------------------------------------------------------------------------
 
 std::string name(Method method) {
     const std::string scheme = method.scheme == Scheme::kSymmetric ? "symmetric" : "asymmetric";

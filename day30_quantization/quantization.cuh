@@ -41,7 +41,7 @@ using course::Octet;
 
 constexpr int kThreads = 256;
 
-// --- plain: rows, symmetric ------------------------------------------------------------------------------------
+// --- plain: rows, symmetric ----------------------------------------------------------------------
 
 // Floats that are not negative are ordered like their bits, with Inf above all numbers and NaN
 // above Inf. So magnitudes are compared as integers: unlike fmaxf, max() keeps a NaN, and there is
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
     out(row, col) = static_cast<std::int8_t>(rint(exact));
 }
 
-// --- two_passes, first pass: the ranges of any groups ------------------------------------------------------------
+// --- two_passes, first pass: the ranges of any groups --------------------------------------------
 
 // From here on a thread has eight neighbouring values, an Octet: 16 bytes of halves, 32 of floats.
 // ranges.cuh has a Range, the largest magnitude (symmetric) or both ends (asymmetric), and merges
@@ -193,7 +193,7 @@ __global__ void finish_parameters(float* scale, std::int32_t* zero_point, std::s
     if constexpr (kScheme == Scheme::kAsymmetric) zero_point[group] = parameters.zero_point;
 }
 
-// --- two_passes, second pass: rounding without a conversion ------------------------------------------------------
+// --- two_passes, second pass: rounding without a conversion --------------------------------------
 
 // Adding 1.5 * 2^23 to a number below 2^22 leaves no bits for a fraction: the addition itself
 // rounds to the nearest integer, ties to even, and the lowest byte of the sum is that integer. So
@@ -326,7 +326,7 @@ __global__ void __launch_bounds__(kThreads)
     x.template store<kAligned>(out.data() + at.row * out.leading_dimension(), at.col(), in.cols());
 }
 
-// --- row_in_registers --------------------------------------------------------------------------------------------
+// --- row_in_registers ----------------------------------------------------------------------------
 
 // For the symmetric scheme and the very values that the scale was found for: nothing can saturate,
 // and a NaN makes all codes 0.

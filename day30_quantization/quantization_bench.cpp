@@ -35,7 +35,7 @@ std::string dims(std::size_t rows, std::size_t cols) {
     return std::to_string(rows) + "x" + std::to_string(cols);
 }
 
-// --- Quantisation ------------------------------------------------------------------------------------------------
+// --- Quantisation --------------------------------------------------------------------------------
 
 // The limit: a copy that reads and writes as many bytes together.
 course::Contestant copy_of(double bytes, std::shared_ptr<void> owner) {
@@ -151,7 +151,7 @@ course::Case make_quantization(const course::Dims& size, Method method) {
     return result;
 }
 
-// --- Blocks ------------------------------------------------------------------------------------------------------
+// --- Blocks --------------------------------------------------------------------------------------
 
 constexpr day30::BlockFormat kFormats[] = {
     {day30::Code::kInt8, 32}, {day30::Code::kInt4, 32}, {day30::Code::kInt4, 128}, {day30::Code::kNf4, 64}};

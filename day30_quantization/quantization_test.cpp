@@ -342,7 +342,7 @@ TEST_P(HalfVersionTest, IndicesBeyond32Bits) {
     }
 }
 
-// --- Given parameters ----------------------------------------------------------------------------------------------------
+// --- Given parameters ----------------------------------------------------------------------------
 
 using QuantizationTest = course::DeviceTest;
 
@@ -455,7 +455,7 @@ TEST(Definition, KnownValues) {
     EXPECT_EQ(asymmetric.q[3], 127);
 }
 
-// --- From host memory ------------------------------------------------------------------------------------------------------
+// --- From host memory ----------------------------------------------------------------------------
 
 TEST_F(QuantizationTest, FromHostMemory) {
     const Problem problem{17, 100, {Scheme::kSymmetric, Granularity::kRow}};

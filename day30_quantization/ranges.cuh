@@ -15,8 +15,9 @@ namespace day30 {
 using course::kOctet;
 using course::Octet;
 
-// Symmetric: `above` has the bits of max |x|. Asymmetric: `above` has those of max x, `below` those of max -x,
-// each at least 0; a NaN is in one of them. No initial values: shared memory holds ranges.
+// Symmetric: `above` has the bits of max |x|. Asymmetric: `above` has those of max x, `below` those
+// of max -x, each at least 0; a NaN is in one of them. No initial values: shared memory holds
+// ranges.
 struct Range {
     unsigned above, below;
 

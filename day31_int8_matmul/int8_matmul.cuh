@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(kScalarThreads)
     c(row, col) = sum;
 }
 
-// --- Four bytes in a word ------------------------------------------------------------------------------------
+// --- Four bytes in a word ------------------------------------------------------------------------
 
 constexpr int kDotTile = 128;     // results of a block, each way
 constexpr int kDotThreads = 256;  // 16 x 16
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kDotThreads, 2)
     }
 }
 
-// --- Tensor cores --------------------------------------------------------------------------------------------
+// --- Tensor cores --------------------------------------------------------------------------------
 
 // Stores a thread's sums directly from registers, two neighbours at a time where C allows it.
 template <class Shape>

@@ -35,7 +35,7 @@ using course::kOctet;
 using course::kWarpSize;
 using Octet = course::Octet<__half>;
 
-// --- Which columns are outlier columns? ------------------------------------------------------------------------
+// --- Which columns are outlier columns? ----------------------------------------------------------
 
 constexpr int kMarkWarps = 8;
 constexpr int kMarkThreads = kMarkWarps * kWarpSize;
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kListThreads)
     if (threadIdx.x == 0) *count = before;
 }
 
-// --- The kept columns of X in 8 bits, a scale for each row (as on day 30) --------------------------------------
+// --- The kept columns of X in 8 bits, a scale for each row (as on day 30) ------------------------
 
 // Sets outlier columns to 0. keep is 0 or 0xffff, so two halves are masked at once, by their bits.
 template <bool kAligned>
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(kThreads)
     if (threadIdx.x == 0) scale[row] = row_scale;
 }
 
-// --- The outlier columns in half -------------------------------------------------------------------------------
+// --- The outlier columns in half -----------------------------------------------------------------
 
 // The outlier columns of X and W side by side, zero-filled to whole tiles.
 struct Outliers {
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(kGatherThreads)
         to[i] = i < count ? from(row, outliers.columns[i]) : __half(0.0f);
 }
 
-// --- plain: a kernel for each step -----------------------------------------------------------------------------
+// --- plain: a kernel for each step ---------------------------------------------------------------
 
 constexpr int kPlainThreads = 256;
 
@@ -276,7 +276,7 @@ __global__ void __launch_bounds__(kPlainThreads)
     y(row, col) = __half(sum);
 }
 
-// --- separate_kernels: the int8 product on tensor cores --------------------------------------------------------
+// --- separate_kernels: the int8 product on tensor cores ------------------------------------------
 
 // multiply_tile<Shape, Sum>(shared, a, w, sums) adds A W^T of a block's tile to `sums`, in int8 or
 // in half: the pipeline of day 31 (multiply_tile.cuh).
@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(Shape::THREADS)
     });
 }
 
-// --- fused -----------------------------------------------------------------------------------------------------
+// --- fused ---------------------------------------------------------------------------------------
 
 using FusedShape = course::ByteTileShape<128, 256, 64, 64, 4>;
 

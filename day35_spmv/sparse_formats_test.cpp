@@ -69,7 +69,7 @@ TEST(Formats, WidthsAndWindowsOfAllSizes) {
     }
 }
 
-// --- What the arrays are, by hand ---------------------------------------------------------------------------------------
+// --- What the arrays are, by hand ----------------------------------------------------------------
 
 TEST(Formats, Coo) {
     const CooMatrix coo = CooMatrix::from(small_matrix());
@@ -160,7 +160,7 @@ TEST(Formats, PackedSellTakesTheSmallestCodes) {
     EXPECT_EQ(PackedSellMatrix::from(banded(1000, 27)).codes().size(), 32u * (31 * 27 + 21));
 }
 
-// --- Value semantics ----------------------------------------------------------------------------------------------------
+// --- Value semantics -----------------------------------------------------------------------------
 
 Offset entries_of(CsrMatrix by_value) {
     return by_value.entries();
@@ -190,7 +190,7 @@ TEST(ValueSemantics, AssignmentAndMovesLeaveWholeMatrices) {
     expect_same(copy, small_matrix(), "a copy of what was then replaced");
 }
 
-// --- What is refused ----------------------------------------------------------------------------------------------------
+// --- What is refused -----------------------------------------------------------------------------
 
 TEST(Refusals, Coo) {
     const auto make = [](Shape shape, std::vector<Index> rows, std::vector<Index> cols, std::size_t values) {
@@ -342,7 +342,7 @@ TEST(Refusals, PackedSell) {
               "PackedSellMatrix: sigma is 0; expected 1 or more");
 }
 
-// --- Statistics and generators ------------------------------------------------------------------------------------------
+// --- Statistics and generators -------------------------------------------------------------------
 
 TEST(Statistics, ByHand) {
     const RowStatistics rows = row_statistics(small_matrix());

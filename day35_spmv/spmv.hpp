@@ -71,12 +71,12 @@ using Maker = std::unique_ptr<Operator> (*)(const CsrMatrix& csr, OffsetRule rul
 using Spmv = course::Version<Maker, RowStatistics>;
 std::span<const Spmv> versions();
 
-// --- On the CPU ---------------------------------------------------------------------------------------------------------
+// --- On the CPU ----------------------------------------------------------------------------------
 
 // The reference, in double: y, and for each row the magnitude that course::verify holds its error
-// against, Bound::terms
-// being 1. It is 0 where float must be exact in any order: all products are whole numbers, and sum |a x| is at most 2^24. Else
-// it is sum |a x| times the square root of the number of entries (Growth::kSquareRoot). x has shape().cols elements.
+// against, Bound::terms being 1. It is 0 where float must be exact in any order: all products are
+// whole numbers, and sum |a x| is at most 2^24. Else it is sum |a x| times the square root of the
+// number of entries (Growth::kSquareRoot). x has shape().cols elements.
 struct Reference {
     std::vector<double> y;
     std::vector<double> magnitude;

@@ -193,7 +193,7 @@ course::Case make_case(const std::string& name, const CsrMatrix& csr) {
     return usual.result;
 }
 
-// --- The five matrices: with whole values, so that a single entry too few or too many shows -------------------------------
+// --- The five matrices: with whole values, so that a single entry too few or too many shows ------
 
 Index rows_of(const course::Dims& size) {
     if (size.size() != 1 || size[0] > (1u << 28))

@@ -79,7 +79,7 @@ __global__ void csr_vectorised_kernel(CsrView<O> a, const float* x, float* y) {
     if (row < a.rows && lane == 0) y[row] = sum;
 }
 
-// --- Launchers ----------------------------------------------------------------------------------------------------------
+// --- Launchers -----------------------------------------------------------------------------------
 
 // A kernel with kLanes lanes for each row.
 template <class O>

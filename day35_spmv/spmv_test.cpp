@@ -205,7 +205,7 @@ TEST_P(VersionTest, RefusesBadArguments) {
     EXPECT_EQ(message(all.subspan(0, 10), all.subspan(10, 10)), "accepted");
 }
 
-// --- Choices ------------------------------------------------------------------------------------------------------------
+// --- Choices -------------------------------------------------------------------------------------
 
 using ChoiceTest = course::DeviceTest;
 
@@ -290,7 +290,7 @@ TEST_F(ChoiceTest, EllIsRefusedWhereItWouldBeFilling) {
         "its longest row has 100000 entries: ELL would have 300000000 places for 100000");
 }
 
-// --- More entries than 32 bits count ------------------------------------------------------------------------------------
+// --- More entries than 32 bits count -------------------------------------------------------------
 
 // 2^31 + 5000 entries in rows of about a million. All are 0 and in column 0, but for a few, each in
 // a column of its own: a value, or a column, from a place that was counted in 32 bits is not
@@ -333,7 +333,7 @@ TEST_F(ChoiceTest, MoreEntriesThan32BitsCount) {
     }
 }
 
-// --- On the CPU ---------------------------------------------------------------------------------------------------------
+// --- On the CPU ----------------------------------------------------------------------------------
 
 TEST(OnTheCpu, ReferenceByHand) {
     const CsrMatrix csr({3, 3}, {0, 2, 2, 3}, {0, 2, 1}, {2, -3, 5});

@@ -72,7 +72,7 @@ struct Problem {
 using Version = course::Version<Launcher, Problem>;
 std::span<const Version> versions();
 
-// --- On the CPU -------------------------------------------------------------------------------------
+// --- On the CPU ----------------------------------------------------------------------------------
 
 struct Search {
     std::vector<std::uint32_t> level;

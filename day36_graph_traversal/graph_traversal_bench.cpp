@@ -143,7 +143,7 @@ course::Case grid_case(const course::Dims& size) {
     return make_case("grid", day36::grid_2d(side, side));
 }
 
-// --- A film -----------------------------------------------------------------------------------------
+// --- A film --------------------------------------------------------------------------------------
 
 // Rooms with doors, seen from above. A cell of a wall is a vertex without edges.
 constexpr std::size_t kWidth = 257;

@@ -278,7 +278,7 @@ TEST(ManyLevels, OnALongPath) {
     searches.expect_right(course::find_version(day36::versions(), "frontier"), 0);
 }
 
-// --- Graphs -----------------------------------------------------------------------------------------
+// --- Graphs --------------------------------------------------------------------------------------
 
 TEST(GraphTest, RefusesWhatIsNoGraph) {
     const auto says = [](std::vector<std::uint64_t> offsets, std::vector<Vertex> neighbours) {
@@ -348,7 +348,7 @@ TEST(GraphTest, Generators) {
     EXPECT_GT(largest, 20 * rmat.edges() / rmat.vertices()) << "edges of the largest hub";
 }
 
-// --- The reference ----------------------------------------------------------------------------------
+// --- The reference -------------------------------------------------------------------------------
 
 // The other way to compute levels: relax all edges until nothing changes.
 TEST(Reference, AgreesWithRelaxation) {

@@ -78,7 +78,7 @@ struct StageBarriers {
     Barrier emptied[T::STAGES];
 };
 
-// --- Kernels ------------------------------------------------------------------------------------------
+// --- Kernels -------------------------------------------------------------------------------------
 
 // Idea: a thread computes TM x TN results, so each value it loads from shared memory serves several
 // multiply-adds.
@@ -272,7 +272,7 @@ __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(
     write(operands.c, origin, place, sums);
 }
 
-// --- Launchers (launch.cuh) ---------------------------------------------------------------------------
+// --- Launchers (launch.cuh) ----------------------------------------------------------------------
 
 template <class T, int BLOCKS>
 struct Tiled : Version<T> {
@@ -315,7 +315,7 @@ std::string_view name(Activity activity) {
     return kNames.at(static_cast<std::size_t>(activity));
 }
 
-// --- The list -----------------------------------------------------------------------------------------
+// --- The list ------------------------------------------------------------------------------------
 
 std::span<const Pipeline> versions() {
     static const std::array list = std::to_array<Pipeline>({

@@ -276,7 +276,7 @@ TEST_P(VersionTest, MoreElementsThan31BitsCount) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
-// ---- The timeline -----------------------------------------------------------------------------------------------------
+// ---- The timeline -------------------------------------------------------------------------------
 
 class TimelineTest : public VersionTest {
   protected:
@@ -359,7 +359,7 @@ TEST(Activities, HaveNames) {
     EXPECT_EQ(day38::name(Activity::kEnd), "end");
 }
 
-// ---- The reference ----------------------------------------------------------------------------------------------------
+// ---- The reference ------------------------------------------------------------------------------
 
 TEST(MultiplyOnCpu, AProductWorkedOutByHand) {
     const std::vector<float> a = {1, 2, 3, 4, 5, 6};     // 2 x 3

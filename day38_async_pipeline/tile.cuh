@@ -89,7 +89,7 @@ __device__ unsigned tiles_along_k(const Operands& operands) {
     return static_cast<unsigned>(course::ceil_div<std::size_t>(operands.a.cols(), T::BK));
 }
 
-// --- From global to shared memory ---------------------------------------------------------------------
+// --- From global to shared memory ----------------------------------------------------------------
 
 // The part of a HEIGHT x WIDTH tile that one of THREADS threads copies: packs of VEC neighbours.
 // Neighbouring threads copy neighbouring packs of a row. The tile may cross the edges of the
@@ -168,7 +168,7 @@ class Source {
     Share<T::BK, T::BN, VEC, THREADS> b_;
 };
 
-// --- From shared memory to registers, and to C --------------------------------------------------------
+// --- From shared memory to registers, and to C ---------------------------------------------------
 
 // A thread's rows of the tile are row, row + ROWS, row + 2 ROWS, ...; its columns come in groups of
 // WIDE.

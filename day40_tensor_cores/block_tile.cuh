@@ -46,7 +46,7 @@ struct TileCoords {
         const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
         const int warp = static_cast<int>(threadIdx.x) / 32;
         first_row = tile.row * S::BM;
-        first_col = tile.column * S::BN;
+        first_col = tile.col * S::BN;
         warp_row = warp / S::WARPS_N * S::WM;
         warp_col = warp % S::WARPS_N * S::WN;
     }

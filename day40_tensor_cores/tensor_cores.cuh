@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(SmallShape<T>::THREADS)
     store_sums<S>(out, tile, sums);
 }
 
-// --- Warp tiles: a fragment serves several products -----------------------------------------------------------
+// --- Warp tiles: a fragment serves several products ----------------------------------------------
 
 // The operands of a warp for 16 of K: WM x 16 of A and 16 x WN of B.
 template <class S>
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(SwizzledShape<T>::THREADS)
     store_sums<S>(out, tile, sums);
 }
 
-// --- Pipelines ----------------------------------------------------------------------------------------------
+// --- Pipelines -----------------------------------------------------------------------------------
 
 constexpr int kStages = 3;
 

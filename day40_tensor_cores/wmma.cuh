@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(128)
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * 32 + warp / 2 * 16;
-    const int col = tile.column * 32 + warp % 2 * 16;
+    const int col = tile.col * 32 + warp % 2 * 16;
     T* const staging = reinterpret_cast<T*>(results[warp]);
 
     Accumulator sum;

@@ -57,12 +57,12 @@ struct alignas(1024) Stage {
 // barrier's phase ends when all of its bytes have arrived. Out-of-range elements are zero-filled,
 // and count as bytes.
 template <class T, int BN>
-__device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row, int column,
+__device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row, int col,
                            int k) {
     ptx::mbarrier_arrive_expect(full, sizeof(stage));
     ptx::tma_load(stage.a, &maps.a, k, row, full);
     for (int box = 0; box < BN / 64; ++box)
-        ptx::tma_load(stage.b[box], &maps.b, column + box * 64, k, full);
+        ptx::tma_load(stage.b[box], &maps.b, col + box * 64, k, full);
 }
 
 // Issues the products of a stage: 64 rows of A, those of warpgroup `group`, times all of B. wgmma
@@ -85,15 +85,15 @@ __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sum
 // Stores alpha sum + beta C from registers, 64 rows from `row` on. Lane 4 g + t of a warp holds
 // columns 2 t and 2 t + 1 of each eight, in rows g and g + 8 of its 16.
 template <int BN>
-__device__ void store_sums(const Output& out, int row, int column, const float (&sums)[BN / 2]) {
+__device__ void store_sums(const Output& out, int row, int col, const float (&sums)[BN / 2]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
     row += warp * 16 + lane / 4;
-    column += lane % 4 * 2;
+    col += lane % 4 * 2;
 #pragma unroll
     for (int i = 0; i < BN / 2; i += 4) {
-        store_pair(out, row, column + i * 2, sums[i], sums[i + 1]);
-        store_pair(out, row + 8, column + i * 2, sums[i + 2], sums[i + 3]);
+        store_pair(out, row, col + i * 2, sums[i], sums[i + 1]);
+        store_pair(out, row + 8, col + i * 2, sums[i + 2], sums[i + 3]);
     }
 }
 
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
     auto& [stage, full] = *reinterpret_cast<OneStage<T>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * BM;
-    const int column = tile.column * 128;
+    const int col = tile.col * 128;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup;
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&full, 1);  // one arrival: of the thread that issues the loads
@@ -129,13 +129,13 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
     float sums[64] = {};  // of this thread: 64 x 128 per warpgroup
     unsigned parity = 0;  // of the barrier's phase: 0, 1, 0, ...
     for (int k = 0; k < depth; k += BK, parity ^= 1) {
-        if (threadIdx.x == 0) load_stage(stage, &full, maps, row, column, k);
+        if (threadIdx.x == 0) load_stage(stage, &full, maps, row, col, k);
         ptx::mbarrier_wait(&full, parity);  // the stage is complete
         multiply_stage(stage, group, sums);
         ptx::wgmma_wait<0>();
         __syncthreads();  // the stage is safe to overwrite
     }
-    store_sums<128>(out, row + group * 64, column, sums);
+    store_sums<128>(out, row + group * 64, col, sums);
 }
 
 // --- A ring of stages ----------------------------------------------------------------------------
@@ -162,7 +162,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
     PlainRing<T>& ring = *reinterpret_cast<PlainRing<T>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * BM;
-    const int column = tile.column * 128;
+    const int col = tile.col * 128;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup;
     const int steps = (depth + BK - 1) / BK;
     if (threadIdx.x == 0) {
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
             ptx::mbarrier_init(&full, 1);
         ptx::fence_mbarrier_init();
         for (int step = 0; step < min(STAGES, steps); ++step)
-            load_stage(ring.stages[step], &ring.full[step], maps, row, column, step * BK);
+            load_stage(ring.stages[step], &ring.full[step], maps, row, col, step * BK);
     }
     __syncthreads();
 
@@ -182,9 +182,9 @@ __global__ void __launch_bounds__(2 * kWarpgroup)
         ptx::wgmma_wait<0>();
         __syncthreads();  // the stage is safe to overwrite
         if (threadIdx.x == 0 && step + STAGES < steps)
-            load_stage(ring.stages[stage], &ring.full[stage], maps, row, column, (step + STAGES) * BK);
+            load_stage(ring.stages[stage], &ring.full[stage], maps, row, col, (step + STAGES) * BK);
     }
-    store_sums<128>(out, row + group * 64, column, sums);
+    store_sums<128>(out, row + group * 64, col, sums);
 }
 
 // --- Warp specialisation -------------------------------------------------------------------------
@@ -244,7 +244,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     DeepRing<T>& ring = *reinterpret_cast<DeepRing<T>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * BM;
-    const int column = tile.column * 128;
+    const int col = tile.col * 128;
     const int steps = (depth + BK - 1) / BK;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
     if (threadIdx.x == 0) init_barriers(ring, maps, 2);
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             // Parity 1 of a fresh barrier does not wait: the phase before the first counts as
             // ended.
             ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-            load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, column, step * BK);
+            load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK);
         }
     } else {
         float sums[64];
@@ -273,7 +273,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             previous = at.stage;
         }
         ptx::wgmma_wait<0>();
-        store_sums<128>(out, row + group * 64, column, sums);
+        store_sums<128>(out, row + group * 64, col, sums);
     }
 }
 
@@ -292,7 +292,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     WideRing<T>& ring = *reinterpret_cast<WideRing<T>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * BM;
-    const int column = tile.column * 256;
+    const int col = tile.col * 256;
     const int steps = (depth + BK - 1) / BK;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
     if (threadIdx.x == 0) init_barriers(ring, maps, 2);
@@ -304,7 +304,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         if (threadIdx.x > 0) return;
         for (int step = 0; step < steps; ++step, at.advance()) {
             ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-            load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, column, step * BK);
+            load_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK);
         }
     } else {
         ptx::registers_increase<232>();
@@ -319,7 +319,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             previous = at.stage;
         }
         ptx::wgmma_wait<0>();
-        store_sums<256>(out, row + group * 64, column, sums);
+        store_sums<256>(out, row + group * 64, col, sums);
     }
 }
 
@@ -340,14 +340,13 @@ __device__ inline void synchronise_cluster() {
 // other block has waited at `empty` for this block's consumers, which had waited for that end.
 template <class T, int BN>
 __device__ void load_shared_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row,
-                                  int column, int k, int rank) {
+                                  int col, int k, int rank) {
     constexpr std::uint16_t kBoth = 0b11;
     const int first = rank * (BK / 2);  // of the rows of each box of B
     ptx::mbarrier_arrive_expect(full, sizeof(stage));
     ptx::tma_load(stage.a, &maps.a, k, row, full);
     for (int box = 0; box < BN / 64; ++box)
-        ptx::tma_load_multicast(&stage.b[box][first * 64], &maps.b, column + box * 64, k + first, full,
-                                kBoth);
+        ptx::tma_load_multicast(&stage.b[box][first * 64], &maps.b, col + box * 64, k + first, full, kBoth);
 }
 
 // Called by a consumer warpgroup that is done with a stage. Both blocks load into this block's B,
@@ -371,7 +370,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     const int rank = static_cast<int>(ptx::cluster_rank());
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x) / 2);  // 256 x 256 per cluster
     const int row = (tile.row * 2 + rank) * BM;
-    const int column = tile.column * 256;
+    const int col = tile.col * 256;
     const int steps = (depth + BK - 1) / BK;
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
     if (threadIdx.x == 0) init_barriers(ring, maps, 2 * 2);  // the consumers of both blocks
@@ -383,7 +382,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         if (threadIdx.x == 0) {
             for (int step = 0; step < steps; ++step, at.advance()) {
                 ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-                load_shared_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, column, step * BK,
+                load_shared_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK,
                                   rank);
             }
         }
@@ -402,7 +401,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         }
         ptx::wgmma_wait<0>();
         if (previous >= 0) release_stage(ring, previous);
-        store_sums<256>(out, row + group * 64, column, sums);
+        store_sums<256>(out, row + group * 64, col, sums);
     }
     synchronise_cluster();  // a block must not end while the other may still write to its shared memory
 }
@@ -437,11 +436,11 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             for (int index = first_tile; index < tiles; index += clusters) {
                 const RasterOrder::Tile tile = order.tile(index);
                 const int row = (tile.row * 2 + rank) * BM;
-                const int column = tile.column * 256;
+                const int col = tile.col * 256;
                 for (int step = 0; step < steps; ++step, at.advance()) {
                     ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-                    load_shared_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, column,
-                                      step * BK, rank);
+                    load_shared_stage(ring.stages[at.stage], &ring.full[at.stage], maps, row, col, step * BK,
+                                      rank);
                 }
             }
         }
@@ -451,7 +450,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         for (int index = first_tile; index < tiles; index += clusters) {
             const RasterOrder::Tile tile = order.tile(index);
             const int row = (tile.row * 2 + rank) * BM + group * 64;
-            const int column = tile.column * 256;
+            const int col = tile.col * 256;
             float sums[128];
             clear(sums);
             int previous = -1;
@@ -464,7 +463,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
             }
             ptx::wgmma_wait<0>();
             if (previous >= 0) release_stage(ring, previous);
-            store_sums<256>(out, row, column, sums);
+            store_sums<256>(out, row, col, sums);
         }
     }
     synchronise_cluster();

@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(128)
     const int t = static_cast<int>(threadIdx.x) % 4;
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * 32 + warp / 2 * 16 + g;
-    const int col = tile.column * 16 + warp % 2 * 8;
+    const int col = tile.col * 16 + warp % 2 * 8;
 
     Sum<T> sums[4] = {};  // columns 2 t and 2 t + 1 of rows g and g + 8
     for (int k = 0; k < static_cast<int>(a.cols()); k += 32) {
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(TileShape<T>::THREADS)
     auto* const stages = reinterpret_cast<Stage<S>*>(memory);
     const RasterOrder::Tile tile = order.tile(static_cast<int>(blockIdx.x));
     const int row = tile.row * S::BM;
-    const int col = tile.column * S::BN;
+    const int col = tile.col * S::BN;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int warp_row = warp / S::WARPS_N * S::WM;
     const int warp_col = warp % S::WARPS_N * S::WN;

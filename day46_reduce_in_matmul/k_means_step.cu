@@ -25,7 +25,7 @@ constexpr int kThreads = 256;
 constexpr std::size_t kPointsOfThread = 32;  // for measure(), as long as that makes not more than
 constexpr std::size_t kMostMeasuring = 128;  // blocks
 
-// --- Kernels ---------------------------------------------------------------------------------------------------------
+// --- Kernels -------------------------------------------------------------------------------------
 
 // Idea: the number of warps depends on n alone, not on the GPU. Each adds up its points in double.
 // Cost removed: atomics, and with them sums that differ from run to run.
@@ -86,7 +86,7 @@ __global__ void move_to_means(Sums sums, course::DeviceMatrix<const float> centr
                                   : static_cast<float>(units / static_cast<double>(points) / sums.scale);
 }
 
-// --- Launchers -------------------------------------------------------------------------------------------------------
+// --- Launchers -----------------------------------------------------------------------------------
 
 void require_size(std::size_t size, std::size_t expected, std::string_view name) {
     course::require(size == expected, "k-means step: ", name, " has ", size, " elements; expected ",

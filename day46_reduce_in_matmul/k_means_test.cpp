@@ -44,7 +44,7 @@ float largest_of(std::span<const float> numbers) {
 // Every rounding of a mean but for the last one is far below a float's.
 constexpr course::Bound kOneRounding{.factor = 0.5};
 
-// --- The parts of an iteration ---------------------------------------------------------------------------------------
+// --- The parts of an iteration -------------------------------------------------------------------
 
 // What the update makes of an assignment.
 std::vector<float> updated(std::span<const float> points, std::span<const float> centres, std::size_t d,
@@ -141,11 +141,12 @@ TEST_F(KMeansTest, ProgressOfAnIteration) {
     }
 }
 
-// --- Whole runs ------------------------------------------------------------------------------------------------------
+// --- Whole runs ----------------------------------------------------------------------------------
 
-// What double says of centres and an assignment to them. Of each point x and its nearest centre c, with m = (|x| + |c|)^2 or what else
-// bounds a distance's roundings: a distance is off by roundings * eps * m. And a centre that is a mean is off by 2^-24 |c|, so
-// that a squared distance r^2 changes by 2 r 2^-24 |c| + 2^-48 |c|^2.
+// What double says of centres and an assignment to them. Of each point x and its nearest centre c,
+// with m = (|x| + |c|)^2 or what else bounds a distance's roundings: a distance is off by roundings
+// * eps * m. And a centre that is a mean is off by 2^-24 |c|, so that a squared distance r^2
+// changes by 2 r 2^-24 |c| + 2^-48 |c|^2.
 struct Judgement {
     double inertia = 0;
     double rounding = 0;        // of the inertia: the distances'

@@ -26,7 +26,7 @@ using course::DeviceBuffer;
 
 constexpr std::size_t kRowsVerified = 64;  // those of which all distances are worked out
 
-// --- Reductions ------------------------------------------------------------------------------------------------------
+// --- Reductions ----------------------------------------------------------------------------------
 
 struct Reductions {
     Reductions(const day46::ReduceShape& s)
@@ -135,7 +135,7 @@ course::Case make_reduced(const course::Dims& size, course::Metric metric) {
     return result;
 }
 
-// --- k-means ---------------------------------------------------------------------------------------------------------
+// --- k-means -------------------------------------------------------------------------------------
 
 // Centres are for many points each.
 course::Case make_k_means(const course::Dims& size) {
@@ -144,7 +144,7 @@ course::Case make_k_means(const course::Dims& size) {
     return day46::make_k_means_case(size);
 }
 
-// --- Which problems a size is -----------------------------------------------------------------------------------------
+// --- Which problems a size is --------------------------------------------------------------------
 
 // Without --size and --bench: both parts, small.
 const course::Dims kDefault = {200, 200, 64};

@@ -33,7 +33,7 @@
 
 namespace day47 {
 
-// --- Two masks, element by element ------------------------------------------------------------------
+// --- Two masks, element by element ---------------------------------------------------------------
 
 // Keeps elements near the diagonal: -below <= col - row <= above. Causal attention: above = 0, and
 // `below` is larger than the matrix. Both are less than 2^31, also if negative, and -below <=
@@ -65,7 +65,7 @@ struct Bytes {
     __device__ Array of(std::size_t product) const { return {arrays[one_for_all ? 0 : product]}; }
 };
 
-// --- The whole task in one plain kernel -------------------------------------------------------------
+// --- The whole task in one plain kernel ----------------------------------------------------------
 
 // Element (row, col) of op(matrix).
 __device__ inline float element_of(const course::DeviceMatrix<const float>& matrix, course::Op op,
@@ -99,7 +99,7 @@ __global__ void multiply_kept_elements(const course::Factors factors, const Mask
     c[product](row, col) = result;
 }
 
-// --- A fast product, then the mask ------------------------------------------------------------------
+// --- A fast product, then the mask ---------------------------------------------------------------
 
 // Idea: a product from a library, here day 45's, computes all of C. The mask follows in
 // fill_dropped.
@@ -141,7 +141,7 @@ __global__ void fill_dropped(const Mask mask, const course::Batch<float> c, floa
     }
 }
 
-// --- The mask in the epilogue -----------------------------------------------------------------------
+// --- The mask in the epilogue --------------------------------------------------------------------
 
 // Idea: the epilogue applies the mask to each element while its sum is still in a register.
 // Cost removed: the second pass, and writing dropped elements twice.
@@ -163,7 +163,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_and_mask(
                                                 course::MultiplyAdd{}, epilogue);
 }
 
-// --- Only tiles that keep something -----------------------------------------------------------------
+// --- Only tiles that keep something --------------------------------------------------------------
 
 // Stores `fill` in a tile of C: all threads of the block, row after row.
 template <class T>

@@ -38,7 +38,7 @@
 
 namespace day48 {
 
-// --- Select from a matrix of distances --------------------------------------------------------------
+// --- Select from a matrix of distances -----------------------------------------------------------
 
 constexpr int kSelectThreads = 256;
 
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(kSelectThreads)
     }
 }
 
-// --- Select in one pass -----------------------------------------------------------------------------
+// --- Select in one pass --------------------------------------------------------------------------
 
 // Helpers: find_bound(list, count, least, most) returns a threshold that between `least` and `most`
 // keys of a list do not exceed; copy_up_to(bound, list, count, to) keeps these keys
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kSelectThreads)
     }
 }
 
-// --- Selection in the epilogue ----------------------------------------------------------------------
+// --- Selection in the epilogue -------------------------------------------------------------------
 
 // A block multiplies its tiles one after the other, mostly of one row of tiles. row_lists.cuh, to
 // be read now, has what it keeps for each of the 128 rows of its tile:
@@ -318,7 +318,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (!lists.is_last_of_row(last)) write_pieces(lists, rows, last);
 }
 
-// --- Thresholds shared by blocks --------------------------------------------------------------------
+// --- Thresholds shared by blocks -----------------------------------------------------------------
 
 // Publishes a threshold for each row, a warp for each: at least k / blocks of this block's
 // elements, rounded up, are not greater. If all blocks of the row have published, k elements are

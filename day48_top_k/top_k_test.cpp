@@ -346,7 +346,7 @@ TEST_P(TopKTest, ZerosAreEqual) {
     }
 }
 
-// --- Published thresholds ---------------------------------------------------------------------------
+// --- Published thresholds ------------------------------------------------------------------------
 
 // Results do not depend on them, so the test looks at the scratch memory: a block fills up its
 // piece of a row with words of which all bits are set. The last block of a row to finish reads the

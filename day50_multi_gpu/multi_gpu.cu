@@ -52,7 +52,7 @@ void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigne
     CUDA_CHECK_LAUNCH();
 }
 
-// --- One GPU -----------------------------------------------------------------------------------------
+// --- One GPU -------------------------------------------------------------------------------------
 
 void one_gpu(Domain& domain, unsigned steps, cudaStream_t stream) {
     const Rank& rank = domain.ranks()[0];
@@ -61,7 +61,7 @@ void one_gpu(Domain& domain, unsigned steps, cudaStream_t stream) {
         sweep_planes(domain, rank, step, steps, 0, static_cast<int>(rank.slab.planes), stream);
 }
 
-// --- Copies from GPU to GPU --------------------------------------------------------------------------
+// --- Copies from GPU to GPU ----------------------------------------------------------------------
 
 // All streams of all ranks wait for the work that `stream` already has.
 void begin_after(Domain& domain, cudaStream_t stream) {
@@ -191,7 +191,7 @@ void peer_copy_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 
-// --- NCCL --------------------------------------------------------------------------------------------
+// --- NCCL ----------------------------------------------------------------------------------------
 
 #ifdef COURSE_HAS_NCCL
 void check_nccl(ncclResult_t code, const char* call) {
@@ -287,7 +287,7 @@ void nccl(Domain&, unsigned, cudaStream_t) {}
 void nccl_overlapped(Domain&, unsigned, cudaStream_t) {}
 #endif
 
-// --- Stores into the neighbour's memory ---------------------------------------------------------------
+// --- Stores into the neighbour's memory ----------------------------------------------------------
 
 // The ghost planes that this rank stores to: behind the slab below, and before the slab above.
 Neighbours neighbours_of(Domain& domain, std::size_t r, float* Rank::*grid) {
@@ -393,7 +393,7 @@ void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 
-// --- The list ----------------------------------------------------------------------------------------
+// --- The list ------------------------------------------------------------------------------------
 
 // What one GPU moves and computes; of several, the one with the most planes.
 course::Work work(const Problem& problem) {

@@ -36,7 +36,7 @@ void add_on(const Rank& rank, const float* a, const float* b, float* sum, std::s
     CUDA_CHECK_LAUNCH();
 }
 
-// --- One GPU adds ------------------------------------------------------------------------------------
+// --- One GPU adds --------------------------------------------------------------------------------
 
 // Idea: the first GPU fetches one array after the other, adds, and sends the sums to all.
 // Still limits it: everything crosses the link of one GPU, 2 (n - 1) arrays. The others wait.
@@ -61,7 +61,7 @@ void gather(Group& group, const Arrays& arrays) {
         CUDA_CHECK(cudaStreamWaitEvent(rank.stream, root.ready));
 }
 
-// --- A ring ------------------------------------------------------------------------------------------
+// --- A ring --------------------------------------------------------------------------------------
 
 // The parts of the arrays go round the ring. Rank r sends to rank r + 1, and receives from r - 1.
 struct Ring {
@@ -131,7 +131,7 @@ void ring(Group& group, const Arrays& arrays) {
     all_gather(all);
 }
 
-// --- One kernel per GPU ------------------------------------------------------------------------------
+// --- One kernel per GPU --------------------------------------------------------------------------
 
 Team team_of(const Group& group, int rank) {
     Team team{rank, group.size(), {}};
@@ -198,7 +198,7 @@ void two_shot_kernels(Group& group, const Arrays& arrays) {
     are_aligned(arrays) ? launch_two_shot<4>(group, arrays) : launch_two_shot<1>(group, arrays);
 }
 
-// --- NCCL --------------------------------------------------------------------------------------------
+// --- NCCL ----------------------------------------------------------------------------------------
 
 #ifdef COURSE_HAS_NCCL
 void check_nccl(ncclResult_t code, const char* call) {
@@ -244,7 +244,7 @@ void nccl(Group&, const Arrays&) {
 }
 #endif
 
-// --- The list ----------------------------------------------------------------------------------------
+// --- The list ------------------------------------------------------------------------------------
 
 // What one GPU must do at least: read its array, write the sums. The link is not in it.
 course::Work work(const Problem& problem) {

@@ -197,7 +197,7 @@ course::Case make_case(const course::Dims& size, const std::set<int>& steps, flo
     return result;
 }
 
-// --- The program's own options ----------------------------------------------------------------------------------------
+// --- The program's own options -------------------------------------------------------------------
 
 std::set<int> parse_steps(const std::vector<std::string>& texts) {
     const std::set<int> known = known_steps();

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Has PyTorch's nn.MultiheadAttention compute what day 25's layer is compared with: weights, inputs and results as JSON.
+"""Has PyTorch's nn.MultiheadAttention compute what day 25's layer is compared with: weights, inputs
+and results as JSON.
 
     scripts/attention_reference.py > day25_attention/data/pytorch_reference.json          the small cases that the repository keeps
     scripts/attention_reference.py --case 2,37,41,24,4,1,0,1,cross                        one case
 
-A case is batch, queries, keys, width, heads, bias, causal, padding (0 or 1) and which inputs are one tensor: `self` (all three), `memory`
-(key and value) or `cross` (none). Needs PyTorch; runs on the CPU, in FP32. Padding never hides all keys, for which PyTorch answers NaN.
+A case is batch, queries, keys, width, heads, bias, causal, padding (0 or 1) and which inputs are
+one tensor: `self` (all three), `memory` (key and value) or `cross` (none). Needs PyTorch; runs on
+the CPU, in FP32. Padding never hides all keys, for which PyTorch answers NaN.
 """
 
 import argparse
@@ -70,7 +72,7 @@ def make_case(text, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--case", action="append", help="instead of the cases that the repository keeps")
     arguments = parser.parse_args()
     cases = [make_case(text, seed) for seed, text in enumerate(arguments.case or CASES)]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares what the inspection counts and finds with what a GPU counts (ncu) and what compute-sanitizer finds.
+"""Compares what the inspection counts and finds with what a GPU counts (ncu) and what
+compute-sanitizer finds.
 
 On a machine with a GPU, for the records in docs/measurements/<machine>:
 
@@ -11,9 +12,11 @@ Anywhere, with a build of the preset `inspect`:
     scripts/calibrate_inspection.py tables --records docs/measurements/h200 [--check]
     scripts/calibrate_inspection.py cost --plain build/cpu --build build/inspect --records docs/measurements/cpu
 
-`compare` runs the kernels of cuda_on_cpu/calibration and holds what the inspection says against the records: every count equal but
-those that a case explains, every planted bug found at its line, nothing found without it. `--update` writes what was seen into
-the records, `tables` writes these into the README there. `cost` says how much slower a lesson runs when it is watched. Exit code: 0 all as it should be, 1 not, 2 wrong usage.
+`compare` runs the kernels of cuda_on_cpu/calibration and holds what the inspection says against the
+records: every count equal but those that a case explains, every planted bug found at its line,
+nothing found without it. `--update` writes what was seen into the records, `tables` writes these
+into the README there. `cost` says how much slower a lesson runs when it is watched. Exit code: 0
+all as it should be, 1 not, 2 wrong usage.
 """
 
 import argparse
@@ -46,15 +49,21 @@ COUNTERS = {
     ("shared", "store"): ([INSTRUCTIONS + "shared_st"], [WAVEFRONTS + "st"]),
     ("shared", "atomic"): ([INSTRUCTIONS + "shared_atom"], [WAVEFRONTS + "atom"]),
     ("shared", "matrix_load"): ([INSTRUCTIONS + "ldsm"], [WAVEFRONTS + "ld"]),
-    ("shared", "async_copy"): ([INSTRUCTIONS + "ldgsts"],
-                               [OF_SASS + "data_pipe_lsu_wavefronts_mem_shared_op_ldgsts"]),
+    ("shared", "async_copy"): (
+        [INSTRUCTIONS + "ldgsts"],
+        [OF_SASS + "data_pipe_lsu_wavefronts_mem_shared_op_ldgsts"],
+    ),
     ("global", "load"): ([REQUESTS + "ld"], [SECTORS + "ld"]),
     ("global", "store"): ([REQUESTS + "st"], [SECTORS + "st"]),
     ("global", "atomic"): ([REQUESTS + "red", REQUESTS + "atom"], [SECTORS + "red", SECTORS + "atom"]),
     # Copies of 4 bytes go through L1; those of 16 bytes do not, and are counted as they come from L2.
-    ("global", "async_copy"): ([INSTRUCTIONS + "ldgsts"],
-                               [SECTORS + "ldgsts_cache_access",
-                                OF_SASS + "m_xbar2l1tex_read_sectors_mem_global_op_ldgsts_cache_bypass"]),
+    ("global", "async_copy"): (
+        [INSTRUCTIONS + "ldgsts"],
+        [
+            SECTORS + "ldgsts_cache_access",
+            OF_SASS + "m_xbar2l1tex_read_sectors_mem_global_op_ldgsts_cache_bypass",
+        ],
+    ),
 }
 
 
@@ -73,7 +82,9 @@ def read_record(records, name):
 def write_record(records, name, record):
     """One case a line: a change of one shows as a change of one line."""
     rows = ",\n".join("  " + json.dumps(row, ensure_ascii=False) for row in record["cases"])
-    head = json.dumps({key: value for key, value in record.items() if key != "cases"}, indent=1, ensure_ascii=False)
+    head = json.dumps(
+        {key: value for key, value in record.items() if key != "cases"}, indent=1, ensure_ascii=False
+    )
     (records / f"{name}.json").write_text(head[:-2] + ',\n "cases": [\n' + rows + "\n ]\n}\n")
 
 
@@ -81,16 +92,34 @@ def write_record(records, name, record):
 
 
 def machine(tool):
-    gpu = output_of(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]).splitlines()[0]
+    gpu = output_of(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]).splitlines()[
+        0
+    ]
     device, driver = gpu.split(", ")
     version = re.search(r"[Vv]ersion (\d[\d.]*)", output_of([tool, "--version"])).group(1)
-    return {"device": device, "driver": driver, "tool": f"{tool} {version}", "date": str(datetime.date.today())}
+    return {
+        "device": device,
+        "driver": driver,
+        "tool": f"{tool} {version}",
+        "date": str(datetime.date.today()),
+    }
 
 
 def counters_of_launches(command, metrics):
     """For each launch, in order: the kernel's name and its counters."""
-    text = output_of(["ncu", "--clock-control", "none", "--cache-control", "none", "--csv", "--metrics",
-                      ",".join(f"{metric}.sum" for metric in metrics), *command])
+    text = output_of(
+        [
+            "ncu",
+            "--clock-control",
+            "none",
+            "--cache-control",
+            "none",
+            "--csv",
+            "--metrics",
+            ",".join(f"{metric}.sum" for metric in metrics),
+            *command,
+        ]
+    )
     launches = collections.OrderedDict()
     for row in csv.DictReader(line for line in text.splitlines() if line.startswith('"')):
         launch = launches.setdefault(row["ID"], (row["Kernel Name"], {}))
@@ -112,8 +141,10 @@ def measure_counts(build, records):
         if [bare(name) for name, _ in launches] != [bare(case["kernel"]) for case in here]:
             sys.exit(f"ncu saw other kernels than the list of {counts} has for {space} {operation}")
         for case, (_, seen) in zip(here, launches):
-            case["gpu"] = {"requests": sum(seen[metric] for metric in requests),
-                           "transactions": sum(seen[metric] for metric in transactions)}
+            case["gpu"] = {
+                "requests": sum(seen[metric] for metric in requests),
+                "transactions": sum(seen[metric] for metric in transactions),
+            }
     write_record(records, COUNTS, machine("ncu") | {"cases": cases})
 
 
@@ -127,8 +158,17 @@ def reports_of(text):
 
 
 def sanitize(build, bug, fixed):
-    command = ["compute-sanitizer", "--tool", bug["tool"], "--report-api-errors", "no", "--error-exitcode", "86",
-               program(build, BUGS), bug["name"]] + (["--fixed"] if fixed else [])
+    command = [
+        "compute-sanitizer",
+        "--tool",
+        bug["tool"],
+        "--report-api-errors",
+        "no",
+        "--error-exitcode",
+        "86",
+        program(build, BUGS),
+        bug["name"],
+    ] + (["--fixed"] if fixed else [])
     result = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     return {"found": result.returncode == 86, "said": reports_of(result.stdout)}
 
@@ -158,7 +198,9 @@ def marked_lines(name, marker):
 
 
 def seen_counts(case, lines):
-    """Of the case's kind of access: requests and transactions in the lines marked `counted`, and elsewhere."""
+    """Of the case's kind of access: requests and transactions in the lines marked `counted`, and
+    elsewhere.
+    """
     totals = {True: [0, 0], False: [0, 0]}
     for kernel in case["inspection"]:
         for line in kernel["lines"]:
@@ -203,6 +245,7 @@ def compare_counts(build, records, update):
 
 def judge(bug, lines):
     """What is wrong with the findings of a planted bug, and of its twin."""
+
     def in_words(finding):
         return f"{finding['kind']} in line {finding['source']['line']}"
 
@@ -211,9 +254,15 @@ def judge(bug, lines):
         return wrong
     kinds = {finding["kind"] for finding in bug["findings"] if finding["source"]["line"] in lines}
     if bug["kind"] not in kinds:
-        wrong.append(f"{bug['kind']} not found in lines {lines}; found: {sorted(map(in_words, bug['findings']))}")
+        wrong.append(
+            f"{bug['kind']} not found in lines {lines}; found: {sorted(map(in_words, bug['findings']))}"
+        )
     places = [finding[end] for finding in bug["findings"] for end in ("source", "other") if end in finding]
-    wrong += [f"points elsewhere: line {place['line']}, expected {lines}" for place in places if place["line"] not in lines]
+    wrong += [
+        f"points elsewhere: line {place['line']}, expected {lines}"
+        for place in places
+        if place["line"] not in lines
+    ]
     return wrong
 
 
@@ -232,7 +281,8 @@ def compare_bugs(build, records, update):
         if bug["name"] in recorded:
             recorded[bug["name"]]["inspection"] = {
                 "planted": sorted({finding["kind"] for finding in bug["findings"]}),
-                "fixed": sorted({finding["kind"] for finding in bug["findings_when_fixed"]})}
+                "fixed": sorted({finding["kind"] for finding in bug["findings_when_fixed"]}),
+            }
     print(f"{len(current)} kernels with and without a planted bug: {found} as they should be")
     if update:
         write_record(records, BUGS, record)
@@ -250,7 +300,11 @@ def seconds_of_plain_runs(build, lesson, scratch):
 def seconds_of_watched_runs(build, lesson, scratch, findings):
     environment = os.environ | {"CUDA_ON_CPU_FINDINGS": "on" if findings else "off"}
     output_of([program(build, lesson), "--inspect", str(scratch)], env=environment)
-    return {row["version"]: row["seconds"] for row in json.loads(scratch.read_text())["results"] if not row["cannot_run"]}
+    return {
+        row["version"]: row["seconds"]
+        for row in json.loads(scratch.read_text())["results"]
+        if not row["cannot_run"]
+    }
 
 
 def least(runs):
@@ -259,18 +313,39 @@ def least(runs):
 
 def measure_cost(plain, build, records, repeats):
     """The least of several runs each, in turns: what else the machine does then falls to all alike."""
-    record = {"processor": processor(), "threads": os.cpu_count(), "date": str(datetime.date.today()), "cases": []}
+    record = {
+        "processor": processor(),
+        "threads": os.cpu_count(),
+        "date": str(datetime.date.today()),
+        "cases": [],
+    }
     with tempfile.TemporaryDirectory() as directory:
         scratch = pathlib.Path(directory) / "out.json"
         for lesson in LESSONS_THAT_COST:
-            runs = [(seconds_of_plain_runs(plain, lesson, scratch), seconds_of_watched_runs(build, lesson, scratch, False),
-                     seconds_of_watched_runs(build, lesson, scratch, True)) for _ in range(repeats)]
+            runs = [
+                (
+                    seconds_of_plain_runs(plain, lesson, scratch),
+                    seconds_of_watched_runs(build, lesson, scratch, False),
+                    seconds_of_watched_runs(build, lesson, scratch, True),
+                )
+                for _ in range(repeats)
+            ]
             unwatched, counted, searched = (least(column) for column in zip(*runs))
-            record["cases"] += [{"lesson": lesson, "version": version, "plain": unwatched[version],
-                                 "counting": counted[version], "findings": searched[version]} for version in searched]
+            record["cases"] += [
+                {
+                    "lesson": lesson,
+                    "version": version,
+                    "plain": unwatched[version],
+                    "counting": counted[version],
+                    "findings": searched[version],
+                }
+                for version in searched
+            ]
     for case in record["cases"]:
-        print(f"{case['lesson']:20} {case['version']:20} {1e3 * case['plain']:8.2f} ms   counting "
-              f"{case['counting'] / case['plain']:5.1f}x   with findings {case['findings'] / case['plain']:5.1f}x")
+        print(
+            f"{case['lesson']:20} {case['version']:20} {1e3 * case['plain']:8.2f} ms   counting "
+            f"{case['counting'] / case['plain']:5.1f}x   with findings {case['findings'] / case['plain']:5.1f}x"
+        )
     records.mkdir(parents=True, exist_ok=True)
     write_record(records, COST, record)
 
@@ -284,7 +359,9 @@ def processor():
 
 
 def where_measured(record):
-    return f"\n\nMeasured on {record['device']}, driver {record['driver']}, {record['tool']}, {record['date']}."
+    return (
+        f"\n\nMeasured on {record['device']}, driver {record['driver']}, {record['tool']}, {record['date']}."
+    )
 
 
 def shortened(values):
@@ -299,7 +376,9 @@ def shortened(values):
 
 
 def table_of_counts(record):
-    """One row for each kernel and kind of access: its cases are the numbers in a cell, in the order of their parameters."""
+    """One row for each kernel and kind of access: its cases are the numbers in a cell, in the order
+    of their parameters.
+    """
     families = {kind: collections.OrderedDict() for kind in COUNTERS}
     for case in record["cases"]:
         families[case["space"], case["operation"]].setdefault(case["kernel"], []).append(case)
@@ -308,13 +387,19 @@ def table_of_counts(record):
         for kernel, cases in kernels.items():
             first, last = cases[0]["parameters"], cases[-1]["parameters"]
             span = f"{len(cases)}: {first} … {last}" if len(cases) > 1 else first
-            gpu, seen = (shortened([case[who]["transactions"] for case in cases]) for who in ("gpu", "inspection"))
+            gpu, seen = (
+                shortened([case[who]["transactions"] for case in cases]) for who in ("gpu", "inspection")
+            )
             exact = all(case["gpu"] == case["inspection"] for case in cases)
             verdict = "exact" if exact else f"{seen}; {cases[0]['remark']}"
-            rows.append(f"| {space} {operation.replace('_', ' ')} | `{kernel}` | {span} | {gpu} | {verdict} |")
+            rows.append(
+                f"| {space} {operation.replace('_', ' ')} | `{kernel}` | {span} | {gpu} | {verdict} |"
+            )
     exact = sum(case["gpu"] == case["inspection"] for case in record["cases"])
-    rows.append(f"\n{exact} of {len(record['cases'])} cases are exact, in requests and in transactions; of the others their "
-                "row says why they are not." + where_measured(record))
+    rows.append(
+        f"\n{exact} of {len(record['cases'])} cases are exact, in requests and in transactions; of the others their "
+        "row says why they are not." + where_measured(record)
+    )
     return "\n".join(rows)
 
 
@@ -337,10 +422,19 @@ def table_of_bugs(record):
 
 
 def table_of_cost(record):
-    rows = ["| lesson | version | not watched | counting | and looking for mistakes |", "|---|---|---|---|---|"]
-    rows += [f"| {case['lesson']} | `{case['version']}` | {1e3 * case['plain']:.1f} ms | {case['counting'] / case['plain']:.1f}× "
-             f"| {case['findings'] / case['plain']:.1f}× |" for case in record["cases"]]
-    return "\n".join(rows) + f"\n\nMeasured on {record['threads']} cores of an {record['processor']}, {record['date']}."
+    rows = [
+        "| lesson | version | not watched | counting | and looking for mistakes |",
+        "|---|---|---|---|---|",
+    ]
+    rows += [
+        f"| {case['lesson']} | `{case['version']}` | {1e3 * case['plain']:.1f} ms | {case['counting'] / case['plain']:.1f}× "
+        f"| {case['findings'] / case['plain']:.1f}× |"
+        for case in record["cases"]
+    ]
+    return (
+        "\n".join(rows)
+        + f"\n\nMeasured on {record['threads']} cores of an {record['processor']}, {record['date']}."
+    )
 
 
 TABLES = {COUNTS: table_of_counts, BUGS: table_of_bugs, COST: table_of_cost}
@@ -363,21 +457,33 @@ def write_tables(records, check):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("measure", "compare", "tables"):
         command = commands.add_parser(name)
-        command.add_argument("--records", type=pathlib.Path, required=True, help="docs/measurements/<machine>")
+        command.add_argument(
+            "--records", type=pathlib.Path, required=True, help="docs/measurements/<machine>"
+        )
         if name != "tables":
-            command.add_argument("--build", required=True, help="build directory with bin/inspection_counts and bin/inspection_bugs")
+            command.add_argument(
+                "--build",
+                required=True,
+                help="build directory with bin/inspection_counts and bin/inspection_bugs",
+            )
             command.add_argument("--only", choices=["counts", "bugs"], help="half of the work")
     cost = commands.add_parser("cost")
     cost.add_argument("--records", type=pathlib.Path, required=True, help="docs/measurements/<machine>")
     cost.add_argument("--plain", required=True, help="build directory of the preset cpu")
     cost.add_argument("--build", required=True, help="build directory of the preset inspect")
     cost.add_argument("--repeats", type=int, default=3, help="how often each is run; the least counts")
-    commands.choices["compare"].add_argument("--update", action="store_true", help="write what was seen into the records")
-    commands.choices["tables"].add_argument("--check", action="store_true", help="write nothing, only say whether they are up to date")
+    commands.choices["compare"].add_argument(
+        "--update", action="store_true", help="write what was seen into the records"
+    )
+    commands.choices["tables"].add_argument(
+        "--check", action="store_true", help="write nothing, only say whether they are up to date"
+    )
     arguments = parser.parse_args()
 
     if arguments.command == "cost":
@@ -387,7 +493,9 @@ def main():
         wrong = write_tables(arguments.records, arguments.check)
     else:
         wrong = []
-        halves = {"measure": (measure_counts, measure_bugs), "compare": (compare_counts, compare_bugs)}[arguments.command]
+        halves = {"measure": (measure_counts, measure_bugs), "compare": (compare_counts, compare_bugs)}[
+            arguments.command
+        ]
         options = (arguments.update,) if arguments.command == "compare" else ()
         for name, half in zip(("counts", "bugs"), halves):
             if arguments.only in (None, name):

@@ -6,11 +6,12 @@
     scripts/check_architectures.py day15_reduction        the files of a directory; or single files
     scripts/check_architectures.py --architectures 86,120 --jobs 8
 
-Files with sm_90a's own instructions (course_hopper_library) are compiled for 90a alone, which is all they can be built for,
-and only where 90 is one of the architectures.
-The last line is "N objects compiled, N failed, N skipped": files times architectures. Exit code 1 when one failed. A file
-is skipped for an architecture that this nvcc does not know.
+Files with sm_90a's own instructions (course_hopper_library) are compiled for 90a alone, which is
+all they can be built for, and only where 90 is one of the architectures. The last line is "N
+objects compiled, N failed, N skipped": files times architectures. Exit code 1 when one failed. A
+file is skipped for an architecture that this nvcc does not know.
 """
+
 import argparse
 import concurrent.futures
 import json
@@ -29,7 +30,9 @@ CODE = re.compile(r"--generate-code=arch=compute_(\w+)\S*")
 
 
 def run(command, **options):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options)
+    return subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **options
+    )
 
 
 def configure(build):
@@ -38,7 +41,9 @@ def configure(build):
     flags = []
     if "--Ofast-compile" in run([nvcc, "--help"]).stdout:
         flags = ["-DCMAKE_CUDA_FLAGS=--Ofast-compile=max -Xptxas=-suppress-stack-size-warning"]
-    done = run(["cmake", "--preset", "gpu", "-B", str(build), "-DCMAKE_CUDA_ARCHITECTURES=90", *flags], cwd=ROOT)
+    done = run(
+        ["cmake", "--preset", "gpu", "-B", str(build), "-DCMAKE_CUDA_ARCHITECTURES=90", *flags], cwd=ROOT
+    )
     if done.returncode != 0:
         sys.exit(f"{done.stdout}\ncheck_architectures.py: {build} cannot be configured")
 
@@ -55,12 +60,15 @@ def sources(build):
         if relative.parts[0] != "cuda_on_cpu" and CODE.search(entry["command"]):
             found[str(relative)] = (entry["command"], entry["directory"])
     if not found:
-        sys.exit(f"check_architectures.py: {build} compiles no .cu file; expected a build with COURSE_BACKEND=gpu")
+        sys.exit(
+            f"check_architectures.py: {build} compiles no .cu file; expected a build with COURSE_BACKEND=gpu"
+        )
     return found
 
 
 def lessons(found):
     """One file of each directory: the day's <topic>.cu, or the longest."""
+
     def rank(path):
         directory = path.split("/")[0]
         topic = re.sub(r"^day\d+_", "", directory)
@@ -77,9 +85,13 @@ def selected(found, names):
     chosen = {}
     for name in names:
         name = os.path.relpath(name, ROOT) if os.path.exists(name) else name
-        matching = {path: found[path] for path in found if path == name or path.startswith(name.rstrip("/") + "/")}
+        matching = {
+            path: found[path] for path in found if path == name or path.startswith(name.rstrip("/") + "/")
+        }
         if not matching:
-            sys.exit(f"check_architectures.py: {name} is no .cu file that nvcc compiles, and no directory with one")
+            sys.exit(
+                f"check_architectures.py: {name} is no .cu file that nvcc compiles, and no directory with one"
+            )
         chosen |= matching
     return chosen
 
@@ -98,14 +110,25 @@ def compile_for(path, command, directory, architectures):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("files", nargs="*", help="files or directories; without them all")
     parser.add_argument("--lessons", action="store_true", help="one file of each directory")
-    parser.add_argument("--architectures", type=lambda text: text.split(","), default=ARCHITECTURES, metavar="N,...",
-                        help=",".join(ARCHITECTURES))
+    parser.add_argument(
+        "--architectures",
+        type=lambda text: text.split(","),
+        default=ARCHITECTURES,
+        metavar="N,...",
+        help=",".join(ARCHITECTURES),
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="files at a time")
-    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "architectures",
-                        help="a build directory; configured if it is not yet")
+    parser.add_argument(
+        "--build",
+        type=pathlib.Path,
+        default=ROOT / "build" / "architectures",
+        help="a build directory; configured if it is not yet",
+    )
     arguments = parser.parse_args()
     if arguments.jobs < 1:
         parser.error(f"--jobs is {arguments.jobs}; expected at least 1")

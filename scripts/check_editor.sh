@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Does an editor see what the compiler sees? `clangd --check`, with the .clangd of this repository and without a build, on every lesson (.cu,
-# .cuh) and every blank exercise: 0 errors; and threadIdx, __syncthreads and cudaMalloc are known where a kernel is written.
+# Does an editor see what the compiler sees? `clangd --check`, with the .clangd of this repository
+# and without a build, on every lesson (.cu, .cuh) and every blank exercise: 0 errors; and
+# threadIdx, __syncthreads and cudaMalloc are known where a kernel is written.
 set -uo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit 2
 
@@ -39,7 +40,8 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# The blank exercises, as `./course next` puts them into my/: build/editor/DAY/FILE, and none of the files that they include.
+# The blank exercises, as `./course next` puts them into my/: build/editor/DAY/FILE, and none of the
+# files that they include.
 blank=build/editor
 write_blank_exercises() {
     local build=build/cpu maker exercises day tree named
@@ -119,11 +121,13 @@ print("completion knows " + ", ".join(EXPECTED.values()))
 END
 }
 
-# The first line only is tested for completion and the like, which is what takes time; diagnostics are those of the whole file.
+# The first line only is tested for completion and the like, which is what takes time; diagnostics
+# are those of the whole file.
 check_file() { # FILE
     local log errors
     log=$(clangd --check="$1" --check-lines=1 2>&1) && return
-    # clangd 14 may take operator new and delete, out of headers that it has read before, for device code; clang does not.
+    # clangd 14 may take operator new and delete, out of headers that it has read before, for device
+    # code; clang does not.
     errors=$(grep -E '^E\[' <<<"$log" | grep -vE "'operator (new|delete)'" | sed -E 's/^E\[[^]]*\]/ /')
     [[ -n $errors ]] || ! grep -q 'All checks completed' <<<"$log" || return 0
     echo "$1:"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The day that a file of the repository belongs to: day_of.sh my/day05_matmul_tiled/matmul_tiled.cuh prints day05_matmul_tiled.
+# The day that a file of the repository belongs to: day_of.sh my/day05_matmul_tiled/matmul_tiled.cuh
+# prints day05_matmul_tiled.
 set -euo pipefail
 path=${1#my/}
 path=${path#build/*/exercises/}

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Draws the ladder's climb for the front page: each step's speed as percent of cuBLAS, a bar a step, from measured records.
+"""Draws the ladder's climb for the front page: each step's speed as percent of cuBLAS, a bar a
+step, from measured records.
 
     scripts/draw_climb.py docs/measurements/h200/gemm_ladder.jsonl docs/figures/climb.svg
     scripts/draw_climb.py --check docs/measurements/h200/gemm_ladder.jsonl docs/figures/climb.svg     # is the picture that of the records?
 
-One problem, warm: the first version of each number from 01 to 14. The picture follows the reader's choice of a light or a dark page.
+One problem, warm: the first version of each number from 01 to 14. The picture follows the reader's
+choice of a light or a dark page.
 """
 
 import argparse
@@ -26,7 +28,9 @@ STYLE = """
 
 
 def climb(measured, problem):
-    """[(name, percent of cuBLAS)] of the versions from 01_ to 14_, the first of each number; and cuBLAS's record."""
+    """[(name, percent of cuBLAS)] of the versions from 01_ to 14_, the first of each number; and
+    cuBLAS's record.
+    """
     shown, seen = [], set()
     here = [record for record in measured if record["problem"] == problem and record["l2"] == "warm"]
     peer = next(record for record in here if record["role"] == "peer")
@@ -34,7 +38,9 @@ def climb(measured, problem):
         step = re.fullmatch(r"(\d\d)_(\w+)", record["version"])
         if step and 1 <= int(step[1]) <= 14 and step[1] not in seen and record["role"] == "ours":
             seen.add(step[1])
-            shown.append((f"{int(step[1])} {step[2].replace('_', ' ')}", 100 * peer["median_ms"] / record["median_ms"]))
+            shown.append(
+                (f"{int(step[1])} {step[2].replace('_', ' ')}", 100 * peer["median_ms"] / record["median_ms"])
+            )
     return shown, peer
 
 
@@ -69,8 +75,10 @@ def picture(steps, peer):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if the picture is another one")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit code 1 if the picture is another one"
+    )
     parser.add_argument("--problem", default="sgemm 4096x4096x4096")
     parser.add_argument("records", type=pathlib.Path)
     parser.add_argument("figure", type=pathlib.Path)
@@ -79,7 +87,9 @@ def main():
     if not arguments.check:
         arguments.figure.write_text(drawn)
     elif not arguments.figure.exists() or arguments.figure.read_text() != drawn:
-        sys.exit(f"{arguments.figure}: not that of {arguments.records}; draw it again with scripts/draw_climb.py")
+        sys.exit(
+            f"{arguments.figure}: not that of {arguments.records}; draw it again with scripts/draw_climb.py"
+        )
 
 
 if __name__ == "__main__":

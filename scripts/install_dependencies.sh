@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what the course is built with. On Debian and Ubuntu by apt-get, as root or through sudo; on any other
-# system it prints what to install. Asks nothing, installs only what is missing, and is quick when nothing is.
+# Installs what the course is built with. On Debian and Ubuntu by apt-get, as root or through sudo;
+# on any other system it prints what to install. Asks nothing, installs only what is missing, and is
+# quick when nothing is.
 set -euo pipefail
 
 usage() {

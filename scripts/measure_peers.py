@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Measures what a Python programmer would use (PyTorch, torch.compile, CuPy) on the problems of a day, and adds the
-figures to the day's records, so that they stand beside ours from the same machine and the same run.
+"""Measures what a Python programmer would use (PyTorch, torch.compile, CuPy) on the problems of a
+day, and adds the figures to the day's records, so that they stand beside ours from the same machine
+and the same run.
 
     build/gpu/bin/day20_softmax --bench --json day20_softmax.jsonl
     scripts/measure_peers.py day20_softmax.jsonl
 
-Needs an NVIDIA GPU, PyTorch, and CuPy for some peers; a peer whose library is missing is left out, with a line that says so.
-The method is that of common/bench/benchmark.hpp: events around launches that the host has queued while the GPU was kept busy,
-several between one pair of events when one is short, repeats until the mean is known to 1 %; warm, and with the L2 flushed.
-What Python itself takes is so not counted. Every peer is checked against the same work in double precision first (a blur: its
-first 256 rows).
+Needs an NVIDIA GPU, PyTorch, and CuPy for some peers; a peer whose library is missing is left out,
+with a line that says so. The method is that of common/bench/benchmark.hpp: events around launches
+that the host has queued while the GPU was kept busy, several between one pair of events when one is
+short, repeats until the mean is known to 1 %; warm, and with the L2 flushed. What Python itself
+takes is so not counted. Every peer is checked against the same work in double precision first (a
+blur: its first 256 rows).
 """
 
 import argparse
@@ -30,7 +32,9 @@ MIN_REPEATS, MAX_REPEATS = 10, 200
 
 class Timer:
     def __init__(self):
-        self.flush_buffer = torch.empty(4 * torch.cuda.get_device_properties(0).L2_cache_size // 4, device="cuda")
+        self.flush_buffer = torch.empty(
+            4 * torch.cuda.get_device_properties(0).L2_cache_size // 4, device="cuda"
+        )
 
     def flush(self):
         self.flush_buffer.fill_(1.0)
@@ -76,7 +80,7 @@ class Timer:
 
 
 def numbers(text):
-    """"4096x1024" -> [4096, 1024]"""
+    """ "4096x1024" -> [4096, 1024]"""
     return [int(n) for n in text.split("x")]
 
 
@@ -85,8 +89,8 @@ def compiled(function):
     return torch.compile(function, dynamic=False)
 
 
-# Each of these takes the words of a problem and yields (name, work, check): work() is timed, check() is its largest error
-# relative to the largest expected value, and the bound for it.
+# Each of these takes the words of a problem and yields (name, work, check): work() is timed,
+# check() is its largest error relative to the largest expected value, and the bound for it.
 
 
 def softmax_peers(words):
@@ -161,7 +165,8 @@ def blur_peers(words):
         result = torch.as_tensor(work(), device="cuda").reshape(rows, cols)[top]
         return (result - expected).abs().max().item(), 1e-5
 
-    # Each pass by itself: compiled together, the second pass computes the first one anew for each of its taps.
+    # Each pass by itself: compiled together, the second pass computes the first one anew for each
+    # of its taps.
     compiled_across, compiled_down = compiled(across), torch.compile(down, dynamic=False)
     passes = lambda: compiled_down(compiled_across(x))
     yield "torch_compile", passes, lambda: check(passes)
@@ -258,7 +263,10 @@ def score_peers(words):
     eager = lambda: function(h, s, w, v)
     fast = compiled(function)
     yield "pytorch_eager", eager, lambda: (relative_error(eager, expected), 1e-5)
-    yield "torch_compile", lambda: fast(h, s, w, v), lambda: (relative_error(lambda: fast(h, s, w, v), expected), 1e-5)
+    yield "torch_compile", lambda: fast(h, s, w, v), lambda: (
+        relative_error(lambda: fast(h, s, w, v), expected),
+        1e-5,
+    )
 
 
 def self_attention_peers(words):
@@ -282,11 +290,17 @@ def self_attention_peers(words):
 
 
 def attention_layer_peers(words):
-    """nn.MultiheadAttention in FP32: as it is called by default, and without returning its weights, which lets it fuse."""
+    """nn.MultiheadAttention in FP32: as it is called by default, and without returning its weights,
+    which lets it fuse.
+    """
     batch, heads, tokens, columns = numbers(words[1])
     width = heads * columns
     torch.manual_seed(1)
-    layer = torch.nn.MultiheadAttention(width, heads, batch_first=True, device="cuda").eval().requires_grad_(False)
+    layer = (
+        torch.nn.MultiheadAttention(width, heads, batch_first=True, device="cuda")
+        .eval()
+        .requires_grad_(False)
+    )
     x = torch.randn(batch, tokens, width, device="cuda")
     exact = copy.deepcopy(layer).double()
     expected = exact(x.double(), x.double(), x.double())[0]
@@ -353,7 +367,9 @@ def decoding_peers(words):
         got = work().view(batch, heads_kv, group, columns)
         worst = largest = 0.0
         for b in range(batch):
-            scores = q[b].view(heads_kv, group, columns).double() @ k[b].double().transpose(1, 2) * columns**-0.5
+            scores = (
+                q[b].view(heads_kv, group, columns).double() @ k[b].double().transpose(1, 2) * columns**-0.5
+            )
             expected = torch.softmax(scores, dim=2) @ v[b].double()
             worst = max(worst, (got[b] - expected).abs().amax().item())
             largest = max(largest, expected.abs().amax().item())
@@ -370,7 +386,9 @@ def decoding_peers(words):
 
 
 def argmin_peers(words):
-    """Minimum and index of each row of a product or of squared distances. First the matrix of them, if there is room for it."""
+    """Minimum and index of each row of a product or of squared distances. First the matrix of them,
+    if there is room for it.
+    """
     m, n, k = numbers(words[3])
     if m * n > 1 << 32:
         return
@@ -394,7 +412,9 @@ def argmin_peers(words):
 
 
 def neighbour_peers(words):
-    """The nearest by squared L2, as day 45: a matrix of distances (as much of them as matters: |a|^2 is the same for a row), then topk."""
+    """The nearest by squared L2, as day 45: a matrix of distances (as much of them as matters:
+    |a|^2 is the same for a row), then topk.
+    """
     queries, points, depth = numbers(words[1].rstrip(","))
     k = int(words[-1])
     torch.manual_seed(1)
@@ -423,7 +443,9 @@ def causal_score_peers(words):
 
     def check(work):
         got = work()[:2].double()
-        same = (got == expected) | ((got - expected).abs() <= 1e-5 * expected[expected.isfinite()].abs().amax())
+        same = (got == expected) | (
+            (got - expected).abs() <= 1e-5 * expected[expected.isfinite()].abs().amax()
+        )
         return (~same).sum().item(), 0
 
     eager = lambda: function(q, keys)
@@ -433,7 +455,9 @@ def causal_score_peers(words):
 
 
 def convolution_peers(words):
-    """cuDNN through PyTorch: "forward 64x64x56x56x64x3x1" is N x C x H x W x K x R x stride, with a padding of R / 2."""
+    """cuDNN through PyTorch: "forward 64x64x56x56x64x3x1" is N x C x H x W x K x R x stride, with a
+    padding of R / 2.
+    """
     n, c, h, w, k, r, stride = numbers(words[1])
     kind, options = words[0], {"stride": stride, "padding": r // 2}
     last = kind in ("forward_tf32", "forward_bf16")
@@ -451,7 +475,8 @@ def convolution_peers(words):
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = kind == "forward_tf32"
 
-    # A bound for sums of products that are nearly independent, Winograd's and the rounding to TF32 or BF16 included.
+    # A bound for sums of products that are nearly independent, Winograd's and the rounding to TF32
+    # or BF16 included.
     bound = {"forward_tf32": 2e-3, "forward_bf16": 1e-2}.get(kind, 1e-3)
 
     def check():
@@ -477,8 +502,19 @@ def lenet_peers(words):
     """A step of the same training, recorded as a CUDA graph."""
     batch, nn = int(words[1]), torch.nn
     net = nn.Sequential(
-        nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10)).cuda()
+        nn.Conv2d(1, 6, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(400, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, 10),
+    ).cuda()
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     optimiser = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9, foreach=True)
@@ -548,7 +584,12 @@ def measured(problem, ours, timer):
                 record = {**ours, "version": name, "role": "peer", **timer.measure(work, l2)}
                 record.pop("figures", None)  # of ours
                 record.pop("kernel", None)
-                record |= {"requested_bytes": 0, "percent_of_limit": None, "verified": True, "max_error": error}
+                record |= {
+                    "requested_bytes": 0,
+                    "percent_of_limit": None,
+                    "verified": True,
+                    "max_error": error,
+                }
                 record["cuda"] = torch.version.cuda
                 record["compiler"] = f"PyTorch {torch.__version__}"
                 record["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -562,8 +603,12 @@ def measured(problem, ours, timer):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("records", type=pathlib.Path, help="the file of records that a day's program wrote; peers are added to it")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "records",
+        type=pathlib.Path,
+        help="the file of records that a day's program wrote; peers are added to it",
+    )
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("measure_peers.py: PyTorch finds no GPU")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Plays a newcomer through the exercises, in a pseudo-terminal: for each one `next`, `check` (must fail, with a message), `hint`,
-the solution pasted in, `check` (must pass). The first one through `watch`, too. In a directory of its own instead of my/.
+"""Plays a newcomer through the exercises, in a pseudo-terminal: for each one `next`, `check` (must
+fail, with a message), `hint`, the solution pasted in, `check` (must pass). The first one through
+`watch`, too. In a directory of its own instead of my/.
 
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
@@ -12,6 +13,7 @@ the solution pasted in, `check` (must pass). The first one through `watch`, too.
 
 The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
 """
+
 import argparse
 import contextlib
 import fcntl
@@ -33,7 +35,14 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COURSE = os.path.join(ROOT, "course")
 STEP_SECONDS = 900  # of one command: the first of a day builds its lesson
-LAST_IS_LONG = {"day20", "day21", "day35", "day40", "day41", "gemm_ladder"}  # checking it takes seconds more than checking the first exercise
+LAST_IS_LONG = {
+    "day20",
+    "day21",
+    "day35",
+    "day40",
+    "day41",
+    "gemm_ladder",
+}  # checking it takes seconds more than checking the first exercise
 
 
 class Failed(Exception):
@@ -49,9 +58,16 @@ class Terminal:
         self.seen = 0  # how much of it wait_for() has passed
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        self.process = subprocess.Popen([COURSE, *arguments], stdin=slave, stdout=slave, stderr=slave,
-                                        env=environment, start_new_session=True, close_fds=True,
-                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.process = subprocess.Popen(
+            [COURSE, *arguments],
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+            env=environment,
+            start_new_session=True,
+            close_fds=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
         os.close(slave)
         self.deadline = time.monotonic() + STEP_SECONDS
 
@@ -70,9 +86,11 @@ class Terminal:
         return bool(data)
 
     def wait_for(self, text, instead=None):
-        """Until it has printed `text` after what was waited for before; Failed when it prints `instead` first."""
+        """Until it has printed `text` after what was waited for before; Failed when it prints
+        `instead` first.
+        """
         while (at := self.output.find(text, self.seen)) < 0:
-            if (instead and instead in self.output[self.seen:]) or not self.read_some():
+            if (instead and instead in self.output[self.seen :]) or not self.read_some():
                 self.end()
                 raise Failed(f"{self}: expected '{text}', got:\n{self.output[self.seen:]}")
         self.seen = at + len(text)
@@ -117,18 +135,30 @@ class Player:
 
     def fail(self, exercise, name):
         self.do("next", *name, shows=[exercise, "about "])
-        self.do("check", *name, code=1, shows=["not yet " + exercise],
-                hides=["ended by signal", "not done after", "does not compile", "cannot be checked"])
+        self.do(
+            "check",
+            *name,
+            code=1,
+            shows=["not yet " + exercise],
+            hides=["ended by signal", "not done after", "does not compile", "cannot be checked"],
+        )
         self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
 
     def build_ahead(self, directories):
-        """What checks would build one day after the other, with all cores. What does not compile is for the check to say."""
+        """What checks would build one day after the other, with all cores. What does not compile is
+        for the check to say.
+        """
         build = pathlib.Path(ROOT, "build", "cpu")
         with open(f"{build}.lock", "w") as lock:  # as ./course takes it
             fcntl.flock(lock, fcntl.LOCK_EX)
-            subprocess.run(["cmake", "-S", ROOT, "-B", build, f"-DCOURSE_MY:PATH={self.my_directory}"], stdout=subprocess.DEVNULL)
-            subprocess.run(["ninja", "-C", build, "-k", "0", *(name + "_exercise" for name in directories)],
-                           stdout=subprocess.DEVNULL)
+            subprocess.run(
+                ["cmake", "-S", ROOT, "-B", build, f"-DCOURSE_MY:PATH={self.my_directory}"],
+                stdout=subprocess.DEVNULL,
+            )
+            subprocess.run(
+                ["ninja", "-C", build, "-k", "0", *(name + "_exercise" for name in directories)],
+                stdout=subprocess.DEVNULL,
+            )
 
     def fail_all(self, exercises, by_name=True):
         for exercise in exercises:
@@ -146,20 +176,26 @@ class Player:
         for file in pathlib.Path(self.my_directory, directory).rglob("*.cu*"):
             if file.suffix not in (".cu", ".cuh"):  # what was there before
                 continue
-            lesson = pathlib.Path(ROOT, directory, file.relative_to(pathlib.Path(self.my_directory, directory)))
+            lesson = pathlib.Path(
+                ROOT, directory, file.relative_to(pathlib.Path(self.my_directory, directory))
+            )
             if not file.read_text().endswith(lesson.read_text()):
                 raise Failed(f"{file}: all exercises are solved, and it is not {lesson}")
 
     def exercises(self):
         command = [COURSE, "progress", "--json"]
-        return json.loads(subprocess.run(command, env=self.environment, check=True, stdout=subprocess.PIPE).stdout)
+        return json.loads(
+            subprocess.run(command, env=self.environment, check=True, stdout=subprocess.PIPE).stdout
+        )
 
     def play_by_watching(self, exercise):
         watch = Terminal(["watch", exercise], self.environment)
         watch.wait_for("not yet " + exercise)
         watch.wait_for("Ctrl-C leaves")
         self.do("solution", exercise, "--paste")
-        watch.wait_for("solved " + exercise, instead="Ctrl-C leaves")  # which it prints after a check that failed
+        watch.wait_for(
+            "solved " + exercise, instead="Ctrl-C leaves"
+        )  # which it prints after a check that failed
         watch.press(b"\x03")
         if watch.finish() != 0:
             raise Failed(f"{watch}: Ctrl-C ended it with {watch.process.returncode}:\n{watch.output}")
@@ -193,7 +229,9 @@ class Score:
 
 
 def play_days(player, days, checked, without_all, score):
-    """Exercises of each day; `checked`: those whose solution is; `without_all`: the days of which some are not played."""
+    """Exercises of each day; `checked`: those whose solution is; `without_all`: the days of which
+    some are not played.
+    """
     for day, exercises in days.items():
         with score.of(exercises, day + ", begun"):
             player.do("next", exercises[0])  # which copies the day's files
@@ -215,7 +253,7 @@ def play_days(player, days, checked, without_all, score):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("day", nargs="*", help="day05, gemm_ladder...; none: all")
     parser.add_argument("--by-day", action="store_true")
     parser.add_argument("--without-inspection", action="store_true")
@@ -239,7 +277,9 @@ def main():
             play_days(player, days, checked, left_out, score)
         else:
             for exercise in (e["id"] for e in exercises):
-                by_name = bool(options.day or score.failed or skipped)  # else one exercise comes after the other
+                by_name = bool(
+                    options.day or score.failed or skipped
+                )  # else one exercise comes after the other
                 with score.of([exercise], exercise):
                     player.fail_all([exercise], by_name)
                     player.solve_all([exercise], by_name)

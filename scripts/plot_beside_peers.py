@@ -3,8 +3,8 @@
 
     scripts/plot_beside_peers.py docs/measurements/h200/day45_fused_matmul.jsonl docs/figures/day45_beside_peers.svg
 
-The fastest of ours and of the peers, warm. Problems that differ in their layout alone (a last word NN, NT, TN or TT) share a line, with a dot for
-each. Needs matplotlib (Debian: python3-matplotlib).
+The fastest of ours and of the peers, warm. Problems that differ in their layout alone (a last word
+NN, NT, TN or TT) share a line, with a dot for each. Needs matplotlib (Debian: python3-matplotlib).
 """
 
 import argparse
@@ -23,7 +23,9 @@ AHEAD, BEHIND = "#0072B2", "#D55E00"  # Okabe and Ito's, which people who confus
 
 
 def ratios(records):
-    """{problem without its layout: [time of the best peer / time of the best of ours]}, in the order of the records."""
+    """{problem without its layout: [time of the best peer / time of the best of ours]}, in the
+    order of the records.
+    """
     best = {}  # {problem: {role: ms}}
     for record in records:
         if record["l2"] == "warm" and record["role"] in ("ours", "peer") and record["verified"]:
@@ -37,20 +39,32 @@ def ratios(records):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("records", type=pathlib.Path)
-    parser.add_argument("figures", type=pathlib.Path, nargs="+", help="files to write; the ending chooses the format")
+    parser.add_argument(
+        "figures", type=pathlib.Path, nargs="+", help="files to write; the ending chooses the format"
+    )
     arguments = parser.parse_args()
     records = record_files.read(arguments.records)
     lines = ratios(records)
     if not lines:
-        sys.exit(f"plot_beside_peers.py: {arguments.records} has no problem with a warm record of ours and of a peer")
+        sys.exit(
+            f"plot_beside_peers.py: {arguments.records} has no problem with a warm record of ours and of a peer"
+        )
 
     figure, axes = plt.subplots(figsize=(8, 1 + 0.22 * len(lines)))
     axes.axvline(1, color="black", linewidth=1)
     for place, values in enumerate(lines.values()):
-        axes.plot([1, max(values, key=lambda value: abs(value - 1))], [place, place], color="#BBBBBB", linewidth=1, zorder=0)
-        axes.scatter(values, [place] * len(values), s=18, color=[AHEAD if value >= 1 else BEHIND for value in values])
+        axes.plot(
+            [1, max(values, key=lambda value: abs(value - 1))],
+            [place, place],
+            color="#BBBBBB",
+            linewidth=1,
+            zorder=0,
+        )
+        axes.scatter(
+            values, [place] * len(values), s=18, color=[AHEAD if value >= 1 else BEHIND for value in values]
+        )
     axes.set_yticks(range(len(lines)), lines)
     axes.invert_yaxis()
     axes.set_xlim(left=0)

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Draws a run of k-means in the plane, from what day46_reduce_in_matmul --clusters writes: clusters, the way of their centres, and the inertia.
+"""Draws a run of k-means in the plane, from what day46_reduce_in_matmul --clusters writes:
+clusters, the way of their centres, and the inertia.
 
     scripts/plot_k_means.py clusters.json docs/figures/day46_k_means.svg
 
-Left, the points in the colours of the centres they belong to in the end, and each centre's way there: a ring at its start, a dot for each
-iteration, a cross at its end. Right, the inertia of each iteration. Needs matplotlib (Debian: python3-matplotlib).
+Left, the points in the colours of the centres they belong to in the end, and each centre's way
+there: a ring at its start, a dot for each iteration, a cross at its end. Right, the inertia of each
+iteration. Needs matplotlib (Debian: python3-matplotlib).
 """
 
 import argparse
@@ -25,7 +27,9 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 def draw_clusters(axes, run):
     for centre, colour in zip(range(len(run["centres"][0])), COLOURS):
         own = [point for point, at in zip(run["points"], run["assignment"]) if at == centre]
-        axes.plot(*zip(*own) if own else ([], []), ".", color=colour, markersize=6, markeredgewidth=0, alpha=0.7)
+        axes.plot(
+            *zip(*own) if own else ([], []), ".", color=colour, markersize=6, markeredgewidth=0, alpha=0.7
+        )
     for centre, colour in zip(range(len(run["centres"][0])), COLOURS):
         way = list(zip(*(centres[centre] for centres in run["centres"])))
         axes.plot(*way, "-", color="black", linewidth=1)
@@ -35,7 +39,11 @@ def draw_clusters(axes, run):
     axes.set_aspect("equal")
     axes.set_xticks([])
     axes.set_yticks([])
-    axes.set_title(f"{len(run['points'])} points, {len(run['centres'][0])} centres, {len(run['inertia'])} iterations", loc="left", fontsize=9)
+    axes.set_title(
+        f"{len(run['points'])} points, {len(run['centres'][0])} centres, {len(run['inertia'])} iterations",
+        loc="left",
+        fontsize=9,
+    )
 
 
 def draw_inertia(axes, run):
@@ -50,13 +58,17 @@ def draw_inertia(axes, run):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("clusters", type=pathlib.Path)
-    parser.add_argument("figures", type=pathlib.Path, nargs="+", help="files to write; the ending chooses the format")
+    parser.add_argument(
+        "figures", type=pathlib.Path, nargs="+", help="files to write; the ending chooses the format"
+    )
     arguments = parser.parse_args()
     run = json.loads(arguments.clusters.read_text())
     if len(run["centres"][0]) > len(COLOURS):
-        sys.exit(f"plot_k_means.py: {arguments.clusters} has {len(run['centres'][0])} centres; there are {len(COLOURS)} colours")
+        sys.exit(
+            f"plot_k_means.py: {arguments.clusters} has {len(run['centres'][0])} centres; there are {len(COLOURS)} colours"
+        )
 
     figure, (left, right) = plt.subplots(ncols=2, figsize=(9, 4.6), gridspec_kw={"width_ratios": [5, 4]})
     draw_clusters(left, run)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Draws the roofline of a day: performance over arithmetic intensity, one point a version, from its measured records.
+"""Draws the roofline of a day: performance over arithmetic intensity, one point a version, from its
+measured records.
 
     scripts/plot_roofline.py docs/measurements/h200/day05_matmul_tiled.jsonl "matmul 4096x4096x4096" docs/figures/day05_roofline.svg
 
-The roofs are the limits measured in the same run: memory for pure streaming, and FP32 multiply-adds. Arithmetic intensity
-is counted against the bytes that a version's threads ask memory for (`requested_bytes`), as PMPP 5.1 does: a point above the
-memory roof was served by caches. Peers and limits, whose requests were not counted, are horizontal lines.
-Needs matplotlib (Debian: python3-matplotlib).
+The roofs are the limits measured in the same run: memory for pure streaming, and FP32
+multiply-adds. Arithmetic intensity is counted against the bytes that a version's threads ask memory
+for (`requested_bytes`), as PMPP 5.1 does: a point above the memory roof was served by caches. Peers
+and limits, whose requests were not counted, are horizontal lines. Needs matplotlib (Debian:
+python3-matplotlib).
 """
 
 import argparse
@@ -23,7 +25,7 @@ import matplotlib.ticker
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("records", type=pathlib.Path)
     parser.add_argument("problem")
     parser.add_argument("figure", type=pathlib.Path)
@@ -42,7 +44,13 @@ def main():
     roof = [1 / 16, peak / memory, 128]
     axes.loglog(roof, [min(peak, memory * x) / 1e9 for x in roof], color="black")
     axes.annotate(f"FP32 {peak / 1e12:.1f} TFLOP/s", (128, peak / 1e9), ha="right", va="bottom")
-    axes.annotate(f"memory {memory / 1e9:.0f} GB/s", (4, memory * 4e-9), xytext=(-4, 4), textcoords="offset points", ha="right")
+    axes.annotate(
+        f"memory {memory / 1e9:.0f} GB/s",
+        (4, memory * 4e-9),
+        xytext=(-4, 4),
+        textcoords="offset points",
+        ha="right",
+    )
 
     labels = {}  # versions at nearly one place share a label
     for record in records:
@@ -54,7 +62,9 @@ def main():
             labels.setdefault(near, []).append(record["version"])
         elif record["flops"]:
             axes.axhline(rate, color="tab:gray", linestyle=":")
-            axes.annotate(f"{record['version']} ({record['role']})", (1 / 16, rate), va="bottom", color="tab:gray")
+            axes.annotate(
+                f"{record['version']} ({record['role']})", (1 / 16, rate), va="bottom", color="tab:gray"
+            )
     for place, names in labels.items():
         axes.annotate(", ".join(names), place, xytext=(6, -3), textcoords="offset points")
     for axis in (axes.xaxis, axes.yaxis):

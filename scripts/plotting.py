@@ -6,6 +6,8 @@ def matplotlib_or_exit(script, backend):
     try:
         import matplotlib
     except ImportError:
-        raise SystemExit(f"{script}: needs matplotlib (Debian and Ubuntu: apt-get install python3-matplotlib)") from None
+        raise SystemExit(
+            f"{script}: needs matplotlib (Debian and Ubuntu: apt-get install python3-matplotlib)"
+        ) from None
     matplotlib.use(backend)
     return matplotlib

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test program of a build on this machine, without CMake and without the sources: for a machine with a GPU to
-# which only <build>/bin was copied.
+# Runs every test program of a build on this machine, without CMake and without the sources: for a
+# machine with a GPU to which only <build>/bin was copied.
 set -uo pipefail
 
 usage() {
@@ -24,8 +24,8 @@ if [[ ${1:-} == --sanitizer ]]; then
         memcheck | racecheck | initcheck | synccheck) ;;
         *) usage >&2; exit 2 ;;
     esac
-    # Under a sanitizer a kernel runs up to a thousand times slower: without the tests that move gigabytes, and the one
-    # that counts how many launches fit into a time.
+    # Under a sanitizer a kernel runs up to a thousand times slower: without the tests that move
+    # gigabytes, and the one that counts how many launches fit into a time.
     export GTEST_FILTER='-*More*Than*:*LargeShapes*:*AreMeasuredOnceAndOnlyOnAGpu*:*TimeIsThatOfOneLaunchOfABatch*'
     # These call no kernel, or run a program whose kernels have a test of their own.
     without=" common_libraries_test gemm_ladder_program_test "

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Python package as its users do, into a virtual environment of its own under build/, and runs its tests.
+# Installs the Python package as its users do, into a virtual environment of its own under build/,
+# and runs its tests.
 set -euo pipefail
 
 usage() {

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""Tests of try_foreign.py: what it makes of sources, of a compiler's messages and of what programs print. No compiler is run but a script."""
+"""Tests of try_foreign.py: what it makes of sources, of a compiler's messages and of what programs
+print. No compiler is run but a script.
+"""
+
 import argparse
 import contextlib
 import io
@@ -29,19 +32,36 @@ class Sources(unittest.TestCase):
 
 class Builds(unittest.TestCase):
     def test_a_header_that_is_not_there(self):
-        self.assertEqual(classify_build("a.cu:1:10: fatal error: opencv2/core.hpp: No such file or directory"), ("needs", "OpenCV"))
-        self.assertEqual(classify_build("a.cu:1:10: fatal error: GL/glew.h: No such file or directory"), ("needs", "OpenGL"))
-        self.assertEqual(classify_build("a.cu:1:10: fatal error: my_utils.h: No such file or directory"), ("needs", "my_utils.h"))
+        self.assertEqual(
+            classify_build("a.cu:1:10: fatal error: opencv2/core.hpp: No such file or directory"),
+            ("needs", "OpenCV"),
+        )
+        self.assertEqual(
+            classify_build("a.cu:1:10: fatal error: GL/glew.h: No such file or directory"),
+            ("needs", "OpenGL"),
+        )
+        self.assertEqual(
+            classify_build("a.cu:1:10: fatal error: my_utils.h: No such file or directory"),
+            ("needs", "my_utils.h"),
+        )
 
     def test_a_library_that_is_not_there(self):
-        self.assertEqual(classify_build("nvcc fatal   : '-lcublas': this library of the CUDA Toolkit does not exist"), ("needs", "cuBLAS"))
-        self.assertEqual(classify_build("/usr/bin/ld: cannot find -lcusolver: No such file"), ("needs", "cuSOLVER"))
+        self.assertEqual(
+            classify_build("nvcc fatal   : '-lcublas': this library of the CUDA Toolkit does not exist"),
+            ("needs", "cuBLAS"),
+        )
+        self.assertEqual(
+            classify_build("/usr/bin/ld: cannot find -lcusolver: No such file"), ("needs", "cuSOLVER")
+        )
         self.assertEqual(classify_build("/usr/bin/ld.gold: error: cannot find -lfoo"), ("needs", "libfoo"))
 
     def test_the_first_error_without_directories(self):
         log = "In file included from b.cu\n/home/me/src/a b.cu:3:5: warning: x\n/home/me/src/a.cu:7:5: error: 'y' was not declared\n"
         self.assertEqual(classify_build(log), ("refused", "a.cu:7:5: error: 'y' was not declared"))
-        self.assertEqual(classify_build("a.o: undefined reference to `f()'"), ("refused", "a.o: undefined reference to `f()'"))
+        self.assertEqual(
+            classify_build("a.o: undefined reference to `f()'"),
+            ("refused", "a.o: undefined reference to `f()'"),
+        )
 
 
 class Verdicts(unittest.TestCase):
@@ -49,21 +69,52 @@ class Verdicts(unittest.TestCase):
         return {verdict(text)[0] for text in texts}
 
     def test_right(self):
-        self.assertEqual(self.verdict_of("Test PASSED", "result: PASS", "Results match!", "all elements are correct", "0 errors, success",
-                                         "No errors found. Test passed", "mismatches: 0\nverified", "max error = 1.2e-06", "Max diff: 0",
-                                         "error rate: 0.000000", "Errors: 0, OK", "assert failed as expected", "✓ same as on the CPU"), {"verified"})
+        self.assertEqual(
+            self.verdict_of(
+                "Test PASSED",
+                "result: PASS",
+                "Results match!",
+                "all elements are correct",
+                "0 errors, success",
+                "No errors found. Test passed",
+                "mismatches: 0\nverified",
+                "max error = 1.2e-06",
+                "Max diff: 0",
+                "error rate: 0.000000",
+                "Errors: 0, OK",
+                "assert failed as expected",
+                "✓ same as on the CPU",
+            ),
+            {"verified"},
+        )
 
     def test_wrong(self):
-        self.assertEqual(self.verdict_of("Test FAILED", "Mismatch at 3: 1 vs 2", "results do not match", "Results don't match!",
-                                         "Verification: incorrect", "PASSED\nFAILED", "match: false", "failed: 3", "✗ differs",
-                                         "Results match: No"), {"wrong"})
+        self.assertEqual(
+            self.verdict_of(
+                "Test FAILED",
+                "Mismatch at 3: 1 vs 2",
+                "results do not match",
+                "Results don't match!",
+                "Verification: incorrect",
+                "PASSED\nFAILED",
+                "match: false",
+                "failed: 3",
+                "✗ differs",
+                "Results match: No",
+            ),
+            {"wrong"},
+        )
 
     def test_nan(self):
-        self.assertEqual(self.verdict_of("c[0] = nan", "max error: -nan", "1.0 NaN 2.0", "PASSED, sum -nan"), {"nan"})
+        self.assertEqual(
+            self.verdict_of("c[0] = nan", "max error: -nan", "1.0 NaN 2.0", "PASSED, sum -nan"), {"nan"}
+        )
         self.assertEqual(self.verdict_of("nanosecond banana nan_count x.nan"), {"ran"})
 
     def test_nothing_is_said(self):
-        self.assertEqual(self.verdict_of("", "1 2 3", "elapsed 3 ms", "max error: 7.5", "if failed, see the log"), {"ran"})
+        self.assertEqual(
+            self.verdict_of("", "1 2 3", "elapsed 3 ms", "max error: 7.5", "if failed, see the log"), {"ran"}
+        )
 
 
 class Runs(unittest.TestCase):
@@ -79,15 +130,23 @@ class Runs(unittest.TestCase):
     def test_a_signal(self):
         self.assertEqual(classify_run("begin", -11, False), ("crash", "SIGSEGV: begin"))
         self.assertEqual(classify_run("", 136, False), ("crash", "SIGFPE"))
-        self.assertEqual(classify_run("a: a.cu:9: int main(): Assertion `x == y' failed.", -6, False)[0], "wrong")
+        self.assertEqual(
+            classify_run("a: a.cu:9: int main(): Assertion `x == y' failed.", -6, False)[0], "wrong"
+        )
 
     def test_a_limit(self):
-        self.assertEqual(classify_run("cuda_on_cpu: kernel k: still running after 7 s, in a.cu:3\n", -9, True)[0], "time limit")
+        self.assertEqual(
+            classify_run("cuda_on_cpu: kernel k: still running after 7 s, in a.cu:3\n", -9, True)[0],
+            "time limit",
+        )
         self.assertEqual(classify_run("", -9, True, 0.9)[0], "time limit")
         self.assertEqual(classify_run("", -9, True, 0.01)[0], "silent")
 
     def test_a_report_of_the_stand_in(self):
-        self.assertEqual(classify_run(self.REPORT, 0, False), ("reported", "kernel k: block (0,0,0), thread (1,0,0): illegal access to 0x10, in a.cu:7"))
+        self.assertEqual(
+            classify_run(self.REPORT, 0, False),
+            ("reported", "kernel k: block (0,0,0), thread (1,0,0): illegal access to 0x10, in a.cu:7"),
+        )
         self.assertEqual(classify_run(self.REPORT + "FAILED", 1, False)[0], "reported")
         self.assertEqual(classify_run(self.REPORT + "PASSED", 0, False)[0], "verified")
         self.assertEqual(classify_run("cuda_on_cpu: inspected k\nPASSED", 0, False), ("verified", ""))
@@ -145,15 +204,34 @@ class Corpus(unittest.TestCase):
 
     def results(self, *options):
         with contextlib.redirect_stdout(io.StringIO()) as self.output:
-            code = try_foreign.main([str(self.root / "corpus"), "--nvcc", str(self.root / "nvcc"), "--json", str(self.root / "json"),
-                                     "--markdown", str(self.root / "markdown"), *options])
+            code = try_foreign.main(
+                [
+                    str(self.root / "corpus"),
+                    "--nvcc",
+                    str(self.root / "nvcc"),
+                    "--json",
+                    str(self.root / "json"),
+                    "--markdown",
+                    str(self.root / "markdown"),
+                    *options,
+                ]
+            )
         self.assertEqual(code, 0)
-        return {result["program"]: (result["class"], result["reason"]) for result in json.loads((self.root / "json").read_text())}
+        return {
+            result["program"]: (result["class"], result["reason"])
+            for result in json.loads((self.root / "json").read_text())
+        }
 
     def test_each_program_is_built_and_run(self):
-        self.assertEqual(self.results("--arguments", "*/wrong.cu:7"), {
-            "a/fine.cu": ("verified", ""), "b/whole.cu": ("verified", ""), "c/refused.cu": ("refused", "refused.cu:1:1: error: no"),
-            "d/wrong.cu": ("wrong", "7: FAILED 7")})
+        self.assertEqual(
+            self.results("--arguments", "*/wrong.cu:7"),
+            {
+                "a/fine.cu": ("verified", ""),
+                "b/whole.cu": ("verified", ""),
+                "c/refused.cu": ("refused", "refused.cu:1:1: error: no"),
+                "d/wrong.cu": ("wrong", "7: FAILED 7"),
+            },
+        )
         log = (self.root / "log").read_text()
         self.assertIn("-I " + str(self.root / "corpus/b/inc"), log)
         self.assertIn("whole.cu " + str(self.root / "corpus/b/part.cu"), log)
@@ -166,7 +244,7 @@ class Corpus(unittest.TestCase):
     def test_modules_are_made_and_sources_copied_for_programs_that_compile_them(self):
         self.write("corpus/e/loads.cu", '#define FILE_NAME "kernel64.fatbin"\nint main() {}')
         self.write("corpus/e/kernel.cu", "")
-        self.write("corpus/f/compiles.cu", '#include <nvrtc.h>\nint main() {}')
+        self.write("corpus/f/compiles.cu", "#include <nvrtc.h>\nint main() {}")
         self.write("corpus/f/data.txt", "")  # without it the program says that it is right
         self.write("corpus/f/part.cu", "")
         self.assertEqual(self.results("--only", "loads")["e/loads.cu"][0], "verified")
@@ -180,17 +258,26 @@ class Corpus(unittest.TestCase):
         self.assertTrue((self.root / "scratch/part.cu").is_file())
 
     def test_headers_of_the_toolkit_are_copied_as_its_cmake_file_does(self):
-        self.write("corpus/h/CMakeLists.txt", "copy ${CUDA_INCLUDE_DIR}/groups.h ${CMAKE_CURRENT_BINARY_DIR} ${CUDA_INCLUDE_DIR}/none.h")
+        self.write(
+            "corpus/h/CMakeLists.txt",
+            "copy ${CUDA_INCLUDE_DIR}/groups.h ${CMAKE_CURRENT_BINARY_DIR} ${CUDA_INCLUDE_DIR}/none.h",
+        )
         self.write("toolkit/bin/nvcc", "")
         self.write("toolkit/include/groups.h", "")
         self.write("scratch/.keep", "")
         program = try_foreign.Program(self.root, self.write("corpus/h/compiles.cu", "int main() {}"), [])
-        try_foreign.copy_toolkit_headers(program, self.root / "scratch", argparse.Namespace(nvcc=str(self.root / "toolkit/bin/nvcc")))
-        self.assertEqual([path.name for path in (self.root / "scratch").iterdir() if path.suffix == ".h"], ["groups.h"])
+        try_foreign.copy_toolkit_headers(
+            program, self.root / "scratch", argparse.Namespace(nvcc=str(self.root / "toolkit/bin/nvcc"))
+        )
+        self.assertEqual(
+            [path.name for path in (self.root / "scratch").iterdir() if path.suffix == ".h"], ["groups.h"]
+        )
 
     def test_a_busy_machine_gives_more_time(self):
         wait = ["sh", "-c", "sleep 0.4 & wait; echo done"]
-        self.assertTrue(try_foreign.run(wait, self.root, 0.2, patience=9).timed_out)  # it does not want the processor
+        self.assertTrue(
+            try_foreign.run(wait, self.root, 0.2, patience=9).timed_out
+        )  # it does not want the processor
         with unittest.mock.patch("try_foreign.is_runnable", lambda process: True):
             self.assertFalse(try_foreign.run(wait, self.root, 0.2, patience=9).timed_out)
             self.assertTrue(try_foreign.run(wait, self.root, 0.2, patience=1).timed_out)
@@ -203,14 +290,18 @@ class Corpus(unittest.TestCase):
         self.write("Common/part.cu", "int part() { return 0; }")
         self.write("Common/other.cu", "")
         self.assertEqual(self.results("--only", "g/")["g/whole.cu"][0], "refused")
-        self.assertEqual(self.results("--only", "g/", "-I", str(self.root / "Common"))["g/whole.cu"][0], "verified")
+        self.assertEqual(
+            self.results("--only", "g/", "-I", str(self.root / "Common"))["g/whole.cu"][0], "verified"
+        )
         self.assertNotIn("other.cu", (self.root / "log").read_text())
 
     def test_both_orders(self):
         os.environ["WRONG_IN"] = "descending"
         self.addCleanup(os.environ.pop, "WRONG_IN")
         self.assertEqual(self.results("--only", "wrong")["d/wrong.cu"][0], "verified")
-        self.assertEqual(self.results("--only", "wrong", "--order", "both")["d/wrong.cu"], ("wrong", "descending: FAILED"))
+        self.assertEqual(
+            self.results("--only", "wrong", "--order", "both")["d/wrong.cu"], ("wrong", "descending: FAILED")
+        )
 
     def test_the_sources_are_left_as_they_are(self):
         before = sorted(self.root.rglob("corpus/**/*"))

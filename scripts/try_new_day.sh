@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Does ./course new-day write a day that compiles, runs, and whose test says what to do? Makes day99_example, tries it and
-# removes it again. .ci/run calls it.
-# usage: scripts/try_new_day.sh
+# Does ./course new-day write a day that compiles, runs, and whose test says what to do? Makes
+# day99_example, tries it and removes it again. .ci/run calls it. usage: scripts/try_new_day.sh
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Wraps prose at 100 columns: paragraphs of Markdown, and comments of C++ that have a line of their own. Tables, code,
-diagrams and comments behind code stay as they are; so does every paragraph that has no line over 100 columns.
+"""Wraps prose at 100 columns: paragraphs of Markdown, and comments of C++ that have a line of their
+own. Tables, code, diagrams and comments behind code stay as they are; so does every paragraph that
+has no line over 100 columns.
 
     scripts/wrap_prose.py FILE...   rewrites these
     scripts/wrap_prose.py           rewrites what git knows of
     scripts/wrap_prose.py --check   changes nothing; exit code 1, and a list, when a line would change
 """
+
 import pathlib
 import re
 import subprocess
@@ -25,8 +27,14 @@ def wrap(lines, first_indent, next_indent):
     """The words of `lines`, wrapped; inline code and the targets of links are not broken."""
     text = " ".join(line.strip() for line in lines)
     text = UNBREAKABLE.sub(lambda match: match.group().replace(" ", "\0"), text)
-    wrapped = textwrap.wrap(text, WIDTH, initial_indent=first_indent, subsequent_indent=next_indent,
-                            break_long_words=False, break_on_hyphens=False)
+    wrapped = textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=first_indent,
+        subsequent_indent=next_indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
     return [line.replace("\0", " ") for line in wrapped]
 
 
@@ -41,7 +49,9 @@ def is_long(lines):
 
 
 def wrapped_comments(text):
-    """C++: runs of `//` lines with the same indentation, a blank comment line or a list item between two paragraphs."""
+    """C++: runs of `//` lines with the same indentation, a blank comment line or a list item
+    between two paragraphs.
+    """
     out, paragraph = [], []
 
     def flush():
@@ -49,7 +59,7 @@ def wrapped_comments(text):
             out.extend(paragraph)
         else:
             prefix = re.match(r"\s*// ", paragraph[0]).group()
-            item = LIST_ITEM.match(paragraph[0][len(prefix):])
+            item = LIST_ITEM.match(paragraph[0][len(prefix) :])
             deeper = " " * len(item.group()) if item else ""
             body = [line.strip().removeprefix("//") for line in paragraph]
             out.extend(wrap(body, prefix, prefix + deeper))
@@ -58,7 +68,9 @@ def wrapped_comments(text):
     for line in text.split("\n"):
         comment = re.match(r"(\s*)// (?=\S)(.*)", line)
         # Several blanks in a row, bars and arrows: a table or a drawing. Directives belong to tools.
-        is_prose = comment and not re.search(r"\S {2,}\S|\||---|NOLINT|clang-format|https?://", comment.group(2))
+        is_prose = comment and not re.search(
+            r"\S {2,}\S|\||---|NOLINT|clang-format|https?://", comment.group(2)
+        )
         hangs = paragraph and re.match(r"\s*//  +\S", line) and LIST_ITEM.match(paragraph[0].strip()[3:])
         if hangs and not re.search(r"\S {2,}\S", line.strip()[2:].strip()):
             paragraph.append(line)
@@ -84,7 +96,7 @@ def wrapped_markdown(text):
         else:
             item = LIST_ITEM.match(paragraph[0])
             indent = item.group() if item else re.match(r"\s*", paragraph[0]).group()
-            out.extend(wrap([paragraph[0][len(indent):], *paragraph[1:]], indent, " " * len(indent)))
+            out.extend(wrap([paragraph[0][len(indent) :], *paragraph[1:]], indent, " " * len(indent)))
         paragraph.clear()
 
     for line in text.split("\n"):
@@ -96,7 +108,13 @@ def wrapped_markdown(text):
             in_code = not in_code
             flush()
             out.append(line)
-        elif is_generated or in_code or not line.strip() or re.match(r"\s*(\||#|<|!\[)|- \w+: |    \s*\S", line) and not paragraph:
+        elif (
+            is_generated
+            or in_code
+            or not line.strip()
+            or re.match(r"\s*(\||#|<|!\[)|- \w+: |    \s*\S", line)
+            and not paragraph
+        ):
             flush()
             out.append(line)
         elif re.match(r"\s*\||#+ |<", line):
@@ -116,9 +134,16 @@ def wrapped(path):
 
 
 def files_of_git():
-    names = subprocess.run(["git", "-C", ROOT, "ls-files"], check=True, capture_output=True, text=True).stdout.split("\n")
-    return [ROOT / name for name in names
-            if pathlib.Path(name).suffix in CPP | {".md"} and not name.startswith(GENERATED) and (ROOT / name).is_file()]
+    names = subprocess.run(
+        ["git", "-C", ROOT, "ls-files"], check=True, capture_output=True, text=True
+    ).stdout.split("\n")
+    return [
+        ROOT / name
+        for name in names
+        if pathlib.Path(name).suffix in CPP | {".md"}
+        and not name.startswith(GENERATED)
+        and (ROOT / name).is_file()
+    ]
 
 
 def main():

@@ -42,7 +42,7 @@ NanOrigin origin_of_nan(const void* value, std::size_t size);
 // one in 30,000 values is like that.
 NanOrigin origin_of_integer(std::uint64_t value);
 
-// --- what the templates are made of -------------------------------------------------------------------------------
+// --- what the templates are made of --------------------------------------------------------------
 
 namespace detail {
 

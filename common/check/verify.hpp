@@ -95,7 +95,7 @@ template <std::ranges::contiguous_range Got>
 VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_value_t<Got>> expected,
                           std::size_t cols = 0);
 
-// --- what the templates are made of -------------------------------------------------------------------------------
+// --- what the templates are made of --------------------------------------------------------------
 
 namespace detail {
 

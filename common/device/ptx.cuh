@@ -50,7 +50,7 @@ __device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[k
 #define COURSE_PTX_AMPERE 1  // the instructions that came with compute capability 8.0
 #endif
 
-// ---- Asynchronous copies from global to shared memory ------------------------------------------------------------------
+// ---- Asynchronous copies from global to shared memory -------------------------------------------
 //
 // A thread issues copies, closes a group of them, and later waits for its older groups: then *its*
 // copies are there for it, and after a barrier for the others. Source and destination are multiples
@@ -120,7 +120,7 @@ __device__ inline void cp_async_wait() {
 #endif
 }
 
-// ---- Tensor cores ------------------------------------------------------------------------------------------------------
+// ---- Tensor cores -------------------------------------------------------------------------------
 
 // PTX ISA, cvt.rna.tf32: the nearest number with 10 bits of mantissa, of two equally near the one
 // further from zero; the 13 lowest bits of the result are 0.
@@ -194,7 +194,7 @@ __device__ inline void mma_m16n8k32_e5m2(float (&d)[4], const unsigned (&a)[4], 
 #undef COURSE_PTX_MMA_FP8
 #undef COURSE_PTX_MMA
 
-// ---- Matrices from shared memory to registers --------------------------------------------------------------------------
+// ---- Matrices from shared memory to registers ---------------------------------------------------
 //
 // PTX ISA, ldmatrix with .m8n8 and .b16: 1, 2 or 4 matrices of 8 x 8 elements of 16 bits (or 8 x 16
 // bytes), for a whole warp. A row is 16 bytes in shared memory, at a multiple of 16, and lane 8 m +
@@ -235,7 +235,7 @@ __device__ inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) {
 }
 #undef COURSE_PTX_LDMATRIX
 
-// ---- The compiler ------------------------------------------------------------------------------------------------------
+// ---- The compiler -------------------------------------------------------------------------------
 
 // The same value, of which the compiler knows nothing: what depends on it is computed again, rather
 // than kept in registers since it was computed before.
@@ -244,7 +244,7 @@ __device__ inline int opaque(int value) {
     return value;
 }
 
-// ---- Votes -------------------------------------------------------------------------------------------------------------
+// ---- Votes --------------------------------------------------------------------------------------
 
 // PTX ISA, vote.sync.ballot: equal[i] are the lanes whose bytes[i] is the same as this lane's. All
 // lanes of the warp call it; bytes are below 256. __match_any_sync gives the same, but asks for one
@@ -282,7 +282,7 @@ __device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[k
     }
 }
 
-// ---- Arithmetic --------------------------------------------------------------------------------------------------------
+// ---- Arithmetic ---------------------------------------------------------------------------------
 
 // PTX ISA, ex2.approx.ftz: 2^x, off by at most 2 ulp from the correctly rounded result; a result
 // below the normal numbers is 0, and such an x counts as 0. 2^-Inf is 0, and NaN stays NaN. On

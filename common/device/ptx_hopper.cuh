@@ -78,7 +78,7 @@ __device__ inline unsigned shared_window(const void* pointer) {
 
 #ifndef CUDA_ON_CPU
 
-// ---- Barriers in shared memory that count arrivals and bytes -----------------------------------------------------------
+// ---- Barriers in shared memory that count arrivals and bytes ------------------------------------
 //
 // A phase of an mbarrier ends when its arrivals are all there and the bytes that it was told to
 // expect have been written. Phases alternate in parity, 0 first; waiting names the parity of the
@@ -156,10 +156,10 @@ __device__ inline void mbarrier_wait(MBarrier* barrier, unsigned parity) {
     }
 }
 
-// ---- Tensor memory accelerator: boxes of a matrix between global and shared memory -------------------------------------
+// ---- Tensor memory accelerator: boxes of a matrix between global and shared memory --------------
 //
 // A CUtensorMap describes matrix, box and swizzle (tensor_map.hpp makes it). One thread asks, the
-// hardware copies. `column` and `row` are those of the box's first element; what lies outside the
+// hardware copies. `col` and `row` are those of the box's first element; what lies outside the
 // matrix is read as 0, and not written.
 
 // PTX ISA, prefetch.tensormap.
@@ -168,22 +168,21 @@ __device__ inline void prefetch(const CUtensorMap* map) {
 }
 
 // PTX ISA, cp.async.bulk.tensor: the box goes to `shared`, and its bytes are counted by `barrier`.
-__device__ inline void tma_load(void* shared, const CUtensorMap* map, int column, int row,
-                                MBarrier* barrier) {
+__device__ inline void tma_load(void* shared, const CUtensorMap* map, int col, int row, MBarrier* barrier) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
         "%3}], [%4];" ::"r"(detail::shared_window(shared)),
-        "l"(map), "r"(column), "r"(row), "r"(detail::shared_window(barrier))
+        "l"(map), "r"(col), "r"(row), "r"(detail::shared_window(barrier))
         : "memory");
 }
 
 // The same for a map of four extents: the box is in the matrix (i, j).
-__device__ inline void tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
+__device__ inline void tma_load(void* shared, const CUtensorMap* map, int col, int row, int i, int j,
                                 MBarrier* barrier) {
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
         "%3, %4, %5}], [%6];" ::"r"(detail::shared_window(shared)),
-        "l"(map), "r"(column), "r"(row), "r"(i), "r"(j), "r"(detail::shared_window(barrier))
+        "l"(map), "r"(col), "r"(row), "r"(i), "r"(j), "r"(detail::shared_window(barrier))
         : "memory");
 }
 
@@ -191,13 +190,13 @@ __device__ inline void tma_load(void* shared, const CUtensorMap* map, int column
 // with its channels from `channel` on. They are taken from the map's bounding box, row by row and
 // image by image, beginning at (column, row) of `image`. What is read is the element `right`
 // columns to the right of the pixel and `down` rows below it.
-__device__ inline void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int column, int row,
+__device__ inline void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int col, int row,
                                        int image, std::uint16_t right, std::uint16_t down,
                                        MBarrier* barrier) {
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
         "%3, %4, %5}], [%6], {%7, %8};" ::"r"(detail::shared_window(shared)),
-        "l"(map), "r"(channel), "r"(column), "r"(row), "r"(image), "r"(detail::shared_window(barrier)),
+        "l"(map), "r"(channel), "r"(col), "r"(row), "r"(image), "r"(detail::shared_window(barrier)),
         "h"(right), "h"(down)
         : "memory");
 }
@@ -205,21 +204,21 @@ __device__ inline void tma_load_im2col(void* shared, const CUtensorMap* map, int
 // PTX ISA, cp.async.bulk.tensor with .multicast::cluster: the box goes to the same place in each
 // block of the cluster whose rank's bit is set in `blocks`, and each block's barrier counts its
 // bytes.
-__device__ inline void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row,
+__device__ inline void tma_load_multicast(void* shared, const CUtensorMap* map, int col, int row,
                                           MBarrier* barrier, std::uint16_t blocks) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
         " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(detail::shared_window(shared)),
-        "l"(map), "r"(column), "r"(row), "r"(detail::shared_window(barrier)), "h"(blocks)
+        "l"(map), "r"(col), "r"(row), "r"(detail::shared_window(barrier)), "h"(blocks)
         : "memory");
 }
 
 // PTX ISA, cp.async.bulk.tensor from .shared::cta: the box goes from `shared` to the matrix, as
 // part of this thread's open group.
-__device__ inline void tma_store(const CUtensorMap* map, int column, int row, const void* shared) {
+__device__ inline void tma_store(const CUtensorMap* map, int col, int row, const void* shared) {
     asm volatile(
         "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map),
-        "r"(column), "r"(row), "r"(detail::shared_window(shared))
+        "r"(col), "r"(row), "r"(detail::shared_window(shared))
         : "memory");
 }
 
@@ -264,7 +263,7 @@ __device__ inline void fence_proxy_async() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-// ---- Clusters ----------------------------------------------------------------------------------------------------------
+// ---- Clusters -----------------------------------------------------------------------------------
 
 // PTX ISA, special register %cluster_ctarank.
 __device__ inline unsigned cluster_rank() {
@@ -281,7 +280,7 @@ __device__ inline void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-// ---- Warps of one block ------------------------------------------------------------------------------------------------
+// ---- Warps of one block -------------------------------------------------------------------------
 
 // PTX ISA, barrier.sync: `threads` threads of the block, those that name the barrier `id` (1 to 15;
 // 0 is __syncthreads).
@@ -316,7 +315,7 @@ __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
         : "memory");
 }
 
-// ---- Asynchronous products of a warpgroup ------------------------------------------------------------------------------
+// ---- Asynchronous products of a warpgroup -------------------------------------------------------
 //
 // D += A B for four warps: D is 64 x N in their registers, A is 64 x K and B is K x N in shared
 // memory, found through descriptors; K is 32 bytes: 16 elements of 16 bits, 32 of 8. Register 4 j +
@@ -499,7 +498,7 @@ COURSE_PTX_WGMMA_LEFT_FUNCTION(128, 64, 64, 65, 66, 67, 68, 69, COURSE_PTX_D32("
 
 #endif
 
-// ---- Where wgmma finds its factors -------------------------------------------------------------------------------------
+// ---- Where wgmma finds its factors --------------------------------------------------------------
 
 // PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle,
 // as TMA writes them: the sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a

@@ -35,7 +35,7 @@ struct ByteTileShape {
     static_assert(BM % WM == 0 && BN % WN == 0 && WM % 16 == 0 && WN % 16 == 0);
 };
 
-// --- From global to shared memory ------------------------------------------------------------------------------
+// --- From global to shared memory ----------------------------------------------------------------
 
 // The rows of a matrix from the first row of a tile on.
 struct ByteRows {
@@ -107,7 +107,7 @@ class ByteTileCopies {
     int left_;
 };
 
-// --- From shared memory to sums --------------------------------------------------------------------------------
+// --- From shared memory to sums ------------------------------------------------------------------
 
 __device__ inline void multiply_add(int (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     ptx::mma_m16n8k32_s8(d, a, b);
@@ -176,7 +176,7 @@ __device__ void for_each_pair(const Visit& visit) {
                 visit(i, j, pair, row + i * 16 + pair * 4, col + j * 8);
 }
 
-// --- Which tile a block computes -------------------------------------------------------------------------------
+// --- Which tile a block computes -----------------------------------------------------------------
 
 // The first row and column of a block's tile. Blocks that run at the same time share rows of A and
 // of W, which then come from the L2 cache: the rasterisation order works off bands of BAND tiles,

@@ -30,31 +30,31 @@ __host__ __device__ OutputOf<Sum> make_output(const DeviceMatrix<Sum>& c, Sum al
 }
 
 template <class Sum>
-__device__ bool inside(const OutputOf<Sum>& out, int row, int column) {
-    return row < static_cast<int>(out.c.rows()) && column < static_cast<int>(out.c.cols());
+__device__ bool inside(const OutputOf<Sum>& out, int row, int col) {
+    return row < static_cast<int>(out.c.rows()) && col < static_cast<int>(out.c.cols());
 }
 
 // What becomes of the sums at (row, column) and beside it: alpha sum + beta C. C is read only if
 // beta asks for it.
 template <class Sum>
-__device__ PairOf<Sum> finished(const OutputOf<Sum>& out, int row, int column, Sum sum, Sum beside) {
+__device__ PairOf<Sum> finished(const OutputOf<Sum>& out, int row, int col, Sum sum, Sum beside) {
     PairOf<Sum> result = {{out.alpha * sum, out.alpha * beside}};
     if (out.beta != 0) {
-        if (inside(out, row, column)) result.value[0] += out.beta * out.c(row, column);
-        if (inside(out, row, column + 1)) result.value[1] += out.beta * out.c(row, column + 1);
+        if (inside(out, row, col)) result.value[0] += out.beta * out.c(row, col);
+        if (inside(out, row, col + 1)) result.value[1] += out.beta * out.c(row, col + 1);
     }
     return result;
 }
 
-// Stores them; `column` is even.
+// Stores them; `col` is even.
 template <class Sum>
-__device__ void store_pair(const OutputOf<Sum>& out, int row, int column, Sum sum, Sum beside) {
-    const PairOf<Sum> result = finished(out, row, column, sum, beside);
-    if (out.pairs && inside(out, row, column + 1)) {
-        result.store(&out.c(row, column));
+__device__ void store_pair(const OutputOf<Sum>& out, int row, int col, Sum sum, Sum beside) {
+    const PairOf<Sum> result = finished(out, row, col, sum, beside);
+    if (out.pairs && inside(out, row, col + 1)) {
+        result.store(&out.c(row, col));
     } else {
-        if (inside(out, row, column)) out.c(row, column) = result.value[0];
-        if (inside(out, row, column + 1)) out.c(row, column + 1) = result.value[1];
+        if (inside(out, row, col)) out.c(row, col) = result.value[0];
+        if (inside(out, row, col + 1)) out.c(row, col + 1) = result.value[1];
     }
 }
 

@@ -20,14 +20,14 @@ struct RasterOrder {
 
     struct Tile {
         int row;
-        int column;
+        int col;
     };
     __device__ Tile tile(int index) const {
         const int number = index / (band * columns);
         const int in_band = index % (band * columns);
         const int height = min(band, rows - number * band);
-        const int column = in_band / height;
-        return {number * band + in_band % height, number % 2 == 0 ? column : columns - 1 - column};
+        const int col = in_band / height;
+        return {number * band + in_band % height, number % 2 == 0 ? col : columns - 1 - col};
     }
 };
 

@@ -20,8 +20,8 @@ __device__ void store_slice(const OutputOf<typename S::Sum>& out, TileCoords til
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
 #pragma unroll
     for (int i = first / 2; i < (first + kSliceColumns) / 2; i += 2)
-        store_pair(out, tile.row + warp * 16 + i / 2 % 2 * 8 + lane / 4,
-                   tile.column + i / 4 * 8 + lane % 4 * 2, sums[i], sums[i + 1]);
+        store_pair(out, tile.row + warp * 16 + i / 2 % 2 * 8 + lane / 4, tile.col + i / 4 * 8 + lane % 4 * 2,
+                   sums[i], sums[i + 1]);
 }
 
 // Stores columns [begin, end) of the tile.
@@ -60,7 +60,7 @@ __device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const Outpu
             const auto* const odd_sums = &sums[(first / 8 + (j ^ 2)) * 4 + lower * 2];
             const int row = lower * 8 + g;
             const PairOf<typename S::Sum> result =
-                finished(out, tile.row + row, tile.column + first + eight * 8 + t * 2,
+                finished(out, tile.row + row, tile.col + first + eight * 8 + t * 2,
                          odd ? odd_sums[0] : even_sums[0], odd ? odd_sums[1] : even_sums[1]);
             const int chunk = (eight * 2 + t / 2) ^ g;
             result.store(&slice[row * kSliceColumns + chunk * 4 + t % 2 * 2]);
@@ -80,7 +80,7 @@ __device__ void store_through_tma(const CUtensorMap& map, Slice<typename S::Sum>
     const int warp_row = tile.row + static_cast<int>(threadIdx.x) / 32 % 4 * 16;
 #pragma unroll
     for (int first = 0; first < S::BN; first += kSliceColumns) {
-        if (columns % 4 != 0 && tile.column + first + kSliceColumns > columns) {
+        if (columns % 4 != 0 && tile.col + first + kSliceColumns > columns) {
             store_slice<S>(out, tile, first, sums);
             if (first_lane) ptx::tma_store_commit();  // an empty group: groups are counted as slices are
             continue;
@@ -88,11 +88,11 @@ __device__ void store_through_tma(const CUtensorMap& map, Slice<typename S::Sum>
         Slice<typename S::Sum>& slice = slices[first / kSliceColumns % S::SLICES];
         if (first_lane) ptx::tma_store_wait_read<S::SLICES - 1>();
         __syncwarp();  // the slice is safe to overwrite
-        fill_slice<S>(slice, first, out, {warp_row, tile.column}, sums);
+        fill_slice<S>(slice, first, out, {warp_row, tile.col}, sums);
         ptx::fence_proxy_async();
         __syncwarp();  // the slice is complete
         if (first_lane) {
-            ptx::tma_store(&map, tile.column + first, warp_row, slice);
+            ptx::tma_store(&map, tile.col + first, warp_row, slice);
             ptx::tma_store_commit();
         }
     }

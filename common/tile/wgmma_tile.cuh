@@ -125,14 +125,14 @@ struct RingPosition {
 // The first row and column of a tile of C.
 struct TileCoords {
     int row;
-    int column;
+    int col;
 };
 
 // Those of the block's part of tile `index`: the blocks of a cluster are one below the other.
 template <class S>
 __device__ TileCoords coords_of(const RasterOrder& order, int index) {
     const RasterOrder::Tile tile = order.tile(index);
-    return {(tile.row * S::SHARERS + (S::SHARERS == 1 ? 0 : S::rank())) * S::BM, tile.column * S::BN};
+    return {(tile.row * S::SHARERS + (S::SHARERS == 1 ? 0 : S::rank())) * S::BM, tile.col * S::BN};
 }
 
 // Steps along K: one iteration each, for the tiles of one stage.
@@ -148,15 +148,15 @@ __device__ void load_stage(Ring<S>& ring, int stage, const Maps& maps, TileCoord
     ptx::MBarrier* const full = &ring.full[stage];
     ptx::mbarrier_arrive_expect(full, S::BYTES);
     ptx::tma_load(ring.a[stage], &maps.a, k, tile.row, full);
-    const auto column = [&](int box) { return S::B_ALONG_K ? k : tile.column + box * 64; };
-    const auto row = [&](int box) { return S::B_ALONG_K ? tile.column + box * 64 : k; };
+    const auto col = [&](int box) { return S::B_ALONG_K ? k : tile.col + box * 64; };
+    const auto row = [&](int box) { return S::B_ALONG_K ? tile.col + box * 64 : k; };
     if constexpr (S::SHARERS == 1) {
         for (int box = 0; box < S::BOXES; ++box)
-            ptx::tma_load(ring.b[stage][box], &maps.b, column(box), row(box), full);
+            ptx::tma_load(ring.b[stage][box], &maps.b, col(box), row(box), full);
     } else {
         const int first = S::rank() * S::SHARE;  // row of each box
         for (int box = 0; box < S::BOXES; ++box)
-            ptx::tma_load_multicast(&ring.b[stage][box][first * S::IN_ROW], &maps.b, column(box),
+            ptx::tma_load_multicast(&ring.b[stage][box][first * S::IN_ROW], &maps.b, col(box),
                                     row(box) + first, full, (1 << S::SHARERS) - 1);
     }
 }

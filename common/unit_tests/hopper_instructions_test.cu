@@ -56,7 +56,7 @@ void launch(Kernel* kernel, unsigned blocks, unsigned threads, unsigned cluster,
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-// ---- mbarriers ---------------------------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 
 // Thread 0 hands numbers to the others through one place, which is free again when all have read
 // it.
@@ -139,7 +139,7 @@ TEST_F(HopperInstructions, WarpsMeetAtNamedBarriers) {
         EXPECT_EQ(got[i], (i / 32 ^ 1) + 1) << i;
 }
 
-// ---- Bulk copies -------------------------------------------------------------------------------------------------------
+// ---- Bulk copies --------------------------------------------------------------------------------
 
 constexpr unsigned kSpan[] = {16, 32, 64, 128};  // of CUtensorMapSwizzle 0 (none) to 3
 
@@ -292,7 +292,7 @@ TEST_P(BoxTest, IsStoredExceptForWhatLiesOutside) {
     }
 }
 
-// ---- Columns of pixels -----------------------------------------------------------------------------------------------------
+// ---- Columns of pixels --------------------------------------------------------------------------
 
 struct Window {
     int channels, columns, rows, images;  // of the tensor
@@ -439,7 +439,7 @@ TEST_F(HopperInstructions, AMulticastReachesAllBlocksOfItsMask) {
             << block;
 }
 
-// ---- Products of warpgroups --------------------------------------------------------------------------------------------
+// ---- Products of warpgroups ---------------------------------------------------------------------
 
 template <class T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, int, float>;
@@ -573,7 +573,7 @@ TEST_F(HopperInstructions, ProductsFindTheirFactorsInEveryLayout) {
     expect_products<__nv_fp8_e5m2, false, 256>(kKMajor[0], kKMajor[0]);
 }
 
-// ---- Matrices to shared memory -----------------------------------------------------------------------------------------
+// ---- Matrices to shared memory ------------------------------------------------------------------
 
 __global__ void store_matrices(std::uint16_t* out) {
     __shared__ __align__(16) std::uint16_t tile[32 * 8];

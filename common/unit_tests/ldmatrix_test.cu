@@ -20,7 +20,7 @@ using namespace course;
 
 class LdmatrixTest : public TensorCoreTest {};
 
-// ---- Each element where it belongs -------------------------------------------------------------------------------------
+// ---- Each element where it belongs --------------------------------------------------------------
 
 // A load, how many matrices it takes and whether it transposes.
 struct X1 {
@@ -108,7 +108,7 @@ TYPED_TEST(LdmatrixLayout, EveryElementIsInItsPlace) {
     }
 }
 
-// ---- What it is for: the operands of a product ---------------------------------------------------------------------------
+// ---- What it is for: the operands of a product --------------------------------------------------
 
 constexpr unsigned kM = 16, kN = 8, kK = 16;
 

@@ -29,7 +29,7 @@ using namespace course;
 
 constexpr int kM = 16, kN = 8;
 
-// ---- The formats -------------------------------------------------------------------------------------------------------
+// ---- The formats --------------------------------------------------------------------------------
 
 // The bits of an element, the type of a sum and what it may be off by for each term, the whole
 // numbers to draw, the compute capability that it takes, the number that bits stand for and the
@@ -103,7 +103,7 @@ struct S8 : WideSums {
     }
 };
 
-// ---- One product for each warp -----------------------------------------------------------------------------------------
+// ---- One product for each warp ------------------------------------------------------------------
 
 // Row-major, one after the other.
 template <class Format>

@@ -21,7 +21,7 @@ namespace {
 
 using namespace course;
 
-// ---- Conversion --------------------------------------------------------------------------------------------------------
+// ---- Conversion ---------------------------------------------------------------------------------
 
 __global__ void convert(std::uint32_t* out, const float* in, std::size_t count) {
     const std::size_t i = blockIdx.x * static_cast<std::size_t>(blockDim.x) + threadIdx.x;
@@ -102,7 +102,7 @@ TEST_F(TensorCoreTest, ConversionOfRandomBits) {
     }
 }
 
-// ---- Product -------------------------------------------------------------------------------------------------------------
+// ---- Product ------------------------------------------------------------------------------------
 
 constexpr int kM = 16, kN = 8, kK = 8;
 

@@ -224,7 +224,7 @@ TEST(VerifyExact, LongResultsAreComparedWhole) {
     EXPECT_EQ(course::verify_exact(got, expected).differing, kLength);
 }
 
-// --- guarded outputs ----------------------------------------------------------------------------------------------
+// --- guarded outputs -----------------------------------------------------------------------------
 
 using course::GuardedBuffer;
 using GuardedBufferTest = course::DeviceTest;

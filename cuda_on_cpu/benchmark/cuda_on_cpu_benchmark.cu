@@ -33,7 +33,7 @@ void check(cudaError_t error, const char* call, int line) {
 }
 #define CHECK(call) check(call, #call, __LINE__)
 
-// ---- Kernels ----------------------------------------------------------------------------------------------------------
+// ---- Kernels ------------------------------------------------------------------------------------
 
 __global__ void vector_add(const float* a, const float* b, float* c, int n) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -143,7 +143,7 @@ __global__ void only_shuffles(int rounds, int* out) {
     out[threadIdx.x] = value;
 }
 
-// ---- Timing and verification ------------------------------------------------------------------------------------------
+// ---- Timing and verification --------------------------------------------------------------------
 
 struct Times {
     double best_ms;
@@ -211,7 +211,7 @@ bool is_product(const std::vector<float>& a, const std::vector<float>& b, const 
     return true;
 }
 
-// ---- The list -----------------------------------------------------------------------------------------------------------
+// ---- The list -----------------------------------------------------------------------------------
 
 void benchmark_vector_add() {
     const std::vector<float> a = whole_numbers(kElements, 1001);

@@ -35,7 +35,7 @@ namespace {
 constexpr unsigned kThreads = 64;  // two warps
 constexpr int kTiles = 4;
 
-// ---- Races between the threads of a block ------------------------------------------------------------------------------
+// ---- Races between the threads of a block -------------------------------------------------------
 
 template <bool kFixed>
 __global__ void barrier_removed(const float* in, float* out) {
@@ -187,7 +187,7 @@ __global__ void warp_waits_where_the_block_should(const float* in, float* out) {
     out[threadIdx.x] = row[(threadIdx.x + 1) % kThreads];  // found: race
 }
 
-// ---- Asynchronous copies -----------------------------------------------------------------------------------------------
+// ---- Asynchronous copies ------------------------------------------------------------------------
 
 template <bool kFixed>
 __global__ void copy_without_a_wait(const float* in, float* out) {
@@ -232,7 +232,7 @@ __global__ void copy_into_what_others_still_read(const float* in, float* out) {
     out[threadIdx.x] = other + row[threadIdx.x];
 }
 
-// ---- Races between blocks ----------------------------------------------------------------------------------------------
+// ---- Races between blocks -----------------------------------------------------------------------
 
 template <bool kFixed>
 __global__ void blocks_count_without_atomics(int* count) {
@@ -303,7 +303,7 @@ __global__ void done_is_counted_without_a_fence(float* partial, unsigned* done, 
     *out = sum;
 }
 
-// ---- Out of bounds -----------------------------------------------------------------------------------------------------
+// ---- Out of bounds ------------------------------------------------------------------------------
 
 template <bool kFixed>
 __global__ void load_past_the_end(unsigned n, const float* in, float* out) {
@@ -367,7 +367,7 @@ __global__ void read_freed_memory(const float* in, float* out) {
     out[threadIdx.x] = in[threadIdx.x];  // found: use_after_free
 }
 
-// ---- Misaligned vectors ------------------------------------------------------------------------------------------------
+// ---- Misaligned vectors -------------------------------------------------------------------------
 
 template <bool kFixed>
 __global__ void misaligned_vector_in_global_memory(const float* in, float4* out) {
@@ -388,7 +388,7 @@ __global__ void misaligned_vector_in_shared_memory(const float* in, float4* out)
     if (threadIdx.x < 4) out[threadIdx.x] = *row;  // found: misaligned
 }
 
-// ---- Reads of what nothing wrote ---------------------------------------------------------------------------------------
+// ---- Reads of what nothing wrote ----------------------------------------------------------------
 
 template <bool kFixed>
 __global__ void halo_not_loaded(const float* in, float* out) {
@@ -421,7 +421,7 @@ __global__ void counter_not_cleared(int* counter) {
     atomicAdd(counter, static_cast<int>(threadIdx.x));  // found: uninitialised_read
 }
 
-// ---- Barriers and masks ------------------------------------------------------------------------------------------------
+// ---- Barriers and masks -------------------------------------------------------------------------
 
 template <bool kFixed>
 __global__ void barrier_that_a_warp_does_not_reach(float* out) {
@@ -464,7 +464,7 @@ __global__ void vote_without_the_voter(const int* in, int* out) {
     out[threadIdx.x] = __any_sync(mask, in[threadIdx.x] > 0);  // found: wrong_mask
 }
 
-// ---- Clean, whatever it looks like -------------------------------------------------------------------------------------
+// ---- Clean, whatever it looks like --------------------------------------------------------------
 
 // Bytes next to each other are no race.
 __global__ void clean_bytes_of_one_word(const unsigned char* in, unsigned char* out) {
@@ -519,7 +519,7 @@ __global__ void clean_same_value_from_all(const float* in, int* out) {
     out[threadIdx.x] = found;
 }
 
-// ---- The list ----------------------------------------------------------------------------------------------------------
+// ---- The list -----------------------------------------------------------------------------------
 
 struct Bug {
     const char* name;

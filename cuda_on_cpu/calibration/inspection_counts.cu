@@ -32,7 +32,7 @@ namespace ptx = course::ptx;
 
 namespace {
 
-// ---- Shared memory: what a kernel below needs before and after its access ----------------------------------------------
+// ---- Shared memory: what a kernel below needs before and after its access -----------------------
 
 // Stores words into `array`, an array of shared memory, and waits.
 template <class Array>
@@ -61,7 +61,7 @@ struct Quadruple {
     float x, y, z, w;
 };
 
-// ---- Loads from shared memory ------------------------------------------------------------------------------------------
+// ---- Loads from shared memory -------------------------------------------------------------------
 
 __global__ void shared_load_stride(int stride, float* out) {
     __shared__ float words[33 * 32];
@@ -231,7 +231,7 @@ __global__ void shared_load_vectors_gather(unsigned seed, unsigned limit, Vector
     out[threadIdx.x] = vectors[scattered(threadIdx.x, seed, limit)];  // counted
 }
 
-// ---- Stores to shared memory -------------------------------------------------------------------------------------------
+// ---- Stores to shared memory --------------------------------------------------------------------
 
 __global__ void shared_store_stride(int stride, float* out) {
     __shared__ float words[33 * 32];
@@ -315,7 +315,7 @@ __global__ void shared_store_vectors_gather(unsigned seed, unsigned limit, const
     out[threadIdx.x] = vectors[scattered(threadIdx.x ^ 1, seed, limit)];
 }
 
-// ---- Atomics in shared memory ------------------------------------------------------------------------------------------
+// ---- Atomics in shared memory -------------------------------------------------------------------
 
 template <class Number>
 __global__ void shared_atomic_stride(int stride, Number* out) {
@@ -362,7 +362,7 @@ __global__ void shared_atomic_maximum(int stride, int* out) {
     out[threadIdx.x] = atomicMax(&numbers[threadIdx.x * stride], static_cast<int>(threadIdx.x));  // counted
 }
 
-// ---- Matrices from shared memory to registers --------------------------------------------------------------------------
+// ---- Matrices from shared memory to registers ---------------------------------------------------
 
 __global__ void ldmatrix_gather(unsigned seed, unsigned limit, unsigned* out) {
     alignas(16) __shared__ unsigned char bytes[32 * 272];
@@ -408,7 +408,7 @@ __global__ void ldmatrix_transposed(int pitch, unsigned* out) {
         out[32 * m + threadIdx.x] = r[m];
 }
 
-// ---- Asynchronous copies -----------------------------------------------------------------------------------------------
+// ---- Asynchronous copies ------------------------------------------------------------------------
 
 __global__ void async_copy_4(int shared_stride, int global_stride, const float* in, float* out) {
     __shared__ float words[32 * 33];
@@ -428,7 +428,7 @@ __global__ void async_copy_16(int shared_stride, int global_stride, const float4
     out[threadIdx.x] = vectors[(threadIdx.x ^ 1) * shared_stride];
 }
 
-// ---- Loads from global memory ------------------------------------------------------------------------------------------
+// ---- Loads from global memory -------------------------------------------------------------------
 
 template <class T>
 __global__ void global_load(int stride, int offset, const T* in, T* out) {
@@ -470,7 +470,7 @@ __global__ void global_load_by_8_warps(int stride, const float* in, float* out) 
     out[threadIdx.x] = in[threadIdx.x * stride];  // counted
 }
 
-// ---- Stores to global memory -------------------------------------------------------------------------------------------
+// ---- Stores to global memory --------------------------------------------------------------------
 
 template <class T>
 __global__ void global_store(int stride, int offset, T* out) {
@@ -490,7 +490,7 @@ __global__ void global_store_gather(unsigned seed, unsigned limit, T* out) {
     out[scattered(threadIdx.x, seed, limit)] = T{};  // counted
 }
 
-// ---- Atomics in global memory ------------------------------------------------------------------------------------------
+// ---- Atomics in global memory -------------------------------------------------------------------
 
 template <class Number>
 __global__ void global_atomic(int stride, Number* numbers) {
@@ -509,7 +509,7 @@ __global__ void global_atomic_that_returns(int stride, int* numbers, int* out) {
     out[threadIdx.x] = atomicAdd(&numbers[threadIdx.x * stride], static_cast<int>(threadIdx.x));  // counted
 }
 
-// ---- The list ----------------------------------------------------------------------------------------------------------
+// ---- The list -----------------------------------------------------------------------------------
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 

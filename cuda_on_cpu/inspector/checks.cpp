@@ -43,7 +43,7 @@ std::string bytes_text(std::size_t bytes) {
     return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
-// --- Device memory ---------------------------------------------------------------------------------------------------
+// --- Device memory -------------------------------------------------------------------------------
 
 // All allocations since the program began: an inspection that begins later has to know which memory
 // was written before.
@@ -169,7 +169,7 @@ std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch) {
            block.x / x;
 }
 
-// --- One launch ------------------------------------------------------------------------------------------------------
+// --- One launch ----------------------------------------------------------------------------------
 
 LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(blocks_together(launch.configuration) > 1) {
     static std::atomic<std::uint64_t> launches{0};
@@ -228,7 +228,7 @@ void LaunchChecks::failed(cudaError_t error, const std::string& message, Site si
                   [&](RawFinding& finding) { finding.message = message.substr(0, message.find('\n')); });
 }
 
-// --- One block -------------------------------------------------------------------------------------------------------
+// --- One block -----------------------------------------------------------------------------------
 
 BlockChecks& BlockChecks::of_this_thread() {
     static thread_local const auto own = std::make_unique<BlockChecks>();
@@ -323,7 +323,7 @@ void BlockChecks::on(const event::SharedEntered& event) {
     }
 }
 
-// --- Accesses --------------------------------------------------------------------------------------------------------
+// --- Accesses ------------------------------------------------------------------------------------
 
 const BlockChecks::Page& BlockChecks::page(Address byte) {
     Page& page = pages_[byte / kPageBytes % kPages];
@@ -580,7 +580,7 @@ void BlockChecks::notify(const Event& event) {
     if (watched_) std::visit([this](const auto& one) { on(one); }, event);
 }
 
-// --- Waiting ---------------------------------------------------------------------------------------------------------
+// --- Waiting -------------------------------------------------------------------------------------
 
 void BlockChecks::on(const event::ThreadEnded& event) {
     settle();
@@ -716,7 +716,7 @@ void BlockChecks::on(const event::MbarrierLeft& event) {
     });
 }
 
-// --- Asynchronous copies and matrix loads ----------------------------------------------------------------------------
+// --- Asynchronous copies and matrix loads --------------------------------------------------------
 
 void BlockChecks::on(const event::CopyIssued& event) {
     settle();
@@ -820,7 +820,7 @@ void BlockChecks::check_rows(AccessKind kind, unsigned warp, const void* const* 
         check_by(warp * kLanes + i % kLanes, kind, address_of(rows[i]), kRowBytes, place, true);
 }
 
-// --- Findings ---------------------------------------------------------------------------------------------------
+// --- Findings ------------------------------------------------------------------------------------
 
 Index BlockChecks::index(unsigned thread) const {
     return {thread % shape_.x, thread / shape_.x % shape_.y, thread / (shape_.x * shape_.y)};

@@ -26,7 +26,7 @@ SharedClock join(const SharedClock& a, const SharedClock& b) {
     return both;
 }
 
-// --- BlockOrder ----------------------------------------------------------------------------------------------------------
+// --- BlockOrder ----------------------------------------------------------------------------------
 
 void BlockOrder::begin_block(unsigned threads) {
     constexpr Epoch kManyBlocksLater = Epoch{1} << 31;  // well before epochs run out
@@ -167,7 +167,7 @@ void BlockOrder::acquire(unsigned thread, const BlockClock& released) {
     acquire(thread, clock);
 }
 
-// --- Between blocks --------------------------------------------------------------------------------------------------------
+// --- Between blocks ------------------------------------------------------------------------------
 
 void BlockClock::join(const BlockClock& other) {
     // There is room for one warp. The other's epoch then counts for the whole block, which errs

@@ -165,7 +165,7 @@ class BlockOrder {
 // The greater entry of each two.
 SharedClock join(const SharedClock& a, const SharedClock& b);
 
-// --- Between blocks ---------------------------------------------------------------------------------------------------
+// --- Between blocks ------------------------------------------------------------------------------
 
 // A block's vector clock over the watched blocks of its launch, by their numbers. Shorter where the
 // entries of the later ones are 0.

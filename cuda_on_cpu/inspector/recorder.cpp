@@ -54,7 +54,7 @@ unsigned shared_array(LaunchRecord& record, const char* name) {
 
 constinit thread_local Recorder* recording = nullptr;
 
-// --- Regions and counts ----------------------------------------------------------------------------------------------
+// --- Regions and counts --------------------------------------------------------------------------
 
 void SectorSet::insert(std::span<const std::uint64_t> sectors, std::uint64_t first) {
     for (const std::uint64_t absolute : sectors) {
@@ -93,7 +93,7 @@ void LineCount::add(const LineCount& other) {
     }
 }
 
-// --- The block's life ------------------------------------------------------------------------------------------------
+// --- The block's life ----------------------------------------------------------------------------
 
 Recorder::Recorder() {
     register_recorder(this);
@@ -173,7 +173,7 @@ void Recorder::on(const event::SharedEntered& event) {
     pages_.fill(Page{});
 }
 
-// --- Waiting ---------------------------------------------------------------------------------------------------------
+// --- Waiting -------------------------------------------------------------------------------------
 
 void Recorder::on(const event::BarrierArrived& event) {
     Warp& warp = warp_[event.thread / kLanes];
@@ -217,7 +217,7 @@ void Recorder::on(const event::MbarrierLeft& event) {
     note(event.thread, Action::sync_point(place_of(event.site)), 0);
 }
 
-// --- Events ----------------------------------------------------------------------------------------------------------
+// --- Events --------------------------------------------------------------------------------------
 
 void Recorder::access_range(Operation operation, const volatile void* address, std::size_t bytes,
                             Place place) {
@@ -276,7 +276,7 @@ void Recorder::on(const event::MatricesLoaded& event) {
         count_matrix_load(gpu, event.matrices), *region, gpu);
 }
 
-// --- Where a byte is -------------------------------------------------------------------------------------------------
+// --- Where a byte is -----------------------------------------------------------------------------
 
 const Region* Recorder::find_static(std::uint64_t byte) const {
     if (byte < static_begin_ || byte >= static_end_) return nullptr;
@@ -316,7 +316,7 @@ Recorder::Page Recorder::look_up(std::uint64_t byte) {
     return {number, region, Kind::kGlobal};
 }
 
-// --- From events to counts -------------------------------------------------------------------------------------------
+// --- From events to counts -----------------------------------------------------------------------
 
 void Recorder::give_traces(Warp& warp) {
     if (idle_traces_.empty()) {

@@ -29,7 +29,7 @@ void for_each_word(Address address, std::size_t bytes, Visit visit) {
 
 }  // namespace
 
-// --- Shared memory -------------------------------------------------------------------------------------------------------
+// --- Shared memory -------------------------------------------------------------------------------
 
 // Accesses of lanes of one warp, in one epoch, at one place, to the same bytes of a word.
 struct SharedShadow::Entry {
@@ -342,7 +342,7 @@ void SharedShadow::report_pending(const Access& access, Address word, std::uint8
     }
 }
 
-// --- Device memory -------------------------------------------------------------------------------------------------------
+// --- Device memory -------------------------------------------------------------------------------
 
 // Locks a line. If the line was of another generation, it is emptied and gets this one.
 class GlobalShadow::Lock {

@@ -20,7 +20,7 @@ std::mutex mutex;
 std::set<cudaArray_const_t> arrays;
 std::set<cudaMipmappedArray_const_t> mipmapped_arrays;
 
-// --- What there can be -----------------------------------------------------------------------------------------------
+// --- What there can be ---------------------------------------------------------------------------
 
 struct ExtentLimits {
     std::size_t width, height, depth;
@@ -84,7 +84,7 @@ cudaError_t check_flags(const char* function, const cudaExtent& extent, unsigned
     return cudaSuccess;
 }
 
-// --- Making and freeing ----------------------------------------------------------------------------------------------
+// --- Making and freeing --------------------------------------------------------------------------
 
 cudaArray* new_array(const cudaChannelFormatDesc& format, const cudaExtent& extent, unsigned flags) {
     auto* array = new cudaArray{format, extent, flags, element_bytes(format), nullptr};
@@ -155,7 +155,7 @@ cudaExtent level_extent(const cudaExtent& extent, unsigned flags, unsigned level
     return {half(extent.width), half(extent.height), volume ? half(extent.depth) : extent.depth};
 }
 
-// --- Copies ----------------------------------------------------------------------------------------------------------
+// --- Copies --------------------------------------------------------------------------------------
 
 // The first byte of a box of rows and the distances from one row, and one slice, to the next.
 struct Box {
@@ -415,7 +415,7 @@ bool is_live_array(cudaMipmappedArray_const_t array) {
 
 using namespace cuda_on_cpu;
 
-// --- Arrays ----------------------------------------------------------------------------------------------------------
+// --- Arrays --------------------------------------------------------------------------------------
 
 cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind f) {
     return {x, y, z, w, f};
@@ -509,7 +509,7 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
     return cudaSuccess;
 }
 
-// --- Copies ----------------------------------------------------------------------------------------------------------
+// --- Copies --------------------------------------------------------------------------------------
 
 cudaError_t cudaMemcpy2DToArray(cudaArray_t to, std::size_t x, std::size_t y, const void* from,
                                 std::size_t pitch, std::size_t width, std::size_t height,

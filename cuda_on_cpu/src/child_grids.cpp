@@ -84,7 +84,7 @@ cudaError_t last_error_by_kernel(bool clear) {
     return clear ? std::exchange(error, cudaSuccess) : error;
 }
 
-// --- ChildGrids --------------------------------------------------------------------------------------------------------
+// --- ChildGrids ----------------------------------------------------------------------------------
 
 // With the lock.
 ChildGrids::ChildPointer ChildGrids::append(std::uint64_t block, cudaStream_t stream, Work work) {

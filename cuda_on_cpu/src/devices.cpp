@@ -42,7 +42,7 @@ cudaError_t expect_device(const char* function, int device) {
                   device_count());
 }
 
-// --- Peer access -----------------------------------------------------------------------------------------------------
+// --- Peer access ---------------------------------------------------------------------------------
 
 bool has_peer_access(int device, int owner) {
     return device == owner || (peers[static_cast<std::size_t>(device)] & bit(owner)) != 0;
@@ -74,7 +74,7 @@ cudaError_t disable_peer_access(const char* function, int peer) {
                   "device %d has no access to the memory of device %d", current_device(), peer);
 }
 
-// --- The guard -------------------------------------------------------------------------------------------------------
+// --- The guard -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -176,7 +176,7 @@ void lift_guard() {
     lift();
 }
 
-// --- __device__ variables --------------------------------------------------------------------------------------------
+// --- __device__ variables ------------------------------------------------------------------------
 
 namespace {
 

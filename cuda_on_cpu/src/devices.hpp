@@ -37,7 +37,7 @@ class DeviceScope {
 // cudaErrorInvalidDevice and a sentence, unless there is such a device.
 cudaError_t expect_device(const char* function, int device);
 
-// --- Peer access -----------------------------------------------------------------------------------------------------
+// --- Peer access ---------------------------------------------------------------------------------
 
 // May kernels of `device` access what cudaMalloc gives on `owner`?
 bool has_peer_access(int device, int owner);
@@ -45,7 +45,7 @@ bool has_peer_access(int device, int owner);
 cudaError_t enable_peer_access(const char* function, int peer);
 cudaError_t disable_peer_access(const char* function, int peer);
 
-// --- Kernels of several devices --------------------------------------------------------------------------------------
+// --- Kernels of several devices ------------------------------------------------------------------
 
 // While a kernel runs: its device's `__device__` variables are in their place, and memory of other
 // devices that it may not access is out of reach. The latter only while no kernel of another device
@@ -74,7 +74,7 @@ void forget_guarded(const char* mapping);
 // All memory can be reached until the next kernel begins.
 void lift_guard();
 
-// --- __device__ variables --------------------------------------------------------------------------------------------
+// --- __device__ variables ------------------------------------------------------------------------
 
 // The host uses the variable by its name, so from now on each device has a copy of its own.
 // `reads`: what kernels have left in it.

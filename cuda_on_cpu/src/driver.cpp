@@ -595,7 +595,7 @@ CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t, 
     return *function == nullptr ? CUDA_ERROR_NOT_FOUND : CUDA_SUCCESS;
 }
 
-// --- Devices ---------------------------------------------------------------------------------------------------------
+// --- Devices -------------------------------------------------------------------------------------
 
 CUresult cuDeviceGet(CUdevice* device, int ordinal) {
     CUDA_ON_CPU_CHECK(check_device(__func__, ordinal));
@@ -675,7 +675,7 @@ CUresult cuDeviceCanAccessPeer(int* can_access, CUdevice device, CUdevice peer) 
     return result_of(cudaDeviceCanAccessPeer(can_access, device, peer));
 }
 
-// --- Contexts --------------------------------------------------------------------------------------------------------
+// --- Contexts ------------------------------------------------------------------------------------
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
@@ -810,7 +810,7 @@ CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
     return result_of(cudaDeviceGetStreamPriorityRange(least, greatest));
 }
 
-// --- Memory ----------------------------------------------------------------------------------------------------------
+// --- Memory --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -1050,7 +1050,7 @@ CUresult cuMemsetD2D8(CUdeviceptr pointer, std::size_t pitch, unsigned char valu
     return result_of(cudaMemset2D(pointer_of(pointer), pitch, value, width, height));
 }
 
-// --- Arrays and textures ---------------------------------------------------------------------------------------------
+// --- Arrays and textures -------------------------------------------------------------------------
 
 CUresult cuArrayCreate(CUarray* array, const CUDA_ARRAY_DESCRIPTOR* d) {
     if (d == nullptr) return refuse_call(CUDA_ERROR_INVALID_VALUE, __func__, "the description is null");
@@ -1113,7 +1113,7 @@ CUresult cuSurfObjectDestroy(CUsurfObject surface) {
     return result_of(cudaDestroySurfaceObject(surface));
 }
 
-// --- Modules ---------------------------------------------------------------------------------------------------------
+// --- Modules -------------------------------------------------------------------------------------
 
 CUresult cuModuleLoad(CUmodule* module, const char* name) {
     CUDA_ON_CPU_CHECK(check_current(__func__));
@@ -1226,7 +1226,7 @@ CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {
     return check_function(__func__, *function);
 }
 
-// --- Kernels ---------------------------------------------------------------------------------------------------------
+// --- Kernels -------------------------------------------------------------------------------------
 
 CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
     CUDA_ON_CPU_CHECK(check_function(__func__, function));
@@ -1352,7 +1352,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int* min_grid, int* block_size, CUfunc
     return result_of(max_potential_block_size(min_grid, block_size, function->kernel, dynamic_shared, limit));
 }
 
-// --- Streams and events ----------------------------------------------------------------------------------------------
+// --- Streams and events --------------------------------------------------------------------------
 
 CUresult cuStreamCreate(CUstream* stream, unsigned flags) {
     CUDA_ON_CPU_CHECK(check_current(__func__));

@@ -140,7 +140,7 @@ void destroy_node(cudaGraphNode_t node) {
     nodes().destroy(node);
 }
 
-// --- Copies of graphs ---------------------------------------------------------------------------------------------------
+// --- Copies of graphs ----------------------------------------------------------------------------
 
 cudaGraph_t clone(const CUgraph_st& original) {
     const cudaGraph_t copy = create_graph();
@@ -235,7 +235,7 @@ Executable& changeable(CUgraphExec_st& executable) {
     return *executable.graph;
 }
 
-// --- Launches -----------------------------------------------------------------------------------------------------------
+// --- Launches ------------------------------------------------------------------------------------
 
 void assign_defaults(const Executable& executable) {
     for (const auto& condition : executable.conditions) {
@@ -362,7 +362,7 @@ cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
     return cudaSuccess;
 }
 
-// --- Making nodes ---------------------------------------------------------------------------------------------------------
+// --- Making nodes --------------------------------------------------------------------------------
 
 // Of a node that has nothing to do itself.
 StreamOperation of_type(cudaGraphNodeType type) {
@@ -651,7 +651,7 @@ StreamOperation host_operation(cudaHostFn_t function, void* user_data) {
 
 }  // namespace cuda_on_cpu
 
-// --- Graphs and their nodes ---------------------------------------------------------------------------------------------
+// --- Graphs and their nodes ----------------------------------------------------------------------
 
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags) {
     if (graph == nullptr) return refuse(cudaErrorInvalidValue, __func__, "graph is null");
@@ -914,7 +914,7 @@ cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned
     return cudaSuccess;
 }
 
-// --- Parameters of nodes ------------------------------------------------------------------------------------------------
+// --- Parameters of nodes -------------------------------------------------------------------------
 
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* params) {
     if (!nodes().contains(node)) return no_such_node(__func__);
@@ -976,7 +976,7 @@ cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node, const cudaHostNodeP
     return change(__func__, node, cudaGraphNodeTypeHost, set_host, params);
 }
 
-// --- Conditional nodes --------------------------------------------------------------------------------------------------
+// --- Conditional nodes ---------------------------------------------------------------------------
 
 cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* handle, cudaGraph_t graph,
                                              unsigned default_value, unsigned flags) {
@@ -994,7 +994,7 @@ void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value) 
     condition_of(handle)->value = value;
 }
 
-// --- Executable graphs --------------------------------------------------------------------------------------------------
+// --- Executable graphs ---------------------------------------------------------------------------
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long flags) {
     if (executable == nullptr) return refuse(cudaErrorInvalidValue, __func__, "executable is null");

@@ -508,7 +508,7 @@ cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
     return submit(complete.stream, "kernel launch", launch_operation(std::move(call), complete));
 }
 
-// --- LaunchState -----------------------------------------------------------------------------------------------------
+// --- LaunchState ---------------------------------------------------------------------------------
 
 void LaunchState::fail(cudaError_t code, const std::string& message, Site site) {
     const std::scoped_lock lock(report_mutex);
@@ -598,7 +598,7 @@ std::string LaunchState::blocks_that_wait_to_begin() const {
            " runs all of them at once, if the system has room";
 }
 
-// --- BlocksBarrier ---------------------------------------------------------------------------------------------------
+// --- BlocksBarrier -------------------------------------------------------------------------------
 
 unsigned BlocksBarrier::arrive() {
     const std::scoped_lock lock(mutex_);
@@ -637,7 +637,7 @@ void BlocksBarrier::wake_all() {
     changed_.notify_all();
 }
 
-// --- ClusterEvents ---------------------------------------------------------------------------------------------------
+// --- ClusterEvents -------------------------------------------------------------------------------
 
 void ClusterEvents::happened() {
     const std::scoped_lock lock(mutex_);

@@ -159,7 +159,7 @@ cudaError_t cudaStreamAttachMemAsync(cudaStream_t stream, void* pointer, std::si
     return submit(stream, __func__, [] { return cudaSuccess; });
 }
 
-// --- Peers -----------------------------------------------------------------------------------------------------------
+// --- Peers ---------------------------------------------------------------------------------------
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
     if (flags != 0) return refuse(cudaErrorInvalidValue, __func__, "flags are %u; expected 0", flags);

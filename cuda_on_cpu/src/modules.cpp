@@ -27,7 +27,7 @@ constexpr std::string_view kElfMark = ELFMAG;
 constexpr std::string_view kKernelPrefix = "_ZZ";
 constexpr std::string_view kKernelSuffix = "E19cuda_on_cpu_kernel_";
 
-// --- Images ----------------------------------------------------------------------------------------------------------
+// --- Images --------------------------------------------------------------------------------------
 
 CUresult refuse(const char* function, CUresult error, const std::string& why) {
     const char* name = "";
@@ -68,7 +68,7 @@ std::string bytes_of_text(const char* text) {
     return bytes;
 }
 
-// --- Symbols ---------------------------------------------------------------------------------------------------------
+// --- Symbols -------------------------------------------------------------------------------------
 
 struct ElfSymbol {
     std::string_view name;
@@ -165,7 +165,7 @@ void take_symbols(CUmod_st& module, std::string_view file, char* base) {
     }
 }
 
-// --- Loading ---------------------------------------------------------------------------------------------------------
+// --- Loading -------------------------------------------------------------------------------------
 
 // Shared objects are loaded from files, which debuggers and messages about lines need, too. They go
 // when the program ends.

@@ -11,7 +11,7 @@
 
 namespace cuda_on_cpu::ptx::isa {
 
-// ---- Addresses ---------------------------------------------------------------------------------------------------------
+// ---- Addresses ----------------------------------------------------------------------------------
 
 std::uint64_t shared_address_of(const void* pointer, Site site) {
     return block_runner().shared_address(pointer, site);
@@ -27,7 +27,7 @@ bool is_local(const void* pointer) {
     return pointer >= stacks.begin() && pointer < stacks.end();
 }
 
-// ---- Threads -----------------------------------------------------------------------------------------------------------
+// ---- Threads ------------------------------------------------------------------------------------
 
 std::uint32_t smid() {
     static std::atomic<std::uint32_t> os_threads = 0;
@@ -49,7 +49,7 @@ void arrive_at_named_barrier(unsigned id, unsigned threads, Site site) {
     block_runner().named_barriers().meet(id, threads, site, false);
 }
 
-// ---- mbarriers ---------------------------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site) {
     return arrive_at_mbarrier(barrier, count, 0, site);
@@ -95,7 +95,7 @@ bool test_mbarrier(void* barrier, unsigned parity, Site site) {
     return block_runner().mbarriers().test(static_cast<std::uint64_t*>(barrier), parity, site);
 }
 
-// ---- Bulk copies -------------------------------------------------------------------------------------------------------
+// ---- Bulk copies --------------------------------------------------------------------------------
 
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site) {
     block_runner().async().load_bytes(shared, global, bytes, static_cast<std::uint64_t*>(barrier),

@@ -203,7 +203,7 @@ std::uint32_t transposed(std::uint32_t r, Site site) {
     return own.result;
 }
 
-// ---- Warpgroups --------------------------------------------------------------------------------------------------------
+// ---- Warpgroups ---------------------------------------------------------------------------------
 
 void start_product(void* const* sums, unsigned count, std::uint64_t a, std::uint64_t b, bool adds,
                    const ProductOf& product, Site site) {

@@ -6,7 +6,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-// --- XORWOW: a matrix of 160 x 160 bits. Row i is what bit i of the state becomes. -------------------------------------------
+// --- XORWOW: a matrix of 160 x 160 bits. Row i is what bit i of the state becomes. ---------------
 
 using Bits = std::array<std::uint32_t, 5>;
 using BitMatrix = std::array<Bits, 160>;
@@ -44,7 +44,7 @@ const std::vector<BitMatrix>& xorwow_powers() {
     return powers;
 }
 
-// --- MRG32k3a: two matrices of 3 x 3 residues ----------------------------------------------------------------------------------
+// --- MRG32k3a: two matrices of 3 x 3 residues ----------------------------------------------------
 
 using Residues = std::array<std::uint64_t, 3>;
 using ResidueMatrix = std::array<Residues, 3>;

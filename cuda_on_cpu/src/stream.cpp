@@ -300,7 +300,7 @@ void wait_for_streams_of(int device) {
 
 using namespace cuda_on_cpu;
 
-// --- Streams -----------------------------------------------------------------------------------------------------------
+// --- Streams -------------------------------------------------------------------------------------
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
     if (stream == nullptr) return refuse(cudaErrorInvalidValue, __func__, "stream is null");
@@ -475,7 +475,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
     return submit(stream, __func__, host_operation(function, user_data));
 }
 
-// --- Events ------------------------------------------------------------------------------------------------------------
+// --- Events --------------------------------------------------------------------------------------
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     if (event == nullptr) return refuse(cudaErrorInvalidValue, __func__, "event is null");
@@ -608,7 +608,7 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     return note(lost_context());
 }
 
-// --- Captures ----------------------------------------------------------------------------------------------------------
+// --- Captures ------------------------------------------------------------------------------------
 
 namespace {
 

@@ -19,7 +19,7 @@ void need_whole_warp(const Lanes& lanes, const char* name, Site site) {
                         std::string(name) + " in a warp of fewer than 32 threads; it needs them all", site);
 }
 
-// ---- Products ----------------------------------------------------------------------------------------------------------
+// ---- Products -----------------------------------------------------------------------------------
 
 // What the products differ in: how many elements of A and B a register holds, the type of D's, and
 // the one in which they are summed.
@@ -134,7 +134,7 @@ void mma(typename Format::Result* d, const unsigned* a, const unsigned* b, Site 
     warp_collective(0xffffffffu, &own, multiply<Format>, Format::kName, site);
 }
 
-// ---- Fragments ---------------------------------------------------------------------------------------------------------
+// ---- Fragments ----------------------------------------------------------------------------------
 
 constexpr unsigned kFragmentSide = 16;
 
@@ -187,7 +187,7 @@ void compare_fragment_accesses(const Lanes& lanes) {
     }
 }
 
-// ---- Loads -------------------------------------------------------------------------------------------------------------
+// ---- Loads --------------------------------------------------------------------------------------
 
 constexpr unsigned kSide = 8;  // of a matrix
 constexpr unsigned kRowBytes = 16;

@@ -26,7 +26,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-// --- Objects ---------------------------------------------------------------------------------------------------------
+// --- Objects -------------------------------------------------------------------------------------
 
 // What an object's number stands for. A kernel looks it up without a lock; numbers count up and are
 // not used again, so that an object which was destroyed is noticed.
@@ -330,7 +330,7 @@ cudaError_t check_description(const char* function, const cudaTextureDesc& d, co
     return cudaSuccess;
 }
 
-// --- Elements --------------------------------------------------------------------------------------------------------
+// --- Elements ------------------------------------------------------------------------------------
 
 union Values {
     float f[4];
@@ -422,7 +422,7 @@ Values element(const Texture& texture, const Level& level, int x, int y, int z) 
                                    static_cast<std::size_t>(x) * texture.resource.format.bytes());
 }
 
-// --- Coordinates -----------------------------------------------------------------------------------------------------
+// --- Coordinates ---------------------------------------------------------------------------------
 
 // Where an element that lies outside is read: its index, or kBorder.
 int outside(cudaTextureAddressMode mode, int i, int size) {
@@ -496,7 +496,7 @@ Values mix(const Values& a, const Values& b, float weight) {
     return mixed;
 }
 
-// --- Fetching --------------------------------------------------------------------------------------------------------
+// --- Fetching ------------------------------------------------------------------------------------
 
 // A point of one level: up to three coordinates that are filtered, and the slice that is not.
 struct Point {
@@ -732,7 +732,7 @@ Texel fetch_element(cudaTextureObject_t number, int index, bool as_float, Site s
     return {};
 }
 
-// --- Surfaces --------------------------------------------------------------------------------------------------------
+// --- Surfaces ------------------------------------------------------------------------------------
 
 namespace {
 

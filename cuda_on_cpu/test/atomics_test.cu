@@ -21,7 +21,7 @@ __device__ unsigned global_thread() {
     return blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-// ---- What each function leaves behind ------------------------------------------------------------------------------
+// ---- What each function leaves behind -----------------------------------------------------------
 
 struct Totals {
     int added, subtracted, smallest, largest;
@@ -139,7 +139,7 @@ TEST(Atomics, LoseNothingUnderContention) {
     EXPECT_EQ(swapped.to_host()[0], kHammers * kSwaps);
 }
 
-// ---- What each function returns ------------------------------------------------------------------------------------
+// ---- What each function returns -----------------------------------------------------------------
 
 __global__ void look_at_returned_values(Checks check, int* i, unsigned* u, unsigned long long* wide,
                                         unsigned short* s, float* f) {
@@ -208,7 +208,7 @@ TEST(Atomics, GiveEveryThreadItsOwnTicket) {
     EXPECT_EQ(taken.to_host(), std::vector<unsigned>(kThreads, 1));
 }
 
-// ---- Waiting for other threads -------------------------------------------------------------------------------------
+// ---- Waiting for other threads ------------------------------------------------------------------
 
 __global__ void add_under_a_lock(int* lock, volatile int* sum) {
     for (bool done = false; !done;) {
@@ -315,7 +315,7 @@ TEST(Waiting, BlocksWaitForTheirPredecessor) {
     EXPECT_EQ(sums.to_host()[kBlocks - 1], kBlocks * (kBlocks - 1) / 2);
 }
 
-// ---- cuda::atomic --------------------------------------------------------------------------------------------------
+// ---- cuda::atomic -------------------------------------------------------------------------------
 
 __device__ cuda::atomic<int, cuda::thread_scope_device> counter{0};
 __device__ cuda::std::atomic<unsigned> standard_counter{0};

@@ -18,7 +18,7 @@ __device__ unsigned thread_number() {
     return (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
 }
 
-// ---- __syncthreads -----------------------------------------------------------------------------------------------------
+// ---- __syncthreads ------------------------------------------------------------------------------
 
 __global__ void reverse(int* values) {
     __shared__ int shared[1024];
@@ -112,7 +112,7 @@ TEST(Syncthreads, StandsInBranchesThatAWholeBlockTakes) {
     }
 }
 
-// ---- Threads that have left ---------------------------------------------------------------------------------------------
+// ---- Threads that have left ---------------------------------------------------------------------
 
 __global__ void leave_early(int* out, unsigned stay_first, unsigned stay_end) {
     __shared__ int shared[1024];
@@ -165,7 +165,7 @@ TEST(Syncthreads, WaitsForThoseWhoAreLeft) {
         EXPECT_EQ(got[t], static_cast<int>(t / 32) + 1) << t;
 }
 
-// ---- Barriers that count --------------------------------------------------------------------------------------------------
+// ---- Barriers that count ------------------------------------------------------------------------
 
 struct Verdict {
     int count, all, any;
@@ -248,7 +248,7 @@ TEST(VotingBarriers, LeaveOutThreadsThatHaveEnded) {
     }
 }
 
-// ---- __syncwarp -------------------------------------------------------------------------------------------------------------
+// ---- __syncwarp ---------------------------------------------------------------------------------
 
 __global__ void reduce_with_syncwarp(const int* in, int* sums) {
     __shared__ int shared[256];
@@ -358,7 +358,7 @@ TEST(Syncwarp, NamesTheLanesThatAreLeft) {
         EXPECT_EQ(got[lane], lane % 3 == 0 ? 0 : lane / 3 * 3 + 1) << lane;
 }
 
-// ---- __activemask -----------------------------------------------------------------------------------------------------------
+// ---- __activemask -------------------------------------------------------------------------------
 
 __global__ void look_around(unsigned* top, unsigned* branch, unsigned* after) {
     const unsigned t = threadIdx.x;

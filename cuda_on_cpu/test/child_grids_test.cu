@@ -241,7 +241,7 @@ TEST(ChildGrids, UseMemoryThatAKernelAllocates) {
     EXPECT_EQ(out.to_host()[0], 8);
 }
 
-// ---- In which order blocks start ------------------------------------------------------------------------------------------------
+// ---- In which order blocks start ----------------------------------------------------------------
 
 __global__ void take_tickets(int* next, int* ticket_of_block) {
     ticket_of_block[blockIdx.x] = atomicAdd(next, 1);

@@ -30,7 +30,7 @@ cudaError_t launch_clusters(void (*kernel)(Parameters...), dim3 grid, dim3 block
     return cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 
-// ---- Shape ------------------------------------------------------------------------------------------------------------
+// ---- Shape --------------------------------------------------------------------------------------
 
 struct Shape {
     uint3 block_index, dim_blocks, thread_index, dim_threads;
@@ -135,7 +135,7 @@ TEST(Clusters, OfAnOrdinaryLaunchHaveOneBlock) {
     EXPECT_EQ(disagreements.to_host()[0], 0u);
 }
 
-// ---- Shared memory of other blocks ------------------------------------------------------------------------------------
+// ---- Shared memory of other blocks --------------------------------------------------------------
 
 constexpr unsigned kThreads = 64;
 
@@ -215,7 +215,7 @@ TEST(Clusters, HistogramInDistributedSharedMemory) {
     EXPECT_EQ(histogram.to_host(), expected);
 }
 
-// ---- The barrier ------------------------------------------------------------------------------------------------------
+// ---- The barrier --------------------------------------------------------------------------------
 
 // Numbers wander from block to block; the barrier is written in all the ways there are.
 template <int way>
@@ -308,7 +308,7 @@ TEST(Clusters, BarrierWithoutThreadsThatHaveEnded) {
     EXPECT_EQ(results.to_host(), (std::vector<int>{64, 0, 64, 0}));
 }
 
-// ---- What is refused, and what goes wrong -----------------------------------------------------------------------------
+// ---- What is refused, and what goes wrong -------------------------------------------------------
 
 __global__ void nothing() {}
 

@@ -20,7 +20,7 @@ namespace cg = cooperative_groups;
 
 namespace {
 
-// ---- All that a tile or coalesced group can do, as one thread sees it -------------------------------------------------
+// ---- All that a tile or coalesced group can do, as one thread sees it ---------------------------
 
 struct Outcome {
     unsigned rank, size, meta_rank, meta_size;
@@ -86,7 +86,7 @@ __device__ Outcome observe(const Group& group, int value) {
     return seen;
 }
 
-// ---- The same on the host -----------------------------------------------------------------------------------------------
+// ---- The same on the host -----------------------------------------------------------------------
 
 struct HostGroup {
     std::vector<unsigned> threads;  // of the block, in order of rank
@@ -210,7 +210,7 @@ class Seeded : public ::testing::Test {
     ::testing::ScopedTrace trace_{__FILE__, __LINE__, "seed " + std::to_string(kSeed)};
 };
 
-// ---- Tiles ----------------------------------------------------------------------------------------------------------------
+// ---- Tiles --------------------------------------------------------------------------------------
 
 template <class Size>
 class Tiles : public Seeded {};
@@ -294,7 +294,7 @@ TEST_F(Seeded, TilesOfTiles) {
     expect_model(results_of<Outcome>(ObserveNested{device_values.data()}, kThreads), groups, values);
 }
 
-// ---- Tiles of several warps -----------------------------------------------------------------------------------------------
+// ---- Tiles of several warps ---------------------------------------------------------------------
 
 struct WideOutcome {
     unsigned rank, meta_rank, meta_size;
@@ -393,7 +393,7 @@ TYPED_TEST(WideTiles, SynchroniseByThemselves) {
     }
 }
 
-// ---- Other types ----------------------------------------------------------------------------------------------------------
+// ---- Other types --------------------------------------------------------------------------------
 
 struct Particle {
     double energy;
@@ -462,7 +462,7 @@ TEST(CooperativeGroups, ReduceAndScanFloatingPoint) {
     }
 }
 
-// ---- Coalesced groups and partitions ----------------------------------------------------------------------------------------
+// ---- Coalesced groups and partitions ------------------------------------------------------------
 
 struct ObserveOddOnes {
     const int* values;
@@ -586,7 +586,7 @@ TEST_F(Seeded, PartsOfACoalescedGroup) {
     expect_model(results_of<Outcome>(ObservePartOfCoalesced{device_values.data()}, kThreads), groups, values);
 }
 
-// ---- Any group --------------------------------------------------------------------------------------------------------------
+// ---- Any group ----------------------------------------------------------------------------------
 
 struct Described {
     unsigned long long rank, size;
@@ -642,7 +642,7 @@ TEST(CooperativeGroups, AnyGroupAsAThreadGroup) {
     expect(Kind::this_thread, [](unsigned) { return Described{0, 1}; });
 }
 
-// ---- The block --------------------------------------------------------------------------------------------------------------
+// ---- The block ----------------------------------------------------------------------------------
 
 __global__ void check_block(Checks checks) {
     __shared__ unsigned seen[2][3][4];
@@ -724,7 +724,7 @@ TEST(CooperativeGroups, ArrivingDoesNotWait) {
     EXPECT_EQ(results_of<int>(ArriveEarly{go.data()}, 64), std::vector<int>(64, 1));
 }
 
-// ---- One thread for all -----------------------------------------------------------------------------------------------------
+// ---- One thread for all -------------------------------------------------------------------------
 
 struct CallOnce {
     int* calls;
@@ -756,7 +756,7 @@ TEST(CooperativeGroups, OneThreadIsCalledForAll) {
     }
 }
 
-// ---- The grid ---------------------------------------------------------------------------------------------------------------
+// ---- The grid -----------------------------------------------------------------------------------
 
 // In each phase a cell becomes the sum of itself and its neighbour a block further on.
 __global__ void __launch_bounds__(64) add_neighbours(int* cells, int* scratch, int phases) {
@@ -833,7 +833,7 @@ TEST(CooperativeGroups, GridThatDoesNotFitIsRefused) {
     EXPECT_EQ(cudaGetLastError(), cudaErrorCooperativeLaunchTooLarge);
 }
 
-// ---- What goes wrong --------------------------------------------------------------------------------------------------------
+// ---- What goes wrong ----------------------------------------------------------------------------
 
 #ifdef CUDA_ON_CPU  // on a GPU these would hang or do something undefined
 

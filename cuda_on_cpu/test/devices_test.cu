@@ -96,7 +96,7 @@ std::vector<int> counted(int first, int count) {
     return values;
 }
 
-// --- The current device ----------------------------------------------------------------------------------------------
+// --- The current device --------------------------------------------------------------------------
 
 TEST_F(Devices, EachHostThreadHasItsCurrentOne) {
     ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
@@ -157,7 +157,7 @@ TEST_F(Devices, CountTheirOwnMemory) {
     EXPECT_EQ(cudaFree(on_1), cudaSuccess);
 }
 
-// --- Streams and events ----------------------------------------------------------------------------------------------
+// --- Streams and events --------------------------------------------------------------------------
 
 TEST_F(Devices, ALaunchIntoAnothersStreamIsRefused) {
     const cudaStream_t of_1 = stream_on(1);
@@ -238,7 +238,7 @@ TEST_F(Devices, AnEventOrdersWorkOfTwo) {
     EXPECT_EQ(cudaFree(on_1), cudaSuccess);
 }
 
-// --- Copies ----------------------------------------------------------------------------------------------------------
+// --- Copies --------------------------------------------------------------------------------------
 
 TEST_F(Devices, CopyToEachOther) {
     constexpr int kCount = 48;
@@ -264,7 +264,7 @@ TEST_F(Devices, CopyToEachOther) {
     EXPECT_EQ(cudaFree(on_1), cudaSuccess);
 }
 
-// --- Peer access -----------------------------------------------------------------------------------------------------
+// --- Peer access ---------------------------------------------------------------------------------
 
 TEST_F(Devices, PeerAccessIsEnabledOnce) {
     if (!peers()) GTEST_SKIP() << "the devices are no peers";
@@ -355,7 +355,7 @@ TEST_F(Devices, APoolSaysWhoMayReachItsMemory) {
     EXPECT_EQ(cudaStreamDestroy(of_1), cudaSuccess);
 }
 
-// --- Kernels that meet -----------------------------------------------------------------------------------------------
+// --- Kernels that meet ---------------------------------------------------------------------------
 
 using Flag = cuda::atomic_ref<int, cuda::thread_scope_system>;
 
@@ -475,7 +475,7 @@ TEST_F(Devices, HostThreadsDriveOneEach) {
     EXPECT_EQ(right, count_);
 }
 
-// --- __device__ variables --------------------------------------------------------------------------------------------
+// --- __device__ variables ------------------------------------------------------------------------
 
 __constant__ int factor = 1;
 __device__ int counter;
@@ -515,7 +515,7 @@ TEST_F(Devices, HaveVariablesOfTheirOwn) {
     }
 }
 
-// --- Graphs ----------------------------------------------------------------------------------------------------------
+// --- Graphs --------------------------------------------------------------------------------------
 
 TEST_F(Devices, NoGraphRecordsAPeerCopy) {
     int* const on_0 = ints_on(0, 1);
@@ -570,7 +570,7 @@ TEST_F(Devices, AGraphHasNodesOfTwo) {
     EXPECT_EQ(cudaFree(on_1), cudaSuccess);
 }
 
-// --- The driver API --------------------------------------------------------------------------------------------------
+// --- The driver API ------------------------------------------------------------------------------
 
 TEST_F(Devices, ADriversContextIsOfOne) {
     ASSERT_EQ(cuInit(0), CUDA_SUCCESS);

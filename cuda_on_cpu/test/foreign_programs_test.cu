@@ -19,7 +19,7 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-// ---- Shifts ------------------------------------------------------------------------------------------------------------
+// ---- Shifts -------------------------------------------------------------------------------------
 
 struct Fields {
     unsigned bits : 5;
@@ -49,7 +49,7 @@ TEST(Shifts, ByTheWidthAndMoreShiftAllBitsOut) {
     EXPECT_EQ(out.to_host(), (std::vector<long long>{0, 0, -1, -1, 0, 0x80000000, -1, 0, 6, 0}));
 }
 
-// ---- Cooperative groups ------------------------------------------------------------------------------------------------
+// ---- Cooperative groups -------------------------------------------------------------------------
 
 __global__ void copy_in_batches(const int* in, int* out) {
     __shared__ int first[64], second[64];
@@ -73,7 +73,7 @@ TEST(CooperativeGroups, CopyAsynchronously) {
     EXPECT_EQ(out.to_host(), expected);
 }
 
-// ---- cuda::std ---------------------------------------------------------------------------------------------------------
+// ---- cuda::std ----------------------------------------------------------------------------------
 
 __global__ void use_cuda_std(int* out) {
     static_assert(cuda::std::is_same<cuda::std::remove_const<const int>::type, int>::value, "cuda::std");
@@ -87,7 +87,7 @@ TEST(CudaStd, IsTheStandardLibrary) {
     EXPECT_EQ(out.to_host()[0], 43);
 }
 
-// ---- Runtime API -------------------------------------------------------------------------------------------------------
+// ---- Runtime API --------------------------------------------------------------------------------
 
 TEST(RuntimeApi, NamesErrorsThatNoKernelCauses) {
     EXPECT_STREQ(cudaGetErrorName(cudaErrorStubLibrary), "cudaErrorStubLibrary");

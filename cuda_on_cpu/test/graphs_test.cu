@@ -282,7 +282,7 @@ TEST(Graphs, AllocateAndFreeMemory) {
     EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
-// ---- Conditional nodes ----------------------------------------------------------------------------------------------------------
+// ---- Conditional nodes --------------------------------------------------------------------------
 
 __global__ void set_condition(cudaGraphConditionalHandle handle, const int* value) {
     cudaGraphSetConditional(handle, static_cast<unsigned>(*value));

@@ -25,7 +25,7 @@ using Bits = unsigned short;
 #endif
 constexpr int kFusedBfloat16 = 80;
 
-// ---- The two types under one set of names --------------------------------------------------------------------------
+// ---- The two types under one set of names -------------------------------------------------------
 
 struct Half {
     using Type = __half;
@@ -80,7 +80,7 @@ class SmallFloats : public ::testing::Test {};
 using Kinds = ::testing::Types<Half, Bfloat>;
 TYPED_TEST_SUITE(SmallFloats, Kinds);
 
-// ---- The reference -------------------------------------------------------------------------------------------------
+// ---- The reference ------------------------------------------------------------------------------
 
 constexpr Bits kNan = 0x7fff;
 enum class Direction { kNearest, kTowardZero, kUp, kDown };
@@ -177,7 +177,7 @@ std::vector<Bits> all_bits() {
     return bits;
 }
 
-// ---- Conversions ---------------------------------------------------------------------------------------------------
+// ---- Conversions --------------------------------------------------------------------------------
 
 template <class Kind>
 struct ThereAndBack {
@@ -340,7 +340,7 @@ TYPED_TEST(SmallFloats, ToIntegersSaturate) {
     }
 }
 
-// ---- Arithmetic ----------------------------------------------------------------------------------------------------
+// ---- Arithmetic ---------------------------------------------------------------------------------
 
 struct Three {
     Bits a, b, c;
@@ -532,7 +532,7 @@ TEST(Bfloat16, FusedMultiplyAddRoundsOnce) {
     run_checks(break_ties_far_below);
 }
 
-// ---- Comparisons, functions, pairs ---------------------------------------------------------------------------------
+// ---- Comparisons, functions, pairs --------------------------------------------------------------
 
 template <class Kind>
 __global__ void compare_numbers(Checks check) {
@@ -686,7 +686,7 @@ TEST(Numbers, AreWrittenNaturally) {
     run_checks(write_numbers_naturally);
 }
 
-// ---- Atomics -------------------------------------------------------------------------------------------------------
+// ---- Atomics ------------------------------------------------------------------------------------
 
 struct Sums {
     __half h;

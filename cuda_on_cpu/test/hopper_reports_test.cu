@@ -19,7 +19,7 @@ using namespace cuda_on_cpu::ptx;
 
 constexpr float kOld = -7;
 
-// ---- mbarriers ---------------------------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 
 enum class Misuse { no_init, no_arrivals, two_arrivals_too_many, after_inval, parity, bytes, fine };
 
@@ -130,7 +130,7 @@ TEST(NamedBarrier, MisuseIsReported) {
                          {"deadlock", "named_barrier", "number 1, 32 of 64 threads there"}));
 }
 
-// ---- Bulk loads --------------------------------------------------------------------------------------------------------
+// ---- Bulk loads ---------------------------------------------------------------------------------
 
 // A matrix of 32 x 32: element i is i + 1. Boxes of 8 rows, 1024 bytes.
 class Matrix {
@@ -472,7 +472,7 @@ TEST(BulkLoad, MisuseOfOneDimensionIsTold) {
                          {"cp.async.bulk of 64 bytes", "no memory that a kernel may use"}));
 }
 
-// ---- Bulk stores -------------------------------------------------------------------------------------------------------
+// ---- Bulk stores --------------------------------------------------------------------------------
 
 enum class Store { fine, overwritten, no_fence, stale, end_at_once, negative };
 __global__ void store_badly(const __grid_constant__ CUtensorMap map, Store kind) {
@@ -551,7 +551,7 @@ TEST(BulkStore, OfOneDimensionWritesAsLateAsItMay) {
                  {"cp.async.bulk of 64 bytes", "the destination is no memory that a kernel may use"}));
 }
 
-// ---- Products of warpgroups --------------------------------------------------------------------------------------------
+// ---- Products of warpgroups ---------------------------------------------------------------------
 
 enum class Product {
     fine,
@@ -703,7 +703,7 @@ TEST(Registers, AreForWholeWarps) {
                          {"setmaxnreg"}));
 }
 
-// ---- Tensor maps -------------------------------------------------------------------------------------------------------
+// ---- Tensor maps --------------------------------------------------------------------------------
 
 struct Encoding {
     std::uint64_t address = 1 << 20;

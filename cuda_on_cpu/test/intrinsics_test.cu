@@ -16,7 +16,7 @@
 
 namespace {
 
-// ---- Fixed values --------------------------------------------------------------------------------------------------
+// ---- Fixed values -------------------------------------------------------------------------------
 
 __global__ void count_and_find_bits(Checks check) {
     check.equal(__popc(hidden(0u)), 0);
@@ -188,7 +188,7 @@ TEST(Conversions, ToRealsRoundAsAsked) {
     run_checks(convert_to_reals);
 }
 
-// ---- Naive models on random words ----------------------------------------------------------------------------------
+// ---- Naive models on random words ---------------------------------------------------------------
 
 struct Words {
     std::uint32_t a, b, c;
@@ -481,7 +481,7 @@ TEST(PackedIntegers, SumOfDifferences) {
     });
 }
 
-// ---- DPX: minima and maxima of sums and of three numbers ---------------------------------------------------------
+// ---- DPX: minima and maxima of sums and of three numbers ----------------------------------------
 
 // Every function by its number, of whole words and of halves.
 enum Dpx : int {
@@ -704,7 +704,7 @@ TEST_P(DpxFunctions, OfWordsAndHalves) {
 
 INSTANTIATE_TEST_SUITE_P(AllFunctions, DpxFunctions, ::testing::Range(0, static_cast<int>(kDpxCount)));
 
-// ---- Memory --------------------------------------------------------------------------------------------------------
+// ---- Memory -------------------------------------------------------------------------------------
 
 __global__ void load_and_store(Checks check, float4* memory) {
     __stwb(&memory[0], make_float4(1, 2, 3, 4));

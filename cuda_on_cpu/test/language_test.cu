@@ -21,7 +21,7 @@ std::vector<int> counting(std::size_t size, int first = 0) {
     return values;
 }
 
-// ---- Kernels, written in every order of words ------------------------------------------------------------------------
+// ---- Kernels, written in every order of words ---------------------------------------------------
 
 __global__ void declared_first(int* out, int value = 7);
 
@@ -128,7 +128,7 @@ TEST(Kernels, AreFoundByNamespaceAndOverload) {
     EXPECT_EQ(out.to_host()[0], 4);
 }
 
-// ---- Templates ---------------------------------------------------------------------------------------------------------
+// ---- Templates ----------------------------------------------------------------------------------
 
 template <class T>
 struct Box {
@@ -220,7 +220,7 @@ TEST(Templates, TakeNumbersPacksAndTemplates) {
     EXPECT_EQ(box.to_host()[0].value, 17);
 }
 
-// ---- Parameters --------------------------------------------------------------------------------------------------------
+// ---- Parameters ---------------------------------------------------------------------------------
 
 struct Inner {
     short s;
@@ -339,7 +339,7 @@ TEST(Parameters, AreLambdasAndFunctionObjects) {
     EXPECT_EQ(out.to_host(), counting(4, 40));
 }
 
-// ---- Launches ------------------------------------------------------------------------------------------------------------
+// ---- Launches -----------------------------------------------------------------------------------
 
 __global__ void add_one(int* out) {
     out[blockIdx.x * blockDim.x + threadIdx.x] += 1;
@@ -467,7 +467,7 @@ TEST(Launches, OfNothingWrongLeaveNoError) {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
-// ---- Where a thread is -----------------------------------------------------------------------------------------------------
+// ---- Where a thread is --------------------------------------------------------------------------
 
 struct Place {
     uint3 thread, block;
@@ -525,7 +525,7 @@ INSTANTIATE_TEST_SUITE_P(InOneTwoAndThreeDimensions, Shapes,
                                          std::pair(dim3(1, 1, 7), dim3(1, 1, 64)),
                                          std::pair(dim3(1, 9, 1), dim3(1, 1024, 1))));
 
-// ---- Constant and device variables -----------------------------------------------------------------------------------------
+// ---- Constant and device variables --------------------------------------------------------------
 
 __constant__ int constant_number = 5;
 __constant__ int constant_array[8];
@@ -599,7 +599,7 @@ TEST(Variables, OfTheDeviceHaveAnAddressAndASize) {
     EXPECT_EQ(count, 77);
 }
 
-// ---- Shared memory ---------------------------------------------------------------------------------------------------------
+// ---- Shared memory ------------------------------------------------------------------------------
 
 constexpr int kTile = 8;
 
@@ -852,7 +852,7 @@ TEST(SharedMemory, AboveTheUsualLimitIsAskedFor) {
     EXPECT_EQ(out.to_host(), std::vector<int>(32, 3));
 }
 
-// ---- Attributes of functions ------------------------------------------------------------------------------------------------
+// ---- Attributes of functions --------------------------------------------------------------------
 
 __global__ void __launch_bounds__(64) bounds_after_type(int* out) {
     *out = 1;
@@ -935,7 +935,7 @@ TEST(FunctionAttributes, ChangeNoResult) {
     EXPECT_EQ(out.to_host(), counting(8, on_both_sides(11)));
 }
 
-// ---- Pragmas -----------------------------------------------------------------------------------------------------------------
+// ---- Pragmas ------------------------------------------------------------------------------------
 
 template <int kFactor>
 __global__ void unroll_in_every_form(int* out) {
@@ -977,7 +977,7 @@ TEST(Pragmas, OfUnrollingChangeNoResult) {
     EXPECT_EQ(out.to_host()[0], 10 + 21 + 21 + 35 + 36 + 36 + 10 + 6 + 4);
 }
 
-// ---- C++ in kernels ------------------------------------------------------------------------------------------------------------
+// ---- C++ in kernels -----------------------------------------------------------------------------
 
 struct Shape {
     __device__ virtual ~Shape() {}
@@ -1056,7 +1056,7 @@ TEST(CxxInKernels, WorksAsOnTheHost) {
     EXPECT_EQ(out.to_host(), (std::vector<int>{25, 30, 120, 55, 56, 11, 7, 50, 5, -5, 5, 2}));
 }
 
-// ---- Output and time ------------------------------------------------------------------------------------------------------------
+// ---- Output and time ----------------------------------------------------------------------------
 
 __global__ void print_something(const char* word) {
     printf("block %d thread %u: %s %5.2f %llx %c%%\n", static_cast<int>(blockIdx.x), threadIdx.x, word,

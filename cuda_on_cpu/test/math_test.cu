@@ -15,7 +15,7 @@
 
 namespace {
 
-// ---- min, max ------------------------------------------------------------------------------------------------------
+// ---- min, max -----------------------------------------------------------------------------------
 
 __global__ void take_extremes(Checks check) {
     check.equal(min(-3, 2), -3);
@@ -69,7 +69,7 @@ TEST(Extremes, BesideTheStandardOnes) {
     EXPECT_EQ(std::max<long>(3, 4), 4);
 }
 
-// ---- Rounding intrinsics -------------------------------------------------------------------------------------------
+// ---- Rounding intrinsics ------------------------------------------------------------------------
 
 // One result for each way of rounding.
 struct Rounded {
@@ -213,7 +213,7 @@ TEST(RoundingIntrinsics, AreNotFused) {
     EXPECT_GT(fused_would_differ, 0);
 }
 
-// ---- Functions against their references ----------------------------------------------------------------------------
+// ---- Functions against their references ---------------------------------------------------------
 
 std::vector<double> evenly(double from, double to, int count) {
     std::vector<double> values;

@@ -49,7 +49,7 @@ inline int compute_capability() {
     return 10 * major + minor;
 }
 
-// ---- A function applied to many inputs -----------------------------------------------------------------------------
+// ---- A function applied to many inputs ----------------------------------------------------------
 
 template <class Function, class In, class Out>
 __global__ void apply(Function function, const In* inputs, Out* outputs, std::size_t count) {
@@ -69,7 +69,7 @@ std::vector<Out> map_on_device(Function function, const std::vector<In>& inputs)
     return device_outputs.to_host();
 }
 
-// ---- Single checks, written where the call is ----------------------------------------------------------------------
+// ---- Single checks, written where the call is ---------------------------------------------------
 
 struct Observation {
     int line;
@@ -149,7 +149,7 @@ void run_checks(void (*kernel)(Checks, Pointers...), Pointers... pointers) {
     compare(observations.to_host(), found);
 }
 
-// ---- Data ----------------------------------------------------------------------------------------------------------
+// ---- Data ---------------------------------------------------------------------------------------
 
 constexpr std::uint64_t kSeed = 20240229;
 

@@ -26,7 +26,7 @@ std::vector<float> counted(std::size_t count) {
     return numbers;
 }
 
-// ---- A missing wait is NaN ------------------------------------------------------------------------------------------
+// ---- A missing wait is NaN ----------------------------------------------------------------------
 
 // Three batches; what is seen after each wait.
 __global__ void wait_batch_by_batch(float* out, const float* in) {
@@ -123,7 +123,7 @@ TEST(Barrier, ACopyIsNaNUntilItsPhaseIsWaitedFor) {
     EXPECT_EQ(out.to_host(), counted(1));
 }
 
-// ---- Deadlocks ---------------------------------------------------------------------------------------------------------
+// ---- Deadlocks ----------------------------------------------------------------------------------
 
 constexpr int kDeadlockLine = __LINE__ + 9;
 __global__ void wait_for_one_arrival_too_many() {
@@ -167,7 +167,7 @@ TEST(BlockPipeline, AMissingReleaseIsADeadlock) {
         {"never_release", "deadlock", "pipeline.producer_acquire", "thread (0,0,0)", at_line(kAcquireLine)}));
 }
 
-// ---- What cannot be -----------------------------------------------------------------------------------------------------
+// ---- What cannot be -----------------------------------------------------------------------------
 
 constexpr int kUninitialisedLine = __LINE__ + 3;
 __global__ void arrive_uninitialised() {

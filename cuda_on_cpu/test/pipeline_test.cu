@@ -22,7 +22,7 @@ std::vector<int> counted(std::size_t count) {
     return numbers;
 }
 
-// ---- cuda::barrier --------------------------------------------------------------------------------------------------
+// ---- cuda::barrier ------------------------------------------------------------------------------
 
 // In each round every thread writes, arrives, and reads what its neighbour has written.
 __global__ void pass_on(int* out, int rounds) {
@@ -129,7 +129,7 @@ TEST(Barrier, CountsSeveralArrivalsAtOnce) {
         EXPECT_EQ(out.to_host()[static_cast<std::size_t>(t)], 63 - t);
 }
 
-// ---- cuda::memcpy_async ---------------------------------------------------------------------------------------------
+// ---- cuda::memcpy_async -------------------------------------------------------------------------
 
 template <std::size_t kAlignment>
 __global__ void copy_for_a_barrier(int* out, const int* in, unsigned count) {
@@ -186,7 +186,7 @@ TEST(MemcpyAsync, AnyBytes) {
     }
 }
 
-// ---- cuda::pipeline ---------------------------------------------------------------------------------------------------
+// ---- cuda::pipeline -----------------------------------------------------------------------------
 
 // Each thread passes its numbers through its own part of shared memory, kStages - 1 of them ahead.
 template <unsigned kStages, bool kPrior>

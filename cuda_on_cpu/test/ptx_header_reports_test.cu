@@ -34,7 +34,7 @@ bool all_nan(const std::vector<float>& values) {
     return true;
 }
 
-// ---- Loads -------------------------------------------------------------------------------------------------------------
+// ---- Loads --------------------------------------------------------------------------------------
 
 enum class Load { right, no_wait, wait_too_late, too_many_bytes };
 
@@ -124,7 +124,7 @@ TEST(PtxHeaderMbarrier, ArriveNoCompleteMustNotEndThePhase) {
                  {"mbarrier.arrive.noComplete: 1 arrivals would end the phase, which expects 1 more"}));
 }
 
-// ---- Stores ------------------------------------------------------------------------------------------------------------
+// ---- Stores -------------------------------------------------------------------------------------
 
 enum class Store { right, no_fence, no_wait, written_meanwhile };
 
@@ -154,7 +154,7 @@ TEST(PtxHeaderStore, MisuseIsReported) {
                          {"shared memory was written while a bulk store read it"}));
 }
 
-// ---- Clusters ----------------------------------------------------------------------------------------------------------
+// ---- Clusters -----------------------------------------------------------------------------------
 
 template <class T>
 __device__ T* there(T* own, unsigned rank) {

@@ -44,7 +44,7 @@ using ClusterCopy = PtxHeader;
 using Waits = PtxHeader;
 using Instructions = PtxHeader;
 
-// ---- Instructions without other threads ------------------------------------------------------------------------------
+// ---- Instructions without other threads ---------------------------------------------------------
 
 __global__ void integers(Checks check) {
     check.equal(ptx::bfind(hidden(std::uint32_t{0x00f0u})), 7u);
@@ -147,7 +147,7 @@ TEST_F(Instructions, Shuffles) {
     }
 }
 
-// ---- mbarriers ---------------------------------------------------------------------------------------------------------
+// ---- mbarriers ----------------------------------------------------------------------------------
 
 // Every way to wait, each for a phase of parity 0.
 constexpr int kWaysToWait = 12;
@@ -251,7 +251,7 @@ TEST_F(Waits, TheStateOfABarrierIsItsToken) {
     EXPECT_EQ(out.to_host(), std::vector<int>(64, 1));
 }
 
-// ---- Bulk copies of one dimension --------------------------------------------------------------------------------------
+// ---- Bulk copies of one dimension ---------------------------------------------------------------
 
 enum class Way { ptx, memcpy_async_tx, expect_then_arrive, experimental, own_mbarrier };
 
@@ -436,7 +436,7 @@ TEST_F(BulkCopy, ReducesInGlobalMemory) {
     expect_reduced<__nv_bfloat16, dot_op::min>(least);
 }
 
-// ---- Bulk copies of boxes ----------------------------------------------------------------------------------------------
+// ---- Bulk copies of boxes -----------------------------------------------------------------------
 
 using Encode = decltype(&cuTensorMapEncodeTiled);
 Encode encoder() {
@@ -523,7 +523,7 @@ TEST_F(BulkCopy, OfBoxes) {
     }
 }
 
-// ---- Clusters ----------------------------------------------------------------------------------------------------------
+// ---- Clusters -----------------------------------------------------------------------------------
 
 constexpr unsigned kClusterBlocks = 4;
 

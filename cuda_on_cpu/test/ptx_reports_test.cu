@@ -32,7 +32,7 @@ std::vector<float> run(void (*kernel)(float*, const float*, Parameters...), unsi
 
 constexpr float kOld = -7;  // what stands where a copy is going to
 
-// ---- Copies are pending until they are waited for -------------------------------------------------------------------
+// ---- Copies are pending until they are waited for -----------------------------------------------
 
 __global__ void read_too_early(float* out, const float* in) {
     __shared__ alignas(16) float tile[8];
@@ -150,7 +150,7 @@ TEST(AsyncCopy, OfABlockThatFailedIsForgotten) {
     EXPECT_EQ(out.to_host(), std::vector<float>{kOld});
 }
 
-// ---- Copies that cannot be ------------------------------------------------------------------------------------------
+// ---- Copies that cannot be ----------------------------------------------------------------------
 
 constexpr int kCopyLine = __LINE__ + 3;
 __global__ void copy_with_offsets(const float* in, int to, int from, unsigned valid_bytes) {
@@ -198,7 +198,7 @@ TEST(AsyncCopy, DestinationInGlobalMemoryIsReported) {
         {"4 bytes", "not in the block's shared memory", at_line(kGlobalLine)}));
 }
 
-// ---- Tensor cores ----------------------------------------------------------------------------------------------------
+// ---- Tensor cores -------------------------------------------------------------------------------
 
 using Products = void (*)(unsigned);
 constexpr int kMmaLine = __LINE__ + 6;
@@ -244,7 +244,7 @@ TEST(TensorCore, ConversionTruncatesTheBitsOfANaNAsGpusDo) {
     EXPECT_EQ(to_tf32(std::bit_cast<float>(0xff801fffu)), 0xff800000u);
 }
 
-// ---- Matrices from shared memory -----------------------------------------------------------------------------------------
+// ---- Matrices from shared memory ----------------------------------------------------------------
 
 // Lane 5 goes `offset` bytes away from its row.
 constexpr int kLoadLine = __LINE__ + 6;
@@ -303,7 +303,7 @@ TEST(Ldmatrix, NeedsAllLanesOfAWarp) {
                          {"ldmatrix_x2_trans", "fewer than 32", at_line(kFewLoadLine)}));
 }
 
-// ---- Inline PTX --------------------------------------------------------------------------------------------------------
+// ---- Inline PTX ---------------------------------------------------------------------------------
 
 constexpr int kAsmLine = __LINE__ + 4;
 __global__ void load_by_asm(float* out, unsigned long long address) {

@@ -16,7 +16,7 @@
 
 namespace {
 
-// ---- Many instructions on many operands ----------------------------------------------------------------------------------
+// ---- Many instructions on many operands ---------------------------------------------------------
 //
 // A list names instructions and, for each, what is expected of the operands a, b and c.
 
@@ -124,7 +124,7 @@ __host__ __device__ To convert(From word) {
         LIST(PTX_HOST_ENTRY)                                                                       \
     }
 
-// ---- Integers of 32 bits -------------------------------------------------------------------------------------------------
+// ---- Integers of 32 bits ------------------------------------------------------------------------
 
 int s(Word a) {
     return static_cast<int>(a);
@@ -307,7 +307,7 @@ PTX_TEST(Words, WORDS, Word, Word, Word)
 #undef PTX_OUT
 #undef PTX_IN
 
-// ---- Integers of 64 bits -------------------------------------------------------------------------------------------------
+// ---- Integers of 64 bits ------------------------------------------------------------------------
 
 __extension__ using Wide = __int128;
 Wide s128(Long a) {
@@ -346,7 +346,7 @@ PTX_TEST(Longs, LONGS, Long, Long, Long)
 #undef PTX_OUT
 #undef PTX_IN
 
-// ---- Floating point -------------------------------------------------------------------------------------------------------
+// ---- Floating point -----------------------------------------------------------------------------
 
 float flush(float x) {
     return std::fabs(x) < 1.17549435e-38f ? std::copysign(0.0f, x) : x;
@@ -472,7 +472,7 @@ PTX_TEST(FloatsOfWords, FLOATS_OF_WORDS, Word, Word, float)
 #undef PTX_OUT
 #undef PTX_IN
 
-// ---- Pairs of halves -------------------------------------------------------------------------------------------------------
+// ---- Pairs of halves ----------------------------------------------------------------------------
 
 float half(Word a) {
     return __half2float(__half(__half_raw{static_cast<unsigned short>(a)}));
@@ -526,7 +526,7 @@ TEST(Ptx, Halves) {
 #undef PTX_OUT
 #undef PTX_IN
 
-// ---- lop3 with all tables ---------------------------------------------------------------------------------------------------
+// ---- lop3 with all tables -----------------------------------------------------------------------
 
 template <unsigned kTable>
 __device__ Word lop3(Word a, Word b, Word c) {
@@ -556,7 +556,7 @@ TEST(Ptx, Lop3HasAllTables) {
     }
 }
 
-// ---- Carry from one asm statement to the next ---------------------------------------------------------------------------------
+// ---- Carry from one asm statement to the next ---------------------------------------------------
 
 __global__ void add_numbers_of_256_bits(const Word* a, const Word* b, Word* sum) {
     asm volatile("add.cc.u32 %0, %1, %2;" : "=r"(sum[0]) : "r"(a[0]), "r"(b[0]));
@@ -571,7 +571,7 @@ TEST(Ptx, CarryOutlivesAStatement) {
     EXPECT_EQ(sum.to_host(), (std::vector<Word>{0, 0, 13, 2, 0, 0, 0, 0, 1}));
 }
 
-// ---- Functions that are approximated ------------------------------------------------------------------------------------------
+// ---- Functions that are approximated ------------------------------------------------------------
 
 __global__ void approximate(Checks check) {
     float d;

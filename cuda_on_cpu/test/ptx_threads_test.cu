@@ -26,7 +26,7 @@ std::vector<T> numbered(std::size_t count) {
     return values;
 }
 
-// ---- Special registers ---------------------------------------------------------------------------------------------------
+// ---- Special registers --------------------------------------------------------------------------
 
 __global__ void special_registers(Checks check) {
     if (threadIdx.x != 33 || blockIdx.x != 2) return;
@@ -69,7 +69,7 @@ TEST(PtxThreads, SpecialRegisters) {
     compare(observations.to_host(), count.to_host()[0]);
 }
 
-// ---- Addresses, loads and stores -------------------------------------------------------------------------------------------
+// ---- Addresses, loads and stores ----------------------------------------------------------------
 
 __device__ Word device_word = 77;
 
@@ -195,7 +195,7 @@ TEST(PtxThreads, Stores) {
                                           0,    0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}));
 }
 
-// ---- Atomic operations -------------------------------------------------------------------------------------------------------
+// ---- Atomic operations --------------------------------------------------------------------------
 
 __global__ void atomics(Word* words, float* sums, __half2* halves, unsigned long long* longs) {
     __shared__ Word shared;
@@ -263,7 +263,7 @@ TEST(PtxThreads, LoadsThatAreRepeatedLetOthersRun) {
     EXPECT_EQ(out.to_host()[0], 42u);
 }
 
-// ---- Warps -------------------------------------------------------------------------------------------------------------------
+// ---- Warps --------------------------------------------------------------------------------------
 
 __global__ void shuffles(Word* values, Word* inside) {
     const Word t = threadIdx.x;
@@ -359,7 +359,7 @@ TEST(PtxThreads, Votes) {
     compare(observations.to_host(), count.to_host()[0]);
 }
 
-// ---- Blocks ------------------------------------------------------------------------------------------------------------------
+// ---- Blocks -------------------------------------------------------------------------------------
 
 // The first warp produces, the second one consumes; half of the threads end before.
 __global__ void named_barriers(Word* out) {
@@ -411,7 +411,7 @@ TEST(PtxThreads, BlockBarriers) {
     EXPECT_EQ(out.to_host(), (std::vector<Word>{95, 40, 0}));
 }
 
-// ---- Asynchronous copies --------------------------------------------------------------------------------------------------------
+// ---- Asynchronous copies ------------------------------------------------------------------------
 
 __global__ void copies(const float* in, float* out) {
     __shared__ alignas(16) float tile[4][128];
@@ -478,7 +478,7 @@ TEST(PtxThreads, Mbarriers) {
         EXPECT_EQ(got[t], 3 * (63 - t) + 3);
 }
 
-// ---- Matrices --------------------------------------------------------------------------------------------------------------------
+// ---- Matrices -----------------------------------------------------------------------------------
 
 // ldmatrix and stmatrix, with and without .trans, as their definition says.
 __global__ void load_matrices(const unsigned short* in, Word* out) {

@@ -32,7 +32,7 @@
 
 namespace {
 
-// ---- Addresses -----------------------------------------------------------------------------------------------------------
+// ---- Addresses ----------------------------------------------------------------------------------
 
 template <class T>
 class Allocation {
@@ -225,7 +225,7 @@ TEST(IllegalAddress, OfDynamicSharedMemory) {
                  {"illegal access", "outside the block's dynamic shared memory"}));
 }
 
-// ---- Other faults ----------------------------------------------------------------------------------------------------------
+// ---- Other faults -------------------------------------------------------------------------------
 
 constexpr int kDivideLine = __LINE__ + 2;
 __global__ void divide(int* out, int by) {
@@ -321,7 +321,7 @@ TEST(Faults, Trap) {
                          {"trap_one", "__trap", "thread (9,0,0)", at_line(kTrapLine)}));
 }
 
-// ---- Barriers and collectives used wrongly ------------------------------------------------------------------------------------
+// ---- Barriers and collectives used wrongly ------------------------------------------------------
 
 constexpr int kSplitLine = __LINE__ + 3;
 __global__ void split_barriers() {
@@ -433,7 +433,7 @@ TEST(Misuse, TooMuchStaticSharedMemory) {
                          {"static shared memory", "49152"}));
 }
 
-// ---- After a failure ---------------------------------------------------------------------------------------------------------
+// ---- After a failure ----------------------------------------------------------------------------
 
 TEST(Sticky, NothingWorksUntilTheReset) {
     const Allocation<int> out(32);
@@ -528,7 +528,7 @@ TEST(Refusals, SayWhatAndWhy) {
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
-// ---- Poison --------------------------------------------------------------------------------------------------------------------
+// ---- Poison -------------------------------------------------------------------------------------
 
 __global__ void count_not_nan(const float* values, std::size_t count, int* found) {
     for (std::size_t i = threadIdx.x; i < count; i += blockDim.x) {
@@ -564,7 +564,7 @@ TEST(Poison, FillsSharedMemoryOfEveryBlockAnew) {
     EXPECT_EQ(found.to_host()[0], 0);
 }
 
-// ---- Order, time and threads -----------------------------------------------------------------------------------------------------
+// ---- Order, time and threads --------------------------------------------------------------------
 
 __global__ void note_order(int* order, int* next) {
     order[atomicAdd(next, 1)] = static_cast<int>(threadIdx.x);

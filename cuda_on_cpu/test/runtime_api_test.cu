@@ -71,7 +71,7 @@ cudaError_t prefetch(const void* memory, std::size_t bytes, int location, cudaSt
 #endif
 }
 
-// ---- Errors ----------------------------------------------------------------------------------------------------------------
+// ---- Errors -------------------------------------------------------------------------------------
 
 TEST(Errors, HaveNamesAndTexts) {
     EXPECT_STREQ(cudaGetErrorName(cudaSuccess), "cudaSuccess");
@@ -170,7 +170,7 @@ TEST(LastError, BelongsToOneHostThread) {
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice);
 }
 
-// ---- The device ------------------------------------------------------------------------------------------------------------
+// ---- The device ---------------------------------------------------------------------------------
 
 TEST(Device, IsCountedAndChosen) {
     int count = 0;
@@ -299,7 +299,7 @@ TEST(Device, TellsHowMuchMemoryIsFree) {
     ASSERT_EQ(cudaFree(memory), cudaSuccess);
 }
 
-// ---- Allocation ------------------------------------------------------------------------------------------------------------
+// ---- Allocation ---------------------------------------------------------------------------------
 
 TEST(Malloc, GivesAlignedMemoryOfEverySize) {
     std::vector<char*> blocks;
@@ -507,7 +507,7 @@ TEST(PointerAttributes, TellTheKindOfMemory) {
     ASSERT_EQ(cudaFree(managed), cudaSuccess);
 }
 
-// ---- Copies ------------------------------------------------------------------------------------------------------------------
+// ---- Copies -------------------------------------------------------------------------------------
 
 TEST(Memcpy, GoesInEveryDirection) {
     const std::vector<int> values = counting(1000);
@@ -619,7 +619,7 @@ TEST(Symbols, RefuseWhatLiesOutside) {
     EXPECT_TRUE(gives(cudaMemcpyFromSymbol(values, constants, 1, ~std::size_t{0}), cudaErrorInvalidValue));
 }
 
-// ---- Streams -------------------------------------------------------------------------------------------------------------------
+// ---- Streams ------------------------------------------------------------------------------------
 
 TEST(Streams, AreCreatedInManyWays) {
     cudaStream_t plain = nullptr;
@@ -727,7 +727,7 @@ TEST(Streams, CallHostFunctionsInOrder) {
     ASSERT_EQ(cudaFreeHost(pinned), cudaSuccess);
 }
 
-// ---- Events --------------------------------------------------------------------------------------------------------------------
+// ---- Events -------------------------------------------------------------------------------------
 
 TEST(Events, MeasureTime) {
     const Event start;
@@ -770,7 +770,7 @@ TEST(Events, RefuseToMeasureWhatWasNotTimed) {
     EXPECT_EQ(cudaEventDestroy(plain), cudaSuccess);
 }
 
-// ---- Graphs --------------------------------------------------------------------------------------------------------------------
+// ---- Graphs -------------------------------------------------------------------------------------
 
 class Graph {
   public:
@@ -1024,7 +1024,7 @@ TEST(Graphs, AreNotDisturbedByTheLegacyStream) {
     EXPECT_EQ(value.to_host()[0], 0);
 }
 
-// ---- Launches ------------------------------------------------------------------------------------------------------------------
+// ---- Launches -----------------------------------------------------------------------------------
 
 __global__ void __launch_bounds__(64) for_64_threads(int* out) {
     *out = 1;
@@ -1156,7 +1156,7 @@ TEST(CooperativeLaunch, RefusesAGridThatDoesNotFit) {
     EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
 }
 
-// ---- Functions and occupancy -----------------------------------------------------------------------------------------------------
+// ---- Functions and occupancy --------------------------------------------------------------------
 
 TEST(FunctionAttributes, AreReportedAndSet) {
     DeviceVector<int> out(1024);

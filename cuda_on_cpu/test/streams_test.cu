@@ -247,7 +247,7 @@ TEST(HostFunctions, MayNotCallCuda) {
 }
 #endif
 
-// ---- What is missing shows where work runs late --------------------------------------------------------------------------------
+// ---- What is missing shows where work runs late -------------------------------------------------
 
 std::string setting() {
     const char* text = std::getenv("CUDA_ON_CPU_STREAMS");

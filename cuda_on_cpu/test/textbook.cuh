@@ -54,7 +54,7 @@ constexpr __host__ __device__ int ceil_div(int a, int b) {
     return (a + b - 1) / b;
 }
 
-// ---- Data: the same on every machine and with every compiler -----------------------------------------------------------
+// ---- Data: the same on every machine and with every compiler ------------------------------------
 
 constexpr std::uint64_t kSeed = 20240613;
 
@@ -94,7 +94,7 @@ inline std::vector<float> random_floats(int count, std::uint64_t seed = kSeed) {
     return values;
 }
 
-// ---- Comparison --------------------------------------------------------------------------------------------------------
+// ---- Comparison ---------------------------------------------------------------------------------
 
 template <class T>
 void expect_same(const std::vector<T>& got, const std::vector<T>& expected) {

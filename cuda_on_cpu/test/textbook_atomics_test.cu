@@ -13,7 +13,7 @@ namespace cg = cooperative_groups;
 
 namespace {
 
-// ---- Histogram: a private copy for each block, merged at the end ---------------------------------------------------------
+// ---- Histogram: a private copy for each block, merged at the end --------------------------------
 
 constexpr int kBins = 26;
 
@@ -87,7 +87,7 @@ TEST(TextbookAtomics, Histogram) {
     }
 }
 
-// ---- Filter: one atomic per warp instead of one per thread ------------------------------------------------------------------
+// ---- Filter: one atomic per warp instead of one per thread --------------------------------------
 
 // The active lanes elect a leader, which adds for all of them.
 __device__ int add_one_by_mask(int* counter) {
@@ -198,7 +198,7 @@ TEST(TextbookAtomics, AggregationInDivergentBranches) {
     release(counters, places);
 }
 
-// ---- What the hardware has no instruction for: a loop round compare-and-swap ---------------------------------------------------
+// ---- What the hardware has no instruction for: a loop round compare-and-swap --------------------
 
 __device__ float atomic_multiply(float* address, float factor) {
     int* const bits = reinterpret_cast<int*>(address);
@@ -237,7 +237,7 @@ TEST(TextbookAtomics, BuiltFromCompareAndSwap) {
     release(device_values, results);
 }
 
-// ---- Locks --------------------------------------------------------------------------------------------------------------------
+// ---- Locks --------------------------------------------------------------------------------------
 
 class SpinLock {
   public:
@@ -355,7 +355,7 @@ TEST(TextbookAtomics, LockTakenInsideTheLoop) {
     release(lock, list, count);
 }
 
-// ---- Producer and consumer ------------------------------------------------------------------------------------------------------
+// ---- Producer and consumer ----------------------------------------------------------------------
 
 // Inside a block: warp 0 fills a ring of slots, warp 1 empties it. `full` says whose turn a slot
 // is.
@@ -519,7 +519,7 @@ TEST(TextbookProducerConsumer, PollsWithAnAssignment) {
     expect_sees_flag<Polling::in_condition>();
 }
 
-// ---- k-means: a step is an assignment and a sum per cluster -----------------------------------------------------------------------
+// ---- k-means: a step is an assignment and a sum per cluster -------------------------------------
 
 constexpr int kClusters = 5;
 __constant__ float2 centres[kClusters];

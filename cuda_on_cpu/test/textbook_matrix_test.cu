@@ -9,7 +9,7 @@
 
 namespace {
 
-// ---- Transpose -----------------------------------------------------------------------------------------------------------
+// ---- Transpose ----------------------------------------------------------------------------------
 
 constexpr int kTile = 32;
 constexpr int kTileRows = 8;  // a block of 32 x 8 threads moves a tile of 32 x 32
@@ -99,7 +99,7 @@ TEST(TextbookTranspose, Swizzled) {
     expect_transposes<int>(transpose_swizzled<int>);
 }
 
-// ---- Dense product --------------------------------------------------------------------------------------------------------
+// ---- Dense product ------------------------------------------------------------------------------
 
 // Row-major, with a leading dimension of its own.
 template <class T>
@@ -266,7 +266,7 @@ TEST(TextbookProduct, MatrixVectorWithAWarpPerRow) {
     }
 }
 
-// ---- Sparse: compressed rows ------------------------------------------------------------------------------------------------
+// ---- Sparse: compressed rows --------------------------------------------------------------------
 
 struct Csr {
     std::vector<int> row_begin;  // one more than there are rows
@@ -350,7 +350,7 @@ TEST(TextbookSparse, MatrixVector) {
     }
 }
 
-// ---- Breadth-first search, level by level, with a queue for the frontier ------------------------------------------------------
+// ---- Breadth-first search, level by level, with a queue for the frontier ------------------------
 
 constexpr int kUnreached = -1;
 constexpr int kLocalQueue = 64;
@@ -429,7 +429,7 @@ TEST(TextbookSparse, BreadthFirstSearch) {
     release(row_begin, neighbour, device_level, frontier, next, next_size);
 }
 
-// ---- N-body: every thread walks over all bodies, a tile in shared memory at a time ---------------------------------------------
+// ---- N-body: every thread walks over all bodies, a tile in shared memory at a time --------------
 
 __device__ float3 attraction(float4 on, float4 by, float3 sum) {
     const float3 d = make_float3(by.x - on.x, by.y - on.y, by.z - on.z);

@@ -18,7 +18,7 @@ namespace {
 constexpr int kBlock = 256;
 const std::vector<int> kSizes = {1, 31, 32, 33, 255, 256, 257, 511, 513, 10007};
 
-// ---- Seven steps ----------------------------------------------------------------------------------------------------------
+// ---- Seven steps --------------------------------------------------------------------------------
 
 __global__ void interleaved_divergent(const int* in, int* out, int n) {
     extern __shared__ int values[];
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Ladder, TextbookReductionStep,
                                          Step{"many_per_thread", many_per_thread<kBlock>, 8}),
                          [](const auto& step) { return std::string(step.param.name); });
 
-// ---- Shuffles -------------------------------------------------------------------------------------------------------------
+// ---- Shuffles -----------------------------------------------------------------------------------
 
 template <class T>
 __inline__ __device__ T warp_reduce_sum(T value) {
@@ -225,7 +225,7 @@ TEST(TextbookReduction, ShufflesAndOneAtomicPerBlock) {
     }
 }
 
-// ---- The last block to finish adds what the others left ---------------------------------------------------------------------
+// ---- The last block to finish adds what the others left -----------------------------------------
 
 __device__ unsigned int finished_blocks = 0;
 
@@ -273,7 +273,7 @@ TEST(TextbookReduction, LastBlockWithAFence) {
     }
 }
 
-// ---- Dot product: all blocks of a cooperative grid meet ---------------------------------------------------------------------
+// ---- Dot product: all blocks of a cooperative grid meet -----------------------------------------
 
 __global__ void dot(const float* a, const float* b, double* partial, double* result, int n) {
     const cg::grid_group grid = cg::this_grid();
@@ -323,7 +323,7 @@ TEST(TextbookReduction, DotProductOfACooperativeGrid) {
     }
 }
 
-// ---- Built on reductions ------------------------------------------------------------------------------------------------------
+// ---- Built on reductions ------------------------------------------------------------------------
 
 // The position of the greatest value, the first of equals: two values travel together.
 struct Greatest {

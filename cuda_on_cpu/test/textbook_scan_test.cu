@@ -23,7 +23,7 @@ std::vector<int> exclusive_scan_on_host(const std::vector<int>& in) {
     return out;
 }
 
-// ---- Hillis and Steele, "Data parallel algorithms", 1986: log n steps, each adds the value `offset` to the left -----------
+// ---- Hillis and Steele, "Data parallel algorithms", 1986: log n steps, each adds the value `offse
 
 // One block; blockDim.x >= n. Two buffers, so that a step never reads what it writes.
 template <class T>
@@ -86,7 +86,7 @@ TEST(TextbookScan, HillisSteeleInPlace) {
     }
 }
 
-// ---- Blelloch, "Prefix sums and their applications", 1990: up a tree of sums and down again --------------------------------
+// ---- Blelloch, "Prefix sums and their applications", 1990: up a tree of sums and down again -----
 
 // Each block scans 2 kBlock values (exclusive) and leaves their sum in block_sums.
 __global__ void blelloch(const int* in, int* out, int* block_sums, int n) {
@@ -157,7 +157,7 @@ TEST(TextbookScan, BlellochOverManyBlocks) {
     }
 }
 
-// ---- With shuffles: a warp scans in registers, the block scans the sums of its warps -----------------------------------------
+// ---- With shuffles: a warp scans in registers, the block scans the sums of its warps ------------
 
 template <class T, class Operation>
 __device__ T warp_inclusive_scan(T value, Operation combine) {
@@ -225,7 +225,7 @@ TEST(TextbookScan, ShufflesSumAndMaximum) {
     }
 }
 
-// ---- Decoupled look-back: Merrill and Garland, "Single-pass parallel prefix scan", 2016 -----------------------------------
+// ---- Decoupled look-back: Merrill and Garland, "Single-pass parallel prefix scan", 2016 ---------
 
 // Flags beside values. A tile publishes its own sum first, and its prefix, the sum of everything up
 // to its end, as soon as it is known. A later tile looks back over sums until it finds a prefix.
@@ -362,7 +362,7 @@ TEST(TextbookScan, SinglePassPacked) {
     }
 }
 
-// ---- Stream compaction: a scan of 0 and 1 says where each kept value goes -----------------------------------------------
+// ---- Stream compaction: a scan of 0 and 1 says where each kept value goes -----------------------
 
 struct IsPositive {
     __host__ __device__ bool operator()(int value) const { return value > 0; }

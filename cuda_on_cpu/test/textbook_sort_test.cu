@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBlock = 256;
 
-// ---- Bitonic sort: Batcher, "Sorting networks and their applications", 1968 ---------------------------------------------
+// ---- Bitonic sort: Batcher, "Sorting networks and their applications", 1968 ---------------------
 
 template <class T>
 __device__ void compare_exchange(T& a, T& b, bool ascending) {
@@ -145,7 +145,7 @@ TEST(TextbookSort, OddEvenTransposition) {
     }
 }
 
-// ---- Radix sort ---------------------------------------------------------------------------------------------------------
+// ---- Radix sort ---------------------------------------------------------------------------------
 
 // A block sorts kBlock keys by one bit after the other: zeros keep their order in front, ones
 // theirs behind. The split counts with ballots: lanes before me in my warp, warps before mine in
@@ -292,7 +292,7 @@ TEST(TextbookSort, RadixPairsOverManyBlocks) {
     }
 }
 
-// ---- Merge: Green, Odeh, Birk, "Merge path", 2012 ----------------------------------------------------------------------------
+// ---- Merge: Green, Odeh, Birk, "Merge path", 2012 -----------------------------------------------
 
 // How many of the first `diagonal` merged values come from a.
 __host__ __device__ int merge_path(const int* a, int a_count, const int* b, int b_count, int diagonal) {

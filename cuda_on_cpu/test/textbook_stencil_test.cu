@@ -8,7 +8,7 @@
 
 namespace {
 
-// ---- 1D: a block and its halo in shared memory ------------------------------------------------------------------------------
+// ---- 1D: a block and its halo in shared memory --------------------------------------------------
 
 constexpr int kRadius = 3;
 __constant__ float weights[2 * kRadius + 1];
@@ -56,7 +56,7 @@ TEST(TextbookStencil, OneDimension) {
     }
 }
 
-// ---- 2D convolution, filter in constant memory, tile with halo, any image size ------------------------------------------------
+// ---- 2D convolution, filter in constant memory, tile with halo, any image size ------------------
 
 constexpr int kFilter = 5;
 __constant__ float filter[kFilter][kFilter];
@@ -129,7 +129,7 @@ TEST(TextbookStencil, ConvolutionOfAPitchedImage) {
     }
 }
 
-// ---- 3D: tiles in x and y, the third dimension walked with three planes in registers -------------------------------------------
+// ---- 3D: tiles in x and y, the third dimension walked with three planes in registers ------------
 
 struct Extent {
     int x, y, z;
@@ -197,7 +197,7 @@ TEST(TextbookStencil, ThreeDimensions) {
     }
 }
 
-// ---- Game of life on a torus ---------------------------------------------------------------------------------------------------
+// ---- Game of life on a torus --------------------------------------------------------------------
 
 __host__ __device__ unsigned char next_cell(bool alive, int neighbours) {
     return neighbours == 3 || (alive && neighbours == 2) ? 1 : 0;
@@ -251,7 +251,7 @@ TEST(TextbookStencil, GameOfLife) {
     release(now, next);
 }
 
-// ---- Mandelbrot: every pixel by itself, in its own time ---------------------------------------------------------------------------
+// ---- Mandelbrot: every pixel by itself, in its own time -----------------------------------------
 
 struct Complex {
     double real, imaginary;
@@ -309,7 +309,7 @@ TEST(TextbookStencil, Mandelbrot) {
     release(image);
 }
 
-// ---- Jacobi iteration: interior and borders on streams of their own, ordered by events ----------------------------------------------
+// ---- Jacobi iteration: interior and borders on streams of their own, ordered by events ----------
 
 // Rows [first, last) of the average of the four neighbours; the outermost cells stay as they are.
 __global__ void jacobi_rows(const double* from, double* to, int columns, int first, int last) {

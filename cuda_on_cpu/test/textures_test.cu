@@ -22,7 +22,7 @@ namespace {
 
 constexpr double kWeightUnit = 1.0 / 256;
 
-// --- The reference ---------------------------------------------------------------------------------------------------
+// --- The reference -------------------------------------------------------------------------------
 
 struct Sampling {
     cudaTextureAddressMode mode;
@@ -86,7 +86,7 @@ double reference(const Volume& v, const Sampling& s, const float3& at, int dimen
     return sum;
 }
 
-// --- Making textures -------------------------------------------------------------------------------------------------
+// --- Making textures -----------------------------------------------------------------------------
 
 cudaTextureDesc description_of(const Sampling& s, cudaTextureReadMode read = cudaReadModeElementType) {
     cudaTextureDesc description{};
@@ -198,7 +198,7 @@ struct Fetch {
     }
 };
 
-// --- Addressing and filtering ----------------------------------------------------------------------------------------
+// --- Addressing and filtering --------------------------------------------------------------------
 
 // From 1.5 times the size before the texture to 1.5 times behind it. Steps of 1/8, which a GPU's
 // weights have exactly, and which begin at 1/16, so that no point lies between two elements; or
@@ -312,7 +312,7 @@ INSTANTIATE_TEST_SUITE_P(Textures, Sampled, testing::ValuesIn(cases()),
                                     (s.normalized ? "_normalised_" : "_") + kModes[s.mode];
                          });
 
-// --- Types -----------------------------------------------------------------------------------------------------------
+// --- Types ---------------------------------------------------------------------------------------
 
 template <class T>
 struct FetchElement {
@@ -403,7 +403,7 @@ TEST(Textures, FetchesOutsideLinearMemoryGiveZero) {
     EXPECT_EQ(got, (std::vector<float>{1, 2, 3, 4, 0, 0, 0, 0}));
 }
 
-// --- Kinds of resources ----------------------------------------------------------------------------------------------
+// --- Kinds of resources --------------------------------------------------------------------------
 
 struct FetchRow {
     cudaTextureObject_t texture;
@@ -564,7 +564,7 @@ TEST(Textures, GatherGivesOneChannelOfFourElements) {
     }
 }
 
-// --- Surfaces --------------------------------------------------------------------------------------------------------
+// --- Surfaces ------------------------------------------------------------------------------------
 
 struct Exchange {
     cudaSurfaceObject_t surface;
@@ -635,7 +635,7 @@ TEST(Surfaces, OfThreeDimensionsAndLayers) {
     EXPECT_EQ(got[4].x, 3);
 }
 
-// --- Copies ----------------------------------------------------------------------------------------------------------
+// --- Copies --------------------------------------------------------------------------------------
 
 TEST(Copies, OfABoxInThreeDimensions) {
     const cudaExtent whole = make_cudaExtent(5 * sizeof(int), 4, 3);

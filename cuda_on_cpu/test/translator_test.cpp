@@ -44,7 +44,7 @@ void expect_translation(const std::string& input, const std::string& expected) {
     EXPECT_EQ(dense(gnu(input)), dense(expected)) << input;
 }
 
-// ---- Left alone --------------------------------------------------------------------------------------------------------
+// ---- Left alone ---------------------------------------------------------------------------------
 
 constexpr const char* kUntouched[] = {
     "",
@@ -86,7 +86,7 @@ TEST(Untouched, ComesBackByteForByte) {
     }
 }
 
-// ---- Launches ----------------------------------------------------------------------------------------------------------
+// ---- Launches -----------------------------------------------------------------------------------
 
 TEST(Launch, BecomesACallAndAConfiguration) {
     expect_translation("k<<<1, 2>>>(x, y);", "k(x, y), ::cuda_on_cpu::launch(1, 2);");
@@ -126,7 +126,7 @@ TEST(Launch, KeepsLinesAndDirectives) {
     EXPECT_TRUE(translated.ends_with(";\nnext();\n"));
 }
 
-// ---- Kernels -----------------------------------------------------------------------------------------------------------
+// ---- Kernels ------------------------------------------------------------------------------------
 
 struct KernelCase {
     const char* source;
@@ -182,7 +182,7 @@ TEST(KernelDeclarations, AreDeclarationsOnly) {
     EXPECT_EQ(lines_of(gnu("__global__ void __launch_bounds__(sizeof(R\"(\n)\")) k();\n")), 2);
 }
 
-// ---- Shared memory -------------------------------------------------------------------------------------------------------
+// ---- Shared memory ------------------------------------------------------------------------------
 
 TEST(Shared, ArraysMayHaveGapsAroundThem) {
     const auto in_gaps = [](std::string_view input) {
@@ -270,7 +270,7 @@ TEST(Shared, DynamicAtFileScopeIsDeclaredWhereItIsUsed) {
     EXPECT_TRUE(contains(translated, "namespace n { void")) << translated;
 }
 
-// ---- Words -----------------------------------------------------------------------------------------------------------------
+// ---- Words --------------------------------------------------------------------------------------
 
 TEST(DeviceWords, AreRemoved) {
     expect_translation(
@@ -485,7 +485,7 @@ TEST(CastsOfKernels, AreRemoved) {
                        "cudaFuncGetAttributes(&a, (k));");
 }
 
-// ---- Errors ------------------------------------------------------------------------------------------------------------------
+// ---- Errors -------------------------------------------------------------------------------------
 
 std::string file_of_error(std::string_view input) {
     try {
@@ -593,7 +593,7 @@ TEST(Errors, CountFromTheLineMarker) {
     EXPECT_EQ(line_of_error("/* a\n b */ R\"(\n\n)\"; __global__ int z;\n"), 4);
 }
 
-// ---- Inline PTX ------------------------------------------------------------------------------------------------------------
+// ---- Inline PTX ---------------------------------------------------------------------------------
 
 // What the instructions of an asm statement become, without what declares its operands.
 std::string ptx(const std::string& asm_arguments) {
@@ -710,7 +710,7 @@ TEST(Ptx, WhatIsNotProvidedIsNamed) {
         EXPECT_TRUE(contains(refusal(given), expected)) << given << "\n" << refusal(given);
 }
 
-// ---- Anything ------------------------------------------------------------------------------------------------------------------
+// ---- Anything -----------------------------------------------------------------------------------
 
 constexpr const char* kVocabulary[] = {"__global__",
                                        "__shared__",

@@ -43,7 +43,7 @@ T random_value(std::mt19937_64& generator) {
     }
 }
 
-// ---- Shuffles ------------------------------------------------------------------------------------------------------------
+// ---- Shuffles -----------------------------------------------------------------------------------
 
 enum class Shuffle { from, up, down, by_xor };
 
@@ -206,7 +206,7 @@ TEST(Warps, OfABlockDoNotMix) {
     }
 }
 
-// ---- Votes ------------------------------------------------------------------------------------------------------------------
+// ---- Votes --------------------------------------------------------------------------------------
 
 struct Votes {
     unsigned ballot;
@@ -276,7 +276,7 @@ TEST(Voting, LeavesOutLanesThatHaveEndedOrNeverWere) {
     }
 }
 
-// ---- Matches ----------------------------------------------------------------------------------------------------------------
+// ---- Matches ------------------------------------------------------------------------------------
 
 struct Matches {
     unsigned any, all;
@@ -342,7 +342,7 @@ TEST(MatchingOfFloats, ComparesBits) {
     }
 }
 
-// ---- Reductions ---------------------------------------------------------------------------------------------------------------
+// ---- Reductions ---------------------------------------------------------------------------------
 
 struct Reductions {
     int add, least, most;
@@ -411,7 +411,7 @@ TEST(Reducing, AgreesWithTheHost) {
     }
 }
 
-// ---- Groups of one warp, each in a collective of its own ------------------------------------------------------------------------
+// ---- Groups of one warp, each in a collective of its own ----------------------------------------
 
 __global__ void divided_warp(const unsigned* group_of, int* out) {
     const unsigned lane = threadIdx.x;

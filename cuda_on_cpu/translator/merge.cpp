@@ -311,7 +311,7 @@ class Merge {
     const std::set<std::string>& differing() const { return differing_; }
 
   private:
-    // --- Output: what does not follow on what was written last gets a line marker ------------------------------------------
+    // --- Output: what does not follow on what was written last gets a line marker ----------------
 
     void write(const Pass& pass, Range range) {
         if (range.begin >= range.end) return;
@@ -322,7 +322,7 @@ class Merge {
     }
     void write(std::string_view text) { out_ += text; }
 
-    // --- Which item of the one pass is which of the other? ------------------------------------------------------------------
+    // --- Which item of the one pass is which of the other? ---------------------------------------
 
     // Increasing pairs of equal items that are unique in both, then their equal neighbours, then
     // items of equal signatures.
@@ -445,7 +445,7 @@ class Merge {
         }
     }
 
-    // --- Scopes ---------------------------------------------------------------------------------------------------------------
+    // --- Scopes ----------------------------------------------------------------------------------
 
     void scope(Range in_host, Range in_device, bool in_class) {
         const std::vector<Item> host = host_.items(in_host);

@@ -47,7 +47,7 @@ std::string unsigned_of(unsigned bits) {
     return bits == 1 ? "bool"s : "std::uint" + std::to_string(bits) + "_t";
 }
 
-// ---- What the text is made of -------------------------------------------------------------------------------------------
+// ---- What the text is made of -------------------------------------------------------------------
 
 enum class OperandKind { name, special, statement, integer, real, sink, address, list };
 
@@ -164,7 +164,7 @@ Operand number(const std::string& text) {
     return result;
 }
 
-// ---- Registers ----------------------------------------------------------------------------------------------------------
+// ---- Registers ----------------------------------------------------------------------------------
 
 struct Register {
     std::string variable;
@@ -203,7 +203,7 @@ class Translation {
         throw PtxError("PTX instruction " + quoted(instruction_) + ": " + message);
     }
 
-    // --- Operands of the statement ---------------------------------------------------------------------------------------
+    // --- Operands of the statement ---------------------------------------------------------------
 
     static unsigned bits_of_constraint(char letter) {
         switch (letter) {
@@ -289,7 +289,7 @@ class Translation {
                                  : " [[maybe_unused]] " + unsigned_of(bits) + " " + variable + value;
     }
 
-    // --- Scopes, declarations, labels --------------------------------------------------------------------------------------
+    // --- Scopes, declarations, labels ------------------------------------------------------------
 
     using Names = std::map<std::string, Register>;
 
@@ -424,7 +424,7 @@ class Translation {
         return nullptr;
     }
 
-    // --- Instructions ------------------------------------------------------------------------------------------------------
+    // --- Instructions ----------------------------------------------------------------------------
 
     std::string instruction() {
         std::string guard;
@@ -505,7 +505,7 @@ class Translation {
         fail("the label " + label + " is not in this asm statement");
     }
 
-    // --- Modifiers ---------------------------------------------------------------------------------------------------------
+    // --- Modifiers -------------------------------------------------------------------------------
 
     struct Slot {
         bool optional = false;
@@ -587,7 +587,7 @@ class Translation {
         return "";
     }
 
-    // --- Calls -------------------------------------------------------------------------------------------------------------
+    // --- Calls -----------------------------------------------------------------------------------
 
     // What a modifier is called in C++: in isa_, where the letter that it is bound to says, or a
     // number for v4, x2 and the like.
@@ -923,7 +923,7 @@ class Translation {
         return result;
     }
 
-    // --- Operands as they are written ----------------------------------------------------------------------------------------
+    // --- Operands as they are written ------------------------------------------------------------
 
     Operand operand() {
         Operand result;

@@ -116,7 +116,7 @@ class Translation {
         return result;
     }
 
-    // --- Editing -----------------------------------------------------------------------------------------------------
+    // --- Editing ---------------------------------------------------------------------------------
 
     // Removes a token; line ends (a raw string may hold some) and directives stay, so that the line
     // structure does.
@@ -225,7 +225,7 @@ class Translation {
              "cudaCreateTextureObject(), hand it to the kernel and read it with tex2D<float>(object, x, y)");
     }
 
-    // --- asm(...) ------------------------------------------------------------------------------------------------------
+    // --- asm(...) --------------------------------------------------------------------------------
 
     // PTX becomes calls of functions. What there is no function for is an error where the compiler
     // makes code of it: headers may have more asm statements than a program uses.
@@ -349,7 +349,7 @@ class Translation {
         return operands;
     }
 
-    // --- __device__, __constant__, __managed__ -----------------------------------------------------------------------
+    // --- __device__, __constant__, __managed__ ---------------------------------------------------
 
     // On the CPU the words mean nothing, but that each .cu file has its own variables.
     void translate_device(std::size_t i) {
@@ -432,7 +432,7 @@ class Translation {
         return one_of(word, kWords);
     }
 
-    // --- Shifts by 32 bits and more -------------------------------------------------------------------------------------
+    // --- Shifts by 32 bits and more --------------------------------------------------------------
 
     // Behind `__global__` or `__device__`: up to the end of the function's body, if it has one.
     void enter_device_code(std::size_t word) {
@@ -543,7 +543,7 @@ class Translation {
         return one_of(token.text, kOperators);
     }
 
-    // --- Fields of the device's properties that CUDA 13 has no more ----------------------------------------------------------
+    // --- Fields of the device's properties that CUDA 13 has no more ------------------------------
 
     static bool is_removed_property(std::string_view word) {
         static constexpr std::array<std::string_view, 8> kFields = {"clockRate",
@@ -565,7 +565,7 @@ class Translation {
                     instead);
     }
 
-    // --- return; in main -----------------------------------------------------------------------------------------------
+    // --- return; in main -------------------------------------------------------------------------
 
     // nvcc warns of it, g++ takes it for an error.
     void return_from_main(std::size_t name) {
@@ -592,7 +592,7 @@ class Translation {
         return false;
     }
 
-    // --- #pragma unroll ----------------------------------------------------------------------------------------------
+    // --- #pragma unroll --------------------------------------------------------------------------
 
     void translate_unroll(std::size_t i) {
         if (dialect_ == Dialect::clang) return;  // knows it
@@ -622,7 +622,7 @@ class Translation {
             "#pragma GCC unroll " + (is_number ? std::string(factor) : "32"s) + line_ends(tokens_[i].text);
     }
 
-    // --- kernel<<<...>>>(...) -------------------------------------------------------------------------------------------
+    // --- kernel<<<...>>>(...) --------------------------------------------------------------------
 
     // Three equal brackets, as of a launch: `<<<`, and with blanks `<< <` or `< <<`.
     bool is_launch_bracket(std::size_t i, std::string_view bracket) const {
@@ -712,7 +712,7 @@ class Translation {
         return false;
     }
 
-    // --- __global__ ------------------------------------------------------------------------------------------------------
+    // --- __global__ ------------------------------------------------------------------------------
 
     // The first token of the declaration that token `i` is part of.
     std::size_t declaration_begin(std::size_t i) const {
@@ -794,7 +794,7 @@ class Translation {
         text_[closing(body)] = "}" + names + ");}";
     }
 
-    // --- Lists of declarations ---------------------------------------------------------------------------------------------
+    // --- Lists of declarations -------------------------------------------------------------------
 
     // Splits at the commas that are outside all brackets, template argument lists included.
     std::vector<Range> split(Range range) const {
@@ -903,7 +903,7 @@ class Translation {
         return "_with<" + types + ">";
     }
 
-    // --- __shared__ ----------------------------------------------------------------------------------------------------------
+    // --- __shared__ ------------------------------------------------------------------------------
 
     bool opens_function(std::size_t brace) const {
         // A brace opens a namespace or a class if such a word stands in what comes before it, else
@@ -1048,7 +1048,7 @@ class Translation {
         return false;
     }
 
-    // --- Loops that wait -----------------------------------------------------------------------------------------------------
+    // --- Loops that wait -------------------------------------------------------------------------
 
     // `while (*flag == 0);` polls memory: on a GPU others run meanwhile, here they must be let run.
     bool translate_empty_loop(std::size_t loop) {
@@ -1393,7 +1393,7 @@ class Translation {
         return end < tokens_.size() ? tokens_.next(end) : kNone;
     }
 
-    // --- Warp-synchronous code -----------------------------------------------------------------------------------------------
+    // --- Warp-synchronous code -------------------------------------------------------------------
 
     // `s[t] += s[t + 16]; s[t] += s[t + 8];` on volatile memory: each lane reads what another has
     // stored in the statement before. Before Volta the lanes of a warp ran each statement together;
@@ -1494,7 +1494,7 @@ class Translation {
         text_[store.end] = "), " + number + "), ::cuda_on_cpu::step(" + number + " + 1)" + text_[store.end];
     }
 
-    // --- Kernels as pointers without a type --------------------------------------------------------------------------------------
+    // --- Kernels as pointers without a type ------------------------------------------------------
 
     static bool takes_kernel(std::string_view word) {
         static constexpr std::array<std::string_view, 9> kFunctions = {

@@ -50,7 +50,7 @@ CsrMatrix collect(Shape shape, Length length, Copy copy) {
     return {shape, std::move(start), std::move(cols), std::move(values)};
 }
 
-// --- Orders of rows -----------------------------------------------------------------------------------------------------
+// --- Orders of rows ------------------------------------------------------------------------------
 
 void check_order(const char* format, std::span<const Index> order, Index rows) {
     require_size(format, "order", order.size(), rows);
@@ -87,7 +87,7 @@ std::vector<Index> places_of(std::span<const Index> order, Index rows) {
     return places;
 }
 
-// --- Slices -------------------------------------------------------------------------------------------------------------
+// --- Slices --------------------------------------------------------------------------------------
 
 Offset slices_of(Index rows) {
     return (Offset{rows} + kSliceRows - 1) / kSliceRows;
@@ -109,7 +109,7 @@ std::vector<Index> order_for_slices(const char* format, const CsrMatrix& csr, In
     return sigma == 1 ? std::vector<Index>() : order_by_length(csr, sigma);
 }
 
-// --- Codes of packed columns --------------------------------------------------------------------------------------------
+// --- Codes of packed columns ---------------------------------------------------------------------
 
 constexpr std::uint32_t largest_code(std::uint32_t bytes) {
     return static_cast<std::uint32_t>((std::uint64_t{1} << 8 * bytes) - 1);
@@ -127,7 +127,7 @@ void write_code(std::uint8_t* codes, std::uint32_t bytes, std::size_t place, std
 
 }  // namespace
 
-// --- COO ----------------------------------------------------------------------------------------------------------------
+// --- COO -----------------------------------------------------------------------------------------
 
 CooMatrix::CooMatrix(Shape shape, std::vector<Index> rows, std::vector<Index> cols, std::vector<float> values)
     : shape_(shape), rows_(std::move(rows)), cols_(std::move(cols)), values_(std::move(values)) {
@@ -190,7 +190,7 @@ CsrMatrix CooMatrix::csr() const {
     return {shape_, std::move(start), {cols().begin(), cols().end()}, {values().begin(), values().end()}};
 }
 
-// --- ELL ----------------------------------------------------------------------------------------------------------------
+// --- ELL -----------------------------------------------------------------------------------------
 
 EllMatrix::EllMatrix(Shape shape, Index width, std::vector<Index> cols, std::vector<float> values)
     : shape_(shape), width_(width), cols_(std::move(cols)), values_(std::move(values)) {
@@ -223,7 +223,7 @@ CsrMatrix EllMatrix::csr() const {
         [&](Offset row, Offset k) { return std::pair(cols()[k * rows + row], values()[k * rows + row]); });
 }
 
-// --- Hybrid -------------------------------------------------------------------------------------------------------------
+// --- Hybrid --------------------------------------------------------------------------------------
 
 HybridMatrix::HybridMatrix(EllMatrix ell, CooMatrix coo) : ell_(std::move(ell)), coo_(std::move(coo)) {
     course::require(ell_.shape() == coo_.shape(), "HybridMatrix: the COO part is ", coo_.shape(),
@@ -291,7 +291,7 @@ CsrMatrix HybridMatrix::csr() const {
         });
 }
 
-// --- JDS ----------------------------------------------------------------------------------------------------------------
+// --- JDS -----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -376,7 +376,7 @@ CsrMatrix JdsMatrix::csr() const {
         });
 }
 
-// --- SELL ---------------------------------------------------------------------------------------------------------------
+// --- SELL ----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -471,7 +471,7 @@ CsrMatrix SellMatrix::csr() const {
         });
 }
 
-// --- Packed SELL --------------------------------------------------------------------------------------------------------
+// --- Packed SELL ---------------------------------------------------------------------------------
 
 namespace {
 

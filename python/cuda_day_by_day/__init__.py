@@ -1,14 +1,16 @@
 """The kernels of the course "CUDA, day by day", for tensors of NumPy, PyTorch and CuPy.
 
-Tensors are taken as they are, by DLPack, without copies: matrices of float32 or float16 whose rows have their elements side by side.
-Results are new tensors of the same library on the same device, or those given as `out`. Work on a GPU is queued on `stream`, by
-default the current stream of PyTorch or CuPy, and not waited for.
+Tensors are taken as they are, by DLPack, without copies: matrices of float32 or float16 whose rows
+have their elements side by side. Results are new tensors of the same library on the same device, or
+those given as `out`. Work on a GPU is queued on `stream`, by default the current stream of PyTorch
+or CuPy, and not waited for.
 
-TypeError for an argument that is no tensor or has the wrong type of elements; ValueError for a wrong shape, layout, place or choice;
-both name the argument, its value and what was expected. RuntimeError when CUDA fails.
+TypeError for an argument that is no tensor or has the wrong type of elements; ValueError for a
+wrong shape, layout, place or choice; both name the argument, its value and what was expected.
+RuntimeError when CUDA fails.
 
-The headers of days 30 to 32 (quantization.hpp, blockwise.hpp, int8_matmul.hpp, llm_int8.hpp) define the results for zeros, NaN
-and Inf, and name the sources of the methods.
+The headers of days 30 to 32 (quantization.hpp, blockwise.hpp, int8_matmul.hpp, llm_int8.hpp) define
+the results for zeros, NaN and Inf, and name the sources of the methods.
 """
 
 from typing import Any, NamedTuple, Optional
@@ -105,7 +107,12 @@ def find_parameters(x, *, scheme="symmetric", per="row", out=None, stream=None):
     place = Place("x", x, stream)
     scale, zero_point = _parameters(place, x, scheme, per, out)
     _extension.find_parameters(
-        scheme, per, place.give("x", x), place.give("scale", scale), _give(place, "zero_point", zero_point), place.stream
+        scheme,
+        per,
+        place.give("x", x),
+        place.give("scale", scale),
+        _give(place, "zero_point", zero_point),
+        place.stream,
     )
     return scale, zero_point
 
@@ -134,7 +141,9 @@ def quantize(x, *, scheme="symmetric", per="row", out=None, stream=None) -> Quan
 
 
 def quantize_with(x, scale, zero_point=None, *, per="row", out=None, stream=None) -> Quantized:
-    """A matrix in 8 bits, with parameters that are given; symmetric without a zero_point. `out`: a tensor for the values."""
+    """A matrix in 8 bits, with parameters that are given; symmetric without a zero_point. `out`: a
+    tensor for the values.
+    """
     place = Place("x", x, stream)
     values = place.empty(_shape("x", x), "int8") if out is None else out
     _extension.quantize_with(
@@ -168,7 +177,8 @@ def dequantize(q: Quantized, *, dtype="float32", out=None, stream=None):
 
 
 def quantize_blocks(x, *, code="nf4", block=64, out=None, stream=None) -> QuantizedBlocks:
-    """A matrix in 8 or 4 bits. code: "int8", "int4" or "nf4"; block: 16, 32, 64, 128 or 256 values that share a scale.
+    """A matrix in 8 or 4 bits. code: "int8", "int4" or "nf4"; block: 16, 32, 64, 128 or 256 values
+    that share a scale.
 
     `out`: a QuantizedBlocks, or its first two fields.
     """
@@ -180,7 +190,12 @@ def quantize_blocks(x, *, code="nf4", block=64, out=None, stream=None) -> Quanti
     else:
         codes, scales = _tuple("out", out, 2)
     _extension.quantize_blocks(
-        code, block, place.give("x", x), place.give("out.codes", codes), place.give("out.scales", scales), place.stream
+        code,
+        block,
+        place.give("x", x),
+        place.give("out.codes", codes),
+        place.give("out.scales", scales),
+        place.stream,
     )
     return QuantizedBlocks(codes, scales, code, block, cols)
 
@@ -192,13 +207,20 @@ def dequantize_blocks(q: QuantizedBlocks, *, dtype="float32", out=None, stream=N
     if out is None:
         out = place.empty((_shape("q.codes", codes)[0], columns), _float_name(dtype))
     _extension.dequantize_blocks(
-        code, block, place.give("q.codes", codes), place.give("q.scales", scales), place.give("out", out), place.stream
+        code,
+        block,
+        place.give("q.codes", codes),
+        place.give("q.scales", scales),
+        place.give("out", out),
+        place.stream,
     )
     return out
 
 
 def int8_matmul(a, w, *, out=None, stream=None):
-    """a @ w.T for int8 matrices a (m x k) and w (n x k), summed exactly in int32: m x n. k is at most 131071."""
+    """a @ w.T for int8 matrices a (m x k) and w (n x k), summed exactly in int32: m x n. k is at
+    most 131071.
+    """
     place = Place("a", a, stream)
     if out is None:
         out = place.empty((_shape("a", a)[0], _shape("w", w)[0]), "int32")
@@ -209,8 +231,8 @@ def int8_matmul(a, w, *, out=None, stream=None):
 class Int8Linear:
     """The linear layer of LLM.int8(): about x @ weight.T, most of it multiplied in 8 bits.
 
-    Columns of x in which some |x| reaches `threshold` are multiplied in float16. weight: outputs x inputs, float16; it is quantised
-    here, once, and kept in both forms.
+    Columns of x in which some |x| reaches `threshold` are multiplied in float16. weight: outputs x
+    inputs, float16; it is quantised here, once, and kept in both forms.
     """
 
     def __init__(self, weight, *, threshold=_extension.threshold, stream=None):

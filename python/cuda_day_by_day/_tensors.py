@@ -1,7 +1,7 @@
 """Tensors of NumPy, PyTorch and CuPy: new ones beside the caller's, and the stream that the caller works on.
 
-A framework is only imported once a tensor of it is given. Any other object with `__dlpack__` may be read and written too; results
-beside it are NumPy arrays, which is only possible on the CPU.
+A framework is only imported once a tensor of it is given. Any other object with `__dlpack__` may be
+read and written too; results beside it are NumPy arrays, which is only possible on the CPU.
 """
 
 import importlib
@@ -38,11 +38,15 @@ def _stream_number(stream):
         return (protocol() if callable(protocol) else protocol)[1]
     if isinstance(stream, int) and not isinstance(stream, bool) and stream >= 0:
         return stream
-    raise TypeError(f"stream is {stream!r}; expected a stream of PyTorch or CuPy, or the number of a cudaStream_t")
+    raise TypeError(
+        f"stream is {stream!r}; expected a stream of PyTorch or CuPy, or the number of a cudaStream_t"
+    )
 
 
 class Place:
-    """Where a call is carried out: beside `like`, the tensor called `name`, on its framework's current stream or on `stream`."""
+    """Where a call is carried out: beside `like`, the tensor called `name`, on its framework's
+    current stream or on `stream`.
+    """
 
     def __init__(self, name, like, stream):
         self._name = name
@@ -84,10 +88,14 @@ class Place:
         return importlib.import_module("numpy").empty(shape, dtype)
 
     def give(self, name, tensor):
-        """What the extension takes: the tensor, or on a GPU its capsule, after which our stream waits for the tensor's."""
+        """What the extension takes: the tensor, or on a GPU its capsule, after which our stream
+        waits for the tensor's.
+        """
         kind, _ = device_of(name, tensor)
         if getattr(tensor, "requires_grad", False):
-            raise ValueError(f"{name} requires a gradient, and none is computed here; expected {name}.detach()")
+            raise ValueError(
+                f"{name} requires a gradient, and none is computed here; expected {name}.detach()"
+            )
         if kind not in _CUDA:
             return tensor
         if _framework(tensor) == "torch" and not self._is_current:

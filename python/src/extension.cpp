@@ -24,7 +24,7 @@ namespace {
 namespace nb = nanobind;
 using nb::handle;
 
-// --- Arguments that are no tensors -------------------------------------------------------------------------------------
+// --- Arguments that are no tensors ---------------------------------------------------------------
 
 template <class Value, std::size_t kCount>
 Value choose(const char* argument, const std::string& given,
@@ -63,7 +63,7 @@ void with_float_type(const Tensor& tensor, const Function& function) {
     tensor.refuse_type("float32 or float16");
 }
 
-// --- 8 bits ------------------------------------------------------------------------------------------------------------
+// --- 8 bits --------------------------------------------------------------------------------------
 
 // How many scales a matrix of that shape has.
 std::size_t group_count(std::size_t rows, std::size_t cols, const std::string& per) {
@@ -166,7 +166,7 @@ void dequantize(const std::string& scheme, const std::string& per, handle values
     });
 }
 
-// --- Blocks of a row ---------------------------------------------------------------------------------------------------
+// --- Blocks of a row -----------------------------------------------------------------------------
 
 // Bytes of codes and number of scales that a row of `cols` values takes.
 std::pair<std::size_t, std::size_t> block_columns(const std::string& code, std::size_t block,
@@ -209,7 +209,7 @@ void dequantize_blocks(const std::string& code, std::size_t block, handle codes,
     });
 }
 
-// --- Products ----------------------------------------------------------------------------------------------------------
+// --- Products ------------------------------------------------------------------------------------
 
 void require_sum_that_fits(const char* what, std::size_t terms) {
     if (terms > day31::kLongestSum) {

@@ -44,6 +44,7 @@ class Library:
     def kind(self):
         return {"torch": lambda: self.module.Tensor}.get(self.name, lambda: self.module.ndarray)()
 
+
 def missing(name, device):
     """Why there is no such library, or None."""
     try:

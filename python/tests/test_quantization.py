@@ -101,7 +101,9 @@ def test_blocks_keep_what_their_levels_allow(library, random, code, steps, wides
         np.testing.assert_array_equal(back, signed.astype(np.float32) * scale_of_value)
 
 
-@pytest.mark.parametrize("m,n,k", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 1, 1), (31, 33, 32), (130, 70, 129), (5, 7, 1024)])
+@pytest.mark.parametrize(
+    "m,n,k", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (1, 1, 1), (31, 33, 32), (130, 70, 129), (5, 7, 1024)]
+)
 def test_int8_matmul_is_exact(library, random, m, n, k):
     a = random.integers(-128, 128, (m, k)).astype(np.int8)
     w = random.integers(-128, 128, (n, k)).astype(np.int8)
@@ -123,7 +125,9 @@ def layer_in_double(x, w, threshold):
     return of_int8 + xo @ wo.T, magnitude, outliers.sum()
 
 
-@pytest.mark.parametrize("tokens,outputs,inputs", [(0, 5, 6), (1, 1, 1), (20, 50, 70), (33, 31, 64), (5, 257, 300)])
+@pytest.mark.parametrize(
+    "tokens,outputs,inputs", [(0, 5, 6), (1, 1, 1), (20, 50, 70), (33, 31, 64), (5, 257, 300)]
+)
 @pytest.mark.parametrize("outliers", [0, 1, 5])
 def test_int8_linear_is_the_layer_of_the_paper(library, random, tokens, outputs, inputs, outliers):
     x = random.standard_normal((tokens, inputs)).clip(-5, 5).astype(np.float16)

@@ -20,7 +20,13 @@ def test_library_is_here(library_or_skip):
 def test_results_are_tensors_of_the_callers_library(library, random):
     x = library.tensor(matrix(random, dtype=np.float16))
     q = cdd.quantize(x, scheme="asymmetric")
-    results = [*q[:3], cdd.dequantize(q), *cdd.quantize_blocks(x)[:2], cdd.int8_matmul(q.values, q.values), cdd.Int8Linear(x)(x)]
+    results = [
+        *q[:3],
+        cdd.dequantize(q),
+        *cdd.quantize_blocks(x)[:2],
+        cdd.int8_matmul(q.values, q.values),
+        cdd.Int8Linear(x)(x),
+    ]
     for result in results:
         assert isinstance(result, library.kind)
         if library.name == "torch":
@@ -69,11 +75,16 @@ def test_rows_may_lie_apart(library, random, gap):
     np.testing.assert_array_equal(library.numpy(layer(apart)), library.numpy(layer(library.tensor(x))))
     between = library.matrix_in_a_wider_one(np.zeros((12, 40), np.int8), gap)
     q = cdd.quantize_with(library.tensor(x), cdd.quantize(library.tensor(x)).scale, out=between)
-    np.testing.assert_array_equal(library.numpy(cdd.dequantize(q)), library.numpy(cdd.dequantize(cdd.quantize(apart))))
+    np.testing.assert_array_equal(
+        library.numpy(cdd.dequantize(q)), library.numpy(cdd.dequantize(cdd.quantize(apart)))
+    )
 
 
 def test_results_outlive_their_inputs(library, random):
-    expected = [library.numpy(cdd.quantize(library.tensor(matrix(np.random.default_rng(i)))).values) for i in range(20)]
+    expected = [
+        library.numpy(cdd.quantize(library.tensor(matrix(np.random.default_rng(i)))).values)
+        for i in range(20)
+    ]
     results = [cdd.quantize(library.tensor(matrix(np.random.default_rng(i)))).values for i in range(20)]
     gc.collect()
     rubbish = [library.tensor(np.full((12, 40), 99, np.float32)) for _ in range(50)]
@@ -137,7 +148,11 @@ def test_mistakes_are_named(library, random):
     int8 = library.empty((12, 40), "int8")
     cases = [
         (TypeError, "x is of type list; expected a tensor", lambda: cdd.quantize([[1.0]])),
-        (TypeError, "x is float64; expected float32 or float16", lambda: cdd.quantize(library.tensor(matrix(random, dtype=np.float64)))),
+        (
+            TypeError,
+            "x is float64; expected float32 or float16",
+            lambda: cdd.quantize(library.tensor(matrix(random, dtype=np.float64))),
+        ),
         (TypeError, "out.values is float32; expected int8", lambda: cdd.quantize(f, out=(f, q.scale, None))),
         (TypeError, "a is float32; expected int8", lambda: cdd.int8_matmul(f, int8)),
         (TypeError, "weight is float32; expected float16", lambda: cdd.Int8Linear(f)),
@@ -147,15 +162,31 @@ def test_mistakes_are_named(library, random):
         (ValueError, r"x is of shape \(40,\); expected two dimensions", lambda: cdd.quantize(f[0])),
         (ValueError, r"x is .*strides \(1, 40\); expected .*side by side", lambda: cdd.quantize(f.T)),
         (ValueError, r"x is .*strides \(40, 2\)", lambda: cdd.quantize(f[:, ::2])),
-        (ValueError, "per is 'rows'; expected 'tensor' or 'row' or 'column'", lambda: cdd.quantize(f, per="rows")),
+        (
+            ValueError,
+            "per is 'rows'; expected 'tensor' or 'row' or 'column'",
+            lambda: cdd.quantize(f, per="rows"),
+        ),
         (ValueError, "scheme is 'odd'; expected", lambda: cdd.quantize(f, scheme="odd")),
         (ValueError, "code is 'fp4'; expected", lambda: cdd.quantize_blocks(f, code="fp4")),
         (ValueError, "block is 5; expected 16, 32", lambda: cdd.quantize_blocks(f, block=5)),
-        (ValueError, r"scale is of shape \(12,\); expected \(40,\)", lambda: cdd.quantize_with(f, q.scale, per="column")),
-        (ValueError, r"w is of shape \(12, 39\); expected \(12, 40\)", lambda: cdd.int8_matmul(int8, int8[:, :39])),
+        (
+            ValueError,
+            r"scale is of shape \(12,\); expected \(40,\)",
+            lambda: cdd.quantize_with(f, q.scale, per="column"),
+        ),
+        (
+            ValueError,
+            r"w is of shape \(12, 39\); expected \(12, 40\)",
+            lambda: cdd.int8_matmul(int8, int8[:, :39]),
+        ),
         (ValueError, r"x is of shape \(12, 39\); expected \(12, 40\)", lambda: layer(half[:, :39])),
         (ValueError, r"out is of shape \(12, 40\); expected \(12, 12\)", lambda: layer(half, out=half)),
-        (ValueError, "threshold is -1.*; expected 0 or more", lambda: cdd.Int8Linear(half, threshold=-1.0)(half)),
+        (
+            ValueError,
+            "threshold is -1.*; expected 0 or more",
+            lambda: cdd.Int8Linear(half, threshold=-1.0)(half),
+        ),
         (ValueError, "out is in the memory of x; expected memory of its own", lambda: overlapping(library)),
     ]
     for kind, message, call in cases:

@@ -70,7 +70,7 @@ bool is_write(const AccessLine& line) {
     return verb(line) == "write";
 }
 
-// --- The shape of a request ------------------------------------------------------------------------------------------
+// --- The shape of a request ----------------------------------------------------------------------
 
 bool fits(const std::vector<ActiveLane>& active, const Rows& rows) {
     const unsigned first = active.front().lane;
@@ -179,7 +179,7 @@ std::optional<Explanation> explain_queue(const AccessLine& line, const std::vect
                        false};
 }
 
-// --- Shared memory ---------------------------------------------------------------------------------------------------
+// --- Shared memory -------------------------------------------------------------------------------
 
 // Of each different word of the group's fullest bank one lane: "0, 8, 16, ..."
 std::string colliding_lanes(const BankGroup& group) {
@@ -322,7 +322,7 @@ Explanation explain_shared(const AccessLine& line, std::vector<ActiveLane> activ
     return {fmt::format("{} where {} would do.", plural(line.worst.transactions, "wavefront"), ideal), false};
 }
 
-// --- Global memory ---------------------------------------------------------------------------------------------------
+// --- Global memory -------------------------------------------------------------------------------
 
 std::string explain_same_address(const AccessLine& line, unsigned lanes) {
     if (is_write(line)) return fmt::format("All {} lanes write the same address: one of them wins.", lanes);
@@ -424,7 +424,7 @@ Explanation explain_global(const AccessLine& line, const std::vector<ActiveLane>
     return explain_gather(line, ideal, bytes);
 }
 
-// --- The whole line --------------------------------------------------------------------------------------------------
+// --- The whole line ------------------------------------------------------------------------------
 
 double per_request(std::uint64_t count, const AccessLine& line) {
     return static_cast<double>(count) / static_cast<double>(line.requests);

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// --- One access ------------------------------------------------------------------------------------------------------
+// --- One access ----------------------------------------------------------------------------------
 
 std::string_view style_of(Grade grade) {
     return grade == Grade::kIdeal ? "good" : grade == Grade::kFair ? "fair" : "bad";
@@ -77,7 +77,7 @@ Json of_access(const AccessLine& access, double blocks_each) {
     return json;
 }
 
-// --- Kernels and versions --------------------------------------------------------------------------------------------
+// --- Kernels and versions ------------------------------------------------------------------------
 
 Json of_place(const SourceLine& source, const std::array<unsigned, 3>& thread,
               const std::array<unsigned, 3>& block) {

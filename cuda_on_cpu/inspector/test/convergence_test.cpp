@@ -138,7 +138,7 @@ TEST(Convergence, ADifferentSizeIsADifferentInstruction) {
     EXPECT_EQ(executed, 2);
 }
 
-// --- Random programs: what a warp does with them is known ------------------------------------------------------------
+// --- Random programs: what a warp does with them is known ----------------------------------------
 
 // A statement; its conditions are read from memory, so each is a place that is seen.
 struct Statement {

@@ -70,7 +70,7 @@ AccessLine line(const KernelInspection& kernel, Space space, Operation operation
     return found.empty() ? AccessLine{} : found.front();
 }
 
-// --- Shared memory ---------------------------------------------------------------------------------------------------
+// --- Shared memory -------------------------------------------------------------------------------
 
 __global__ void read_with_stride(const float* in, float* out, int stride) {
     __shared__ float tile[32 * 33];
@@ -265,7 +265,7 @@ TEST(SharedMemory, MatrixLoads) {
     EXPECT_EQ(wavefronts(inspect_one([&] { load_matrices<72><<<1, 32>>>(out.get()); })), 4u);
 }
 
-// --- Global memory ---------------------------------------------------------------------------------------------------
+// --- Global memory -------------------------------------------------------------------------------
 
 __global__ void copy(const float* in, float* out, int n, int stride, int first) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -399,7 +399,7 @@ TEST(GlobalMemory, Atomics) {
     EXPECT_EQ(kernel.unique_written_bytes, 64u);
 }
 
-// --- Divergence ------------------------------------------------------------------------------------------------------
+// --- Divergence ----------------------------------------------------------------------------------
 
 __global__ void branches(const float* in, float* out) {
     const unsigned lane = threadIdx.x;
@@ -511,7 +511,7 @@ TEST(Divergence, HalvesOfAWarpThatWaitForThemselvesStayTogether) {
     EXPECT_EQ(line(kernel, Space::kGlobal, Operation::kStore).requests, 1u);
 }
 
-// --- The rest --------------------------------------------------------------------------------------------------------
+// --- The rest ------------------------------------------------------------------------------------
 
 TEST(Inspection, NamesTheLineOfTheAccess) {
     const Buffer<float> in(32), out(32);

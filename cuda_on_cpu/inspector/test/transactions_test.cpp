@@ -44,7 +44,7 @@ LaneMask first_lanes(unsigned n) {
     return kAll >> (kLanes - n);
 }
 
-// --- Shared memory, words --------------------------------------------------------------------------------------------
+// --- Shared memory, words ------------------------------------------------------------------------
 
 TEST(SharedWords, AStrideCostsItsCommonFactorWithTheBanks) {
     for (unsigned s = 1; s <= 33; ++s)
@@ -86,7 +86,7 @@ TEST(SharedWords, IdealAndBytes) {
     EXPECT_EQ(count_shared(Operation::kLoad, kAll, stride(0), 16), (Count{2, 2, 16}));
 }
 
-// --- Shared memory, 8 and 16 bytes: the numbers are those of an H200 -------------------------------------------------
+// --- Shared memory, 8 and 16 bytes: the numbers are those of an H200 -----------------------------
 
 TEST(SharedVectors, EightBytesInHalves) {
     EXPECT_EQ(wavefronts(stride(8), 8), 2u);
@@ -171,7 +171,7 @@ TEST(MatrixLoads, EachMatrixByItself) {
         EXPECT_EQ(count_matrix_load(stride(16), matrices), (Count{matrices, matrices, 128 * matrices}));
 }
 
-// --- Global memory ---------------------------------------------------------------------------------------------------
+// --- Global memory -------------------------------------------------------------------------------
 
 TEST(GlobalSectors, ContiguousIsIdeal) {
     EXPECT_EQ(sectors(stride(1), 1), 1u);
@@ -219,7 +219,7 @@ TEST(GlobalSectors, AcrossABorder) {
     EXPECT_EQ(sectors(stride(0, 24), 16), 2u);
 }
 
-// --- Both, against counting in the simplest way ----------------------------------------------------------------------
+// --- Both, against counting in the simplest way --------------------------------------------------
 
 TEST(Transactions, AgreeWithPlainCountingOnRandomRequests) {
     std::mt19937 random(20261121);

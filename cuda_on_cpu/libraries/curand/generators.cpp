@@ -201,7 +201,7 @@ class MersenneTwister : public Generator {
     Mersenne state_;
 };
 
-// --- Sobol's sequences, with the direction numbers of Joe and Kuo (2008) ----------------------------------------------------------
+// --- Sobol's sequences, with the direction numbers of Joe and Kuo (2008) -------------------------
 
 struct Direction {
     unsigned degree;      // of the primitive polynomial

@@ -103,7 +103,7 @@ cusparseStatus_t multiply(const char* function, cusparseHandle_t handle, cuspars
     });
 }
 
-// --- Triangular systems ----------------------------------------------------------------------------------------------------
+// --- Triangular systems --------------------------------------------------------------------------
 
 cusparseStatus_t check_system(const char* function, cusparseHandle_t handle, cusparseOperation_t operation,
                               const void* alpha, const Matrix* A, const Vector* x, const Vector* y,

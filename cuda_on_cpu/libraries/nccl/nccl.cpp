@@ -90,7 +90,7 @@ thread_local std::string last_error;
     return result;
 }
 
-// --- Carrying out ----------------------------------------------------------------------------------------------------
+// --- Carrying out --------------------------------------------------------------------------------
 
 std::string title(const Call& call) {
     std::string text = name_of(call.kind);
@@ -281,7 +281,7 @@ cudaError_t carry_out(ncclComm& comm, std::vector<Operation> operations) {
     return comm.meeting->is_aborted() ? cudaSuccess : cudaErrorLaunchFailure;
 }
 
-// --- Issuing ---------------------------------------------------------------------------------------------------------
+// --- Issuing -------------------------------------------------------------------------------------
 
 // Pieces of work of several streams come in the order of their calls, as on all ranks.
 class Turn {
@@ -466,7 +466,7 @@ ncclResult_t call_for(const char* function, ncclComm_t comm, cudaStream_t stream
     return ncclSuccess;
 }
 
-// --- Making communicators --------------------------------------------------------------------------------------------
+// --- Making communicators ------------------------------------------------------------------------
 
 ncclResult_t attach(const char* function, ncclComm& comm) {
     std::string why;
@@ -546,7 +546,7 @@ void wait_for_work(const ncclComm& comm) {
 
 }  // namespace
 
-// --- The interface ---------------------------------------------------------------------------------------------------
+// --- The interface -------------------------------------------------------------------------------
 
 ncclResult_t ncclGetVersion(int* version) {
     if (version == nullptr) return refuse(ncclInvalidArgument, __func__, "version is null");

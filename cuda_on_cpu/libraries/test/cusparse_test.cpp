@@ -413,7 +413,7 @@ TEST_F(Sparse, FromRowsToColumnsAndFromOffsetsToIndices) {
     }
 }
 
-// --- Errors ----------------------------------------------------------------------------------------------------------------
+// --- Errors --------------------------------------------------------------------------------------
 
 // What a product with this matrix and these vectors of `n` values ends in, and what is told.
 struct End {

@@ -283,7 +283,7 @@ TEST_F(Ranks, EachMayHaveAHostThread) {
         EXPECT_EQ(data[rank].read(), values_of<double>(2, 100));
 }
 
-// --- Mistakes --------------------------------------------------------------------------------------------------------
+// --- Mistakes ------------------------------------------------------------------------------------
 
 TEST_F(Ranks, DifferentCountsAreReported) {
     auto data = arrays<float>(16);
@@ -387,7 +387,7 @@ TEST(Communicators, ThoseOfAGroupAreCompleteAtItsEnd) {
     EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }
 
-// --- Several processes -----------------------------------------------------------------------------------------------
+// --- Several processes ---------------------------------------------------------------------------
 
 // Runs `work(rank)` in a process for each rank. The exit codes.
 std::vector<int> in_processes(int ranks, const std::function<int(int)>& work) {

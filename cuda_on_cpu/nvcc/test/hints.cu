@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <cstring>
 
-// ---- Mistakes that a GPU nearly always hides -----------------------------------------------------------------------
+// ---- Mistakes that a GPU nearly always hides ----------------------------------------------------
 
 __global__ void sum_rows_too_early(float* a, float* out) {  // 64 columns of 64, column-major; 256 threads
     for (int i = threadIdx.x; i < 4096; i += 256)
@@ -49,7 +49,7 @@ __global__ void reuse_an_index(int* data) {  // 1024 elements
     data[first + threadIdx.x] = 1;
 }
 
-// ---- Unwritten memory -------------------------------------------------------------------------------------------------
+// ---- Unwritten memory ---------------------------------------------------------------------------
 
 __global__ void add_to_unwritten(float* sum) {
     *sum += 1;
@@ -59,7 +59,7 @@ __global__ void read_unwritten_shared(double* out) {
     out[threadIdx.x] = -2 * values[threadIdx.x];
 }
 
-// ---- Right ---------------------------------------------------------------------------------------------------------------
+// ---- Right --------------------------------------------------------------------------------------
 
 __global__ void append(int* out, int* count) {
     out[atomicAdd(count, 1)] = threadIdx.x;

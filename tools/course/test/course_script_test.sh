@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests the ./course script (and the arguments of install_dependencies.sh) in a made-up checkout: its cmake "configures"
-# and "builds" by writing files, and what it "builds" tells how it was started.
-# usage: course_script_test.sh CHECKOUT
+# Tests the ./course script (and the arguments of install_dependencies.sh) in a made-up checkout:
+# its cmake "configures" and "builds" by writing files, and what it "builds" tells how it was
+# started. usage: course_script_test.sh CHECKOUT
 set -euo pipefail
 
 checkout=$1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# ./course inspect for real, on day 1, in a build that inspects: build/inspect itself, where everything is built already.
-# usage: inspect_day_test.sh CHECKOUT BUILD; exit code 77: skipped
+# ./course inspect for real, on day 1, in a build that inspects: build/inspect itself, where
+# everything is built already. usage: inspect_day_test.sh CHECKOUT BUILD; exit code 77: skipped
 set -euo pipefail
 
 export COURSE_ROOT=$1 COURSE_BUILD_DIR=$2

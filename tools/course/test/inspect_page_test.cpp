@@ -78,7 +78,7 @@ InspectedVersion version(const std::string& name, std::uint64_t requests, unsign
     return {.problem = "p", .version = name, .verified = true, .kernels = {kernel}};
 }
 
-// --- What stands in it ----------------------------------------------------------------------------------------------
+// --- What stands in it ---------------------------------------------------------------------------
 
 TEST_F(Page, HasTheLessonsTitleAboveAndTheCommitBelow) {
     const std::string html = page(example_inspection());
@@ -218,7 +218,7 @@ TEST_F(Page, TheInspectionCannotEndItsScript) {
     EXPECT_TRUE(shows(page(file), "tile[y][x] = in[i];"));
 }
 
-// --- Pictures -------------------------------------------------------------------------------------------------------
+// --- Pictures ------------------------------------------------------------------------------------
 
 TEST_F(Page, APictureShowsAColumnAsOneBankAndARowAsAll) {
     const std::string column = picture(shared_load(4, 4, [](auto lane) { return lane % 4 * 128; }));
@@ -273,7 +273,7 @@ TEST_F(Page, RunsOfLanesInAPicture) {
     EXPECT_TRUE(shows(of_lanes({}), "0 sectors of 32 bytes"));
 }
 
-// --- Can it be read? ------------------------------------------------------------------------------------------------
+// --- Can it be read? -----------------------------------------------------------------------------
 
 TEST_F(Page, NeedsNothingFromElsewhere) {
     InspectionFile file = example_inspection();
@@ -319,7 +319,7 @@ TEST_F(Page, FitsAPhoneAndTheDark) {
     EXPECT_TRUE(shows(style_sheet(), "color-scheme: light dark"));
 }
 
-// --- Contrast, as WCAG 2.2 defines it -------------------------------------------------------------------------------
+// --- Contrast, as WCAG 2.2 defines it ------------------------------------------------------------
 
 using Colours = std::map<std::string, std::string>;
 
@@ -409,7 +409,7 @@ TEST(Contrast, NoColourEscapesTheTest) {
     EXPECT_EQ(colours(style.substr(0, dark)).size(), tested.size()) << "a variable for nothing";
 }
 
-// --- Code in colours ------------------------------------------------------------------------------------------------
+// --- Code in colours -----------------------------------------------------------------------------
 
 using Code = std::vector<CodeLine>;
 

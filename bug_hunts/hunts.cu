@@ -11,6 +11,7 @@
 //   column_sums     the sum of every column
 //   rods            heat flows in rods, two steps at a time
 //   recordings      two recordings, in order of time
+//   gradient        the backward pass of a convolution
 //   scale_rows      a factor for every row                      sectors of global memory
 //   transpose       rows become columns                         wavefronts of shared memory
 //   fold            a signal folded upon itself                 races
@@ -115,6 +116,11 @@ Layout recordings_layout(const Shape& p) {
     return {.in = {2, p.size()}, .out = {1, 2 * p.size()}};
 }
 
+// The stride is 2.
+Layout gradient_layout(const Shape& p) {
+    return {.in = p, .out = {2 * p.rows, 2 * p.cols}, .vector = 9, .terms = 9};
+}
+
 // Each element of the input and of the vector is read once, and each of the output written once.
 template <Layout (*LAYOUT)(const Shape&)>
 course::Work work(const Shape& problem) {
@@ -187,6 +193,10 @@ std::span<const Hunt> hunts() {
             "recordings", "two recordings, in order of time",
             [](const Operands& o, cudaStream_t stream) { recordings(o.in, as_span(o.out), stream); },
             recordings_on_cpu),
+        hunt<gradient_layout>(
+            "gradient", "the backward pass of a convolution",
+            [](const Operands& o, cudaStream_t stream) { gradient(o.in, o.vector, o.out, stream); },
+            gradient_on_cpu),
         hunt<scale_rows_layout>(
             "scale_rows", "a factor for every row",
             [](const Operands& o, cudaStream_t stream) { scale_rows(o.in, o.vector, o.out, stream); },

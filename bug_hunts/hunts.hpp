@@ -1,4 +1,4 @@
-// The bug hunts: nineteen small programs. Here is their host API; each has a file of its own,
+// The bug hunts: twenty small programs. Here is their host API; each has a file of its own,
 // <name>.cu, and a wrong twin with the same API in broken_kernels/. No kernels here.
 #pragma once
 
@@ -85,6 +85,13 @@ void flood(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t s
 // Heat in a plate, two steps: in each one a cell becomes the mean of itself and the ones above and
 // below it; the first row and the last one keep their values. `out` is as large as `in`.
 void halves(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
+
+// The backward pass of a 3 x 3 convolution with stride 2 and padding 1. Its forward pass makes of x
+// a y(r, c) = the sum of weights[3 i + j] x(2 r + i - 1, 2 c + j - 1), i and j from 0 to 2; outside
+// x stands 0. `in` is the gradient with respect to y. `out` is the one with respect to x, with twice
+// as many rows and columns. There are 9 weights, those of a row after another.
+void gradient(DeviceMatrix<const float> in, DeviceSpan<const float> weights, DeviceMatrix<float> out,
+              cudaStream_t stream);
 
 // out = 2 in, by way of buffers of the host. Returns when `out` is complete: no graph can record
 // it.

@@ -206,4 +206,20 @@ void recordings_on_cpu(const Layout& layout, Input in, Input, Output out, Output
     }
 }
 
+// The loops of the forward pass, with both sides exchanged: what y(row, col) was the sum of gets a
+// part of its gradient.
+void gradient_on_cpu(const Layout& layout, Input in, Input weights, Output out, Output magnitude) {
+    std::ranges::fill(out, 0.0);
+    std::ranges::fill(magnitude, 0.0);
+    for (std::size_t k = 0; k < in.size() * 9; ++k) {
+        const std::size_t row = 2 * (k / 9 / layout.in.cols) + k % 9 / 3;  // + 1, the padding
+        const std::size_t col = 2 * (k / 9 % layout.in.cols) + k % 3;
+        if (row < 1 || row > layout.out.rows || col < 1 || col > layout.out.cols) continue;
+        const std::size_t x = (row - 1) * layout.out.cols + col - 1;
+        const double term = static_cast<double>(weights[k % 9]) * in[k / 9];
+        out[x] += term;
+        magnitude[x] += std::abs(term);
+    }
+}
+
 }  // namespace hunts

@@ -167,9 +167,9 @@ TEST_P(VectorRefusals, AVectorOfAnotherLength) {
     hunts::Operands wrong = operands();
     const std::size_t right = wrong.vector.size();
     wrong.vector = memory_.span().subspan(32, right + 1);
-    const std::string argument = GetParam()->name == "filter"       ? "weights"
-                                 : GetParam()->name == "scale_rows" ? "factors"
-                                                                    : "x";
+    const std::string argument = GetParam()->name == "scale_rows"      ? "factors"
+                                 : GetParam()->name == "vector_matrix" ? "x"
+                                                                       : "weights";
     EXPECT_EQ(message_of(wrong), GetParam()->name + ": " + argument + " has " + std::to_string(right + 1) +
                                      " elements; expected " + std::to_string(right));
 }
@@ -242,6 +242,12 @@ TEST(OnCpu, ExamplesWorkedOutByHand) {
          {},
          {1, 2, 3, 4, -1, -2, -3, 5, -4, -5},
          {1, 2, 3, 4, 1, 2, 3, 5, 4, 5}},
+        {"gradient",
+         {.in = {1, 2}, .out = {2, 4}},
+         {1, -2},
+         {1, 10, 100, 2, 20, 200, 3, 30, 300},
+         {20, 200 - 4, -40, -400, 30, 300 - 6, -60, -600},
+         {20, 200 + 4, 40, 400, 30, 300 + 6, 60, 600}},
         {"rods", {.in = {1, 5}, .out = {1, 5}}, {9, 0, 0, -18, 0}, {}, {9, 2, -3, -4, 0}, {9, 6, 5, 4, 0}},
         {"halves", {.in = {5, 1}, .out = {5, 1}}, {9, 0, 0, -18, 0}, {}, {9, 2, -3, -4, 0}, {9, 6, 5, 4, 0}},
         {"letters", {.in = {1, 2}, .out = {1, 2}}, {1, -3}, {}, {2, -6}, {2, 6}},

@@ -26,5 +26,6 @@ Reference flood_on_cpu;
 Reference halves_on_cpu;
 Reference letters_on_cpu;
 Reference recordings_on_cpu;
+Reference gradient_on_cpu;
 
 }  // namespace hunts

@@ -1,5 +1,5 @@
 // Day 36's launchers: argument checks, the loops over levels, the list of versions. The kernels are
-// in graph_traversal.cuh and balanced.cuh.
+// in graph_traversal.cuh, balanced.cuh and directions.cuh.
 #include <algorithm>
 #include <array>
 
@@ -7,6 +7,7 @@
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "directions.cuh"
 #include "graph_traversal.cuh"
 #include "graph_traversal.hpp"
 

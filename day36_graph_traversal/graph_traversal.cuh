@@ -13,6 +13,7 @@
 //   cooperative          all levels in one launch                    a hub is the work of one thread
 //                                                    ... balanced.cuh:
 //   frontier_balanced    a hub becomes many entries of the queue     every edge is read
+//                                                    ... directions.cuh:
 //   bottom_up            bits, and the rest of a list by a warp      small levels: all bits are read
 //   direction_optimised  top-down, bottom-up, or in one block        barriers and latency
 //   while_graph          a graph that launches itself again          two launches per level

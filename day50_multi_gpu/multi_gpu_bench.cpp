@@ -141,9 +141,9 @@ struct JacobiData {
     // Bit for bit. The number of steps is compared as one more element.
     course::VerifyResult verify(const day50::JacobiVersion& version) {
         const auto with_steps = [](const std::vector<float>& values, unsigned steps) {
-            std::vector<std::uint32_t> all(bits(values).begin(), bits(values).end());
-            all.push_back(steps);
-            return all;
+            std::vector<std::uint32_t> elements(bits(values).begin(), bits(values).end());
+            elements.push_back(steps);
+            return elements;
         };
         return course::verify_exact(with_steps(domain_of(version).to_host(), result.steps),
                                     with_steps(grid, expected.steps));
@@ -206,15 +206,15 @@ int main(int argc, char** argv) {
                         {512, 512, 512, 20},
                         {1024, 1024, 1024, 10}},
         .make_cases = {[&ranks](const course::Dims& size) { return make_case(size, ranks); }},
-        .add_options = [&ranks, &jacobi](CLI::App& app, course::Program& program) {
+        .add_options = [&ranks, &jacobi](CLI::App& app, course::Program& shown) {
             app.add_option("--ranks", ranks, "how many slabs; 0: one for each GPU")->check(CLI::Range(0, 64));
             app.add_flag_callback(
                 "--jacobi",
                 [&] {
-                    program.title = "Jacobi's method on a grid of columns x rows floats on several GPUs";
-                    program.default_size = {64, 48, 400};
-                    program.bench_sizes = {{1024, 1024, 1000}, {4096, 4096, 1000}, {16384, 16384, 200}};
-                    program.make_cases = {
+                    shown.title = "Jacobi's method on a grid of columns x rows floats on several GPUs";
+                    shown.default_size = {64, 48, 400};
+                    shown.bench_sizes = {{1024, 1024, 1000}, {4096, 4096, 1000}, {16384, 16384, 200}};
+                    shown.make_cases = {
                         [&](const course::Dims& size) { return make_jacobi_case(size, ranks, jacobi); }};
                 },
                 "Jacobi's method, which stops by itself, instead of the 25-point stencil");

@@ -185,4 +185,27 @@ Problem problem_of(const Domain& domain, unsigned steps) {
             .peers = domain.peers()};
 }
 
+void begin_after(Domain& domain, cudaStream_t stream) {
+    CUDA_CHECK(cudaEventRecord(domain.ranks()[0].started, stream));
+    for (const Rank& rank : domain.ranks())
+        for (const cudaStream_t own : {rank.edges, rank.middle})
+            CUDA_CHECK(cudaStreamWaitEvent(own, domain.ranks()[0].started));
+}
+
+void end_before(Domain& domain, cudaStream_t stream) {
+    for (const Rank& rank : domain.ranks()) {
+        CUDA_CHECK(cudaEventRecord(rank.edges_done, rank.edges));
+        CUDA_CHECK(cudaEventRecord(rank.middle_done, rank.middle));
+        CUDA_CHECK(cudaStreamWaitEvent(stream, rank.edges_done));
+        CUDA_CHECK(cudaStreamWaitEvent(stream, rank.middle_done));
+    }
+}
+
+const Rank* below(Domain& domain, std::size_t r) {
+    return r == 0 ? nullptr : &domain.ranks()[r - 1];
+}
+const Rank* above(Domain& domain, std::size_t r) {
+    return r + 1 == domain.ranks().size() ? nullptr : &domain.ranks()[r + 1];
+}
+
 }  // namespace day50

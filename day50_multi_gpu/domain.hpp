@@ -1,9 +1,11 @@
-// A scope in which another device is the current one.
+// What the versions of multi_gpu.cu and those of jacobi.cu use of a domain: its current device, its
+// neighbours, its first and its last wait.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "common/check/check.hpp"
+#include "multi_gpu.hpp"
 
 namespace day50 {
 
@@ -21,5 +23,15 @@ class OnDevice {
   private:
     int before_ = 0;
 };
+
+// The neighbours of rank r; null where there is none.
+const Rank* below(Domain& domain, std::size_t r);
+const Rank* above(Domain& domain, std::size_t r);
+
+// All streams of all ranks wait for the work that `stream` already has.
+void begin_after(Domain& domain, cudaStream_t stream);
+
+// `stream` waits for all streams of all ranks.
+void end_before(Domain& domain, cudaStream_t stream);
 
 }  // namespace day50

@@ -16,7 +16,7 @@
 #include "domain.hpp"
 #include "multi_gpu.cuh"
 #ifdef COURSE_HAS_NCCL
-#include <nccl.h>
+#include "communicators.hpp"
 #endif
 
 namespace day50 {
@@ -62,31 +62,6 @@ void one_gpu(Domain& domain, unsigned steps, cudaStream_t stream) {
 }
 
 // --- Copies from GPU to GPU ----------------------------------------------------------------------
-
-// All streams of all ranks wait for the work that `stream` already has.
-void begin_after(Domain& domain, cudaStream_t stream) {
-    CUDA_CHECK(cudaEventRecord(domain.ranks()[0].started, stream));
-    for (const Rank& rank : domain.ranks())
-        for (const cudaStream_t own : {rank.edges, rank.middle})
-            CUDA_CHECK(cudaStreamWaitEvent(own, domain.ranks()[0].started));
-}
-
-// `stream` waits for all streams of all ranks.
-void end_before(Domain& domain, cudaStream_t stream) {
-    for (const Rank& rank : domain.ranks()) {
-        CUDA_CHECK(cudaEventRecord(rank.edges_done, rank.edges));
-        CUDA_CHECK(cudaEventRecord(rank.middle_done, rank.middle));
-        CUDA_CHECK(cudaStreamWaitEvent(stream, rank.edges_done));
-        CUDA_CHECK(cudaStreamWaitEvent(stream, rank.middle_done));
-    }
-}
-
-const Rank* below(Domain& domain, std::size_t r) {
-    return r == 0 ? nullptr : &domain.ranks()[r - 1];
-}
-const Rank* above(Domain& domain, std::size_t r) {
-    return r + 1 == domain.ranks().size() ? nullptr : &domain.ranks()[r + 1];
-}
 
 // `stream` waits until both neighbours have sent their edges of the last step.
 void wait_for_neighbours(Domain& domain, std::size_t r, cudaStream_t stream) {
@@ -194,32 +169,6 @@ void peer_copy_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
 // --- NCCL ----------------------------------------------------------------------------------------
 
 #ifdef COURSE_HAS_NCCL
-void check_nccl(ncclResult_t code, const char* call) {
-    if (code != ncclSuccess)
-        throw std::runtime_error(std::string(call) + " failed: " + ncclGetErrorString(code));
-}
-#define NCCL_CHECK(...) check_nccl((__VA_ARGS__), #__VA_ARGS__)
-
-// A communicator for each rank, all in this process. They are made before the first group: those
-// made inside one could be used after its end only.
-struct Communicators {
-    explicit Communicators(Domain& domain) : of_rank(domain.ranks().size()) {
-        std::vector<int> devices;
-        for (const Rank& rank : domain.ranks())
-            devices.push_back(rank.device);
-        NCCL_CHECK(ncclCommInitAll(of_rank.data(), static_cast<int>(devices.size()), devices.data()));
-    }
-    ~Communicators() {
-        for (const ncclComm_t communicator : of_rank)
-            static_cast<void>(ncclCommDestroy(communicator));
-    }
-    std::vector<ncclComm_t> of_rank;
-};
-const std::vector<ncclComm_t>& communicators(Domain& domain) {
-    if (!domain.communicators) domain.communicators = std::make_shared<Communicators>(domain);
-    return std::static_pointer_cast<Communicators>(domain.communicators)->of_rank;
-}
-
 // Idea: each rank sends to its neighbours and receives from them, as it would between nodes. The
 // calls of a group are one operation: outside a group the first send would wait for a receive that
 // this thread has not called yet.

@@ -1,9 +1,11 @@
-// Every version on any number of ranks, against one grid on the CPU: the same bits.
+// Every version on any number of ranks, against one grid on the CPU: the same bits. Also Jacobi's
+// method.
 #include "multi_gpu.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +19,7 @@
 #include "common/test/device_test.hpp"
 #include "common/test/shell_run.hpp"
 #include "domain.hpp"
+#include "jacobi.hpp"
 
 namespace {
 
@@ -253,6 +256,139 @@ TEST_P(VersionTest, LeavesTheCurrentDevice) {
     CUDA_CHECK(cudaGetDevice(&device));
     CUDA_CHECK(cudaSetDevice(0));
     EXPECT_EQ(device, last);
+}
+
+// Jacobi's method: the same grid, the same number of steps and the same norm on any number of ranks.
+class JacobiTest : public course::DeviceTestWithParam<const day50::JacobiVersion*> {
+  protected:
+    struct Outcome {
+        day50::JacobiResult result;
+        std::vector<float> grid;
+    };
+
+    // Runs one launch for each of `stops`, on the same domain. Nothing where the version cannot run.
+    static std::vector<Outcome> run(const day50::JacobiVersion& version, const Extents& extents,
+                                    std::size_t ranks, const std::vector<day50::Stop>& stops) {
+        std::vector<Outcome> outcomes;
+        Domain domain(extents, devices_for(ranks));
+        if (!version.cannot_run(day50::problem_of(domain, 1)).empty()) return outcomes;
+        day50::RowSums sums(domain);
+        for (const day50::Stop& stop : stops) {
+            domain.copy_from(data(extents));
+            domain.spoil();
+            const day50::JacobiResult result = version.launcher(domain, sums, stop, nullptr);
+            CUDA_CHECK(cudaStreamSynchronize(nullptr));
+            outcomes.push_back({result, domain.to_host()});
+        }
+        return outcomes;
+    }
+
+    static std::vector<float> data(const Extents& extents) {
+        return course::make_data<float>(extents.cells(), DataPattern::kSignedUniform, kSeed);
+    }
+
+    static void expect_same_as_one_gpu(const Extents& extents, const std::vector<std::size_t>& rank_counts,
+                                       const std::vector<day50::Stop>& stops) {
+        const std::vector<Outcome> one = run(day50::jacobi_versions().front(), extents, 1, stops);
+        for (const std::size_t ranks : rank_counts) {
+            const std::vector<Outcome> got = run(*GetParam(), extents, ranks, stops);
+            for (std::size_t i = 0; i < got.size(); ++i) {
+                SCOPED_TRACE(std::to_string(extents.nx) + " columns, " + std::to_string(extents.nz) +
+                             " rows, " + std::to_string(ranks) + " ranks, launch " + std::to_string(i));
+                std::vector<float> expected = data(extents);
+                const day50::JacobiResult on_cpu = day50::jacobi_on_cpu(extents, expected, stops[i]);
+                EXPECT_EQ(got[i].result.steps, on_cpu.steps);
+                EXPECT_NEAR(got[i].result.norm, on_cpu.norm, 1e-12 * on_cpu.norm);
+                EXPECT_EQ(got[i].result.norm, one[i].result.norm);
+                ASSERT_EQ(got[i].grid, expected);
+            }
+        }
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFifty, JacobiTest, course::each_of(day50::jacobi_versions()),
+                         course::VersionName());
+
+// Slabs of 4 to 7 rows. Each number of steps ends in another of the two grids.
+TEST_P(JacobiTest, GivesTheSameBitsOnAnyNumberOfRanks) {
+    expect_same_as_one_gpu({20, 1, 19}, {1, 2, 3}, {{7, 1, 0}, {4, 3, 0}, {1, 1, 0}, {9, 4, 0}});
+}
+
+// Narrower than a warp, a block, and one cell more; and a grid that is all edge.
+TEST_P(JacobiTest, RowsOfAnyLength) {
+    for (const std::size_t columns : {1, 2, 3, 128, 131})
+        expect_same_as_one_gpu({columns, 1, 13}, {1, 3}, {{3, 2, 0}});
+    for (const std::size_t rows : {1, 2, 3})
+        expect_same_as_one_gpu({5, 1, rows}, {1}, {{3, 1, 0}});
+}
+
+// The tolerances are norms that one GPU has had, so the last bit of the norm decides.
+TEST_P(JacobiTest, StopsAfterTheSameStep) {
+    const Extents extents{12, 1, 14};
+    std::vector<day50::Stop> stops;
+    for (const unsigned steps : {5, 12, 30}) {
+        const double norm =
+            run(day50::jacobi_versions().front(), extents, 1, {{steps, 1, 0}}).front().result.norm;
+        stops.push_back({100, 1, norm});
+        stops.push_back({100, 1, std::nextafter(norm, 0.0)});
+        stops.push_back({100, 4, norm});
+    }
+    const std::vector<Outcome> one = run(day50::jacobi_versions().front(), extents, 1, stops);
+    const unsigned expected[] = {5, 6, 8, 12, 13, 12, 30, 31, 32};
+    for (std::size_t i = 0; i < one.size(); ++i)
+        EXPECT_EQ(one[i].result.steps, expected[i]);
+    for (const std::size_t ranks : {1, 2, 3}) {
+        const std::vector<Outcome> got = run(*GetParam(), extents, ranks, stops);
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            EXPECT_EQ(got[i].result.steps, one[i].result.steps) << ranks << " ranks, launch " << i;
+            EXPECT_EQ(got[i].result.norm, one[i].result.norm) << ranks << " ranks, launch " << i;
+            EXPECT_EQ(got[i].grid, one[i].grid) << ranks << " ranks, launch " << i;
+        }
+    }
+}
+
+// Other work holds back one stream of each rank. What should wait for it comes too early if an event
+// is missing.
+TEST_P(JacobiTest, StreamsThatLag) {
+    const Extents extents{12, 1, 14};
+    Domain domain(extents, devices_for(2));
+    if (!GetParam()->cannot_run(day50::problem_of(domain, 1)).empty()) GTEST_SKIP() << "one rank only";
+    day50::RowSums sums(domain);
+    std::vector<float> expected = data(extents);
+    const day50::Stop stop{6, 5, 0};
+    const day50::JacobiResult on_cpu = day50::jacobi_on_cpu(extents, expected, stop);
+    for (cudaStream_t day50::Rank::*const lagging : {&day50::Rank::middle, &day50::Rank::edges}) {
+        for (const std::size_t late_rank : {0, 1}) {
+            domain.copy_from(data(extents));
+            domain.spoil();
+            const day50::Rank& rank = domain.ranks()[late_rank];
+            for (int i = 0; i < 64; ++i)
+                CUDA_CHECK(cudaMemsetAsync(rank.flags, 0, sizeof(unsigned), rank.*lagging));
+            const day50::JacobiResult result = GetParam()->launcher(domain, sums, stop, nullptr);
+            CUDA_CHECK(cudaStreamSynchronize(nullptr));
+            EXPECT_EQ(domain.to_host(), expected) << late_rank;
+            EXPECT_NEAR(result.norm, on_cpu.norm, 1e-12 * on_cpu.norm) << late_rank;
+        }
+    }
+}
+
+TEST_P(JacobiTest, RefusesWhatItCannotRun) {
+    Domain domain({9, 1, 9}, devices_for(1));
+    Domain deep({9, 2, 9}, devices_for(1));
+    Domain other({9, 1, 8}, devices_for(1));
+    day50::RowSums sums(domain);
+    const auto refusal = [&](Domain& of, const day50::Stop& stop) {
+        return course::refusal([&] { GetParam()->launcher(of, sums, stop, nullptr); });
+    };
+    EXPECT_EQ(refusal(deep, {1, 1, 0}), "jacobi: extents are 9 x 2 x 9; expected a grid_2d()");
+    EXPECT_EQ(refusal(other, {1, 1, 0}), "jacobi: sums are for 9 rows on 1 ranks; expected 8 on 1");
+    EXPECT_EQ(refusal(domain, {0, 1, 0}), "jacobi: stop has most_steps 0 and every 1; expected at least 1");
+    EXPECT_EQ(refusal(domain, {1, 0, 0}), "jacobi: stop has most_steps 1 and every 0; expected at least 1");
+    Domain shared({9, 1, 9}, std::vector<int>{0, 0});
+    const std::string reason = GetParam()->cannot_run(day50::problem_of(shared, 1));
+    EXPECT_EQ(refusal(shared, {1, 1, 0}), reason.empty()
+                                              ? "jacobi: sums are for 9 rows on 1 ranks; expected 9 on 2"
+                                              : "jacobi: the version " + reason);
 }
 
 TEST(Cut, DiffersByOnePlaneAtMost) {

@@ -35,8 +35,23 @@ __device__ Pack<T> load_pack(const T* in, std::size_t n, std::size_t first) {
     return pack;
 }
 
+// Stores 16 bytes of results, those from n on left out. They are not needed again soon: __stcs leaves
+// the L2 cache to the input.
+template <class T, int kPack>
+__device__ void store_pack(const T (&results)[kPack], T* out, std::size_t n, std::size_t first) {
+    uint4 bits;
+    static_assert(sizeof(results) == sizeof(bits));
+    if (first + kPack <= n) {
+        memcpy(&bits, &results, sizeof(bits));
+        __stcs(reinterpret_cast<uint4*>(out + first), bits);
+    } else {
+        for (int k = 0; k < kPack; ++k)
+            if (first + k < n) out[first + k] = results[k];
+    }
+}
+
 // Stores the scan of a pack. `sum` is that of all elements before it. Exclusive: without the
-// element itself. The results are not needed again soon: __stcs leaves the L2 cache to the input.
+// element itself.
 template <bool kExclusive, class T>
 __device__ void scan_and_store(Pack<T> pack, T sum, T* out, std::size_t n, std::size_t first) {
 #pragma unroll
@@ -45,14 +60,7 @@ __device__ void scan_and_store(Pack<T> pack, T sum, T* out, std::size_t n, std::
         sum += item;
         item = kExclusive ? before : sum;
     }
-    if (first + 4 <= n) {
-        uint4 bits;
-        memcpy(&bits, &pack, sizeof(bits));
-        __stcs(reinterpret_cast<uint4*>(out + first), bits);
-    } else {
-        for (int k = 0; k < 4; ++k)
-            if (first + k < n) out[first + k] = pack.item[k];
-    }
+    store_pack(pack.item, out, n, first);
 }
 
 template <class T>

@@ -1,7 +1,9 @@
 // Launchers of operator_scan: argument checks, and how each operator loads and stores its elements.
+#include "bulk_lookback.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "operator_scan.cuh"
 #include "operator_scan.hpp"
 
@@ -20,10 +22,21 @@ void check_input(const char* name, DeviceSpan<const T> in, DeviceSpan<Out> out) 
             "; expected in itself, or memory apart");
 }
 
-template <class Op, class Load, class Store>
-void launch(Load load, Store store, std::size_t n, Workspace& workspace, cudaStream_t stream) {
+void check_workspace(std::size_t n, const Workspace& workspace) {
     require(workspace.capacity() >= n, "scan: workspace has capacity ", workspace.capacity(),
             "; expected at least the length of out, ", n);
+}
+
+// Whether bulk_operator_scan can be used: on this GPU, and for arrays at these addresses.
+bool can_copy_in_bulk(std::size_t n, const Workspace& workspace, auto*... arrays) {
+    check_workspace(n, workspace);
+    return n > 0 && ((reinterpret_cast<std::uintptr_t>(arrays) % 16 == 0) && ...) &&
+           course::why_no_bulk_copies().empty();
+}
+
+template <class Op, class Load, class Store>
+void launch(Load load, Store store, std::size_t n, Workspace& workspace, cudaStream_t stream) {
+    check_workspace(n, workspace);
     if (n == 0) return;
     using Value = typename Op::Value;
     const Published<Value> published{
@@ -81,6 +94,11 @@ struct StoreX {
 void inclusive_scan(DeviceSpan<const std::int64_t> in, DeviceSpan<std::int64_t> out, Workspace& workspace,
                     cudaStream_t stream) {
     check_input("in", in, out);
+    if (can_copy_in_bulk(in.size(), workspace, in.data(), out.data())) {
+        launch_bulk_integers(reinterpret_cast<const std::uint64_t*>(in.data()),
+                             reinterpret_cast<std::uint64_t*>(out.data()), in.size(), workspace, stream);
+        return;
+    }
     launch<Sum<std::uint64_t>>(LoadInteger{in.data()}, StoreInteger{out.data()}, in.size(), workspace,
                                stream);
 }
@@ -99,6 +117,8 @@ void scan_by_key(DeviceSpan<const std::int32_t> keys, DeviceSpan<const float> va
             "scan: out is keys; expected memory apart, as tiles read the last key of the tile before");
     check_input("keys", keys, out);
     check_input("values", values, out);
+    if (can_copy_in_bulk(out.size(), workspace, keys.data(), values.data(), out.data()))
+        return launch_bulk_by_key(keys.data(), values.data(), out.data(), out.size(), workspace, stream);
     launch<SegmentedSum>(LoadKey{keys.data(), values.data()}, StoreSum{out.data()}, out.size(), workspace,
                          stream);
 }

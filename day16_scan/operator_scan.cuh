@@ -43,7 +43,7 @@ struct Affine {
     }
 };
 
-// --- In a warp and in a block --------------------------------------------------------------------
+// --- In a warp and in a block -----------------------------------------------------------------------
 
 // `value` of the lane `distance` further up (1) or down (-1). Values are of whole words.
 template <int kDirection, class Value>
@@ -84,7 +84,7 @@ __device__ typename Op::Value combined_before(typename Op::Value value, typename
     return lane == 0 ? before : Op::apply(before, left);
 }
 
-// --- Between blocks ------------------------------------------------------------------------------
+// --- Between blocks ---------------------------------------------------------------------------------
 
 // A value may be longer than a word, so it cannot arrive together with its state. Memory may show
 // two stores to another block in either order, unless a fence stands between them.
@@ -129,7 +129,7 @@ __device__ typename Op::Value look_back_in_order(const Published<typename Op::Va
     }
 }
 
-// --- The kernel ----------------------------------------------------------------------------------
+// --- The kernel -------------------------------------------------------------------------------------
 
 constexpr int kOwn = 11;                      // elements of a thread: odd, so reads have no conflicts
 constexpr int kOperatorTile = kBlock * kOwn;  // 2,816

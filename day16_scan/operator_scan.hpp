@@ -2,7 +2,8 @@
 //
 // In all of them any length and alignment is allowed, `out` is as long as the inputs, and it is one
 // of the inputs or overlaps none. Sums of floats are rounded in an order that may differ from run
-// to run. They throw std::invalid_argument for a bad argument, CudaError when a launch fails.
+// to run, but not those by key where bulk copies are possible (aligned to 16 bytes, Hopper). They
+// throw std::invalid_argument for a bad argument, CudaError when a launch fails.
 #pragma once
 
 #include <cuda_runtime.h>

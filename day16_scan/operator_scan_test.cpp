@@ -26,24 +26,17 @@ using course::Random;
 using day16::Workspace;
 
 constexpr std::size_t kTile = 2816;
+constexpr std::size_t kBulkOperatorTile = 5376;
 
 class OperatorScan : public course::DeviceTest {
   protected:
-    // Around a thread's share, a warp's, a tile; more than 32 tiles; more than are resident.
+    // Around a thread's share, a warp's, a tile; more than 32 tiles; more than are resident. For
+    // bulk_operator_scan, too.
     static std::vector<std::size_t> sizes() {
-        return {0,
-                1,
-                10,
-                11,
-                12,
-                351,
-                352,
-                353,
-                kTile - 1,
-                kTile,
-                kTile + 1,
-                40001,
-                34 * kTile + 7,
+        return {0, 1, 10, 11, 12, 351, 352, 353, kTile - 1, kTile, kTile + 1, 40001, 34 * kTile + 7,
+                kBulkOperatorTile - 1, kBulkOperatorTile, kBulkOperatorTile + 1,
+                // Each block scans some ten tiles: every stage is used twice.
+                course::multiprocessors() * std::size_t{10} * kBulkOperatorTile + 5,
                 course::multiprocessors() * std::size_t{9} * kTile + 5};
     }
 };
@@ -126,6 +119,39 @@ TEST_F(OperatorScan, SegmentsAndKeys) {
                 day16::scan_by_key(keys_on_device.span(), on_device.span(), out, workspace, nullptr);
             });
         }
+    }
+}
+
+// Bulk copies need aligned arrays, so these take operator_scan.
+TEST_F(OperatorScan, MisalignedIntegersAndKeys) {
+    for (const std::size_t n : sizes()) {
+        if (n == 0 || n > 100000) continue;
+        std::vector<std::int64_t> in(n + 1);
+        std::vector<std::int32_t> keys(n + 1);
+        std::vector<float> values(n + 1);
+        std::vector<std::int64_t> sums(n);
+        std::vector<float> sums_by_key(n);
+        Random random(n);
+        for (std::size_t i = 0; i <= n; ++i) {
+            in[i] = static_cast<std::int64_t>(random.next());
+            keys[i] = static_cast<std::int32_t>(i / 7);
+            values[i] = static_cast<float>(random.integer(-8, 8));
+        }
+        std::uint64_t sum = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            sums[i] = static_cast<std::int64_t>(sum += static_cast<std::uint64_t>(in[i + 1]));
+            sums_by_key[i] = values[i + 1] + (i > 0 && keys[i + 1] == keys[i] ? sums_by_key[i - 1] : 0.0f);
+        }
+        const DeviceBuffer<std::int64_t> in_on_device{std::span<const std::int64_t>(in)};
+        const DeviceBuffer<std::int32_t> keys_on_device{std::span<const std::int32_t>(keys)};
+        const DeviceBuffer<float> values_on_device{std::span<const float>(values)};
+        expect_exact<std::int64_t>("int64", sums, [&](auto out, Workspace& workspace) {
+            day16::inclusive_scan(in_on_device.span().subspan(1, n), out, workspace, nullptr);
+        });
+        expect_exact<float>("keys", sums_by_key, [&](auto out, Workspace& workspace) {
+            day16::scan_by_key(keys_on_device.span().subspan(1, n), values_on_device.span().subspan(1, n),
+                               out, workspace, nullptr);
+        });
     }
 }
 

@@ -22,7 +22,7 @@ using course::DeviceSpan;
 using course::require;
 
 constexpr std::size_t kSmallestSection = kBlock;
-constexpr std::size_t kSmallestTile = 2816;
+constexpr std::size_t kSmallestTile = 2048;  // of one word: bulk_operator_scan has two for 5,376
 
 template <class T>
 void check_arguments(DeviceSpan<const T> in, DeviceSpan<T> out, const Workspace& workspace) {
@@ -121,8 +121,8 @@ Workspace::Workspace(std::size_t capacity)
       sums_(ceil_div<std::size_t>(capacity, kSmallestSection) * 2 + 16),
       // The ticket and the words: all zero is what the first launch needs.
       board_(std::span<const unsigned long long>(
-          std::vector<unsigned long long>(1 + ceil_div<std::size_t>(capacity, kSmallestTile)))),
-      values_(4 * ceil_div<std::size_t>(capacity, kSmallestTile)) {}
+          std::vector<unsigned long long>(2 + ceil_div<std::size_t>(capacity, kSmallestTile)))),
+      values_(4 * words_capacity()) {}
 
 std::span<const Version> versions() {
     static const std::array<Version, 10> list = {{

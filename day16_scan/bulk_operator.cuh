@@ -1,0 +1,344 @@
+// Day 16: bulk_lookback with any operator. Needs compute capability 9.0.
+#pragma once
+
+#include "bulk_lookback.cuh"
+#include "operator_scan.cuh"
+
+namespace day16 {
+
+// Of the sizes that were tried, these take the least time on an H200: a round costs each warp the same
+// whatever its tile, so tiles are as large as five of them fit into shared memory.
+constexpr int kOpThreads = 448;
+constexpr int kOpWarps = kOpThreads / kWarpSize;
+constexpr unsigned kOpStages = 5;
+constexpr unsigned kOpAhead = 2;
+
+// --- Operators -----------------------------------------------------------------------------------
+//
+// Each brings its scan of a warp. A warp holds several rows of values, a value of each row in each
+// lane. Rows are scanned at once, so that shuffles do not wait for each other.
+//   total(rows)   all values of all rows, combined in order; every lane gets it
+//   scan(rows)    each row by itself: lane l gets the combined values of lanes 0 to l
+
+struct Sum64 : Sum<std::uint64_t> {
+    template <int kCount>
+    static __device__ Value total(const Value (&rows)[kCount]) {
+        Value sum = 0;
+        for (const Value row : rows)
+            sum += row;
+        return sum_of_warp(sum);
+    }
+    template <int kCount>
+    static __device__ void scan(Value (&rows)[kCount]) {
+        const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+#pragma unroll
+        for (int stride = 1; stride < kWarpSize; stride *= 2) {
+#pragma unroll
+            for (Value& value : rows) {
+                const Value left = __shfl_up_sync(kWholeWarp, value, stride);
+                if (lane >= stride) value += left;
+            }
+        }
+    }
+};
+
+// A vote tells all lanes where segments begin. So only sums are shuffled.
+struct SegmentedSumOfWarp : SegmentedSum {
+    template <int kCount>
+    static __device__ Value total(const Value (&rows)[kCount]) {
+        const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+        float sum = 0;
+        unsigned begins = 0;
+#pragma unroll
+        for (const Value& value : rows) {
+            const unsigned heads = __ballot_sync(kWholeWarp, value.begins != 0);
+            const int last = heads != 0 ? kWarpSize - 1 - __clz(static_cast<int>(heads)) : 0;
+            const float counted = lane >= last ? value.sum : 0;
+            sum = heads != 0 ? counted : sum + counted;
+            begins |= heads;
+        }
+        return {sum_of_warp(sum), begins};
+    }
+    template <int kCount>
+    static __device__ void scan(Value (&rows)[kCount]) {
+        const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+        int first[kCount];  // lane of this lane's segment
+#pragma unroll
+        for (int i = 0; i < kCount; ++i) {
+            rows[i].begins =
+                __ballot_sync(kWholeWarp, rows[i].begins != 0) & (kWholeWarp >> (kWarpSize - 1 - lane));
+            first[i] = rows[i].begins != 0 ? kWarpSize - 1 - __clz(static_cast<int>(rows[i].begins)) : 0;
+        }
+#pragma unroll
+        for (int stride = 1; stride < kWarpSize; stride *= 2) {
+#pragma unroll
+            for (int i = 0; i < kCount; ++i) {
+                const float left = __shfl_up_sync(kWholeWarp, rows[i].sum, stride);
+                if (lane >= first[i] + stride) rows[i].sum += left;
+            }
+        }
+    }
+};
+
+// --- Sources -------------------------------------------------------------------------------------
+//
+// A source says what the elements are. Its Stage is a tile in shared memory: kRows rows of packs for
+// each warp, as in bulk_lookback. A pack is 16 bytes of the output, and the lanes of a warp read
+// theirs at the same time.
+
+struct Integers {
+    using Op = Sum64;
+    using Out = std::uint64_t;
+    static constexpr int kPack = 2;
+    static constexpr int kRows = 6;
+    static constexpr int kTile = kOpThreads * kRows * kPack;
+    struct alignas(16) Stage {
+        std::uint64_t in[kTile];
+    };
+    const std::uint64_t* in;
+    std::uint64_t* out;
+
+    static __device__ unsigned bytes(std::size_t) { return sizeof(Stage); }
+    __device__ void copy(Stage& stage, std::size_t first, ptx::MBarrier* full) const {
+        ptx::bulk_load(stage.in, in + first, sizeof(stage.in), full);
+    }
+    __device__ void read(const Stage& stage, std::size_t, int pack, std::uint64_t (&values)[kPack]) const {
+        const auto both = *reinterpret_cast<const ulonglong2*>(&stage.in[pack * kPack]);
+        values[0] = both.x;
+        values[1] = both.y;
+    }
+    __device__ std::uint64_t load(std::size_t i) const { return in[i]; }
+    static __device__ std::uint64_t result(std::uint64_t sum) { return sum; }
+};
+
+struct ValuesByKey {
+    using Op = SegmentedSumOfWarp;
+    using Out = float;
+    static constexpr int kPack = 4;
+    static constexpr int kRows = 3;
+    static constexpr int kTile = kOpThreads * kRows * kPack;
+    struct alignas(16) Stage {
+        std::int32_t before[kPack];  // the last of them is the key before the tile
+        std::int32_t keys[kTile];
+        float values[kTile];
+    };
+    const std::int32_t* keys;
+    const float* values;
+    float* out;
+
+    static __device__ unsigned bytes(std::size_t first) {
+        return sizeof(Stage) - (first == 0 ? sizeof(Stage::before) : 0);
+    }
+    __device__ void copy(Stage& stage, std::size_t first, ptx::MBarrier* full) const {
+        if (first > 0) ptx::bulk_load(stage.before, keys + first - kPack, sizeof(stage.before), full);
+        ptx::bulk_load(stage.keys, keys + first, sizeof(stage.keys), full);
+        ptx::bulk_load(stage.values, values + first, sizeof(stage.values), full);
+    }
+    __device__ void read(const Stage& stage, std::size_t first, int pack,
+                         SegmentedSum::Value (&elements)[kPack]) const {
+        const int4 key = *reinterpret_cast<const int4*>(&stage.keys[pack * kPack]);
+        const float4 value = *reinterpret_cast<const float4*>(&stage.values[pack * kPack]);
+        int left = __shfl_up_sync(kWholeWarp, key.w, 1);
+        if (threadIdx.x % kWarpSize == 0) {
+            if (pack > 0)
+                left = stage.keys[pack * kPack - 1];
+            else
+                left = first > 0 ? stage.before[kPack - 1] : key.x;
+        }
+        elements[0] = {value.x, key.x != left ? 1U : 0U};
+        elements[1] = {value.y, key.y != key.x ? 1U : 0U};
+        elements[2] = {value.z, key.z != key.y ? 1U : 0U};
+        elements[3] = {value.w, key.w != key.z ? 1U : 0U};
+    }
+    __device__ SegmentedSum::Value load(std::size_t i) const {
+        return {values[i], i > 0 && keys[i] != keys[i - 1] ? 1U : 0U};
+    }
+    static __device__ float result(SegmentedSum::Value value) { return value.sum; }
+};
+
+// --- Words ---------------------------------------------------------------------------------------
+
+// A value of 8 bytes is published as two words, each with its half and the state. A reader has the
+// value when both are of this launch: no fence is needed.
+struct Halves {
+    Word low;
+    Word high;
+};
+
+template <class Value>
+__device__ void publish_halves(const Board& board, std::size_t tile, unsigned launch, const Value& value) {
+    static_assert(sizeof(Value) == 8);
+    unsigned halves[2];
+    memcpy(halves, &value, sizeof(value));
+    board.words[tile * 2] = make_word(launch, kSum, halves[0]);
+    board.words[tile * 2 + 1] = make_word(launch, kSum, halves[1]);
+}
+
+__device__ inline Halves load_halves(const Board& board, std::size_t tile) {
+    return {board.words[tile * 2], board.words[tile * 2 + 1]};
+}
+
+__device__ inline bool arrived(const Halves& halves, unsigned launch) {
+    return state_of(halves.low, launch) != 0 && state_of(halves.high, launch) != 0;
+}
+
+template <class Value>
+__device__ Value value_of(const Halves& halves) {
+    const unsigned bits[2] = {static_cast<unsigned>(halves.low), static_cast<unsigned>(halves.high)};
+    Value value;
+    memcpy(&value, bits, sizeof(value));
+    return value;
+}
+
+// --- The kernel ----------------------------------------------------------------------------------
+
+// The last lane's value.
+template <class Value>
+__device__ Value last_of_warp(const Value& value) {
+    unsigned words[2];
+    memcpy(words, &value, sizeof(value));
+    for (unsigned& word : words)
+        word = __shfl_sync(kWholeWarp, word, kWarpSize - 1);
+    Value last;
+    memcpy(&last, words, sizeof(last));
+    return last;
+}
+
+template <class Source>
+struct OperatorStages {
+    typename Source::Stage tiles[kOpStages];
+    typename Source::Op::Value before[kOpStages][kOpWarps];  // in the tile, of each warp's part
+    ptx::MBarrier full[kOpStages];
+};
+
+// Idea: bulk_lookback with Op::apply in place of additions.
+// Cost removed: the waiting of operator_scan.
+// Still limits it: memory bandwidth; values of 8 bytes take twice the shuffles.
+//
+// Every run gives the same bits. All arrays of `source` are 16-byte aligned.
+template <class Source>
+__global__ void __launch_bounds__(kOpThreads) bulk_operator_scan(Source source, std::size_t n, Board board) {
+    using Op = typename Source::Op;
+    using Value = typename Op::Value;
+    constexpr int kPack = Source::kPack;
+    constexpr int kElements = Source::kTile;
+    extern __shared__ __align__(128) unsigned char memory[];
+    OperatorStages<Source>& shared = *reinterpret_cast<OperatorStages<Source>*>(memory);
+    __shared__ Value of_warps[2][kOpWarps];
+    __shared__ Value found[2][kOpWarps];
+    __shared__ unsigned shared_launch;
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    const int my_pack = warp * Source::kRows * kWarpSize + lane;
+    const std::size_t blocks = gridDim.x;
+    const std::size_t tiles = (n + kElements - 1) / kElements;
+    const auto is_whole = [&](std::size_t tile) { return (tile + 1) * kElements <= n; };
+
+    const auto begin_copy = [&](unsigned round) {
+        const std::size_t tile = round * blocks + blockIdx.x;
+        if (!is_whole(tile)) return;
+        const unsigned stage = round % kOpStages;
+        ptx::mbarrier_arrive_expect(&shared.full[stage], Source::bytes(tile * kElements));
+        source.copy(shared.tiles[stage], tile * kElements, &shared.full[stage]);
+    };
+    const auto read_pack = [&](std::size_t tile, unsigned stage, int row, Value(&values)[kPack]) {
+        const int pack = my_pack + row * kWarpSize;
+        if (is_whole(tile)) return source.read(shared.tiles[stage], tile * kElements, pack, values);
+        for (int k = 0; k < kPack; ++k) {
+            const std::size_t i = tile * kElements + pack * kPack + k;
+            values[k] = i < n ? source.load(i) : Op::neutral();
+        }
+    };
+
+    if (threadIdx.x == 0) {
+        for (ptx::MBarrier& full : shared.full)
+            ptx::mbarrier_init(&full, 1);
+        ptx::fence_mbarrier_init();
+        for (unsigned round = 0; round < kOpStages; ++round)
+            begin_copy(round);
+        shared_launch = draw(board, tiles * 2).launch;
+    }
+    __syncthreads();
+    const unsigned launch = shared_launch;
+    const int lookers = static_cast<int>(blocks + kWarpSize - 1) / kWarpSize;  // warps that look back
+
+    Value prefix = Op::neutral();  // of all tiles before the one that this block scanned last
+    Halves word = {0, 0};          // of the tile that this thread looks at
+    for (unsigned round = 0;; ++round) {
+        // 1. The combined values of each warp's part of this round's tile.
+        const std::size_t tile = round * blocks + blockIdx.x;
+        const unsigned stage = round % kOpStages;
+        if (tile < tiles) {
+            if (is_whole(tile)) ptx::mbarrier_wait(&shared.full[stage], round / kOpStages % 2);
+            Value rows[Source::kRows];
+#pragma unroll
+            for (int row = 0; row < Source::kRows; ++row) {
+                Value values[kPack];
+                read_pack(tile, stage, row, values);
+                rows[row] = values[0];
+#pragma unroll
+                for (int k = 1; k < kPack; ++k)
+                    rows[row] = Op::apply(rows[row], values[k]);
+            }
+            const Value of_warp = Op::total(rows);
+            if (lane == 0) of_warps[round % 2][warp] = of_warp;
+        }
+
+        // 2. The look-back of the tile of kOpAhead rounds ago: at the tiles from old - G to old - 1.
+        const std::size_t old = tile - kOpAhead * blocks;
+        const unsigned old_stage = (round - kOpAhead) % kOpStages;
+        const bool has_old = round >= kOpAhead && old < tiles;
+        if (has_old && warp < lookers) {
+            const bool looks = threadIdx.x < blocks && old + threadIdx.x >= blocks;
+            while (looks && !arrived(word, launch))
+                word = load_halves(board, old - blocks + threadIdx.x);
+            const Value words[] = {looks ? value_of<Value>(word) : Op::neutral()};
+            const Value of_words = Op::total(words);
+            if (lane == 0) found[round % 2][warp] = of_words;
+        }
+        __syncthreads();  // of_warps and found are complete; all threads have finished the round before
+        if (threadIdx.x == 0 && round > kOpAhead) begin_copy(round - kOpAhead - 1 + kOpStages);
+        if (warp == kOpWarps - 1 && tile < tiles) {
+            Value of_warp[] = {lane < kOpWarps ? of_warps[round % 2][lane] : Op::neutral()};
+            Op::scan(of_warp);
+            if (lane == kWarpSize - 1) publish_halves(board, tile, launch, of_warp[0]);
+            const Value left = shuffle<1>(of_warp[0], 1);
+            if (lane < kOpWarps) shared.before[stage][lane] = lane == 0 ? Op::neutral() : left;
+        }
+        if (round < kOpAhead) continue;
+        if (!has_old) break;
+        // The words for the next round are loaded early; usually they have been published already.
+        word = {0, 0};
+        if (threadIdx.x < blocks && old + blocks < tiles) word = load_halves(board, old + threadIdx.x);
+
+        // 3. The scan of that tile.
+        const Value founds[] = {lane < lookers ? found[round % 2][lane] : Op::neutral()};
+        prefix = Op::apply(prefix, Op::total(founds));
+        Value before_row = Op::apply(prefix, shared.before[old_stage][warp]);
+        Value values[Source::kRows][kPack];
+        Value rows[Source::kRows];
+#pragma unroll
+        for (int row = 0; row < Source::kRows; ++row) {
+            read_pack(old, old_stage, row, values[row]);
+#pragma unroll
+            for (int k = 1; k < kPack; ++k)
+                values[row][k] = Op::apply(values[row][k - 1], values[row][k]);
+            rows[row] = values[row][kPack - 1];
+        }
+        Op::scan(rows);
+#pragma unroll
+        for (int row = 0; row < Source::kRows; ++row) {
+            const Value left = shuffle<1>(rows[row], 1);
+            const Value before = lane == 0 ? before_row : Op::apply(before_row, left);
+            const std::size_t first = old * kElements + (my_pack + row * kWarpSize) * kPack;
+            typename Source::Out results[kPack];
+#pragma unroll
+            for (int k = 0; k < kPack; ++k)
+                results[k] = Source::result(Op::apply(before, values[row][k]));
+            store_pack(results, source.out, n, first);
+            before_row = Op::apply(before_row, last_of_warp(rows[row]));
+        }
+    }
+}
+
+}  // namespace day16

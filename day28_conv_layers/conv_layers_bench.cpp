@@ -2,17 +2,13 @@
 // N x C x H x W x K x R x stride; filters are R x R, and the padding is R / 2.
 //
 //     day28_conv_layers --size 64x64x56x56x64x3x1
-//     day28_conv_layers --train DIRECTORY     LeNet-5 learns to read; make_training_picture.py draws how
 //
-// Each size is up to six cases: forward, backward_input and backward_weights in FP32, NCHW;
-// forward_tf32 and forward_bf16 on tensor cores, NHWC; with 3 x 3 filters and stride 2 max_pool;
-// and for LeNet-5's first layer a step of its training.
+// Each size is five cases: forward, backward_input and backward_weights in FP32, NCHW; forward_tf32
+// and forward_bf16 on tensor cores, NHWC.
 #include <cuda_bf16.h>
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,8 +20,6 @@
 #include "common/device/device_buffer.hpp"
 #include "conv_layers.hpp"
 #include "conv_verify.hpp"
-#include "lenet_program.hpp"
-#include "pooling.hpp"
 
 namespace {
 
@@ -129,75 +123,15 @@ course::Case tensor_core_case(const course::Dims& size) {
     return usual.result;
 }
 
-struct PoolData {
-    explicit PoolData(const day28::PoolShape& s)
-        : shape(s),
-          x_host(course::make_data<float>(s.inputs(), DataPattern::kNormal, 1)),
-          x(std::span<const float>(x_host)),
-          y(s.outputs()),
-          place(s.outputs()),
-          copy(s.inputs()) {}
-
-    // Exactly one of the elements: the largest.
-    course::VerifyResult verify(const std::vector<float>& got) const {
-        std::vector<double> expected;
-        expected.reserve(got.size());
-        for (int plane = 0; plane < shape.planes; ++plane)
-            for (int p = 0; p < shape.p(); ++p)
-                for (int q = 0; q < shape.q(); ++q) {
-                    float largest = -INFINITY;
-                    for (int i = 0; i < shape.window * shape.window; ++i) {
-                        const int row = p * shape.stride - shape.padding + i / shape.window;
-                        const int col = q * shape.stride - shape.padding + i % shape.window;
-                        if (row < 0 || row >= shape.h || col < 0 || col >= shape.w) continue;
-                        largest = std::max(
-                            largest,
-                            x_host[static_cast<std::size_t>((plane * shape.h + row) * shape.w + col)]);
-                    }
-                    expected.push_back(static_cast<double>(largest));
-                }
-        return course::verify(got, expected, {.factor = 0});
-    }
-
-    day28::PoolShape shape;
-    std::vector<float> x_host;
-    course::DeviceBuffer<float> x;
-    course::GuardedBuffer<float> y;
-    course::DeviceBuffer<std::uint8_t> place;
-    course::DeviceBuffer<float> copy;
-};
-
-course::Case pool_case(const course::Dims& size) {
-    const Shape shape = shape_of(size);
-    if (shape.r != 3 || shape.stride != 2) return {};
-    const day28::PoolShape pool{
-        .planes = shape.n * shape.c, .h = shape.h, .w = shape.w, .window = 3, .padding = 1, .stride = 2};
-    course::UsualCase<PoolData> usual(
-        fmt::format("max_pool {}x{}x{}x{}x3x2", shape.n, shape.c, shape.h, shape.w), "float",
-        std::make_shared<PoolData>(pool));
-    usual.output(&PoolData::y,
-                 [](const PoolData& d, const std::vector<float>& got) { return d.verify(got); });
-    const auto bytes = [](std::size_t elements) { return static_cast<double>(elements); };
-    usual.add({.name = "max_pool",
-               .launch =
-                   [data = usual.data](cudaStream_t stream) {
-                       day28::max_pool(data->shape, data->x.span(), data->y.span(), data->place.span(),
-                                       stream);
-                   },
-               .work = {.bytes = 4 * bytes(pool.inputs()) + 5 * bytes(pool.outputs()),
-                        .written = 5 * bytes(pool.outputs())}});
-    return usual.result;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-    day28::Training training;
     course::Program program{
         .day = "day28_conv_layers",
         .title = "convolutional layers: N images of C x H x W, K filters of R x R, padding R / 2",
         .default_size = {2, 8, 12, 12, 8, 3, 1},
-        // The four 3 x 3 layers of ResNet-50, its first layer, and its pooling; LeNet-5.
+        // The four 3 x 3 layers of ResNet-50, its first layer, one before a stride; LeNet-5's
+        // first.
         .bench_sizes = {{64, 64, 56, 56, 64, 3, 1},
                         {64, 128, 28, 28, 128, 3, 1},
                         {64, 256, 14, 14, 256, 3, 1},
@@ -206,23 +140,10 @@ int main(int argc, char** argv) {
                         {64, 64, 112, 112, 64, 3, 2},
                         {64, 1, 28, 28, 6, 5, 1},
                         {1024, 1, 28, 28, 6, 5, 1}},
-        .make_cases = {},
-        .add_options =
-            [&training](CLI::App& app, course::Program&) {
-                app.add_option("--train", training.directory,
-                               "train LeNet-5, write loss.csv, filters.csv and digits.csv to this directory");
-                app.add_option("--steps", training.steps, "of 64 pictures each, with --train");
-            },
-        .finish = [&training] { day28::train(training); }};
+        .make_cases = {}};
     for (const Pass pass : day28::kPasses)
         program.make_cases.push_back([pass](const course::Dims& size) { return pass_case(pass, size); });
     program.make_cases.push_back(tensor_core_case<float>);
     program.make_cases.push_back(tensor_core_case<__nv_bfloat16>);
-    program.make_cases.push_back(pool_case);
-    program.make_cases.push_back([](const course::Dims& size) {
-        const Shape s = shape_of(size);
-        const bool first_layer = s.c == 1 && s.h == 28 && s.w == 28 && s.k == 6 && s.r == 5 && s.stride == 1;
-        return first_layer ? day28::training_case(s.n) : course::Case{};
-    });
     return course::run_program(program, argc, argv);
 }

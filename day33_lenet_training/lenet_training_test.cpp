@@ -1,5 +1,5 @@
 // The network as a whole: its gradient against differences of the loss, and a short training.
-#include "lenet.hpp"
+#include "lenet_training.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,15 +12,15 @@
 
 namespace {
 
-using day28::Digits;
-using day28::LeNet;
+using day33::Digits;
+using day33::LeNet;
 
 class Training : public course::DeviceTest {};
 
 TEST(DrawnDigits, AreTheSameForTheSameSeedAndShowInk) {
-    const Digits digits = day28::draw_digits(50, 1);
-    EXPECT_EQ(digits.pictures, day28::draw_digits(50, 1).pictures);
-    EXPECT_NE(digits.pictures, day28::draw_digits(50, 2).pictures);
+    const Digits digits = day33::draw_digits(50, 1);
+    EXPECT_EQ(digits.pictures, day33::draw_digits(50, 1).pictures);
+    EXPECT_NE(digits.pictures, day33::draw_digits(50, 2).pictures);
     constexpr std::size_t kPixels = 28 * 28;
     for (std::size_t i = 0; i < 50; ++i) {
         EXPECT_GE(digits.labels[i], 0);
@@ -36,7 +36,7 @@ TEST(DrawnDigits, AreTheSameForTheSameSeedAndShowInk) {
 // For the weights and for the biases of each layer: in a random direction d, the loss changes by
 // the sum of g d.
 TEST_F(Training, TheGradientIsTheSlopeOfTheLoss) {
-    LeNet net(4, day28::draw_digits(4, 3), 5);
+    LeNet net(4, day33::draw_digits(4, 3), 5);
     const std::vector<float> parameters = net.parameters();
     const std::vector<float> gradient = net.gradient_of_first_batch();
     // conv 6x1x5x5, conv 16x6x5x5, then 120x400, 84x120, 10x84
@@ -72,7 +72,7 @@ TEST_F(Training, TheGradientIsTheSlopeOfTheLoss) {
 
 // The scores of an untrained network are about equal: the loss begins near log(10).
 TEST_F(Training, TheLossFallsAndTheSameSeedGivesTheSameBits) {
-    const Digits digits = day28::draw_digits(8, 7);  // one batch, again and again
+    const Digits digits = day33::draw_digits(8, 7);  // one batch, again and again
     const auto train = [&](int steps) {
         LeNet net(8, digits, 1);
         std::vector<double> losses;
@@ -92,7 +92,7 @@ TEST_F(Training, TheLossFallsAndTheSameSeedGivesTheSameBits) {
 // Two ways to the same gradient. 17 pictures: one more than the warps that share them. The sums are
 // in another order, so they round differently.
 TEST_F(Training, TheGradientIsThatOfTheLayers) {
-    const Digits digits = day28::draw_digits(17, 11);
+    const Digits digits = day33::draw_digits(17, 11);
     LeNet layers(17, digits, 4, LeNet::Kernels::kOfLayers);
     LeNet pictures(17, digits, 4, LeNet::Kernels::kOfPictures);
     const std::vector<float> expected = layers.gradient_of_first_batch();
@@ -105,7 +105,7 @@ TEST_F(Training, TheGradientIsThatOfTheLayers) {
 
 // Two batches, so that the counter goes round, and parameters move with momentum.
 TEST_F(Training, StepsAreThoseOfTheLayers) {
-    const Digits digits = day28::draw_digits(4, 12);
+    const Digits digits = day33::draw_digits(4, 12);
     LeNet layers(2, digits, 6, LeNet::Kernels::kOfLayers);
     LeNet pictures(2, digits, 6, LeNet::Kernels::kOfPictures);
     for (int step = 0; step < 3; ++step) {
@@ -120,7 +120,7 @@ TEST_F(Training, StepsAreThoseOfTheLayers) {
 }
 
 TEST_F(Training, AccuracyCountsRightAnswers) {
-    const Digits digits = day28::draw_digits(8, 9);
+    const Digits digits = day33::draw_digits(8, 9);
     LeNet net(8, digits, 2);
     const double before = net.accuracy(digits);
     EXPECT_GE(before, 0);

@@ -1,11 +1,11 @@
-// Day 28's launchers of pooling, bias and activation. The kernels are in pooling.cuh.
+// Day 33's launchers of pooling, bias and activation. The kernels are in pooling.cuh.
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "pooling.cuh"
 #include "pooling.hpp"
 
-namespace day28 {
+namespace day33 {
 namespace {
 
 using course::require;
@@ -136,4 +136,4 @@ void bias_relu_gradient(const Channels& shape, DeviceSpan<const float> y, Device
                    shape.k);
 }
 
-}  // namespace day28
+}  // namespace day33

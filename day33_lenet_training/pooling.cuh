@@ -1,4 +1,4 @@
-// Day 28: pooling, and the bias with the activation; with their gradients. These kernels do little
+// Day 33: pooling, and the bias with the activation; with their gradients. These kernels do little
 // arithmetic: memory bandwidth limits all of them.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include "common/device/pack.cuh"
 #include "pooling.hpp"
 
-namespace day28 {
+namespace day33 {
 
 constexpr int kPoolThreads = 256;
 
@@ -245,4 +245,4 @@ __global__ void add_planes(const float* sums, float* dbias, int n, int k) {
     dbias[channel] = sum;
 }
 
-}  // namespace day28
+}  // namespace day33

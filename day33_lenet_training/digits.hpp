@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace day28 {
+namespace day33 {
 
 inline constexpr int kDigitSide = 28;  // rows and columns of a picture
 
@@ -17,4 +17,4 @@ struct Digits {
 // The same for the same seed, on every machine but for the rounding of sines.
 Digits draw_digits(std::size_t count, std::uint64_t seed);
 
-}  // namespace day28
+}  // namespace day33

@@ -7,7 +7,7 @@
 
 #include "common/device/random.hpp"
 
-namespace day28 {
+namespace day33 {
 namespace {
 
 struct Point {
@@ -111,4 +111,4 @@ Digits draw_digits(std::size_t count, std::uint64_t seed) {
     return digits;
 }
 
-}  // namespace day28
+}  // namespace day33

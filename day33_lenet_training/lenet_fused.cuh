@@ -1,4 +1,4 @@
-// Day 28: a training step of LeNet-5 as two kernels.
+// Day 33: a training step of LeNet-5 as two kernels.
 //
 // The layers of LeNet are small. With 64 pictures, launches and the way of the results through
 // global memory take longer than the arithmetic. So here a block carries one picture through the
@@ -21,9 +21,9 @@
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
 #include "digits.hpp"
-#include "lenet.cuh"
+#include "lenet_training.cuh"
 
-namespace day28 {
+namespace day33 {
 
 constexpr int kLearnThreads = 512;
 constexpr int kFilterSide = 5;
@@ -496,4 +496,4 @@ __global__ void __launch_bounds__(kBatchWarps* course::kWarpSize)
     descend_convolution(descent, results, batch, block - kBlocks5, of_warp);
 }
 
-}  // namespace day28
+}  // namespace day33

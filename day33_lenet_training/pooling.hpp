@@ -8,7 +8,7 @@
 
 #include "common/device/device_view.hpp"
 
-namespace day28 {
+namespace day33 {
 
 using course::DeviceSpan;
 
@@ -63,4 +63,4 @@ void bias_relu_gradient(const Channels& shape, DeviceSpan<const float> y, Device
                         DeviceSpan<float> dz, DeviceSpan<float> dbias, DeviceSpan<float> scratch,
                         cudaStream_t stream);
 
-}  // namespace day28
+}  // namespace day33

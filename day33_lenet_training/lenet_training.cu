@@ -1,5 +1,5 @@
-// Day 28's network: its layers, the order of their kernels, the graph. The kernels that are not
-// layers are in lenet.cuh, those that are all layers at once in lenet_fused.cuh.
+// Day 33's network: its layers, the order of their kernels, the graph. The kernels of single layers
+// are in lenet_training.cuh and pooling.cuh, those of all layers at once in lenet_fused.cuh.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -9,20 +9,15 @@
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/random.hpp"
-#include "lenet.cuh"
-#include "lenet.hpp"
 #include "lenet_fused.cuh"
+#include "lenet_training.cuh"
+#include "lenet_training.hpp"
 
-namespace day28 {
+namespace day33 {
 namespace {
 
 constexpr float kRate = 0.02f;
 constexpr float kMomentum = 0.9f;
-
-const Launcher<float>& launcher(Pass pass) {
-    const char* const version = pass == Pass::kBackwardWeights ? "split_k" : "implicit_gemm";
-    return course::find_version(versions(pass), version).launcher;
-}
 
 course::LaunchConfig a_thread_each(std::size_t threads, cudaStream_t stream) {
     return {.grid = course::blocks_for(threads, kNetThreads), .block = kNetThreads, .stream = stream};
@@ -63,15 +58,15 @@ Channels LeNet::Layer::channels() const {
     return {.n = shape.n, .k = shape.k, .plane = shape.plane()};
 }
 
-void LeNet::add_layer(Shape shape, bool pooled, bool rectified) {
+void LeNet::add_layer(LayerShape shape, bool pooled, bool rectified) {
     shape.n = batch_;
     Layer layer{.shape = shape, .pooled = pooled, .rectified = rectified};
     // Offsets are multiples of four: parameters begin at multiples of 16 bytes.
     layer.weights = parameter_count_;
-    layer.biases = layer.weights + (weights(shape) + 3) / 4 * 4;
+    layer.biases = layer.weights + (shape.weights() + 3) / 4 * 4;
     parameter_count_ = layer.biases + (static_cast<std::size_t>(shape.k) + 3) / 4 * 4;
-    layer.y = course::DeviceBuffer<float>(outputs(shape));
-    layer.dy = course::DeviceBuffer<float>(outputs(shape));
+    layer.y = course::DeviceBuffer<float>(shape.outputs());
+    layer.dy = course::DeviceBuffer<float>(shape.outputs());
     if (pooled) {
         layer.pooled_y = course::DeviceBuffer<float>(layer.pool().outputs());
         layer.pooled_dy = course::DeviceBuffer<float>(layer.pool().outputs());
@@ -85,8 +80,8 @@ LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kern
     course::require(batch >= 1 && training.labels.size() >= static_cast<std::size_t>(batch),
                     "LeNet: batch is ", batch, " and there are ", training.labels.size(),
                     " pictures; expected 1 to all of them");
-    add_layer({.c = 1, .h = 28, .w = 28, .k = 6, .r = 5, .s = 5, .padding = 2}, true, true);
-    add_layer({.c = 6, .h = 14, .w = 14, .k = 16, .r = 5, .s = 5}, true, true);
+    add_layer({.c = 1, .h = 28, .w = 28, .k = 6, .r = 5, .padding = 2}, true, true);
+    add_layer({.c = 6, .h = 14, .w = 14, .k = 16, .r = 5}, true, true);
     add_layer({.c = 16 * 5 * 5, .k = 120}, false, true);
     add_layer({.c = 120, .k = 84}, false, true);
     add_layer({.c = 84, .k = kScores}, false, false);
@@ -97,7 +92,7 @@ LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kern
     course::Random random(seed);
     for (const Layer& layer : layers_) {
         const double limit = std::sqrt(6.0 / layer.shape.filter());
-        for (std::size_t i = 0; i < weights(layer.shape); ++i)
+        for (std::size_t i = 0; i < layer.shape.weights(); ++i)
             values[layer.weights + i] = random.uniform(static_cast<float>(-limit), static_cast<float>(limit));
     }
     course::require(parameter_count_ == Offsets::kCount, "LeNet: the layers have ", parameter_count_,
@@ -114,13 +109,9 @@ LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kern
     labels_ = course::DeviceBuffer<int>(static_cast<std::size_t>(batch));
     losses_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch));
 
-    std::size_t floats = 0;
-    for (const Layer& layer : layers_) {
+    std::size_t floats = 0;  // for bias_relu_gradient
+    for (const Layer& layer : layers_)
         floats = std::max(floats, static_cast<std::size_t>(batch) * static_cast<std::size_t>(layer.shape.k));
-        for (const Pass pass : kPasses)
-            if (pass != Pass::kBackwardInput || &layer != &layers_.front())
-                floats = std::max(floats, launcher(pass).scratch_floats(layer.shape));
-    }
     scratch_ = course::DeviceBuffer<float>(floats);
     of_pictures_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch) * kFloatsOfPicture);
 }
@@ -132,9 +123,8 @@ LeNet::~LeNet() {
 void LeNet::forward(cudaStream_t stream) {
     DeviceSpan<const float> x = images_.span();
     for (Layer& layer : layers_) {
-        launcher(Pass::kForward)
-            .run(layer.shape, x, part(parameters_, layer.weights, weights(layer.shape)), layer.y.span(),
-                 scratch_.span(), stream);
+        course::launch(layer_forward, a_thread_each(layer.shape.outputs(), stream), x.data(),
+                       parameters_.data() + layer.weights, layer.y.data(), layer.shape);
         if (layer.rectified)
             bias_relu(layer.channels(), layer.y.span(),
                       part(parameters_, layer.biases, static_cast<std::size_t>(layer.shape.k)), stream);
@@ -163,13 +153,12 @@ void LeNet::backward(cudaStream_t stream) {
             course::launch(add_scores, a_thread_each(kScores, stream), layer.dy.data(), dbias.data(), batch_);
         }
         const DeviceSpan<const float> x = i == 0 ? images_.span() : layers_[i - 1].out().span();
-        launcher(Pass::kBackwardWeights)
-            .run(layer.shape, x, layer.dy.span(), part(gradient_, layer.weights, weights(layer.shape)),
-                 scratch_.span(), stream);
+        course::launch(layer_weight_gradient, a_thread_each(layer.shape.weights(), stream), x.data(),
+                       layer.dy.data(), gradient_.data() + layer.weights, layer.shape);
         if (i > 0)  // the gradient of the pictures is of no use
-            launcher(Pass::kBackwardInput)
-                .run(layer.shape, layer.dy.span(), part(parameters_, layer.weights, weights(layer.shape)),
-                     layers_[i - 1].out_gradient().span(), scratch_.span(), stream);
+            course::launch(layer_input_gradient, a_thread_each(layer.shape.inputs(), stream), layer.dy.data(),
+                           parameters_.data() + layer.weights, layers_[i - 1].out_gradient().data(),
+                           layer.shape);
     }
 }
 
@@ -279,7 +268,7 @@ std::vector<float> LeNet::gradient_of_first_batch() {
 
 std::vector<float> LeNet::first_filters() const {
     const std::vector<float> all = parameters();
-    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(weights(layers_.front().shape))};
+    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(layers_.front().shape.weights())};
 }
 
-}  // namespace day28
+}  // namespace day33

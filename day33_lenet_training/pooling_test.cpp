@@ -19,7 +19,7 @@ namespace {
 using course::DataPattern;
 using course::DeviceBuffer;
 using course::GuardedBuffer;
-using day28::PoolShape;
+using day33::PoolShape;
 
 const std::vector<PoolShape>& shapes() {
     static const std::vector<PoolShape> list = {
@@ -83,7 +83,7 @@ TEST_F(Pooling, MaxTakesTheFirstLargest) {
             x_device.copy_from(x);
             GuardedBuffer<float> y_device(y.size());
             GuardedBuffer<std::uint8_t> place_device(y.size());
-            day28::max_pool(shape, x_device.span(), y_device.span(), place_device.span(), nullptr);
+            day33::max_pool(shape, x_device.span(), y_device.span(), place_device.span(), nullptr);
             EXPECT_EQ(y_device.to_host(), y);
             const std::vector<std::uint8_t> got = place_device.to_host();
             EXPECT_EQ(std::vector<int>(got.begin(), got.end()), place);
@@ -99,7 +99,7 @@ TEST_F(Pooling, MaxTakesTheFirstLargest) {
             });
             DeviceBuffer<float> dy_device{std::span<const float>(dy)};
             GuardedBuffer<float> dx_device(x.size());
-            day28::max_pool_gradient(shape, dy_device.span(), place_device.span(), dx_device.span(), nullptr);
+            day33::max_pool_gradient(shape, dy_device.span(), place_device.span(), dx_device.span(), nullptr);
             const course::VerifyResult result =
                 course::verify(dx_device.to_host(), dx, {.terms = 256, .factor = 1}, magnitude);
             EXPECT_TRUE(result.ok()) << result.message();
@@ -119,7 +119,7 @@ TEST_F(Pooling, NanAndInfinityReachTheirWindows) {
         DeviceBuffer<float> x_device{std::span<const float>(x)};
         GuardedBuffer<float> y(shape.outputs());
         GuardedBuffer<std::uint8_t> place(shape.outputs());
-        day28::max_pool(shape, x_device.span(), y.span(), place.span(), nullptr);
+        day33::max_pool(shape, x_device.span(), y.span(), place.span(), nullptr);
         EXPECT_TRUE(std::isnan(y.to_host()[0]));
         EXPECT_EQ(y.to_host()[1], -inf);
         EXPECT_EQ(y.to_host()[2], inf);
@@ -136,7 +136,7 @@ TEST_F(Pooling, NothingButMinusInfinityHasAPlace) {
     DeviceBuffer<float> x{std::span<const float>(std::vector<float>(12, -inf))};
     GuardedBuffer<float> y(4);
     GuardedBuffer<std::uint8_t> place(4);
-    day28::max_pool(shape, x.span(), y.span(), place.span(), nullptr);
+    day33::max_pool(shape, x.span(), y.span(), place.span(), nullptr);
     EXPECT_EQ(y.to_host(), std::vector<float>(4, -inf));
     EXPECT_EQ(place.to_host(), (std::vector<std::uint8_t>{4, 3, 1, 0}));
 }
@@ -160,8 +160,8 @@ TEST_F(Pooling, AverageAndItsGradient) {
         DeviceBuffer<float> dy_device{std::span<const float>(dy)};
         GuardedBuffer<float> y_device(y.size());
         GuardedBuffer<float> dx_device(dx.size());
-        day28::average_pool(shape, x_device.span(), y_device.span(), nullptr);
-        day28::average_pool_gradient(shape, dy_device.span(), dx_device.span(), nullptr);
+        day33::average_pool(shape, x_device.span(), y_device.span(), nullptr);
+        day33::average_pool_gradient(shape, dy_device.span(), dx_device.span(), nullptr);
         const auto terms = static_cast<std::size_t>(size) + 1;
         const course::VerifyResult forward =
             course::verify(y_device.to_host(), y, {.terms = terms, .factor = 1}, y_magnitude);
@@ -176,7 +176,7 @@ TEST_F(Pooling, AverageAndItsGradient) {
 TEST_F(Pooling, RefusesBadArguments) {
     GuardedBuffer<float> x(16), y(4);
     const auto message = [&](const PoolShape& shape) {
-        return course::refusal([&] { day28::average_pool(shape, x.span(), y.span(), nullptr); });
+        return course::refusal([&] { day33::average_pool(shape, x.span(), y.span(), nullptr); });
     };
     EXPECT_EQ(message({.h = 4, .w = 4}), "");
     EXPECT_NE(message({.h = 4, .w = 4, .window = 17}).find("window is 17"), std::string::npos);
@@ -189,15 +189,15 @@ TEST_F(Pooling, RefusesBadArguments) {
 TEST_F(Pooling, NoPlanesAreLegal) {
     GuardedBuffer<float> x(0), y(0);
     const PoolShape shape{.planes = 0, .h = 4, .w = 4};
-    EXPECT_NO_THROW(day28::average_pool(shape, x.span(), y.span(), nullptr));
-    EXPECT_NO_THROW(day28::average_pool_gradient(shape, y.span(), x.span(), nullptr));
+    EXPECT_NO_THROW(day33::average_pool(shape, x.span(), y.span(), nullptr));
+    EXPECT_NO_THROW(day33::average_pool_gradient(shape, y.span(), x.span(), nullptr));
 }
 
 class Activation : public course::DeviceTest {};
 
 TEST_F(Activation, BiasAndReluWithTheirGradients) {
-    for (const day28::Channels& shape : {day28::Channels{1, 1, 1}, day28::Channels{3, 5, 8},
-                                         day28::Channels{2, 7, 33}, day28::Channels{2, 3, 700}})
+    for (const day33::Channels& shape : {day33::Channels{1, 1, 1}, day33::Channels{3, 5, 8},
+                                         day33::Channels{2, 7, 33}, day33::Channels{2, 3, 700}})
         for (const std::size_t misaligned : {0, 1}) {
             SCOPED_TRACE(std::to_string(shape.n) + " x " + std::to_string(shape.k) + " x " +
                          std::to_string(shape.plane));
@@ -223,9 +223,9 @@ TEST_F(Activation, BiasAndReluWithTheirGradients) {
             DeviceBuffer<float> bias_device{std::span<const float>(bias)};
             GuardedBuffer<float> dbias_device(filters);
             DeviceBuffer<float> scratch(static_cast<std::size_t>(shape.n) * filters);
-            day28::bias_relu(shape, y_device.span(), bias_device.span(), nullptr);
+            day33::bias_relu(shape, y_device.span(), bias_device.span(), nullptr);
             EXPECT_EQ(y_device.to_host(), y);
-            day28::bias_relu_gradient(shape, y_device.span(), dz_device.span(), dz_device.span(),
+            day33::bias_relu_gradient(shape, y_device.span(), dz_device.span(), dz_device.span(),
                                       dbias_device.span(), scratch.span(), nullptr);
             EXPECT_EQ(dz_device.to_host(), dz);
             const course::VerifyResult result =

@@ -1,5 +1,5 @@
-// LeNet-5 (Y. LeCun and others, 1998), made of this day's layers or of two kernels of its own, and
-// one step of its training as a CUDA graph.
+// LeNet-5 (Y. LeCun and others, 1998), with a kernel for each layer or two kernels in all, and one
+// step of its training as a CUDA graph.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,11 +11,29 @@
 #include <vector>
 
 #include "common/device/device_buffer.hpp"
-#include "conv_layers.hpp"
 #include "digits.hpp"
 #include "pooling.hpp"
 
-namespace day28 {
+namespace day33 {
+
+// A convolutional layer of this network: filters are r x r, and the stride is 1.
+struct LayerShape {
+    int n = 1;        // images
+    int c = 1;        // channels of an image
+    int h = 1;        // rows of a channel
+    int w = 1;        // columns of a channel
+    int k = 1;        // filters: channels of the output
+    int r = 1;        // rows and columns of a filter
+    int padding = 0;  // rows and columns of zeros on each side of an image
+
+    constexpr int p() const { return h + 2 * padding - r + 1; }  // rows of the output
+    constexpr int q() const { return w + 2 * padding - r + 1; }  // columns
+    constexpr int plane() const { return p() * q(); }
+    constexpr int filter() const { return c * r * r; }
+    constexpr std::size_t weights() const { return static_cast<std::size_t>(k) * filter(); }
+    constexpr std::size_t outputs() const { return static_cast<std::size_t>(n) * k * plane(); }
+    constexpr std::size_t inputs() const { return static_cast<std::size_t>(n) * c * h * w; }
+};
 
 // Pictures of 28 x 28 become ten scores, one per digit:
 //
@@ -32,7 +50,7 @@ class LeNet {
   public:
     // What a step of the training is made of.
     enum class Kernels {
-        kOfLayers,   // those of this day's layers: about fifty
+        kOfLayers,   // one for each layer and pass: about fifty, of lenet_training.cuh
         kOfPictures  // a block per picture carries it through all layers: two, of lenet_fused.cuh
     };
 
@@ -66,7 +84,7 @@ class LeNet {
 
   private:
     struct Layer {
-        Shape shape;
+        LayerShape shape;
         bool pooled = false;      // max-pool 2 x 2 behind it
         bool rectified = true;    // ReLU
         std::size_t weights = 0;  // where they begin among the parameters
@@ -84,7 +102,7 @@ class LeNet {
         course::DeviceBuffer<float>& out_gradient() { return pooled ? pooled_dy : dy; }
     };
 
-    void add_layer(Shape shape, bool pooled, bool rectified);
+    void add_layer(LayerShape shape, bool pooled, bool rectified);
     DeviceSpan<float> part(course::DeviceBuffer<float>& all, std::size_t first, std::size_t count) {
         return all.span().subspan(first, count);
     }
@@ -114,4 +132,4 @@ class LeNet {
     cudaGraphExec_t graph_ = nullptr;
 };
 
-}  // namespace day28
+}  // namespace day33

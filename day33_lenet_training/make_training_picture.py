@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws figures/training.svg from what `day28_conv_layers --train DIRECTORY` wrote. Needs nothing but Python.
+"""Draws figures/training.svg from what `day33_lenet_training --train DIRECTORY` wrote. Needs nothing but Python.
 
 make_training_picture.py DIRECTORY
 """

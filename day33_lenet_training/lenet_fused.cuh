@@ -301,7 +301,7 @@ __device__ inline void copy_all(const float* from, float* to, int count) {
 }
 
 // Idea: a block carries a picture through the network, and its gradient back. Each line is a layer.
-// Cost removed: about fifty launches, and the global memory between them.
+// Cost removed: 32 of 34 launches, and the global memory between them.
 // Still limits it: the barriers between layers, most of which keep only a part of the threads busy.
 // With fewer pictures than multiprocessors, the others are idle.
 __global__ void __launch_bounds__(kLearnThreads)

@@ -2,7 +2,7 @@
 // layer and pass; bias, ReLU and pooling have theirs in pooling.cuh.
 //
 //   version    what is new                                      what limits it
-//   layers     a kernel for each layer and each of its passes   about fifty launches of small grids
+//   layers     a kernel for each layer and each of its passes   34 launches, most of them small
 //   pictures   a block carries a picture through all layers     barriers between layers (lenet_fused.cuh)
 //
 //     ./course run day33

@@ -50,7 +50,7 @@ class LeNet {
   public:
     // What a step of the training is made of.
     enum class Kernels {
-        kOfLayers,   // one for each layer and pass: about fifty, of lenet_training.cuh
+        kOfLayers,   // one for each layer and pass: 34, of lenet_training.cuh
         kOfPictures  // a block per picture carries it through all layers: two, of lenet_fused.cuh
     };
 

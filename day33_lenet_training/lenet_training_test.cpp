@@ -89,6 +89,19 @@ TEST_F(Training, TheLossFallsAndTheSameSeedGivesTheSameBits) {
     EXPECT_LT(losses.back(), 0.7 * losses.front());
 }
 
+// The gradient of the last biases is the sum of the scores' gradients: nothing else of the way back
+// is in it. They are the last parameters, ten of twelve.
+TEST_F(Training, TheLossAndTheGradientOfTheScoresAreThoseOfPictures) {
+    const Digits digits = day33::draw_digits(17, 11);
+    LeNet layers(17, digits, 4, LeNet::Kernels::kOfLayers);
+    LeNet pictures(17, digits, 4, LeNet::Kernels::kOfPictures);
+    const std::vector<float> expected = pictures.gradient_of_first_batch();
+    const std::vector<float> got = layers.gradient_of_first_batch();
+    EXPECT_NEAR(layers.loss(), pictures.loss(), 1e-6);
+    for (std::size_t i = got.size() - 12; i < got.size() - 2; ++i)
+        EXPECT_NEAR(got[i], expected[i], 1e-6) << "parameter " << i;
+}
+
 // Two ways to the same gradient. 17 pictures: one more than the warps that share them. The sums are
 // in another order, so they round differently.
 TEST_F(Training, TheGradientIsThatOfTheLayers) {

@@ -88,8 +88,8 @@ void halves(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t 
 
 // The backward pass of a 3 x 3 convolution with stride 2 and padding 1. Its forward pass makes of x
 // a y(r, c) = the sum of weights[3 i + j] x(2 r + i - 1, 2 c + j - 1), i and j from 0 to 2; outside
-// x stands 0. `in` is the gradient with respect to y. `out` is the one with respect to x, with twice
-// as many rows and columns. There are 9 weights, those of a row after another.
+// x stands 0. `in` is the gradient with respect to y. `out` is the one with respect to x, with
+// twice as many rows and columns. There are 9 weights, those of a row after another.
 void gradient(DeviceMatrix<const float> in, DeviceSpan<const float> weights, DeviceMatrix<float> out,
               cudaStream_t stream);
 

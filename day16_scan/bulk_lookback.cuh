@@ -35,8 +35,8 @@ __device__ Pack<T> load_pack(const T* in, std::size_t n, std::size_t first) {
     return pack;
 }
 
-// Stores 16 bytes of results, those from n on left out. They are not needed again soon: __stcs leaves
-// the L2 cache to the input.
+// Stores 16 bytes of results, those from n on left out. They are not needed again soon: __stcs
+// leaves the L2 cache to the input.
 template <class T, int kPack>
 __device__ void store_pack(const T (&results)[kPack], T* out, std::size_t n, std::size_t first) {
     uint4 bits;

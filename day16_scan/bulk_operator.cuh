@@ -6,8 +6,8 @@
 
 namespace day16 {
 
-// Of the sizes that were tried, these take the least time on an H200: a round costs each warp the same
-// whatever its tile, so tiles are as large as five of them fit into shared memory.
+// Of the sizes that were tried, these take the least time on an H200: a round costs each warp the
+// same whatever its tile, so tiles are as large as five of them fit into shared memory.
 constexpr int kOpThreads = 448;
 constexpr int kOpWarps = kOpThreads / kWarpSize;
 constexpr unsigned kOpStages = 5;
@@ -82,9 +82,9 @@ struct SegmentedSumOfWarp : SegmentedSum {
 
 // --- Sources -------------------------------------------------------------------------------------
 //
-// A source says what the elements are. Its Stage is a tile in shared memory: kRows rows of packs for
-// each warp, as in bulk_lookback. A pack is 16 bytes of the output, and the lanes of a warp read
-// theirs at the same time.
+// A source says what the elements are. Its Stage is a tile in shared memory: kRows rows of packs
+// for each warp, as in bulk_lookback. A pack is 16 bytes of the output, and the lanes of a warp
+// read theirs at the same time.
 
 struct Integers {
     using Op = Sum64;
@@ -284,7 +284,8 @@ __global__ void __launch_bounds__(kOpThreads) bulk_operator_scan(Source source, 
             if (lane == 0) of_warps[round % 2][warp] = of_warp;
         }
 
-        // 2. The look-back of the tile of kOpAhead rounds ago: at the tiles from old - G to old - 1.
+        // 2. The look-back of the tile of kOpAhead rounds ago: at the tiles from old - G to old -
+        //    1.
         const std::size_t old = tile - kOpAhead * blocks;
         const unsigned old_stage = (round - kOpAhead) % kOpStages;
         const bool has_old = round >= kOpAhead && old < tiles;

@@ -21,8 +21,8 @@ bool leave_kernel(void* signal_context, void (*function)());
 // from one stack to another, and what unwinding finds there is no stack: then there are no frames.
 int frames_in_handler(void** frames, int most);
 
-// While it lives this OS thread copies `size` bytes for a call of the host. If an address of the two
-// ranges cannot be accessed, a line says which, before the program ends as it would without us.
+// While it lives this OS thread copies `size` bytes for a call of the host. If an address of the
+// two ranges cannot be accessed, a line says which, before the program ends as it would without us.
 class CopyWatch {
   public:
     CopyWatch(const void* to, const void* from, std::size_t size);

@@ -1,5 +1,5 @@
-// Day 36, third part: bitmaps, searches from below, and a direction for each level. Read balanced.cuh
-// first.
+// Day 36, third part: bitmaps, searches from below, and a direction for each level. Read
+// balanced.cuh first.
 #pragma once
 
 #include "balanced.cuh"

@@ -147,7 +147,8 @@ void collect_by_nccl(Domain& domain, RowSums& sums) {
         NCCL_CHECK(ncclAllReduce(sums.own(r), sums.all(r), sums.rows(), ncclDouble, ncclSum,
                                  communicators(domain)[r], domain.ranks()[r].edges));
     NCCL_CHECK(ncclGroupEnd());
-    // This thread drives all ranks and decides for them. A process of its own would copy its result.
+    // This thread drives all ranks and decides for them. A process of its own would copy its
+    // result.
     CUDA_CHECK(cudaMemcpyAsync(sums.on_host(), sums.all(0), sums.rows() * sizeof(double),
                                cudaMemcpyDeviceToHost, domain.ranks()[0].edges));
 }

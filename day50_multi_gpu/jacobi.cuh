@@ -42,8 +42,8 @@ struct Add {
     __device__ double operator()(double a, double b) const { return a + b; }
 };
 
-// The sum over the block, in every thread. The order of the additions depends on the number of threads
-// only.
+// The sum over the block, in every thread. The order of the additions depends on the number of
+// threads only.
 __device__ inline double sum_of_block(double value) {
     constexpr int kWarps = kJacobiThreads / course::kWarpSize;
     __shared__ double of_warp[kWarps];
@@ -62,9 +62,10 @@ __device__ inline double sum_of_block(double value) {
 // minus the cell, which is what the step adds to it.
 //
 // Why a sum for each row? A floating-point sum depends on the order of its additions. With one sum
-// for each GPU, or with atomicAdd, the norm would depend on the number of GPUs or change from run to
-// run. Near the tolerance, the method could then stop a step earlier or later. A row is never cut,
-// so its sum is the same bits on any number of GPUs. The rows are added in their order, on the host.
+// for each GPU, or with atomicAdd, the norm would depend on the number of GPUs or change from run
+// to run. Near the tolerance, the method could then stop a step earlier or later. A row is never
+// cut, so its sum is the same bits on any number of GPUs. The rows are added in their order, on the
+// host.
 //
 // Still limits it: a row is a block, so narrow grids leave threads idle.
 __global__ void jacobi_rows(const float* in, float* out, Strip strip, int begin, int stride,

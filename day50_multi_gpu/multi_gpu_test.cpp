@@ -258,7 +258,8 @@ TEST_P(VersionTest, LeavesTheCurrentDevice) {
     EXPECT_EQ(device, last);
 }
 
-// Jacobi's method: the same grid, the same number of steps and the same norm on any number of ranks.
+// Jacobi's method: the same grid, the same number of steps and the same norm on any number of
+// ranks.
 class JacobiTest : public course::DeviceTestWithParam<const day50::JacobiVersion*> {
   protected:
     struct Outcome {
@@ -266,7 +267,8 @@ class JacobiTest : public course::DeviceTestWithParam<const day50::JacobiVersion
         std::vector<float> grid;
     };
 
-    // Runs one launch for each of `stops`, on the same domain. Nothing where the version cannot run.
+    // Runs one launch for each of `stops`, on the same domain. Nothing where the version cannot
+    // run.
     static std::vector<Outcome> run(const day50::JacobiVersion& version, const Extents& extents,
                                     std::size_t ranks, const std::vector<day50::Stop>& stops) {
         std::vector<Outcome> outcomes;
@@ -347,8 +349,8 @@ TEST_P(JacobiTest, StopsAfterTheSameStep) {
     }
 }
 
-// Other work holds back one stream of each rank. What should wait for it comes too early if an event
-// is missing.
+// Other work holds back one stream of each rank. What should wait for it comes too early if an
+// event is missing.
 TEST_P(JacobiTest, StreamsThatLag) {
     const Extents extents{12, 1, 14};
     Domain domain(extents, devices_for(2));

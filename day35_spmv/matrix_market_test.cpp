@@ -1,12 +1,12 @@
 // Reading Matrix Market files: what they mean, and what is said of files that mean nothing.
-#include "host/matrix_market.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
+
+#include "host/matrices.hpp"
 
 namespace {
 

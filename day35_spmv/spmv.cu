@@ -1,43 +1,391 @@
-// Day 35: y = A x for a sparse matrix A.                                                           PMPP chapter 14
-//
-//   version          format  what is new                                        kernels in
-//   coo_atomic       COO     a thread per entry                                 spmv_coo.cu
-//   coo_segmented    COO     runs of a row are summed before they are added
-//   csr_scalar       CSR     a thread per row                                   spmv_csr.cu
-//   csr_vector       CSR     2 to 32 lanes per row
-//   csr_vectorised   CSR     16-byte loads
-//   csr_adaptive     CSR     blocks with as many entries, rows as they come     spmv_adaptive.cu
-//   csr_merge        CSR     threads with as many steps, rows cut anywhere      spmv_merge.cu
-//   ell              ELL     stored by columns                                  spmv_ell.cu
-//   hybrid           both    ELL for the many, COO for the long rows
-//   jds              JDS     rows sorted by length
-//   sell             SELL    ELL for 32 rows at a time                          spmv_sell.cu
-//   packed_sell      packed  columns as differences of 1, 2 or 4 bytes
-//   auto             -       one of these, by the lengths of the rows           here
-//
-// Each entry is read once, for two operations: memory decides. 8 bytes an entry for CSR, and what x
-// costs: 4 bytes where neighbouring rows share it in the cache, up to 32, a sector, where every
-// entry reads another part of it.
-//
-//   ./course run day35                                    five kinds of matrices: all versions, verified and timed
-//   ./course run day35 --matrix file.mtx                  your own matrix: which format wins, and why
+// Day 35: brings a matrix into each version's format and launches its kernels. The lesson is in
+// spmv.cuh, sell.cuh, balanced.cuh and merge_path.cuh.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 
+#include "balanced.cuh"
+#include "common/check/check.hpp"
 #include "common/check/require.hpp"
+#include "common/device/grid.hpp"
+#include "device_csr.hpp"
+#include "merge_path.cuh"
+#include "sell.cuh"
 #include "spmv.hpp"
-#include "spmv_makers.hpp"
 
 namespace day35 {
 namespace {
 
-// Places over entries, beyond which a format is refused: it would be filling for the most part.
-constexpr double kMostFilling = 8;
-constexpr double kFewPlaces = 1 << 20;  // but never where it is small anyway
+using OperatorPtr = std::unique_ptr<Operator>;
 
+static_assert(kPack == kPackedElements);
+
+// --- COO -----------------------------------------------------------------------------------------
+
+// y[rows[i]] += term(i) for all entries.
+template <class Term>
+void launch_add_segments(Offset entries, const Index* rows, Term term, float* y, cudaStream_t stream) {
+    if (entries == 0) return;
+    const std::size_t warps = course::ceil_div<std::size_t>(entries, kSteps * kWarpSize);
+    add_segments_kernel<<<course::blocks_for(warps * kWarpSize, kBlock), kBlock, 0, stream>>>(entries, rows,
+                                                                                              term, y);
+    CUDA_CHECK_LAUNCH();
+}
+
+CooView upload(Operator& product, const CooMatrix& coo) {
+    return {static_cast<Offset>(coo.rows.size()), product.upload(coo.rows), product.upload(coo.cols),
+            product.upload(coo.values)};
+}
+
+OperatorPtr make_coo_atomic(const CsrMatrix& csr, OffsetRule) {
+    auto product = std::make_unique<Operator>(csr.shape());
+    const CooView a = upload(*product, to_coo(csr));
+    const std::size_t y_bytes = static_cast<std::size_t>(csr.shape().rows) * sizeof(float);
+    product->launch = [a, y_bytes](const float* x, float* y, cudaStream_t stream) {
+        CUDA_CHECK(cudaMemsetAsync(y, 0, y_bytes, stream));
+        if (a.entries == 0) return;
+        coo_atomic_kernel<<<course::blocks_for(a.entries, kBlock), kBlock, 0, stream>>>(a, x, y);
+        CUDA_CHECK_LAUNCH();
+    };
+    return product;
+}
+
+OperatorPtr make_coo_segmented(const CsrMatrix& csr, OffsetRule) {
+    auto product = std::make_unique<Operator>(csr.shape());
+    const CooView a = upload(*product, to_coo(csr));
+    const std::size_t y_bytes = static_cast<std::size_t>(csr.shape().rows) * sizeof(float);
+    product->launch = [a, y_bytes](const float* x, float* y, cudaStream_t stream) {
+        CUDA_CHECK(cudaMemsetAsync(y, 0, y_bytes, stream));
+        launch_add_segments(a.entries, a.rows, Products{a, x}, y, stream);
+    };
+    return product;
+}
+
+// --- CSR -----------------------------------------------------------------------------------------
+
+// A copy of `host`, followed by zeros up to a whole number of packs.
+template <class T>
+course::DeviceBuffer<T> upload_for_packs(std::span<const T> host) {
+    const std::size_t size = padded_to_packs(static_cast<Offset>(host.size()));
+    course::DeviceBuffer<T> device(size);
+    if (size == 0) return device;
+    CUDA_CHECK(cudaMemset(device.data() + size - kPack, 0, kPack * sizeof(T)));
+    course::copy_host_to_device(device.data(), host.size(), host.data(), host.size(), sizeof(T), nullptr);
+    return device;
+}
+
+template <class O>
+DeviceCsr<O> upload(const CsrMatrix& csr) {
+    return {csr.shape(), csr.row_start(), upload_for_packs(csr.cols()), upload_for_packs(csr.values())};
+}
+
+// Uploads `csr` with the offsets that `rule` asks for, and makes a version of it.
+template <auto kMakeNarrow, auto kMakeWide>
+OperatorPtr make_csr(const CsrMatrix& csr, OffsetRule rule) {
+    // What a kernel adds to an offset in its last step must not overflow either.
+    constexpr Offset kMostNarrow = std::numeric_limits<std::int32_t>::max() - (1 << 16);
+    const bool narrow = rule == OffsetRule::kAsNeeded && csr.entries() <= kMostNarrow;
+    return narrow ? kMakeNarrow(upload<std::int32_t>(csr), csr.row_start())
+                  : kMakeWide(upload<Offset>(csr), csr.row_start());
+}
+
+template <class O>
+CsrView<O> keep(Operator& product, DeviceCsr<O> matrix) {
+    product.add_stored_bytes(matrix.row_start.bytes() +
+                             static_cast<std::size_t>(matrix.entries) * (sizeof(Index) + sizeof(float)));
+    return {matrix.shape.rows, product.keep(std::move(matrix.row_start)),
+            product.keep(std::move(matrix.cols)), product.keep(std::move(matrix.values))};
+}
+
+// A kernel with `lanes` lanes for each row.
+template <class O>
+OperatorPtr rows_operator(DeviceCsr<O> matrix, int lanes, void (*kernel)(CsrView<O>, const float*, float*)) {
+    auto product = std::make_unique<Operator>(matrix.shape);
+    product->set_choice(std::to_string(lanes) + (lanes == 1 ? " lane a row" : " lanes a row"));
+    const CsrView<O> a = keep(*product, std::move(matrix));
+    product->launch = [a, lanes, kernel](const float* x, float* y, cudaStream_t stream) {
+        const std::size_t threads = static_cast<std::size_t>(a.rows) * lanes;
+        kernel<<<course::blocks_for(threads, kBlock), kBlock, 0, stream>>>(a, x, y);
+        CUDA_CHECK_LAUNCH();
+    };
+    return product;
+}
+
+// The fewest lanes that load `mean` entries in one step, with `entries` per lane; at most a warp.
+int lanes_by_mean(double mean, int entries) {
+    int lanes = 2;
+    while (lanes < kWarpSize && lanes * entries < mean)
+        lanes *= 2;
+    return lanes;
+}
+
+template <class O>
+double mean_length(const DeviceCsr<O>& matrix) {
+    return static_cast<double>(matrix.entries) / std::max(1, matrix.shape.rows);
+}
+
+}  // namespace
+
+template <class O>
+OperatorPtr csr_scalar(DeviceCsr<O> matrix, std::span<const Offset>) {
+    return rows_operator(std::move(matrix), 1, csr_scalar_kernel<O>);
+}
+
+template <class O>
+OperatorPtr csr_vector(DeviceCsr<O> matrix, std::span<const Offset>) {
+    const int lanes = lanes_by_mean(mean_length(matrix), 1);
+    const auto kernel = lanes == 2    ? csr_vector_kernel<2, O>
+                        : lanes == 4  ? csr_vector_kernel<4, O>
+                        : lanes == 8  ? csr_vector_kernel<8, O>
+                        : lanes == 16 ? csr_vector_kernel<16, O>
+                                      : csr_vector_kernel<32, O>;
+    return rows_operator(std::move(matrix), lanes, kernel);
+}
+
+template <class O>
+OperatorPtr csr_vectorised(DeviceCsr<O> matrix, std::span<const Offset>) {
+    const int lanes = lanes_by_mean(mean_length(matrix), kPack);
+    const auto kernel = lanes == 2    ? csr_vectorised_kernel<2, O>
+                        : lanes == 4  ? csr_vectorised_kernel<4, O>
+                        : lanes == 8  ? csr_vectorised_kernel<8, O>
+                        : lanes == 16 ? csr_vectorised_kernel<16, O>
+                                      : csr_vectorised_kernel<32, O>;
+    return rows_operator(std::move(matrix), lanes, kernel);
+}
+
+// --- ELL, hybrid, JDS ----------------------------------------------------------------------------
+
+namespace {
+
+void launch_ell(const EllView& a, const float* x, float* y, cudaStream_t stream) {
+    ell_kernel<<<course::blocks_for(a.rows, kBlock), kBlock, 0, stream>>>(a, x, y);
+    CUDA_CHECK_LAUNCH();
+}
+
+EllView upload(Operator& product, const EllMatrix& ell) {
+    return {ell.shape.rows, ell.width, product.upload(ell.cols), product.upload(ell.values)};
+}
+
+// Bytes of the places without an entry, when each place takes `bytes`.
+std::size_t filling_bytes(std::size_t places, Offset entries, double bytes) {
+    return static_cast<std::size_t>(static_cast<double>(places - static_cast<std::size_t>(entries)) * bytes);
+}
+
+constexpr double kPlaceBytes = sizeof(Index) + sizeof(float);
+
+OperatorPtr make_ell(const CsrMatrix& csr, OffsetRule) {
+    const EllMatrix ell = to_ell(csr);
+    auto product = std::make_unique<Operator>(csr.shape());
+    const EllView a = upload(*product, ell);
+    product->set_filling_bytes(filling_bytes(ell.cols.size(), csr.entries(), kPlaceBytes));
+    product->set_choice("width " + std::to_string(ell.width));
+    product->launch = [a](const float* x, float* y, cudaStream_t stream) { launch_ell(a, x, y, stream); };
+    return product;
+}
+
+OperatorPtr make_hybrid(const CsrMatrix& csr, OffsetRule) {
+    const HybridMatrix hybrid = to_hybrid(csr);
+    const std::size_t in_coo = hybrid.coo.cols.size();
+    auto product = std::make_unique<Operator>(csr.shape());
+    const EllView ell = upload(*product, hybrid.ell);
+    const CooView coo = upload(*product, hybrid.coo);
+    product->set_filling_bytes(filling_bytes(hybrid.ell.cols.size() + in_coo, csr.entries(), kPlaceBytes));
+    product->set_choice("width " + std::to_string(ell.width) + ", " + std::to_string(in_coo) +
+                        " entries in COO");
+    product->launch = [ell, coo](const float* x, float* y, cudaStream_t stream) {
+        launch_ell(ell, x, y, stream);
+        launch_add_segments(coo.entries, coo.rows, Products{coo, x}, y, stream);
+    };
+    return product;
+}
+
+OperatorPtr make_jds(const CsrMatrix& csr, OffsetRule) {
+    const JdsMatrix jds = to_jds(csr);
+    auto product = std::make_unique<Operator>(csr.shape());
+    const JdsView a{csr.shape().rows,           static_cast<Index>(jds.diagonal_start.size() - 1),
+                    product->upload(jds.order), product->upload(jds.diagonal_start),
+                    product->upload(jds.cols),  product->upload(jds.values)};
+    product->launch = [a](const float* x, float* y, cudaStream_t stream) {
+        jds_kernel<<<course::blocks_for(a.rows, kBlock), kBlock, 0, stream>>>(a, x, y);
+        CUDA_CHECK_LAUNCH();
+    };
+    return product;
+}
+
+// --- SELL ----------------------------------------------------------------------------------------
+
+OperatorPtr make_sell(const CsrMatrix& csr, OffsetRule) {
+    const SellMatrix sell = to_sell(csr, kDefaultSigma);
+    auto product = std::make_unique<Operator>(csr.shape());
+    const SellView a{csr.shape().rows, product->upload(sell.order), product->upload(sell.slice_start),
+                     product->upload(sell.cols), product->upload(sell.values)};
+    product->set_filling_bytes(filling_bytes(sell.cols.size(), csr.entries(), kPlaceBytes));
+    product->launch = [a](const float* x, float* y, cudaStream_t stream) {
+        sell_kernel<<<course::blocks_for(a.rows, kSliceBlock), kSliceBlock, 0, stream>>>(a, x, y);
+        CUDA_CHECK_LAUNCH();
+    };
+    return product;
+}
+
+OperatorPtr make_packed_sell_with(const CsrMatrix& csr, Index sigma) {
+    const PackedSellMatrix packed = to_packed_sell(csr, sigma);
+    auto product = std::make_unique<Operator>(csr.shape());
+    const PackedSellView a{csr.shape().rows, product->upload(packed.order), product->upload(packed.slices),
+                           product->upload(packed.codes), product->upload(packed.values)};
+    // A place takes what it takes on average over the matrix.
+    const std::size_t places = packed.values.size();
+    const double place_bytes = sizeof(float) + static_cast<double>(packed.codes.size()) /
+                                                   static_cast<double>(std::max<std::size_t>(1, places));
+    product->set_filling_bytes(filling_bytes(places, csr.entries(), place_bytes));
+    char choice[64];
+    std::snprintf(choice, sizeof(choice), "sigma %d, %.2f bytes a place", static_cast<int>(sigma),
+                  place_bytes);
+    product->set_choice(choice);
+    product->launch = [a](const float* x, float* y, cudaStream_t stream) {
+        packed_sell_kernel<<<course::blocks_for(a.rows, kSliceBlock), kSliceBlock, 0, stream>>>(a, x, y);
+        CUDA_CHECK_LAUNCH();
+    };
+    return product;
+}
+
+// By itself, packed_sell sorts only where that removes filling worth an array of row numbers.
+OperatorPtr make_packed_sell(const CsrMatrix& csr, OffsetRule) {
+    const RowStatistics statistics = row_statistics(csr);
+    const bool sort = statistics.sell_filling > 1.1 * statistics.sorted_filling;
+    return make_packed_sell_with(csr, sort ? kPackedSigma : 1);
+}
+
+// --- Adaptive CSR --------------------------------------------------------------------------------
+
+struct PiecePlan {
+    std::vector<Piece> pieces;      // and one more, which begins where the entries end
+    std::vector<Index> carry_rows;  // the row of each carry
+};
+
+PiecePlan cut_into_pieces(std::span<const Offset> row_start) {
+    const auto rows = static_cast<Index>(row_start.size() - 1);
+    // How far a block that begins with this entry gets; its packs begin at multiples of four.
+    const auto reach = [](Offset begin) { return begin / kPack * kPack + kAdaptiveTile; };
+    PiecePlan plan;
+    for (Index row = 0; row < rows;) {
+        const Offset begin = row_start[row];
+        Index end = row;
+        while (end < rows && end - row < kAdaptiveTile && row_start[end + 1] <= reach(begin))
+            ++end;
+        plan.pieces.push_back({begin, row, end - row});
+        if (end == row) {
+            for (Offset part = reach(begin); part < row_start[row + 1]; part = reach(part)) {
+                plan.carry_rows.push_back(row);
+                plan.pieces.push_back({part, row, -static_cast<Index>(plan.carry_rows.size())});
+            }
+            ++end;
+        }
+        row = end;
+    }
+    plan.pieces.push_back({row_start.back(), rows, 0});
+    return plan;
+}
+
+}  // namespace
+
+template <class O>
+OperatorPtr csr_adaptive(DeviceCsr<O> matrix, std::span<const Offset> row_start) {
+    const PiecePlan plan = cut_into_pieces(row_start);
+    const auto blocks = static_cast<unsigned>(plan.pieces.size() - 1);
+    const auto count = static_cast<Offset>(plan.carry_rows.size());
+    auto product = std::make_unique<Operator>(matrix.shape);
+    const CsrView<O> a = keep(*product, std::move(matrix));
+    const Piece* const pieces = product->upload(plan.pieces);
+    product->set_filling_bytes(plan.pieces.size() * sizeof(Piece));
+    const Index* const carry_rows = product->keep(course::DeviceBuffer<Index>(std::span(plan.carry_rows)));
+    float* const carries = product->keep(course::DeviceBuffer<float>(count));
+    product->set_choice(std::to_string(blocks) + " pieces");
+    product->launch = [=](const float* x, float* y, cudaStream_t stream) {
+        csr_adaptive_kernel<<<blocks, kAdaptiveBlock, 0, stream>>>(a, pieces, carries, x, y);
+        CUDA_CHECK_LAUNCH();
+        launch_add_segments(count, carry_rows, Sums{carries}, y, stream);
+    };
+    return product;
+}
+
+// --- Merge path ----------------------------------------------------------------------------------
+
+template <class O>
+OperatorPtr csr_merge(DeviceCsr<O> matrix, std::span<const Offset> row_start) {
+    const Offset rows = matrix.shape.rows;
+    const Offset entries = matrix.entries;
+    std::vector<Index> starts;  // the row in which each block begins, and in which the last one ends
+    for (Offset step = 0; step < rows + entries; step += kMergeTile)
+        starts.push_back(
+            static_cast<Index>(rows_passed([&](Offset i) { return row_start[i + 1]; }, rows, entries, step)));
+    starts.push_back(static_cast<Index>(rows));
+    const std::size_t blocks = starts.size() - 1;
+    auto product = std::make_unique<Operator>(matrix.shape);
+    const CsrView<O> a = keep(*product, std::move(matrix));
+    const Index* const tile_rows = product->upload(starts);
+    product->set_filling_bytes(starts.size() * sizeof(Index));
+    float* const carries = product->keep(course::DeviceBuffer<float>(blocks));
+    product->launch = [=](const float* x, float* y, cudaStream_t stream) {
+        csr_merge_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, stream>>>(a, entries, tile_rows, carries,
+                                                                               x, y);
+        CUDA_CHECK_LAUNCH();
+        // No row continues after the last block.
+        launch_add_segments(static_cast<Offset>(blocks) - 1, tile_rows + 1, Sums{carries}, y, stream);
+    };
+    return product;
+}
+
+template OperatorPtr csr_scalar<Offset>(DeviceCsr<Offset>, std::span<const Offset>);
+template OperatorPtr csr_vector<Offset>(DeviceCsr<Offset>, std::span<const Offset>);
+template OperatorPtr csr_vectorised<Offset>(DeviceCsr<Offset>, std::span<const Offset>);
+template OperatorPtr csr_adaptive<Offset>(DeviceCsr<Offset>, std::span<const Offset>);
+template OperatorPtr csr_merge<Offset>(DeviceCsr<Offset>, std::span<const Offset>);
+
+// --- Choosing ------------------------------------------------------------------------------------
+
+// Rows are shared out where no row is much longer than the others and they fill the GPU, or there
+// is little to do for each: one lane per row, in slices, where a slice's rows are alike; several
+// lanes per row else. Otherwise entries are shared out.
+AutoChoice choose(const RowStatistics& rows) {
+    constexpr double kLittleFilling = 1.15;
+    constexpr Offset kManyLanes = 1 << 17;         // enough to fill the GPU
+    constexpr double kShortRow = 16 * 32 * kPack;  // sixteen steps of a warp with csr_vectorised
+    const auto longest = static_cast<double>(rows.longest);
+    const bool no_row_is_long = longest <= 2 * rows.mean + 64;
+    if (rows.shape.rows >= kManyLanes && no_row_is_long) {
+        if (rows.sell_filling <= kLittleFilling) return {"packed_sell", 1};
+        if (rows.sorted_filling <= kLittleFilling) return {"packed_sell", kPackedSigma};
+    }
+    const bool rows_fill_gpu = Offset{rows.shape.rows} * lanes_by_mean(rows.mean, kPack) >= kManyLanes;
+    if (no_row_is_long && (rows_fill_gpu || rows.mean <= kShortRow)) return {"csr_vectorised"};
+    return {"csr_adaptive"};
+}
+
+namespace {
+
+constexpr Maker make_csr_scalar = make_csr<csr_scalar<std::int32_t>, csr_scalar<Offset>>;
+constexpr Maker make_csr_vector = make_csr<csr_vector<std::int32_t>, csr_vector<Offset>>;
+constexpr Maker make_csr_vectorised = make_csr<csr_vectorised<std::int32_t>, csr_vectorised<Offset>>;
+constexpr Maker make_csr_adaptive = make_csr<csr_adaptive<std::int32_t>, csr_adaptive<Offset>>;
+constexpr Maker make_csr_merge = make_csr<csr_merge<std::int32_t>, csr_merge<Offset>>;
+
+OperatorPtr make_auto(const CsrMatrix& csr, OffsetRule rule) {
+    const AutoChoice choice = choose(row_statistics(csr));
+    const std::string version = choice.version;
+    OperatorPtr product = version == "packed_sell"      ? make_packed_sell_with(csr, choice.sigma)
+                          : version == "csr_vectorised" ? make_csr_vectorised(csr, rule)
+                                                        : make_csr_adaptive(csr, rule);
+    product->set_choice(version + ", " + product->choice());
+    return product;
+}
+
+// A format is refused when its places are mostly filling, unless it is small anyway.
 std::string why_not(const char* format, const RowStatistics& statistics, double filling) {
+    constexpr double kMostFilling = 8;  // places per entry
+    constexpr double kFewPlaces = 1 << 20;
     const double places = filling * static_cast<double>(statistics.entries);
     if (places <= kFewPlaces || filling <= kMostFilling) return "";
     return "its longest row has " + std::to_string(statistics.longest) + " entries: " + format +
@@ -57,69 +405,7 @@ course::Work work(const RowStatistics& statistics) {
     return {.flops = 2 * static_cast<double>(statistics.entries)};
 }
 
-class AutoOperator final : public Operator {
-  public:
-    AutoOperator(std::unique_ptr<Operator> chosen, const std::string& name)
-        : Operator(chosen->shape(), chosen->stored_bytes(), chosen->least_bytes(),
-                   chosen->choice().empty() ? name : name + ", " + chosen->choice()),
-          chosen_(std::move(chosen)) {}
-
-  private:
-    void launch(const float* x, float* y, cudaStream_t stream) const override {
-        chosen_->multiply(course::DeviceSpan<const float>::from_device_pointer(x, shape().cols),
-                          course::DeviceSpan<float>::from_device_pointer(y, shape().rows), stream);
-    }
-
-    std::unique_ptr<Operator> chosen_;
-};
-
 }  // namespace
-
-// Rows are shared out where no row is much longer than the others and they fill the GPU, or there
-// is little to do for each: one lane a row, in slices, where a slice's rows are alike; several
-// lanes a row else. Otherwise entries are shared out.
-AutoChoice choose(const RowStatistics& rows) {
-    constexpr double kLittleFilling = 1.15;
-    constexpr Offset kManyLanes = 1 << 17;                   // enough to fill the GPU
-    constexpr double kShortRow = 16 * 32 * kPackedElements;  // sixteen steps of a warp with csr_vectorised
-    const auto longest = static_cast<double>(rows.longest);
-    const bool no_row_is_long = longest <= 2 * rows.mean + 64;
-    if (rows.shape.rows >= kManyLanes && no_row_is_long) {
-        if (rows.sell_filling <= kLittleFilling) return {"packed_sell", 1};
-        if (rows.sorted_filling <= kLittleFilling) return {"packed_sell", kPackedSigma};
-    }
-    const bool rows_fill_gpu = Offset{rows.shape.rows} * vectorised_lanes(rows.mean) >= kManyLanes;
-    if (no_row_is_long && (rows_fill_gpu || rows.mean <= kShortRow)) return {"csr_vectorised"};
-    return {"csr_adaptive"};
-}
-
-std::unique_ptr<Operator> make_auto(const CsrMatrix& csr, OffsetRule rule) {
-    const AutoChoice choice = choose(row_statistics(csr));
-    const std::string version = choice.version;
-    return std::make_unique<AutoOperator>(version == "packed_sell" ? make_packed_sell_with(csr, choice.sigma)
-                                          : version == "csr_vectorised" ? make_csr_vectorised(csr, rule)
-                                                                        : make_csr_adaptive(csr, rule),
-                                          version);
-}
-
-// By itself, packed_sell sorts where that is worth an order of rows.
-std::unique_ptr<Operator> make_packed_sell(const CsrMatrix& csr, OffsetRule) {
-    const RowStatistics statistics = row_statistics(csr);
-    const bool sort = statistics.sell_filling > 1.1 * statistics.sorted_filling;
-    return make_packed_sell_with(csr, sort ? kPackedSigma : 1);
-}
-
-void Operator::multiply(course::DeviceSpan<const float> x, course::DeviceSpan<float> y,
-                        cudaStream_t stream) const {
-    const auto expect_size = [&](const char* name, std::size_t size, Index expected) {
-        course::require(size == static_cast<std::size_t>(expected), "spmv: ", name, " has ", size,
-                        " elements; expected ", expected, ", for a matrix of ", shape_);
-    };
-    expect_size("x", x.size(), shape_.cols);
-    expect_size("y", y.size(), shape_.rows);
-    course::require(!overlap(x, y), "spmv: y overlaps x; expected memory of its own");
-    if (shape_.rows > 0) launch(x.data(), y.data(), stream);
-}
 
 std::span<const Spmv> versions() {
     static const std::array<Spmv, 13> list = {{
@@ -138,6 +424,18 @@ std::span<const Spmv> versions() {
         {"auto", "one of these, by the lengths of the rows", make_auto, work},
     }};
     return list;
+}
+
+void Operator::multiply(course::DeviceSpan<const float> x, course::DeviceSpan<float> y,
+                        cudaStream_t stream) const {
+    const auto expect_size = [&](const char* name, std::size_t size, Index expected) {
+        course::require(size == static_cast<std::size_t>(expected), "spmv: ", name, " has ", size,
+                        " elements; expected ", expected, ", for a matrix of ", shape_);
+    };
+    expect_size("x", x.size(), shape_.cols);
+    expect_size("y", y.size(), shape_.rows);
+    course::require(!overlap(x, y), "spmv: y overlaps x; expected memory of its own");
+    if (shape_.rows > 0) launch(x.data(), y.data(), stream);
 }
 
 }  // namespace day35

@@ -1,20 +1,20 @@
-// y = A x for a sparse matrix A of floats. The host API of day 35; no kernels here, they are in the
-// spmv_*.cu.
+// y = A x for a sparse matrix A of floats. The host API of day 35; the kernels are in spmv.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/bench/version.hpp"
+#include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
 #include "host/csr_matrix.hpp"
-#include "host/row_statistics.hpp"
+#include "host/formats.hpp"
 
 namespace day35 {
 
@@ -23,7 +23,7 @@ namespace day35 {
 // with the same operator must not run at the same time.
 class Operator {
   public:
-    virtual ~Operator() = default;
+    explicit Operator(Shape shape) : shape_(shape) {}
     Operator(const Operator&) = delete;
     Operator& operator=(const Operator&) = delete;
 
@@ -38,28 +38,44 @@ class Operator {
     // Of the matrix as it is stored, and without the places that only fill up: what a product must
     // read at least.
     std::size_t stored_bytes() const { return stored_bytes_; }
-    std::size_t least_bytes() const { return least_bytes_; }
-    // What was chosen, in words, where there was a choice: "packed_sell, sigma 1".
+    std::size_t least_bytes() const { return stored_bytes_ - filling_bytes_; }
+    // The choice that a version has made, in words: "packed_sell, sigma 1".
     const std::string& choice() const { return choice_; }
 
-  protected:
-    Operator(Shape shape, std::size_t stored_bytes, std::size_t least_bytes, std::string choice = "")
-        : shape_(shape), stored_bytes_(stored_bytes), least_bytes_(least_bytes), choice_(std::move(choice)) {}
+    // --- For the makers in spmv.cu
+
+    // Copies an array of the matrix to the device, for as long as the operator exists. Null if it
+    // is empty.
+    template <class T>
+    const T* upload(const std::vector<T>& host) {
+        stored_bytes_ += host.size() * sizeof(T);
+        return keep(course::DeviceBuffer<T>(std::span<const T>(host)));
+    }
+    // Takes over an array whose bytes do not count as the matrix's.
+    template <class T>
+    T* keep(course::DeviceBuffer<T> buffer) {
+        const auto kept = std::make_shared<course::DeviceBuffer<T>>(std::move(buffer));
+        arrays_.push_back(kept);
+        return kept->data();
+    }
+    void add_stored_bytes(std::size_t bytes) { stored_bytes_ += bytes; }
+    void set_filling_bytes(std::size_t bytes) { filling_bytes_ = bytes; }
+    void set_choice(const std::string& choice) { choice_ = choice; }
+
+    // Queues the product. x and y are right, and there is at least one row.
+    std::function<void(const float* x, float* y, cudaStream_t stream)> launch;
 
   private:
-    // x and y are right, and there is at least one row.
-    virtual void launch(const float* x, float* y, cudaStream_t stream) const = 0;
-
     Shape shape_;
-    std::size_t stored_bytes_;
-    std::size_t least_bytes_;
+    std::size_t stored_bytes_ = 0;
+    std::size_t filling_bytes_ = 0;
     std::string choice_;
+    std::vector<std::shared_ptr<void>> arrays_;
 };
 
-// The one rule for wide offsets: on the host, places among the entries are always 64 bits. On the
-// device CSR's are 32 bits as long as these count all entries (up to about 2^31), since they are a
-// good part of what is read where rows are short; other formats have one offset for many rows, and
-// it has 64 bits. kWide: 64 bits in any case, for tests.
+// The type of row_start on the device. It is a good part of what CSR loads where rows are short, so
+// it has 32 bits as long as these count all entries. (On the host, and in formats that have one
+// offset for many rows, offsets have 64 bits.) kWide: 64 bits in any case, for tests.
 enum class OffsetRule { kAsNeeded, kWide };
 
 // Brings `csr` into the version's format and onto the device. Throws std::bad_alloc or CudaError
@@ -70,6 +86,13 @@ using Maker = std::unique_ptr<Operator> (*)(const CsrMatrix& csr, OffsetRule rul
 // store mostly filling.
 using Spmv = course::Version<Maker, RowStatistics>;
 std::span<const Spmv> versions();
+
+// The version that `auto` takes for such rows.
+struct AutoChoice {
+    const char* version;  // packed_sell, csr_vectorised or csr_adaptive
+    Index sigma = 1;      // of packed_sell
+};
+AutoChoice choose(const RowStatistics& rows);
 
 // --- On the CPU ----------------------------------------------------------------------------------
 

@@ -16,8 +16,7 @@
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
-#include "host/matrix_generators.hpp"
-#include "host/matrix_market.hpp"
+#include "host/matrices.hpp"
 #include "spmv.hpp"
 #include "spmv_peer.hpp"
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "common/check/check_cusparse.hpp"
-#include "device_formats.hpp"
+#include "common/device/grid.hpp"
 
 namespace day35 {
 namespace {
@@ -72,8 +72,8 @@ PeerMatrix peer_csr(const CsrMatrix& csr) {
 }
 
 PeerMatrix peer_coo(const CsrMatrix& csr) {
-    const CooMatrix coo = CooMatrix::from(csr);
-    PeerMatrix peer = upload_arrays(coo.rows(), coo.cols(), coo.values());
+    const CooMatrix coo = to_coo(csr);
+    PeerMatrix peer = upload_arrays(coo.rows, coo.cols, coo.values);
     cusparseSpMatDescr_t matrix = nullptr;
     CUSPARSE_CHECK(cusparseCreateCoo(&matrix, csr.shape().rows, csr.shape().cols, csr.entries(),
                                      peer.offsets.data(), peer.cols.data(), peer.values.data(),
@@ -83,12 +83,12 @@ PeerMatrix peer_coo(const CsrMatrix& csr) {
 }
 
 PeerMatrix peer_sell(const CsrMatrix& csr) {
-    const SellMatrix sell = SellMatrix::from(csr, 1);
-    PeerMatrix peer = upload_arrays(in_32_bits(sell.slice_start()), sell.cols(), sell.values());
+    const SellMatrix sell = to_sell(csr, 1);
+    PeerMatrix peer = upload_arrays(in_32_bits(sell.slice_start), sell.cols, sell.values);
     cusparseSpMatDescr_t matrix = nullptr;
     CUSPARSE_CHECK(cusparseCreateSlicedEll(
         &matrix, csr.shape().rows, csr.shape().cols, csr.entries(),
-        static_cast<std::int64_t>(sell.values().size()), kSliceRows, peer.offsets.data(), peer.cols.data(),
+        static_cast<std::int64_t>(sell.values.size()), kSliceRows, peer.offsets.data(), peer.cols.data(),
         peer.values.data(), CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_32F));
     peer.matrix.reset(matrix);
     return peer;

@@ -16,7 +16,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "spmv_makers.hpp"
+#include "device_csr.hpp"
 #include "test_matrices.hpp"
 
 namespace {
@@ -211,7 +211,8 @@ using ChoiceTest = course::DeviceTest;
 
 TEST_F(ChoiceTest, AutoFollowsTheRows) {
     const auto choice = [](const CsrMatrix& csr) {
-        const std::string text = make_auto(csr, OffsetRule::kAsNeeded)->choice();
+        const std::string text =
+            course::find_version(versions(), "auto").launcher(csr, OffsetRule::kAsNeeded)->choice();
         return text.starts_with("packed") ? text.substr(0, text.rfind(',')) : text.substr(0, text.find(','));
     };
     EXPECT_EQ(choice(banded(140000, 3)), "packed_sell, sigma 1");

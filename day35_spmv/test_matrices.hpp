@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/device/random.hpp"
-#include "host/matrix_generators.hpp"
+#include "host/matrices.hpp"
 
 namespace day35 {
 

@@ -2,7 +2,7 @@
 // rows.
 //
 // A matrix never changes after it was made, so copies share its arrays and count their users:
-// passing one by value copies no entry. (On the device a matrix has one owner: device_csr.hpp.)
+// passing one by value copies no entry.
 #pragma once
 
 #include <cstdint>
@@ -47,21 +47,22 @@ class SharedArray {
 
 // Compressed sparse rows (PMPP 14.3): row r has the entries row_start[r] to row_start[r + 1] - 1,
 // at most 2^31 - 1 of them; row_start has rows + 1 offsets. Within a row columns ascend; a column
-// may occur twice (duplicates add up). 0 rows, 0 columns and 0 entries are legal. Every constructor
+// may occur twice (duplicates add up). 0 rows, 0 columns and 0 entries are legal. The constructor
 // checks this: std::invalid_argument names the row.
 class CsrMatrix {
   public:
     CsrMatrix(Shape shape, std::vector<Offset> row_start, std::vector<Index> cols, std::vector<float> values);
-    // So that CSR converts like the other formats: convert<To>(matrix) in sparse_formats.hpp.
-    static CsrMatrix from(const CsrMatrix& csr) { return csr; }
-    CsrMatrix csr() const { return *this; }
+    // From entries in any order; duplicates stay in the order they came in. Throws
+    // std::invalid_argument for arrays of different lengths and entries outside of the matrix.
+    static CsrMatrix from_entries(Shape shape, std::span<const Index> rows, std::span<const Index> cols,
+                                  std::span<const float> values);
 
     Shape shape() const { return shape_; }
     Offset entries() const { return static_cast<Offset>(cols().size()); }
     std::span<const Offset> row_start() const { return row_start_.span(); }
     std::span<const Index> cols() const { return cols_.span(); }
     std::span<const float> values() const { return values_.span(); }
-    Index row_length(Index row) const;
+    Index row_length(Index row) const { return static_cast<Index>(row_start()[row + 1] - row_start()[row]); }
 
   private:
     Shape shape_;

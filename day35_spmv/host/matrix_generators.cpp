@@ -1,5 +1,3 @@
-#include "host/matrix_generators.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,6 +5,7 @@
 
 #include "common/check/require.hpp"
 #include "common/device/random.hpp"
+#include "host/matrices.hpp"
 
 namespace day35 {
 namespace {

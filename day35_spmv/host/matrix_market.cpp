@@ -1,5 +1,3 @@
-#include "host/matrix_market.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,6 +9,8 @@
 #include <iterator>
 #include <limits>
 #include <vector>
+
+#include "host/matrices.hpp"
 
 namespace day35 {
 namespace {
@@ -195,8 +195,8 @@ CsrMatrix parse_matrix_market(std::string_view text, const std::string& name) {
     }
     if (lines.next())
         lines.fail("a line behind the last entry; expected " + std::to_string(entries) + " entries");
-    return CooMatrix::sorted({static_cast<Index>(rows), static_cast<Index>(cols)}, row_of, col_of, values)
-        .csr();
+    return CsrMatrix::from_entries({static_cast<Index>(rows), static_cast<Index>(cols)}, row_of, col_of,
+                                   values);
 }
 
 CsrMatrix read_matrix_market(const std::filesystem::path& file) {

@@ -1,0 +1,187 @@
+// Day 35, third part: equal shares of the entries, however long the rows are.
+//
+//   version         what is new                                        what limits it
+//   coo_segmented   a warp sums runs of one row, then adds them to y   12 bytes per entry, y set to 0
+//   csr_adaptive    a block takes whole rows, 1,024 entries in all     products pass shared memory
+//
+// merge_path.cuh takes the last step: it cuts rows anywhere.
+#pragma once
+
+#include "spmv.cuh"
+
+namespace day35 {
+
+// --- Segmented sums ------------------------------------------------------------------------------
+
+// A segmented scan: each lane gets the sum from the first lane of its run of equal keys up to
+// itself. Equal keys are neighbours. All lanes of the warp call it.
+__device__ inline float sum_of_run(Index key, float value) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+#pragma unroll
+    for (int distance = 1; distance < kWarpSize; distance *= 2) {
+        const Index other_key = __shfl_up_sync(kWholeWarp, key, distance);
+        const float other = __shfl_up_sync(kWholeWarp, value, distance);
+        if (lane >= distance && other_key == key) value += other;
+    }
+    return value;
+}
+
+// A warp takes kSteps * 32 entries, so that it cuts few runs.
+constexpr int kSteps = 8;
+
+// The terms that are summed: the products of a matrix and a vector,
+struct Products {
+    CooView a;
+    const float* x;
+    __device__ float operator()(Offset i) const { return a.values[i] * x[a.cols[i]]; }
+};
+// or the partial sums that csr_adaptive and csr_merge leave for the rows that they cut.
+struct Sums {
+    const float* sums;
+    __device__ float operator()(Offset i) const { return sums[i]; }
+};
+
+// Idea: entries are sorted by row, so a warp finds runs of one row among its 32 and sums each by a
+// segmented scan. The run that reaches the last lane continues in the next 32.
+// Cost removed: all atomics but one for each run.
+// Still limits it: memory: 12 bytes per entry.
+template <class Term>
+__global__ void __launch_bounds__(kBlock)
+    add_segments_kernel(Offset entries, const Index* rows, Term term, float* y) {
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    const Offset first = global_thread() / kWarpSize * (kSteps * kWarpSize);
+    // Row and sum of the run that the last step left unfinished, in every lane.
+    Index open_row = kNoColumn;
+    float open_sum = 0;
+    for (Offset begin = first; begin < min(entries, first + kSteps * kWarpSize); begin += kWarpSize) {
+        const Offset i = begin + lane;
+        const Index row = i < entries ? rows[i] : kNoColumn;  // beyond the end: a run of its own
+        float sum = sum_of_run(row, i < entries ? term(i) : 0.0f);
+
+        const Index first_row = __shfl_sync(kWholeWarp, row, 0);
+        if (row == open_row) sum += open_sum;
+        if (lane == 0 && open_row != kNoColumn && first_row != open_row) atomicAdd(&y[open_row], open_sum);
+
+        const Index next_row = __shfl_down_sync(kWholeWarp, row, 1);
+        if (lane < kWarpSize - 1 && row != next_row && row != kNoColumn) atomicAdd(&y[row], sum);
+        open_row = __shfl_sync(kWholeWarp, row, kWarpSize - 1);
+        open_sum = __shfl_sync(kWholeWarp, sum, kWarpSize - 1);
+    }
+    if (lane == 0 && open_row != kNoColumn) atomicAdd(&y[open_row], open_sum);
+}
+
+// --- Adaptive: a block takes rows up to a fixed number of entries --------------------------------
+//
+// Which rows go together is decided once, on the host (spmv.cu). After J. Greathouse and
+// M. Daga, "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format", SC
+// 2014; a row that is too long for a block is cut here.
+
+constexpr int kAdaptiveBlock = 128;
+// All threads that the SM can hold, which leaves 32 registers per thread on most GPUs.
+constexpr int kAdaptiveBlocksPerSm = course::kThreadsPerMultiprocessor / kAdaptiveBlock;
+constexpr int kAdaptivePacks = 2;  // of four entries, per thread
+constexpr int kAdaptiveTile = kAdaptiveBlock * kAdaptivePacks * kPack;
+constexpr int kLongRow = 32;  // entries that one lane sums without keeping the others waiting
+
+// The share of a block: the entries from `begin` to the next piece's.
+struct alignas(16) Piece {
+    Offset begin;
+    Index row;
+    // > 0: so many whole rows from `row` on. 0: the first part of a long row. -k: a further part,
+    // whose sum goes to carries[k - 1].
+    Index rows;
+};
+
+// Stores the products of the entries [begin, end) in shared memory: that of entry i in products[i -
+// begin rounded down to four]. kThreads threads, at most kPacks packs of four entries each. All
+// loads are issued before the first result is used. Entries that share a pack with the first or the
+// last one are multiplied too, and not used. A barrier must follow.
+template <int kThreads, int kPacks, class O>
+__device__ void stage_products(const CsrView<O>& a, const float* x, Offset begin, Offset end,
+                               float* products) {
+    const Offset first = begin / kPack * kPack + threadIdx.x * kPack;
+    course::Pack<Index, kPack> cols[kPacks];
+    course::Pack<float, kPack> values[kPacks];
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k) {
+        const Offset i = first + k * kThreads * kPack;
+        if (i < end) {
+            cols[k] = load_once<kPack>(a.cols + i);
+            values[k] = load_once<kPack>(a.values + i);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k) {
+        if (first + k * kThreads * kPack >= end) break;
+#pragma unroll
+        for (int j = 0; j < kPack; ++j)
+            values[k].value[j] *= x[cols[k].value[j]];
+        values[k].store(products + (k * kThreads + threadIdx.x) * kPack);
+    }
+}
+
+// The sum of values[begin, end) with `lanes` lanes, a power of two; in all of them. All lanes of
+// the warp call it.
+__device__ inline float sum_with_lanes(const float* values, int begin, int end, int lanes) {
+    float sum = 0;
+    for (int i = begin + static_cast<int>(threadIdx.x) % lanes; i < end; i += lanes)
+        sum += values[i];
+    for (int distance = lanes / 2; distance > 0; distance /= 2)
+        sum += __shfl_xor_sync(kWholeWarp, sum, distance);
+    return sum;
+}
+
+// Idea: a block stores the products of its piece in shared memory. Only then does it look at rows:
+// a few lanes sum each row, more of them where the piece has fewer rows.
+// Cost removed: lanes that wait for long rows, and most of those that short rows leave idle:
+// entries are loaded in whole packs.
+// Still limits it: memory; and each product passes through shared memory.
+template <class O>
+__global__ void __launch_bounds__(kAdaptiveBlock, kAdaptiveBlocksPerSm)
+    csr_adaptive_kernel(CsrView<O> a, const Piece* pieces, float* carries, const float* x, float* y) {
+    alignas(16) __shared__ float products[kAdaptiveTile];
+    const Piece piece = pieces[blockIdx.x];
+    const Offset end = pieces[blockIdx.x + 1].begin;
+    stage_products<kAdaptiveBlock, kAdaptivePacks>(a, x, piece.begin, end, products);
+    __syncthreads();
+
+    const Offset origin = piece.begin / kPack * kPack;
+    if (piece.rows <= 0) {  // part of one row, for one warp
+        if (threadIdx.x >= kWarpSize) return;
+        const float sum = sum_with_lanes(products, static_cast<int>(piece.begin - origin),
+                                         static_cast<int>(end - origin), kWarpSize);
+        if (threadIdx.x == 0) (piece.rows == 0 ? y[piece.row] : carries[-piece.rows - 1]) = sum;
+        return;
+    }
+    __shared__ int long_rows[kAdaptiveTile / kLongRow];
+    __shared__ int long_count;
+    if (threadIdx.x == 0) long_count = 0;
+    int lanes = kWarpSize;
+    while (lanes > 1 && lanes * piece.rows > kAdaptiveBlock)
+        lanes /= 2;
+    __syncthreads();
+    for (int first = 0; first < piece.rows; first += kAdaptiveBlock / lanes) {
+        const int i = first + static_cast<int>(threadIdx.x) / lanes;
+        const Index row = piece.row + min(i, piece.rows - 1);
+        const auto begin = static_cast<int>(a.row_start[row] - origin);
+        const auto row_end = static_cast<int>(a.row_start[row + 1] - origin);
+        const bool is_long = row_end - begin > kLongRow * lanes;
+        const float sum = sum_with_lanes(products, begin, is_long ? begin : row_end, lanes);
+        if (i >= piece.rows || threadIdx.x % lanes != 0) continue;
+        if (is_long) {
+            long_rows[atomicAdd(&long_count, 1)] = row;
+        } else {
+            y[row] = sum;
+        }
+    }
+    __syncthreads();
+    // A whole warp for each row that was too long for its lanes.
+    for (int i = static_cast<int>(threadIdx.x) / kWarpSize; i < long_count; i += kAdaptiveBlock / kWarpSize) {
+        const Index row = long_rows[i];
+        const float sum = sum_with_lanes(products, static_cast<int>(a.row_start[row] - origin),
+                                         static_cast<int>(a.row_start[row + 1] - origin), kWarpSize);
+        if (threadIdx.x % kWarpSize == 0) y[row] = sum;
+    }
+}
+
+}  // namespace day35

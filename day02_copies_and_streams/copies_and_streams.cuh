@@ -34,7 +34,7 @@ namespace day02 {
 
 constexpr int kBlockSize = 256;
 
-// The work: `steps` multiply-adds for each element. It stands for any kernel; `steps` decides
+// The work: `steps` multiply-adds for each element. It represents any kernel; `steps` decides
 // whether computing or copying takes longer.
 __global__ void iterate(const float* in, float* out, std::size_t n, int steps) {
     const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -136,7 +136,7 @@ void malloc_each_time(const Job& job, const Device&) {
     CUDA_CHECK(cudaMalloc(&in, bytes));
     CUDA_CHECK(cudaMalloc(&out, bytes));
     queue_piece(job.in, in, out, job.out, job.n, job.steps, nullptr);
-    CUDA_CHECK(cudaStreamSynchronize(nullptr));  // nothing uses the memory any more
+    CUDA_CHECK(cudaStreamSynchronize(nullptr));  // no kernel or copy uses the memory now
     CUDA_CHECK(cudaFree(in));
     CUDA_CHECK(cudaFree(out));
 }

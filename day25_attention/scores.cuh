@@ -88,8 +88,8 @@ constexpr int kWarpsPerBlock = 8;
 
 // Idea: a warp for each row. Neighbouring lanes multiply neighbouring elements, WIDTH at a time,
 // and add up with shuffles. This is `matrix` times `vector`; Luong and Bahdanau use it, too.
-// Cost removed: 7 of 8 floats of each sector that were read for nothing; idle SMs: 32 threads per
-// score.
+// Cost removed: 7 of 8 floats of each sector that were loaded and not used; idle SMs: 32 threads
+// per score.
 // Still limits it: memory. A few rows do not fill the GPU.
 template <int WIDTH>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)

@@ -19,7 +19,7 @@
 //                                                        ... tensor_cores.cuh:
 //   implicit_gemm    mma.sync, channels last, cp.async           mma.sync
 //
-// backward.cuh has the gradients, pooling.cuh what stands between two layers.
+// backward.cuh has the gradients, pooling.cuh the pooling and activation between two layers.
 //
 //   ./course run day28                                        every version, verified and timed
 //   ./course inspect day28 --only direct_tiled                bank conflicts, line by line
@@ -171,7 +171,7 @@ __global__ void conv_matmul_tiled(const float* w, const float* unrolled, float* 
 
 // Idea: the same product, but a tile of the unrolled matrix is made where it is needed, in shared
 // memory. One line differs: element (row, pixel) of U is element (c, r, s) under that pixel.
-// Cost removed: the unrolled matrix. Neither its memory nor its traffic is there any more.
+// Cost removed: the memory of the unrolled matrix, and its traffic.
 // Still limits it: two loads from shared memory for each product, as in day 5.
 __global__ void conv_implicit_tiled(const float* x, const float* w, float* y, Shape shape) {
     __shared__ float w_tile[kMatrixTile][kMatrixTile];

@@ -5,11 +5,11 @@
 // Tensors and product are those of tensor_cores.cuh, BF16 only. Day 41 builds the ring of stages,
 // the producer and the consumers step by step.
 //
-// TMA knows convolutions. In its im2col mode, one instruction loads a column of pixels. The tensor
-// map of x has a *bounding box*: the places in an image that the first element of the filter comes
-// to lie on. It begins at (-padding, -padding), and its step is the stride. A load begins at one of
-// these places and goes on row by row and image by image. Of each place it reads the pixel that is
-// r rows below and s columns to the right. The padding is out of range: zeros.
+// TMA supports convolutions. In its im2col mode, one instruction loads a column of pixels. The
+// tensor map of x has a *bounding box*: the places in an image that the first element of the filter
+// comes to lie on. It begins at (-padding, -padding), and its step is the stride. A load begins at
+// one of these places and goes on row by row and image by image. Of each place it reads the pixel
+// that is r rows below and s columns to the right. The padding is out of range: zeros.
 //
 //   0 1 2 3 . .      . . . . . .     An image of 4 x 4 with padding 1, and a filter of 3 x 3.
 //   4 5 6 7 . .      . . . . . .     Left: the bounding box, 16 places, 0 to f.

@@ -182,9 +182,9 @@ __device__ void store_two(T* y, float first, float second, bool pairs, bool has_
     if (has_second) y[1] = static_cast<T>(second);
 }
 
-// Idea: 128 pixels x 64 filters on tensor cores. A row of the left tile is a pixel: 128
-// bytes of channels under one element of the filter, copied by eight threads. Each copy knows the
-// row and the column of its pixel in the image, and zero-fills where the filter's element is in the
+// Idea: 128 pixels x 64 filters on tensor cores. A row of the left tile is a pixel: 128 bytes of
+// channels under one element of the filter, copied by eight threads. Each thread computes the row
+// and the column of its pixel in the image, and zero-fills where the filter's element is in the
 // padding.
 // Cost removed: FP32 multiply-adds; and 4-byte copies. A copy of 16 bytes checks its bounds once.
 // Still limits it: mma.sync takes its factors through registers. Hopper's wgmma reads both from

@@ -39,8 +39,8 @@ __device__ void copy_tile(Tile<T, D>& tile, const T* k, const T* v, int left) {
 
 // Idea: each warp takes every kWarps-th tile of 16 keys and copies it with cp.async (day 38) into a
 // ring of its own. The next tile is in flight while this one is multiplied.
-// Cost removed: the block's barriers, and the time in which an SM asks for nothing. 8 warps x 2
-// tiles x 8 KB keep 64 to 128 KB of each SM in flight.
+// Cost removed: the block's barriers, and the time in which an SM has no loads in flight. 8 warps x
+// 2 tiles x 8 KB keep 64 to 128 KB of each SM in flight.
 // Still limits it: the grid. 128 heads on 132 SMs need one block each or two: with two, the last
 // wave has 124 of 132 blocks; with sequences of different lengths, some blocks have less to do.
 template <class T, int D>

@@ -215,7 +215,8 @@ __global__ void __launch_bounds__(kWarps * 32) packed_group(Task<T> task, int sp
             const int pack = i % (D / 8);
             const bool inside = first + key < length;
             Tile<T, D>& tile = tiles[key / kKeys];
-            // Keys behind the end are zeros, not what stands there: 0 times NaN would be NaN.
+            // Keys behind the end are zero-filled: what is in memory there may be NaN, and 0 times
+            // NaN is NaN.
             const uint4 zeros{};
             tile.k[tile.place(key % kKeys, pack)] =
                 inside ? reinterpret_cast<const uint4*>(task.k + at)[i] : zeros;

@@ -9,7 +9,7 @@
 // The queries of a sequence are its newest tokens, and their keys are in the cache already: query i
 // of n sees the first length - (n - 1 - i) tokens. A query that sees no token becomes zeros.
 //
-// NaN and Inf: what stands in the cache behind a sequence's length has no effect. A NaN in Q or K
+// NaN and Inf: what the cache holds behind a sequence's length has no effect. A NaN in Q or K
 // makes the rows NaN that see it, and so does a score that overflows. A NaN or Inf in V makes its
 // column of all queries NaN or Inf that share the head of V.
 //
@@ -72,7 +72,7 @@ struct Decoding {
 class Workspace {
   public:
     // For problems of exactly this shape, on the current device. `blocks`: how many run at the same
-    // time, for which the versions divide their work; 0: as the GPU says. Throws
+    // time, for which the versions divide their work; 0: as many as the GPU can hold. Throws
     // std::invalid_argument for a shape that launchers refuse; CudaError.
     explicit Workspace(const Shape& shape, unsigned blocks = 0);
 

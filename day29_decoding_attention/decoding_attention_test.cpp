@@ -38,7 +38,7 @@ constexpr std::size_t kBlockTile = 128;  // and a block
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-// Inputs of a problem. What stands in the cache behind a sequence's length is NaN.
+// Inputs of a problem. What the cache holds behind a sequence's length is NaN.
 template <class T>
 struct Problem {
     Shape shape;

@@ -5,8 +5,8 @@
 
 namespace day29 {
 
-// All heads of all sequences stand in one list: sequence after sequence, head after head, tile
-// after tile. Before the tiles of each head stand kHeadCost places without a tile, as beginning and
+// All heads of all sequences form one list: sequence after sequence, head after head, tile
+// after tile. The tiles of each head follow kHeadCost places without a tile, as beginning and
 // ending a head takes as long as that many tiles. Block b of B takes the places [b n / B, (b + 1) n
 // / B): a share may begin and end inside a head, and hold several heads between. So all SMs have
 // the same work, however the lengths differ.

@@ -45,7 +45,7 @@ struct LayerShape {
 //
 // A fully connected layer is a convolution of images that have one pixel, with filters of 1 x 1: 16
 // planes of 5 x 5 lie in memory as 400 channels of 1 x 1 do. Today's usual ReLU and max-pooling
-// stand in for the tanh and the trained averages of 1998.
+// replace the tanh and the trained averages of 1998.
 class LeNet {
   public:
     // What a step of the training is made of.

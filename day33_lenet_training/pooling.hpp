@@ -1,4 +1,4 @@
-// Pooling and activation, what stands between two convolutional layers: the host API.
+// Pooling and activation, between two convolutional layers: the host API.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -263,7 +263,7 @@ TEST(Formats, PackedSell) {
     EXPECT_EQ(packed_place((1u << 29) + 1, 1u << 29, 3), (std::size_t{1} << 34) + 3);
 }
 
-// The fewest bytes that hold all differences, where the largest of them stands for an empty place.
+// The fewest bytes that hold all differences, where the largest code marks an empty place.
 TEST(Formats, PackedSellTakesTheSmallestCodes) {
     const auto bytes = [](Index step) {
         return to_packed_sell(from_rows(step + 1, {{0, step}}), 1).slices[0].code_bytes();

@@ -144,7 +144,7 @@ __global__ void __launch_bounds__(WmmaShape<T>::THREADS)
             }
         }
     }
-    __syncthreads();  // the stages are not needed any more: results are staged there
+    __syncthreads();  // the stages are free: results are staged there
     float* const staging = reinterpret_cast<float*>(memory) + threadIdx.x / 32 * kElements;
 #pragma unroll
     for (int i = 0; i < ROWS; ++i)

@@ -34,8 +34,8 @@ class Box {
     float* data_ = nullptr;
 };
 
-// Stands for MPI_Send in one process and MPI_Recv in the other one. It is the host that reads the
-// buffer, now, and it knows nothing of streams.
+// Represents MPI_Send in one process and MPI_Recv in the other one. The host reads the buffer at
+// once, without regard to streams.
 void send(const float* from, float* to, std::size_t floats) {
     std::copy_n(from, floats, to);
 }

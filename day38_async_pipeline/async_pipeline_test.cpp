@@ -20,6 +20,7 @@
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/large_array.hpp"
+#include "common/test/matmul_test.hpp"
 
 namespace {
 
@@ -227,53 +228,17 @@ TEST_P(VersionTest, RunsOnTheGivenStream) {
 }
 
 TEST_P(VersionTest, RefusesWhatDoesNotFit) {
-    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(64))};
-    const DeviceSpan<float> span = memory.span();
-    const auto matrix = [&](std::size_t rows, std::size_t cols, std::size_t offset) {
-        return DeviceMatrix<float>(span.subspan(offset, rows * cols), rows, cols);
-    };
-    const auto message_of = [&](auto a, auto b, auto c) {
-        return course::refusal([&] { GetParam()->launcher.launch(a, b, c, nullptr); });
-    };
-    const std::string expected = "; expected A: M x K, B: K x N, C: M x N";
-    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(4, 5, 8), matrix(2, 5, 32)),
-              "async_pipeline: A is 2 x 3, B is 4 x 5, C is 2 x 5" + expected);
-    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(3, 5, 32)),
-              "async_pipeline: A is 2 x 3, B is 3 x 5, C is 3 x 5" + expected);
-    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(2, 4, 32)),
-              "async_pipeline: A is 2 x 3, B is 3 x 5, C is 2 x 4" + expected);
-    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 3)),
-              "async_pipeline: C overlaps A; expected no common element");
-    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 11)),
-              "async_pipeline: C overlaps B; expected no common element");
-    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 4)), "");
-    CUDA_CHECK(cudaDeviceSynchronize());
+    course::expect_misfits_refused(
+        "async_pipeline", [](auto a, auto b, auto c) { GetParam()->launcher.launch(a, b, c, nullptr); });
 }
 
-// A of 8.6 GB: offsets in elements and in bytes exceed 31 bits.
 TEST_P(VersionTest, MoreElementsThan31BitsCount) {
-    const std::size_t rows = 65537;
-    const std::size_t depth = 32771;
-    if (const std::string reason = course::why_not_so_large(rows * depth * sizeof(float)); !reason.empty())
-        GTEST_SKIP() << reason;
-    DeviceBuffer<float> a(rows * depth);
-    CUDA_CHECK(cudaMemset(a.data(), 0, a.bytes()));
-    const std::vector<float> last_row = course::make_data<float>(depth, DataPattern::kSignedUniform, kSeed);
-    CUDA_CHECK(cudaMemcpy(a.data() + (rows - 1) * depth, last_row.data(), depth * sizeof(float),
-                          cudaMemcpyHostToDevice));
-    const std::vector<float> b = course::make_data<float>(depth * 3, DataPattern::kSignedUniform, kSeed + 1);
-    const DeviceBuffer<float> b_device{std::span(b)};
-    GuardedBuffer<float> c(rows * 3);
-    GetParam()->launcher.launch(a.matrix(rows, depth), b_device.matrix(depth, 3), c.matrix(rows, 3), nullptr);
-
-    std::vector<double> expected(rows * 3, 0.0);
-    std::vector<double> magnitude(rows * 3, 0.0);
-    day38::multiply_on_cpu({1, 3, depth}, last_row, b, std::span(expected).last(3),
-                           std::span(magnitude).last(3));
-    course::VerifyResult result = course::verify(
-        c.to_host(), expected, {.terms = depth, .growth = course::Growth::kSquareRoot}, magnitude, 3);
-    result.damage = c.damage();
-    EXPECT_TRUE(result.ok()) << result.message();
+    course::expect_right_beyond_31_bits(
+        [](auto a, auto b, auto c) { GetParam()->launcher.launch(a, b, c, nullptr); },
+        [](std::span<const float> a, std::span<const float> b, auto product, auto magnitude) {
+            day38::multiply_on_cpu({1, 3, a.size()}, a, b, product, magnitude);
+        },
+        course::Growth::kSquareRoot);
 }
 
 // ---- The timeline -------------------------------------------------------------------------------

@@ -20,6 +20,7 @@
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/large_array.hpp"
+#include "common/test/matmul_test.hpp"
 #include "scratch.hpp"
 #include "test_problem.hpp"
 
@@ -216,29 +217,9 @@ TEST_P(StepTest, ALongSum) {
 }
 
 TEST_P(StepTest, RefusesWhatDoesNotFit) {
-    DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(64))};
-    const auto matrix = [&](std::size_t rows, std::size_t cols, std::size_t offset) {
-        return DeviceMatrix<float>(memory.span().subspan(offset, rows * cols), rows, cols);
-    };
-    const auto message_of = [&](auto a, auto b, auto c) -> std::string {
-        try {
-            GetParam()->launcher.launch({.a = a, .b = b, .c = c}, nullptr);
-        } catch (const std::invalid_argument& error) {
-            return error.what();
-        }
-        return "accepted";
-    };
-    const std::string expected = "; expected A: M x K, B: K x N, C: M x N";
-    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(4, 5, 8), matrix(2, 5, 32)),
-              "sgemm: A is 2 x 3, B is 4 x 5, C is 2 x 5" + expected);
-    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(3, 5, 32)),
-              "sgemm: A is 2 x 3, B is 3 x 5, C is 3 x 5" + expected);
-    EXPECT_EQ(message_of(matrix(2, 3, 0), matrix(3, 5, 8), matrix(2, 4, 32)),
-              "sgemm: A is 2 x 3, B is 3 x 5, C is 2 x 4" + expected);
-    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 3)),
-              "sgemm: C overlaps A; expected no common element");
-    EXPECT_EQ(message_of(matrix(2, 2, 0), matrix(2, 2, 8), matrix(2, 2, 11)),
-              "sgemm: C overlaps B; expected no common element");
+    course::expect_misfits_refused("sgemm", [](auto a, auto b, auto c) {
+        GetParam()->launcher.launch({.a = a, .b = b, .c = c}, nullptr);
+    });
 }
 
 TEST_P(StepTest, RefusesTooLittleScratch) {

@@ -157,8 +157,8 @@ INSTANTIATE_TEST_SUITE_P(Transpose, Unshifted,
 class Shifted : public Lesson {};
 
 // Where a tile hangs over the edge, the stand-in takes some lanes of neighbouring iterations for
-// one request (cuda_on_cpu/README.md, "Where it differs from a GPU"). So the counts may be a few
-// percent off.
+// one request (cuda_on_cpu/docs/how_it_works.md, "Where the counts differ from a GPU's"). So the
+// counts may be a few percent off.
 constexpr double kCountedWrongly = 1.05;
 
 TEST_P(Shifted, EachSectorOfOddRowsIsStoredOnce) {

@@ -17,6 +17,11 @@
 // and small warp tiles, so that the versions after it show what each idea is worth. Day 41 goes on
 // with Hopper's own instructions.
 //
+// block_tile.cuh has what all versions share: TileShape<T, BM, BN, WM, WN, SWIZZLED> is a row of
+// this table, TileCoords tells a warp where its tile of C begins, and loader.copy_to(stage) issues
+// a thread's copies of the next tiles of A and B (cp.async, day 38). RasterOrder is the order in
+// which blocks take the tiles of C. kAligned: all rows are 16-byte aligned.
+//
 //   ./course run day40                                               every version, verified and timed
 //   ./course run day40 --only multi_stage --size 4096x4096x4096      one version, any size
 //   ./course inspect day40 --only warp_tiles --size 256x256x128      bank conflicts, line by line
@@ -67,7 +72,7 @@ using SmallShape = TileShape<T, 64, 64, 16, 16, false>;
 // Idea: the instructions themselves. ldmatrix loads four 8 x 8 matrices: lanes 0 to 7 pass the
 // addresses of the rows of the first, 8 to 15 of the second, and so on. mma.sync multiplies 16 x 16
 // by 16 x 8.
-// Cost removed: the opaque layout. It is known which lane holds which sum, so C is stored from
+// Cost removed: the opaque layout. Each lane holds known elements of C, so C is stored from
 // registers.
 // Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products, each with
 // 8-way bank conflicts: the eight rows of a matrix are 128 bytes apart, so they begin in the same
@@ -96,7 +101,7 @@ __global__ void __launch_bounds__(SmallShape<T>::THREADS)
             // An unsigned holds two neighbours along k. Lane l passes the address of row l % 16 of
             // the left half (l < 16) or the right half: registers 0 and 1 get the left half's upper
             // and lower matrix, 2 and 3 the right half's. B is stored row by row, so neighbours in
-            // memory are neighbours along n. mma.sync wants them along k: hence _trans.
+            // memory are neighbours along n. mma.sync needs them along k: hence _trans.
             unsigned a_fragment[4];  // 16 x 16
             unsigned b_pair[4];      // 16 x 16: two fragments of B, one from each half
             course::ptx::ldmatrix_x4(a_fragment, stage.a.chunk(tile.warp_row + lane % 16, k / 8 + lane / 16));
@@ -319,7 +324,7 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
         step(std::true_type());
     for (; done < depth; done += S::BK)
         step(std::false_type());
-    course::ptx::cp_async_wait<0>();  // the zero-filled stages behind the last are still in flight
+    course::ptx::cp_async_wait<0>();  // zero-filled stages after the last one are still in flight
     store_sums<S>(out, tile, sums);
 }
 

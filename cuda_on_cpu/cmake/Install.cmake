@@ -9,6 +9,7 @@ install(DIRECTORY DESTINATION ${home}/nvvm/libdevice)
 install(CODE "file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin\")
 file(CREATE_LINK ../${home}/bin/nvcc \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/cuda-on-cpu-nvcc\" SYMBOLIC)")
 install(FILES README.md DESTINATION share/doc/cuda-on-cpu)
+install(DIRECTORY docs DESTINATION share/doc/cuda-on-cpu)
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/cuda_on_cpuConfigVersion.cmake COMPATIBILITY SameMajorVersion)

@@ -21,6 +21,10 @@ namespace {
 
 using OperatorPtr = std::unique_ptr<Operator>;
 
+OperatorPtr new_operator(Shape shape) {
+    return std::make_unique<Operator>(shape);
+}
+
 static_assert(kPack == kPackedElements);
 
 // --- COO -----------------------------------------------------------------------------------------
@@ -41,7 +45,7 @@ CooView upload(Operator& product, const CooMatrix& coo) {
 }
 
 OperatorPtr make_coo_atomic(const CsrMatrix& csr, OffsetRule) {
-    auto product = std::make_unique<Operator>(csr.shape());
+    OperatorPtr product = new_operator(csr.shape());
     const CooView a = upload(*product, to_coo(csr));
     const std::size_t y_bytes = static_cast<std::size_t>(csr.shape().rows) * sizeof(float);
     product->launch = [a, y_bytes](const float* x, float* y, cudaStream_t stream) {
@@ -54,7 +58,7 @@ OperatorPtr make_coo_atomic(const CsrMatrix& csr, OffsetRule) {
 }
 
 OperatorPtr make_coo_segmented(const CsrMatrix& csr, OffsetRule) {
-    auto product = std::make_unique<Operator>(csr.shape());
+    OperatorPtr product = new_operator(csr.shape());
     const CooView a = upload(*product, to_coo(csr));
     const std::size_t y_bytes = static_cast<std::size_t>(csr.shape().rows) * sizeof(float);
     product->launch = [a, y_bytes](const float* x, float* y, cudaStream_t stream) {
@@ -103,7 +107,7 @@ CsrView<O> keep(Operator& product, DeviceCsr<O> matrix) {
 // A kernel with `lanes` lanes for each row.
 template <class O>
 OperatorPtr rows_operator(DeviceCsr<O> matrix, int lanes, void (*kernel)(CsrView<O>, const float*, float*)) {
-    auto product = std::make_unique<Operator>(matrix.shape);
+    OperatorPtr product = new_operator(matrix.shape);
     product->set_choice(std::to_string(lanes) + (lanes == 1 ? " lane a row" : " lanes a row"));
     const CsrView<O> a = keep(*product, std::move(matrix));
     product->launch = [a, lanes, kernel](const float* x, float* y, cudaStream_t stream) {
@@ -178,7 +182,7 @@ constexpr double kPlaceBytes = sizeof(Index) + sizeof(float);
 
 OperatorPtr make_ell(const CsrMatrix& csr, OffsetRule) {
     const EllMatrix ell = to_ell(csr);
-    auto product = std::make_unique<Operator>(csr.shape());
+    OperatorPtr product = new_operator(csr.shape());
     const EllView a = upload(*product, ell);
     product->set_filling_bytes(filling_bytes(ell.cols.size(), csr.entries(), kPlaceBytes));
     product->set_choice("width " + std::to_string(ell.width));
@@ -189,7 +193,7 @@ OperatorPtr make_ell(const CsrMatrix& csr, OffsetRule) {
 OperatorPtr make_hybrid(const CsrMatrix& csr, OffsetRule) {
     const HybridMatrix hybrid = to_hybrid(csr);
     const std::size_t in_coo = hybrid.coo.cols.size();
-    auto product = std::make_unique<Operator>(csr.shape());
+    OperatorPtr product = new_operator(csr.shape());
     const EllView ell = upload(*product, hybrid.ell);
     const CooView coo = upload(*product, hybrid.coo);
     product->set_filling_bytes(filling_bytes(hybrid.ell.cols.size() + in_coo, csr.entries(), kPlaceBytes));
@@ -204,7 +208,7 @@ OperatorPtr make_hybrid(const CsrMatrix& csr, OffsetRule) {
 
 OperatorPtr make_jds(const CsrMatrix& csr, OffsetRule) {
     const JdsMatrix jds = to_jds(csr);
-    auto product = std::make_unique<Operator>(csr.shape());
+    OperatorPtr product = new_operator(csr.shape());
     const JdsView a{csr.shape().rows,           static_cast<Index>(jds.diagonal_start.size() - 1),
                     product->upload(jds.order), product->upload(jds.diagonal_start),
                     product->upload(jds.cols),  product->upload(jds.values)};
@@ -219,7 +223,7 @@ OperatorPtr make_jds(const CsrMatrix& csr, OffsetRule) {
 
 OperatorPtr make_sell(const CsrMatrix& csr, OffsetRule) {
     const SellMatrix sell = to_sell(csr, kDefaultSigma);
-    auto product = std::make_unique<Operator>(csr.shape());
+    OperatorPtr product = new_operator(csr.shape());
     const SellView a{csr.shape().rows, product->upload(sell.order), product->upload(sell.slice_start),
                      product->upload(sell.cols), product->upload(sell.values)};
     product->set_filling_bytes(filling_bytes(sell.cols.size(), csr.entries(), kPlaceBytes));
@@ -232,7 +236,7 @@ OperatorPtr make_sell(const CsrMatrix& csr, OffsetRule) {
 
 OperatorPtr make_packed_sell_with(const CsrMatrix& csr, Index sigma) {
     const PackedSellMatrix packed = to_packed_sell(csr, sigma);
-    auto product = std::make_unique<Operator>(csr.shape());
+    OperatorPtr product = new_operator(csr.shape());
     const PackedSellView a{csr.shape().rows, product->upload(packed.order), product->upload(packed.slices),
                            product->upload(packed.codes), product->upload(packed.values)};
     // A place takes what it takes on average over the matrix.
@@ -296,7 +300,7 @@ OperatorPtr csr_adaptive(DeviceCsr<O> matrix, std::span<const Offset> row_start)
     const PiecePlan plan = cut_into_pieces(row_start);
     const auto blocks = static_cast<unsigned>(plan.pieces.size() - 1);
     const auto count = static_cast<Offset>(plan.carry_rows.size());
-    auto product = std::make_unique<Operator>(matrix.shape);
+    OperatorPtr product = new_operator(matrix.shape);
     const CsrView<O> a = keep(*product, std::move(matrix));
     const Piece* const pieces = product->upload(plan.pieces);
     product->set_filling_bytes(plan.pieces.size() * sizeof(Piece));
@@ -323,7 +327,7 @@ OperatorPtr csr_merge(DeviceCsr<O> matrix, std::span<const Offset> row_start) {
             static_cast<Index>(rows_passed([&](Offset i) { return row_start[i + 1]; }, rows, entries, step)));
     starts.push_back(static_cast<Index>(rows));
     const std::size_t blocks = starts.size() - 1;
-    auto product = std::make_unique<Operator>(matrix.shape);
+    OperatorPtr product = new_operator(matrix.shape);
     const CsrView<O> a = keep(*product, std::move(matrix));
     const Index* const tile_rows = product->upload(starts);
     product->set_filling_bytes(starts.size() * sizeof(Index));

@@ -52,10 +52,12 @@ __device__ Quad load_quad(const float* row, int x, int nx) {
     return quad;
 }
 
-template <bool kAligned>
+// kStreaming: the cells are not read again soon, so the L2 cache may evict them first.
+template <bool kAligned, bool kStreaming = false>
 __device__ void store_quad(float* row, int x, int nx, const Quad& quad) {
     if constexpr (kAligned) {
-        if (x < nx) quad.store(row + x);
+        if (x >= nx) return;
+        kStreaming ? quad.store_streaming(row + x) : quad.store(row + x);
     } else {
         for (int j = 0; j < kLaneCells; ++j)
             if (x + j < nx) row[x + j] = quad.value[j];

@@ -17,6 +17,7 @@ blur: its first 256 rows).
 import argparse
 import copy
 import datetime
+import itertools
 import math
 import pathlib
 import statistics
@@ -488,6 +489,52 @@ def convolution_peers(words):
     yield "cudnn", lambda: run(x, filters, dy), check
 
 
+def stencil_peers(words):
+    """Sums of shifted views, as one compiled kernel per sweep: "7-point 512x512x512x100" is NX x NY x
+    NZ x sweeps. A sweep writes the inner cells of the other grid; the boundary keeps its values.
+    """
+    points = int(words[0].split("-")[0])
+    nx, ny, nz, sweeps = numbers(words[1])
+    shape = [ny, nx] if points == 5 else [nz, ny, nx]
+    radius = 4 if points == 25 else 1
+    axes = range(len(shape))
+    if points == 27:
+        offsets = list(itertools.product((-1, 0, 1), repeat=3))
+    else:
+        distances = [d for d in range(-radius, radius + 1) if d != 0]
+        offsets = [[0] * len(shape)] + [[d * (a == b) for b in axes] for a in axes for d in distances]
+    weights = [(2 + i % 3) / (3.0 * points) for i in range(points)]  # all positive, their sum is about 1
+
+    def view(grid, offset):
+        return grid[tuple(slice(radius + d, n - radius + d) for d, n in zip(offset, shape))]
+
+    def sweep(old, new):
+        total = weights[0] * view(old, offsets[0])
+        for weight, offset in zip(weights[1:], offsets[1:]):
+            total = total + weight * view(old, offset)
+        view(new, [0] * len(shape)).copy_(total)
+
+    torch.manual_seed(11)
+    grid = torch.rand(shape, device="cuda") * 2 - 1
+    other = grid.clone()
+    fast = compiled(sweep)
+
+    def run(function, old, new, count):
+        for _ in range(count):
+            function(old, new)
+            old, new = new, old
+        return old
+
+    def check():
+        few = min(sweeps, 2)
+        exact = grid.double()
+        exact = run(sweep, exact, exact.clone(), few)
+        got = run(fast, grid.clone(), grid.clone(), few)
+        return relative_error(lambda: got, exact), 1e-5
+
+    yield "torch_compile", lambda: run(fast, grid, other, sweeps), check
+
+
 def max_pool_peers(words):
     n, c, h, w, window, stride = numbers(words[1])
     x = torch.randn(n, c, h, w, device="cuda")
@@ -550,6 +597,10 @@ PEERS = {
     "forward_bf16": convolution_peers,
     "backward_input": convolution_peers,
     "backward_weights": convolution_peers,
+    "5-point": stencil_peers,
+    "7-point": stencil_peers,
+    "25-point": stencil_peers,
+    "27-point": stencil_peers,
     "max_pool": max_pool_peers,
     "lenet_step": lenet_peers,
     "nearest_neighbours": neighbour_peers,

@@ -35,6 +35,13 @@ struct alignas(sizeof(T) * N) Pack {
         *reinterpret_cast<Word*>(address) = word;
     }
 
+    // A streaming store, for what is not read again soon: the L2 cache evicts it first.
+    __device__ void store_streaming(T* address) const {
+        Word word;
+        std::memcpy(&word, this, sizeof(word));
+        __stcs(reinterpret_cast<Word*>(address), word);
+    }
+
   private:
     // Copied as one of CUDA's vector types, which no compiler takes apart; of a plain struct it may
     // store each member by itself.

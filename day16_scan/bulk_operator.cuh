@@ -42,7 +42,7 @@ struct Sum64 : Sum<std::uint64_t> {
     }
 };
 
-// A vote tells all lanes where segments begin. So only sums are shuffled.
+// All lanes get the segments' beginnings by a vote. So only sums are shuffled.
 struct SegmentedSumOfWarp : SegmentedSum {
     template <int kCount>
     static __device__ Value total(const Value (&rows)[kCount]) {
@@ -82,7 +82,7 @@ struct SegmentedSumOfWarp : SegmentedSum {
 
 // --- Sources -------------------------------------------------------------------------------------
 //
-// A source says what the elements are. Its Stage is a tile in shared memory: kRows rows of packs
+// A source provides the elements. Its Stage is a tile in shared memory: kRows rows of packs
 // for each warp, as in bulk_lookback. A pack is 16 bytes of the output, and the lanes of a warp
 // read theirs at the same time.
 

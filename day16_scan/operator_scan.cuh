@@ -87,7 +87,7 @@ __device__ typename Op::Value combined_before(typename Op::Value value, typename
 // --- Between blocks ---------------------------------------------------------------------------------
 
 // A value may be longer than a word, so it cannot arrive together with its state. Memory may show
-// two stores to another block in either order, unless a fence stands between them.
+// two stores to another block in either order, unless there is a fence between them.
 template <class Value>
 struct Published {
     Board board;      // the words hold states alone

@@ -9,7 +9,7 @@
 namespace day16 {
 
 // cub::DeviceScan::InclusiveSum of `in` into `out`; its temporary storage is allocated here, once.
-// For float, std::int32_t and std::int64_t. Its `cannot_run` says why where CUB is not.
+// For float, std::int32_t and std::int64_t. `cannot_run` has the reason where there is no CUB.
 template <class T>
 course::Contestant cub_scan(course::DeviceSpan<const T> in, course::DeviceSpan<T> out,
                             const course::Work& work);

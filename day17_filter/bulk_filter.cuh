@@ -278,7 +278,8 @@ __global__ void __launch_bounds__(kBulkThreads)
         // The word for the next round is loaded early; usually it has been published already.
         word = threadIdx.x < blocks && old + blocks < tiles ? words[old + threadIdx.x] : 0;
 
-        // 3. The filter of that tile, by warps. Staged words stand as they will in a sector.
+        // 3. The filter of that tile, by warps. Staged words are in the order that they will have
+        //    in a sector.
         kept_before += sum_of_warps(found[round % 2], by_warps_before);
         const unsigned by_tile = sum_of_warps(stages.kept[old_stage], by_warps_before);
         const unsigned kept = stages.kept[old_stage][warp];

@@ -34,7 +34,7 @@ using day17::Workspace;
 constexpr std::uint64_t kSeed = 17;
 constexpr std::size_t kTile = 4096;
 constexpr std::size_t kBulkTile = 8192;  // of bulk_filter and bulk_unique
-// Above 0, which stands where the last tile has no elements.
+// Above 0, the value of places where the last tile has no elements.
 constexpr std::int32_t kThreshold = 1000;
 // What a GuardedBuffer holds before anything is written.
 constexpr std::int32_t kUnwritten = -1;
@@ -353,8 +353,8 @@ TEST_P(VersionTest, IndicesOf64Bits) {
     EXPECT_EQ(got, expected);
 }
 
-// 34 GB: all elements are kept, also by a filter that removes duplicates. Then the few that stand
-// out are found among those.
+// 34 GB: all elements are kept, also by a filter that removes duplicates. Then the few that differ
+// are found among them.
 TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;
     if (const std::string reason = course::why_not_so_large(2 * n * sizeof(std::int32_t)); !reason.empty())

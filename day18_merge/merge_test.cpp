@@ -102,8 +102,8 @@ std::vector<Value> make_values(std::size_t n, std::size_t first) {
     return values;
 }
 
-// An array. If elements stand before it, some stand behind it, too, and would come first of all; if
-// none do, it ends where its memory ends.
+// An array. With elements before it there are some after it, too, which would come first in the
+// result; without, it ends where its memory ends.
 struct OnDevice {
     OnDevice(const std::vector<std::int32_t>& array, std::size_t elements_before)
         : offset(elements_before), size(array.size()) {

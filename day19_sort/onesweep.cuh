@@ -89,8 +89,8 @@ constexpr unsigned kHistogramChunk = kHistogramEach * kHistogramBlock;
 // A block publishes a word for each digit of its tile.
 using Word = unsigned long long;
 constexpr int kCountBits = 56;
-// The state says in which pass the word was written, so words need not be cleared between passes.
-// A sum is that of the tile, a prefix that of the tile and all before it.
+// The state contains the pass in which the word was written, so words need not be cleared between
+// passes. A sum is that of the tile, a prefix that of the tile and all before it.
 __device__ inline unsigned sum_state(int pass) {
     return 2 * pass + 1;
 }

@@ -1,5 +1,5 @@
 // Onesweep with other keys, values, directions and segments, against std::stable_sort with a
-// comparison that says the order in words of its own.
+// comparison that is written independently.
 #include "radix_sort.hpp"
 
 #include <gtest/gtest.h>

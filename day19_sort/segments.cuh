@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kSweepBlock, 80 / kEach) sort_segments_by_bloc
 // --- Longer segments -----------------------------------------------------------------------------
 
 // All longer segments are sorted together, by onesweep: keys of 64 bits, the segment's number
-// before its key's code. A list says which segments these are.
+// before its key's code. A list holds these segments.
 struct LongSegment {
     std::size_t first;  // in the keys of all segments
     std::size_t begin;  // in those of the long ones

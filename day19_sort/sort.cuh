@@ -124,7 +124,7 @@ __device__ inline unsigned size_of_tile(std::size_t n, std::size_t first, unsign
 }
 
 // How many keys of each block have bit 0, and how many have bit 1? All blocks' zeros come first in
-// `counts`, then all blocks' ones: that is the order in which the keys will stand in `out`. So the
+// `counts`, then all blocks' ones: that is the order of the keys in `out`. So the
 // scan of the counts gives the places where each block's zeros and ones begin.
 __global__ void __launch_bounds__(kBlock)
     count_bits(const Key* in, std::size_t n, int bit, unsigned* counts) {

@@ -129,8 +129,8 @@ class VersionTest : public course::DeviceTestWithParam<const day19::Version*> {
         return GetParam()->name == "radix_8bit" || GetParam()->name == "onesweep";
     }
 
-    // Sorts the keys and compares. "": all is right. Before the input stand smaller keys, and
-    // behind it too; without an offset it ends where its memory ends.
+    // Sorts the keys and compares. "": all is right. Smaller keys precede and
+    // follow the input; without an offset it ends where its memory ends.
     std::string sort(const std::vector<Key>& keys, std::size_t in_offset = 0, std::size_t out_offset = 0) {
         return sort(keys, sorted(keys), in_offset, out_offset);
     }

@@ -87,8 +87,8 @@ void train(const Training& training) {
 }
 
 // How a timed network ends depends on how many steps were timed, and few pictures may make it
-// diverge; its loss must be a number. A new one must go the way of the other version's kernels for a
-// few steps. Their sums are in another order: the tolerance is that of lenet_training_test.cpp.
+// diverge; its loss must be a number. A new one must go the way of the other version's kernels for
+// a few steps. Their sums are in another order: the tolerance is that of lenet_training_test.cpp.
 course::VerifyResult verify(const LeNet& timed, int batch, const Digits& digits, LeNet::Kernels kernels) {
     constexpr int kSteps = 3;
     constexpr double kTolerance = 1e-4;

@@ -336,8 +336,8 @@ __device__ inline void synchronise_cluster() {
 // stage.
 //
 // The other block's half may arrive before this thread expects it. It counts for the right phase:
-// this phase cannot end without the arrival of this thread, and the phase before has ended. For the
-// other block has waited at `empty` for this block's consumers, which had waited for that end.
+// this phase cannot end without the arrival of this thread. And the phase before has ended, because
+// the other block has waited at `empty` for this block's consumers, which had waited for that end.
 template <class T, int BN>
 __device__ void load_shared_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row,
                                   int col, int k, int rank) {
@@ -350,7 +350,7 @@ __device__ void load_shared_stage(Stage<T, BN>& stage, ptx::MBarrier* full, cons
 }
 
 // Called by a consumer warpgroup that is done with a stage. Both blocks load into this block's B,
-// so both must know: two threads arrive, at the barriers of both blocks.
+// so two threads arrive, one at the barrier of each block.
 template <class T, int BN, int STAGES>
 __device__ void release_stage(Ring<T, BN, STAGES>& ring, int stage) {
     const unsigned thread = threadIdx.x % kWarpgroup;

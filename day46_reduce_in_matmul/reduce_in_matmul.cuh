@@ -49,13 +49,13 @@ constexpr int kThreads = 256;
 //
 // `states` and `col` are functions. states(i) returns a reference to the state of row i: in the
 // fused kernel it is in shared memory, one for each of a thread's 16 rows. col(j) is the column of
-// the product in which values[i][j] stands; columns ascend with j.
+// the product that values[i][j] belongs to; columns ascend with j.
 
 // The smallest (MAX: largest) element of a row and its column. Of equal elements the first counts;
 // NaN precedes all numbers, as in PyTorch.
 template <bool MAX>
 struct Extremum {
-    static constexpr unsigned kNoCol = 0xffffffff;  // behind every column
+    static constexpr unsigned kNoCol = 0xffffffff;  // after every column
     static constexpr float kNeutral =
         MAX ? -std::numeric_limits<float>::infinity() : std::numeric_limits<float>::infinity();
 

@@ -10,10 +10,10 @@
 //                                                               lists
 //
 // A threshold is called `bound` in the code. Elements that are better become candidates. In random
-// order, column j is one of the k best so far with probability k / j: a list of candidates soon
-// grows slowly. Of 62,500 columns with k = 128 about 920 would become candidates with an exact
+// order, column j is one of the k best so far with probability k / j: a list of candidates grows
+// ever more slowly. Of 62,500 columns with k = 128 about 920 would become candidates with an exact
 // threshold, and about 1,900 do: the threshold is lowered only when a list is full. Sorted data can
-// make every element a candidate. The result is still right, only later.
+// make every element a candidate. The result is still right, but the kernel is slow.
 //
 // Read keys.cuh and thresholds.cuh first, then this file to select_best, row_lists.cuh, and the
 // rest.

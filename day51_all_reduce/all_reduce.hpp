@@ -86,7 +86,7 @@ struct Arrays {
 
 // Enqueues an all-reduce in the streams of the ranks: out[r] becomes in[0] + in[1] + ... for every
 // rank r, and is complete for what comes after it in the stream of rank r. From then on, in[r] is
-// not read any more. Throws std::invalid_argument for arrays that do not fit the group, and where
+// no longer read. Throws std::invalid_argument for arrays that do not fit the group, and where
 // cannot_run() has a reason; CudaError when a call fails.
 //
 // A sum is rounded after each addition, so its bits depend on the order. `gather`, `one_shot` and

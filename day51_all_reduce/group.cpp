@@ -22,7 +22,7 @@ bool can_access(int from, int to) {
 // Without peer access, copies go through the host's memory.
 void enable_peer_access(int from, int to) {
     if (from == to || !can_access(from, to)) return;
-    // A second group finds it enabled, and need not ask: each refusal would be reported.
+    // A second group finds it enabled and does not try again: each refusal would be reported.
     static std::set<std::pair<int, int>> enabled;
     if (!enabled.emplace(from, to).second) return;
     const OnDevice on(from);

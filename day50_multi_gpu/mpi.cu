@@ -51,8 +51,8 @@ class PinnedPlanes {
     float* data_ = nullptr;
 };
 
-// The slab of this process, on its GPU. Neighbours are other processes. MPI_PROC_NULL means that
-// there is no neighbour: a send to it or a receive from it does nothing.
+// The slab of this process, on its GPU. Neighbours are other processes. MPI_PROC_NULL stands for no
+// neighbour: a send to it or a receive from it does nothing.
 struct Process {
     int rank = 0;
     int ranks = 1;
@@ -94,7 +94,7 @@ void exchange(const Process& p, unsigned step, unsigned steps, const Buffers& bu
     float* const behind = last + kRadius * plane;       // ghost planes
     CUDA_CHECK(cudaMemcpyAsync(buffers.to_below.data(), first, bytes, cudaMemcpyDeviceToHost, p.edges));
     CUDA_CHECK(cudaMemcpyAsync(buffers.to_above.data(), last, bytes, cudaMemcpyDeviceToHost, p.edges));
-    // MPI has no streams: without this wait it would send what the buffers held before.
+    // MPI knows nothing of streams: without this wait it would send what the buffers held before.
     CUDA_CHECK(cudaStreamSynchronize(p.edges));
     // Down, then up. MPI_Sendrecv avoids a deadlock: if all processes sent first, all could wait
     // for a receive.

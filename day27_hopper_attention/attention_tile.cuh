@@ -122,8 +122,8 @@ __device__ void multiply_values(const unsigned (&p)[kKeys / 16][4], const Keys<T
         ptx::wgmma<T, true>(out, p[key / 16], ptx::advanced(b, key * 128));
 }
 
-// Pins the values to this place. To the compiler a wait for products writes no registers, so it may
-// move arithmetic across it.
+// The values are made here. Otherwise the compiler may move arithmetic across a wait for products,
+// which it does not know to write registers.
 template <int COUNT>
 __device__ void hold(float (&values)[COUNT]) {
 #pragma unroll

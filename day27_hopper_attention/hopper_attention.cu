@@ -71,7 +71,7 @@ Problem<T> problem_of(const Attention<T>& attention, int rows) {
         .heads_at_once = heads_at_once(attention)};
 }
 
-// What a launch needs of a kernel.
+// What a launch must know of a kernel.
 template <class T, int D>
 struct WgmmaTma {
     static constexpr int ROWS = kRows, THREADS = kWarpgroup;

@@ -32,7 +32,7 @@ constexpr int kM = 16, kN = 8;
 // ---- The formats --------------------------------------------------------------------------------
 
 // The bits of an element, the type of a sum and what it may be off by for each term, the whole
-// numbers to draw, the compute capability that it takes, the number that bits stand for and the
+// numbers to draw, the compute capability that it takes, the number that bits encode and the
 // bits nearest to a number.
 struct WideSums {
     using Sum = float;

@@ -35,7 +35,7 @@ class AsyncCopies {
         unsigned oldest = kNone;
         unsigned newest = kNone;
     };
-    // The thread's copies leave it for the batch: no wait of its own completes them any more.
+    // The thread's copies leave it for the batch: no wait of its own completes them.
     void move_to(Batch& batch, unsigned thread);
     // All of `later` is at the end of `batch` then.
     void append(Batch& batch, Batch& later);

@@ -13,7 +13,7 @@ cudaError_t note(cudaError_t error);
 [[gnu::format(printf, 3, 4)]] cudaError_t refuse(cudaError_t error, const char* function, const char* format,
                                                  ...);
 
-// After a kernel has failed nothing works any more until cudaDeviceReset(): as on a GPU, whose
+// After a kernel has failed nothing works until cudaDeviceReset(): as on a GPU, whose
 // context is lost. Each device has its own; these are of the current one.
 cudaError_t lost_context();
 void lose_context(cudaError_t error);

@@ -38,7 +38,7 @@ class BlocksBarrier {
     // A participant has ended and counts as arrived from now on, as the hardware does for clusters.
     // True: that ended the phase.
     bool drop();
-    // A required participant has ended: a wait for this barrier cannot end any more.
+    // A required participant has ended: a wait for this barrier can never end.
     void desert();
     void wake_all();
 

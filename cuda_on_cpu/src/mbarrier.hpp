@@ -28,7 +28,7 @@ struct MbarrierChange {
     bool phase_ended = false;
 };
 // So many arrivals, and so many bytes more (fewer) to wait for: first the bytes. Ends the phase
-// when nothing is missing any more. Later phases take `leaving` arrivals fewer.
+// when nothing is missing. Later phases take `leaving` arrivals fewer.
 MbarrierChange change_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes, unsigned leaving = 0);
 
 // "phase of parity 0, 1 of 2 arrivals missing, 4096 bytes missing"

@@ -178,7 +178,7 @@ bool in_program_image(const volatile void* pointer, std::size_t size) {
 }
 
 #ifndef CUDA_ON_CPU_ASAN
-// First byte of `allocation`'s slack, before or behind it, that is not the canary any more; null if
+// First byte of `allocation`'s slack, before or behind it, that differs from the canary; null if
 // all are.
 const char* damaged_byte(const Allocation& allocation) {
     const char* pages = allocation.mapping + kPage;
@@ -233,7 +233,7 @@ void fill(void* memory, std::size_t size, std::uint16_t pattern) {
 }
 
 void* allocate(std::size_t size, cudaMemoryType type) {
-    order_may_show = true;  // in a kernel, of its threads: who gets which place
+    order_may_show = true;  // in a kernel, of its threads: which thread gets which place
     static const bool tells_leaks = environment().leaks && std::atexit(tell_leaks) == 0;
     static_cast<void>(tells_leaks);
     const std::size_t pages = round_up(size, kPage);

@@ -329,7 +329,7 @@ cudaError_t cudaMemPoolExportToShareableHandle(void* handle, cudaMemPool_t pool,
     if (!pool->is_shareable)
         return refuse(cudaErrorInvalidValue, __func__,
                       "the pool's handleTypes are none; expected cudaMemHandleTypePosixFileDescriptor");
-    // The memory is told pointer by pointer. This stands for the pool: a file with a mark in it.
+    // The memory is passed pointer by pointer. This represents the pool: a file with a mark in it.
     const int file = memfd_create("cuda_on_cpu pool", MFD_CLOEXEC);
     if (file < 0 || write(file, kPoolMark, sizeof kPoolMark) != sizeof kPoolMark) {
         if (file >= 0) close(file);

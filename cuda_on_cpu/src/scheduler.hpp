@@ -76,7 +76,7 @@ class Scheduler {
     // Lets all other threads run first.
     void yield();
     [[noreturn]] void end_thread();   // wherever it is; its stack is used again from the top
-    [[noreturn]] void leave_block();  // no thread of the block runs any more
+    [[noreturn]] void leave_block();  // no thread of the block runs after it
 
     // All threads.
     unsigned threads() const { return threads_; }

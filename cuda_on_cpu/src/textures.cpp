@@ -28,7 +28,7 @@ namespace {
 
 // --- Objects -------------------------------------------------------------------------------------
 
-// What an object's number stands for. A kernel looks it up without a lock; numbers count up and are
+// The object of each number. A kernel looks it up without a lock; numbers count up and are
 // not used again, so that an object which was destroyed is noticed.
 template <class Object>
 class Table {

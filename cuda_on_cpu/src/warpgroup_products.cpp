@@ -243,7 +243,7 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
         read_k_major(b_place, columns, [&](unsigned n, unsigned k, double value) { b_[k][n] = value; });
     }
     if (outside) return "a descriptor leads outside the block's dynamic shared memory";
-    // Zeros, which stand for what lies outside a matrix, add nothing to anything that is finite.
+    // Out-of-range elements are zero-filled, and add nothing to anything that is finite.
     constexpr unsigned kEight = 8;
     std::array<bool, kMostColumns / kEight> counts{};
     for (unsigned n = 0; n < columns; ++n) {

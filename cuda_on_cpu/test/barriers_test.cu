@@ -339,7 +339,7 @@ TEST(Syncwarp, WaitsForTheLanesOfItsMaskOnly) {
     }
 }
 
-// Lanes that have ended are not named any more.
+// Lanes that have ended are no longer named.
 __global__ void syncwarp_after_some_left(int* out) {
     __shared__ volatile int shared[32];
     const unsigned lane = threadIdx.x;

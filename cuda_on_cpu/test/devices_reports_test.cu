@@ -85,7 +85,7 @@ TEST(PeerAccess, TheOtherDeviceGoesOn) {
     EXPECT_EQ(cudaFree(of_1), cudaSuccess);
 }
 
-// What lies behind another device's allocation is an overrun, whoever may access it.
+// What lies behind another device's allocation is an overrun, with or without access to it.
 TEST(PeerAccess, AnOverrunIsStillOne) {
     int* const of_0 = ints_on(0, 1024);
     const std::string report = report_of(cudaErrorIllegalAddress, [=] { store<<<1, 32>>>(of_0 + 1024); });

@@ -44,7 +44,7 @@ __device__ __host__ typename F::Type from_bits(Bits bits) {
     return value;
 }
 
-// What bits stand for, NaN and Inf aside.
+// The value of bits, NaN and Inf aside.
 template <class F>
 double value_of(Bits bits) {
     const int exponent = bits % 128 >> F::kMantissaBits;

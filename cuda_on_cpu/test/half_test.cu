@@ -94,7 +94,7 @@ struct Exact {
 template <class Kind>
 class Table {
   public:
-    // Positive numbers ascend with their bits; the infinity stands for the next power of two when
+    // Positive numbers ascend with their bits; the infinity counts as the next power of two when
     // numbers are rounded.
     Table() {
         const int bias = (1 << (Kind::kExponentBits - 1)) - 1;
@@ -137,7 +137,7 @@ class Table {
             const bool go_below = direction == Direction::kNearest ? below_is_nearer : !away;
             if (go_below) --index;
         } else if (index == infinity() && direction != Direction::kNearest && !away) {
-            --index;  // just the power of two that the infinity stands for
+            --index;  // just the power of two that the infinity counts as
         }
         return static_cast<Bits>(index | (negative ? 0x8000u : 0u));
     }
@@ -152,7 +152,7 @@ const Table<Kind>& table() {
     return instance;
 }
 
-// Bits that stand for one value: all NaNs are the same.
+// Bits with the same value: all NaNs are the same.
 template <class Kind>
 Bits canonical(Bits bits) {
     return (bits & 0x7fff) > table<Kind>().infinity() ? kNan : bits;

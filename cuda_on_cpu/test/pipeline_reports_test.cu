@@ -42,7 +42,7 @@ __global__ void wait_batch_by_batch(float* out, const float* in) {
         for (int i = 0; i < 3; ++i)
             out[3 * waits + i] = tile[i];
     }
-    pipe.consumer_wait();  // for nothing
+    pipe.consumer_wait();  // no batch is left
 }
 TEST(ThreadPipeline, ABatchIsNaNUntilItIsWaitedFor) {
     DeviceVector<float> in(counted(3));

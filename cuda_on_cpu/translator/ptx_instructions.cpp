@@ -6,7 +6,7 @@
 namespace translator {
 namespace {
 
-// Alternatives that many forms share; @name in them stands for these.
+// Alternatives that many forms share; @name in a form is replaced by them.
 #define INTEGERS "u16|u32|u64|s16|s32|s64"
 #define ANY_INTEGERS "u8|s8|" INTEGERS
 #define BITS "b16|b32|b64"

@@ -285,7 +285,7 @@ class Translation {
         return result;
     }
 
-    // The characters that literals side by side stand for.
+    // The characters of literals side by side.
     std::string joined_literals(Range range) const {
         std::string text;
         for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -676,7 +676,7 @@ class Translation {
         return kNone;
     }
 
-    // Where the file defines the function `name`, if that is all the name stands for: no kernel, no
+    // Where the file defines the function `name`, if the name has no other meaning: no kernel, no
     // variable and no member.
     std::size_t plain_function(std::string_view name) const {
         std::size_t definition = kNone;

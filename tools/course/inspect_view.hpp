@@ -23,7 +23,7 @@ struct InspectedLine {
     double blocks_each = 1;  // blocks_each(kernel)
 };
 
-// How many blocks each block that was watched stands for: 1, unless the grid was sampled.
+// How many blocks of the grid there are for each block that was watched: 1, unless it was sampled.
 double blocks_each(const KernelInspection& kernel);
 // Of all blocks, so that versions compare: "128", or of a sampled grid, as the watched blocks
 // suggest, "~4096".

@@ -219,7 +219,7 @@ inline LaneSet tile_of(const thread_block&, unsigned size) {
 
 }  // namespace details
 
-// `Parent` is the group that was divided; `thread_block_tile<Size>` stands for a tile of any.
+// `Parent` is the group that was divided; `thread_block_tile<Size>` accepts a tile of any.
 template <unsigned Size, class Parent = void>
 class thread_block_tile : public details::TileOf<Size> {
   public:

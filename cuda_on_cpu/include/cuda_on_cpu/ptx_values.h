@@ -227,7 +227,7 @@ constexpr void check_operand() {
                   "32, \"l\" of 64 and pointers, \"f\" for float, \"d\" for double");
 }
 
-// By value: an array stands for its address, as does a function.
+// By value: an array becomes its address, as does a function.
 template <char kConstraint, class T>
 __forceinline__ Word<kBitsOf<kConstraint>> read(T operand) {
     check_operand<kConstraint, T>();

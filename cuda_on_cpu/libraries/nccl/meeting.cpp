@@ -51,7 +51,7 @@ std::string text(const char* format, auto... arguments) {
     return buffer;
 }
 
-// A process that has ended and that its parent has not asked for yet is none any more.
+// A process that has ended counts as gone, even if its parent has not waited for it yet.
 bool is_alive(int process) {
     std::ifstream status("/proc/" + std::to_string(process) + "/stat");
     std::string line;

@@ -95,7 +95,7 @@ class Meeting {
     }
     char* chunk(int rank) { return chunks_ + static_cast<std::size_t>(rank) * kChunk; }
 
-    // All ranks are here. False: that cannot happen any more, or has taken too long.
+    // All ranks are here. False: that can no longer happen, or has taken too long.
     bool barrier(const std::string& what) {
         arrive();
         return all_arrive(what);

@@ -164,6 +164,9 @@ __global__ void max_pool_gather(const float* dy, const std::uint8_t* place, floa
     dx[i] = sum;
 }
 
+// Idea: as max_pool_windows, with a sum. The padding counts as zeros.
+// Cost removed: the stored place. The gradient of a mean needs none.
+// Still limits it: memory bandwidth.
 template <int kWindow>
 __global__ void average_pool_windows(const float* x, float* y, PoolShape shape) {
     const int i = thread_of_grid();
@@ -185,6 +188,9 @@ __global__ void average_pool_windows(const float* x, float* y, PoolShape shape) 
     y[i] = sum / static_cast<float>(window * window);
 }
 
+// Idea: as max_pool_gather, but every window that an element is in counts.
+// Cost removed: atomic additions.
+// Still limits it: memory bandwidth.
 __global__ void average_pool_gather(const float* dy, float* dx, PoolShape shape) {
     const int i = thread_of_grid();
     if (i >= shape.planes * shape.h * shape.w) return;

@@ -44,28 +44,31 @@ CooView upload(Operator& product, const CooMatrix& coo) {
             product.upload(coo.values)};
 }
 
-OperatorPtr make_coo_atomic(const CsrMatrix& csr, OffsetRule) {
+// An operator that sets y to 0, and then adds all products by add(matrix, x, y, stream).
+template <class Add>
+OperatorPtr make_coo(const CsrMatrix& csr, Add add) {
     OperatorPtr product = new_operator(csr.shape());
     const CooView a = upload(*product, to_coo(csr));
     const std::size_t y_bytes = static_cast<std::size_t>(csr.shape().rows) * sizeof(float);
-    product->launch = [a, y_bytes](const float* x, float* y, cudaStream_t stream) {
+    product->launch = [=](const float* x, float* y, cudaStream_t stream) {
         CUDA_CHECK(cudaMemsetAsync(y, 0, y_bytes, stream));
-        if (a.entries == 0) return;
-        coo_atomic_kernel<<<course::blocks_for(a.entries, kBlock), kBlock, 0, stream>>>(a, x, y);
-        CUDA_CHECK_LAUNCH();
+        add(a, x, y, stream);
     };
     return product;
 }
 
+OperatorPtr make_coo_atomic(const CsrMatrix& csr, OffsetRule) {
+    return make_coo(csr, [](const CooView& a, const float* x, float* y, cudaStream_t stream) {
+        if (a.entries == 0) return;
+        coo_atomic_kernel<<<course::blocks_for(a.entries, kBlock), kBlock, 0, stream>>>(a, x, y);
+        CUDA_CHECK_LAUNCH();
+    });
+}
+
 OperatorPtr make_coo_segmented(const CsrMatrix& csr, OffsetRule) {
-    OperatorPtr product = new_operator(csr.shape());
-    const CooView a = upload(*product, to_coo(csr));
-    const std::size_t y_bytes = static_cast<std::size_t>(csr.shape().rows) * sizeof(float);
-    product->launch = [a, y_bytes](const float* x, float* y, cudaStream_t stream) {
-        CUDA_CHECK(cudaMemsetAsync(y, 0, y_bytes, stream));
+    return make_coo(csr, [](const CooView& a, const float* x, float* y, cudaStream_t stream) {
         launch_add_segments(a.entries, a.rows, Products{a, x}, y, stream);
-    };
-    return product;
+    });
 }
 
 // --- CSR -----------------------------------------------------------------------------------------

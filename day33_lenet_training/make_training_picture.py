@@ -22,17 +22,16 @@ def rows(file):
 
 
 def picture(values, side, x, y, pixel, colour):
-    """Squares of equal colour side by side in a row are one rectangle."""
-    shapes, start = [], 0
+    """A path per colour; squares of equal colour side by side in a row are one rectangle of it."""
+    paths, start = {}, 0
     shades = [colour(value) for value in values]
     for i in range(1, len(values) + 1):
         if i % side == 0 or shades[i] != shades[start]:
-            shapes.append(
-                f'<rect x="{x + start % side * pixel}" y="{y + start // side * pixel}" '
-                f'width="{(i - start) * pixel}" height="{pixel}" fill="{shades[start]}"/>'
-            )
+            width = (i - start) * pixel
+            place = f"M{x + start % side * pixel} {y + start // side * pixel}"
+            paths[shades[start]] = paths.get(shades[start], "") + f"{place}h{width}v{pixel}h-{width}z"
             start = i
-    return "".join(shapes)
+    return "".join(f'<path fill="{shade}" d="{path}"/>' for shade, path in paths.items())
 
 
 def ink(value):
@@ -55,7 +54,7 @@ def main():
     parts = ['<text x="16" y="24" font-weight="600">Digits that the course draws</text>']
     for i, digit in enumerate(digits[:20]):
         parts.append(picture(digit, 28, 16 + i % 10 * 60, 36 + i // 10 * 60, 2, ink))
-    parts.append('<text x="16" y="190" font-weight="600">The loss of each batch</text>')
+    parts.append('<text x="16" y="190" font-weight="600">The loss of each batch (logarithmic scale)</text>')
     steps, top = curve[-1][0], math.log10(max(loss for _, loss in curve))
     bottom = math.log10(max(min(loss for _, loss in curve), 1e-4))
     place = lambda step, loss: (

@@ -41,6 +41,14 @@ struct Slab {
 // kRadius planes: ghost planes would have to come from further away than the next rank.
 std::vector<Slab> cut(std::size_t nz, std::size_t ranks);
 
+// How far the kernel `persistent` has come, in the memory of a rank.
+struct Progress {
+    unsigned arrived = 0;  // blocks of this rank that have done the step
+    unsigned own = 0;      // steps that this rank has done, and those below and above; of all launches
+    unsigned below = 0;
+    unsigned above = 0;
+};
+
 // What a rank has on its GPU: the slab, with kRadius ghost planes before it and behind it, in three
 // grids. `in` stays as it is, the steps write `out` and `spare` in turn.
 struct Rank {
@@ -49,7 +57,7 @@ struct Rank {
     float* in = nullptr;
     float* out = nullptr;
     float* spare = nullptr;
-    unsigned* flags = nullptr;      // two: the steps that the ranks below and above have done
+    Progress* flags = nullptr;
     cudaStream_t edges = nullptr;   // for the first planes and the last ones, and their exchange
     cudaStream_t middle = nullptr;  // for the planes between them
     cudaEvent_t started = nullptr;  // of rank 0: the work that comes before the first step

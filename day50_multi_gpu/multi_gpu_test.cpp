@@ -218,9 +218,10 @@ TEST_P(VersionTest, FlagsWrapRound) {
     domain.copy_from(in);
     domain.spoil();
     domain.steps_before = 0u - 2;
-    const unsigned flags[] = {domain.steps_before, domain.steps_before};
+    const unsigned before = domain.steps_before;
+    const day50::Progress flags{.own = before, .below = before, .above = before};
     for (const day50::Rank& rank : domain.ranks())
-        CUDA_CHECK(cudaMemcpy(rank.flags, flags, sizeof(flags), cudaMemcpyHostToDevice));
+        CUDA_CHECK(cudaMemcpy(rank.flags, &flags, sizeof(flags), cudaMemcpyHostToDevice));
     GetParam()->launcher(domain, 7, nullptr);
     CUDA_CHECK(cudaStreamSynchronize(nullptr));
     EXPECT_EQ(domain.to_host(), day50::steps_on_cpu(domain.extents(), in, 7));

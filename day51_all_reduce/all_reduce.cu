@@ -198,6 +198,21 @@ void two_shot_kernels(Group& group, const Arrays& arrays) {
     are_aligned(arrays) ? launch_two_shot<4>(group, arrays) : launch_two_shot<1>(group, arrays);
 }
 
+void packets_kernels(Group& group, const Arrays& arrays) {
+    const std::size_t count = arrays.in[0].size();
+    const unsigned blocks = blocks_for_all(group, count, 1);
+    group.need_inboxes(blocks, course::ceil_div(count, std::size_t{blocks} * kBlock));
+    Inboxes inboxes{{}, group.inbox_blocks(), group.inbox_packets()};
+    for (std::size_t r = 0; r < group.ranks().size(); ++r)
+        inboxes.of[r] = group.ranks()[r].inbox;
+    for (int r = 0; r < group.size(); ++r) {
+        const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
+        const OnDevice on(rank.device);
+        packets<<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), pointers_to(arrays), inboxes, count);
+        CUDA_CHECK_LAUNCH();
+    }
+}
+
 // --- NCCL ----------------------------------------------------------------------------------------
 
 #ifdef COURSE_HAS_NCCL
@@ -264,6 +279,13 @@ std::string peers_with_a_device_each(const Problem& problem) {
     return problem.peers ? a_device_each(problem) : "needs peer access between all GPUs";
 }
 
+std::string few_values(const Problem& problem) {
+    if (problem.count > kMostPackets)
+        return "takes up to " + std::to_string(kMostPackets) + " values; there are " +
+               std::to_string(problem.count);
+    return peers_with_a_device_each(problem);
+}
+
 std::string with_nccl(const Problem& problem) {
 #ifdef COURSE_HAS_NCCL
     return a_device_each(problem);
@@ -316,13 +338,15 @@ Part part_of(std::size_t count, int ranks, int number) {
 }
 
 std::span<const Version> versions() {
-    static const std::array<Version, 4> list = {{
+    static const std::array<Version, 5> list = {{
         {"gather", "one GPU fetches all arrays, adds, and sends the sums", launch<gather>, work},
         {"ring", "each GPU adds up a part, and sends to the next one", launch<ring>, work},
         {"one_shot", "one kernel: each GPU reads all arrays, and adds up everything",
          launch<one_shot_kernels, peers_with_a_device_each>, work, peers_with_a_device_each},
         {"two_shot", "one kernel: each GPU adds up a part for all",
          launch<two_shot_kernels, peers_with_a_device_each>, work, peers_with_a_device_each},
+        {"packets", "one kernel: values sent with the number of the call, no barrier",
+         launch<packets_kernels, few_values>, work, few_values},
     }};
     return list;
 }

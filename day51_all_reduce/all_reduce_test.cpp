@@ -336,7 +336,7 @@ std::vector<dim3> grids_of(const Group& group, Queue queue) {
 // Blocks that wait for each other: the same number on all GPUs, and no more than run at the same
 // time, which is two for each multiprocessor.
 TEST_F(Versions, LaunchBlocksThatAllRun) {
-    constexpr std::size_t kCount = 3'000'001;
+    constexpr std::size_t kCount = 1'000'003;
     Group group(devices_for(3));
     std::vector<std::unique_ptr<OfRank>> memory;
     Arrays arrays;
@@ -348,7 +348,8 @@ TEST_F(Versions, LaunchBlocksThatAllRun) {
         arrays.out.push_back(mine.out.span());
         fewest = std::min(fewest, 2 * rank.multiprocessors);
     }
-    for (const std::size_t version : {2, 3}) {
+    group.need_inboxes(fewest, kCount / (fewest * day51::kBlock) + 1);  // not while a stream captures
+    for (const std::size_t version : {2, 3, 4}) {
         const day51::Version& all = day51::versions()[version];
         if (const std::string reason = all.cannot_run(day51::problem_of(group, kCount)); !reason.empty())
             GTEST_SKIP() << reason;
@@ -362,8 +363,9 @@ TEST_F(Versions, LaunchBlocksThatAllRun) {
 TEST_F(Versions, CanTakeTurns) {
     std::string not_run;
     const std::span<const day51::Version> list = day51::versions();
-    ASSERT_NO_FATAL_FAILURE(
-        expect_sums_in_turn({&list[2], &list[3], &list[0], &list[2], &list[1], &list[3], &list[3]}, not_run));
+    ASSERT_NO_FATAL_FAILURE(expect_sums_in_turn(
+        {&list[2], &list[3], &list[0], &list[2], &list[4], &list[1], &list[3], &list[4], &list[4], &list[3]},
+        not_run));
     if (!not_run.empty()) GTEST_SKIP() << not_run;
 }
 
@@ -447,6 +449,12 @@ TEST(Part, CoversTheArrayAndBeginsAtSixteenBytes) {
 }
 
 class Refusals : public course::DeviceTest {};
+
+TEST_F(Refusals, PacketsTakesUpToAMillionValues) {
+    EXPECT_EQ(day51::versions()[4].cannot_run({.count = day51::kMostPackets, .ranks = 2}), "");
+    EXPECT_EQ(day51::versions()[4].cannot_run({.count = day51::kMostPackets + 1, .ranks = 2}),
+              "takes up to 1048576 values; there are 1048577");
+}
 
 TEST_F(Refusals, NameTheArgument) {
     const int count = device_count();

@@ -15,6 +15,7 @@
 #include "common/device/grid.hpp"
 #include "domain.hpp"
 #include "multi_gpu.cuh"
+#include "timeline.hpp"
 #ifdef COURSE_HAS_NCCL
 #include "communicators.hpp"
 #endif
@@ -47,6 +48,7 @@ void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigne
     if (begin >= end) return;
     const Local local = local_of(domain, rank);
     const Grids grids = grids_of(rank);
+    const Timeline::Span span(domain, rank, stream, "sweep");
     sweep<<<blocks_for_planes(local, end - begin), kBlock, 0, stream>>>(
         grids.source(step, steps), grids.target(step, steps), local, kWeights, begin, end);
     CUDA_CHECK_LAUNCH();
@@ -78,6 +80,7 @@ void copy_edges(Domain& domain, std::size_t r, unsigned step, unsigned steps) {
     const std::size_t plane = domain.extents().plane();
     const std::size_t bytes = kRadius * plane * sizeof(float);
     const float* const own = grids_of(rank).target(step, steps);
+    const Timeline::Span span(domain, rank, rank.edges, "copy");
     if (const Rank* to = below(domain, r)) {
         float* const ghosts = grids_of(*to).target(step, steps) + (kRadius + to->slab.planes) * plane;
         CUDA_CHECK(
@@ -262,6 +265,7 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
             const Grids grids = grids_of(rank);
             float* const out = grids.target(step, steps);
             const Neighbours to = neighbours_of(domain, r, out == rank.out ? &Rank::out : &Rank::spare);
+            const Timeline::Span span(domain, rank, rank.edges, "sweep");
             sweep_and_store<<<blocks_for_planes(local, local.planes), kBlock, 0, rank.edges>>>(
                 grids.source(step, steps), out, local, kWeights, to);
             CUDA_CHECK_LAUNCH();

@@ -66,6 +66,8 @@ struct Rank {
     cudaEvent_t middle_done = nullptr;
 };
 
+class Timeline;
+
 // A grid cut into slabs, one for each entry of `devices`. A device may be named several times: its
 // ranks share it. The constructor enables peer access between the devices of neighbours. All
 // functions leave the current device as it was. Throws std::invalid_argument for a bad argument
@@ -97,6 +99,8 @@ class Domain {
     cudaGraphExec_t& graph(unsigned steps);
     // The communicators of the versions with NCCL; null until they are made.
     std::shared_ptr<void> communicators;
+    // Where the program draws the picture of overlap; null otherwise (timeline.hpp).
+    Timeline* timeline = nullptr;
     // The steps of all launches of version `persistent` so far: what the flags have counted.
     unsigned steps_before = 0;
 

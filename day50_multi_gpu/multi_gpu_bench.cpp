@@ -1,6 +1,7 @@
 // Day 50's program: every version on all GPUs, verified and timed, beside one GPU alone.
 //
 //     day50_multi_gpu --size NXxNYxNZxSTEPS [--ranks N]
+//     day50_multi_gpu --timeline FILE
 //     day50_multi_gpu --jacobi --size COLUMNSxROWSxSTEPS [--every N] [--tolerance T]
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +24,7 @@
 #include "domain.hpp"
 #include "jacobi.hpp"
 #include "multi_gpu.hpp"
+#include "timeline.hpp"
 
 namespace {
 
@@ -137,6 +140,29 @@ course::Case make_case(const course::Dims& size, std::size_t ranks) {
     return usual.result;
 }
 
+// --- The picture of overlap ----------------------------------------------------------------------
+
+// Three steps of the versions whose sweeps and copies the host launches. An array for each of them:
+// [rank, stream, what, begin, end], in us.
+void write_timeline(const std::string& file, const course::Dims& size, std::size_t ranks) {
+    Domain domain({size[0], size[1], size[2]}, devices_for(ranks));
+    domain.copy_from(
+        course::make_data<float>(domain.extents().cells(), course::DataPattern::kSignedUniform, 50));
+    nlohmann::ordered_json versions;
+    for (const char* name : {"peer_copy", "peer_copy_overlapped", "direct_stores"}) {
+        const day50::Version& version = course::find_version(day50::versions(), name);
+        if (!version.cannot_run(day50::problem_of(domain, 3)).empty()) continue;
+        version.launcher(domain, 3, nullptr);
+        CUDA_CHECK(cudaStreamSynchronize(nullptr));
+        day50::Timeline timeline(domain);
+        version.launcher(domain, 3, nullptr);
+        for (const day50::Timeline::Bar& bar : timeline.bars())
+            versions[name].push_back({bar.rank, bar.stream, bar.what, bar.begin, bar.end});
+    }
+    const nlohmann::ordered_json all{{"grid", {size[0], size[1], size[2]}}, {"versions", versions}};
+    course::write_file(file, all.dump() + "\n");
+}
+
 // --- Jacobi's method -----------------------------------------------------------------------------
 
 struct JacobiOptions {
@@ -233,6 +259,7 @@ course::Case make_jacobi_case(const course::Dims& size, std::size_t ranks, const
 
 int main(int argc, char** argv) {
     std::size_t ranks = 0;
+    std::string timeline;
     JacobiOptions jacobi;
     course::Program program{
         .day = "day50_multi_gpu",
@@ -248,8 +275,18 @@ int main(int argc, char** argv) {
                         {1024, 1024, 1024, 10},
                         {1024, 1024, 2048, 10}},
         .make_cases = {[&ranks](const course::Dims& size) { return make_case(size, ranks); }},
-        .add_options = [&ranks, &jacobi](CLI::App& app, course::Program& shown) {
+        .add_options = [&ranks, &timeline, &jacobi](CLI::App& app, course::Program& shown) {
             app.add_option("--ranks", ranks, "how many slabs; 0: one for each GPU")->check(CLI::Range(0, 64));
+            app.add_option("--timeline", timeline,
+                           "write when sweeps and copies run, as JSON (scripts/plot_gpus.py draws it)");
+            app.callback([&app, &shown, &timeline, &ranks] {
+                if (timeline.empty()) return;
+                const course::Dims size =
+                    app.count("--size") == 0
+                        ? shown.default_size
+                        : course::parse_dims(app.get_option("--size")->as<std::string>());
+                shown.finish = [size, &timeline, &ranks] { write_timeline(timeline, size, ranks); };
+            });
             app.add_flag_callback(
                 "--jacobi",
                 [&] {

@@ -154,7 +154,7 @@ bool are_aligned(const Arrays& arrays) {
            std::ranges::all_of(arrays.out, [](auto out) { return course::is_aligned(out.data(), 16); });
 }
 
-// Blocks for `count` values, `width` for each thread: the same number on every GPU, and no more
+// Blocks for `count` values, at least `width` for each thread: the same number on every GPU, and no more
 // than any of them runs at the same time. Blocks wait for each other.
 unsigned blocks_for_all(const Group& group, std::size_t count, int width) {
     const std::size_t threads = course::ceil_div(count, static_cast<std::size_t>(width));
@@ -184,7 +184,7 @@ template <int kWidth>
 void launch_two_shot(const Group& group, const Arrays& arrays) {
     const std::size_t count = arrays.in[0].size();
     const std::size_t longest = part_of(count, group.size(), 0).size();
-    const unsigned blocks = blocks_for_all(group, longest, kWidth);
+    const unsigned blocks = blocks_for_all(group, longest, 2 * kWidth);
     for (int r = 0; r < group.size(); ++r) {
         const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
         const OnDevice on(rank.device);
@@ -200,7 +200,7 @@ void two_shot_kernels(Group& group, const Arrays& arrays) {
 
 void packets_kernels(Group& group, const Arrays& arrays) {
     const std::size_t count = arrays.in[0].size();
-    const unsigned blocks = blocks_for_all(group, count, 1);
+    const unsigned blocks = blocks_for_all(group, count, 4);
     group.need_inboxes(blocks, course::ceil_div(count, std::size_t{blocks} * kBlock));
     Inboxes inboxes{{}, group.inbox_blocks(), group.inbox_packets()};
     for (std::size_t r = 0; r < group.ranks().size(); ++r)

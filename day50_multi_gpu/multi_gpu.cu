@@ -408,6 +408,17 @@ void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 }  // namespace
 
+void sweep_without_exchange(Domain& domain, unsigned steps, cudaStream_t stream) {
+    begin_after(domain, stream);
+    for (unsigned step = 0; step < steps; ++step) {
+        for (const Rank& rank : domain.ranks()) {
+            const OnDevice on(rank.device);
+            sweep_planes(domain, rank, step, steps, 0, static_cast<int>(rank.slab.planes), rank.edges);
+        }
+    }
+    end_before(domain, stream);
+}
+
 std::span<const Version> versions() {
     static const std::array<Version, 8> list = {{
         {"one_gpu", "the whole grid on one GPU", launch<one_gpu, one_rank>, work, one_rank},

@@ -99,15 +99,21 @@ struct Neighbours {
     float* above;  // ghost planes of the rank above, for the last kRadius planes
 };
 
-// Stores a cell here, and in the ghost planes of the neighbours that need it. In a thin slab, a
-// plane may be an edge on both sides.
-__device__ inline void store(float value, float* out, const Local& local, const Neighbours& to, int x, int y,
-                             int z) {
-    out[local.index(x, y, z)] = value;
+// The new values of one x and y in the planes from `begin` to `end` - 1. Where they are an edge, each
+// is stored here and in the ghost planes of the neighbour that needs it. In a thin slab, a plane may
+// be an edge on both sides.
+__device__ inline void sweep_column(const float* in, float* out, const Local& local, const Weights& weights,
+                                    const Neighbours& to, int x, int y, int begin, int end) {
+    const int last_edge = local.planes - kRadius;  // its first plane
+    const bool sends_down = to.below != nullptr && begin < kRadius;
+    const bool sends_up = to.above != nullptr && end > last_edge;
     const std::size_t cell = static_cast<std::size_t>(y) * local.nx + x;
-    const int from_end = z - (local.planes - kRadius);
-    if (to.below != nullptr && z < kRadius) to.below[z * local.plane() + cell] = value;
-    if (to.above != nullptr && from_end >= 0) to.above[from_end * local.plane() + cell] = value;
+    for (int z = begin; z < end; ++z) {
+        const float value = new_value(in, local, weights, x, y, z);
+        out[local.index(x, y, z)] = value;
+        if (sends_down && z < kRadius) to.below[z * local.plane() + cell] = value;
+        if (sends_up && z >= last_edge) to.above[(z - last_edge) * local.plane() + cell] = value;
+    }
 }
 
 // Blocks start about in the order of their numbers. In this order of the `count` parts of a slab,
@@ -127,8 +133,7 @@ __global__ void sweep_and_store(const float* in, float* out, Local local, Weight
     const int y = static_cast<int>(blockIdx.y) * kRows + static_cast<int>(threadIdx.y);
     const int first = edges_first(static_cast<int>(blockIdx.z), static_cast<int>(gridDim.z)) * kDepth;
     if (x >= local.nx || y >= local.ny) return;
-    for (int z = first; z < min(first + kDepth, local.planes); ++z)
-        store(new_value(in, local, weights, x, y, z), out, local, to, x, y, z);
+    sweep_column(in, out, local, weights, to, x, y, first, min(first + kDepth, local.planes));
 }
 
 // A flag counts the steps that a rank has done. It lies in the memory of the neighbour that reads
@@ -142,10 +147,12 @@ struct Flags {
 using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
 
 // Waits until the flag is at least `steps`. It wraps round at 2^32, so the sign of the difference
-// decides. Acquire: loads after this one see what the neighbour stored before it set the flag.
+// decides. Acquire: loads after this one see what the neighbour stored before it set the flag. The
+// fence is behind the loop, as an acquire drops the L1 cache, which other blocks are using.
 __device__ inline void wait_for(unsigned& flag, unsigned steps) {
-    while (static_cast<int>(SystemFlag(flag).load(cuda::memory_order_acquire) - steps) < 0) {
+    while (static_cast<int>(SystemFlag(flag).load(cuda::memory_order_relaxed) - steps) < 0) {
     }
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_system);
 }
 
 // True for one block of the grid, the last one. Then all blocks have arrived, and `arrived` is 0
@@ -194,11 +201,9 @@ __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours
     const int tiles_z = (local.planes + depth - 1) / depth;
     const long long tiles = static_cast<long long>(tiles_x) * tiles_y * tiles_z;
     for (unsigned step = 0; step < steps; ++step) {
-        if (leads) {
-            wait_for(flags.mine->own, done + step);
-            if (to_out.below != nullptr) wait_for(flags.mine->below, done + step);
-            if (to_out.above != nullptr) wait_for(flags.mine->above, done + step);
-        }
+        if (leads) wait_for(flags.mine->own, done + step);
+        if (leads && to_out.below != nullptr) wait_for(flags.mine->below, done + step);
+        if (leads && to_out.above != nullptr) wait_for(flags.mine->above, done + step);
         __syncthreads();
         const float* const in = grids.source(step, steps);
         float* const out = grids.target(step, steps);
@@ -208,16 +213,14 @@ __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours
             const int y = static_cast<int>(tile / tiles_x % tiles_y) * kRows + static_cast<int>(threadIdx.y);
             const int first = edges_first(static_cast<int>(tile / tiles_x / tiles_y), tiles_z) * depth;
             if (x >= local.nx || y >= local.ny) continue;
-            for (int z = first; z < min(first + depth, local.planes); ++z)
-                store(new_value(in, local, weights, x, y, z), out, local, to, x, y, z);
+            sweep_column(in, out, local, weights, to, x, y, first, min(first + depth, local.planes));
         }
         __syncthreads();  // what other threads of this block have stored is before its arrival
         if (leads && is_last_to_arrive(flags.mine->arrived)) {
-            SystemFlag(flags.mine->own).store(done + step + 1, cuda::memory_order_release);
-            if (flags.below != nullptr)
-                SystemFlag(*flags.below).store(done + step + 1, cuda::memory_order_release);
-            if (flags.above != nullptr)
-                SystemFlag(*flags.above).store(done + step + 1, cuda::memory_order_release);
+            // One fence, which takes a microsecond, releases to all three.
+            cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+            for (unsigned* const flag : {&flags.mine->own, flags.below, flags.above})
+                if (flag != nullptr) SystemFlag(*flag).store(done + step + 1, cuda::memory_order_relaxed);
         }
     }
 }

@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,21 +52,33 @@ std::span<const std::uint32_t> bits(const std::vector<float>& values) {
 // The right bits of each slab, on the GPU of its rank: a grid of 4 GiB is compared there.
 class ExpectedSlabs {
   public:
-    ExpectedSlabs(const Domain& domain, std::span<const std::uint32_t> grid) {
-        const std::size_t plane = domain.extents().plane();
+    explicit ExpectedSlabs(const Domain& domain) : domain_(domain) {
         for (const day50::Rank& rank : domain.ranks()) {
             const day50::OnDevice on(rank.device);
-            of_rank_.emplace_back(grid.subspan(rank.slab.first * plane, rank.slab.planes * plane));
+            of_rank_.emplace_back(rank.slab.planes * domain.extents().plane());
         }
     }
 
+    void copy_from(const std::vector<float>& grid) {
+        for (std::size_t r = 0; r < of_rank_.size(); ++r)
+            of_rank_[r].copy_from(bits(grid).subspan(first_cell(r), of_rank_[r].size()));
+    }
+    // From `out` of a domain of one rank, from GPU to GPU.
+    void copy_from(const Domain& one) {
+        const day50::Rank& from = one.ranks()[0];
+        const float* const own = from.out + day50::kRadius * one.extents().plane();
+        for (std::size_t r = 0; r < of_rank_.size(); ++r)
+            CUDA_CHECK(cudaMemcpyPeer(of_rank_[r].data(), domain_.ranks()[r].device, own + first_cell(r),
+                                      from.device, of_rank_[r].bytes()));
+    }
+
     // Bit for bit. The first rank that is wrong is reported.
-    course::VerifyResult verify(const Domain& domain) const {
+    course::VerifyResult verify() const {
         course::VerifyResult result;
         for (std::size_t r = 0; r < of_rank_.size() && result.ok(); ++r) {
-            const day50::Rank& rank = domain.ranks()[r];
+            const day50::Rank& rank = domain_.ranks()[r];
             const day50::OnDevice on(rank.device);
-            const float* const own = rank.out + day50::kRadius * domain.extents().plane();
+            const float* const own = rank.out + day50::kRadius * domain_.extents().plane();
             const auto got = course::DeviceSpan<const std::uint32_t>::from_device_pointer(
                 reinterpret_cast<const std::uint32_t*>(own), of_rank_[r].size());
             const std::size_t before = result.compared;
@@ -78,38 +89,49 @@ class ExpectedSlabs {
     }
 
   private:
+    std::size_t first_cell(std::size_t r) const {
+        return domain_.ranks()[r].slab.first * domain_.extents().plane();
+    }
+
+    const Domain& domain_;
     std::vector<course::DeviceBuffer<std::uint32_t>> of_rank_;
 };
 
 struct Data {
     Data(const Extents& e, unsigned s, std::size_t ranks)
-        : extents(e), steps(s), one(e, devices_for(1)), all(e, devices_for(ranks)) {
+        : extents(e),
+          steps(s),
+          one(e, devices_for(1)),
+          all(e, devices_for(ranks)),
+          expected_of_one(one),
+          expected_of_all(all) {
         const std::vector<float> in =
             course::make_data<float>(e.cells(), course::DataPattern::kSignedUniform, 50);
         one.copy_from(in);
         all.copy_from(in);
-        std::vector<float> grid;
         if (static_cast<double>(e.cells()) * steps <= kMostOnCpu) {
-            grid = day50::steps_on_cpu(e, in, steps);
+            const std::vector<float> grid = day50::steps_on_cpu(e, in, steps);
+            expected_of_one.copy_from(grid);
+            expected_of_all.copy_from(grid);
         } else {
             course::find_version(day50::versions(), "one_gpu").launcher(one, steps, nullptr);
-            grid = one.to_host();
+            CUDA_CHECK(cudaStreamSynchronize(nullptr));
+            expected_of_one.copy_from(one);
+            expected_of_all.copy_from(one);
         }
-        expected_of_one.emplace(one, bits(grid));
-        expected_of_all.emplace(all, bits(grid));
     }
     Domain& domain_of(const std::string& version) { return version == "one_gpu" ? one : all; }
 
     course::VerifyResult verify(const std::string& version) {
-        return version == "one_gpu" ? expected_of_one->verify(one) : expected_of_all->verify(all);
+        return version == "one_gpu" ? expected_of_one.verify() : expected_of_all.verify();
     }
 
     Extents extents;
     unsigned steps;
     Domain one;
     Domain all;
-    std::optional<ExpectedSlabs> expected_of_one;
-    std::optional<ExpectedSlabs> expected_of_all;
+    ExpectedSlabs expected_of_one;
+    ExpectedSlabs expected_of_all;
 };
 
 course::Case make_case(const course::Dims& size, std::size_t ranks) {
@@ -137,6 +159,12 @@ course::Case make_case(const course::Dims& size, std::size_t ranks) {
             },
             [](const day50::Version& v, Data& d) { return d.verify(v.name); });
     }
+    usual.add(
+        {.name = "no_exchange",
+         .role = course::Role::kLimit,
+         .launch =
+             [data](cudaStream_t stream) { day50::sweep_without_exchange(data->all, data->steps, stream); },
+         .work = day50::versions()[0].work(all)});
     return usual.result;
 }
 
@@ -272,8 +300,8 @@ int main(int argc, char** argv) {
                         {256, 256, 512, 100},
                         {512, 512, 512, 20},
                         {512, 512, 1024, 20},
-                        {1024, 1024, 1024, 10},
-                        {1024, 1024, 2048, 10}},
+                        {1024, 1024, 1024, 5},
+                        {1024, 1024, 2048, 5}},
         .make_cases = {[&ranks](const course::Dims& size) { return make_case(size, ranks); }},
         .add_options = [&ranks, &timeline, &jacobi](CLI::App& app, course::Program& shown) {
             app.add_option("--ranks", ranks, "how many slabs; 0: one for each GPU")->check(CLI::Range(0, 64));

@@ -141,25 +141,25 @@ void Group::need_staging(std::size_t floats) {
 }
 
 // No packet of old calls is in the new inboxes: their numbers are 0, which is no call's.
-void Group::need_inboxes(std::size_t blocks, std::size_t packets) {
-    if (blocks <= inbox_blocks_ && packets <= inbox_packets_) return;
+void Group::need_inboxes(std::size_t blocks, std::size_t bytes) {
+    if (blocks <= inbox_blocks_ && bytes <= inbox_bytes_) return;
     for (const Rank& rank : ranks_) {
         const OnDevice on(rank.device);
         CUDA_CHECK(cudaDeviceSynchronize());
     }
     blocks = std::max(blocks, std::exchange(inbox_blocks_, 0));
-    packets = std::max(packets, std::exchange(inbox_packets_, 0));
-    const std::size_t bytes = ranks_.size() * 2 * blocks * packets * kBlock * sizeof(Packet);
+    bytes = std::max(bytes, std::exchange(inbox_bytes_, 0));
+    const std::size_t of_all = ranks_.size() * 2 * blocks * bytes;
     for (Rank& rank : ranks_) {
         const OnDevice on(rank.device);
         CUDA_CHECK(cudaFree(rank.inbox));
         rank.inbox = nullptr;
-        CUDA_CHECK(cudaMalloc(&rank.inbox, bytes));
-        CUDA_CHECK(cudaMemset(rank.inbox, 0, bytes));
+        CUDA_CHECK(cudaMalloc(&rank.inbox, of_all));
+        CUDA_CHECK(cudaMemset(rank.inbox, 0, of_all));
         CUDA_CHECK(cudaDeviceSynchronize());  // also before other ranks send to it
     }
     inbox_blocks_ = blocks;
-    inbox_packets_ = packets;
+    inbox_bytes_ = bytes;
 }
 
 Problem problem_of(const Group& group, std::size_t count, int calls) {

@@ -181,6 +181,10 @@ std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch) {
 
 // --- One launch ----------------------------------------------------------------------------------
 
+namespace {
+std::atomic<unsigned> launches_that_run{0};
+}
+
 LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(blocks_together(launch.configuration) > 1) {
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
@@ -188,6 +192,8 @@ LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(blocks_togethe
         footprint_ = std::make_shared<Footprint>(
             launch.task->number, launch.task->beside,
             "kernel " + launch.name + " on device " + std::to_string(launch.device));
+    // Not while another kernel runs: its blocks may yet acquire these clocks.
+    if (launches_that_run++ > 0) return;
     global_shadow().forget_atomics();
     if (global_shadow().full()) global_shadow().forget();
 }
@@ -203,7 +209,8 @@ void LaunchChecks::add_footprint(Footprint&& of_block) {
     footprint_->merge(std::move(of_block));
 }
 
-void LaunchChecks::compare_footprint() {
+void LaunchChecks::end() {
+    --launches_that_run;
     if (footprint_ != nullptr) Footprints::of_inspection().add(footprint_, &findings_);
 }
 

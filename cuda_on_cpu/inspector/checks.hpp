@@ -67,7 +67,7 @@ class LaunchChecks {
     // Takes over what a block of the launch has accessed.
     void add_footprint(Footprint&& of_block);
     // The launch is over: looks for races with others.
-    void compare_footprint();
+    void end();
     // Of a block that begins; nothing, where the order of the streams is not known.
     std::optional<Footprint> new_footprint() const;
     // False: the kernels accessed more device memory than the shadow memory has room for.

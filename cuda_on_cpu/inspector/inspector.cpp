@@ -190,9 +190,9 @@ BlockObserver* Inspector::watch(LaunchState& launch, uint3 block) {
 
 void Inspector::end_launch(LaunchState& launch) {
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
+    record.checks->end();
     if (options_.look_for_mistakes) {
         BlockChecks::forget_everywhere(*record.checks);
-        record.checks->compare_footprint();
         record.all_memory_watched = record.checks->all_memory_watched();
     } else {
         memory_observer->unwatched_launch();

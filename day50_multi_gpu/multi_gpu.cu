@@ -251,8 +251,8 @@ Neighbours neighbours_of(Domain& domain, std::size_t r, float* Rank::*grid) {
 }
 
 // All planes in one launch, the edges among its first blocks. A rank waits for the last step of its
-// neighbours as a whole: then their edges are in its ghost planes, and they no longer read the ghost
-// planes that this step overwrites.
+// neighbours as a whole: then their edges are in its ghost planes, and they no longer read the
+// ghost planes that this step overwrites.
 void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {

@@ -99,9 +99,9 @@ struct Neighbours {
     float* above;  // ghost planes of the rank above, for the last kRadius planes
 };
 
-// The new values of one x and y in the planes from `begin` to `end` - 1. Where they are an edge, each
-// is stored here and in the ghost planes of the neighbour that needs it. In a thin slab, a plane may
-// be an edge on both sides.
+// The new values of one x and y in the planes from `begin` to `end` - 1. Where they are an edge,
+// each is stored here and in the ghost planes of the neighbour that needs it. In a thin slab, a
+// plane may be an edge on both sides.
 __device__ inline void sweep_column(const float* in, float* out, const Local& local, const Weights& weights,
                                     const Neighbours& to, int x, int y, int begin, int end) {
     const int last_edge = local.planes - kRadius;  // its first plane
@@ -181,8 +181,8 @@ struct Grids {
 };
 
 // Idea: one launch for all steps. In each step, the last block of a GPU to be done sets a flag here
-// and in the memory of both neighbours; before the next step, all blocks wait for these three flags.
-// A flag lies in the memory of the GPU that polls it, so only the store crosses the link.
+// and in the memory of both neighbours; before the next step, all blocks wait for these three
+// flags. A flag lies in the memory of the GPU that polls it, so only the store crosses the link.
 // Cost removed: launches and events. A step begins as soon as the neighbours' planes have arrived.
 // Still limits it: the latency of planes and flag on the link. Flags are set after the whole slab,
 // not after its edges.

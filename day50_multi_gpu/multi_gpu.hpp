@@ -136,8 +136,8 @@ Problem problem_of(const Domain& domain, unsigned steps);
 using Version = course::Version<Launcher, Problem>;
 std::span<const Version> versions();
 
-// What the GPUs could reach if the exchange took no time: the sweeps of all slabs, without it. So the
-// result is wrong.
+// What the GPUs could reach if the exchange took no time: the sweeps of all slabs, without it. So
+// the result is wrong.
 void sweep_without_exchange(Domain& domain, unsigned steps, cudaStream_t stream);
 
 // The reference: plain loops on the CPU over the whole grid, in float, in the order of the kernels

@@ -137,8 +137,8 @@ inline bool run(const char* name, const Process& p, float* in, unsigned steps,
     return right;
 }
 
-// The program of a process: `run_all` returns whether all is right. A process that fails ends all of
-// them, with a message and exit code 1.
+// The program of a process: `run_all` returns whether all is right. A process that fails ends all
+// of them, with a message and exit code 1.
 inline int run_processes(const char* program, int argc, char** argv,
                          const std::function<bool(const Extents&, unsigned)>& run_all) {
     MPI_Init(&argc, &argv);

@@ -75,11 +75,9 @@ __device__ inline void meet(const Team& team, unsigned number) {
         unsigned& theirs = team.signals[other]->arrived[blockIdx.x][team.rank];
         SystemFlag(theirs).store(number, cuda::memory_order_release);
         unsigned& mine = team.signals[team.rank]->arrived[blockIdx.x][other];
-        // The other one may be a barrier further. The fence is behind the loop, as each acquire drops
-        // the L1 cache.
-        while (static_cast<int>(SystemFlag(mine).load(cuda::memory_order_relaxed) - number) < 0) {
+        // The other one may be a barrier further.
+        while (static_cast<int>(SystemFlag(mine).load(cuda::memory_order_acquire) - number) < 0) {
         }
-        cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_system);
     }
     __syncthreads();
 }
@@ -163,8 +161,8 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach) two_shot(Team team, Poi
     if (threadIdx.x == 0) passed = number;
 }
 
-// The inboxes of all ranks. A place in them belongs to a sender, to one of two calls in turn, and to
-// a thread.
+// The inboxes of all ranks. A place in them belongs to a sender, to one of two calls in turn, and
+// to a thread.
 struct Inboxes {
     char* of[kMostRanks];
     std::size_t blocks;
@@ -179,8 +177,8 @@ struct Inboxes {
 
 // Idea: do not tell the others that values are ready, send them. Each GPU stores its array in the
 // inboxes of all others, meets them once, and adds what has arrived.
-// Cost removed: the barrier before the values are read, and the way back of a load. The input is not
-// read by others, so it may be overwritten as soon as the kernel has ended.
+// Cost removed: the barrier before the values are read, and the way back of a load. The input is
+// not read by others, so it may be overwritten as soon as the kernel has ended.
 // Still limits it: the barrier. Its release waits until all stores have arrived.
 //
 // Why are two places enough? A place is used again two calls later. In the call between, this block
@@ -214,8 +212,8 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     if (threadIdx.x == 0) passed = number;
 }
 
-// A value and the number of the call. 8 bytes are stored and loaded as a whole, so a packet with the
-// right number has the right value.
+// A value and the number of the call. 8 bytes are stored and loaded as a whole, so a packet with
+// the right number has the right value.
 using Packet = unsigned long long;
 using AtomicPacket = cuda::atomic_ref<Packet, cuda::thread_scope_system>;
 
@@ -234,8 +232,8 @@ __device__ inline float receive(Packet& place, unsigned number) {
 // Idea: each value carries its own flag, the number of the call, in one word. A thread polls the
 // places in its own memory until the numbers are right.
 // Cost removed: the barrier, and its fence.
-// Still limits it: half of each packet is its number, so twice the bytes cross the links.
-// Two places are enough, as in push: to have received packets of the call between takes the place of
+// Still limits it: half of each packet is its number, so twice the bytes cross the links. Two
+// places are enough, as in push: to have received packets of the call between takes the place of
 // the barrier.
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     packets(Team team, Pointers arrays, Inboxes inboxes, std::size_t count) {

@@ -9,7 +9,8 @@ if(COURSE_BACKEND STREQUAL "cpu")
 else()
   # By the system's paths, or beside the CUDA Toolkit's own libraries.
   find_path(COURSE_NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  find_library(COURSE_NCCL nccl HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib)
+  # PyTorch's wheels have no libnccl.so: -D COURSE_NCCL_INCLUDE=... -D COURSE_NCCL=.../libnccl.so.2
+  find_library(COURSE_NCCL NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT}/lib)
   mark_as_advanced(COURSE_NCCL_INCLUDE COURSE_NCCL)
   if(COURSE_NCCL_INCLUDE AND COURSE_NCCL)
     target_include_directories(course_nccl INTERFACE ${COURSE_NCCL_INCLUDE})

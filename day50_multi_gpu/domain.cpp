@@ -2,7 +2,6 @@
 #include "domain.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "common/check/require.hpp"
@@ -91,8 +90,8 @@ void Domain::make(std::span<const int> devices) {
         for (float** grid : {&rank.in, &rank.out, &rank.spare})
             *grid = static_cast<float*>(
                 course::allocate_on_device(with_ghosts(extents, rank.slab), sizeof(float)));
-        CUDA_CHECK(cudaMalloc(&rank.flags, 2 * sizeof(unsigned)));
-        CUDA_CHECK(cudaMemset(rank.flags, 0, 2 * sizeof(unsigned)));
+        CUDA_CHECK(cudaMalloc(&rank.flags, sizeof(Progress)));
+        CUDA_CHECK(cudaMemset(rank.flags, 0, sizeof(Progress)));
         CUDA_CHECK(cudaStreamCreateWithFlags(&rank.edges, cudaStreamNonBlocking));
         CUDA_CHECK(cudaStreamCreateWithFlags(&rank.middle, cudaStreamNonBlocking));
         for (cudaEvent_t* event : {&rank.started, &rank.edges_swept, &rank.edges_done, &rank.middle_done})
@@ -155,12 +154,12 @@ std::vector<float> Domain::to_host() const {
 }
 
 void Domain::spoil() {
-    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    // A float of which all bits are set is NaN.
     for (const Rank& rank : ranks_) {
         const OnDevice on(rank.device);
-        const std::vector<float> nan(with_ghosts(extents_, rank.slab), kNan);
         for (float* grid : {rank.out, rank.spare})
-            CUDA_CHECK(cudaMemcpy(grid, nan.data(), nan.size() * sizeof(float), cudaMemcpyHostToDevice));
+            CUDA_CHECK(cudaMemset(grid, 0xff, with_ghosts(extents_, rank.slab) * sizeof(float)));
+        CUDA_CHECK(cudaDeviceSynchronize());
     }
 }
 

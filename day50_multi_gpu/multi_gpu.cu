@@ -15,6 +15,7 @@
 #include "common/device/grid.hpp"
 #include "domain.hpp"
 #include "multi_gpu.cuh"
+#include "timeline.hpp"
 #ifdef COURSE_HAS_NCCL
 #include "communicators.hpp"
 #endif
@@ -47,6 +48,7 @@ void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigne
     if (begin >= end) return;
     const Local local = local_of(domain, rank);
     const Grids grids = grids_of(rank);
+    const Timeline::Span span(domain, rank, stream, "sweep");
     sweep<<<blocks_for_planes(local, end - begin), kBlock, 0, stream>>>(
         grids.source(step, steps), grids.target(step, steps), local, kWeights, begin, end);
     CUDA_CHECK_LAUNCH();
@@ -78,6 +80,7 @@ void copy_edges(Domain& domain, std::size_t r, unsigned step, unsigned steps) {
     const std::size_t plane = domain.extents().plane();
     const std::size_t bytes = kRadius * plane * sizeof(float);
     const float* const own = grids_of(rank).target(step, steps);
+    const Timeline::Span span(domain, rank, rank.edges, "copy");
     if (const Rank* to = below(domain, r)) {
         float* const ghosts = grids_of(*to).target(step, steps) + (kRadius + to->slab.planes) * plane;
         CUDA_CHECK(
@@ -247,34 +250,26 @@ Neighbours neighbours_of(Domain& domain, std::size_t r, float* Rank::*grid) {
         upper == nullptr ? nullptr : upper->*grid};
 }
 
-void sweep_and_store_planes(Domain& domain, std::size_t r, unsigned step, unsigned steps, int begin,
-                            int end) {
-    if (begin >= end) return;
-    const Rank& rank = domain.ranks()[r];
-    const Local local = local_of(domain, rank);
-    const Grids grids = grids_of(rank);
-    float* const out = grids.target(step, steps);
-    const Neighbours to = neighbours_of(domain, r, out == rank.out ? &Rank::out : &Rank::spare);
-    sweep_and_store<<<blocks_for_planes(local, end - begin), kBlock, 0, rank.edges>>>(
-        grids.source(step, steps), out, local, kWeights, begin, end, to);
-    CUDA_CHECK_LAUNCH();
-}
-
-// As peer_copy_overlapped, without the copies.
+// All planes in one launch, the edges among its first blocks. A rank waits for the last step of its
+// neighbours as a whole: then their edges are in its ghost planes, and they no longer read the
+// ghost planes that this step overwrites.
 void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (unsigned step = 0; step < steps; ++step) {
         for (std::size_t r = 0; step > 0 && r < domain.ranks().size(); ++r)
-            wait_for_last_step(domain, r);
+            wait_for_neighbours(domain, r, domain.ranks()[r].edges);
         for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
             const Rank& rank = domain.ranks()[r];
             const OnDevice on(rank.device);
-            const Edges edges = edges_of(rank);
-            sweep_and_store_planes(domain, r, step, steps, 0, edges.first_end);
-            sweep_and_store_planes(domain, r, step, steps, edges.last_begin, edges.planes);
-            CUDA_CHECK(cudaEventRecord(rank.edges_swept, rank.edges));
+            const Local local = local_of(domain, rank);
+            const Grids grids = grids_of(rank);
+            float* const out = grids.target(step, steps);
+            const Neighbours to = neighbours_of(domain, r, out == rank.out ? &Rank::out : &Rank::spare);
+            const Timeline::Span span(domain, rank, rank.edges, "sweep");
+            sweep_and_store<<<blocks_for_planes(local, local.planes), kBlock, 0, rank.edges>>>(
+                grids.source(step, steps), out, local, kWeights, to);
+            CUDA_CHECK_LAUNCH();
             CUDA_CHECK(cudaEventRecord(rank.edges_done, rank.edges));
-            sweep_middle(domain, rank, step, steps);
         }
     }
     end_before(domain, stream);
@@ -283,7 +278,7 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
 // Idea: stream capture records the launches of all steps once, on the streams of all devices. One
 // call then launches all of them. Waits for events become edges of the graph.
 // Cost removed: the host's time for each launch, event and wait.
-// Still limits it: each node takes time to start, and two of them follow each other in each step.
+// Still limits it: each node takes time to start, and those of two GPUs wait for each other.
 void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     cudaGraphExec_t& executable = domain.graph(steps);
     if (executable == nullptr) {
@@ -305,13 +300,23 @@ void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     CUDA_CHECK(cudaGraphLaunch(executable, stream));
 }
 
-// Depth of a tile of `persistent`: as deep as possible with four tiles per block to balance the
-// load, within these limits.
-constexpr long long kShallowest = 4;
-constexpr long long kDeepest = 32;
+// How deep are the tiles of `persistent`? A block takes as many as every other one, or one less.
+// Deep tiles share fewer planes with others; shallow ones leave fewer blocks idle at the end.
+int depth_of_tiles(const Local& local, long long columns, long long blocks) {
+    constexpr int kDeepest = 32;
+    constexpr int kShared = 2;  // planes; what a tile costs besides its own, measured in planes
+    const auto cost = [&](int depth) {
+        const long long tiles = columns * ((local.planes + depth - 1) / depth);
+        return (tiles + blocks - 1) / blocks * (depth + kShared);
+    };
+    int best = 1;
+    for (int depth = 2; depth <= std::min(kDeepest, local.planes); ++depth)
+        if (cost(depth) <= cost(best)) best = depth;
+    return best;
+}
 
-// A barrier of the grid needs a cooperative launch: all its blocks are resident at the same time,
-// so there are no more of them than the GPU holds.
+// All blocks of the grid must be resident at the same time, as they wait for each other: a
+// cooperative launch refuses more of them than the GPU holds.
 void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
@@ -324,14 +329,13 @@ void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
         Neighbours to_spare = neighbours_of(domain, r, &Rank::spare);
         const Rank* const lower = below(domain, r);
         const Rank* const upper = above(domain, r);
-        Flags flags{rank.flags, lower == nullptr ? nullptr : lower->flags + 1,
-                    upper == nullptr ? nullptr : upper->flags};
+        Flags flags{rank.flags, lower == nullptr ? nullptr : &lower->flags->above,
+                    upper == nullptr ? nullptr : &upper->flags->below};
         unsigned done = domain.steps_before;
         const dim3 tiles = blocks_for_planes(local, local.planes);
         const long long columns = static_cast<long long>(tiles.x) * tiles.y;
         const long long resident = course::resident_blocks(persistent, kCols * kRows);
-        int depth =
-            static_cast<int>(std::clamp(columns * local.planes / (4 * resident), kShallowest, kDeepest));
+        int depth = depth_of_tiles(local, columns, resident);
         const long long blocks = std::min(columns * ((local.planes + depth - 1) / depth), resident);
         void* arguments[] = {&grids, &local, &weights, &to_out, &to_spare, &flags, &steps, &done, &depth};
         CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&persistent),
@@ -403,6 +407,17 @@ void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
 }
 
 }  // namespace
+
+void sweep_without_exchange(Domain& domain, unsigned steps, cudaStream_t stream) {
+    begin_after(domain, stream);
+    for (unsigned step = 0; step < steps; ++step) {
+        for (const Rank& rank : domain.ranks()) {
+            const OnDevice on(rank.device);
+            sweep_planes(domain, rank, step, steps, 0, static_cast<int>(rank.slab.planes), rank.edges);
+        }
+    }
+    end_before(domain, stream);
+}
 
 std::span<const Version> versions() {
     static const std::array<Version, 8> list = {{

@@ -23,7 +23,6 @@
 //   CUDA_ON_CPU_DEVICES=4 ./course run day50               on four devices of the stand-in
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include <cuda/atomic>
@@ -100,35 +99,47 @@ struct Neighbours {
     float* above;  // ghost planes of the rank above, for the last kRadius planes
 };
 
-// Stores a cell here, and in the ghost planes of the neighbours that need it. In a thin slab, a
+// The new values of one x and y in the planes from `begin` to `end` - 1. Where they are an edge,
+// each is stored here and in the ghost planes of the neighbour that needs it. In a thin slab, a
 // plane may be an edge on both sides.
-__device__ inline void store(float value, float* out, const Local& local, const Neighbours& to, int x, int y,
-                             int z) {
-    out[local.index(x, y, z)] = value;
+__device__ inline void sweep_column(const float* in, float* out, const Local& local, const Weights& weights,
+                                    const Neighbours& to, int x, int y, int begin, int end) {
+    const int last_edge = local.planes - kRadius;  // its first plane
+    const bool sends_down = to.below != nullptr && begin < kRadius;
+    const bool sends_up = to.above != nullptr && end > last_edge;
     const std::size_t cell = static_cast<std::size_t>(y) * local.nx + x;
-    const int from_end = z - (local.planes - kRadius);
-    if (to.below != nullptr && z < kRadius) to.below[z * local.plane() + cell] = value;
-    if (to.above != nullptr && from_end >= 0) to.above[from_end * local.plane() + cell] = value;
+    for (int z = begin; z < end; ++z) {
+        const float value = new_value(in, local, weights, x, y, z);
+        out[local.index(x, y, z)] = value;
+        if (sends_down && z < kRadius) to.below[z * local.plane() + cell] = value;
+        if (sends_up && z >= last_edge) to.above[(z - last_edge) * local.plane() + cell] = value;
+    }
+}
+
+// Blocks start about in the order of their numbers. In this order of the `count` parts of a slab,
+// its last part comes second, so both edges are sent while the middle is swept.
+__device__ inline int edges_first(int number, int count) {
+    if (number == 0) return 0;
+    return number == 1 ? count - 1 : number - 1;
 }
 
 // Idea: peer access. A kernel can store to another GPU's memory like to its own, so it stores a
 // cell of an edge there at once.
-// Cost removed: reading the edge planes again, and the calls that copy them.
+// Cost removed: reading the edge planes again, the calls that copy them, and the launches of their
+// own for the edges.
 // Still limits it: the host launches each step, and events order the steps of neighbours.
-__global__ void sweep_and_store(const float* in, float* out, Local local, Weights weights, int begin, int end,
-                                Neighbours to) {
+__global__ void sweep_and_store(const float* in, float* out, Local local, Weights weights, Neighbours to) {
     const int x = static_cast<int>(blockIdx.x) * kCols + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kRows + static_cast<int>(threadIdx.y);
-    const int first = begin + static_cast<int>(blockIdx.z) * kDepth;
+    const int first = edges_first(static_cast<int>(blockIdx.z), static_cast<int>(gridDim.z)) * kDepth;
     if (x >= local.nx || y >= local.ny) return;
-    for (int z = first; z < min(first + kDepth, end); ++z)
-        store(new_value(in, local, weights, x, y, z), out, local, to, x, y, z);
+    sweep_column(in, out, local, weights, to, x, y, first, min(first + kDepth, local.planes));
 }
 
 // A flag counts the steps that a rank has done. It lies in the memory of the neighbour that reads
 // it.
 struct Flags {
-    unsigned* mine;   // two in this GPU's memory, set by the rank below and by the rank above
+    Progress* mine;
     unsigned* below;  // in the memory of the rank below, set by this rank; null where there is none
     unsigned* above;  // the same in the memory of the rank above
 };
@@ -136,10 +147,22 @@ struct Flags {
 using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
 
 // Waits until the flag is at least `steps`. It wraps round at 2^32, so the sign of the difference
-// decides. Acquire: loads after this one see what the neighbour stored before it set the flag.
+// decides. Acquire: loads after this one see what the neighbour stored before it set the flag. The
+// fence is behind the loop, as an acquire drops the L1 cache, which other blocks are using.
 __device__ inline void wait_for(unsigned& flag, unsigned steps) {
-    while (static_cast<int>(SystemFlag(flag).load(cuda::memory_order_acquire) - steps) < 0) {
+    while (static_cast<int>(SystemFlag(flag).load(cuda::memory_order_relaxed) - steps) < 0) {
     }
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_system);
+}
+
+// True for one block of the grid, the last one. Then all blocks have arrived, and `arrived` is 0
+// again for the next step. Acquire and release: what the other blocks have stored happens before
+// what the last one does next, also for a neighbour that sees its flag.
+__device__ inline bool is_last_to_arrive(unsigned& arrived) {
+    cuda::atomic_ref<unsigned, cuda::thread_scope_device> count(arrived);
+    if (count.fetch_add(1, cuda::memory_order_acq_rel) + 1 < gridDim.x) return false;
+    count.store(0, cuda::memory_order_relaxed);
+    return true;
 }
 
 // The grids of a rank. Step 0 reads `in`. The steps write `out` and `spare` in turn, the last one
@@ -157,11 +180,12 @@ struct Grids {
     }
 };
 
-// Idea: one launch for all steps. The blocks of a GPU synchronise by a barrier of the grid, GPUs by
+// Idea: one launch for all steps. In each step, the last block of a GPU to be done sets a flag here
+// and in the memory of both neighbours; before the next step, all blocks wait for these three
 // flags. A flag lies in the memory of the GPU that polls it, so only the store crosses the link.
 // Cost removed: launches and events. A step begins as soon as the neighbours' planes have arrived.
-// Still limits it: the latency of planes and flag on the link, and a barrier of the grid. Flags are
-// set after the whole slab, not after its edges.
+// Still limits it: the latency of planes and flag on the link. Flags are set after the whole slab,
+// not after its edges.
 //
 // Before step k a rank waits until its neighbours have done k steps. Then its ghost planes have
 // arrived. And the neighbours no longer read the ghost planes that step k overwrites: those were
@@ -171,16 +195,15 @@ struct Grids {
 // evicted from the L2 cache when another one needs it. A deep tile shares fewer planes with others.
 __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours to_out, Neighbours to_spare,
                            Flags flags, unsigned steps, unsigned done, int depth) {
-    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const bool leads = threadIdx.x == 0 && threadIdx.y == 0;
     const int tiles_x = (local.nx + kCols - 1) / kCols;
     const int tiles_y = (local.ny + kRows - 1) / kRows;
     const int tiles_z = (local.planes + depth - 1) / depth;
     const long long tiles = static_cast<long long>(tiles_x) * tiles_y * tiles_z;
     for (unsigned step = 0; step < steps; ++step) {
-        if (threadIdx.x == 0 && threadIdx.y == 0) {
-            if (to_out.below != nullptr) wait_for(flags.mine[0], done + step);
-            if (to_out.above != nullptr) wait_for(flags.mine[1], done + step);
-        }
+        if (leads) wait_for(flags.mine->own, done + step);
+        if (leads && to_out.below != nullptr) wait_for(flags.mine->below, done + step);
+        if (leads && to_out.above != nullptr) wait_for(flags.mine->above, done + step);
         __syncthreads();
         const float* const in = grids.source(step, steps);
         float* const out = grids.target(step, steps);
@@ -188,18 +211,16 @@ __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours
         for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
             const int x = static_cast<int>(tile % tiles_x) * kCols + static_cast<int>(threadIdx.x);
             const int y = static_cast<int>(tile / tiles_x % tiles_y) * kRows + static_cast<int>(threadIdx.y);
-            const int first = static_cast<int>(tile / tiles_x / tiles_y) * depth;
+            const int first = edges_first(static_cast<int>(tile / tiles_x / tiles_y), tiles_z) * depth;
             if (x >= local.nx || y >= local.ny) continue;
-            for (int z = first; z < min(first + depth, local.planes); ++z)
-                store(new_value(in, local, weights, x, y, z), out, local, to, x, y, z);
+            sweep_column(in, out, local, weights, to, x, y, first, min(first + depth, local.planes));
         }
-        __threadfence_system();  // this thread's stores become visible before the flag
-        grid.sync();
-        if (blockIdx.x == 0 && threadIdx.x == 0 && threadIdx.y == 0) {
-            if (flags.below != nullptr)
-                SystemFlag(*flags.below).store(done + step + 1, cuda::memory_order_release);
-            if (flags.above != nullptr)
-                SystemFlag(*flags.above).store(done + step + 1, cuda::memory_order_release);
+        __syncthreads();  // what other threads of this block have stored is before its arrival
+        if (leads && is_last_to_arrive(flags.mine->arrived)) {
+            // One fence, which takes a microsecond, releases to all three.
+            cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+            for (unsigned* const flag : {&flags.mine->own, flags.below, flags.above})
+                if (flag != nullptr) SystemFlag(*flag).store(done + step + 1, cuda::memory_order_relaxed);
         }
     }
 }

@@ -41,6 +41,14 @@ struct Slab {
 // kRadius planes: ghost planes would have to come from further away than the next rank.
 std::vector<Slab> cut(std::size_t nz, std::size_t ranks);
 
+// How far the kernel `persistent` has come, in the memory of a rank.
+struct Progress {
+    unsigned arrived = 0;  // blocks of this rank that have done the step
+    unsigned own = 0;      // steps that this rank has done, and those below and above; of all launches
+    unsigned below = 0;
+    unsigned above = 0;
+};
+
 // What a rank has on its GPU: the slab, with kRadius ghost planes before it and behind it, in three
 // grids. `in` stays as it is, the steps write `out` and `spare` in turn.
 struct Rank {
@@ -49,7 +57,7 @@ struct Rank {
     float* in = nullptr;
     float* out = nullptr;
     float* spare = nullptr;
-    unsigned* flags = nullptr;      // two: the steps that the ranks below and above have done
+    Progress* flags = nullptr;
     cudaStream_t edges = nullptr;   // for the first planes and the last ones, and their exchange
     cudaStream_t middle = nullptr;  // for the planes between them
     cudaEvent_t started = nullptr;  // of rank 0: the work that comes before the first step
@@ -57,6 +65,8 @@ struct Rank {
     cudaEvent_t edges_done = nullptr;  // the edges are swept, and in the neighbours' memory
     cudaEvent_t middle_done = nullptr;
 };
+
+class Timeline;
 
 // A grid cut into slabs, one for each entry of `devices`. A device may be named several times: its
 // ranks share it. The constructor enables peer access between the devices of neighbours. All
@@ -89,6 +99,8 @@ class Domain {
     cudaGraphExec_t& graph(unsigned steps);
     // The communicators of the versions with NCCL; null until they are made.
     std::shared_ptr<void> communicators;
+    // Where the program draws the picture of overlap; null otherwise (timeline.hpp).
+    Timeline* timeline = nullptr;
     // The steps of all launches of version `persistent` so far: what the flags have counted.
     unsigned steps_before = 0;
 
@@ -123,6 +135,10 @@ Problem problem_of(const Domain& domain, unsigned steps);
 // The versions, slow to fast.
 using Version = course::Version<Launcher, Problem>;
 std::span<const Version> versions();
+
+// What the GPUs could reach if the exchange took no time: the sweeps of all slabs, without it. So
+// the result is wrong.
+void sweep_without_exchange(Domain& domain, unsigned steps, cudaStream_t stream);
 
 // The reference: plain loops on the CPU over the whole grid, in float, in the order of the kernels
 // and with their rounding.

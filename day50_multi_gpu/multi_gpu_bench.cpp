@@ -1,6 +1,7 @@
 // Day 50's program: every version on all GPUs, verified and timed, beside one GPU alone.
 //
 //     day50_multi_gpu --size NXxNYxNZxSTEPS [--ranks N]
+//     day50_multi_gpu --timeline FILE
 //     day50_multi_gpu --jacobi --size COLUMNSxROWSxSTEPS [--every N] [--tolerance T]
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,8 +18,12 @@
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/require.hpp"
+#include "common/check/verify_on_device.hpp"
+#include "common/device/device_buffer.hpp"
+#include "domain.hpp"
 #include "jacobi.hpp"
 #include "multi_gpu.hpp"
+#include "timeline.hpp"
 
 namespace {
 
@@ -43,33 +49,89 @@ std::span<const std::uint32_t> bits(const std::vector<float>& values) {
     return {reinterpret_cast<const std::uint32_t*>(values.data()), values.size()};
 }
 
+// The right bits of each slab, on the GPU of its rank: a grid of 4 GiB is compared there.
+class ExpectedSlabs {
+  public:
+    explicit ExpectedSlabs(const Domain& domain) : domain_(domain) {
+        for (const day50::Rank& rank : domain.ranks()) {
+            const day50::OnDevice on(rank.device);
+            of_rank_.emplace_back(rank.slab.planes * domain.extents().plane());
+        }
+    }
+
+    void copy_from(const std::vector<float>& grid) {
+        for (std::size_t r = 0; r < of_rank_.size(); ++r)
+            of_rank_[r].copy_from(bits(grid).subspan(first_cell(r), of_rank_[r].size()));
+    }
+    // From `out` of a domain of one rank, from GPU to GPU.
+    void copy_from(const Domain& one) {
+        const day50::Rank& from = one.ranks()[0];
+        const float* const own = from.out + day50::kRadius * one.extents().plane();
+        for (std::size_t r = 0; r < of_rank_.size(); ++r)
+            CUDA_CHECK(cudaMemcpyPeer(of_rank_[r].data(), domain_.ranks()[r].device, own + first_cell(r),
+                                      from.device, of_rank_[r].bytes()));
+    }
+
+    // Bit for bit. The first rank that is wrong is reported.
+    course::VerifyResult verify() const {
+        course::VerifyResult result;
+        for (std::size_t r = 0; r < of_rank_.size() && result.ok(); ++r) {
+            const day50::Rank& rank = domain_.ranks()[r];
+            const day50::OnDevice on(rank.device);
+            const float* const own = rank.out + day50::kRadius * domain_.extents().plane();
+            const auto got = course::DeviceSpan<const std::uint32_t>::from_device_pointer(
+                reinterpret_cast<const std::uint32_t*>(own), of_rank_[r].size());
+            const std::size_t before = result.compared;
+            result = course::verify_exact_on_device(got, of_rank_[r].span());
+            result.compared += before;
+        }
+        return result;
+    }
+
+  private:
+    std::size_t first_cell(std::size_t r) const {
+        return domain_.ranks()[r].slab.first * domain_.extents().plane();
+    }
+
+    const Domain& domain_;
+    std::vector<course::DeviceBuffer<std::uint32_t>> of_rank_;
+};
+
 struct Data {
     Data(const Extents& e, unsigned s, std::size_t ranks)
-        : extents(e), steps(s), one(e, devices_for(1)), all(e, devices_for(ranks)) {
+        : extents(e),
+          steps(s),
+          one(e, devices_for(1)),
+          all(e, devices_for(ranks)),
+          expected_of_one(one),
+          expected_of_all(all) {
         const std::vector<float> in =
             course::make_data<float>(e.cells(), course::DataPattern::kSignedUniform, 50);
         one.copy_from(in);
         all.copy_from(in);
         if (static_cast<double>(e.cells()) * steps <= kMostOnCpu) {
-            expected = day50::steps_on_cpu(e, in, steps);
+            const std::vector<float> grid = day50::steps_on_cpu(e, in, steps);
+            expected_of_one.copy_from(grid);
+            expected_of_all.copy_from(grid);
         } else {
             course::find_version(day50::versions(), "one_gpu").launcher(one, steps, nullptr);
-            expected = one.to_host();
+            CUDA_CHECK(cudaStreamSynchronize(nullptr));
+            expected_of_one.copy_from(one);
+            expected_of_all.copy_from(one);
         }
     }
     Domain& domain_of(const std::string& version) { return version == "one_gpu" ? one : all; }
 
-    // Bit for bit.
     course::VerifyResult verify(const std::string& version) {
-        const std::vector<float> got = domain_of(version).to_host();
-        return course::verify_exact(bits(got), bits(expected));
+        return version == "one_gpu" ? expected_of_one.verify() : expected_of_all.verify();
     }
 
     Extents extents;
     unsigned steps;
     Domain one;
     Domain all;
-    std::vector<float> expected;
+    ExpectedSlabs expected_of_one;
+    ExpectedSlabs expected_of_all;
 };
 
 course::Case make_case(const course::Dims& size, std::size_t ranks) {
@@ -97,7 +159,36 @@ course::Case make_case(const course::Dims& size, std::size_t ranks) {
             },
             [](const day50::Version& v, Data& d) { return d.verify(v.name); });
     }
+    usual.add(
+        {.name = "no_exchange",
+         .role = course::Role::kLimit,
+         .launch =
+             [data](cudaStream_t stream) { day50::sweep_without_exchange(data->all, data->steps, stream); },
+         .work = day50::versions()[0].work(all)});
     return usual.result;
+}
+
+// --- The picture of overlap ----------------------------------------------------------------------
+
+// Three steps of the versions whose sweeps and copies the host launches. An array for each of them:
+// [rank, stream, what, begin, end], in us.
+void write_timeline(const std::string& file, const course::Dims& size, std::size_t ranks) {
+    Domain domain({size[0], size[1], size[2]}, devices_for(ranks));
+    domain.copy_from(
+        course::make_data<float>(domain.extents().cells(), course::DataPattern::kSignedUniform, 50));
+    nlohmann::ordered_json versions;
+    for (const char* name : {"peer_copy", "peer_copy_overlapped", "direct_stores"}) {
+        const day50::Version& version = course::find_version(day50::versions(), name);
+        if (!version.cannot_run(day50::problem_of(domain, 3)).empty()) continue;
+        version.launcher(domain, 3, nullptr);
+        CUDA_CHECK(cudaStreamSynchronize(nullptr));
+        day50::Timeline timeline(domain);
+        version.launcher(domain, 3, nullptr);
+        for (const day50::Timeline::Bar& bar : timeline.bars())
+            versions[name].push_back({bar.rank, bar.stream, bar.what, bar.begin, bar.end});
+    }
+    const nlohmann::ordered_json all{{"grid", {size[0], size[1], size[2]}}, {"versions", versions}};
+    course::write_file(file, all.dump() + "\n");
 }
 
 // --- Jacobi's method -----------------------------------------------------------------------------
@@ -196,18 +287,34 @@ course::Case make_jacobi_case(const course::Dims& size, std::size_t ranks, const
 
 int main(int argc, char** argv) {
     std::size_t ranks = 0;
+    std::string timeline;
     JacobiOptions jacobi;
     course::Program program{
         .day = "day50_multi_gpu",
         .title = "steps of a 25-point stencil over a grid of nx x ny x nz floats on several GPUs",
         .default_size = {64, 48, 40, 4},
+        // Cubes, and for weak scaling twice as many planes.
         .bench_sizes = {{128, 128, 128, 100},
+                        {128, 128, 256, 100},
                         {256, 256, 256, 100},
+                        {256, 256, 512, 100},
                         {512, 512, 512, 20},
-                        {1024, 1024, 1024, 10}},
+                        {512, 512, 1024, 20},
+                        {1024, 1024, 1024, 5},
+                        {1024, 1024, 2048, 5}},
         .make_cases = {[&ranks](const course::Dims& size) { return make_case(size, ranks); }},
-        .add_options = [&ranks, &jacobi](CLI::App& app, course::Program& shown) {
+        .add_options = [&ranks, &timeline, &jacobi](CLI::App& app, course::Program& shown) {
             app.add_option("--ranks", ranks, "how many slabs; 0: one for each GPU")->check(CLI::Range(0, 64));
+            app.add_option("--timeline", timeline,
+                           "write when sweeps and copies run, as JSON (scripts/plot_gpus.py draws it)");
+            app.callback([&app, &shown, &timeline, &ranks] {
+                if (timeline.empty()) return;
+                const course::Dims size =
+                    app.count("--size") == 0
+                        ? shown.default_size
+                        : course::parse_dims(app.get_option("--size")->as<std::string>());
+                shown.finish = [size, &timeline, &ranks] { write_timeline(timeline, size, ranks); };
+            });
             app.add_flag_callback(
                 "--jacobi",
                 [&] {

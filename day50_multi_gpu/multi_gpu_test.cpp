@@ -218,9 +218,10 @@ TEST_P(VersionTest, FlagsWrapRound) {
     domain.copy_from(in);
     domain.spoil();
     domain.steps_before = 0u - 2;
-    const unsigned flags[] = {domain.steps_before, domain.steps_before};
+    const unsigned before = domain.steps_before;
+    const day50::Progress flags{.own = before, .below = before, .above = before};
     for (const day50::Rank& rank : domain.ranks())
-        CUDA_CHECK(cudaMemcpy(rank.flags, flags, sizeof(flags), cudaMemcpyHostToDevice));
+        CUDA_CHECK(cudaMemcpy(rank.flags, &flags, sizeof(flags), cudaMemcpyHostToDevice));
     GetParam()->launcher(domain, 7, nullptr);
     CUDA_CHECK(cudaStreamSynchronize(nullptr));
     EXPECT_EQ(domain.to_host(), day50::steps_on_cpu(domain.extents(), in, 7));
@@ -414,8 +415,8 @@ TEST(Cut, RefusesSlabsThinnerThanTheRadius) {
     EXPECT_EQ(course::refusal([] { day50::cut(15, 0); }), "cut: ranks is 0; expected at least 1");
 }
 
-// Processes: mpi.cu, started as a user does. Open MPI wants to be told that it may run as root, and
-// more processes than cores.
+// Processes: mpi.cu and nvshmem.cu, started as a user does. Open MPI wants to be told that it may
+// run as root, and more processes than cores.
 class Mpi : public course::DeviceTest {
   protected:
     void SetUp() override {
@@ -424,23 +425,28 @@ class Mpi : public course::DeviceTest {
         GTEST_SKIP() << "MPI was not found: scripts/install_dependencies.sh --cluster installs Open MPI";
 #endif
     }
-    static course::ShellOutcome run(int processes, const std::string& size) {
+    static course::ShellOutcome run(int processes, const std::string& command) {
 #ifdef COURSE_MPIRUN
         return course::run_in_shell(
             "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 "
             "timeout 60 " COURSE_MPIRUN " -np " +
-            std::to_string(processes) + " " COURSE_MPI_PROGRAM " --size " + size);
+            std::to_string(processes) + " " + command);
 #else
-        return {processes, size};
+        return {processes, command};
 #endif
     }
-};
-
-TEST_F(Mpi, GivesTheSameBits) {
-    for (const auto& [processes, size] : {std::pair(1, "9x10x11x2"), {2, "33x9x17x3"}, {3, "12x11x13x6"}}) {
-        const course::ShellOutcome outcome = run(processes, size);
+    static std::string program() {
+#ifdef COURSE_MPIRUN
+        return COURSE_MPI_PROGRAM;
+#else
+        return "";
+#endif
+    }
+    static void expect_same_bits(int processes, const std::string& command,
+                                 const std::vector<std::string>& versions) {
+        const course::ShellOutcome outcome = run(processes, command);
         EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-        for (const char* version : {"mpi_staged ", "mpi_overlapped "}) {
+        for (const std::string& version : versions) {
             const std::size_t line = outcome.text.find(version);
             ASSERT_NE(line, std::string::npos) << outcome.text;
             EXPECT_NE(outcome.text.substr(line, outcome.text.find('\n', line) - line).find(", ok"),
@@ -448,13 +454,38 @@ TEST_F(Mpi, GivesTheSameBits) {
                 << outcome.text;
         }
     }
+};
+
+TEST_F(Mpi, GivesTheSameBits) {
+    for (const auto& [processes, size] : {std::pair(1, "9x10x11x2"), {2, "33x9x17x3"}, {3, "12x11x13x6"}})
+        expect_same_bits(processes, program() + " --size " + size, {"mpi_staged ", "mpi_overlapped "});
+}
+
+TEST_F(Mpi, NvshmemGivesTheSameBits) {
+#ifdef COURSE_NVSHMEM_PROGRAM
+    if (device_count() < 2) GTEST_SKIP() << "needs two GPUs: a process of NVSHMEM has one of its own";
+    for (const char* size : {"9x10x8x1", "33x9x17x5", "64x40x100x7"})
+        expect_same_bits(2, std::string(COURSE_NVSHMEM_PROGRAM " --size ") + size, {"nvshmem_put "});
+#else
+    GTEST_SKIP() << "was built without NVSHMEM, which needs a GPU";
+#endif
 }
 
 TEST_F(Mpi, AFailureEndsAllProcesses) {
-    const course::ShellOutcome outcome = run(2, "9x9x7x1");
+    const course::ShellOutcome outcome = run(2, program() + " --size 9x9x7x1");
     EXPECT_EQ(outcome.exit_code, 1) << outcome.text;
     EXPECT_NE(outcome.text.find("cut: nz is 7 and ranks is 2; expected at least 4 planes"), std::string::npos)
         << outcome.text;
+}
+
+// Process 1 is killed while process 0 waits for its planes, or soon will.
+TEST_F(Mpi, AProcessThatDiesEndsTheRun) {
+    const course::ShellOutcome outcome =
+        run(2, "sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (sleep 1; kill -9 $$) & fi; exec " + program() +
+                   " --size 32x32x32x1000000'");
+    EXPECT_NE(outcome.exit_code, 0) << outcome.text;
+    EXPECT_NE(outcome.exit_code, 124) << "still ran after 60 s";
+    EXPECT_NE(outcome.text.find("signal 9"), std::string::npos) << outcome.text;
 }
 
 class Refusals : public course::DeviceTest {};

@@ -154,7 +154,7 @@ bool are_aligned(const Arrays& arrays) {
            std::ranges::all_of(arrays.out, [](auto out) { return course::is_aligned(out.data(), 16); });
 }
 
-// Blocks for `count` values, `width` for each thread: the same number on every GPU, and no more
+// Blocks for `count` values, at least `width` for each thread: the same number on every GPU, and no more
 // than any of them runs at the same time. Blocks wait for each other.
 unsigned blocks_for_all(const Group& group, std::size_t count, int width) {
     const std::size_t threads = course::ceil_div(count, static_cast<std::size_t>(width));
@@ -184,7 +184,7 @@ template <int kWidth>
 void launch_two_shot(const Group& group, const Arrays& arrays) {
     const std::size_t count = arrays.in[0].size();
     const std::size_t longest = part_of(count, group.size(), 0).size();
-    const unsigned blocks = blocks_for_all(group, longest, kWidth);
+    const unsigned blocks = blocks_for_all(group, longest, 2 * kWidth);
     for (int r = 0; r < group.size(); ++r) {
         const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
         const OnDevice on(rank.device);
@@ -196,6 +196,47 @@ void launch_two_shot(const Group& group, const Arrays& arrays) {
 
 void two_shot_kernels(Group& group, const Arrays& arrays) {
     are_aligned(arrays) ? launch_two_shot<4>(group, arrays) : launch_two_shot<1>(group, arrays);
+}
+
+// Room for `width` floats' worth of bytes of each thread and round; all ranks' inboxes.
+Inboxes inboxes_for(Group& group, unsigned blocks, std::size_t count, int width, std::size_t bytes) {
+    const std::size_t rounds = course::ceil_div(count, std::size_t{blocks} * kBlock * width);
+    group.need_inboxes(blocks, rounds * kBlock * bytes);
+    Inboxes inboxes{{}, group.inbox_blocks(), group.inbox_bytes()};
+    for (std::size_t r = 0; r < group.ranks().size(); ++r)
+        inboxes.of[r] = group.ranks()[r].inbox;
+    return inboxes;
+}
+
+template <int kWidth>
+void launch_push(Group& group, const Arrays& arrays) {
+    const std::size_t count = arrays.in[0].size();
+    const unsigned blocks = blocks_for_all(group, count, 2 * kWidth);
+    const Inboxes inboxes = inboxes_for(group, blocks, count, kWidth, kWidth * sizeof(float));
+    for (int r = 0; r < group.size(); ++r) {
+        const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
+        const OnDevice on(rank.device);
+        push<kWidth>
+            <<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), pointers_to(arrays), inboxes, count);
+        CUDA_CHECK_LAUNCH();
+    }
+}
+
+void push_kernels(Group& group, const Arrays& arrays) {
+    const bool whole = arrays.in[0].size() % 4 == 0 && are_aligned(arrays);
+    whole ? launch_push<4>(group, arrays) : launch_push<1>(group, arrays);
+}
+
+void packets_kernels(Group& group, const Arrays& arrays) {
+    const std::size_t count = arrays.in[0].size();
+    const unsigned blocks = blocks_for_all(group, count, 1);
+    const Inboxes inboxes = inboxes_for(group, blocks, count, 1, sizeof(Packet));
+    for (int r = 0; r < group.size(); ++r) {
+        const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
+        const OnDevice on(rank.device);
+        packets<<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), pointers_to(arrays), inboxes, count);
+        CUDA_CHECK_LAUNCH();
+    }
 }
 
 // --- NCCL ----------------------------------------------------------------------------------------
@@ -264,6 +305,13 @@ std::string peers_with_a_device_each(const Problem& problem) {
     return problem.peers ? a_device_each(problem) : "needs peer access between all GPUs";
 }
 
+std::string few_values(const Problem& problem) {
+    if (problem.count > kMostSent)
+        return "takes up to " + std::to_string(kMostSent) + " values; there are " +
+               std::to_string(problem.count);
+    return peers_with_a_device_each(problem);
+}
+
 std::string with_nccl(const Problem& problem) {
 #ifdef COURSE_HAS_NCCL
     return a_device_each(problem);
@@ -316,13 +364,17 @@ Part part_of(std::size_t count, int ranks, int number) {
 }
 
 std::span<const Version> versions() {
-    static const std::array<Version, 4> list = {{
+    static const std::array<Version, 6> list = {{
         {"gather", "one GPU fetches all arrays, adds, and sends the sums", launch<gather>, work},
         {"ring", "each GPU adds up a part, and sends to the next one", launch<ring>, work},
         {"one_shot", "one kernel: each GPU reads all arrays, and adds up everything",
          launch<one_shot_kernels, peers_with_a_device_each>, work, peers_with_a_device_each},
         {"two_shot", "one kernel: each GPU adds up a part for all",
          launch<two_shot_kernels, peers_with_a_device_each>, work, peers_with_a_device_each},
+        {"push", "one kernel: values sent to inboxes, one barrier", launch<push_kernels, few_values>, work,
+         few_values},
+        {"packets", "one kernel: values sent with the number of the call, no barrier",
+         launch<packets_kernels, few_values>, work, few_values},
     }};
     return list;
 }

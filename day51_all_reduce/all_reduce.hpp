@@ -16,7 +16,8 @@
 
 namespace day51 {
 
-inline constexpr int kMostRanks = 64;
+inline constexpr int kMostRanks = 16;
+inline constexpr int kBlock = 512;  // threads of a block
 
 // How far the blocks of kernels that wait for each other have come, in the memory of one rank. All
 // numbers count on from launch to launch, and wrap round at 2^32.
@@ -24,7 +25,11 @@ inline constexpr int kMostBlocks = 256;
 struct Signals {
     unsigned arrived[kMostBlocks][kMostRanks];  // barriers that this block of that rank has come to
     unsigned passed[kMostBlocks];               // and that this rank's block had passed at its end
+    unsigned sent[kMostBlocks];                 // calls in which this block has sent packets
 };
+
+// How many values the versions with inboxes take.
+inline constexpr std::size_t kMostSent = std::size_t{1} << 20;
 
 // What a rank has on its GPU besides the arrays that are added.
 struct Rank {
@@ -35,6 +40,7 @@ struct Rank {
     cudaEvent_t sent = nullptr;     // a copy to another rank is complete
     cudaEvent_t added = nullptr;    // what has been received is added, and may be overwritten
     float* staging = nullptr;       // where other ranks' values arrive; Group::need_staging
+    char* inbox = nullptr;          // where values arrive that are sent; Group::need_inboxes
     Signals* signals = nullptr;
 };
 
@@ -65,6 +71,13 @@ class Group {
     // has to grow.
     void need_staging(std::size_t floats);
 
+    // From now on `inbox` of all ranks has room for two calls, in each of which each rank sends
+    // `bytes` to each of `blocks` blocks. Waits as need_staging() does.
+    void need_inboxes(std::size_t blocks, std::size_t bytes);
+    // The room there is: at least what was asked for.
+    std::size_t inbox_blocks() const { return inbox_blocks_; }
+    std::size_t inbox_bytes() const { return inbox_bytes_; }
+
     // Of the version with NCCL: its communicators, null until they are made.
     std::shared_ptr<void> communicators;
 
@@ -75,6 +88,8 @@ class Group {
     std::vector<Rank> ranks_;
     bool has_peer_access_ = false;
     std::size_t staging_floats_ = 0;
+    std::size_t inbox_blocks_ = 0;
+    std::size_t inbox_bytes_ = 0;
 };
 
 // The arrays of all ranks, each in the memory of its rank's device, all of the same length. An
@@ -89,8 +104,8 @@ struct Arrays {
 // no longer read. Throws std::invalid_argument for arrays that do not fit the group, and where
 // cannot_run() has a reason; CudaError when a call fails.
 //
-// A sum is rounded after each addition, so its bits depend on the order. `gather`, `one_shot` and
-// `two_shot` add in the order of the ranks. `ring` begins with rank p in part p (part_of), and goes
+// A sum is rounded after each addition, so its bits depend on the order. All versions but `ring`
+// add in the order of the ranks. `ring` begins with rank p in part p (part_of), and goes
 // round. All ranks get the same bits. NCCL does not promise an order.
 using Launcher = void (*)(Group& group, const Arrays& arrays);
 

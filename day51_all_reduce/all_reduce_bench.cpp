@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -92,7 +93,37 @@ struct Data {
         group.end_before(stream);
     }
 
+    // The same calls, recorded once: one launch of a graph instead of `calls` launches per GPU.
+    void run_in_graph(day51::Launcher launcher, cudaStream_t stream) {
+        cudaGraphExec_t& executable = graphs[launcher];
+        if (executable == nullptr) {
+            // Not recorded: what it allocates the first time.
+            launcher(group, arrays);
+            for (const day51::Rank& rank : group.ranks())
+                CUDA_CHECK(cudaStreamSynchronize(rank.stream));
+            const OnDevice on(group.ranks()[0].device);
+            cudaStream_t origin = nullptr;
+            cudaGraph_t graph = nullptr;
+            CUDA_CHECK(cudaStreamCreateWithFlags(&origin, cudaStreamNonBlocking));
+            CUDA_CHECK(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));
+            run(launcher, origin);
+            CUDA_CHECK(cudaStreamEndCapture(origin, &graph));
+            CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
+            CUDA_CHECK(cudaGraphDestroy(graph));
+            CUDA_CHECK(cudaStreamDestroy(origin));
+        }
+        CUDA_CHECK(cudaGraphLaunch(executable, stream));
+    }
+
+    ~Data() {
+        for (const auto& [launcher, executable] : graphs)
+            static_cast<void>(cudaGraphExecDestroy(executable));
+    }
+    Data(const Data&) = delete;
+    Data& operator=(const Data&) = delete;
+
     int calls;
+    std::map<day51::Launcher, cudaGraphExec_t> graphs;
     Group group;
     std::vector<float> expected;
     std::vector<std::unique_ptr<OfRank>> memory;
@@ -131,28 +162,48 @@ course::Contestant link_limit(const std::shared_ptr<Data>& data, const day51::Pr
             .work = {.bytes = work.bytes, .written = work.written}};
 }
 
-course::Case make_case(const course::Dims& size, std::size_t ranks) {
+enum class Calls { kInStreams, kInGraph };
+
+// What a graph cannot hold: copies from GPU to GPU.
+std::string not_in_graph(const day51::Version& version) {
+    return version.name == "gather" || version.name == "ring"
+               ? "copies by cudaMemcpyPeerAsync, which no graph records"
+               : "";
+}
+
+course::Case make_case(const course::Dims& size, std::size_t ranks, Calls calls) {
     course::require(size.size() == 2 && size[1] >= 1 && size[1] <= 1000, "size has ", size.size(),
                     " numbers; expected two, the values of an array and 1 to 1000 calls, for example "
                     "262144x20");
+    // A launch takes microseconds: with long arrays it makes no difference.
+    constexpr std::size_t kMostInGraph = std::size_t{1} << 20;
+    if (calls == Calls::kInGraph && size[0] > kMostInGraph) return {};
     const auto data = std::make_shared<Data>(size[0], static_cast<int>(size[1]), ranks);
     const day51::Problem problem = day51::problem_of(data->group, size[0], data->calls);
-    course::UsualCase<Data> usual(fmt::format("all-reduce {}x{} on {} {}", size[0], size[1], problem.ranks,
+    course::UsualCase<Data> usual(fmt::format("all-reduce {}x{}{} on {} {}", size[0], size[1],
+                                              calls == Calls::kInGraph ? " in a graph" : "", problem.ranks,
                                               problem.shares_devices ? "ranks" : "GPUs"),
                                   "float", data);
     usual.also_spoil([](Data& d) { d.spoil(); });
     usual.result.verify = [data] { return data->verify(); };
-    usual.versions(
-        day51::versions(), problem,
-        [](const day51::Version& version, Data& d, cudaStream_t stream) { d.run(version.launcher, stream); });
+    const auto add = [&](const day51::Version& version, course::Role role) {
+        std::string reason = version.cannot_run(problem);
+        if (reason.empty() && calls == Calls::kInGraph) reason = not_in_graph(version);
+        usual.add({.name = version.name,
+                   .role = role,
+                   .launch =
+                       [data, calls, launcher = version.launcher](cudaStream_t stream) {
+                           calls == Calls::kInGraph ? data->run_in_graph(launcher, stream)
+                                                    : data->run(launcher, stream);
+                       },
+                   .work = version.work(problem),
+                   .cannot_run = reason});
+    };
+    for (const day51::Version& version : day51::versions())
+        add(version, course::Role::kOurs);
     for (const day51::Version& peer : day51::peers())
-        usual.add(
-            {.name = peer.name,
-             .role = course::Role::kPeer,
-             .launch = [data, launcher = peer.launcher](cudaStream_t stream) { data->run(launcher, stream); },
-             .work = peer.work(problem),
-             .cannot_run = peer.cannot_run(problem)});
-    usual.add(link_limit(data, problem));
+        add(peer, course::Role::kPeer);
+    if (calls == Calls::kInStreams) usual.add(link_limit(data, problem));
     usual.result.derive_figures = [problem](std::span<course::Record> records) {
         for (course::Record& record : records) {
             if (!record.measurement) continue;
@@ -175,7 +226,9 @@ int main(int argc, char** argv) {
         // 8 bytes, 1 KiB, 64 KiB, 1 MiB, 16 MiB, 256 MiB, 1 GiB
         .bench_sizes =
             {{2, 100}, {256, 100}, {16384, 100}, {262144, 100}, {4194304, 20}, {67108864, 4}, {268435456, 2}},
-        .make_cases = {[&ranks](const course::Dims& size) { return make_case(size, ranks); }},
+        .make_cases = {
+            [&ranks](const course::Dims& size) { return make_case(size, ranks, Calls::kInStreams); },
+            [&ranks](const course::Dims& size) { return make_case(size, ranks, Calls::kInGraph); }},
         .add_options = [&ranks](CLI::App& app, course::Program&) {
             app.add_option("--ranks", ranks, "how many ranks, at least 2; without it, one for each GPU")
                 ->check(CLI::Range(2, day51::kMostRanks));

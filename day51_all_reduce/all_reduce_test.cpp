@@ -336,7 +336,7 @@ std::vector<dim3> grids_of(const Group& group, Queue queue) {
 // Blocks that wait for each other: the same number on all GPUs, and no more than run at the same
 // time, which is two for each multiprocessor.
 TEST_F(Versions, LaunchBlocksThatAllRun) {
-    constexpr std::size_t kCount = 3'000'001;
+    constexpr std::size_t kCount = 1'000'003;
     Group group(devices_for(3));
     std::vector<std::unique_ptr<OfRank>> memory;
     Arrays arrays;
@@ -348,7 +348,8 @@ TEST_F(Versions, LaunchBlocksThatAllRun) {
         arrays.out.push_back(mine.out.span());
         fewest = std::min(fewest, 2 * rank.multiprocessors);
     }
-    for (const std::size_t version : {2, 3}) {
+    group.need_inboxes(fewest, 8 * (kCount / fewest + day51::kBlock));  // not while a stream captures
+    for (const std::size_t version : {2, 3, 4, 5}) {
         const day51::Version& all = day51::versions()[version];
         if (const std::string reason = all.cannot_run(day51::problem_of(group, kCount)); !reason.empty())
             GTEST_SKIP() << reason;
@@ -363,7 +364,9 @@ TEST_F(Versions, CanTakeTurns) {
     std::string not_run;
     const std::span<const day51::Version> list = day51::versions();
     ASSERT_NO_FATAL_FAILURE(
-        expect_sums_in_turn({&list[2], &list[3], &list[0], &list[2], &list[1], &list[3], &list[3]}, not_run));
+        expect_sums_in_turn({&list[2], &list[3], &list[0], &list[2], &list[4], &list[5], &list[1], &list[4],
+                             &list[3], &list[5], &list[5], &list[4], &list[3]},
+                            not_run));
     if (!not_run.empty()) GTEST_SKIP() << not_run;
 }
 
@@ -448,11 +451,19 @@ TEST(Part, CoversTheArrayAndBeginsAtSixteenBytes) {
 
 class Refusals : public course::DeviceTest {};
 
+TEST_F(Refusals, InboxesTakeUpToAMillionValues) {
+    for (const std::size_t version : {4, 5}) {
+        EXPECT_EQ(day51::versions()[version].cannot_run({.count = day51::kMostSent, .ranks = 2}), "");
+        EXPECT_EQ(day51::versions()[version].cannot_run({.count = day51::kMostSent + 1, .ranks = 2}),
+                  "takes up to 1048576 values; there are 1048577");
+    }
+}
+
 TEST_F(Refusals, NameTheArgument) {
     const int count = device_count();
     const std::vector<int> none;
     EXPECT_EQ(course::refusal([&] { const Group group(none); }),
-              "Group: there are 0 devices; expected 1 to 64");
+              "Group: there are 0 devices; expected 1 to 16");
     const std::vector<int> unknown{0, count};
     EXPECT_EQ(
         course::refusal([&] { const Group group(unknown); }),

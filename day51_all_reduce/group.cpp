@@ -1,6 +1,7 @@
 // Day 51: the memory, streams and events of the ranks.
 #include "group.hpp"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -94,6 +95,7 @@ void Group::release() {
         if (rank.stream != nullptr) static_cast<void>(cudaStreamDestroy(rank.stream));
         static_cast<void>(cudaFree(rank.signals));
         static_cast<void>(cudaFree(rank.staging));
+        static_cast<void>(cudaFree(rank.inbox));
     }
     static_cast<void>(cudaSetDevice(current));
 }
@@ -136,6 +138,28 @@ void Group::need_staging(std::size_t floats) {
         CUDA_CHECK(cudaMalloc(&rank.staging, floats * sizeof(float)));
     }
     staging_floats_ = floats;
+}
+
+// No packet of old calls is in the new inboxes: their numbers are 0, which is no call's.
+void Group::need_inboxes(std::size_t blocks, std::size_t bytes) {
+    if (blocks <= inbox_blocks_ && bytes <= inbox_bytes_) return;
+    for (const Rank& rank : ranks_) {
+        const OnDevice on(rank.device);
+        CUDA_CHECK(cudaDeviceSynchronize());
+    }
+    blocks = std::max(blocks, std::exchange(inbox_blocks_, 0));
+    bytes = std::max(bytes, std::exchange(inbox_bytes_, 0));
+    const std::size_t of_all = ranks_.size() * 2 * blocks * bytes;
+    for (Rank& rank : ranks_) {
+        const OnDevice on(rank.device);
+        CUDA_CHECK(cudaFree(rank.inbox));
+        rank.inbox = nullptr;
+        CUDA_CHECK(cudaMalloc(&rank.inbox, of_all));
+        CUDA_CHECK(cudaMemset(rank.inbox, 0, of_all));
+        CUDA_CHECK(cudaDeviceSynchronize());  // also before other ranks send to it
+    }
+    inbox_blocks_ = blocks;
+    inbox_bytes_ = bytes;
 }
 
 Problem problem_of(const Group& group, std::size_t count, int calls) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "block.hpp"
+#include "child_grids.hpp"
 #include "memory.hpp"
 #include "observer.hpp"
 #include "source_places.hpp"
@@ -70,9 +71,18 @@ class AllMemory final : public MemoryObserver {
         }
     }
     void memory_written(void* memory, std::size_t size) override {
+        note_footprint(memory, size);
         DeviceMemory* piece = find(address_of(memory));
         if (piece == nullptr || piece->written == nullptr) return;
         piece->written->mark(address_of(memory) - piece->begin, size);
+    }
+    // A copy or a memset in a stream. It has no line.
+    static void note_footprint(void* memory, std::size_t size) {
+        const Task* const task = running_task();
+        if (launch_observer == nullptr || task == nullptr || kernel_runs()) return;
+        auto copy = std::make_shared<Footprint>(task->number, task->beside, "a copy or cudaMemset");
+        copy->copied(address_of(memory), size);
+        Footprints::of_inspection().add(std::move(copy), nullptr);
     }
     void unwatched_launch() override {
         const std::scoped_lock lock(mutex_);
@@ -171,11 +181,37 @@ std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch) {
 
 // --- One launch ----------------------------------------------------------------------------------
 
+namespace {
+std::atomic<unsigned> launches_that_run{0};
+}
+
 LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(blocks_together(launch.configuration) > 1) {
     static std::atomic<std::uint64_t> launches{0};
     generation_ = ++launches << 32;
+    if (launch.task != nullptr && work_is_deferred())
+        footprint_ = std::make_shared<Footprint>(
+            launch.task->number, launch.task->beside,
+            "kernel " + launch.name + " on device " + std::to_string(launch.device));
+    // Not while another kernel runs: its blocks may yet acquire these clocks.
+    if (launches_that_run++ > 0) return;
     global_shadow().forget_atomics();
     if (global_shadow().full()) global_shadow().forget();
+}
+
+std::optional<Footprint> LaunchChecks::new_footprint() const {
+    return footprint_ == nullptr
+               ? std::nullopt
+               : std::optional<Footprint>(std::in_place, 0, std::vector<std::uint64_t>(), "");
+}
+
+void LaunchChecks::add_footprint(Footprint&& of_block) {
+    const std::scoped_lock lock(mutex_);
+    footprint_->merge(std::move(of_block));
+}
+
+void LaunchChecks::end() {
+    --launches_that_run;
+    if (footprint_ != nullptr) Footprints::of_inspection().add(footprint_, &findings_);
 }
 
 bool LaunchChecks::all_memory_watched() {
@@ -268,6 +304,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     threads_ = static_cast<unsigned>(volume(shape_));
     grid_barrier_ = &state.grid_barrier;
     generation_ = launch.generation();
+    footprint_ = watched ? launch.new_footprint() : std::nullopt;
     second_writes_.clear();
     volatile_load_ = 0;
     split_barrier_ = false;
@@ -306,6 +343,8 @@ void BlockChecks::end_block() {
     if (!watched_) return;
     settle();
     note_reads();
+    if (footprint_) launch_->add_footprint(std::move(*footprint_));
+    footprint_.reset();
     watched_ = false;
     checking = nullptr;
 }
@@ -471,6 +510,11 @@ void BlockChecks::check_device(DeviceMemory& memory, const Access& access, bool 
     note_device_access(access);
 }
 
+void BlockChecks::touch(AccessKind kind, Address byte, unsigned bytes, Place place) {
+    if (page_for(byte, place).memory != Memory::device) return;
+    footprint_->touch(kind, byte, bytes, party(running_thread(), short_place(place)));
+}
+
 void BlockChecks::note_device_access(const Access& access) {
     if (access.kind == AccessKind::load && access.in_one_line()) {
         note_read(access);
@@ -529,6 +573,7 @@ void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, u
     const Address byte = address_of(address);
     if (byte - stacks_begin_ < stacks_size_ || launch_ == nullptr) return;
     settle();
+    if (footprint_) touch(kind, byte, bytes, place);
     const unsigned thread = running_thread();
     const bool releases = writes(kind) && memory_order >= __ATOMIC_RELEASE;
     if (releases) fence(true);

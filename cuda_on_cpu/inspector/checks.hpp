@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/thread.h"
 #include "findings.hpp"
+#include "footprints.hpp"
 #include "launch_state.hpp"
 #include "observer.hpp"
 #include "races.hpp"
@@ -62,6 +64,12 @@ class LaunchChecks {
     void at_cluster_barrier(std::uint64_t cluster, const std::function<void(BlockPhases&)>& change);
     // The same for the clocks that other blocks have released at an mbarrier.
     void at_mbarrier(const void* barrier, const std::function<void(BlockPhases&)>& change);
+    // Takes over what a block of the launch has accessed.
+    void add_footprint(Footprint&& of_block);
+    // The launch is over: looks for races with others.
+    void end();
+    // Of a block that begins; nothing, where the order of the streams is not known.
+    std::optional<Footprint> new_footprint() const;
     // False: the kernels accessed more device memory than the shadow memory has room for.
     static bool all_memory_watched();
     std::atomic<bool> any_fence{false};
@@ -74,6 +82,7 @@ class LaunchChecks {
     std::vector<std::array<unsigned, 3>> blocks_;
     std::unordered_map<std::uint64_t, BlockPhases> at_clusters_;
     std::unordered_map<const void*, BlockPhases> at_mbarriers_;
+    std::shared_ptr<Footprint> footprint_;  // null: the order of the streams is not known
 };
 
 class BlockChecks final : private SharedSink, private GlobalSink {
@@ -94,6 +103,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
+        if (footprint_) touch(kind, byte, static_cast<unsigned>(bytes), place);
         if (is_usual(kind, byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
@@ -220,6 +230,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         const auto block = static_cast<std::uint16_t>(others_.number());
         if (!reads_.add(access, epoch, block)) note_others_for(access, epoch, block);
     }
+    // For races with other launches.
+    [[gnu::noinline]] void touch(AccessKind kind, Address byte, unsigned bytes, Place place);
     [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
     void note_write(const Access& access, Address next);
     void note_reads();
@@ -239,6 +251,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     std::string describe(Address where);
 
     LaunchChecks* launch_ = nullptr;
+    std::optional<Footprint> footprint_;  // of the block
     bool watched_ = false;
     std::array<unsigned, 3> block_{};
     dim3 shape_{1, 1, 1};

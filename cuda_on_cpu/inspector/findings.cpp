@@ -117,6 +117,10 @@ std::string why_of(const std::string& kind) {
          "Blocks of one launch run in any order, also at the same time. Only atomic accesses order them: "
          "write, __threadfence(), "
          "then an atomic; a block that has seen the atomic may read. Or use two launches."},
+        {"race_between_launches",
+         "No stream, event or wait of the host orders the two: they may run at the same time, or either "
+         "first. Record an event "
+         "behind the one that comes first, and let the stream of the other one wait for it."},
         {"out_of_bounds",
          "The access lies outside of every array. A GPU reads something else there, or destroys it."},
         {"misaligned", "An access of 2, 4, 8 or 16 bytes needs an address that is a multiple of its size."},

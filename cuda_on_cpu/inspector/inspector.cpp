@@ -190,6 +190,7 @@ BlockObserver* Inspector::watch(LaunchState& launch, uint3 block) {
 
 void Inspector::end_launch(LaunchState& launch) {
     auto& record = *static_cast<LaunchRecord*>(launch.observed);
+    record.checks->end();
     if (options_.look_for_mistakes) {
         BlockChecks::forget_everywhere(*record.checks);
         record.all_memory_watched = record.checks->all_memory_watched();
@@ -285,6 +286,7 @@ void cuda_on_cpu::begin_inspection(const InspectionOptions& options) {
     }
     InspectionOptions used = options;
     used.look_for_mistakes = options.look_for_mistakes && environment().findings;
+    inspector::Footprints::of_inspection().clear();
     inspector::inspector = new inspector::Inspector(used);
     launch_observer = inspector::inspector;
 }
@@ -292,6 +294,7 @@ void cuda_on_cpu::begin_inspection(const InspectionOptions& options) {
 cuda_on_cpu::Inspection cuda_on_cpu::end_inspection() {
     if (launch_observer == nullptr) throw std::logic_error("no inspection is under way");
     launch_observer = nullptr;
+    inspector::Footprints::of_inspection().clear();
     const std::unique_ptr<inspector::Inspector> ended(std::exchange(inspector::inspector, nullptr));
     return ended->result();
 }

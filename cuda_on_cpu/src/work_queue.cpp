@@ -17,6 +17,7 @@
 #include "devices.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
+#include "observer.hpp"
 #include "worker_pool.hpp"
 
 namespace cuda_on_cpu {
@@ -230,7 +231,23 @@ std::uint64_t draw_priority() {
     return 1 + draw_index(std::size_t{1} << 32);
 }
 
+void add_all_before(const Task& task, std::set<const Task*>& before) {
+    for (const TaskPointer& each : task.after) {
+        if (before.insert(each.get()).second) add_all_before(*each, before);
+    }
+}
+
+// With the lock, and its `after`.
+void note_beside(const Queue& q, Task& task) {
+    std::set<const Task*> before;
+    add_all_before(task, before);
+    for (const TaskPointer& open : q.open) {
+        if (!before.contains(open.get())) task.beside.push_back(open->number);
+    }
+}
+
 void append(Queue& q, const TaskPointer& task, const StreamTail& tail) {
+    if (launch_observer != nullptr) note_beside(q, *task);
     task->priority = tail.priority;
     task->number = ++q.issued;
     ++q.changes;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <iterator>
 #include <set>
 #include <stdexcept>
@@ -432,6 +433,90 @@ std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::strin
         sweep.ours, sweep.peer, sweep.problems.size(), records.front().device,
         std::ranges::count_if(sweep.warm, [](double value) { return value >= 1; }),
         geometric_mean(sweep.warm), *lowest, problem_at(lowest), *highest, problem_at(highest), link);
+}
+
+namespace {
+
+// "25-point 128x128x256x100 on 2 GPUs"
+struct Grid {
+    std::string problem;
+    std::size_t nx = 0, ny = 0, nz = 0, steps = 0, gpus = 0;
+
+    // 1: a cube; N: N cubes; 0: neither.
+    std::size_t cubes() const { return nx == ny && nz == nx ? 1 : nx == ny && nz == gpus * nx ? gpus : 0; }
+};
+
+std::vector<Grid> grids_of(const std::vector<MeasuredRecord>& records) {
+    std::vector<Grid> grids;
+    for (const std::string& problem : problems_of(records)) {
+        Grid grid{.problem = problem};
+        const std::size_t size = problem.find(' ');
+        if (size != std::string::npos &&
+            std::sscanf(problem.c_str() + size, " %zux%zux%zux%zu on %zu GPUs", &grid.nx, &grid.ny, &grid.nz,
+                        &grid.steps, &grid.gpus) == 5 &&
+            grid.cubes() > 0)
+            grids.push_back(grid);
+    }
+    std::ranges::sort(grids, {}, [](const Grid& grid) { return std::pair(grid.cubes(), grid.nx); });
+    return grids;
+}
+
+}  // namespace
+
+std::string scaling_table(const std::vector<MeasuredRecord>& records, std::string_view link) {
+    const auto find = [&](const Grid& grid, const auto& condition) {
+        return fastest(records, [&](const MeasuredRecord& record) {
+            return record.problem == grid.problem && record.l2 == "warm" && condition(record);
+        });
+    };
+    const auto one_gpu = [](const MeasuredRecord& record) { return record.version == "one_gpu"; };
+    const auto several = [&](const MeasuredRecord& record) {
+        return record.role == "ours" && !one_gpu(record);
+    };
+    std::vector<Row> strong;
+    std::vector<Row> weak;
+    std::map<std::size_t, double> cube_on_one;  // ms of a step
+    std::size_t gpus = 0;
+    for (const Grid& grid : grids_of(records)) {
+        const MeasuredRecord* const one = find(grid, one_gpu);
+        const MeasuredRecord* const best = find(grid, several);
+        const MeasuredRecord* const limit =
+            find(grid, [](const MeasuredRecord& record) { return record.version == "no_exchange"; });
+        if (one == nullptr || best == nullptr) continue;
+        const auto steps = static_cast<double>(grid.steps);
+        const double step = best->median_ms / steps;
+        const std::string size = fmt::format("{} x {} x {}", grid.nx, grid.ny, grid.nz);
+        gpus = grid.gpus;
+        if (grid.cubes() == 1) {
+            cube_on_one[grid.nx] = one->median_ms / steps;
+            strong.push_back({size, format_time(one->median_ms / steps), format_time(step), best->version,
+                              factor(ratio(best, one)), factor(ratio(limit, one))});
+        } else if (cube_on_one.contains(grid.nx)) {
+            weak.push_back({size, format_time(cube_on_one[grid.nx]), format_time(step), best->version,
+                            fmt::format("{:.0f} %", 100 * cube_on_one[grid.nx] / step)});
+        }
+    }
+    if (strong.empty()) throw std::runtime_error("no problem is a cube on one GPU and on several");
+    const std::string on_all = fmt::format("{} GPUs", gpus);
+    std::string text =
+        "Strong scaling, a step of the same grid:\n\n" + markdown({{"grid", kLeft},
+                                                                   {"1 GPU", kRight},
+                                                                   {on_all, kRight},
+                                                                   {"by", kLeft},
+                                                                   {"speed-up", kRight},
+                                                                   {"without exchange", kRight}},
+                                                                  strong);
+    if (!weak.empty())
+        text += fmt::format("\nWeak scaling, a step of {} cubes on {} beside one cube on one:\n\n", gpus,
+                            on_all) +
+                markdown({{"grid", kLeft},
+                          {"1 cube, 1 GPU", kRight},
+                          {on_all, kRight},
+                          {"by", kLeft},
+                          {"efficiency", kRight}},
+                         weak);
+    return text + fmt::format("\n{}, median of a launch divided by its steps. All versions: {}.\n",
+                              records.front().device, link);
 }
 
 std::string best_result(const std::vector<MeasuredRecord>& records, const std::string& problem,

@@ -25,7 +25,8 @@ constexpr std::string_view kClose = "-->";
 constexpr std::string_view kEnd = "<!-- end of measurements -->";
 constexpr std::string_view kFigure = "<!-- figure:";
 constexpr std::string_view kEndFigure = "<!-- /figure -->";
-constexpr std::array<std::string_view, 4> kBlocks = {"measurements:", "ladder:", "sweep:", "days:"};
+constexpr std::array<std::string_view, 5> kBlocks = {
+    "measurements:", "ladder:", "sweep:", "scaling:", "days:"};
 constexpr std::string_view kNotMeasured = "Not measured yet.\n";
 constexpr std::string_view kRecords = ".jsonl";
 constexpr std::string_view kSweep = "_sweep";
@@ -128,6 +129,9 @@ std::string block_text(std::string_view marker, const fs::path& file, const Tabl
     if (key == "sweep:" && !problem.empty())
         throw std::runtime_error("a sweep is over all problems; expected none");
     if (key == "sweep:") return sweep_summary(*records, link);
+    if (key == "scaling:" && !problem.empty())
+        throw std::runtime_error("scaling is over all sizes; expected no problem");
+    if (key == "scaling:") return scaling_table(*records, link);
     return summary_table(*records, problem.empty() ? main_problem(*records) : problem, link);
 }
 

@@ -359,5 +359,35 @@ TEST(FormatTime, KeepsThreeDigits) {
     EXPECT_EQ(format_time(2500), "2.50 s");
 }
 
+// --- Several GPUs ---
+
+TEST(ScalingTable, ComparesCubesOnOneGpuAndOnSeveral) {
+    const auto at = [](const std::string& version, double ms, const std::string& size,
+                       const std::string& role = "ours") {
+        return record(version, ms, role, "25-point " + size + " on 2 GPUs");
+    };
+    const std::vector<MeasuredRecord> records = {
+        at("one_gpu", 4, "256x256x256x10"),   at("peer_copy", 3, "256x256x256x10"),
+        at("graph", 2.5, "256x256x256x10"),   at("no_exchange", 2, "256x256x256x10", "limit"),
+        at("one_gpu", 2, "128x128x128x10"),   at("graph", 1.6, "128x128x128x10"),
+        at("one_gpu", 8.5, "256x256x512x10"), at("graph", 5, "256x256x512x10"),
+        at("one_gpu", 1, "64x64x128x10"),     at("graph", 1, "64x64x128x10"),
+        at("one_gpu", 1, "64x48x40x4"),       record("one_gpu", 1, "ours", "Jacobi 64x48x400 on 2 GPUs"),
+    };
+    const std::string text = scaling_table(records, kLink);
+    const auto row = [&](const std::string& begin) {
+        const std::size_t at_row = text.find("| " + begin);
+        return at_row == std::string::npos ? "no row" : text.substr(at_row, text.find('\n', at_row) - at_row);
+    };
+    EXPECT_EQ(row("128 x 128 x 128"), "| 128 x 128 x 128 | 200 µs | 160 µs | graph | 1.25× |  |") << text;
+    EXPECT_EQ(row("256 x 256 x 256"), "| 256 x 256 x 256 | 400 µs | 250 µs | graph | 1.60× | 2.00× |");
+    EXPECT_EQ(row("256 x 256 x 512"), "| 256 x 256 x 512 | 400 µs | 500 µs | graph | 80 % |");
+    // Its cube was not measured; nor are these cubes.
+    for (const char* other : {"64 x 64 x 128", "64 x 48 x 40", "64 x 48 x 400"})
+        EXPECT_EQ(row(other), "no row");
+    EXPECT_EQ(error_of([&] { scaling_table({record("one_gpu", 1)}, kLink); }),
+              "no problem is a cube on one GPU and on several");
+}
+
 }  // namespace
 }  // namespace course::tool

@@ -1,0 +1,91 @@
+// Races between launches: which memory a launch or a copy has accessed, compared with those that no
+// stream, event or wait of the host orders with it. They may be of several devices.
+//
+// Only where streams run late, or in a random order (CUDA_ON_CPU_STREAMS), is it known what the
+// order of the streams leaves open: Task::beside. Kernels with an atomic access to the same address
+// count as ordered by it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "findings.hpp"
+#include "shadow.hpp"
+#include "trace.hpp"
+
+namespace cuda_on_cpu::inspector {
+
+// What one launch, or one copy, has accessed.
+class Footprint {
+  public:
+    Footprint(std::uint64_t task, std::vector<std::uint64_t> beside, std::string who)
+        : who_(std::move(who)), task_(task), beside_(std::move(beside)) {}
+
+    void touch(AccessKind kind, Address byte, unsigned bytes, const Party& party);
+    // What a copy has written: it has no place in the program.
+    void copied(Address begin, std::size_t bytes) { copied_ = {begin, bytes}; }
+    // Adds the accesses of another block of the launch.
+    void merge(Footprint&& other);
+
+    // Neither comes before the other.
+    bool is_beside(const Footprint& other) const;
+    bool shares_atomics(const Footprint& other) const;
+
+    struct Conflict {
+        Address where = 0;
+        Party self;
+        Party other;
+        bool self_writes = false;
+        bool other_writes = false;
+    };
+    // One for each pair of places. This one is a kernel's.
+    std::vector<Conflict> conflicts(const Footprint& other) const;
+
+    const std::string& who() const { return who_; }
+
+  private:
+    // The first thread that has read a word, and the first one that has written it.
+    struct Word {
+        std::optional<Party> reader;
+        std::optional<Party> writer;
+    };
+    static constexpr unsigned kWordBytes = 4;
+
+    std::string who_;  // "kernel sweep on device 0"
+    std::uint64_t task_;
+    std::vector<std::uint64_t> beside_;
+    std::unordered_map<Address, Word> words_;  // by their numbers
+    std::pair<Address, std::size_t> copied_{};
+    std::unordered_set<Address> atomics_;
+};
+
+// Those of an inspection.
+class Footprints {
+  public:
+    static Footprints& of_inspection();
+
+    // Adds findings where a footprint of the inspection conflicts with this one. `findings` of a
+    // copy is null: then those of the kernel that it conflicts with.
+    void add(std::shared_ptr<const Footprint> footprint, Findings* findings);
+    void clear();
+
+  private:
+    struct Known {
+        std::shared_ptr<const Footprint> footprint;
+        Findings* findings;
+    };
+    static constexpr std::size_t kMost = 512;  // the last ones
+
+    std::mutex mutex_;
+    std::vector<Known> known_;
+};
+
+}  // namespace cuda_on_cpu::inspector

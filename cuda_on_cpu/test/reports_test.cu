@@ -811,6 +811,20 @@ TEST(SpinLoops, LetABlockWorkThatOthersWaitFor) {
     EXPECT_LE(fewest, 50) << "blocks at once";
 }
 
+// Before the first kernel, too.
+TEST(HostAccess, OutsideAnAllocationIsReported) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto leave = [](bool release) {
+        volatile char* bytes = nullptr;
+        cudaMallocManaged(const_cast<char**>(&bytes), 100);
+        if (release) cudaFree(const_cast<char*>(bytes));
+        for (int i = 0; i < 5000; ++i)
+            bytes[i] = 1;
+    };
+    EXPECT_DEATH(leave(false), "host has accessed .* past the end of the 100-byte allocation");
+    EXPECT_DEATH(leave(true), "host has accessed .* which has been freed");
+}
+
 // Where memory for their stacks is short, fewer blocks run, and the message says so.
 void join_without_room() {
     const rlimit limit{1u << 30, 1u << 30};

@@ -13,6 +13,7 @@
 #include "cuda_on_cpu/cooperative_groups_block.h"
 #include "cuda_on_cpu/cooperative_groups_lanes.h"
 #include "cuda_on_cpu/cooperative_groups_thread_group.h"
+#include "cuda_on_cpu/macros_off.h"
 
 namespace cooperative_groups {
 
@@ -102,3 +103,5 @@ auto invoke_one_broadcast(const Group& group, Function&& function, Arguments&&..
 }
 
 }  // namespace cooperative_groups
+
+#include "cuda_on_cpu/macros_back.h"

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cublas_v2.h"
+#include "cuda_on_cpu/macros_off.h"
 
 typedef struct cublasContext* cublasLtHandle_t;
 typedef struct cublasLtMatmulDescOpaque_t* cublasLtMatmulDesc_t;
@@ -151,3 +152,5 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
 #ifdef __cplusplus
 }
 #endif
+
+#include "cuda_on_cpu/macros_back.h"

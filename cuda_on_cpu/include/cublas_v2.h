@@ -4,6 +4,8 @@
 // sentence on stderr says which one is wrong. What is not declared here does not exist.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #define CUBLAS_API_H_  // include guards of NVIDIA's headers, which programs ask for
 #define CUBLAS_V2_H_
 
@@ -324,3 +326,5 @@ CUBLAS_ALIAS(cublasSetWorkspace)
 #endif
 #undef CUBLAS_JOIN
 #undef CUBLAS_JOIN_
+
+#include "cuda_on_cpu/macros_back.h"

@@ -4,6 +4,8 @@
 // on stderr. What is not declared here does not exist.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #define CUSPARSE_H_  // the include guard of NVIDIA's header, which programs ask for
 
 #include <stddef.h>
@@ -298,3 +300,5 @@ CUSPARSE_ILU_FUNCTIONS(Z, cuDoubleComplex)
 #ifdef __cplusplus
 }
 #endif
+
+#include "cuda_on_cpu/macros_back.h"

@@ -13,6 +13,7 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "cuda_on_cpu/hopper.h"
+#include "cuda_on_cpu/macros_off.h"
 #include "cuda_on_cpu/thread.h"
 
 namespace cuda_on_cpu {
@@ -230,3 +231,5 @@ void mma_sync(fragment<accumulator, M, N, K, D>& d, const fragment<matrix_a, M, 
 }
 
 }  // namespace nvcuda::wmma
+
+#include "cuda_on_cpu/macros_back.h"

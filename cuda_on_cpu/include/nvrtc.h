@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "cuda_on_cpu/macros_off.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -71,3 +73,5 @@ nvrtcResult nvrtcGetTypeName(std::string* name) {
     return nvrtcGetTypeName(typeid(T), name);
 }
 #endif
+
+#include "cuda_on_cpu/macros_back.h"

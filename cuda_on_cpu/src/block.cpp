@@ -182,6 +182,10 @@ bool BlockRunner::only_polls(const LaunchState& launch, PollingWatch::Time now,
     return seen_launch_ != &launch || between_blocks_.waits() || polling_.only_polls(now, duration);
 }
 
+bool BlockRunner::has_polled_since(const LaunchState& launch, PollingWatch::Time then) const {
+    return seen_launch_ == &launch && (between_blocks_.waits() || polling_.has_polled_since(then));
+}
+
 // --- Shared memory -------------------------------------------------------------------------------
 
 void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap,

@@ -108,6 +108,8 @@ class BlockRunner {
     // Has a block of `launch` that runs here done nothing but poll memory, or wait for other
     // blocks, for that long? True if none runs here.
     bool only_polls(const LaunchState& launch, PollingWatch::Time now, PollingWatch::Time duration) const;
+    // Does a block of `launch` run here that only polls or waits, and has polled since then?
+    bool has_polled_since(const LaunchState& launch, PollingWatch::Time then) const;
 
   private:
     void end_block();

@@ -64,7 +64,7 @@ struct HostCopy {
 constinit thread_local HostCopy host_copy{};
 
 // In the handler: with what a handler may call.
-void report_host_copy(const void* address) {
+bool report_host_copy(const void* address) {
     const auto* const byte = static_cast<const char*>(address);
     for (const char* const begin : {host_copy.from, host_copy.to}) {
         if (byte < begin || byte >= begin + host_copy.size) continue;
@@ -78,8 +78,18 @@ void report_host_copy(const void* address) {
         if (length > 0)
             static_cast<void>(!write(STDERR_FILENO, line.data(), static_cast<std::size_t>(length)));
         host_copy.size = 0;
-        return;
+        return true;
     }
+    return false;
+}
+
+// The host itself has left an allocation that it may access.
+void report_host_access(const void* address) {
+    const std::string near = try_to_describe_address(address);
+    if (near.empty()) return;
+    const std::string line = "cuda_on_cpu: code of the host has accessed " + near +
+                             ": an index outside it, or a pointer that was freed\n";
+    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
 }
 
 // "..., from a kernel of device 0, which has no access to it"; empty if that is not the reason.
@@ -157,12 +167,13 @@ void note_callers() {
 
 void handle(int signal, siginfo_t* info, void* context) {
     if (unwinding != nullptr) siglongjmp(*unwinding, 1);
-    const bool in_kernel = report_stack != nullptr && block_runner().running();
+    const bool in_kernel =
+        report_stack != nullptr && runner_of_os_thread != nullptr && runner_of_os_thread->running();
     if (several_devices() && signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
         guard_fault(info->si_addr, in_kernel ? current_device() : -1) == GuardFault::retry)
         return;
     if (!in_kernel) {
-        report_host_copy(info->si_addr);
+        if (!report_host_copy(info->si_addr) && signal != SIGFPE) report_host_access(info->si_addr);
         // Not a kernel's doing: let the program's own action happen when the instruction is tried
         // again.
         for (const Handled& each : handled)

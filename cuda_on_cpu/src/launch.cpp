@@ -219,8 +219,9 @@ void run_independent(LaunchState& launch) {
         }
     };
     launch.team = &team;
-    launch.os_threads = static_cast<unsigned>(std::min<std::uint64_t>(blocks, environment().threads));
-    for (unsigned i = 1; i < launch.os_threads; ++i)
+    const auto os_threads = static_cast<unsigned>(std::min<std::uint64_t>(blocks, environment().threads));
+    launch.os_threads = os_threads;
+    for (unsigned i = 1; i < os_threads; ++i)
         team.start(launch.work);
     launch.work();
 }
@@ -557,11 +558,17 @@ ChildGrids& LaunchState::make_children() {
 }
 
 // A block that only polls may wait for one that has no OS thread yet: a GPU would run both at the
-// same time.
-void LaunchState::let_other_blocks_run() {
-    std::this_thread::yield();
+// same time. While another block of the launch does something, that may be what it waits for, and
+// one more block would only take its time. But what looks like work may be a loop without an end.
+void LaunchState::let_other_blocks_begin(std::chrono::steady_clock::rep since,
+                                         std::chrono::steady_clock::rep now) {
+    constexpr std::chrono::steady_clock::duration kPatience = std::chrono::milliseconds(200);
     if (team == nullptr || next_block >= volume(configuration.grid)) return;
+    const auto then = std::max(since, last_begin.load());
+    const bool all_poll = blocks_that_have_polled(*this, then) == os_threads;
+    if (!all_poll && now - then < kPatience.count()) return;
     const std::scoped_lock lock(report_mutex);
+    if (then < last_begin) return;  // another block was faster
     if (most_os_threads == 0) {
         most_os_threads = most_blocks_at_once(*this);
         const unsigned wanted = most_os_threads;
@@ -571,10 +578,16 @@ void LaunchState::let_other_blocks_run() {
             most_os_threads = most_os_threads * 3 / 4;
         system_is_full = most_os_threads < wanted;
     }
-    if (os_threads >= most_os_threads) return;
+    // Blocks that join a grid are many, and none ends before the last has begun.
+    const std::uint64_t ended = next_block - os_threads;
+    unsigned more = all_poll && ended == ended_at_last_begin ? os_threads.load() : 1;
+    ended_at_last_begin = ended;
     try {
-        team->start(work);
-        ++os_threads;
+        for (; more > 0 && os_threads < most_os_threads; --more) {
+            team->start(work);
+            ++os_threads;
+        }
+        last_begin = std::chrono::steady_clock::now().time_since_epoch().count();
     } catch (const std::system_error&) {  // the system gives no more: those there are must do
         most_os_threads = os_threads;
         system_is_full = true;

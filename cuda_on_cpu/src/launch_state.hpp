@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -116,9 +117,12 @@ struct LaunchState {
     std::atomic<std::uint64_t> next_block{0};
     std::function<void()> work;
     Team* team = nullptr;
-    unsigned os_threads = 1;
+    std::atomic<unsigned> os_threads{1};
     unsigned most_os_threads = 0;  // which blocks that poll may ask for; 0: none has
     bool system_is_full = false;   // there would be more if it had room
+    // Of OS threads that polling blocks have asked for: when, and how many blocks had ended.
+    std::atomic<std::chrono::steady_clock::rep> last_begin{0};
+    std::uint64_t ended_at_last_begin = 0;
 
     BlocksBarrier grid_barrier;
     std::shared_ptr<ClusterState> cluster;       // the one that is running
@@ -135,7 +139,11 @@ struct LaunchState {
 
     // Prints and keeps the first failure, and stops the others.
     void fail(cudaError_t code, const std::string& message, Site site = Site{"", 0});
-    void let_other_blocks_run();
+    // Of a block that has polled since `since`.
+    void let_other_blocks_begin(std::chrono::steady_clock::rep since, std::chrono::steady_clock::rep now);
+    std::uint64_t blocks_at_once() const {
+        return team != nullptr ? os_threads.load() : volume(configuration.grid);
+    }
     // "; 7 of 65 blocks have not begun...", or nothing.
     std::string blocks_that_wait_to_begin() const;
     // Called every 10 ms by each block while all blocks that run only poll memory. Perhaps the host

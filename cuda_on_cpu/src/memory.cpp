@@ -20,6 +20,7 @@
 #include "devices.hpp"
 #include "environment.hpp"
 #include "exit_report.hpp"
+#include "fault.hpp"
 #include "fibre.hpp"
 #include "memory_pools.hpp"
 #include "module_ranges.hpp"
@@ -255,6 +256,7 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     fill(begin + size, round_up(size, kAlignment) - size, canary);
     ASAN_POISON_MEMORY_REGION(first_page, begin - first_page);
     ASAN_POISON_MEMORY_REGION(begin + size, round_up(size, kAlignment) - size);
+    prepare_thread_for_faults();  // the host may leave it before the first kernel does
 
     const std::scoped_lock lock(mutex);
     allocations()[static_cast<char*>(mapping)] = Allocation{
@@ -393,9 +395,10 @@ bool plain_host_memory(const volatile void* pointer) {
     return mincore(page, kPage, &resident) == 0;  // fails where nothing is mapped
 }
 
-std::string describe_address(const volatile void* address) {
-    const auto allocation = find_allocation(address);
-    if (!allocation) return {};
+namespace {
+
+std::string describe_in(const Allocation* allocation, const volatile void* address) {
+    if (allocation == nullptr) return {};
     const char* byte = const_cast<const char*>(static_cast<const volatile char*>(address));
     const char* end_of_allocation = allocation->begin + allocation->size;
     char position[64];
@@ -416,6 +419,18 @@ std::string describe_address(const volatile void* address) {
                   static_cast<void*>(allocation->begin), of_device,
                   allocation->freed ? ", which has been freed" : "");
     return text;
+}
+
+}  // namespace
+
+std::string describe_address(const volatile void* address) {
+    const auto allocation = find_allocation(address);
+    return describe_in(allocation ? &*allocation : nullptr, address);
+}
+
+std::string try_to_describe_address(const volatile void* address) {
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    return lock.owns_lock() ? describe_in(find_locked(address), address) : std::string{};
 }
 
 std::string describe_wild_index(const volatile void* address) {

@@ -76,6 +76,8 @@ bool plain_host_memory(const volatile void* pointer);
 
 // "4 bytes past the end of the 4000-byte allocation at 0x..."; empty if nothing is near.
 std::string describe_address(const volatile void* address);
+// The same, in a signal handler: nothing, if an allocation is being made.
+std::string try_to_describe_address(const volatile void* address);
 // "element 2147450879 of the 24-byte allocation at 0x...: that index comes from ..."; empty if the
 // address is not made of such an index.
 std::string describe_wild_index(const volatile void* address);

@@ -1,6 +1,8 @@
 #include "polling_watch.hpp"
 
+#include <algorithm>
 #include <string>
+#include <thread>
 
 #include "environment.hpp"
 #include "kernel_line.hpp"
@@ -18,22 +20,44 @@ constexpr PollingWatch::Time ticks(Clock::duration duration) {
 }
 constexpr PollingWatch::Time kFirstLook = ticks(std::chrono::milliseconds(2));
 constexpr PollingWatch::Time kBetweenLooks = ticks(std::chrono::milliseconds(10));
+constexpr PollingWatch::Time kSpins = ticks(std::chrono::microseconds(200));
+constexpr auto kNap = std::chrono::microseconds(10);
+constexpr auto kLongestNap = std::chrono::microseconds(2000);
 
 }  // namespace
 
 bool PollingWatch::poll_on(LaunchState& launch) {
     const Time now = Clock::now().time_since_epoch().count();
+    looked_since_.store(last_poll_.load(std::memory_order_relaxed), std::memory_order_relaxed);
     last_poll_.store(now, std::memory_order_relaxed);
     if (since_.load(std::memory_order_relaxed) == 0) {
         since_.store(now, std::memory_order_relaxed);
+        polls_since_ = now;
         next_look_ = now + kFirstLook;
     }
     if (now >= next_look_ && !look_at_others(launch, now)) return false;
-    // Giving up the core costs a time slice on a busy machine, and most of the time the awaited
-    // thread is in this block.
-    constexpr unsigned kRoundsPerYield = 64;
-    if (++rounds_ % kRoundsPerYield == 0) launch.let_other_blocks_run();
+    give_way(launch, now);
     return true;
+}
+
+void PollingWatch::give_way(LaunchState& launch, Time now) {
+    // Where more blocks run than there are processors, those that poll must not take the time of
+    // the one that they wait for.
+    const auto crowd = static_cast<long>(launch.blocks_at_once() / environment().threads);
+    if (crowd > 1 && now - polls_since_ >= kSpins) {
+        std::this_thread::sleep_for(std::min(crowd * kNap, kLongestNap));
+    } else {
+        // Giving up the core costs a time slice on a busy machine, and most of the time the awaited
+        // thread is in this block.
+        constexpr unsigned kRoundsPerYield = 64;
+        if (++rounds_ % kRoundsPerYield != 0) return;
+        std::this_thread::yield();
+    }
+    if (const std::uint64_t begun = launch.next_block; begun != blocks_seen_) {
+        blocks_seen_ = begun;  // so another one has ended, and may have written what some wait for
+        all_wait_since_ = now;
+    }
+    launch.let_other_blocks_begin(std::max(all_wait_since_, polls_since_), now);
 }
 
 // Every now and then: do other blocks of the launch make progress? Then what this block polls for
@@ -57,6 +81,11 @@ bool PollingWatch::look_at_others(LaunchState& launch, Time now) {
                                             (line.empty() ? "" : ", in " + line) + " (CUDA_ON_CPU_TIMEOUT)" +
                                             launch.blocks_that_wait_to_begin());
     return false;
+}
+
+bool PollingWatch::has_polled_since(Time then) const {
+    return since_.load(std::memory_order_relaxed) != 0 &&
+           looked_since_.load(std::memory_order_relaxed) >= then;
 }
 
 bool PollingWatch::only_polls(Time now, Time duration) const {

@@ -261,4 +261,12 @@ bool every_block_polls(const LaunchState& launch, std::chrono::steady_clock::rep
     });
 }
 
+unsigned blocks_that_have_polled(const LaunchState& launch, std::chrono::steady_clock::rep then) {
+    const std::unique_lock lock(watch().mutex, std::try_to_lock);
+    if (!lock.owns_lock()) return 0;
+    return static_cast<unsigned>(std::ranges::count_if(watch().os_threads, [&](const OsThread& each) {
+        return each.runner->has_polled_since(launch, then);
+    }));
+}
+
 }  // namespace cuda_on_cpu

@@ -36,5 +36,7 @@ void may_not_be_asked(const BlockRunner& runner);
 // Has every block of the launch that runs done nothing but poll memory, or wait for other blocks,
 // for that long?
 bool every_block_polls(const LaunchState& launch, std::chrono::steady_clock::rep duration);
+// How many of them have looked at that memory since then? None, perhaps, if another OS thread asks.
+unsigned blocks_that_have_polled(const LaunchState& launch, std::chrono::steady_clock::rep then);
 
 }  // namespace cuda_on_cpu

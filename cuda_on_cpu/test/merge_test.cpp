@@ -169,6 +169,29 @@ int line_of(const std::string& text, std::string_view part) {
     return -1;
 }
 
+// Only a body can be chosen when the function is called.
+TEST(Merge, WarnsWhereTheHeadOfAFunctionOfBothSidesDiffers) {
+    const auto of = [](std::string_view way) { return "constexpr int kWay = " + std::string(way) + ";\n"; };
+    const std::string uses_it = "template <int N = kWay> __host__ __device__ int way() { return N; }";
+    const Merged used = merge(of("0") + uses_it, of("1") + uses_it);
+    EXPECT_NE(dense(used.text).find("template<intN=kWay_on_device_>__host____device__intway()"),
+              std::string::npos)
+        << used.text;
+    ASSERT_EQ(used.warnings.size(), 1u);
+    EXPECT_EQ(used.warnings[0].line, 2u);
+    EXPECT_NE(used.warnings[0].message.find("template arguments"), std::string::npos);
+
+    const Merged constructor = merge("struct S { __host__ __device__ S() : a(1) { } int a; };",
+                                     "struct S { __host__ __device__ S() : a(2) { } int a; };");
+    EXPECT_EQ(dense(constructor.text),
+              dense("struct S { __host__ __device__ S() : a(2) " + both("", "") + " int a; };"));
+    EXPECT_EQ(constructor.warnings.size(), 1u);
+
+    const Merged attributes = merge("__host__ __device__ int f() { return 1; }",
+                                    "__forceinline__ __host__ __device__ int f() { return 2; }");
+    EXPECT_TRUE(attributes.warnings.empty());
+}
+
 TEST(Merge, KeepsLines) {
     const std::string host =
         "# 1 \"a.cu\"\n__host__ __device__ int f() {\n\n\n\n return 5;\n}\nint after;\n__global__ void k() "

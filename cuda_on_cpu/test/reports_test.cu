@@ -771,6 +771,60 @@ TEST(SpinLoops, JoinBlocksWhoseThreadsWait) {
     join_grid<<<kBlocks, 256>>>(arrived.data(), out.data());
     EXPECT_EQ(out.to_host(), std::vector<int>(kBlocks, 1));
 }
+// A scan in one pass: each block works, then waits for the one before. The next ones must not begin
+// as long as that one works: they would only take its time.
+__global__ void domino(int* flags, int* sums, int* running, int* most) {
+    __shared__ int sum[256];
+    if (threadIdx.x == 0) atomicMax(most, atomicAdd(running, 1) + 1);
+    sum[threadIdx.x] = 1;
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+        __syncthreads();
+        const int before = threadIdx.x >= stride ? sum[threadIdx.x - stride] : 0;
+        __syncthreads();
+        sum[threadIdx.x] += before;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        while (atomicAdd(&flags[blockIdx.x], 0) == 0) {
+        }
+        sums[blockIdx.x + 1] = sums[blockIdx.x] + sum[blockDim.x - 1];
+        __threadfence();
+        atomicAdd(&flags[blockIdx.x + 1], 1);
+        atomicSub(running, 1);
+    }
+}
+TEST(SpinLoops, LetABlockWorkThatOthersWaitFor) {
+    constexpr int kBlocks = 1000;
+    int fewest = kBlocks;
+    // On a busy machine a block may seem to wait while the system does not let it run.
+    for (int launch = 0; launch < 5 && fewest > 50; ++launch) {
+        std::vector<int> first_is_set(kBlocks + 1);
+        first_is_set[0] = 1;
+        DeviceVector<int> flags(first_is_set);
+        DeviceVector<int> sums(std::vector<int>(kBlocks + 1));
+        DeviceVector<int> running(std::vector<int>(1));
+        DeviceVector<int> most(std::vector<int>(1));
+        domino<<<kBlocks, 256>>>(flags.data(), sums.data(), running.data(), most.data());
+        EXPECT_EQ(sums.to_host()[kBlocks], kBlocks * 256);
+        fewest = std::min(fewest, most.to_host()[0]);
+    }
+    EXPECT_LE(fewest, 50) << "blocks at once";
+}
+
+// Before the first kernel, too.
+TEST(HostAccess, OutsideAnAllocationIsReported) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto leave = [](bool release) {
+        volatile char* bytes = nullptr;
+        cudaMallocManaged(const_cast<char**>(&bytes), 100);
+        if (release) cudaFree(const_cast<char*>(bytes));
+        for (int i = 0; i < 5000; ++i)
+            bytes[i] = 1;
+    };
+    EXPECT_DEATH(leave(false), "host has accessed .* past the end of the 100-byte allocation");
+    EXPECT_DEATH(leave(true), "host has accessed .* which has been freed");
+}
+
 // Where memory for their stacks is short, fewer blocks run, and the message says so.
 void join_without_room() {
     const rlimit limit{1u << 30, 1u << 30};

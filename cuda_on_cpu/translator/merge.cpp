@@ -33,6 +33,13 @@ enum class Kind {
     declaration,  // anything else
 };
 
+// What says nothing of what is declared.
+constexpr std::array<std::string_view, 11> kSpecifiers = {
+    "inline",     "static",       "constexpr",   "__device__",   "__host__", "__forceinline__",
+    "__inline__", "__constant__", "__managed__", "__noinline__", "extern"};
+constexpr std::array<std::string_view, 4> kAttributes = {  // with arguments
+    "__attribute__", "__launch_bounds__", "__cluster_dims__", "__maxnreg__"};
+
 // One declaration of a scope.
 struct Item {
     Range range;
@@ -86,6 +93,20 @@ class Pass {
         std::string all;
         for (std::size_t i = range.begin; i < range.end; ++i)
             all += text(i);
+        return all;
+    }
+    // What a function is, but for its body: template arguments, result, parameters, and what a
+    // constructor gives to members.
+    std::string head(const Item& item) const {
+        std::string all;
+        for (std::size_t i = item.range.begin; i < item.brace; ++i) {
+            if (!tokens[i].significant() || one_of(tokens[i].text, kSpecifiers)) continue;
+            if (one_of(tokens[i].text, kAttributes) && tokens.is(tokens.next(i), "(")) {
+                i = match_or(tokens.next(i), item.brace) - 1;
+                continue;
+            }
+            all += text(i) + ' ';
+        }
         return all;
     }
     // Pragmas count, line markers do not.
@@ -177,6 +198,7 @@ class Pass {
         bool in_members = false;   // behind the colon of a constructor
         bool in_bases = false;     // behind that of a class
         std::size_t signature_end = kNone;
+        std::size_t members_begin = kNone;
         std::size_t i = begin;
         while (i < end) {
             const Token& token = tokens[i];
@@ -206,6 +228,7 @@ class Pass {
                 const bool qualifier =
                     tokens.is(i + 1 < end ? i + 1 : kNone, ":") || (i > 0 && tokens[i - 1].is(":"));
                 in_members = in_members || (has_parameters && !qualifier);
+                if (in_members && members_begin == kNone) members_begin = i;
                 in_bases = in_bases || (has_class && !has_parameters && !qualifier);
                 ++i;
             } else if (token.is("{") && (tokens.match(i) == kNone || tokens.match(i) >= end)) {
@@ -229,7 +252,7 @@ class Pass {
                     item.kind = Kind::function;
                     item.brace = i;
                     item.range.end = behind;
-                    return finish(item, i);
+                    return finish(item, std::min(i, members_begin));
                 } else if (signature_end == kNone && !member) {
                     signature_end = i;
                 }
@@ -257,11 +280,6 @@ class Pass {
     }
 
     Item finish(Item& item, std::size_t signature_end) const {
-        static constexpr std::array<std::string_view, 11> kLeftOut = {
-            "inline",     "static",       "constexpr",   "__device__",   "__host__", "__forceinline__",
-            "__inline__", "__constant__", "__managed__", "__noinline__", "extern"};
-        static constexpr std::array<std::string_view, 4> kWithArguments = {
-            "__attribute__", "__launch_bounds__", "__cluster_dims__", "__maxnreg__"};
         const std::size_t head_end = item.brace == kNone ? item.range.end : item.brace;
         for (std::size_t i = item.range.begin; i < head_end; ++i) {
             const Token& token = tokens[i];
@@ -273,8 +291,8 @@ class Pass {
             item.constant = item.constant || token.is("constexpr") || token.is("consteval");
         }
         for (std::size_t i = item.range.begin; i < signature_end; ++i) {
-            if (!tokens[i].significant() || one_of(tokens[i].text, kLeftOut)) continue;
-            if (one_of(tokens[i].text, kWithArguments) && tokens.is(tokens.next(i), "(")) {
+            if (!tokens[i].significant() || one_of(tokens[i].text, kSpecifiers)) continue;
+            if (one_of(tokens[i].text, kAttributes) && tokens.is(tokens.next(i), "(")) {
                 i = match_or(tokens.next(i), signature_end) - 1;
                 continue;
             }
@@ -519,7 +537,15 @@ class Merge {
                      "this functor is not the same with and without __CUDA_ARCH__: algorithms of Thrust, "
                      "which run on the host here, call its text without it");
             }
-            write(host_, {host.range.begin, host.brace});
+            if (host_.head(host) == device_.head(device)) {
+                write(host_, {host.range.begin, host.brace});
+            } else {
+                write(device_, {device.range.begin, device.brace});
+                warn(device_, device,
+                     "the template arguments, the parameters, the result or the members' initialisers of "
+                     "this function are not the same with and without __CUDA_ARCH__; those with it are "
+                     "taken, also for host code");
+            }
             both_bodies(host.brace, device.brace, host.constant || device.constant);
         } else if (for_device) {
             write(device_, device.range);

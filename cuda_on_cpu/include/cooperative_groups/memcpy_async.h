@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cooperative_groups.h"
+#include "cuda_on_cpu/macros_off.h"
 #include "cuda_on_cpu/memcpy_async.h"
 
 namespace cooperative_groups {
@@ -42,3 +43,5 @@ void wait(const Group& group, Site site = Site::here()) {
 }
 
 }  // namespace cooperative_groups
+
+#include "cuda_on_cpu/macros_back.h"

@@ -4,6 +4,7 @@
 
 #include "cooperative_groups.h"
 #include "cuda_on_cpu/cooperative_groups_fold.h"
+#include "cuda_on_cpu/macros_off.h"
 
 namespace cooperative_groups {
 
@@ -15,3 +16,5 @@ auto reduce(const Group& group, T&& value, Operation&& operation, Site site = Si
 }
 
 }  // namespace cooperative_groups
+
+#include "cuda_on_cpu/macros_back.h"

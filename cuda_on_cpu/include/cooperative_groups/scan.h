@@ -4,6 +4,7 @@
 
 #include "cooperative_groups.h"
 #include "cuda_on_cpu/cooperative_groups_fold.h"
+#include "cuda_on_cpu/macros_off.h"
 
 namespace cooperative_groups {
 
@@ -31,3 +32,5 @@ auto exclusive_scan(const Group& group, T&& value, Site site = Site::here()) {
 }
 
 }  // namespace cooperative_groups
+
+#include "cuda_on_cpu/macros_back.h"

@@ -6,6 +6,7 @@
 #include <thrust/system/detail/bad_alloc.h>
 #include <thrust/system_error.h>
 
+#include "cuda_on_cpu/macros_off.h"
 #include "cuda_runtime_api.h"
 
 THRUST_NAMESPACE_BEGIN
@@ -25,3 +26,5 @@ device_ptr<T> device_malloc(const std::size_t count) {
 }
 
 THRUST_NAMESPACE_END
+
+#include "cuda_on_cpu/macros_back.h"

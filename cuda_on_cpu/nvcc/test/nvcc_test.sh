@@ -196,6 +196,18 @@ int main() {
 }
 END
 echo 'int main() { not_declared(); }' >wrong.cu
+{
+    for letter in {A..Z}; do
+        printf '#ifndef %s\n#define %s 10\n#endif\n' $letter $letter
+    done
+    for header in cooperative_groups.h cooperative_groups/{memcpy_async,reduce,scan}.h cuda/{annotated_ptr,atomic,barrier,cmath} \
+        cuda/{functional,pipeline,ptx,semaphore} cuda/std/{array,atomic,tuple} cub/cub.cuh mma.h cuda_{fp16,bf16,fp8}.h \
+        cuda_pipeline.h curand_kernel.h cu{blas_v2,blasLt,fft,sparse,da}.h nvrtc.h cstdio; do
+        echo "#include <$header>"
+    done
+    echo '__global__ void add() { printf("sum %d\n", N + T); }'
+    echo 'int main() { add<<<1, 1>>>(); return cudaDeviceSynchronize(); }'
+} >letters.cu
 
 failures=0
 # Runs a command, then compares: its exit code, a part of what it prints, and the files that it has made.
@@ -258,6 +270,8 @@ expect 'options of a GPU change nothing' 0 '' hello "$nvcc" -O3 -arch=sm_80 -gen
     -Wno-deprecated-gpu-targets -Xcudafe --diag_suppress=177 -m64 -std=c++17 hello.cu -o hello -lcudart -lcudadevrt
 expect 'a macro' 0 '' greeting "$nvcc" -DGREETING='"good morning"' hello.cu -o greeting
 expect 'the macro counts' 0 'good morning from thread 0' '' ../greeting
+expect 'macros of one letter' 0 '' letters "$nvcc" -DN=4096 -DT=16 -DB=1 -DK letters.cu -o letters
+expect 'are none in the headers' 0 'sum 4112' '' ../letters
 expect 'options for the host compiler' 0 '' openmp "$nvcc" -Xcompiler -Wall,-fopenmp hello.cu -o openmp
 expect '__CUDA_ARCH__ is 900' 0 '' architecture "$nvcc" architecture.cu -o architecture
 expect 'in device code' 0 'is 900' '' ../architecture

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cuda_on_cpu/cub/warp.h"
+#include "cuda_on_cpu/macros_off.h"
 
 namespace cub {
 
@@ -609,3 +610,5 @@ class BlockMergeSort {
 };
 
 }  // namespace cub
+
+#include "cuda_on_cpu/macros_back.h"

@@ -10,6 +10,7 @@
 
 #include "cuda_on_cpu/cub/types.h"
 #include "cuda_on_cpu/host_work.h"
+#include "cuda_on_cpu/macros_off.h"
 
 namespace cub {
 namespace device {
@@ -532,3 +533,5 @@ struct CachingDeviceAllocator {
 };
 
 }  // namespace cub
+
+#include "cuda_on_cpu/macros_back.h"

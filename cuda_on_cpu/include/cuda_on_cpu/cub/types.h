@@ -10,6 +10,7 @@
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
+#include "cuda_on_cpu/macros_off.h"
 #include "cuda_runtime.h"
 
 #define CUB_RUNTIME_FUNCTION
@@ -238,3 +239,5 @@ std::uint64_t radix_of(const Key& key, int begin, int end) {
 }
 
 }  // namespace cub
+
+#include "cuda_on_cpu/macros_back.h"

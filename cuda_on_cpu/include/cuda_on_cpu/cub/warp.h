@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cuda_on_cpu/cub/types.h"
+#include "cuda_on_cpu/macros_off.h"
 
 namespace cub {
 
@@ -178,3 +179,5 @@ class WarpScan {
 };
 
 }  // namespace cub
+
+#include "cuda_on_cpu/macros_back.h"

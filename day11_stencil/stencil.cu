@@ -147,7 +147,7 @@ void plane_tiles(const Trip& t) {
 }
 
 void register_tiled_float4(const Trip& t) {
-    constexpr int kPlanes = 16;
+    constexpr int kPlanes = 32;
     // 32 warps, as many as possible beside each other along x: there, each edge of a block costs a
     // sector of 32 bytes for one cell.
     const int warps_x = std::min(static_cast<int>(blocks(t.grid.nx, kWarpCells)), 8);

@@ -202,8 +202,8 @@ constexpr int kThreadRows = 2;  // rows of a thread, neighbours along y
 //
 // Blocks have 32 x (warps along x) x (warps along y) threads: threadIdx.y and threadIdx.z count
 // warps. kAligned: rows begin at multiples of 16 bytes. Unrolled three times, the planes of a march
-// need not be moved from register to register; unrolled six times, they no longer fit into the 64
-// registers of a thread, and the spills cost more than a tenth of the speed.
+// need not be moved from register to register. Unrolled six times, the kernel for unaligned rows no
+// longer fits into 64 registers per thread, and spills.
 template <bool kAligned>
 __global__ __launch_bounds__(1024) void stencil_register_tiled_float4(const float* __restrict__ in,
                                                                       float* __restrict__ out, Grid grid,

@@ -180,6 +180,9 @@ class VersionTest : public course::DeviceTestWithParam<const day18::Version*> {
         return values.ok() ? "" : "values: " + values.message();
     }
 
+    // A reason not to merge so many elements, or "".
+    static std::string cannot_merge(std::size_t elements) { return GetParam()->cannot_run(elements); }
+
     static bool has_values() { return GetParam()->launcher.operation == Operation::kPairs; }
 
   private:
@@ -248,6 +251,7 @@ TEST_P(VersionTest, RandomSizesAndAlignments) {
 // are searched at once. Few keys: most elements have equals.
 TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
     const std::size_t n = course::multiprocessors() * std::size_t{17} * 5760 + 7;
+    if (const std::string reason = cannot_merge(2 * n); !reason.empty()) GTEST_SKIP() << reason;
     // Of millions: made once, not for each version.
     static std::map<std::pair<Pattern, bool>, Problem> problems;
     for (const Pattern pattern : {Pattern::kRandom, Pattern::kFewKeys, Pattern::kAFirst}) {
@@ -330,12 +334,27 @@ TEST_P(VersionTest, RefusesBadArguments) {
     }
 }
 
+TEST_P(VersionTest, RefusesMoreThanItCanMerge) {
+    constexpr std::size_t kMany = (std::size_t{1} << 17) + 1;
+    const std::string reason = cannot_merge(kMany);
+    if (reason.empty()) GTEST_SKIP() << GetParam()->name << " merges any number of elements";
+    EXPECT_EQ(cannot_merge(kMany - 1), "");
+    const DeviceBuffer<Key> a = course::zeros<Key>(kMany);
+    DeviceBuffer<Key> out(kMany);
+    Workspace workspace(kMany);
+    EXPECT_EQ(course::refusal([&] {
+                  GetParam()->launcher.launch({a.span(), {}}, {}, {out.span(), {}}, workspace, nullptr);
+              }),
+              "merge: out has 131073 keys; " + reason);
+}
+
 // On the CPU: a few of the blocks. b's elements come first, so each element of a moves on by as
 // many places. A block that computes splits has those of many tiles: hence the reach.
 TEST_P(VersionTest, IndicesOf64Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     constexpr std::size_t kReach = std::size_t{1} << 21;
     const std::size_t m = (std::size_t{1} << 32) + 5;
+    if (const std::string reason = cannot_merge(m); !reason.empty()) GTEST_SKIP() << reason;
     const std::vector<Key> b(100, INT32_MIN);
     const course::LargeArray<Key> a(m, kReach);
     const course::LargeArray<Value> a_values(m, kReach);
@@ -368,6 +387,7 @@ TEST_P(VersionTest, IndicesOf64Bits) {
 TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t m = (std::size_t{1} << 31) + 3;
     const std::size_t n = (std::size_t{1} << 31) + 4;
+    if (const std::string reason = cannot_merge(m + n); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t arrays = has_values() ? 4 : 2;
     if (const std::string reason = course::why_not_so_large(arrays * (m + n) * sizeof(Key)); !reason.empty())
         GTEST_SKIP() << reason;

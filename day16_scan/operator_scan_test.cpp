@@ -30,7 +30,8 @@ using course::Random;
 using day16::Workspace;
 
 constexpr std::size_t kTile = 2816;
-constexpr std::size_t kBulkOperatorTile = 5376;
+constexpr std::size_t kBulkKeysTile = 8192;
+constexpr std::size_t kBulkIntegersTile = 4608;
 
 class OperatorScan : public course::DeviceTest {
   protected:
@@ -38,9 +39,10 @@ class OperatorScan : public course::DeviceTest {
     // bulk_operator_scan, too.
     static std::vector<std::size_t> sizes() {
         return {0, 1, 10, 11, 12, 351, 352, 353, kTile - 1, kTile, kTile + 1, 40001, 34 * kTile + 7,
-                kBulkOperatorTile - 1, kBulkOperatorTile, kBulkOperatorTile + 1,
-                // Each block scans some ten tiles: every stage is used twice.
-                course::multiprocessors() * std::size_t{10} * kBulkOperatorTile + 5,
+                kBulkIntegersTile - 1, kBulkIntegersTile, kBulkIntegersTile + 1, kBulkKeysTile - 1,
+                kBulkKeysTile, kBulkKeysTile + 1,
+                // Each block scans seven tiles of keys, or twelve of integers: every stage is used twice.
+                course::multiprocessors() * std::size_t{7} * kBulkKeysTile + 5,
                 course::multiprocessors() * std::size_t{9} * kTile + 5};
     }
 };
@@ -130,7 +132,7 @@ TEST_F(OperatorScan, SegmentsAndKeys) {
 // rounded, so another order would give other bits.
 TEST_F(OperatorScan, SumsByKeyHaveTheSameBitsInEveryRun) {
     if (const std::string reason = course::why_no_bulk_copies(); !reason.empty()) GTEST_SKIP() << reason;
-    const std::size_t n = course::multiprocessors() * std::size_t{5} * kBulkOperatorTile + 77;
+    const std::size_t n = course::multiprocessors() * std::size_t{5} * kBulkKeysTile + 77;
     const std::vector<float> values = course::make_data<float>(n, course::DataPattern::kSignedUniform, 16);
     std::vector<std::int32_t> keys(n);
     for (std::size_t i = 0; i < n; ++i)

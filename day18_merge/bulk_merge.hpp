@@ -9,6 +9,7 @@ namespace day18 {
 
 // Enqueues the merge to at least one element. All arrays are 16-byte aligned.
 template <bool kPairs>
-void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, cudaStream_t stream);
+void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                       cudaStream_t stream);
 
 }  // namespace day18

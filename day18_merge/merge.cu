@@ -128,7 +128,7 @@ void launch_bulk(const Sorted& a, const Sorted& b, const Output& out, Workspace&
     const std::string reason = course::why_no_bulk_copies();
     require(reason.empty(), "merge: this version ", reason);
     if (out.keys.empty()) return;
-    launch_bulk_merge<kPairs>(a, b, out, stream);
+    launch_bulk_merge<kPairs>(a, b, out, workspace, stream);
 }
 
 std::string needs_bulk_copies(const std::size_t&) {
@@ -223,7 +223,7 @@ void co_ranks_by_warps(DeviceSpan<const Key> a, DeviceSpan<const Key> b, DeviceS
 }
 
 Workspace::Workspace(std::size_t capacity)
-    : capacity_(checked(capacity)), splits_(ceil_div<std::size_t>(capacity, kPathTile) + 1) {}
+    : capacity_(checked(capacity)), splits_(ceil_div<std::size_t>(capacity, kPathTile) + 1), ticket_(1) {}
 
 std::span<const Version> versions() {
     using enum Operation;

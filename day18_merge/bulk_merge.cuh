@@ -53,7 +53,7 @@ constexpr std::size_t kNear = 1024;  // elements: how far a split may be from wh
 
 // Idea: as partition, but a block first finds where its first tile begins and its last one ends, a
 // warp for each. The splits in between are expected at equal distances, and searched there first.
-// Cost removed: 27 steps for each split, scattered over the arrays. So 30 us became ... .
+// Cost removed: 27 steps for each split, scattered over the arrays.
 // Still limits it: latency. Each step waits for the one before.
 //
 // Also the ticket by which blocks draw tiles begins again.

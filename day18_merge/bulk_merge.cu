@@ -7,6 +7,14 @@
 
 namespace day18 {
 
+void find_splits(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b, std::size_t tile_size,
+                 std::size_t* splits, Workspace& workspace, cudaStream_t stream) {
+    const std::size_t tiles = course::ceil_div(a.size() + b.size(), tile_size);
+    split_tiles<<<course::blocks_for(tiles, kSplitBlock), kSplitBlock, 0, stream>>>(
+        a.data(), a.size(), b.data(), b.size(), tile_size, tiles, splits, workspace.ticket());
+    CUDA_CHECK_LAUNCH();
+}
+
 template <bool kPairs>
 void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
                        cudaStream_t stream) {
@@ -26,10 +34,7 @@ void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, Work
         tile_size = course::ceil_div(total, blocks * rounds * kLine) * kLine;
     } else {
         splits = workspace.splits();
-        split_tiles<<<course::blocks_for(tiles, kSplitBlock), kSplitBlock, 0, stream>>>(
-            a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(), tile_size, tiles, workspace.splits(),
-            workspace.ticket());
-        CUDA_CHECK_LAUNCH();
+        find_splits(a.keys, b.keys, tile_size, workspace.splits(), workspace, stream);
     }
     course::launch(kKernel,
                    {.grid = static_cast<unsigned>(blocks),

@@ -81,22 +81,27 @@ __global__ void __launch_bounds__(kSplitBlock)
     std::size_t high = smaller(ends[0] + past, ends[1]);
     const auto goes_first = [&](std::size_t i) { return a[i] <= b[k - 1 - i]; };
     const std::size_t expected = ends[0] + (ends[1] - ends[0]) * threadIdx.x / (last - first);
-    const std::size_t near[] = {expected - kNear, expected + kNear};
-    for (const std::size_t i : near) {
-        if (i < low || i >= high) continue;
-        if (goes_first(i)) {
-            low = i + 1;
-        } else {
-            high = i;
-        }
-    }
+    std::size_t places[] = {expected - kNear, expected, expected + kNear};
     while (low < high) {
-        const std::size_t i = low + (high - low) / 2;
-        if (goes_first(i)) {
-            low = i + 1;
-        } else {
-            high = i;
+        bool yes[3];  // loads of three tests do not wait for each other
+#pragma unroll
+        for (int p = 0; p < 3; ++p) {
+            if (places[p] < low) places[p] = low;
+            if (places[p] >= high) places[p] = high - 1;
+            yes[p] = goes_first(places[p]);
         }
+#pragma unroll
+        for (int p = 0; p < 3; ++p) {
+            if (yes[p]) {
+                low = places[p] + 1;
+            } else {
+                high = smaller(high, places[p]);
+            }
+        }
+        // The next tests are at the ends of the first three quarters of what is left.
+#pragma unroll
+        for (int p = 0; p < 3; ++p)
+            places[p] = low + (high - low) * (p + 1) / 4;
     }
     splits[tile] = low;
 }

@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "bulk_merge.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/large_array.hpp"
 
@@ -548,6 +550,37 @@ void expect_co_ranks(CoRankSearch search, std::size_t copies) {
             const std::vector<std::size_t> expected = co_ranks_on_cpu(a, b);
             for (std::size_t r = 0; r < got.size(); ++r)
                 ASSERT_EQ(got[r], expected[r / copies]) << "k = " << r / copies << ", lane " << r % copies;
+        }
+    }
+}
+
+// With short tiles, so that a block of split_tiles has many, and more than one block does.
+class Splits : public course::DeviceTest {};
+
+TEST_F(Splits, OfTilesAreCoRanks) {
+    if (const std::string reason = course::why_no_bulk_copies(); !reason.empty()) GTEST_SKIP() << reason;
+    Workspace workspace(20000);
+    const std::pair<std::size_t, std::size_t> sizes[] = {{1, 0},   {0, 1},     {33, 32},    {300, 311},
+                                                         {400, 2}, {2, 40000}, {7001, 9005}};
+    for (const auto& [m, n] : sizes) {
+        for (const Pattern pattern : kPatterns) {
+            const std::vector<Key> a = make_keys(m, pattern, false);
+            const std::vector<Key> b = make_keys(n, pattern, true);
+            const std::vector<std::size_t> expected = co_ranks_on_cpu(a, b);
+            const DeviceBuffer<Key> a_device{std::span<const Key>(a)};
+            const DeviceBuffer<Key> b_device{std::span<const Key>(b)};
+            for (const std::size_t tile_size : {1, 7, 100, 1500}) {
+                const std::size_t tiles = (m + n + tile_size - 1) / tile_size;
+                GuardedBuffer<std::size_t> splits(tiles + 1);
+                day18::find_splits(a_device.span(), b_device.span(), tile_size, splits.span().data(),
+                                   workspace, nullptr);
+                const std::vector<std::size_t> got = splits.to_host();
+                EXPECT_EQ(splits.damage(), "");
+                for (std::size_t t = 0; t <= tiles; ++t)
+                    ASSERT_EQ(got[t], expected[std::min(t * tile_size, m + n)])
+                        << "tile " << t << " of " << tile_size << " elements, m = " << m << ", n = " << n
+                        << ", " << kNames[static_cast<std::size_t>(pattern)];
+            }
         }
     }
 }

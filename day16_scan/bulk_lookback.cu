@@ -28,7 +28,7 @@ Board board_of(Workspace& workspace) {
 
 template <class Source>
 void launch_bulk_operator(Source source, std::size_t n, Workspace& workspace, cudaStream_t stream) {
-    launch_resident(bulk_operator_scan<Source>, kOpThreads, sizeof(OperatorStages<Source>),
+    launch_resident(bulk_operator_scan<Source>, Source::kThreads, sizeof(OperatorStages<Source>),
                     course::ceil_div<std::size_t>(n, Source::kTile), stream, source, n, board_of(workspace));
 }
 

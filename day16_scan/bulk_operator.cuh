@@ -6,28 +6,24 @@
 
 namespace day16 {
 
-// Of the sizes that were tried, these take the least time on an H200: a round costs each warp the
-// same whatever its tile, so tiles are as large as five of them fit into shared memory.
-constexpr int kOpThreads = 448;
-constexpr int kOpWarps = kOpThreads / kWarpSize;
-constexpr unsigned kOpStages = 5;
-constexpr unsigned kOpAhead = 2;
+constexpr unsigned kOpAhead = 2;  // rounds between the publication of a tile's sum and its results
 
 // --- Operators -----------------------------------------------------------------------------------
 //
 // Each brings its scan of a warp. A warp holds several rows of values, a value of each row in each
 // lane. Rows are scanned at once, so that shuffles do not wait for each other.
-//   total(rows)   all values of all rows, combined in order; every lane gets it
+//   total(value)  the values of all lanes, combined in order; every lane gets it
 //   scan(rows)    each row by itself: lane l gets the combined values of lanes 0 to l
+//   Kept          some values in registers
 
 struct Sum64 : Sum<std::uint64_t> {
     template <int kCount>
-    static __device__ Value total(const Value (&rows)[kCount]) {
-        Value sum = 0;
-        for (const Value row : rows)
-            sum += row;
-        return sum_of_warp(sum);
-    }
+    struct Kept {
+        Value values[kCount];
+        __device__ void set(int i, Value value) { values[i] = value; }
+        __device__ Value get(int i) const { return values[i]; }
+    };
+    static __device__ Value total(Value value) { return sum_of_warp(value); }
     template <int kCount>
     static __device__ void scan(Value (&rows)[kCount]) {
         const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -45,19 +41,21 @@ struct Sum64 : Sum<std::uint64_t> {
 // All lanes get the segments' beginnings by a vote. So only sums are shuffled.
 struct SegmentedSumOfWarp : SegmentedSum {
     template <int kCount>
-    static __device__ Value total(const Value (&rows)[kCount]) {
-        const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-        float sum = 0;
-        unsigned begins = 0;
-#pragma unroll
-        for (const Value& value : rows) {
-            const unsigned heads = __ballot_sync(kWholeWarp, value.begins != 0);
-            const int last = heads != 0 ? kWarpSize - 1 - __clz(static_cast<int>(heads)) : 0;
-            const float counted = lane >= last ? value.sum : 0;
-            sum = heads != 0 ? counted : sum + counted;
-            begins |= heads;
+    struct Kept {
+        float sums[kCount];
+        unsigned begins;  // bit i is that of value i
+        __device__ void set(int i, const Value& value) {
+            sums[i] = value.sum;
+            begins = i == 0 ? 0 : begins;
+            if (value.begins) begins |= 1U << i;
         }
-        return {sum_of_warp(sum), begins};
+        __device__ Value get(int i) const { return {sums[i], begins >> i & 1}; }
+    };
+    static __device__ Value total(Value value) {
+        const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+        const unsigned heads = __ballot_sync(kWholeWarp, value.begins != 0);
+        const int last = heads != 0 ? kWarpSize - 1 - __clz(static_cast<int>(heads)) : 0;
+        return {sum_of_warp(lane >= last ? value.sum : 0), heads};
     }
     template <int kCount>
     static __device__ void scan(Value (&rows)[kCount]) {
@@ -84,14 +82,16 @@ struct SegmentedSumOfWarp : SegmentedSum {
 //
 // A source provides the elements. Its Stage is a tile in shared memory: kRows rows of packs
 // for each warp, as in bulk_lookback. A pack is 16 bytes of the output, and the lanes of a warp
-// read theirs at the same time.
+// read theirs at the same time. Of the sizes that were tried, these take the least time.
 
 struct Integers {
     using Op = Sum64;
     using Out = std::uint64_t;
+    static constexpr int kThreads = 384;
+    static constexpr unsigned kStages = 6;
     static constexpr int kPack = 2;
     static constexpr int kRows = 6;
-    static constexpr int kTile = kOpThreads * kRows * kPack;
+    static constexpr int kTile = kThreads * kRows * kPack;  // 4,608
     struct alignas(16) Stage {
         std::uint64_t in[kTile];
     };
@@ -114,9 +114,11 @@ struct Integers {
 struct ValuesByKey {
     using Op = SegmentedSumOfWarp;
     using Out = float;
+    static constexpr int kThreads = 512;
+    static constexpr unsigned kStages = 3;
     static constexpr int kPack = 4;
-    static constexpr int kRows = 3;
-    static constexpr int kTile = kOpThreads * kRows * kPack;
+    static constexpr int kRows = 4;
+    static constexpr int kTile = kThreads * kRows * kPack;  // 8,192
     struct alignas(16) Stage {
         std::int32_t before[kPack];  // the last of them is the key before the tile
         std::int32_t keys[kTile];
@@ -206,20 +208,28 @@ __device__ Value last_of_warp(const Value& value) {
 
 template <class Source>
 struct OperatorStages {
-    typename Source::Stage tiles[kOpStages];
-    typename Source::Op::Value before[kOpStages][kOpWarps];  // in the tile, of each warp's part
-    ptx::MBarrier full[kOpStages];
+    static constexpr int kOpWarps = Source::kThreads / kWarpSize;
+    typename Source::Stage tiles[Source::kStages];
+    typename Source::Op::Value before[kOpAhead + 1][kOpWarps];  // in the tile, of each warp's part
+    ptx::MBarrier full[Source::kStages];
 };
 
-// Idea: bulk_lookback with Op::apply in place of additions.
-// Cost removed: the waiting of operator_scan.
+// Idea: bulk_lookback with Op::apply in place of additions. A tile is scanned when it arrives, as
+// if nothing came before it. Each thread keeps its results in registers until kOpAhead rounds
+// later, when the look-back has found what comes before.
+// Cost removed: the waiting of operator_scan; and the second scan of bulk_lookback, which scans a
+// tile once for its sum and once more for its results.
 // Still limits it: memory bandwidth; values of 8 bytes take twice the shuffles.
 //
 // Every run gives the same bits. All arrays of `source` are 16-byte aligned.
 template <class Source>
-__global__ void __launch_bounds__(kOpThreads) bulk_operator_scan(Source source, std::size_t n, Board board) {
+__global__ void __launch_bounds__(Source::kThreads)
+    bulk_operator_scan(Source source, std::size_t n, Board board) {
     using Op = typename Source::Op;
     using Value = typename Op::Value;
+    constexpr int kOpWarps = OperatorStages<Source>::kOpWarps;
+    constexpr unsigned kOpStages = Source::kStages;
+    constexpr int kOpRows = Source::kRows;
     constexpr int kPack = Source::kPack;
     constexpr int kElements = Source::kTile;
     extern __shared__ __align__(128) unsigned char memory[];
@@ -229,7 +239,7 @@ __global__ void __launch_bounds__(kOpThreads) bulk_operator_scan(Source source, 
     __shared__ unsigned shared_launch;
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-    const int my_pack = warp * Source::kRows * kWarpSize + lane;
+    const int my_pack = warp * kOpRows * kWarpSize + lane;
     const std::size_t blocks = gridDim.x;
     const std::size_t tiles = (n + kElements - 1) / kElements;
     const auto is_whole = [&](std::size_t tile) { return (tile + 1) * kElements <= n; };
@@ -262,83 +272,85 @@ __global__ void __launch_bounds__(kOpThreads) bulk_operator_scan(Source source, 
     const unsigned launch = shared_launch;
     const int lookers = static_cast<int>(blocks + kWarpSize - 1) / kWarpSize;  // warps that look back
 
-    Value prefix = Op::neutral();  // of all tiles before the one that this block scanned last
+    Value prefix = Op::neutral();  // of all tiles before the one that this block stored last
     Halves word = {0, 0};          // of the tile that this thread looks at
+    // Scans of this warp's part of the newest tiles, the oldest first.
+    typename Op::template Kept<kOpRows * kPack> kept[kOpAhead + 1] = {};
     for (unsigned round = 0;; ++round) {
-        // 1. The combined values of each warp's part of this round's tile.
+        // 1. The scan of this warp's part of this round's tile.
         const std::size_t tile = round * blocks + blockIdx.x;
         const unsigned stage = round % kOpStages;
         if (tile < tiles) {
             if (is_whole(tile)) ptx::mbarrier_wait(&shared.full[stage], round / kOpStages % 2);
-            Value rows[Source::kRows];
+            Value values[kOpRows][kPack];
+            Value rows[kOpRows];
 #pragma unroll
-            for (int row = 0; row < Source::kRows; ++row) {
-                Value values[kPack];
-                read_pack(tile, stage, row, values);
-                rows[row] = values[0];
+            for (int row = 0; row < kOpRows; ++row) {
+                read_pack(tile, stage, row, values[row]);
 #pragma unroll
                 for (int k = 1; k < kPack; ++k)
-                    rows[row] = Op::apply(rows[row], values[k]);
+                    values[row][k] = Op::apply(values[row][k - 1], values[row][k]);
+                rows[row] = values[row][kPack - 1];
             }
-            const Value of_warp = Op::total(rows);
-            if (lane == 0) of_warps[round % 2][warp] = of_warp;
+            Op::scan(rows);
+            Value before_row = Op::neutral();
+#pragma unroll
+            for (int row = 0; row < kOpRows; ++row) {
+                const Value left = shuffle<1>(rows[row], 1);
+                const Value before = lane == 0 ? before_row : Op::apply(before_row, left);
+#pragma unroll
+                for (int k = 0; k < kPack; ++k)
+                    kept[kOpAhead].set(row * kPack + k, Op::apply(before, values[row][k]));
+                before_row = Op::apply(before_row, last_of_warp(rows[row]));
+            }
+            if (lane == 0) of_warps[round % 2][warp] = before_row;
         }
 
         // 2. The look-back of the tile of kOpAhead rounds ago: at the tiles from old - G to old -
         //    1.
         const std::size_t old = tile - kOpAhead * blocks;
-        const unsigned old_stage = (round - kOpAhead) % kOpStages;
         const bool has_old = round >= kOpAhead && old < tiles;
         if (has_old && warp < lookers) {
             const bool looks = threadIdx.x < blocks && old + threadIdx.x >= blocks;
             while (looks && !arrived(word, launch))
                 word = load_halves(board, old - blocks + threadIdx.x);
-            const Value words[] = {looks ? value_of<Value>(word) : Op::neutral()};
-            const Value of_words = Op::total(words);
+            const Value of_words = Op::total(looks ? value_of<Value>(word) : Op::neutral());
             if (lane == 0) found[round % 2][warp] = of_words;
         }
-        __syncthreads();  // of_warps and found are complete; all threads have finished the round before
-        if (threadIdx.x == 0 && round > kOpAhead) begin_copy(round - kOpAhead - 1 + kOpStages);
+        __syncthreads();  // of_warps and found are complete; all threads have read this round's stage
+        if (threadIdx.x == 0) begin_copy(round + kOpStages);
         if (warp == kOpWarps - 1 && tile < tiles) {
             Value of_warp[] = {lane < kOpWarps ? of_warps[round % 2][lane] : Op::neutral()};
             Op::scan(of_warp);
             if (lane == kWarpSize - 1) publish_halves(board, tile, launch, of_warp[0]);
             const Value left = shuffle<1>(of_warp[0], 1);
-            if (lane < kOpWarps) shared.before[stage][lane] = lane == 0 ? Op::neutral() : left;
+            if (lane < kOpWarps)
+                shared.before[round % (kOpAhead + 1)][lane] = lane == 0 ? Op::neutral() : left;
         }
-        if (round < kOpAhead) continue;
-        if (!has_old) break;
-        // The words for the next round are loaded early; usually they have been published already.
-        word = {0, 0};
-        if (threadIdx.x < blocks && old + blocks < tiles) word = load_halves(board, old + threadIdx.x);
 
-        // 3. The scan of that tile.
-        const Value founds[] = {lane < lookers ? found[round % 2][lane] : Op::neutral()};
-        prefix = Op::apply(prefix, Op::total(founds));
-        Value before_row = Op::apply(prefix, shared.before[old_stage][warp]);
-        Value values[Source::kRows][kPack];
-        Value rows[Source::kRows];
+        if (has_old) {
+            // The words for the next round are loaded early; usually they have been published
+            // already.
+            word = {0, 0};
+            if (threadIdx.x < blocks && old + blocks < tiles) word = load_halves(board, old + threadIdx.x);
+
+            // 3. The results of that tile.
+            prefix = Op::apply(prefix, Op::total(lane < lookers ? found[round % 2][lane] : Op::neutral()));
+            const Value before = Op::apply(prefix, shared.before[(round - kOpAhead) % (kOpAhead + 1)][warp]);
 #pragma unroll
-        for (int row = 0; row < Source::kRows; ++row) {
-            read_pack(old, old_stage, row, values[row]);
+            for (int row = 0; row < kOpRows; ++row) {
+                typename Source::Out results[kPack];
 #pragma unroll
-            for (int k = 1; k < kPack; ++k)
-                values[row][k] = Op::apply(values[row][k - 1], values[row][k]);
-            rows[row] = values[row][kPack - 1];
+                for (int k = 0; k < kPack; ++k)
+                    results[k] = Source::result(Op::apply(before, kept[0].get(row * kPack + k)));
+                store_pack(results, source.out, n, old * kElements + (my_pack + row * kWarpSize) * kPack);
+            }
+        } else if (round >= kOpAhead) {
+            break;
         }
-        Op::scan(rows);
 #pragma unroll
-        for (int row = 0; row < Source::kRows; ++row) {
-            const Value left = shuffle<1>(rows[row], 1);
-            const Value before = lane == 0 ? before_row : Op::apply(before_row, left);
-            const std::size_t first = old * kElements + (my_pack + row * kWarpSize) * kPack;
-            typename Source::Out results[kPack];
-#pragma unroll
-            for (int k = 0; k < kPack; ++k)
-                results[k] = Source::result(Op::apply(before, values[row][k]));
-            store_pack(results, source.out, n, first);
-            before_row = Op::apply(before_row, last_of_warp(rows[row]));
-        }
+        for (unsigned newer = 1; newer <= kOpAhead; ++newer)
+            kept[newer - 1] = kept[newer];
     }
 }
 

@@ -5,17 +5,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -26,7 +30,8 @@ using course::Random;
 using day16::Workspace;
 
 constexpr std::size_t kTile = 2816;
-constexpr std::size_t kBulkOperatorTile = 5376;
+constexpr std::size_t kBulkKeysTile = 8192;
+constexpr std::size_t kBulkIntegersTile = 4608;
 
 class OperatorScan : public course::DeviceTest {
   protected:
@@ -34,9 +39,10 @@ class OperatorScan : public course::DeviceTest {
     // bulk_operator_scan, too.
     static std::vector<std::size_t> sizes() {
         return {0, 1, 10, 11, 12, 351, 352, 353, kTile - 1, kTile, kTile + 1, 40001, 34 * kTile + 7,
-                kBulkOperatorTile - 1, kBulkOperatorTile, kBulkOperatorTile + 1,
-                // Each block scans some ten tiles: every stage is used twice.
-                course::multiprocessors() * std::size_t{10} * kBulkOperatorTile + 5,
+                kBulkIntegersTile - 1, kBulkIntegersTile, kBulkIntegersTile + 1, kBulkKeysTile - 1,
+                kBulkKeysTile, kBulkKeysTile + 1,
+                // Each block scans seven tiles of keys, or twelve of integers: every stage is used twice.
+                course::multiprocessors() * std::size_t{7} * kBulkKeysTile + 5,
                 course::multiprocessors() * std::size_t{9} * kTile + 5};
     }
 };
@@ -120,6 +126,67 @@ TEST_F(OperatorScan, SegmentsAndKeys) {
             });
         }
     }
+}
+
+// bulk_operator_scan adds in an order that does not depend on timing. The sums of these values are
+// rounded, so another order would give other bits.
+TEST_F(OperatorScan, SumsByKeyHaveTheSameBitsInEveryRun) {
+    if (const std::string reason = course::why_no_bulk_copies(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::size_t n = course::multiprocessors() * std::size_t{5} * kBulkKeysTile + 77;
+    const std::vector<float> values = course::make_data<float>(n, course::DataPattern::kSignedUniform, 16);
+    std::vector<std::int32_t> keys(n);
+    for (std::size_t i = 0; i < n; ++i)
+        keys[i] = static_cast<std::int32_t>(i / 40000);  // most tiles begin no segment
+    const DeviceBuffer<float> values_on_device{std::span<const float>(values)};
+    const DeviceBuffer<std::int32_t> keys_on_device{std::span<const std::int32_t>(keys)};
+    Workspace workspace(n);
+    std::vector<float> first;
+    for (int run = 0; run < 3; ++run) {
+        GuardedBuffer<float> out(n);
+        day16::scan_by_key(keys_on_device.span(), values_on_device.span(), out.span(), workspace, nullptr);
+        const std::vector<float> got = out.to_host();
+        if (run == 0) first = got;
+        EXPECT_EQ(std::memcmp(got.data(), first.data(), n * sizeof(float)), 0) << "run " << run;
+    }
+}
+
+// 69 GB: ones, which are counted. A segment begins 7 elements beyond 2^32.
+TEST_F(OperatorScan, MoreElementsThan32BitsCount) {
+    const std::size_t n = (std::size_t{1} << 32) + 12345;
+    const std::size_t begins = (std::size_t{1} << 32) + 7;
+    if (const std::string reason = course::why_not_so_large(2 * n * sizeof(std::int64_t)); !reason.empty())
+        GTEST_SKIP() << reason;
+    Workspace workspace(n);
+    const auto expect_at = [&](const auto* out, std::size_t i, auto expected) {
+        auto got = expected;
+        CUDA_CHECK(cudaMemcpy(&got, out + i, sizeof(got), cudaMemcpyDeviceToHost));
+        EXPECT_EQ(got, expected) << "at " << i;
+    };
+    {
+        DeviceBuffer<std::int64_t> in(n);
+        DeviceBuffer<std::int64_t> out(n);
+        CUDA_CHECK(cudaMemset(in.data(), 1, in.bytes()));
+        day16::inclusive_scan(in.span(), out.span(), workspace, nullptr);
+        for (const std::size_t i : {std::size_t{0}, n / 2, begins - 8, begins, n - 1})
+            expect_at(out.data(), i, static_cast<std::int64_t>((i + 1) * 0x0101010101010101U));
+    }
+    DeviceBuffer<std::int32_t> keys(n);
+    DeviceBuffer<float> values(n);
+    DeviceBuffer<float> out(n);
+    CUDA_CHECK(cudaMemset(keys.data(), 0, keys.bytes()));
+    CUDA_CHECK(cudaMemset(keys.data() + begins, 1, (n - begins) * sizeof(std::int32_t)));
+    CUDA_CHECK(cudaMemset(values.data(), 0, values.bytes()));
+    const float one = 1;
+    for (const std::size_t i : {std::size_t{3}, std::size_t{1} << 31, begins - 1, begins, begins + 5000})
+        CUDA_CHECK(cudaMemcpy(values.data() + i, &one, sizeof(one), cudaMemcpyHostToDevice));
+    day16::scan_by_key(keys.span(), values.span(), out.span(), workspace, nullptr);
+    expect_at(out.data(), 2, 0.0f);
+    expect_at(out.data(), (std::size_t{1} << 31) - 1, 1.0f);
+    expect_at(out.data(), std::size_t{1} << 31, 2.0f);
+    expect_at(out.data(), begins - 1, 3.0f);
+    expect_at(out.data(), begins, 1.0f);
+    expect_at(out.data(), begins + 4999, 1.0f);
+    expect_at(out.data(), n - 1, 2.0f);
 }
 
 // Bulk copies need aligned arrays, so these take operator_scan.

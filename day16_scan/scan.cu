@@ -22,7 +22,7 @@ using course::DeviceSpan;
 using course::require;
 
 constexpr std::size_t kSmallestSection = kBlock;
-constexpr std::size_t kSmallestTile = 2048;  // of one word: bulk_operator_scan has two for 5,376
+constexpr std::size_t kSmallestTile = 2048;  // of one word: bulk_operator_scan has two for 4,608
 
 template <class T>
 void check_arguments(DeviceSpan<const T> in, DeviceSpan<T> out, const Workspace& workspace) {

@@ -333,6 +333,27 @@ TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     }
 }
 
+// The versions are inclusive. Unaligned arrays take the other kernel.
+class ExclusiveScan : public course::DeviceTest {};
+
+TEST_F(ExclusiveScan, OfFloats) {
+    for (const std::size_t offset : {0, 1}) {
+        for (const std::size_t n : kSizes) {
+            const std::vector<float> in = whole_numbers<float>(n + offset, n);
+            const DeviceBuffer<float> device{std::span<const float>(in)};
+            std::vector<double> expected(n);
+            std::exclusive_scan(in.begin() + static_cast<std::ptrdiff_t>(offset), in.end(), expected.begin(),
+                                0.0);
+            GuardedBuffer<float> out(n);
+            Workspace workspace(n);
+            day16::exclusive_scan<float>(device.span().subspan(offset, n), out.span(), workspace, nullptr);
+            const course::VerifyResult result = course::verify(out.to_host(), expected, {.factor = 0});
+            EXPECT_TRUE(result.ok()) << n << " from " << offset << ": " << result.message();
+            EXPECT_EQ(out.damage(), "");
+        }
+    }
+}
+
 template <class T>
 class IntegerTest : public course::NeedsDevice<testing::Test> {};
 using Integers = testing::Types<std::int32_t, std::uint32_t>;

@@ -7,24 +7,45 @@
 
 namespace day18 {
 
+void find_splits(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b, std::size_t tile_size,
+                 std::size_t* splits, Workspace& workspace, cudaStream_t stream) {
+    const std::size_t tiles = course::ceil_div(a.size() + b.size(), tile_size);
+    split_tiles<<<course::blocks_for(tiles, kSplitBlock), kSplitBlock, 0, stream>>>(
+        a.data(), a.size(), b.data(), b.size(), tile_size, tiles, splits, workspace.ticket());
+    CUDA_CHECK_LAUNCH();
+}
+
 template <bool kPairs>
-void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, cudaStream_t stream) {
+void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                       cudaStream_t stream) {
     using Shape = BulkShape<kPairs>;
     constexpr auto kKernel = bulk_merge<kPairs>;
     constexpr std::size_t kShared = sizeof(Stages<kPairs>);
     course::allow_shared_bytes(kKernel, kShared);
-    const std::size_t tiles = course::ceil_div<std::size_t>(out.keys.size(), Shape::kTile);
+    const std::size_t total = out.keys.size();
     const std::size_t resident = course::resident_blocks(kKernel, Shape::kThreads, kShared);
+    std::size_t tile_size = Shape::kTile;
+    const std::size_t tiles = course::ceil_div(total, tile_size);
+    const std::size_t blocks = std::min(tiles, resident);
+    const std::size_t rounds = course::ceil_div(tiles, blocks);
+    const std::size_t* splits = nullptr;
+    if (rounds <= kFewRounds) {
+        // Tiles as short as so many rounds allow: whole lines.
+        tile_size = course::ceil_div(total, blocks * rounds * kLine) * kLine;
+    } else {
+        splits = workspace.splits();
+        find_splits(a.keys, b.keys, tile_size, workspace.splits(), workspace, stream);
+    }
     course::launch(kKernel,
-                   {.grid = static_cast<unsigned>(std::min(tiles, resident)),
+                   {.grid = static_cast<unsigned>(blocks),
                     .block = Shape::kThreads,
                     .shared_bytes = kShared,
                     .stream = stream},
                    a.keys.data(), a.values.data(), a.keys.size(), b.keys.data(), b.values.data(),
-                   b.keys.size(), out.keys.data(), out.values.data());
+                   b.keys.size(), tile_size, splits, workspace.ticket(), out.keys.data(), out.values.data());
 }
 
-template void launch_bulk_merge<false>(const Sorted&, const Sorted&, const Output&, cudaStream_t);
-template void launch_bulk_merge<true>(const Sorted&, const Sorted&, const Output&, cudaStream_t);
+template void launch_bulk_merge<false>(const Sorted&, const Sorted&, const Output&, Workspace&, cudaStream_t);
+template void launch_bulk_merge<true>(const Sorted&, const Sorted&, const Output&, Workspace&, cudaStream_t);
 
 }  // namespace day18

@@ -8,9 +8,7 @@ namespace day18 {
 
 namespace ptx = course::ptx;
 
-constexpr unsigned kLine = 32;                 // elements of 128 bytes
-constexpr unsigned kBatch = 8;                 // tiles of a block whose splits are searched at once
-constexpr unsigned kBatchSplits = 2 * kBatch;  // where each begins, and where it ends
+constexpr unsigned kLine = 32;  // elements of 128 bytes
 
 // Sizes for keys, and for pairs. One block fits on an SM.
 template <bool kPairs>
@@ -25,11 +23,15 @@ struct BulkShape {
     static constexpr unsigned kValueSlots = kPairs ? kSlots : 4;
 };
 
-// Where a tile's part of a and its part of b are in a stage.
+// Where a tile's part of a and its part of b are in a stage, and where the result begins in the
+// output.
 struct Parts {
     unsigned a, size_a;
     unsigned b, size_b;
+    std::size_t place;
 };
+
+constexpr unsigned kFewRounds = 8;  // if no block has more tiles, it searches their splits itself
 
 template <bool kPairs>
 struct Stages {
@@ -41,61 +43,70 @@ struct Stages {
     Parts parts[Shape::kStages];
     ptx::MBarrier full[Shape::kStages];   // a phase ends when a tile has arrived
     ptx::MBarrier empty[Shape::kStages];  // a phase ends when all threads have merged a tile
-    std::size_t splits[kBatchSplits];     // of the first tiles: where they begin and end in a
+    std::size_t splits[2 * kFewRounds];   // of few tiles: where each begins in a, and where it ends
 };
 
-// --- The producer: the warp that loads -----------------------------------------------------------
+// --- Splits --------------------------------------------------------------------------------------
 
-constexpr std::size_t kNear = 8192;  // elements: how far a split may be from where it is expected
+constexpr int kSplitBlock = 2 * kWarpSize;
+constexpr std::size_t kNear = 1024;  // elements: how far a split may be from where it is expected
 
-// A lane's search for a split, as in co_rank, with one step per tile that is loaded. ask() issues
-// the loads of keys at three places; decide(), called before the next tile is loaded, compares
-// them. So the latency of these loads is hidden. They are scattered over memory, so the fewer steps
-// the better: the first one tests whether the split is near the place where it is expected.
-struct SplitSearch {
-    std::size_t k = 0;
-    std::size_t low = 0;
-    std::size_t high = 0;
-    std::size_t places[3] = {};
-    Key keys_a[3] = {};
-    Key keys_b[3] = {};
+// Idea: as partition, but a block first finds where its first tile begins and its last one ends, a
+// warp for each. The splits in between are expected at equal distances, and searched there first.
+// Cost removed: 27 steps for each split, scattered over the arrays.
+// Still limits it: latency. Each step waits for the one before.
+//
+// Also the ticket by which blocks draw tiles begins again.
+__global__ void __launch_bounds__(kSplitBlock)
+    split_tiles(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tile_size,
+                std::size_t tiles, std::size_t* splits, unsigned* ticket) {
+    __shared__ std::size_t ends[2];
+    const std::size_t first = std::size_t{blockIdx.x} * kSplitBlock;
+    const std::size_t last = smaller<std::size_t>(first + kSplitBlock, tiles);
+    const auto place_of = [&](std::size_t tile) { return smaller(tile * tile_size, m + n); };
+    const unsigned warp = threadIdx.x / kWarpSize;
+    const std::size_t found = co_rank_by_warp(place_of(warp == 0 ? first : last), a, m, b, n);
+    if (threadIdx.x % kWarpSize == 0) ends[warp] = found;
+    if (blockIdx.x == 0 && threadIdx.x == 0) *ticket = 0;
+    __syncthreads();
 
-    __device__ bool is_done() const { return low >= high; }
-    __device__ void begin(std::size_t rank, std::size_t from, std::size_t to, std::size_t expected) {
-        k = rank;
-        low = from;
-        high = to;
-        if (is_done()) return;
-        const auto within = [&](std::size_t i) { return i < low ? low : smaller(i, high - 1); };
-        places[0] = within(expected < kNear ? 0 : expected - kNear);
-        places[1] = within(expected);
-        places[2] = within(expected + kNear);
-    }
-    __device__ void ask(const Key* a, const Key* b) {
-        if (is_done()) return;
+    const std::size_t tile = first + threadIdx.x;
+    if (tile >= last) return;
+    if (tile + 1 == tiles) splits[tiles] = ends[1];
+    const std::size_t k = place_of(tile);
+    const std::size_t past = k - place_of(first);  // elements of the output before this tile
+    const std::size_t ahead = place_of(last) - k;  // and from here on, in this block's tiles
+    // A split moves on by no more than the place in the output does.
+    std::size_t low = ends[1] > ahead && ends[1] - ahead > ends[0] ? ends[1] - ahead : ends[0];
+    std::size_t high = smaller(ends[0] + past, ends[1]);
+    const auto goes_first = [&](std::size_t i) { return a[i] <= b[k - 1 - i]; };
+    const std::size_t expected = ends[0] + (ends[1] - ends[0]) * threadIdx.x / (last - first);
+    std::size_t places[] = {expected - kNear, expected, expected + kNear};
+    while (low < high) {
+        bool yes[3];  // loads of three tests do not wait for each other
 #pragma unroll
         for (int p = 0; p < 3; ++p) {
-            keys_a[p] = a[places[p]];
-            keys_b[p] = b[k - 1 - places[p]];
+            if (places[p] < low) places[p] = low;
+            if (places[p] >= high) places[p] = high - 1;
+            yes[p] = goes_first(places[p]);
         }
-    }
-    // The next step compares at the ends of the first three quarters of what is left.
-    __device__ void decide() {
-        if (is_done()) return;
 #pragma unroll
         for (int p = 0; p < 3; ++p) {
-            if (keys_a[p] <= keys_b[p]) {
+            if (yes[p]) {
                 low = places[p] + 1;
             } else {
                 high = smaller(high, places[p]);
             }
         }
-        const std::size_t step = (high - low + 3) / 4;
+        // The next tests are at the ends of the first three quarters of what is left.
 #pragma unroll
         for (int p = 0; p < 3; ++p)
-            places[p] = smaller(low + (p + 1) * step, high) - 1;
+            places[p] = low + (high - low) * (p + 1) / 4;
     }
-};
+    splits[tile] = low;
+}
+
+// --- The producer: the warp that loads -----------------------------------------------------------
 
 // Elements `begin` to `end` of an array, as they are copied. A bulk copy takes whole lines, so it
 // begins some elements earlier and ends some later. If the array ends within a line, lanes copy the
@@ -154,37 +165,29 @@ __device__ inline void store_merged(const std::int32_t* merged, unsigned count, 
     if (whole + lane < count) out[whole + lane] = merged[whole + lane];
 }
 
-// Idea: G blocks, as many as the GPU holds at once. In round r block b merges tile r G + b. Warp
-// specialisation: one producer warp finds the splits of 8 tiles at once, ahead of time, and issues
-// bulk copies of exactly the lines that a tile needs. The consumer warps only merge. Each stages
-// its results in shared memory that no other warp uses, and stores them by bulk copies.
+// Idea: as many blocks as the GPU holds at once, and each draws one tile after the other. Warp
+// specialisation: one producer warp draws tiles and issues bulk copies of exactly the lines that
+// they need. The consumer warps only merge. Each stages its results in shared memory that no other
+// warp uses, and stores them by bulk copies.
 // Cost removed: the barriers of the loop; copies that threads issue; indices modulo the length of a
 // ring.
-// Still limits it: memory bandwidth, for the most part. On an H200 2^28 random keys took 568 us, a
-// copy of as many bytes 509. A trial without the merging was no faster, one without the searches 1
-// % faster. Before the searches began near the expected place, and before results were stored by
-// bulk copies, it took 599 us.
+// Still limits it: memory bandwidth.
 //
-// All arrays are 16-byte aligned.
+// Without `splits`, a block has tiles b, b + G, b + 2 G and so on of all, at most kFewRounds, and
+// its warps search their splits before the first. All arrays are 16-byte aligned.
 template <bool kPairs>
 __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
     bulk_merge(const Key* a, const Value* values_a, std::size_t m, const Key* b, const Value* values_b,
-               std::size_t n, Key* out, Value* values_out) {
+               std::size_t n, std::size_t tile_size, const std::size_t* splits, unsigned* ticket, Key* out,
+               Value* values_out) {
     using Shape = BulkShape<kPairs>;
     extern __shared__ __align__(128) unsigned char memory[];
     Stages<kPairs>& stages = *reinterpret_cast<Stages<kPairs>*>(memory);
     const unsigned lane = threadIdx.x % kWarpSize;
     const unsigned warp = threadIdx.x / kWarpSize;
-
-    // As few rounds as possible, and tiles as short as that allows: whole lines.
     const std::size_t total = m + n;
-    const std::size_t blocks = gridDim.x;
-    const std::size_t rounds = (total + blocks * Shape::kTile - 1) / (blocks * Shape::kTile);
-    const std::size_t tile_size = (total + blocks * rounds * kLine - 1) / (blocks * rounds * kLine) * kLine;
-    const auto begin_of = [&](std::size_t round) {
-        return smaller((round * blocks + blockIdx.x) * tile_size, total);
-    };
-    const auto end_of = [&](std::size_t round) { return smaller(begin_of(round) + tile_size, total); };
+    const auto begin_of = [&](std::size_t tile) { return smaller(tile * tile_size, total); };
+    const auto tile_of_round = [&](unsigned round) { return std::size_t{round} * gridDim.x + blockIdx.x; };
 
     if (threadIdx.x == 0) {
         for (unsigned stage = 0; stage < Shape::kStages; ++stage) {
@@ -193,63 +196,52 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
         }
         ptx::fence_mbarrier_init();
     }
-    // The splits of the first 8 tiles, a warp for each: number 2 r is where tile r begins, the next
-    // one where it ends. Later on lane l has split l.
-    const auto place_of_split = [&](std::size_t round, unsigned split) {
-        return split % 2 == 0 ? begin_of(round + split / 2) : end_of(round + split / 2);
-    };
-    static_assert(kBatchSplits <= Shape::kWarps);
-    if (warp < kBatchSplits) {
-        const std::size_t found = co_rank_by_warp(place_of_split(0, warp), a, m, b, n);
+    static_assert(2 * kFewRounds <= Shape::kWarps);
+    if (splits == nullptr && warp < 2 * kFewRounds) {
+        const std::size_t found = co_rank_by_warp(begin_of(tile_of_round(warp / 2) + warp % 2), a, m, b, n);
         if (lane == 0) stages.splits[warp] = found;
     }
     __syncthreads();
 
     if (warp == Shape::kWarps) {
-        const bool has_split = lane < kBatchSplits;
-        std::size_t splits = has_split ? stages.splits[lane] : 0;  // of these 8 tiles
-        SplitSearch search;                                        // the splits of the next 8 tiles
-        for (unsigned round = 0; begin_of(round) < total; ++round) {
-            search.decide();
-            if (round % kBatch == 0) {
-                while (__any_sync(kWholeWarp, !search.is_done())) {
-                    search.ask(a, b);
-                    search.decide();
-                }
-                const std::size_t k = place_of_split(round, lane);
-                const std::size_t next_k = place_of_split(round + kBatch, lane);
-                // A split is expected to move on as far as it did last time; at first, by a's
-                // share.
-                std::size_t moved = static_cast<std::size_t>(
-                    static_cast<double>(next_k - k) * static_cast<double>(m) / static_cast<double>(total));
-                if (round > 0) {
-                    moved = search.low - splits;
-                    splits = search.low;
-                }
-                // It moves by no more than the places in the output do.
-                const std::size_t from = next_k > n && next_k - n > splits ? next_k - n : splits;
-                const std::size_t to = smaller(smaller(next_k, m), splits + (next_k - k));
-                if (has_split) search.begin(next_k, from, to, splits + moved);
+        for (unsigned round = 0;; ++round) {
+            // 1. The tile, and where it begins and ends.
+            std::size_t tile = tile_of_round(round);
+            if (splits != nullptr) {
+                unsigned drawn = 0;
+                if (lane == 0) drawn = atomicAdd(ticket, 1U);
+                tile = __shfl_sync(kWholeWarp, drawn, 0);
+            }
+            const std::size_t k = begin_of(tile);
+            const std::size_t k_end = begin_of(tile + 1);
+            std::size_t i = 0;
+            std::size_t i_end = 0;
+            if (k < total) {
+                i = splits != nullptr ? splits[tile] : stages.splits[2 * round];
+                i_end = splits != nullptr ? splits[tile + 1] : stages.splits[2 * round + 1];
+            }
+            const unsigned stage = round % Shape::kStages;
+            ptx::MBarrier* const full = &stages.full[stage];
+            if (round >= Shape::kStages)
+                ptx::mbarrier_wait(&stages.empty[stage], (round / Shape::kStages - 1) % 2);
+            if (k == total) {  // no tile is left: an empty one tells the consumers
+                if (lane == 0) stages.parts[stage] = {};
+                ptx::mbarrier_arrive(full);
+                return;
             }
 
-            const std::size_t i = __shfl_sync(kWholeWarp, splits, round % kBatch * 2);
-            const std::size_t i_end = __shfl_sync(kWholeWarp, splits, round % kBatch * 2 + 1);
-            const std::size_t j = begin_of(round) - i;
-            const std::size_t j_end = end_of(round) - i_end;
+            // 2. The copies.
+            const std::size_t j = k - i;
+            const std::size_t j_end = k_end - i_end;
             const Piece of_a(i, i_end, m);
             // Includes some elements after the part of b: the last thread may read beyond the
             // tile's end.
             const Piece of_b(j, smaller(j_end + Shape::kShare + 1, n), n);
             const auto slot_b = static_cast<unsigned>((i_end + kLine - 1) / kLine * kLine - of_a.from);
-
-            const unsigned stage = round % Shape::kStages;
-            if (round >= Shape::kStages)
-                ptx::mbarrier_wait(&stages.empty[stage], (round / Shape::kStages - 1) % 2);
-            ptx::MBarrier* const full = &stages.full[stage];
             if (lane == 0) {
                 stages.parts[stage] = {static_cast<unsigned>(i - of_a.from), static_cast<unsigned>(i_end - i),
                                        slot_b + static_cast<unsigned>(j - of_b.from),
-                                       static_cast<unsigned>(j_end - j)};
+                                       static_cast<unsigned>(j_end - j), k};
             }
             // After the arrays' ends: the largest key. No bulk copy writes there.
             if (lane == 0 && i_end == m && m % kLine != 0) stages.keys[stage][m - of_a.from] = INT32_MAX;
@@ -271,19 +263,18 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
             } else {
                 ptx::mbarrier_arrive(full);
             }
-            search.ask(a, b);
         }
-        return;
     }
 
     const unsigned warp_first = warp * Shape::kOfWarp;
     Key* const merged = stages.merged + warp_first;
     Value* const merged_values = stages.merged_values + (kPairs ? warp_first : 0);
-    for (unsigned round = 0; begin_of(round) < total; ++round) {
+    for (unsigned round = 0;; ++round) {
         const unsigned stage = round % Shape::kStages;
         ptx::mbarrier_wait(&stages.full[stage], round / Shape::kStages % 2);
         const Parts parts = stages.parts[stage];
         const unsigned size = parts.size_a + parts.size_b;
+        if (size == 0) break;
         const unsigned count = warp_first < size ? smaller(size - warp_first, Shape::kOfWarp) : 0;
         // The bulk copies of the round before have read what is now overwritten.
         if (lane == 0) ptx::tma_store_wait_read<0>();
@@ -298,7 +289,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
         // Bulk copies read what all lanes have written.
         ptx::fence_proxy_async();
         __syncwarp();
-        const std::size_t place = begin_of(round) + warp_first;
+        const std::size_t place = parts.place + warp_first;
         store_merged(merged, count, out + place);
         if constexpr (kPairs) store_merged(merged_values, count, values_out + place);
         if (lane == 0) ptx::tma_store_commit();

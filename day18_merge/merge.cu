@@ -59,6 +59,24 @@ void check_ranks(DeviceSpan<const Key> a, DeviceSpan<const Key> b, DeviceSpan<st
             " for each number from 0 to the length of a and b together, ", expected);
 }
 
+constexpr std::size_t kMostSequential = std::size_t{1} << 17;  // more would take long
+
+std::string constraint_of_one_thread(const std::size_t& elements) {
+    if (elements <= kMostSequential) return "";
+    return "one thread merges at most " + std::to_string(kMostSequential) + " elements";
+}
+
+void launch_sequential(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                       cudaStream_t stream) {
+    check_arguments(a, b, out, workspace, Operation::kKeys);
+    const std::string reason = constraint_of_one_thread(out.keys.size());
+    require(reason.empty(), "merge: out has ", out.keys.size(), " keys; ", reason);
+    if (out.keys.empty()) return;
+    sequential<<<1, 1, 0, stream>>>(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(),
+                                    out.keys.data());
+    CUDA_CHECK_LAUNCH();
+}
+
 // Blocks that do not depend on each other, each with `kShare` elements of the output.
 template <auto kKernel, int kBlock, unsigned kShare>
 void launch_shares(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
@@ -110,7 +128,7 @@ void launch_bulk(const Sorted& a, const Sorted& b, const Output& out, Workspace&
     const std::string reason = course::why_no_bulk_copies();
     require(reason.empty(), "merge: this version ", reason);
     if (out.keys.empty()) return;
-    launch_bulk_merge<kPairs>(a, b, out, stream);
+    launch_bulk_merge<kPairs>(a, b, out, workspace, stream);
 }
 
 std::string needs_bulk_copies(const std::size_t&) {
@@ -205,11 +223,16 @@ void co_ranks_by_warps(DeviceSpan<const Key> a, DeviceSpan<const Key> b, DeviceS
 }
 
 Workspace::Workspace(std::size_t capacity)
-    : capacity_(checked(capacity)), splits_(ceil_div<std::size_t>(capacity, kPathTile) + 1) {}
+    : capacity_(checked(capacity)), splits_(ceil_div<std::size_t>(capacity, kPathTile) + 1), ticket_(1) {}
 
 std::span<const Version> versions() {
     using enum Operation;
-    static const std::array<Version, 8> list = {{
+    static const std::array<Version, 9> list = {{
+        {"sequential",
+         "one thread merges everything",
+         {kKeys, launch_sequential},
+         keys_work,
+         constraint_of_one_thread},
         {"basic",
          "each thread finds its share by co-rank",
          {kKeys, launch_shares<basic, kBasicBlock, kBasicBlock * kBasicShare>},

@@ -1,6 +1,7 @@
 // Day 18: merge. Two sorted arrays, a and b, become one.    PMPP chapter 12 (4th edition), 13 (5th edition)
 //
 //   version           what is new                                   what limits it
+//   sequential        one thread merges everything                  one thread; each step waits for memory
 //   basic             each thread finds its share by co-rank        scattered accesses to global memory
 //   tiled             tiles of a and b in shared memory             every element is loaded twice
 //   circular_buffer   ring buffers keep what a tile has left        stores use 4 of 32 bytes of a sector
@@ -35,12 +36,19 @@ __device__ void merge_sequential(A a, Index m, B b, Index n, Key* out) {
     }
 }
 
+// Idea: the loop of the CPU, by one thread.
+// Cost removed: none, it is what the others are compared with.
+// Still limits it: the other threads have nothing to do, and each step waits for a load.
+__global__ void sequential(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out) {
+    merge_sequential(a, m, b, n, out);
+}
+
 constexpr int kBasicBlock = 256;      // threads of a block
 constexpr unsigned kBasicShare = 16;  // elements of the output per thread
 
 // Idea: each thread merges 16 elements of the output. The co-ranks of the first one and of the end
 // are where its parts of a and b begin and end.
-// Cost removed: the loop of the CPU, which only one thread could run.
+// Cost removed: the one loop. All threads have a share, equally long.
 // Still limits it: a search of some 28 steps, each waiting for memory. Neighbouring threads read
 // and write 64 bytes apart, so a warp's store touches 32 sectors instead of 4.
 __global__ void basic(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out) {

@@ -42,10 +42,13 @@ class Workspace {
     static constexpr std::size_t kMostElements = std::size_t{1} << 38;  // a terabyte of them
 
     std::size_t capacity() const { return capacity_; }
-    std::size_t* splits() { return splits_.data(); }  // of merge_path: where each tile begins in a
+    std::size_t* splits() { return splits_.data(); }  // where each tile begins in a
+    unsigned* ticket() { return ticket_.data(); }     // of bulk_merge: the next tile
+
   private:
     std::size_t capacity_;
     course::DeviceBuffer<std::size_t> splits_;
+    course::DeviceBuffer<unsigned> ticket_;
 };
 
 // What a version merges.
@@ -56,9 +59,9 @@ enum class Operation {
 
 // Enqueues the merge of `a` and `b` to `out` on `stream`. It is stable: of equal keys those of `a`
 // come first, and those of one array keep their order. Any lengths, 0 included, and any alignment
-// of 4 bytes. `out` has as many elements as `a` and `b` together and overlaps neither. Keys that
-// are not sorted give an unspecified result, but nothing outside `out` is written.
-// Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
+// of 4 bytes. `out` has as many elements as `a` and `b` together and overlaps neither. That keys
+// are sorted is not checked: if they are not, a version may even leave the arrays. Throws
+// std::invalid_argument for a bad argument, CudaError when a launch fails.
 using Launcher = void (*)(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
                           cudaStream_t stream);
 

@@ -14,12 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "bulk_merge.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/large_array.hpp"
 
@@ -180,6 +182,9 @@ class VersionTest : public course::DeviceTestWithParam<const day18::Version*> {
         return values.ok() ? "" : "values: " + values.message();
     }
 
+    // A reason not to merge so many elements, or "".
+    static std::string cannot_merge(std::size_t elements) { return GetParam()->cannot_run(elements); }
+
     static bool has_values() { return GetParam()->launcher.operation == Operation::kPairs; }
 
   private:
@@ -248,6 +253,7 @@ TEST_P(VersionTest, RandomSizesAndAlignments) {
 // are searched at once. Few keys: most elements have equals.
 TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
     const std::size_t n = course::multiprocessors() * std::size_t{17} * 5760 + 7;
+    if (const std::string reason = cannot_merge(2 * n); !reason.empty()) GTEST_SKIP() << reason;
     // Of millions: made once, not for each version.
     static std::map<std::pair<Pattern, bool>, Problem> problems;
     for (const Pattern pattern : {Pattern::kRandom, Pattern::kFewKeys, Pattern::kAFirst}) {
@@ -330,12 +336,27 @@ TEST_P(VersionTest, RefusesBadArguments) {
     }
 }
 
+TEST_P(VersionTest, RefusesMoreThanItCanMerge) {
+    constexpr std::size_t kMany = (std::size_t{1} << 17) + 1;
+    const std::string reason = cannot_merge(kMany);
+    if (reason.empty()) GTEST_SKIP() << GetParam()->name << " merges any number of elements";
+    EXPECT_EQ(cannot_merge(kMany - 1), "");
+    const DeviceBuffer<Key> a = course::zeros<Key>(kMany);
+    DeviceBuffer<Key> out(kMany);
+    Workspace workspace(kMany);
+    EXPECT_EQ(course::refusal([&] {
+                  GetParam()->launcher.launch({a.span(), {}}, {}, {out.span(), {}}, workspace, nullptr);
+              }),
+              "merge: out has 131073 keys; " + reason);
+}
+
 // On the CPU: a few of the blocks. b's elements come first, so each element of a moves on by as
 // many places. A block that computes splits has those of many tiles: hence the reach.
 TEST_P(VersionTest, IndicesOf64Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     constexpr std::size_t kReach = std::size_t{1} << 21;
     const std::size_t m = (std::size_t{1} << 32) + 5;
+    if (const std::string reason = cannot_merge(m); !reason.empty()) GTEST_SKIP() << reason;
     const std::vector<Key> b(100, INT32_MIN);
     const course::LargeArray<Key> a(m, kReach);
     const course::LargeArray<Value> a_values(m, kReach);
@@ -368,6 +389,7 @@ TEST_P(VersionTest, IndicesOf64Bits) {
 TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t m = (std::size_t{1} << 31) + 3;
     const std::size_t n = (std::size_t{1} << 31) + 4;
+    if (const std::string reason = cannot_merge(m + n); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t arrays = has_values() ? 4 : 2;
     if (const std::string reason = course::why_not_so_large(arrays * (m + n) * sizeof(Key)); !reason.empty())
         GTEST_SKIP() << reason;
@@ -528,6 +550,37 @@ void expect_co_ranks(CoRankSearch search, std::size_t copies) {
             const std::vector<std::size_t> expected = co_ranks_on_cpu(a, b);
             for (std::size_t r = 0; r < got.size(); ++r)
                 ASSERT_EQ(got[r], expected[r / copies]) << "k = " << r / copies << ", lane " << r % copies;
+        }
+    }
+}
+
+// With short tiles, so that a block of split_tiles has many, and more than one block does.
+class Splits : public course::DeviceTest {};
+
+TEST_F(Splits, OfTilesAreCoRanks) {
+    if (const std::string reason = course::why_no_bulk_copies(); !reason.empty()) GTEST_SKIP() << reason;
+    Workspace workspace(20000);
+    const std::pair<std::size_t, std::size_t> sizes[] = {{1, 0},   {0, 1},     {33, 32},    {300, 311},
+                                                         {400, 2}, {2, 40000}, {7001, 9005}};
+    for (const auto& [m, n] : sizes) {
+        for (const Pattern pattern : kPatterns) {
+            const std::vector<Key> a = make_keys(m, pattern, false);
+            const std::vector<Key> b = make_keys(n, pattern, true);
+            const std::vector<std::size_t> expected = co_ranks_on_cpu(a, b);
+            const DeviceBuffer<Key> a_device{std::span<const Key>(a)};
+            const DeviceBuffer<Key> b_device{std::span<const Key>(b)};
+            for (const std::size_t tile_size : {1, 7, 100, 1500}) {
+                const std::size_t tiles = (m + n + tile_size - 1) / tile_size;
+                GuardedBuffer<std::size_t> splits(tiles + 1);
+                day18::find_splits(a_device.span(), b_device.span(), tile_size, splits.span().data(),
+                                   workspace, nullptr);
+                const std::vector<std::size_t> got = splits.to_host();
+                EXPECT_EQ(splits.damage(), "");
+                for (std::size_t t = 0; t <= tiles; ++t)
+                    ASSERT_EQ(got[t], expected[std::min(t * tile_size, m + n)])
+                        << "tile " << t << " of " << tile_size << " elements, m = " << m << ", n = " << n
+                        << ", " << kNames[static_cast<std::size_t>(pattern)];
+            }
         }
     }
 }

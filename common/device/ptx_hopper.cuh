@@ -339,6 +339,9 @@ __device__ inline void hold(float& value) {
 __device__ inline void hold(int& value) {
     asm volatile("" : "+r"(value));
 }
+__device__ inline void hold(unsigned& value) {
+    asm volatile("" : "+r"(value));
+}
 
 // PTX ISA, wgmma.commit_group: the products since the last call are a group, one per warpgroup.
 __device__ inline void wgmma_commit() {

@@ -7,6 +7,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <string>
@@ -14,12 +15,15 @@
 #include <utility>
 #include <vector>
 
+#include "beyond/tf32x3_wgmma.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "scratch.hpp"
 #include "sgemm.hpp"
+#include "test_problem.hpp"
 
 namespace {
 
@@ -32,8 +36,9 @@ constexpr float kInf = std::numeric_limits<float>::infinity();
 const gemm::Step& tf32x3() {
     return course::find_version(gemm::beyond(), "15_tf32x3");
 }
+// Not "16_tf32x3_wgmma", which leaves small products to step 14.
 const gemm::Step& tf32x3_wgmma() {
-    return course::find_version(gemm::beyond(), "16_tf32x3_wgmma");
+    return course::find_version(gemm::beyond(), "16a_wgmma_alone");
 }
 
 const gemm::Step& fp32() {
@@ -78,17 +83,22 @@ class AlignedRows {
     DeviceBuffer<float> device_;
 };
 
-// alpha A B + beta C, where C was `before` if there is one.
-std::vector<float> product(const gemm::Step& step, const Shape& shape, const std::vector<float>& a,
-                           const std::vector<float>& b, float alpha = 1, float beta = 0,
-                           const std::vector<float>& before = {}) {
+// What `launch` makes of alpha A B + beta C, where C was `before` if there is one.
+std::vector<float> product(const std::function<void(const gemm::Sgemm&)>& launch, const Shape& shape,
+                           const std::vector<float>& a, const std::vector<float>& b, float alpha = 1,
+                           float beta = 0, const std::vector<float>& before = {}) {
     AlignedRows a_device(shape.m, shape.k, a);
     AlignedRows b_device(shape.k, shape.n, b);
     AlignedRows c_device(shape.m, shape.n, before);
-    step.launcher.launch(
-        {.a = a_device.view(), .b = b_device.view(), .c = c_device.view(), .alpha = alpha, .beta = beta},
-        nullptr);
+    launch({.a = a_device.view(), .b = b_device.view(), .c = c_device.view(), .alpha = alpha, .beta = beta});
     return c_device.packed();
+}
+
+std::vector<float> product(const gemm::Step& step, const Shape& shape, const std::vector<float>& a,
+                           const std::vector<float>& b, float alpha = 1, float beta = 0,
+                           const std::vector<float>& before = {}) {
+    return product([&](const gemm::Sgemm& gemm) { step.launcher.launch(gemm, nullptr); }, shape, a, b, alpha,
+                   beta, before);
 }
 
 struct Exact {
@@ -281,6 +291,44 @@ TEST_P(Tf32x3Test, OfTinyFactorsLessThanTheSmallestNormalNumberIsLost) {
     expect_little_lost(
         product(*GetParam(), {n, m, 1}, others, tiny), [&](std::size_t i) { return tiny[i % m]; },
         [&](std::size_t i) { return others[i / m]; });
+}
+
+class Tf32Splits : public course::DeviceTestWithParam<int> {
+  protected:
+    void SetUp() override {
+        course::DeviceTestWithParam<int>::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = tf32x3_wgmma().cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    }
+
+    // Data and results are such that FP32 is exact.
+    static void expect_as_fp32(const Shape& shape, const std::vector<float>& a, const std::vector<float>& b) {
+        const auto before = gemm::test::integers(shape.m * shape.n, 3);
+        gemm::ScratchMemory scratch(gemm::tf32x3_wgmma_scratch(shape, GetParam()));
+        const auto launch = [&](gemm::Sgemm gemm) {
+            gemm.scratch = scratch.view();
+            gemm::launch_tf32x3_wgmma(GetParam(), gemm, nullptr);
+        };
+        expect_same(product(launch, shape, a, b, 2, -0.5f, before),
+                    product(fp32(), shape, a, b, 2, -0.5f, before), shape.n);
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Beyond, Tf32Splits, testing::Values(1, 2, 3, 7, 1000));
+
+TEST_P(Tf32Splits, EveryPartIsAddedOnce) {
+    for (const Shape& shape : {Shape{130, 70, 100}, {128, 256, 64}, {1, 3, 257}, {257, 131, 390}, {5, 9, 1}})
+        expect_as_fp32(shape, gemm::test::integers(shape.m * shape.k, 1),
+                       gemm::test::integers(shape.k * shape.n, 2));
+}
+
+TEST_P(Tf32Splits, InfAndNanInOneOfTheParts) {
+    const Shape shape{150, 131, 230};
+    auto a = gemm::test::integers(shape.m * shape.k, 1);
+    auto b = gemm::test::integers(shape.k * shape.n, 2);
+    a[3 * shape.k + 5] = kInf;
+    a[149 * shape.k + 229] = FLT_MAX;
+    b[100 * shape.n + 130] = std::numeric_limits<float>::quiet_NaN();
+    expect_as_fp32(shape, a, b);
 }
 
 TEST(Tf32x3, IsNotHeldAgainstTheLimitOfFp32) {

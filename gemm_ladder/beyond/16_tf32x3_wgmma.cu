@@ -20,17 +20,18 @@
 // for the big parts: tensor cores do not look at the last 13 bits of a float.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <stdexcept>
 #include <string>
+#include <utility>
 
-#include "beyond.hpp"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/ptx_hopper.cuh"
 #include "common/device/tensor_map.hpp"
 #include "common/tile/raster_order.cuh"
 #include "common/tile/tf32_split.cuh"
 #include "launch.hpp"
+#include "tf32x3_wgmma.hpp"
 #include "tile.cuh"
 
 namespace gemm {
@@ -112,12 +113,12 @@ __device__ void split_stage(Ring& ring, int stage) {
 }
 
 // The producer: one thread loads stages, as soon as they are empty; all split them.
-__device__ void produce(Ring& ring, const Maps& maps, int row, int col, int steps) {
+__device__ void produce(Ring& ring, const Maps& maps, int row, int col, int first_step, int steps) {
     const bool loads = threadIdx.x % WARPGROUP == 0;
     const auto load = [&](int step) {
         if (!loads || step >= steps) return;
         ptx::mbarrier_wait(&ring.empty[step % STAGES], (step / STAGES + 1) % 2);
-        load_stage(ring, step % STAGES, maps, row, col, step * BK);
+        load_stage(ring, step % STAGES, maps, row, col, (first_step + step) * BK);
     };
     for (int step = 0; step < STAGES - 1; ++step)
         load(step);
@@ -242,60 +243,78 @@ __device__ void write_results(const Sgemm& gemm, const Origin& origin, const Sum
     }
 }
 
+// Split-K, as in step 11: `count` blocks share a tile, each with `steps` steps along K. With more
+// than one, part i of the sums is stored to `sums`, from row i `rows` on: whole tiles.
+struct Splits {
+    int count;
+    int steps;
+    std::size_t rows;
+    DeviceMatrix<float> sums;
+};
+
 __global__ __launch_bounds__(THREADS, 1) void sgemm_tf32x3_wgmma(const __grid_constant__ Maps maps,
-                                                                 const Sgemm gemm, const RasterOrder order) {
+                                                                 const __grid_constant__ Sgemm gemm,
+                                                                 const RasterOrder order,
+                                                                 const __grid_constant__ Splits splits) {
     extern __shared__ __align__(1024) unsigned char shared[];
     Ring& ring = *reinterpret_cast<Ring*>(shared);
     ring.init();
-    const auto [tile_row, tile_col] = order.tile(static_cast<int>(blockIdx.x));
+    const int tiles = order.rows * order.columns;
+    const int split = static_cast<int>(blockIdx.x) / tiles;
+    const auto [tile_row, tile_col] = order.tile(static_cast<int>(blockIdx.x) % tiles);
     const int row = tile_row * BM;
     const int col = tile_col * BN;
-    const int steps = static_cast<int>(course::ceil_div<std::size_t>(gemm.k(), BK));
+    const int first_step = split * splits.steps;
+    const int all_steps = static_cast<int>(course::ceil_div<std::size_t>(gemm.k(), BK));
+    const int steps = min(splits.steps, all_steps - first_step);
     const int consumer = static_cast<int>(threadIdx.x) / WARPGROUP;
     if (consumer == CONSUMERS) {
         ptx::registers_decrease<24>();
-        return produce(ring, maps, row, col, steps);
+        return produce(ring, maps, row, col, first_step, steps);
     }
     ptx::registers_increase<240>();
     Sums sums = {};
     consume(ring, consumer, steps, sums);
     const Origin origin{static_cast<std::size_t>(row), static_cast<std::size_t>(col)};
+    const Origin own{origin.row, origin.col + consumer * 64};
+    if (splits.count > 1)
+        return write_results({gemm.a, gemm.b, splits.sums}, {own.row + split * splits.rows, own.col}, sums);
     // Inf and NaN: as in step 15.
     if (!all_finite(sums)) atomicOr(&ring.not_finite, 1u);
     ptx::named_barrier(1, CONSUMERS * WARPGROUP);
     if (ring.not_finite != 0) {
         write_fp32_tile<BM, BN>(gemm, origin, CONSUMERS * WARPGROUP);
     } else {
-        write_results(gemm, {origin.row, origin.col + consumer * 64}, sums);
+        write_results(gemm, own, sums);
     }
 }
 
-// TMA needs rows that begin at multiples of 16 bytes.
-bool can_copy(const Sgemm& gemm) {
-    return gemm.k() == 0 ||
-           (course::why_no_tensor_map(gemm.a).empty() && course::why_no_tensor_map(gemm.b).empty());
+// Adds up the parts: a thread for each element of C.
+__global__ void add_splits(const __grid_constant__ Sgemm gemm, const __grid_constant__ Splits splits) {
+    const std::size_t element = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    const std::size_t row = element / gemm.n();
+    const std::size_t col = element % gemm.n();
+    if (row >= gemm.m()) return;
+    float sum = 0;
+#pragma unroll 8
+    for (int split = 0; split < splits.count; ++split)
+        sum += splits.sums(split * splits.rows + row, col);
+    if (!isfinite(sum)) sum = fp32_element(gemm, row, col);
+    write_element(gemm, row, col, sum);
 }
 
-void launch(const Sgemm& given, cudaStream_t stream) {
-    const std::string reason = why_no_tf32_wgmma({});
-    if (!reason.empty()) throw std::invalid_argument("sgemm: " + reason);
-    const Sgemm gemm = checked(given);
-    if (gemm.m() == 0 || gemm.n() == 0) return;
-    if (!can_copy(gemm)) return tf32x3().launch(gemm, stream);
-    Maps maps{};
-    if (gemm.k() > 0) {
-        maps.a = course::make_tensor_map(gemm.a, BM, BK);
-        maps.b = course::make_tensor_map(gemm.b, BK, BOX);
-    }
-    const RasterOrder order = course::make_order(gemm.c, BM, BN, BAND);
-    const course::ClusterLaunch how{
-        .threads = THREADS, .shared = sizeof(Ring), .cluster = 1, .persistent = false};
-    how.start(sgemm_tf32x3_wgmma, course::blocks_of(order), stream, maps, gemm, order);
+// The numbers only: `sums` is empty.
+Splits splits_of(const Shape& shape, int wanted) {
+    const auto steps = static_cast<int>(course::ceil_div<std::size_t>(shape.k, BK));
+    const int each = course::ceil_div(steps, std::max(wanted, 1));
+    return {.count = steps == 0 ? 1 : course::ceil_div(steps, each),
+            .steps = each,
+            .rows = course::ceil_div<std::size_t>(shape.m, BM) * BM,
+            .sums = {}};
 }
 
-course::KernelResources resources() {
-    course::allow_shared_bytes(sgemm_tf32x3_wgmma, sizeof(Ring));
-    return course::resources_of(sgemm_tf32x3_wgmma, THREADS, sizeof(Ring));
+std::size_t pitch_of(const Shape& shape) {
+    return course::ceil_div<std::size_t>(shape.n, 2) * 2;  // pairs are stored
 }
 
 }  // namespace
@@ -304,8 +323,44 @@ std::string why_no_tf32_wgmma(const Shape&) {
     return course::why_no_hopper();
 }
 
-Kernel tf32x3_wgmma() {
-    return {launch, resources};
+std::string why_no_tf32_wgmma(const Sgemm& gemm) {
+    if (gemm.k() == 0) return "";
+    for (const auto& [name, matrix] : {std::pair("A ", gemm.a), {"B ", gemm.b}}) {
+        const std::string reason = course::why_no_tensor_map(matrix);
+        if (!reason.empty()) return name + reason;
+    }
+    return "";
+}
+
+ScratchSize tf32x3_wgmma_scratch(const Shape& shape, int splits) {
+    const Splits all = splits_of(shape, splits);
+    return {.partial = all.count == 1 ? 0 : all.count * all.rows * pitch_of(shape)};
+}
+
+void launch_tf32x3_wgmma(int wanted_splits, const Sgemm& gemm, cudaStream_t stream) {
+    if (gemm.m() == 0 || gemm.n() == 0) return;
+    Maps maps{};
+    if (gemm.k() > 0) {
+        maps.a = course::make_tensor_map(gemm.a, BM, BK);
+        maps.b = course::make_tensor_map(gemm.b, BK, BOX);
+    }
+    const Shape shape{gemm.m(), gemm.n(), gemm.k()};
+    Splits splits = splits_of(shape, wanted_splits);
+    if (splits.count > 1)
+        splits.sums = {gemm.scratch.partial, splits.count * splits.rows, shape.n, pitch_of(shape)};
+    const RasterOrder order = course::make_order(gemm.c, BM, BN, BAND);
+    const course::ClusterLaunch how{
+        .threads = THREADS, .shared = sizeof(Ring), .cluster = 1, .persistent = false};
+    how.start(sgemm_tf32x3_wgmma, course::blocks_of(order, splits.count), stream, maps, gemm, order, splits);
+    if (splits.count == 1) return;
+    constexpr unsigned kThreads = 128;
+    course::launch(add_splits, {course::blocks_for(gemm.m() * gemm.n(), kThreads), kThreads, 0, stream}, gemm,
+                   splits);
+}
+
+course::KernelResources tf32x3_wgmma_resources() {
+    course::allow_shared_bytes(sgemm_tf32x3_wgmma, sizeof(Ring));
+    return course::resources_of(sgemm_tf32x3_wgmma, THREADS, sizeof(Ring));
 }
 
 }  // namespace gemm

@@ -195,6 +195,7 @@ struct RowPartition {
               end_(all.begin_of(blockIdx.x / all.rows_of_tiles + 1)) {}
 
         __device__ unsigned first() const { return first_; }
+        __device__ unsigned count() const { return end_ - first_; }
         __device__ bool has(unsigned i) const { return i < end_; }
         __device__ unsigned next(unsigned i) const { return i + 1; }
         __device__ course::Tile at(unsigned i) const {

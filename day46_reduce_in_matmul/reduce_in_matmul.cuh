@@ -10,6 +10,8 @@
 //             reads it                                         second kernel reads each element
 //   fused     tiles are reduced while they are in registers    multiply-adds; with a short d, the
 //                                                              reduction of a tile
+//   fused_wgmma   tensor cores multiply, in FP32 accuracy      with a short d, the reduction
+//                 (reduce_wgmma.cu, Hopper)
 //
 // A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T (op: the
 // matrix or its transpose, as on day 45). So the kernels reduce rows only. Sums and log-sum-exp

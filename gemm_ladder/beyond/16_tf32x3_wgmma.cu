@@ -24,9 +24,10 @@
 // small parts to shared memory, beside the tile that TMA has copied there. Nothing need be written
 // for the big parts: tensor cores do not look at the last 13 bits of a float.
 //
-// What did not work: loading the next factors of B while products run, and consumers that take turns
-// by named barriers. Both are slower than two consumers that run as they may. A tile of 192 rows is
-// a little faster at 8192 cubed and slower at 4096, because its last round of blocks is emptier.
+// What did not work: loading the next factors of B while products run, and consumers that take
+// turns by named barriers. Both are slower than two consumers that run as they may. A tile of 192
+// rows is a little faster at 8192 cubed and slower at 4096, because its last round of blocks is
+// emptier.
 #include <cuda_runtime.h>
 
 #include <algorithm>

@@ -3,9 +3,12 @@
 // Small products are limited by launches and by empty SMs. Tensor cores gain nothing there, and the
 // copies and additions that they need cost time. So the time of each number of splits is predicted,
 // and that of step 14 (which predicts its own): the least is taken.
-#include <algorithm>
-#include <cmath>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "beyond.hpp"
 #include "common/device/aligned_copy.cuh"
@@ -17,27 +20,24 @@
 namespace gemm {
 namespace {
 
-// Microseconds, measured on an H200.
-constexpr double kStep = 1.25;        // 32 columns of A, of the tiles of all SMs at the same time
-constexpr double kTile = 4;           // prologue and epilogue
-constexpr double kLaunch = 3;         // of another kernel
-constexpr double kPerElement = 4e-6;  // of a matrix that is written and read again
+// Microseconds, measured on an H100 (SXM).
+constexpr double kLaunch = 3;           // of a kernel
+constexpr double kTile = 4;             // prologue and epilogue
+constexpr double kStep = 1.1;           // 32 columns of A
+constexpr double kPerElement = 1.5e-6;  // of a matrix that is written and read again
 constexpr int kMostSplits = 64;
-
-bool rows_are_aligned_for_tma(const Shape& shape) {
-    return shape.n % 4 == 0 && shape.k % 4 == 0;
-}
 
 double elements(std::size_t rows, std::size_t cols) {
     return static_cast<double>(rows) * static_cast<double>(cols);
 }
 
-double time_of(const Shape& shape, int splits) {
-    const std::size_t steps = course::ceil_div<std::size_t>(shape.k, kTf32Step);
-    const std::size_t each = course::ceil_div<std::size_t>(steps, static_cast<std::size_t>(splits));
-    const double blocks = static_cast<double>(tiles_in<kTf32Tile, kTf32Tile>(shape.m, shape.n)) * splits;
-    const double rounds = std::ceil(blocks / course::multiprocessors());
-    double time = rounds * (kTile + kStep * static_cast<double>(each));
+// What the kernel takes: rounds of blocks, one on each SM, and the sums of the parts.
+double time_of(const Shape& shape, int splits, unsigned multiprocessors) {
+    const auto parts = static_cast<std::size_t>(splits);
+    const std::size_t blocks = tiles_in<kTf32Tile, kTf32Tile>(shape.m, shape.n) * parts;
+    const std::size_t rounds = course::ceil_div<std::size_t>(blocks, multiprocessors);
+    const std::size_t steps = course::ceil_div(course::ceil_div<std::size_t>(shape.k, kTf32Step), parts);
+    double time = kLaunch + static_cast<double>(rounds) * (kTile + kStep * static_cast<double>(steps));
     if (splits > 1) time += kLaunch + kPerElement * splits * elements(shape.m, shape.n);
     return time;
 }
@@ -50,14 +50,29 @@ double time_of_copies(const Shape& shape) {
 }
 
 // The number of splits, or 0: step 14.
-int best_splits(const Shape& shape) {
-    if (is_worth_a_thin_kernel(shape)) return 0;
+int predict_best(const Shape& shape, const Gpu& gpu) {
+    // Of sums of a few terms, the error would be larger than FP32's (common/tile/tf32_split.cuh).
+    if (shape.k < kTf32Step || is_worth_a_thin_kernel(shape)) return 0;
     int best = 1;
     for (int splits = 2; splits <= kMostSplits; ++splits) {
-        if (time_of(shape, splits) < time_of(shape, best)) best = splits;
+        if (time_of(shape, splits, gpu.multiprocessors) < time_of(shape, best, gpu.multiprocessors))
+            best = splits;
     }
-    const double fp32 = choose(shape, rows_are_aligned_for_tma(shape), current_gpu()).microseconds;
-    return time_of(shape, best) + time_of_copies(shape) < fp32 ? best : 0;
+    const bool aligned = shape.n % 4 == 0 && shape.k % 4 == 0;
+    const double fp32 = choose(shape, aligned, gpu).microseconds;
+    return time_of(shape, best, gpu.multiprocessors) + time_of_copies(shape) < fp32 ? best : 0;
+}
+
+// The same. A prediction takes longer than a small product, so each is made once.
+int best_splits(const Shape& shape) {
+    static std::mutex mutex;
+    static std::map<std::tuple<std::size_t, std::size_t, std::size_t, int>, int> known;
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    const std::scoped_lock lock(mutex);
+    const auto [at, is_new] = known.try_emplace({shape.m, shape.n, shape.k, device}, 0);
+    if (is_new) at->second = predict_best(shape, current_gpu());
+    return at->second;
 }
 
 ScratchSize scratch(const Shape& shape) {
@@ -88,10 +103,9 @@ void launch_alone(const Sgemm& gemm, cudaStream_t stream) {
 void launch(const Sgemm& given, cudaStream_t stream) {
     require_hopper();
     const Shape shape{given.m(), given.n(), given.k()};
-    const Sgemm gemm = checked(given, scratch(shape));
-    const int splits = gemm.k() == 0 ? 0 : best_splits(shape);
-    if (splits == 0) return dispatcher().launch(gemm, stream);
-    launch_on_tensor_cores(splits, gemm, stream);
+    const int splits = best_splits(shape);
+    if (splits == 0) return dispatcher().launch(given, stream);
+    launch_on_tensor_cores(splits, checked(given, tf32x3_wgmma_scratch(shape, splits)), stream);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ void launch_on_tensor_cores(int splits, const Sgemm& gemm, cudaStream_t stream) 
 }
 
 void require_hopper() {
-    const std::string reason = why_no_tf32_wgmma(Shape{});
+    const std::string reason = why_no_tf32_wgmma({});
     if (!reason.empty()) throw std::invalid_argument("sgemm: " + reason);
 }
 

@@ -10,12 +10,11 @@ namespace gemm {
 inline constexpr int kTf32Tile = 128;  // rows and columns of C, for each block
 inline constexpr int kTf32Step = 32;   // columns of A
 
-// Why the kernel cannot run here, or not on these matrices: TMA needs rows that begin at multiples
-// of 16 bytes. "": it can.
+// Why the kernel cannot run here; "": it can.
 std::string why_no_tf32_wgmma(const Shape& shape);
-std::string why_no_tf32_wgmma(const Sgemm& gemm);
 
-// `splits` blocks for each tile, or fewer where K has too few steps. `gemm` is checked.
+// `splits` blocks for each tile, or fewer where K has too few steps. `gemm` is checked; the rows
+// of A and B begin at multiples of 16 bytes, as TMA needs it.
 void launch_tf32x3_wgmma(int splits, const Sgemm& gemm, cudaStream_t stream);
 ScratchSize tf32x3_wgmma_scratch(const Shape& shape, int splits);
 

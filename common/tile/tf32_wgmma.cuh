@@ -47,7 +47,7 @@ struct alignas(1024) Ring {
             for (int stage = 0; stage < STAGES; ++stage) {
                 ptx::mbarrier_init(&copied[stage], 1);
                 ptx::mbarrier_init(&split[stage], WARPGROUP / 32);
-                ptx::mbarrier_init(&empty[stage], CONSUMERS);
+                ptx::mbarrier_init(&empty[stage], CONSUMERS * WARPGROUP / 32);
             }
             ptx::fence_mbarrier_init();
         }
@@ -206,7 +206,9 @@ __device__ void consume(Ring& ring, int step, const Lane& lane, Sums& sums) {
     multiply_stage(ring, stage, left, run);
     ptx::wgmma_wait<0>();
     hold_left(left);
-    if (threadIdx.x % WARPGROUP == 0) ptx::mbarrier_arrive(&ring.empty[stage]);
+    // Each warp arrives for itself: nothing else says that all four have loaded their part of B.
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&ring.empty[stage]);
 #pragma unroll
     for (int i = 0; i < BM / 2; ++i)
         sums[i] += run[i];

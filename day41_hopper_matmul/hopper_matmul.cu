@@ -8,12 +8,12 @@
 
 #include "any_tile.cuh"
 #include "common/check/check.hpp"
+#include "common/device/aligned_copy.cuh"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/tensor_map.hpp"
 #include "hopper_matmul.cuh"
 #include "hopper_matmul.hpp"
-#include "realign.cuh"
 #include "tile_choice.hpp"
 
 namespace day41 {
@@ -226,8 +226,8 @@ template <class T>
 void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     const Gemm<T> gemm = checked("hopper_matmul", unchecked);
     if (gemm.c.rows() == 0 || gemm.c.cols() == 0) return;
-    const Aligned<T> a(gemm.a, stream);
-    const Aligned<T> b(gemm.b, stream);
+    const course::Aligned<T> a(gemm.a, stream);
+    const course::Aligned<T> b(gemm.b, stream);
     const Gemm<T> aligned{
         .a = a.matrix(), .b = b.matrix(), .c = gemm.c, .alpha = gemm.alpha, .beta = gemm.beta};
     const KernelFor<T>& fitted = fitting(aligned);

@@ -6,12 +6,14 @@
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
+#include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "other_reductions.cuh"
 #include "reduce_in_matmul.cuh"
 #include "reduce_in_matmul.hpp"
+#include "reduce_wgmma.hpp"
 
 namespace day46 {
 namespace {
@@ -51,15 +53,20 @@ struct LaunchConfig {
     std::size_t m, n, count;  // along rows
     std::size_t norm_words;
     RowPartition<T> tiles;
+    RowPartition<WgmmaTile> wgmma_tiles;
 
     LaunchConfig(std::size_t rows, std::size_t cols, std::size_t products, course::Metric metric)
         : m(rows),
           n(cols),
           count(products),
           norm_words(course::ceil_div<std::size_t>(course::norms_size(metric, m, n, count), 2)),
-          tiles(row_partition<T>(m, n, count)) {}
+          tiles(row_partition<T>(m, n, count)),
+          wgmma_tiles(row_partition<WgmmaTile>(m, n, count)) {}
 
     std::size_t fused_words() const { return norm_words + m * count * tiles.blocks_per_row * kWarpsAcross; }
+    std::size_t wgmma_words() const {
+        return std::max(fused_words(), norm_words + m * count * wgmma_tiles.blocks_per_row * kPartsOfBlock);
+    }
     std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(m * count * n, 2); }
 };
 
@@ -155,6 +162,27 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
     });
 }
 
+// `fused`, where tensor cores cannot or should not multiply.
+void launch_fused_wgmma(const ReducedMatmul& given, cudaStream_t stream) {
+    const ReducedMatmul matmul = along_rows(given);
+    const LaunchConfig config = config_of(matmul);
+    require_scratch(matmul, config.wgmma_words());
+    if (!why_no_wgmma(matmul).empty()) return launch_fused(given, stream);
+    const course::Factors& factors = matmul.factors;
+    if (factors.m() == 0) return;
+    const course::Distance distance =
+        course::launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
+    const auto launch = [&]<class R>(R) {
+        auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + config.norm_words);
+        launch_reduce_wgmma<R>(factors, config.wgmma_tiles, distance, parts, stream);
+        merge_parts<R><<<course::blocks_for(factors.m(), kThreads), kThreads, 0, stream>>>(
+            parts, config.wgmma_tiles.blocks_per_row * kPartsOfBlock, factors.m(), matmul.values.data(),
+            indices_of(matmul));
+        CUDA_CHECK_LAUNCH();
+    };
+    matmul.reduction == Reduction::kMin ? launch(Extremum<false>{}) : launch(Extremum<true>{});
+}
+
 void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
     const ReducedMatmul matmul = along_rows(given);
     const course::Factors& factors = matmul.factors;
@@ -180,6 +208,13 @@ course::Work work(const ReduceShape& shape) {
     return {.bytes = sizeof(float) * (count * (m * d + d * n) + results),
             .written = sizeof(float) * results,
             .flops = (shape.metric == course::Metric::kDifferences ? 3 : 2) * count * m * n * d};
+}
+
+// Not held against the limit of FP32.
+course::Work tensor_work(const ReduceShape& shape) {
+    course::Work same = work(shape);
+    same.arithmetic = course::Arithmetic::kOther;
+    return same;
 }
 
 }  // namespace
@@ -211,6 +246,12 @@ std::span<const Reduce> reduce_versions() {
                             [](const ReduceShape& shape) { return config_of(shape).fused_words(); }},
                .work = work,
                .constraint = fused_constraint},
+        Reduce{.name = "fused_wgmma",
+               .idea = "tensor cores multiply, in FP32 accuracy",
+               .launcher = {launch_fused_wgmma,
+                            [](const ReduceShape& shape) { return config_of(shape).wgmma_words(); }},
+               .work = tensor_work,
+               .constraint = [](const ReduceShape&) { return course::why_no_hopper(); }},
     };
     return list;
 }

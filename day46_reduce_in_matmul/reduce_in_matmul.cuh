@@ -10,6 +10,8 @@
 //             reads it                                         second kernel reads each element
 //   fused     tiles are reduced while they are in registers    multiply-adds; with a short d, the
 //                                                              reduction of a tile
+//   fused_wgmma   tensor cores multiply, in FP32 accuracy      with a short d, the reduction
+//                 (reduce_wgmma.cu, Hopper)
 //
 // A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T (op: the
 // matrix or its transpose, as on day 45). So the kernels reduce rows only. Sums and log-sum-exp
@@ -195,6 +197,7 @@ struct RowPartition {
               end_(all.begin_of(blockIdx.x / all.rows_of_tiles + 1)) {}
 
         __device__ unsigned first() const { return first_; }
+        __device__ unsigned count() const { return end_ - first_; }
         __device__ bool has(unsigned i) const { return i < end_; }
         __device__ unsigned next(unsigned i) const { return i + 1; }
         __device__ course::Tile at(unsigned i) const {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -229,6 +230,44 @@ TEST_P(ReduceTest, NanAndInfinity) {
         with({}, kInf);
         with({{299, 0.5f}}, -kInf);
         with({{0, 1e38f}, {299, -1e38f}}, 0.0f);
+    }
+}
+
+// What tensor cores take: whole packs in each row, and vectors that are long enough.
+TEST_P(ReduceTest, AlignedRows) {
+    for (const Reduction reduction : {Reduction::kMin, Reduction::kMax}) {
+        for (const Metric metric : {Metric::kDot, Metric::kSquaredL2, Metric::kCosine}) {
+            for (const auto& [m, n, d] :
+                 {std::array{130, 300, 36}, {1, 4, 16}, {257, 132, 100}, {20, 1000, 64}})
+                expect_right({static_cast<std::size_t>(m), static_cast<std::size_t>(n),
+                              static_cast<std::size_t>(d), 1, metric, reduction, Along::kRows},
+                             DataPattern::kNormal);
+        }
+    }
+    const ReduceShape s{150, 600, 32, 1, Metric::kDot, Reduction::kMin, Along::kRows};
+    course::Random random(8);
+    std::vector<float> a(s.m * s.d);
+    std::vector<float> b(s.d * s.n);
+    for (auto* values : {&a, &b}) {
+        for (float& x : *values)
+            x = static_cast<float>(random.integer(-2, 2));
+    }
+    expect_exact(s, a, b);  // ties
+    std::vector<float> equal_columns(s.d * s.n, 1.0f);
+    expect_exact(s, a, equal_columns);
+}
+
+// TF32 has no Inf that can be split: such results are computed in FP32.
+TEST_P(ReduceTest, NanAndInfinityInAlignedRows) {
+    for (const Reduction reduction : {Reduction::kMin, Reduction::kMax}) {
+        const ReduceShape s{131, 400, 20, 1, Metric::kDot, reduction, Along::kRows};
+        const std::vector<float> a(s.m * s.d, 1.0f);
+        std::vector<float> b(s.d * s.n, 2.0f);
+        for (const auto& [col, value] :
+             {std::pair{5, kInf}, {399, -kInf}, {200, 3e38f}, {130, kNan}, {129, kNan}}) {
+            b[7 * s.n + static_cast<std::size_t>(col)] = value;
+            expect_exact(s, a, b);
+        }
     }
 }
 

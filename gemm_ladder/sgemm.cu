@@ -101,6 +101,10 @@ std::span<const Step> beyond() {
         {"13_stream_k", "equal shares of all tiles for all blocks", stream_k(), work},
         {"14_dispatcher", "the tile that suits the shape", dispatcher(), work},
         {"15_tf32x3", "FP32 accuracy from tensor cores", tf32x3(), tensor_work, why_no_tf32},
+        {"16a_wgmma_alone", "the same by wgmma, on tiles that TMA copies", tf32x3_wgmma_alone(), tensor_work,
+         why_no_tf32_wgmma},
+        {"16_tf32x3_wgmma", "with split-K, and step 14 for small products", tf32x3_wgmma(), tensor_work,
+         why_no_tf32_wgmma},
     });
     return list;
 }

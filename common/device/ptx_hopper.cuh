@@ -57,6 +57,8 @@ using cuda_on_cpu::ptx::wgmma;
 using cuda_on_cpu::ptx::wgmma_commit;
 using cuda_on_cpu::ptx::wgmma_fence;
 using cuda_on_cpu::ptx::wgmma_set;
+using cuda_on_cpu::ptx::wgmma_tf32;
+using cuda_on_cpu::ptx::wgmma_tf32_set;
 using cuda_on_cpu::ptx::wgmma_wait;
 using cuda_on_cpu::ptx::wgmma_wait_in_branch;
 using cuda_on_cpu::ptx::isa::bulk_load;
@@ -337,6 +339,9 @@ __device__ inline void hold(float& value) {
 __device__ inline void hold(int& value) {
     asm volatile("" : "+r"(value));
 }
+__device__ inline void hold(unsigned& value) {
+    asm volatile("" : "+r"(value));
+}
 
 // PTX ISA, wgmma.commit_group: the products since the last call are a group, one per warpgroup.
 __device__ inline void wgmma_commit() {
@@ -482,6 +487,27 @@ __device__ inline void wgmma_set(float (&d)[64], std::uint64_t a, std::uint64_t 
 COURSE_PTX_WGMMA_LEFT_FUNCTION(64, 32, 32, 33, 34, 35, 36, 37, COURSE_PTX_D32("f", 0))
 COURSE_PTX_WGMMA_LEFT_FUNCTION(128, 64, 64, 65, 66, 67, 68, 69, COURSE_PTX_D32("f", 0),
                                COURSE_PTX_D32("f", 32))
+
+// PTX ISA, wgmma.mma_async with .tf32, A in registers: 64 x 8. Register 2 j + h of lane 4 g + t in
+// warp w is A(16 w + 8 h + g, 4 j + t). Factors are floats, of which tensor cores take sign,
+// exponent and 10 bits of the mantissa. B's descriptor is one of descriptor_k_major: 32-bit factors
+// have no other order. wgmma_tf32_set: D = A B, the first product of a sum.
+#define COURSE_PTX_WGMMA_TF32(name, adds, n, registers, a0, a1, a2, a3, b_number, ...)               \
+    __device__ inline void name(float(&d)[registers], const unsigned(&a)[4], std::uint64_t b) {      \
+        asm volatile("wgmma.mma_async.sync.aligned.m64n" #n                                          \
+                     "k8.f32.tf32.tf32 {" COURSE_PTX_NUMBERS_##registers                             \
+                     "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b_number ", " #adds ", 1, 1;" \
+                     : __VA_ARGS__                                                                   \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                          \
+    }
+#define COURSE_PTX_WGMMA_TF32_BOTH(...)               \
+    COURSE_PTX_WGMMA_TF32(wgmma_tf32, 1, __VA_ARGS__) \
+    COURSE_PTX_WGMMA_TF32(wgmma_tf32_set, 0, __VA_ARGS__)
+COURSE_PTX_WGMMA_TF32_BOTH(128, 64, 64, 65, 66, 67, 68, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32))
+COURSE_PTX_WGMMA_TF32_BOTH(192, 96, 96, 97, 98, 99, 100, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32),
+                           COURSE_PTX_D32("f", 64))
+#undef COURSE_PTX_WGMMA_TF32_BOTH
+#undef COURSE_PTX_WGMMA_TF32
 #undef COURSE_PTX_WGMMA_LEFT_FUNCTION
 #undef COURSE_PTX_WGMMA_LEFT
 #undef COURSE_PTX_WGMMA_OF_INTEGERS

@@ -39,8 +39,9 @@ struct Distance {
     std::size_t m;
     std::size_t n;
 
-    template <class T>
-    __device__ void finish(const ThreadTileCoords<T>& at, float (&sums)[T::TM][T::TN]) const {
+    // At: says in which row() and col() of the product a sum is, as ThreadTileCoords does.
+    template <class At, int TM, int TN>
+    __device__ void finish(const At& at, float (&sums)[TM][TN]) const {
         if (metric == Metric::kSquaredL2) {
             finish_with_norms(at, sums, [](float sum, float a, float b) {
                 return ptx::max_nan(fmaf(-2, sum, a + b), 0);  // a NaN stays a NaN
@@ -51,18 +52,17 @@ struct Distance {
     }
 
   private:
-    template <class T, class Finish>
-    __device__ void finish_with_norms(const ThreadTileCoords<T>& at, float (&sums)[T::TM][T::TN],
-                                      Finish finish) const {
-        float b[T::TN];
+    template <class At, int TM, int TN, class Finish>
+    __device__ void finish_with_norms(const At& at, float (&sums)[TM][TN], Finish finish) const {
+        float b[TN];
 #pragma unroll
-        for (int j = 0; j < T::TN; ++j)
+        for (int j = 0; j < TN; ++j)
             b[j] = at.col(j) < n ? norms_b[at.tile.product * n + at.col(j)] : 0;
 #pragma unroll
-        for (int i = 0; i < T::TM; ++i) {
+        for (int i = 0; i < TM; ++i) {
             const float a = at.row(i) < m ? norms_a[at.tile.product * m + at.row(i)] : 0;
 #pragma unroll
-            for (int j = 0; j < T::TN; ++j)
+            for (int j = 0; j < TN; ++j)
                 sums[i][j] = finish(sums[i][j], a, b[j]);
         }
     }

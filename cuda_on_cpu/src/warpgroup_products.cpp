@@ -205,7 +205,7 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
             return;
         }
         for (unsigned e = 0; e < in_piece; ++e) {
-            std::uint16_t bits = 0;  // the lowest byte comes first on all processors that this runs on
+            std::uint32_t bits = 0;  // the lowest byte comes first on all processors that this runs on
             std::memcpy(&bits, place + e * product.element_size, product.element_size);
             const double value = static_cast<double>(product.decode(bits));
             finite = finite && std::isfinite(value);
@@ -220,13 +220,15 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
         }
     };
     if (operands.a_registers != nullptr) {
-        // Register 2 j + h of lane 4 g + t: row 8 h + g, columns 8 j + 2 t and the next.
+        // A register holds `count` neighbours, 1 or 2: register 2 j + h of lane 4 g + t those of row
+        // 8 h + g, from column count (4 j + t) on.
+        const unsigned count = 4 / product.element_size;
         for (unsigned row = 0; row < 4 * kRows; ++row) {
             const LeftFactor& left = *product_of(row / kRows).left;
             for (unsigned k = 0; k < depth; ++k) {
-                const unsigned bits = left.values[row % 8 * 4 + k % 8 / 2][k / 8 * 2 + row % kRows / 8];
-                a_[row][k] =
-                    static_cast<double>(product.decode(static_cast<std::uint16_t>(bits >> k % 2 * 16)));
+                const unsigned place = k / count;
+                const unsigned bits = left.values[row % 8 * 4 + place % 4][place / 4 * 2 + row % kRows / 8];
+                a_[row][k] = static_cast<double>(product.decode(bits >> k % count * 16));
                 finite = finite && std::isfinite(a_[row][k]);
             }
         }

@@ -695,6 +695,48 @@ TEST(Wgmma, RegistersOfTheLeftFactorMustNotChange) {
     EXPECT_TRUE(mentions(report_of_left(Left::no_fence), {"wgmma.fence"}));
 }
 
+// TF32: A(row, k) = 8 row + k + 1, in registers. B(k, n) = 1 + 2^-10 where n = 8 + k, and all bits
+// that TF32 does not have are set as well; 0 elsewhere.
+__global__ void multiply_tf32(bool twice, float* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto* const b = reinterpret_cast<unsigned*>(memory);
+    for (unsigned i = threadIdx.x; i < 32 * 32; i += blockDim.x) {
+        const unsigned n = i / 32, k = (i % 32 / 4 ^ n % 8) * 4 + i % 4;
+        b[i] = n == 8 + k ? 0x3f803fffu : 0u;
+    }
+    fence_proxy_async();
+    __syncthreads();
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned row = threadIdx.x / 32 * 16 + lane / 4;
+    unsigned a[4];
+    for (unsigned r = 0; r < 4; ++r)
+        a[r] = __float_as_uint(static_cast<float>(8 * (row + r % 2 * 8) + lane % 4 + r / 2 * 4 + 1));
+    float d[16];
+    for (float& sum : d)
+        sum = 7;
+    const std::uint64_t place = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
+    wgmma_fence();
+    wgmma_tf32_set(d, a, place);
+    if (twice) wgmma_tf32(d, a, place);
+    wgmma_commit();
+    wgmma_wait<0>();
+    for (unsigned r = 0; r < 16; ++r)
+        out[(row + r / 2 % 2 * 8) * 32 + r / 4 * 8 + lane % 4 * 2 + r % 2] = d[r];
+}
+TEST(Wgmma, TakesTenBitsOfTheMantissaOfTf32) {
+    for (const bool twice : {false, true}) {
+        DeviceVector<float> out(64 * 32);
+        EXPECT_EQ(report_of(cudaSuccess, [&] { multiply_tf32<<<1, 128, 4096>>>(twice, out.data()); }), "");
+        const std::vector<float> seen = out.to_host();
+        for (int row = 0; row < 64; ++row) {
+            for (int n = 0; n < 32; ++n) {
+                const float a = n >= 8 && n < 16 ? static_cast<float>(8 * row + n - 8 + 1) : 0;
+                ASSERT_EQ(seen[row * 32 + n], (twice ? 2 : 1) * a * (1 + 0x1p-10f)) << row << ", " << n;
+            }
+        }
+    }
+}
+
 __global__ void give_registers_away() {
     if (threadIdx.x < 20) registers_decrease<40>();
 }

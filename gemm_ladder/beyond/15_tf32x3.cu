@@ -254,34 +254,6 @@ __device__ void multiply_tf32x3(const Sgemm& gemm, const Origin& origin, Stage* 
     }
 }
 
-// Is none of them Inf or NaN? 0 times a number is 0; 0 times Inf or NaN is NaN.
-__device__ bool all_finite(const Sums& sums) {
-    float zero = 0;
-#pragma unroll
-    for (int i = 0; i < DOWN; ++i) {
-#pragma unroll
-        for (int j = 0; j < ACROSS; ++j) {
-#pragma unroll
-            for (int n = 0; n < 4; ++n)
-                zero += 0 * sums[i][j][n];
-        }
-    }
-    return zero == 0;
-}
-
-// The tile of C at `origin` in FP32, element by element: slow, but needed only for Inf and NaN.
-__device__ void write_fp32_tile(const Sgemm& gemm, const Origin& origin) {
-    for (int element = static_cast<int>(threadIdx.x); element < BM * BN; element += THREADS) {
-        const std::size_t row = origin.row + element / BN;
-        const std::size_t col = origin.col + element % BN;
-        if (row >= gemm.m() || col >= gemm.n()) continue;
-        float sum = 0;
-        for (std::size_t k = 0; k < gemm.k(); ++k)
-            sum += gemm.a(row, k) * gemm.b(k, col);
-        write_element(gemm, row, col, sum);
-    }
-}
-
 // Stores the block's results to the tile of C at `origin`. Of each 32 columns, a lane has the eight
 // from 8 t on: columns 2 t and 2 t + 1 of four instructions.
 template <int VEC>
@@ -311,7 +283,7 @@ __global__ __launch_bounds__(THREADS, BLOCKS) void sgemm_tf32x3(Sgemm gemm) {
     // meets the small part of 1, which is 0. The same holds for the largest numbers, which TF32
     // rounds to Inf. All of them leave NaN or Inf in a sum: then the block computes its tile again.
     if (__syncthreads_or(!all_finite(sums))) {
-        write_fp32_tile(gemm, origin);
+        write_fp32_tile<BM, BN>(gemm, origin, THREADS);
     } else {
         write_tensor_tile<VEC>(gemm, origin, sums);
     }

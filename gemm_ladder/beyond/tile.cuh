@@ -77,4 +77,35 @@ __device__ void write_row_of_packs(const Sgemm& gemm, std::size_t row, std::size
     }
 }
 
+// Is none of a thread's results Inf or NaN? 0 times a number is 0; 0 times Inf or NaN is NaN.
+template <class Sums>
+__device__ bool all_finite(const Sums& sums) {
+    constexpr int COUNT = sizeof(Sums) / sizeof(float);
+    const auto* const all = reinterpret_cast<const float*>(&sums);
+    float zero = 0;
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+        zero += 0 * all[i];
+    return zero == 0;
+}
+
+// The sum of one element of C in FP32.
+__device__ inline float fp32_element(const Sgemm& gemm, std::size_t row, std::size_t col) {
+    float sum = 0;
+    for (std::size_t k = 0; k < gemm.k(); ++k)
+        sum += gemm.a(row, k) * gemm.b(k, col);
+    return sum;
+}
+
+// The tile of C at `origin` in FP32, element by element, by the block's first `threads` threads:
+// slow, but needed only for Inf and NaN.
+template <int BM, int BN>
+__device__ void write_fp32_tile(const Sgemm& gemm, const Origin& origin, int threads) {
+    for (int element = static_cast<int>(threadIdx.x); element < BM * BN; element += threads) {
+        const std::size_t row = origin.row + element / BN;
+        const std::size_t col = origin.col + element % BN;
+        if (row < gemm.m() && col < gemm.n()) write_element(gemm, row, col, fp32_element(gemm, row, col));
+    }
+}
+
 }  // namespace gemm

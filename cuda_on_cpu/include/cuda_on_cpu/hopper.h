@@ -8,6 +8,7 @@
 // source of a store must not change until its thread has waited for the read.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
@@ -49,22 +50,30 @@ using Decode = float (*)(std::uint16_t);
 
 // What is multiplied and summed.
 struct ProductOf {
-    Decode decode = nullptr;
-    unsigned element_size = 2;  // of a factor
+    float (*decode)(std::uint32_t bits) = nullptr;  // of a factor
+    unsigned element_size = 2;                      // of a factor
     bool b_row_major = false;
     bool integers = false;  // sums are std::int32_t, and wrap; otherwise float
 
     bool operator==(const ProductOf&) const = default;
 };
+// TF32: sign, exponent and the first 10 bits of the mantissa of a float. The others are not looked
+// at.
+constexpr std::uint32_t kTf32Bits = 0xffffe000u;
+// T: of 8 or 16 bits; or float, for TF32.
 template <class T, bool kBRowMajor>
 constexpr ProductOf product_of() {
-    static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");
+    static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors and TF32 along k only");
     ProductOf product{
         .element_size = sizeof(T), .b_row_major = kBRowMajor, .integers = std::is_integral_v<T>};
     if constexpr (std::is_integral_v<T>) {
-        product.decode = [](std::uint16_t bits) { return static_cast<float>(static_cast<T>(bits)); };
+        product.decode = [](std::uint32_t bits) { return static_cast<float>(static_cast<T>(bits)); };
+    } else if constexpr (std::is_same_v<T, float>) {
+        product.decode = [](std::uint32_t bits) { return std::bit_cast<float>(bits & kTf32Bits); };
     } else {
-        product.decode = decode<typename T::Format>;
+        product.decode = [](std::uint32_t bits) {
+            return cuda_on_cpu::decode<typename T::Format>(static_cast<std::uint16_t>(bits));
+        };
     }
     return product;
 }
@@ -191,6 +200,20 @@ void wgmma(float (&d)[kRegisters], const unsigned (&a)[4], std::uint64_t b, Site
                   "N is 8 to 256, in steps of 8");
     static_assert(sizeof(T) == 2, "A from registers: of 16-bit types only");
     issue_product(d, kRegisters, a, b, product_of<T, kBRowMajor>(), site);
+}
+// The same for TF32.
+template <std::size_t kRegisters>
+void wgmma_tf32(float (&d)[kRegisters], const unsigned (&a)[4], std::uint64_t b, Site site = Site::here()) {
+    static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128,
+                  "N is 8 to 256, in steps of 8");
+    issue_product(d, kRegisters, a, b, product_of<float, false>(), site);
+}
+template <std::size_t kRegisters>
+void wgmma_tf32_set(float (&d)[kRegisters], const unsigned (&a)[4], std::uint64_t b,
+                    Site site = Site::here()) {
+    for (float& sum : d)
+        sum = 0;
+    wgmma_tf32(d, a, b, site);
 }
 
 }  // namespace ptx

@@ -12,21 +12,21 @@
 #include "common/device/pack.cuh"
 #include "common/device/tensor_map.hpp"
 
-namespace day41 {
+namespace course {
 
 // Idea: copy the matrix so that its rows are 16-byte aligned. A thread stores 16 bytes.
 // Cost removed: products without TMA.
 // Still limits it: memory bandwidth. An element of A is copied once and multiplied N times, one of
 // B M times: where N or M is small, the copies show.
 template <class T>
-__global__ void copy_rows(course::DeviceMatrix<const T> from, course::DeviceMatrix<T> to) {
+__global__ void copy_rows(DeviceMatrix<const T> from, DeviceMatrix<T> to) {
     constexpr int kInPack = 16 / sizeof(T);
     const std::size_t in_row = to.leading_dimension() / kInPack;
     const std::size_t number = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     const std::size_t row = number / in_row;
     const std::size_t first = number % in_row * kInPack;
     if (row >= from.rows()) return;
-    course::Pack<T, kInPack> pack{};
+    Pack<T, kInPack> pack{};
     for (int i = 0; i < kInPack; ++i)
         if (first + i < from.cols()) pack.value[i] = from(row, first + i);
     pack.store(to.data() + number * kInPack);
@@ -43,7 +43,7 @@ class StreamBuffer {
     StreamBuffer& operator=(const StreamBuffer&) = delete;
     ~StreamBuffer() { static_cast<void>(cudaFreeAsync(data_, stream_)); }
 
-    course::DeviceSpan<T> span() const { return course::DeviceSpan<T>::from_device_pointer(data_, count_); }
+    DeviceSpan<T> span() const { return DeviceSpan<T>::from_device_pointer(data_, count_); }
 
   private:
     T* data_ = nullptr;
@@ -55,24 +55,24 @@ class StreamBuffer {
 template <class T>
 class Aligned {
   public:
-    Aligned(const course::DeviceMatrix<const T>& matrix, cudaStream_t stream) : matrix_(matrix) {
-        if (matrix.rows() == 0 || matrix.cols() == 0 || course::why_no_tensor_map(matrix).empty()) return;
+    Aligned(const DeviceMatrix<const T>& matrix, cudaStream_t stream) : matrix_(matrix) {
+        if (matrix.rows() == 0 || matrix.cols() == 0 || why_no_tensor_map(matrix).empty()) return;
         constexpr std::size_t kInPack = 16 / sizeof(T);
         constexpr unsigned kThreads = 256;
-        const std::size_t pitch = course::ceil_div(matrix.cols(), kInPack) * kInPack;
+        const std::size_t pitch = ceil_div(matrix.cols(), kInPack) * kInPack;
         copy_.emplace(matrix.rows() * pitch, stream);
-        const course::DeviceMatrix<T> copy(copy_->span(), matrix.rows(), matrix.cols(), pitch);
-        const unsigned blocks = course::blocks_for(matrix.rows() * (pitch / kInPack), kThreads);
+        const DeviceMatrix<T> copy(copy_->span(), matrix.rows(), matrix.cols(), pitch);
+        const unsigned blocks = blocks_for(matrix.rows() * (pitch / kInPack), kThreads);
         copy_rows<T><<<blocks, kThreads, 0, stream>>>(matrix, copy);
         CUDA_CHECK_LAUNCH();
         matrix_ = copy;
     }
 
-    const course::DeviceMatrix<const T>& matrix() const { return matrix_; }
+    const DeviceMatrix<const T>& matrix() const { return matrix_; }
 
   private:
-    course::DeviceMatrix<const T> matrix_;
+    DeviceMatrix<const T> matrix_;
     std::optional<StreamBuffer<T>> copy_;
 };
 
-}  // namespace day41
+}  // namespace course

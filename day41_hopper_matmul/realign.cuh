@@ -10,6 +10,7 @@
 #include "common/device/device_view.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
+#include "common/device/stream_buffer.hpp"
 #include "common/device/tensor_map.hpp"
 
 namespace day41 {
@@ -32,25 +33,6 @@ __global__ void copy_rows(course::DeviceMatrix<const T> from, course::DeviceMatr
     pack.store(to.data() + number * kInPack);
 }
 
-// Memory from CUDA's pool, allocated and freed in stream order.
-template <class T>
-class StreamBuffer {
-  public:
-    StreamBuffer(std::size_t count, cudaStream_t stream) : count_(count), stream_(stream) {
-        CUDA_CHECK(cudaMallocAsync(&data_, count * sizeof(T), stream));
-    }
-    StreamBuffer(const StreamBuffer&) = delete;
-    StreamBuffer& operator=(const StreamBuffer&) = delete;
-    ~StreamBuffer() { static_cast<void>(cudaFreeAsync(data_, stream_)); }
-
-    course::DeviceSpan<T> span() const { return course::DeviceSpan<T>::from_device_pointer(data_, count_); }
-
-  private:
-    T* data_ = nullptr;
-    std::size_t count_;
-    cudaStream_t stream_;
-};
-
 // The matrix itself if TMA can address it, or its aligned copy.
 template <class T>
 class Aligned {
@@ -72,7 +54,7 @@ class Aligned {
 
   private:
     course::DeviceMatrix<const T> matrix_;
-    std::optional<StreamBuffer<T>> copy_;
+    std::optional<course::StreamBuffer<T>> copy_;
 };
 
 }  // namespace day41

@@ -1,0 +1,126 @@
+// Day 34's launchers of the versions for Hopper: why not, tensor maps, workspace.
+#include <cstddef>
+#include <string>
+
+#include "common/check/require.hpp"
+#include "common/device/cluster_launch.hpp"
+#include "common/device/tensor_map.hpp"
+#include "hopper.cuh"
+#include "launch.cuh"
+
+namespace day34 {
+namespace {
+
+template <class T>
+std::string why_not(const Gradient<T>& g) {
+    if (g.q.dim() % 8 != 0) return "dim is " + std::to_string(g.q.dim()) + "; TMA expects a multiple of 8";
+    const auto aligned = [](const auto&... views) { return (rows_are_aligned(views) && ...); };
+    if (!aligned(g.q, g.k, g.v, g.out, g.d_out, g.dq, g.dk, g.dv))
+        return "a row begins between multiples of 16 bytes; TMA expects addresses and strides that are "
+               "multiples of 16 bytes";
+    return course::why_no_hopper();
+}
+
+std::string constraint(const Shape& shape) {
+    if (shape.dim % 8 != 0)
+        return "needs a dim that is a multiple of 8; this one is " + std::to_string(shape.dim);
+    return course::why_no_hopper();
+}
+
+template <class T>
+CUtensorMap map_of(const HeadsView<const T>& view, unsigned box_rows) {
+    const Extents e = view.extents();
+    return course::make_tensor_map(view.data(), e.length, e.dim, view.strides().row, {e.heads, e.batch},
+                                   {view.strides().head, view.strides().batch}, box_rows);
+}
+
+// Zeros for a gradient to which no score contributes.
+template <class T>
+__global__ void clear_rows(const HeadsView<T> view, std::size_t elements) {
+    const std::size_t index = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (index >= elements) return;
+    const Extents e = view.extents();
+    row_of(view, index / e.dim / e.length, index / e.dim % e.length)[index % e.dim] = T(0.0f);
+}
+constexpr int kFinishThreads = 256;
+
+template <class T>
+void clear(const HeadsView<T>& view, cudaStream_t stream) {
+    const Extents e = view.extents();
+    const std::size_t elements = e.batch * e.heads * e.length * e.dim;
+    if (elements > 0)
+        course::launch(clear_rows<T>,
+                       {course::blocks_for(elements, kFinishThreads), kFinishThreads, 0, stream}, view,
+                       elements);
+}
+
+template <int D, bool ORDERED, class T>
+void launch_kernels(const Gradient<T>& g, cudaStream_t stream) {
+    const Extents q = g.q.extents();
+    const Extents k = g.k.extents();
+    const std::size_t heads = q.batch * q.heads;
+    const std::size_t row_tiles = course::ceil_div<std::size_t>(q.length, kRows<D>);
+    const std::size_t key_tiles = course::ceil_div<std::size_t>(k.length, kKeys);
+    const RowTermsBuffer rows(g, stream);
+    const course::StreamBuffer<float> sums(heads * row_tiles * kConsumers * kPart, stream);
+    sums.clear();
+    const course::StreamBuffer<unsigned> turns(1 + heads * row_tiles, stream);
+    if (ORDERED) turns.clear();
+    const Maps maps{.q = map_of(g.q, kRows<D>),
+                    .d_out = map_of(g.d_out, kRows<D>),
+                    .k = map_of(g.k, kKeys),
+                    .v = map_of(g.v, kKeys)};
+    const Problem<T> problem{.dk = g.dk,
+                             .dv = g.dv,
+                             .terms = rows.terms(),
+                             .dq = sums.data(),
+                             .done = turns.data() + 1,
+                             .ticket = turns.data(),
+                             .row_tiles = static_cast<int>(row_tiles),
+                             .key_tiles = static_cast<int>(key_tiles),
+                             .diagonal = g.causal ? g.k.length() - g.q.length() : 1 << 30,
+                             .scale = g.scale};
+    course::launch(
+        attention_gradients<T, D, ORDERED>,
+        {course::blocks_for(heads * key_tiles, 1), kHopperThreads, sizeof(HopperMemory<T, D>), stream}, maps,
+        problem);
+    const std::size_t packs = heads * q.length * (D / 8);
+    course::launch(finish_queries<T, D>,
+                   {course::blocks_for(packs, kFinishThreads), kFinishThreads, 0, stream}, g.dq, sums.data(),
+                   static_cast<int>(row_tiles), g.scale, packs);
+}
+
+template <bool ORDERED, class T>
+void launch(const Gradient<T>& g, cudaStream_t stream) {
+    if (!check_arguments(g)) return;
+    const std::string reason = why_not(g);
+    course::require(reason.empty(), "attention backward: ", reason);
+    if (g.q.length() == 0 || g.k.length() == 0) {
+        clear(g.dq, stream);
+        clear(g.dk, stream);
+        clear(g.dv, stream);
+    } else if (g.q.dim() <= 64) {
+        launch_kernels<64, ORDERED>(g, stream);
+    } else {
+        launch_kernels<128, ORDERED>(g, stream);
+    }
+}
+
+}  // namespace
+
+template <class T>
+Version<T> hopper() {
+    return {"hopper", "TMA and wgmma; dQ is added in bulk, in any order", launch<false, T>, work<T>,
+            constraint};
+}
+template <class T>
+Version<T> hopper_ordered() {
+    return {"hopper_ordered", "blocks add to dQ in turns: the same bits every time", launch<true, T>, work<T>,
+            constraint};
+}
+template Version<__half> hopper();
+template Version<__nv_bfloat16> hopper();
+template Version<__half> hopper_ordered();
+template Version<__nv_bfloat16> hopper_ordered();
+
+}  // namespace day34

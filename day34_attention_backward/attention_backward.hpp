@@ -66,6 +66,12 @@ std::span<const Version<T>> versions();
 template <class T>
 bool check_arguments(const Gradient<T>& gradient);
 
+// The forward pass by a plain kernel: out and lse for `gradient.q`, `k` and `v`. For programs that
+// have no forward pass of their own.
+template <class T>
+void forward(const Gradient<T>& gradient, HeadsView<T> out, course::DeviceSpan<float> lse,
+             cudaStream_t stream);
+
 // The least work: every tensor moved once, and five products of the visible scores.
 template <class T>
 course::Work work(const Shape& shape);
@@ -79,15 +85,21 @@ struct Head {
     std::span<const float> lse;
 };
 
-struct HeadGradient {
-    std::vector<double> dq, dk, dv;
-    std::vector<double> dq_bound, dk_bound, dv_bound;  // of |got - expected|
+struct GradientRow {
+    std::vector<double> value;  // dim of them
+    std::vector<double> bound;  // of |got - value|
+};
+struct KeyGradient {
+    GradientRow dk, dv;
 };
 
-// The gradients of one head in double. The README derives the bounds.
+// A row of dQ, and one of dK and dV, in double. The README derives the bounds.
 template <class T>
-HeadGradient gradient_on_cpu(const Head<T>& head, const Shape& shape, double scale,
-                             const course::attention::Precision& precision);
+GradientRow query_gradient(const Head<T>& head, const Shape& shape, double scale,
+                           const course::attention::Precision& precision, std::size_t row);
+template <class T>
+KeyGradient key_gradient(const Head<T>& head, const Shape& shape, double scale,
+                         const course::attention::Precision& precision, std::size_t key);
 
 struct Forward {
     std::vector<double> out;  // length_q x dim

@@ -1,5 +1,5 @@
-// The reference: forward and backward pass of one head, plain loops in double, with bounds of the
-// error of each gradient.
+// The reference: forward pass of a head, gradients of a row or a key, plain loops in double, with
+// bounds of the error of each gradient.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -84,72 +84,76 @@ struct Element {
     }
 };
 
+GradientRow row_of(const std::vector<Element>& elements, std::size_t terms, const Precision& precision) {
+    GradientRow row;
+    for (const Element& element : elements) {
+        row.value.push_back(element.value);
+        row.bound.push_back(element.total(terms, precision));
+    }
+    return row;
+}
+
+// P and dS of one row and key, and the errors that a version may have made.
+struct Score {
+    double p = 0;
+    double p_error = 0;
+    double ds = 0;
+    double ds_error = 0;
+};
+
+template <class T>
+Score score_of(const Head<T>& head, const Shape& shape, double scale, const Precision& precision,
+               std::size_t row, std::size_t key) {
+    constexpr double u = 0x1p-24;
+    const std::size_t dim = shape.dim;
+    const auto lse = static_cast<double>(head.lse[row]);
+    if (key >= visible_keys(row, shape.length_q, shape.length_k, shape.causal)) return {};
+    if (lse == -std::numeric_limits<double>::infinity()) return {};
+    const Sum d = dot(head.d_out, row, head.out, row, dim);
+    const Sum dp = dot(head.d_out, row, head.v, key, dim);
+    const Sum score = dot(head.q, row, head.k, key, dim);
+    // The error of the exponent is the relative error of p.
+    const double exponent = scale * score.magnitude * of_sum(dim, precision) +
+                            4 * u * (std::abs(scale * score.value) + std::abs(lse)) + 8 * u;
+    const double difference = dp.magnitude * of_sum(dim, precision) +
+                              d.magnitude * grown(static_cast<double>(dim), precision.growth) * u +
+                              4 * u * (std::abs(dp.value) + std::abs(d.value));
+    Score result;
+    result.p = std::exp(scale * score.value - lse);
+    result.p_error = result.p * std::expm1(exponent);
+    result.ds = result.p * (dp.value - d.value);
+    result.ds_error =
+        (result.p + result.p_error) * difference + result.p_error * std::abs(dp.value - d.value);
+    return result;
+}
+
 }  // namespace
 
 template <class T>
-HeadGradient gradient_on_cpu(const Head<T>& head, const Shape& shape, double scale,
-                             const Precision& precision) {
-    const std::size_t rows = shape.length_q;
-    const std::size_t keys = shape.length_k;
-    const std::size_t dim = shape.dim;
-    constexpr double u = 0x1p-24;
-    std::vector<double> p(rows * keys), p_error(rows * keys), ds(rows * keys), ds_error(rows * keys);
-    const auto count = static_cast<std::ptrdiff_t>(rows);
-#pragma omp parallel for
-    for (std::ptrdiff_t number = 0; number < count; ++number) {
-        const auto i = static_cast<std::size_t>(number);
-        const Sum d = dot(head.d_out, i, head.out, i, dim);
-        const auto lse = static_cast<double>(head.lse[i]);
-        if (lse == -std::numeric_limits<double>::infinity()) continue;
-        for (std::size_t j = 0; j < visible_keys(i, rows, keys, shape.causal); ++j) {
-            const Sum score = dot(head.q, i, head.k, j, dim);
-            const Sum dp = dot(head.d_out, i, head.v, j, dim);
-            const std::size_t at = i * keys + j;
-            p[at] = std::exp(scale * score.value - lse);
-            // The exponent's error is the relative error of p.
-            const double exponent = scale * score.magnitude * of_sum(dim, precision) +
-                                    4 * u * (std::abs(scale * score.value) + std::abs(lse)) + 8 * u;
-            p_error[at] = p[at] * std::expm1(exponent);
-            ds[at] = p[at] * (dp.value - d.value);
-            const double difference = dp.magnitude * of_sum(dim, precision) +
-                                      d.magnitude * grown(static_cast<double>(dim), precision.growth) * u +
-                                      4 * u * (std::abs(dp.value) + std::abs(d.value));
-            ds_error[at] = (p[at] + p_error[at]) * difference + p_error[at] * std::abs(dp.value - d.value);
-        }
+GradientRow query_gradient(const Head<T>& head, const Shape& shape, double scale, const Precision& precision,
+                           std::size_t row) {
+    std::vector<Element> dq(shape.dim);
+    for (std::size_t key = 0; key < shape.length_k; ++key) {
+        const Score s = score_of(head, shape, scale, precision, row, key);
+        for (std::size_t c = 0; c < shape.dim; ++c)
+            dq[c].add(scale * s.ds, scale * s.ds_error, to_double(head.k[key * shape.dim + c]));
     }
+    return row_of(dq, shape.length_k, precision);
+}
 
-    HeadGradient result{std::vector<double>(rows * dim), std::vector<double>(keys * dim),
-                        std::vector<double>(keys * dim), std::vector<double>(rows * dim),
-                        std::vector<double>(keys * dim), std::vector<double>(keys * dim)};
-    const auto all = static_cast<std::ptrdiff_t>((rows + keys) * dim);
-#pragma omp parallel for
-    for (std::ptrdiff_t number = 0; number < all; ++number) {
-        const auto at = static_cast<std::size_t>(number);
-        if (at < rows * dim) {
-            Element dq;
-            for (std::size_t j = 0; j < keys; ++j)
-                dq.add(scale * ds[at / dim * keys + j], scale * ds_error[at / dim * keys + j],
-                       to_double(head.k[j * dim + at % dim]));
-            result.dq[at] = dq.value;
-            result.dq_bound[at] = dq.total(keys, precision);
-        } else {
-            const std::size_t in_keys = at - rows * dim;
-            const std::size_t j = in_keys / dim;
-            Element dk;
-            Element dv;
-            for (std::size_t i = 0; i < rows; ++i) {
-                dk.add(scale * ds[i * keys + j], scale * ds_error[i * keys + j],
-                       to_double(head.q[i * dim + in_keys % dim]));
-                dv.add(p[i * keys + j], p_error[i * keys + j],
-                       to_double(head.d_out[i * dim + in_keys % dim]));
-            }
-            result.dk[in_keys] = dk.value;
-            result.dk_bound[in_keys] = dk.total(rows, precision);
-            result.dv[in_keys] = dv.value;
-            result.dv_bound[in_keys] = dv.total(rows, precision);
+template <class T>
+KeyGradient key_gradient(const Head<T>& head, const Shape& shape, double scale, const Precision& precision,
+                         std::size_t key) {
+    std::vector<Element> dk(shape.dim);
+    std::vector<Element> dv(shape.dim);
+    for (std::size_t row = 0; row < shape.length_q; ++row) {
+        const Score s = score_of(head, shape, scale, precision, row, key);
+        for (std::size_t c = 0; c < shape.dim; ++c) {
+            dk[c].add(scale * s.ds, scale * s.ds_error, to_double(head.q[row * shape.dim + c]));
+            dv[c].add(s.p, s.p_error, to_double(head.d_out[row * shape.dim + c]));
         }
     }
-    return result;
+    return {row_of(dk, shape.length_q, precision), row_of(dv, shape.length_q, precision)};
 }
 
 Forward forward_on_cpu(std::span<const double> q, std::span<const double> k, std::span<const double> v,
@@ -181,8 +185,13 @@ Forward forward_on_cpu(std::span<const double> q, std::span<const double> k, std
     return result;
 }
 
-template HeadGradient gradient_on_cpu(const Head<float>&, const Shape&, double, const Precision&);
-template HeadGradient gradient_on_cpu(const Head<__half>&, const Shape&, double, const Precision&);
-template HeadGradient gradient_on_cpu(const Head<__nv_bfloat16>&, const Shape&, double, const Precision&);
+#define DAY34_REFERENCE(T)                                                                      \
+    template GradientRow query_gradient(const Head<T>&, const Shape&, double, const Precision&, \
+                                        std::size_t);                                           \
+    template KeyGradient key_gradient(const Head<T>&, const Shape&, double, const Precision&, std::size_t);
+DAY34_REFERENCE(float)
+DAY34_REFERENCE(__half)
+DAY34_REFERENCE(__nv_bfloat16)
+#undef DAY34_REFERENCE
 
 }  // namespace day34

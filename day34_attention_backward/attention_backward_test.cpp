@@ -26,9 +26,7 @@ using course::Growth;
 using course::refusal;
 using day34::forward_on_cpu;
 using day34::Gradient;
-using day34::gradient_on_cpu;
 using day34::Head;
-using day34::HeadGradient;
 
 // A version and the type it is for.
 template <class T, int INDEX>
@@ -115,6 +113,44 @@ Outputs<T> run(const day34::Version<T>& version, const Shape& shape, const Input
                    dq.buffer().damage() + dk.buffer().damage() + dv.buffer().damage()};
     if (written[0] + written[1] + written[2] > 0) got.damage += " the padding of a row was written";
     return got;
+}
+
+// The gradients of one head, in double.
+struct HeadGradient {
+    std::vector<double> dq, dk, dv;
+    std::vector<double> dq_bound, dk_bound, dv_bound;
+};
+
+template <class T>
+HeadGradient gradient_on_cpu(const Head<T>& head, const Shape& shape, double scale,
+                             const Precision& precision) {
+    HeadGradient all;
+    const auto append = [](std::vector<double>& to, const std::vector<double>& row) {
+        to.insert(to.end(), row.begin(), row.end());
+    };
+    std::vector<day34::GradientRow> rows(shape.length_q);
+    std::vector<day34::KeyGradient> keys(shape.length_k);
+    const auto count = static_cast<std::ptrdiff_t>(rows.size() + keys.size());
+#pragma omp parallel for schedule(dynamic)
+    for (std::ptrdiff_t n = 0; n < count; ++n) {
+        const auto i = static_cast<std::size_t>(n);
+        if (i < rows.size()) {
+            rows[i] = query_gradient(head, shape, scale, precision, i);
+        } else {
+            keys[i - rows.size()] = key_gradient(head, shape, scale, precision, i - rows.size());
+        }
+    }
+    for (const auto& row : rows) {
+        append(all.dq, row.value);
+        append(all.dq_bound, row.bound);
+    }
+    for (const auto& [dk, dv] : keys) {
+        append(all.dk, dk.value);
+        append(all.dk_bound, dk.bound);
+        append(all.dv, dv.value);
+        append(all.dv_bound, dv.bound);
+    }
+    return all;
 }
 
 template <class T>
@@ -272,6 +308,42 @@ TYPED_TEST(GradientTest, OrderedVersionsGiveTheSameBitsEveryTime) {
     const auto first = bits();
     for (int i = 0; i < 2; ++i)
         EXPECT_EQ(bits(), first);
+}
+
+// The plain kernel of the forward pass, for programs.
+TYPED_TEST(GradientTest, ForwardPass) {
+    using T = typename TypeParam::Type;
+    for (const Shape& shape : {Shape{2, 2, 2, 70, 90, 72, false}, Shape{1, 2, 2, 90, 33, 40, true}}) {
+        const Inputs<T> data = inputs<T>(shape, 0.2f);
+        Placed<T> q(data.q, shape.q(), {});
+        Placed<T> k(data.k, shape.kv(), {});
+        Placed<T> v(data.v, shape.kv(), {});
+        Placed<T> out(shape.q(), {});
+        course::GuardedBuffer<float> lse(data.lse.size());
+        Gradient<T> gradient;
+        gradient.q = q.view();
+        gradient.k = k.view();
+        gradient.v = v.view();
+        gradient.scale = 0.2f;
+        gradient.causal = shape.causal;
+        day34::forward(gradient, out.view(), lse.span(), nullptr);
+        std::size_t written = 0;
+        const std::vector<T> got = out.values(written);
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            const float expected = static_cast<float>(data.out[i]);
+            ASSERT_NEAR(static_cast<float>(got[i]), expected,
+                        2 * course::FloatTraits<T>::kEpsilon * std::abs(expected) + 1e-5);
+        }
+        const std::vector<float> got_lse = lse.to_host();
+        for (std::size_t i = 0; i < got_lse.size(); ++i) {
+            if (data.lse[i] == -kInf) {
+                ASSERT_EQ(got_lse[i], -kInf);
+            } else {
+                ASSERT_NEAR(got_lse[i], data.lse[i], 1e-5);
+            }
+        }
+        EXPECT_EQ(out.buffer().damage() + lse.damage(), "");
+    }
 }
 
 template <class T>

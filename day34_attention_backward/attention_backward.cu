@@ -8,8 +8,8 @@
 #include "attention_backward.hpp"
 #include "common/check/require.hpp"
 #include "common/device/tensor_core_support.hpp"
-#include "hopper.hpp"
 #include "launch.cuh"
+#include "versions.hpp"
 
 namespace day34 {
 namespace {
@@ -125,13 +125,14 @@ std::span<const Version<float>> versions() {
 
 template <>
 std::span<const Version<__half>> versions() {
-    static const std::vector<Version<__half>> list = {hopper<__half>(), hopper_ordered<__half>()};
+    static const std::vector<Version<__half>> list = {tensor_cores<__half>(), hopper<__half>(),
+                                                      hopper_ordered<__half>()};
     return list;
 }
 template <>
 std::span<const Version<__nv_bfloat16>> versions() {
-    static const std::vector<Version<__nv_bfloat16>> list = {hopper<__nv_bfloat16>(),
-                                                             hopper_ordered<__nv_bfloat16>()};
+    static const std::vector<Version<__nv_bfloat16>> list = {
+        tensor_cores<__nv_bfloat16>(), hopper<__nv_bfloat16>(), hopper_ordered<__nv_bfloat16>()};
     return list;
 }
 

@@ -202,8 +202,9 @@ class GradientTest : public course::DeviceTest {
     static bool float32() { return std::is_same_v<Value, float>; }
 };
 
-using Versions = testing::Types<Listed<float, 0>, Listed<float, 1>, Listed<float, 2>, Listed<float, 3>,
-                                Listed<__half, 0>, Listed<__half, 1>, Listed<__nv_bfloat16, 0>>;
+using Versions =
+    testing::Types<Listed<float, 0>, Listed<float, 1>, Listed<float, 2>, Listed<float, 3>, Listed<__half, 0>,
+                   Listed<__half, 1>, Listed<__half, 2>, Listed<__nv_bfloat16, 0>, Listed<__nv_bfloat16, 1>>;
 TYPED_TEST_SUITE(GradientTest, Versions, VersionName);
 
 // Around a warp's 16 keys, tiles of 32, 64 and 128, and several of them.

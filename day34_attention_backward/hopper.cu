@@ -7,19 +7,10 @@
 #include "common/device/tensor_map.hpp"
 #include "hopper.cuh"
 #include "launch.cuh"
+#include "versions.hpp"
 
 namespace day34 {
 namespace {
-
-template <class T>
-std::string why_not(const Gradient<T>& g) {
-    if (g.q.dim() % 8 != 0) return "dim is " + std::to_string(g.q.dim()) + "; TMA expects a multiple of 8";
-    const auto aligned = [](const auto&... views) { return (rows_are_aligned(views) && ...); };
-    if (!aligned(g.q, g.k, g.v, g.out, g.d_out, g.dq, g.dk, g.dv))
-        return "a row begins between multiples of 16 bytes; TMA expects addresses and strides that are "
-               "multiples of 16 bytes";
-    return course::why_no_hopper();
-}
 
 std::string constraint(const Shape& shape) {
     if (shape.dim % 8 != 0)
@@ -32,26 +23,6 @@ CUtensorMap map_of(const HeadsView<const T>& view, unsigned box_rows) {
     const Extents e = view.extents();
     return course::make_tensor_map(view.data(), e.length, e.dim, view.strides().row, {e.heads, e.batch},
                                    {view.strides().head, view.strides().batch}, box_rows);
-}
-
-// Zeros for a gradient to which no score contributes.
-template <class T>
-__global__ void clear_rows(const HeadsView<T> view, std::size_t elements) {
-    const std::size_t index = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (index >= elements) return;
-    const Extents e = view.extents();
-    row_of(view, index / e.dim / e.length, index / e.dim % e.length)[index % e.dim] = T(0.0f);
-}
-constexpr int kFinishThreads = 256;
-
-template <class T>
-void clear(const HeadsView<T>& view, cudaStream_t stream) {
-    const Extents e = view.extents();
-    const std::size_t elements = e.batch * e.heads * e.length * e.dim;
-    if (elements > 0)
-        course::launch(clear_rows<T>,
-                       {course::blocks_for(elements, kFinishThreads), kFinishThreads, 0, stream}, view,
-                       elements);
 }
 
 template <int D, bool ORDERED, class T>
@@ -93,13 +64,11 @@ void launch_kernels(const Gradient<T>& g, cudaStream_t stream) {
 template <bool ORDERED, class T>
 void launch(const Gradient<T>& g, cudaStream_t stream) {
     if (!check_arguments(g)) return;
-    const std::string reason = why_not(g);
+    const std::string reason = constraint({.dim = g.q.extents().dim});
     course::require(reason.empty(), "attention backward: ", reason);
-    if (g.q.length() == 0 || g.k.length() == 0) {
-        clear(g.dq, stream);
-        clear(g.dk, stream);
-        clear(g.dv, stream);
-    } else if (g.q.dim() <= 64) {
+    require_aligned_rows(g);
+    if (cleared(g, stream)) return;
+    if (g.q.dim() <= 64) {
         launch_kernels<64, ORDERED>(g, stream);
     } else {
         launch_kernels<128, ORDERED>(g, stream);

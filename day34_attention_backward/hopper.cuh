@@ -12,11 +12,10 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-#include <cstring>
 
 #include "common/device/ptx.cuh"
 #include "common/device/ptx_hopper.cuh"
-#include "hopper.hpp"
+#include "halves.cuh"
 #include "row_terms.cuh"
 
 namespace day34 {
@@ -266,22 +265,6 @@ __device__ void mask(float (&scores)[COUNT], int first_upper, int first_lower) {
         const int first = i / 2 % 2 == 0 ? first_upper : first_lower;
         scores[i] = i / 4 * 8 + row + i % 2 >= first ? scores[i] : -kInfinity;
     }
-}
-
-__device__ inline __half2 rounded(float first, float second, __half) {
-    return __floats2half2_rn(first, second);
-}
-__device__ inline __nv_bfloat162 rounded(float first, float second, __nv_bfloat16) {
-    return __floats2bfloat162_rn(first, second);
-}
-
-// Two neighbours in one register, the first one in its lower half.
-template <class T>
-__device__ unsigned pair(float first, float second) {
-    const auto both = rounded(first, second, T{});
-    unsigned bits = 0;
-    memcpy(&bits, &both, sizeof(bits));
-    return bits;
 }
 
 // Scores become weights, exp2(score scale - lse).

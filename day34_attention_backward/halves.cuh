@@ -1,0 +1,28 @@
+// Pairs of 16-bit elements in registers, as fragments of tensor cores hold them.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstring>
+
+namespace day34 {
+
+__device__ inline __half2 rounded(float first, float second, __half) {
+    return __floats2half2_rn(first, second);
+}
+__device__ inline __nv_bfloat162 rounded(float first, float second, __nv_bfloat16) {
+    return __floats2bfloat162_rn(first, second);
+}
+
+// Two neighbours in one register, the first one in its lower half.
+template <class T>
+__device__ unsigned pair(float first, float second) {
+    const auto both = rounded(first, second, T{});
+    unsigned bits = 0;
+    memcpy(&bits, &both, sizeof(bits));
+    return bits;
+}
+
+}  // namespace day34

@@ -69,7 +69,8 @@ template <class T, int D>
 __device__ void multiply_rows(Swizzled<T, kWarpKeys, D>& keys, int key, Swizzled<T, kWarpRows, D>& rows,
                               float (&out)[kWarpRows / 8][4]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-#pragma unroll
+// Fully unrolled, the loads of all steps would move to the front and take too many registers.
+#pragma unroll 2
     for (int c = 0; c < D / 8; c += 2) {
         unsigned a[4];
         course::ptx::ldmatrix_x4(a, keys.pack(key + lane % 16, c + lane / 16));

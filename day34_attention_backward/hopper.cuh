@@ -121,10 +121,11 @@ struct KeyTile {
 };
 
 // The last keys come first: see write_queries.
-template <class T, int D>
+template <class T, int D, bool ORDERED>
 __device__ KeyTile key_tile(const Problem<T>& problem, unsigned number) {
     KeyTile keys{};
-    keys.tile = problem.key_tiles - 1 - static_cast<int>(number % static_cast<unsigned>(problem.key_tiles));
+    keys.tile = static_cast<int>(number % static_cast<unsigned>(problem.key_tiles));
+    if (ORDERED) keys.tile = problem.key_tiles - 1 - keys.tile;
     keys.first = keys.tile * kKeys;
     keys.begin = max(0, keys.first - problem.diagonal) / kRows<D>;
     keys.head = number / static_cast<unsigned>(problem.key_tiles);
@@ -353,7 +354,7 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         memory.number = ORDERED ? atomicAdd(problem.ticket, 1u) : blockIdx.x;
     }
     __syncthreads();
-    const KeyTile keys = key_tile<T, D>(problem, memory.number);
+    const KeyTile keys = key_tile<T, D, ORDERED>(problem, memory.number);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
 
     if (group < 0) {

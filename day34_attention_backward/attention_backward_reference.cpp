@@ -73,22 +73,23 @@ struct Element {
         largest += std::abs(number);
     }
 
-    // Roundings of the factors are independent: eight times the root of the sum of squares is
-    // practically never exceeded.
-    double total(std::size_t terms, const Precision& precision) const {
+    // A factor has been rounded `roundings` times: P once; dS itself, and the P in it. These errors
+    // are independent: eight times the root of the sum of squares is practically never exceeded.
+    double total(std::size_t terms, int roundings, const Precision& precision) const {
         const double of_factors =
             precision.growth == Growth::kLinear ? magnitude : std::min(magnitude, 8 * std::sqrt(squares));
-        return bound + precision.weight * of_factors + precision.smallest_weight * largest +
+        return bound + roundings * precision.weight * of_factors + precision.smallest_weight * largest +
                (of_sum(terms, precision) + 2 * 0x1p-24) * (magnitude + bound) +
                precision.result * (std::abs(value) + bound) + precision.smallest_result;
     }
 };
 
-GradientRow row_of(const std::vector<Element>& elements, std::size_t terms, const Precision& precision) {
+GradientRow row_of(const std::vector<Element>& elements, std::size_t terms, int roundings,
+                   const Precision& precision) {
     GradientRow row;
     for (const Element& element : elements) {
         row.value.push_back(element.value);
-        row.bound.push_back(element.total(terms, precision));
+        row.bound.push_back(element.total(terms, roundings, precision));
     }
     return row;
 }
@@ -122,8 +123,8 @@ Score score_of(const Head<T>& head, const Shape& shape, double scale, const Prec
     result.p = std::exp(scale * score.value - lse);
     result.p_error = result.p * std::expm1(exponent);
     result.ds = result.p * (dp.value - d.value);
-    result.ds_error =
-        (result.p + result.p_error) * difference + result.p_error * std::abs(dp.value - d.value);
+    result.ds_error = (result.p + result.p_error) * difference +
+                      (result.p_error + precision.smallest_weight) * std::abs(dp.value - d.value);
     return result;
 }
 
@@ -138,7 +139,7 @@ GradientRow query_gradient(const Head<T>& head, const Shape& shape, double scale
         for (std::size_t c = 0; c < shape.dim; ++c)
             dq[c].add(scale * s.ds, scale * s.ds_error, to_double(head.k[key * shape.dim + c]));
     }
-    return row_of(dq, shape.length_k, precision);
+    return row_of(dq, shape.length_k, 2, precision);
 }
 
 template <class T>
@@ -153,7 +154,7 @@ KeyGradient key_gradient(const Head<T>& head, const Shape& shape, double scale, 
             dv[c].add(s.p, s.p_error, to_double(head.d_out[row * shape.dim + c]));
         }
     }
-    return {row_of(dk, shape.length_q, precision), row_of(dv, shape.length_q, precision)};
+    return {row_of(dk, shape.length_q, 2, precision), row_of(dv, shape.length_q, 1, precision)};
 }
 
 Forward forward_on_cpu(std::span<const double> q, std::span<const double> k, std::span<const double> v,

@@ -25,4 +25,19 @@ __device__ unsigned pair(float first, float second) {
     return bits;
 }
 
+__device__ inline float2 as_floats(__half2 both) {
+    return __half22float2(both);
+}
+__device__ inline float2 as_floats(__nv_bfloat162 both) {
+    return __bfloat1622float2(both);
+}
+
+// The two floats of pair().
+template <class T>
+__device__ float2 both_of(unsigned bits) {
+    decltype(rounded(0.0f, 0.0f, T{})) both;
+    memcpy(&both, &bits, sizeof(both));
+    return as_floats(both);
+}
+
 }  // namespace day34

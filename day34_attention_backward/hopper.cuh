@@ -26,8 +26,9 @@ constexpr int kWarpgroup = 128;
 constexpr int kConsumers = 2;
 constexpr int kHopperThreads = (1 + kConsumers) * kWarpgroup;
 constexpr int kKeys = 64 * kConsumers;  // of a block
-constexpr int kStages = 2;
-constexpr int kPart = 64 * 64;  // of dQ: what a consumer has of a tile
+constexpr int kStagesQ = 3;             // of Q: the scores of the next tile are computed early
+constexpr int kStagesDOut = 2;          // of d_out
+constexpr int kPart = 64 * 64;          // of dQ: what a consumer has of a tile
 
 // Rows of Q in a tile. Sums of 64 columns leave registers for more rows.
 template <int D>
@@ -66,17 +67,17 @@ template <class T, int D>
 struct HopperMemory {
     Box<T, D, kKeys> k;
     Box<T, D, kKeys> v;
-    Box<T, D, kRows<D>> q[kStages];
-    Box<T, D, kRows<D>> d_out[kStages];
+    Box<T, D, kRows<D>> q[kStagesQ];
+    Box<T, D, kRows<D>> d_out[kStagesDOut];
     Box<T, kKeys, kRows<D>> ds[2];
     float4 dq[kConsumers][kPart / 4];
-    float lse[kStages][kRows<D>];
-    float d[kStages][kRows<D>];
+    float lse[kStagesQ][kRows<D>];
+    float d[kStagesDOut][kRows<D>];
     ptx::MBarrier keys_full;
-    ptx::MBarrier q_full[kStages];  // Q and lse
-    ptx::MBarrier q_empty[kStages];
-    ptx::MBarrier d_out_full[kStages];  // d_out and d
-    ptx::MBarrier d_out_empty[kStages];
+    ptx::MBarrier q_full[kStagesQ];  // Q and lse
+    ptx::MBarrier q_empty[kStagesQ];
+    ptx::MBarrier d_out_full[kStagesDOut];  // d_out and d
+    ptx::MBarrier d_out_empty[kStagesDOut];
     ptx::MBarrier dq_full;
     ptx::MBarrier dq_empty;
     unsigned number;  // of the block
@@ -87,22 +88,25 @@ __device__ void init_barriers(HopperMemory<T, D>& memory) {
     ptx::mbarrier_init(&memory.keys_full, 1);
     ptx::mbarrier_init(&memory.dq_full, kConsumers * kWarpgroup);
     ptx::mbarrier_init(&memory.dq_empty, 1);
-    for (int stage = 0; stage < kStages; ++stage) {
+    for (int stage = 0; stage < kStagesQ; ++stage) {
         ptx::mbarrier_init(&memory.q_full[stage], 1);
-        ptx::mbarrier_init(&memory.d_out_full[stage], 1);
         ptx::mbarrier_init(&memory.q_empty[stage], kConsumers);
+    }
+    for (int stage = 0; stage < kStagesDOut; ++stage) {
+        ptx::mbarrier_init(&memory.d_out_full[stage], 1);
         ptx::mbarrier_init(&memory.d_out_empty[stage], kConsumers);
     }
     ptx::fence_mbarrier_init();
 }
 
 // The stage of a step and the parity of its phase.
+template <int STAGES>
 struct RingPosition {
     int stage = 0;
     unsigned parity = 0;
 
     __device__ void advance() {
-        stage = stage + 1 == kStages ? 0 : stage + 1;
+        stage = stage + 1 == STAGES ? 0 : stage + 1;
         if (stage == 0) parity ^= 1;
     }
 };
@@ -120,7 +124,8 @@ struct KeyTile {
     std::size_t head;
 };
 
-// The last keys come first: see write_queries.
+// With a causal mask the first keys are seen by most rows: their blocks start first, so that the
+// last ones to end are short. ORDERED: the last keys come first, see write_queries.
 template <class T, int D, bool ORDERED>
 __device__ KeyTile key_tile(const Problem<T>& problem, unsigned number) {
     KeyTile keys{};
@@ -151,20 +156,20 @@ __device__ void produce(HopperMemory<T, D>& memory, const Maps& maps, const Prob
     ptx::mbarrier_arrive_expect(&memory.keys_full, sizeof(memory.k) + sizeof(memory.v));
     load(memory.k, maps.k, keys.first, head, batch, &memory.keys_full);
     load(memory.v, maps.v, keys.first, head, batch, &memory.keys_full);
-    RingPosition at;
-    for (int tile = keys.begin; tile < problem.row_tiles; ++tile, at.advance()) {
-        const int stage = at.stage;
+    RingPosition<kStagesQ> at_q;
+    RingPosition<kStagesDOut> at;
+    for (int tile = keys.begin; tile < problem.row_tiles; ++tile, at_q.advance(), at.advance()) {
         const std::size_t row = keys.head * problem.terms.padded + static_cast<std::size_t>(tile * ROWS);
-        ptx::mbarrier_wait(&memory.q_empty[stage], at.parity ^ 1);
-        ptx::mbarrier_arrive_expect(&memory.q_full[stage], sizeof(memory.q[0]) + sizeof(memory.lse[0]));
-        load(memory.q[stage], maps.q, tile * ROWS, head, batch, &memory.q_full[stage]);
-        ptx::bulk_load(memory.lse[stage], problem.terms.lse + row, sizeof(memory.lse[0]),
-                       &memory.q_full[stage]);
-        ptx::mbarrier_wait(&memory.d_out_empty[stage], at.parity ^ 1);
-        ptx::mbarrier_arrive_expect(&memory.d_out_full[stage], sizeof(memory.d_out[0]) + sizeof(memory.d[0]));
-        load(memory.d_out[stage], maps.d_out, tile * ROWS, head, batch, &memory.d_out_full[stage]);
-        ptx::bulk_load(memory.d[stage], problem.terms.d + row, sizeof(memory.d[0]),
-                       &memory.d_out_full[stage]);
+        ptx::MBarrier* const q_full = &memory.q_full[at_q.stage];
+        ptx::mbarrier_wait(&memory.q_empty[at_q.stage], at_q.parity ^ 1);
+        ptx::mbarrier_arrive_expect(q_full, sizeof(memory.q[0]) + sizeof(memory.lse[0]));
+        load(memory.q[at_q.stage], maps.q, tile * ROWS, head, batch, q_full);
+        ptx::bulk_load(memory.lse[at_q.stage], problem.terms.lse + row, sizeof(memory.lse[0]), q_full);
+        ptx::MBarrier* const d_out_full = &memory.d_out_full[at.stage];
+        ptx::mbarrier_wait(&memory.d_out_empty[at.stage], at.parity ^ 1);
+        ptx::mbarrier_arrive_expect(d_out_full, sizeof(memory.d_out[0]) + sizeof(memory.d[0]));
+        load(memory.d_out[at.stage], maps.d_out, tile * ROWS, head, batch, d_out_full);
+        ptx::bulk_load(memory.d[at.stage], problem.terms.d + row, sizeof(memory.d[0]), d_out_full);
     }
 }
 
@@ -269,8 +274,8 @@ __device__ void mask(float (&scores)[COUNT], int first_upper, int first_lower) {
 }
 
 // Scores become weights, exp2(score scale - lse).
-template <class T, int COUNT>
-__device__ void weigh(float (&scores)[COUNT], const float* lse, float scale, unsigned (&p)[COUNT / 8][4]) {
+template <int COUNT>
+__device__ void weigh(float (&scores)[COUNT], const float* lse, float scale) {
     const int row = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
     for (int j = 0; j < COUNT / 4; ++j) {
@@ -280,14 +285,36 @@ __device__ void weigh(float (&scores)[COUNT], const float* lse, float scale, uns
             float* const two = &scores[4 * j + 2 * h];
             two[0] = ptx::exp2_approx(fmaf(two[0], scale, -shift.x));
             two[1] = ptx::exp2_approx(fmaf(two[1], scale, -shift.y));
-            p[j / 2][j % 2 * 2 + h] = pair<T>(two[0], two[1]);
         }
     }
 }
 
+// The registers of weights are, rounded to pairs, those of a left factor.
+template <class T, int COUNT>
+__device__ void round_weights(const float (&weights)[COUNT], unsigned (&p)[COUNT / 8][4]) {
+#pragma unroll
+    for (int i = 0; i < COUNT / 2; ++i)
+        p[i / 4][i % 4] = pair<T>(weights[2 * i], weights[2 * i + 1]);
+}
+
+// Masks and weighs the scores of a consumer's keys and a tile of rows.
+template <class T, int D>
+__device__ void weigh_tile(const Problem<T>& problem, const KeyTile& keys, int group, int tile,
+                           const float* lse, float (&scores)[kRows<D> / 2]) {
+    const int row = tile * kRows<D>;
+    const int length_k = problem.dk.length();
+    if (keys.first + kKeys > min(row + problem.diagonal + 1, length_k)) {
+        const int thread = static_cast<int>(threadIdx.x);
+        const int key = keys.first + group * 64 + thread / 32 % 4 * 16 + thread % 32 / 4;
+        const auto first_row = [&](int of) { return of < length_k ? of - problem.diagonal - row : kRows<D>; };
+        mask(scores, first_row(key), first_row(key + 8));
+    }
+    weigh(scores, lse, problem.scale * kLog2E);
+}
+
 // dS = P (dP - d), rounded.
 template <class T, int COUNT>
-__device__ void differentiate(const float (&weights)[COUNT], const float (&dp)[COUNT], const float* d,
+__device__ void differentiate(const unsigned (&p)[COUNT / 8][4], const float (&dp)[COUNT], const float* d,
                               unsigned (&ds)[COUNT / 8][4]) {
     const int row = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
@@ -296,8 +323,9 @@ __device__ void differentiate(const float (&weights)[COUNT], const float (&dp)[C
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
             const int i = 4 * j + 2 * h;
+            const float2 weights = both_of<T>(p[j / 2][j % 2 * 2 + h]);
             ds[j / 2][j % 2 * 2 + h] =
-                pair<T>(weights[i] * (dp[i] - mean.x), weights[i + 1] * (dp[i + 1] - mean.y));
+                pair<T>(weights.x * (dp[i] - mean.x), weights.y * (dp[i + 1] - mean.y));
         }
     }
 }
@@ -337,9 +365,12 @@ __device__ void store_keys(const HeadsView<T>& view, std::size_t head, int first
 
 // --- The kernel ----------------------------------------------------------------------------------
 
-// Idea: TMA and wgmma. Of five products, two sums and both left factors stay in registers, and each
-// piece of arithmetic runs under a product: exponentials under dP, dS under dV, the store of dQ
-// under dK and the next S.
+// Idea: TMA and wgmma. Sums and left factors stay in registers, except for dS. A consumer's
+// arithmetic runs under its own products:
+//
+//     products      dP dV | S of the next tile, dQ, dK
+//     arithmetic       dS | weights of the next tile, dQ to shared memory
+//
 // Cost removed: fragments, and atomics of single floats: dQ is added 32 KB at a time.
 // Still limits it: shared memory. A product of 64 x 64 reads both factors at the full rate of the
 // tensor cores, and registers have no room for larger ones.
@@ -364,16 +395,15 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         return;
     }
     ptx::registers_increase<240>();
-    const int key = keys.first + group * 64 + static_cast<int>(threadIdx.x) / 32 % 4 * 16 +
-                    static_cast<int>(threadIdx.x) % 32 / 4;  // and key + 8
-    const int length_k = problem.dk.length();
-    const float scale = problem.scale * kLog2E;
-    float dk[D / 2];         // 64 keys x D per warpgroup
-    float dv[D / 2];         // 64 keys x D
-    float scores[ROWS / 2];  // 64 keys x ROWS
+    float dk[D / 2];           // 64 keys x D per warpgroup
+    float dv[D / 2];           // 64 keys x D
+    float scores[ROWS / 2];    // 64 keys x ROWS; then weights
+    unsigned p[ROWS / 16][4];  // weights, rounded
+    unsigned ds[ROWS / 16][4];
     clear(dk);
     clear(dv);
-    RingPosition at;
+    RingPosition<kStagesQ> at_q;  // of the newest scores
+    RingPosition<kStagesDOut> at;
     unsigned dq_parity = 1;
     ptx::mbarrier_wait(&memory.keys_full, 0);
     if (keys.begin < problem.row_tiles) {
@@ -381,68 +411,65 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         ptx::wgmma_fence();
         multiply_rows(memory.k, group, memory.q[0], scores);
         ptx::wgmma_commit();
-    }
-    for (int tile = keys.begin; tile < problem.row_tiles; ++tile, dq_parity ^= 1) {
-        float dp[ROWS / 2];
-        unsigned p[ROWS / 16][4];
-        unsigned ds[ROWS / 16][4];
-        float dq[32];
-        const int stage = at.stage;
-        ptx::mbarrier_wait(&memory.d_out_full[stage], at.parity);
-        ptx::wgmma_fence();
-        multiply_rows(memory.v, group, memory.d_out[stage], dp);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<1>();  // S is there; dP is not
+        ptx::wgmma_wait<0>();
         hold(scores);
-        const int row = tile * ROWS;
-        if (keys.first + kKeys > min(row + problem.diagonal + 1, length_k)) {
-            const auto first_row = [&](int of) { return of < length_k ? of - problem.diagonal - row : ROWS; };
-            mask(scores, first_row(key), first_row(key + 8));
-        }
-        weigh<T>(scores, memory.lse[stage], scale, p);
-
+        weigh_tile<T, D>(problem, keys, group, keys.begin, memory.lse[0], scores);
+    }
+    int stage = 0;  // of Q
+    for (int tile = keys.begin; tile < problem.row_tiles; ++tile, at.advance(), dq_parity ^= 1) {
+        float dp[ROWS / 2];
+        float dq[32];
+        ptx::mbarrier_wait(&memory.d_out_full[at.stage], at.parity);
         ptx::wgmma_fence();
-        add_rows<T, D, ROWS>(p, memory.d_out[stage], dv);
+        multiply_rows(memory.v, group, memory.d_out[at.stage], dp);
+        ptx::wgmma_commit();
+        round_weights<T>(scores, p);
+        ptx::wgmma_fence();
+        add_rows<T, D, ROWS>(p, memory.d_out[at.stage], dv);
         ptx::wgmma_commit();
         ptx::wgmma_wait<1>();  // dP is there; dV is not
         hold(dp);
-        differentiate<T>(scores, dp, memory.d[stage], ds);
+        differentiate<T, ROWS / 2>(p, dp, memory.d[at.stage], ds);
         store_transposed<T, ROWS>(memory.ds[tile % 2], group, ds);
         ptx::fence_proxy_async();
-        ptx::named_barrier(1, kConsumers * kWarpgroup);  // dS of both consumers is there
 
+        // The next scores. After the last tile they are computed for nothing: products under a
+        // condition would be carried out one by one.
+        if (tile + 1 < problem.row_tiles) {
+            at_q.advance();
+            ptx::mbarrier_wait(&memory.q_full[at_q.stage], at_q.parity);
+        }
+        ptx::wgmma_wait<0>();  // dV is there, and p safe to overwrite
+        hold(dv);
         ptx::wgmma_fence();
+        multiply_rows(memory.k, group, memory.q[at_q.stage], scores);
+        ptx::wgmma_commit();
+        ptx::named_barrier(1, kConsumers * kWarpgroup);  // dS of both consumers is there
+        release(&memory.d_out_empty[at.stage]);
         multiply_keys<T, D, ROWS>(memory.ds[tile % 2], memory.k, group, dq);
         ptx::wgmma_commit();
         add_rows<T, D, ROWS>(ds, memory.q[stage], dk);
         ptx::wgmma_commit();
-        ptx::wgmma_wait<2>();  // dV is there
-        hold(dv);
-        release(&memory.d_out_empty[stage]);
+        ptx::wgmma_wait<2>();  // the next scores are there
+        hold(scores);
+        weigh_tile<T, D>(problem, keys, group, tile + 1, memory.lse[at_q.stage], scores);
 
-        // The next scores. After the last tile these are computed for nothing: products under a
-        // condition would be carried out one by one.
-        if (tile + 1 < problem.row_tiles) {
-            at.advance();
-            ptx::mbarrier_wait(&memory.q_full[at.stage], at.parity);
-        }
-        ptx::wgmma_fence();
-        multiply_rows(memory.k, group, memory.q[at.stage], scores);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<2>();  // dQ is there
-        hold(dq);
+        // This wait loops. So it ends the basic block, at whose begin ptxas would put the wait for
+        // products, ahead of the exponentials.
         ptx::mbarrier_wait(&memory.dq_empty, dq_parity);
+        ptx::wgmma_wait<1>();  // dQ is there; dK is not
+        hold(dq);
 #pragma unroll
         for (int i = 0; i < 8; ++i)
             memory.dq[group][i * kWarpgroup + static_cast<int>(threadIdx.x) % kWarpgroup] = {
                 dq[4 * i], dq[4 * i + 1], dq[4 * i + 2], dq[4 * i + 3]};
         ptx::fence_proxy_async();
         ptx::mbarrier_arrive(&memory.dq_full);
-        ptx::wgmma_wait<1>();  // dK is there
+        ptx::wgmma_wait<0>();  // dK is there
         hold(dk);
         release(&memory.q_empty[stage]);
+        stage = at_q.stage;
     }
-    ptx::wgmma_wait<0>();
     store_keys<T, D>(problem.dk, keys.head, keys.first + group * 64, dk, problem.scale);
     store_keys<T, D>(problem.dv, keys.head, keys.first + group * 64, dv, 1.0f);
 }

@@ -9,7 +9,7 @@
 #include "common/check/require.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "launch.cuh"
-#include "versions.hpp"
+#include "one_pass.cuh"
 
 namespace day34 {
 namespace {
@@ -94,7 +94,7 @@ void launch_one_pass(const Gradient<float>& g, cudaStream_t stream) {
     if (!check_arguments(g)) return;
     require_room(g);
     const Extents q = g.q.extents();
-    launch_for_each(clear_queries, elements_of(q), stream, g);
+    clear(g.dq, stream);
     std::optional<RowTermsBuffer> rows;
     if (q.length > 0) rows.emplace(g, stream);
     const RowTerms terms = rows ? rows->terms() : RowTerms{};

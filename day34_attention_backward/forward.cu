@@ -4,7 +4,7 @@
 #include "attention_backward.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
-#include "row_terms.cuh"
+#include "parts.cuh"
 
 namespace day34 {
 namespace {

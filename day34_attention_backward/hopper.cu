@@ -7,7 +7,6 @@
 #include "common/device/tensor_map.hpp"
 #include "hopper.cuh"
 #include "launch.cuh"
-#include "versions.hpp"
 
 namespace day34 {
 namespace {

@@ -15,8 +15,7 @@
 
 #include "common/device/ptx.cuh"
 #include "common/device/ptx_hopper.cuh"
-#include "halves.cuh"
-#include "row_terms.cuh"
+#include "parts.cuh"
 
 namespace day34 {
 

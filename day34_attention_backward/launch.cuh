@@ -1,4 +1,5 @@
-// What the launchers of all versions share: workspace, and the kernel that all start with.
+// What the launchers share: the versions of other files, workspace, and the kernel that all start
+// with.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +9,18 @@
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/stream_buffer.hpp"
-#include "row_terms.cuh"
+#include "parts.cuh"
 
 namespace day34 {
+
+// The versions of tensor_cores.cu, and those of hopper.cu, which is compiled for compute capability
+// 9.0a alone.
+template <class T>
+Version<T> tensor_cores();
+template <class T>
+Version<T> hopper();
+template <class T>
+Version<T> hopper_ordered();
 
 constexpr std::size_t kMostRows = 128;  // of a tile of any version
 

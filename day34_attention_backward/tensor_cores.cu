@@ -5,7 +5,6 @@
 #include "common/device/tensor_core_support.hpp"
 #include "launch.cuh"
 #include "tensor_cores.cuh"
-#include "versions.hpp"
 
 namespace day34 {
 namespace {

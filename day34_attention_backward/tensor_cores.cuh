@@ -13,8 +13,7 @@
 
 #include "attention_backward.hpp"
 #include "common/device/ptx.cuh"
-#include "halves.cuh"
-#include "row_terms.cuh"
+#include "parts.cuh"
 
 namespace day34 {
 

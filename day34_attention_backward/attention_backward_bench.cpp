@@ -25,6 +25,16 @@ using day34::Shape;
 constexpr std::size_t kRowsToVerify = 24;
 
 template <class T>
+bool has_nan(const std::vector<T>& values) {
+    bool found = false;
+    const auto count = static_cast<std::ptrdiff_t>(values.size());
+#pragma omp parallel for reduction(|| : found)
+    for (std::ptrdiff_t i = 0; i < count; ++i)
+        found = found || std::isnan(static_cast<float>(values[static_cast<std::size_t>(i)]));
+    return found;
+}
+
+template <class T>
 struct Data {
     explicit Data(const Shape& given)
         : shape(given),
@@ -110,11 +120,8 @@ struct Data {
         }
         course::VerifyResult result = course::verify(got, expected, {.factor = 1}, magnitude, shape.dim);
         result.damage = dq.damage() + dk.damage() + dv.damage();
-        for (const auto& values : all) {
-            if (std::any_of(values.begin(), values.end(),
-                            [](T x) { return std::isnan(static_cast<float>(x)); }))
-                result.damage += " there are NaN in the result";
-        }
+        for (const auto& values : all)
+            if (has_nan(values)) result.damage += " there are NaN in the result";
         return result;
     }
 
@@ -142,6 +149,9 @@ course::Case make_case(const course::Dims& size) {
     course::require(size[3] <= course::attention::kMaxDim, "--size has heads of ", size[3],
                     " columns; expected at most ", course::attention::kMaxDim);
     const Shape shape{size[0], size[1], size[1], size[2], size[2], size[3], kCausal};
+    // `naive` stores two matrices of scores, and FP32 would take seconds.
+    constexpr std::size_t kMostTokensOfFloat = 2048;
+    if (std::is_same_v<T, float> && size[2] > kMostTokensOfFloat) return {};
     course::attention::Precision precision;
     if constexpr (!std::is_same_v<T, float>) precision = course::attention::tensor_core_precision<T>();
     const auto data = std::make_shared<Data<T>>(shape);
@@ -169,9 +179,10 @@ int main(int argc, char** argv) {
                                             {2, 16, 8192, 128},
                                             {1, 16, 16384, 128},
                                             {4, 32, 4096, 64},
-                                            {1, 32, 16384, 64}},
+                                            {1, 32, 16384, 64},
+                                            {1, 8, 2048, 64}},
                             .make_cases = {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>,
-                                           make_case<__half, false>, make_case<float, false>},
+                                           make_case<float, false>},
                             .stand_in_limit = 1 << 17};
     return course::run_program(program, argc, argv);
 }

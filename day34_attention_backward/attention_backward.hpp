@@ -3,13 +3,13 @@
 //
 // For out = softmax(scale Q K^T) V (common/bench/attention.hpp) and a loss whose gradient with
 // respect to out is d_out, launchers compute the gradients with respect to Q, K and V. They need
-// `out` and the log-sum-exp of each row, lse[i] = log sum_j exp(scale q[i] . k[j]), from the forward
-// pass; -Inf for a row that sees no key.
+// `out` and the log-sum-exp of each row, lse[i] = log sum_j exp(scale q[i] . k[j]), from the
+// forward pass; -Inf for a row that sees no key.
 //
 // NaN and Inf in an input may spread to all gradients of their head.
 //
-// Methods: T. Dao, "FlashAttention-2", 2023; J. Shah, G. Bikshandi, Y. Zhang, V. Thakkar, P. Ramani,
-// T. Dao, "FlashAttention-3", 2024.
+// Methods: T. Dao, "FlashAttention-2", 2023; J. Shah, G. Bikshandi, Y. Zhang, V. Thakkar, P.
+// Ramani, T. Dao, "FlashAttention-3", 2024.
 #pragma once
 
 #include <cuda_runtime.h>

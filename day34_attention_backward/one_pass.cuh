@@ -41,8 +41,8 @@ struct Turns {
 // K, and adds the product to dQ, where blocks of all keys meet.
 // Cost removed: the second S and dP.
 // Still limits it: atomics. Blocks add in any order, and sums of floats depend on it: two runs
-// differ in the last bits. ORDERED: the blocks of a head add to a tile of rows in the order of their
-// keys, the last keys first, which costs waiting.
+// differ in the last bits. ORDERED: the blocks of a head add to a tile of rows in the order of
+// their keys, the last keys first, which costs waiting.
 //
 // dq is 0 when the kernel starts.
 template <int D, bool ORDERED>

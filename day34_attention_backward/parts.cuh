@@ -1,5 +1,5 @@
-// What several versions share: the two numbers of each row of Q that its weights and their gradients
-// need, and pairs of 16-bit elements in registers.
+// What several versions share: the two numbers of each row of Q that its weights and their
+// gradients need, and pairs of 16-bit elements in registers.
 #pragma once
 
 #include <cuda_bf16.h>

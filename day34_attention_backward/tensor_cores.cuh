@@ -44,8 +44,8 @@ struct WarpMemory {
     Swizzled<T, kWarpKeys, D> v;
     Swizzled<T, kWarpRows, D> q[2];
     Swizzled<T, kWarpRows, D> d_out[2];
-    // dS^T, [key][row]; a row of 64 elements, of which 32 are used, has as many packs as the swizzle
-    // exchanges.
+    // dS^T, [key][row]; a row of 64 elements, of which 32 are used, has as many packs as the
+    // swizzle exchanges.
     Swizzled<T, kWarpKeys, 64> ds;
 };
 

@@ -349,6 +349,42 @@ def fused_attention_peers(words):
         yield name, work, lambda: check(work)
 
 
+def attention_backward_peers(words):
+    """The backward pass of scaled_dot_product_attention; checked by all gradients of the first head."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    dtype = getattr(torch, words[1])
+    batch, heads, tokens, columns = numbers(words[2])
+    causal = "causal" in words
+    torch.manual_seed(1)
+    q, k, v, d_out = (
+        torch.randn(batch, heads, tokens, columns, device="cuda", dtype=dtype) for _ in range(4)
+    )
+    inputs = [x.requires_grad_() for x in (q, k, v)]
+
+    def check(work):
+        first = [x.detach()[0, 0].double().requires_grad_() for x in inputs]
+        scores = first[0] @ first[1].T * columns**-0.5
+        if causal:
+            places = torch.arange(tokens, device="cuda")
+            scores = scores.masked_fill(places > places[:, None], -math.inf)
+        expected = torch.autograd.grad(torch.softmax(scores, dim=1) @ first[2], first, d_out[0, 0].double())
+        errors = [(g[0, 0] - e).abs().amax() / e.abs().amax() for g, e in zip(work(), expected)]
+        return max(errors).item(), {torch.float: 1e-4, torch.half: 4e-3, torch.bfloat16: 3e-2}[dtype]
+
+    backends = {"pytorch_memory_efficient": SDPBackend.EFFICIENT_ATTENTION}
+    if dtype != torch.float:
+        backends = {"pytorch_flash": SDPBackend.FLASH_ATTENTION, "pytorch_cudnn": SDPBackend.CUDNN_ATTENTION}
+    for name, backend in backends.items():
+        with sdpa_kernel(backend):
+            out = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+        def work(out=out):
+            return torch.autograd.grad(out, inputs, d_out, retain_graph=True)
+
+        yield name, work, lambda: check(work)
+
+
 def decoding_peers(words):
     """scaled_dot_product_attention with one query for each head. Ragged batches have no counterpart there."""
     if "ragged" in words:
@@ -613,6 +649,7 @@ PEERS = {
     "int8_matmul": int8_matmul_peers,
     "fused_attention": fused_attention_peers,
     "hopper_attention": fused_attention_peers,
+    "attention_backward": attention_backward_peers,
     "decoding": decoding_peers,
     "dot": score_peers,
     "luong": score_peers,

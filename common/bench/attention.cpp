@@ -15,18 +15,6 @@
 namespace course::attention {
 namespace {
 
-std::string text(const Extents& e) {
-    return shape_text(e.batch, e.heads, e.length, e.dim);
-}
-
-bool same(const Extents& a, const Extents& b) {
-    return a.batch == b.batch && a.heads == b.heads && a.length == b.length && a.dim == b.dim;
-}
-
-bool empty(const Extents& e) {
-    return e.batch == 0 || e.heads == 0 || e.length == 0 || e.dim == 0;
-}
-
 // The number of elements from the first to the last; returns false if it overflows std::size_t.
 bool reach(const Extents& extents, const Strides& strides, std::size_t& elements) {
     elements = extents.dim;
@@ -39,6 +27,24 @@ bool reach(const Extents& extents, const Strides& strides, std::size_t& elements
             return false;
     }
     return true;
+}
+
+[[noreturn]] void refuse(const std::string& reason) {
+    throw std::invalid_argument("fused attention: " + reason);
+}
+
+}  // namespace
+
+std::string text(const Extents& e) {
+    return shape_text(e.batch, e.heads, e.length, e.dim);
+}
+
+bool same(const Extents& a, const Extents& b) {
+    return a.batch == b.batch && a.heads == b.heads && a.length == b.length && a.dim == b.dim;
+}
+
+bool empty(const Extents& e) {
+    return e.batch == 0 || e.heads == 0 || e.length == 0 || e.dim == 0;
 }
 
 // In ascending order, each stride must be at least the extent that the smaller ones span.
@@ -62,12 +68,6 @@ DeviceSpan<T> memory_of(const HeadsView<T>& view) {
     return DeviceSpan<T>::from_device_pointer(view.data(), elements);
 }
 
-[[noreturn]] void refuse(const std::string& reason) {
-    throw std::invalid_argument("fused attention: " + reason);
-}
-
-}  // namespace
-
 Strides packed(const Extents& extents) {
     return {extents.heads * extents.length * extents.dim, extents.length * extents.dim, extents.dim};
 }
@@ -82,6 +82,14 @@ HeadsView<T>::HeadsView(DeviceSpan<T> span, const Extents& extents, const Stride
                         text(extents), strides.batch, strides.head, strides.row, span.size()));
     }
 }
+
+#define COURSE_ATTENTION_MEMORY_OF(T)                      \
+    template DeviceSpan<T> memory_of(const HeadsView<T>&); \
+    template DeviceSpan<const T> memory_of(const HeadsView<const T>&);
+COURSE_ATTENTION_MEMORY_OF(float)
+COURSE_ATTENTION_MEMORY_OF(__half)
+COURSE_ATTENTION_MEMORY_OF(__nv_bfloat16)
+#undef COURSE_ATTENTION_MEMORY_OF
 
 template class HeadsView<float>;
 template class HeadsView<const float>;

@@ -82,6 +82,24 @@ class HeadsView {
     Strides strides_;
 };
 
+// For checks of arguments: "2x8x100x64"; has a tensor no elements; has each element a place of its
+// own; the memory of a view, from its first element to the last.
+std::string text(const Extents& e);
+bool same(const Extents& a, const Extents& b);
+bool empty(const Extents& e);
+bool elements_are_distinct(const Extents& extents, const Strides& strides);
+template <class T>
+DeviceSpan<T> memory_of(const HeadsView<T>& view);
+
+// Can the rows of a view be read and written 16 bytes at a time?
+template <class T>
+bool rows_are_aligned(const HeadsView<T>& view) {
+    const Strides strides = view.strides();
+    constexpr std::size_t kPack = 16 / sizeof(T);
+    return is_aligned(view.data(), 16) && strides.batch % kPack == 0 && strides.head % kPack == 0 &&
+           strides.row % kPack == 0;
+}
+
 // T: float, __half, __nv_bfloat16.
 template <class T>
 struct Attention {
@@ -137,13 +155,8 @@ bool check_arguments(const Attention<T>& attention);
 // neither read nor written.
 template <class T>
 bool rows_are_aligned(const Attention<T>& attention) {
-    const auto aligned = [](const auto& view) {
-        const Strides strides = view.strides();
-        constexpr std::size_t kPack = 16 / sizeof(T);
-        return is_aligned(view.data(), 16) && strides.batch % kPack == 0 && strides.head % kPack == 0 &&
-               strides.row % kPack == 0;
-    };
-    return aligned(attention.q) && aligned(attention.k) && aligned(attention.v) && aligned(attention.out);
+    return rows_are_aligned(attention.q) && rows_are_aligned(attention.k) && rows_are_aligned(attention.v) &&
+           rows_are_aligned(attention.out);
 }
 
 // The least work: every tensor moved once, and the visible scores.

@@ -10,6 +10,7 @@
 #include "common/device/device_view.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
+#include "common/device/stream_buffer.hpp"
 #include "common/device/tensor_map.hpp"
 
 namespace course {
@@ -31,25 +32,6 @@ __global__ void copy_rows(DeviceMatrix<const T> from, DeviceMatrix<T> to) {
         if (first + i < from.cols()) pack.value[i] = from(row, first + i);
     pack.store(to.data() + number * kInPack);
 }
-
-// Memory from CUDA's pool, allocated and freed in stream order.
-template <class T>
-class StreamBuffer {
-  public:
-    StreamBuffer(std::size_t count, cudaStream_t stream) : count_(count), stream_(stream) {
-        CUDA_CHECK(cudaMallocAsync(&data_, count * sizeof(T), stream));
-    }
-    StreamBuffer(const StreamBuffer&) = delete;
-    StreamBuffer& operator=(const StreamBuffer&) = delete;
-    ~StreamBuffer() { static_cast<void>(cudaFreeAsync(data_, stream_)); }
-
-    DeviceSpan<T> span() const { return DeviceSpan<T>::from_device_pointer(data_, count_); }
-
-  private:
-    T* data_ = nullptr;
-    std::size_t count_;
-    cudaStream_t stream_;
-};
 
 // The matrix itself if TMA can address it, or its aligned copy.
 template <class T>

@@ -46,6 +46,7 @@ using cuda_on_cpu::ptx::prefetch;
 using cuda_on_cpu::ptx::registers_decrease;
 using cuda_on_cpu::ptx::registers_increase;
 using cuda_on_cpu::ptx::stmatrix_x4;
+using cuda_on_cpu::ptx::stmatrix_x4_trans;
 using cuda_on_cpu::ptx::tma_load;
 using cuda_on_cpu::ptx::tma_load_im2col;
 using cuda_on_cpu::ptx::tma_load_multicast;
@@ -62,6 +63,7 @@ using cuda_on_cpu::ptx::wgmma_tf32_set;
 using cuda_on_cpu::ptx::wgmma_wait;
 using cuda_on_cpu::ptx::wgmma_wait_in_branch;
 using cuda_on_cpu::ptx::isa::bulk_load;
+using cuda_on_cpu::ptx::isa::bulk_reduce_add;
 using cuda_on_cpu::ptx::isa::bulk_store;
 
 template <class Register>
@@ -241,6 +243,15 @@ __device__ inline void bulk_store(void* global, const void* shared, unsigned byt
                  : "memory");
 }
 
+// PTX ISA, cp.reduce.async.bulk with .add.f32: the floats in `shared` are added to those in global
+// memory, each atomically, in any order. Bytes and addresses are multiples of 16. Part of this
+// thread's open group.
+__device__ inline void bulk_reduce_add(float* global, const float* shared, unsigned bytes) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(global),
+                 "r"(detail::shared_window(shared)), "r"(bytes)
+                 : "memory");
+}
+
 // PTX ISA, cp.async.bulk.commit_group: what this thread has stored since the last call is a group.
 __device__ inline void tma_store_commit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
@@ -315,6 +326,13 @@ __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
         "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(detail::shared_window(row)),
         "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
         : "memory");
+}
+// The same with .trans: a row in shared memory is a column of a matrix.
+__device__ inline void stmatrix_x4_trans(void* row, const unsigned (&r)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(
+                     detail::shared_window(row)),
+                 "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
 }
 
 // ---- Asynchronous products of a warpgroup -------------------------------------------------------
@@ -446,6 +464,21 @@ COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_
 
 // PTX ISA, wgmma.mma_async with scale-d = 0: D = A B, the first product of a sum. What D held does
 // not matter.
+template <class T, bool kBRowMajor>
+__device__ inline void wgmma_set(float (&d)[32], std::uint64_t a, std::uint64_t b) {
+    static_assert(std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>);
+    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+        asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" COURSE_PTX_NUMBERS_32
+                     "}, %32, %33, 0, 1, 1, 0, %34;"
+                     : COURSE_PTX_D32("f", 0)
+                     : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0));
+    } else {
+        asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" COURSE_PTX_NUMBERS_32
+                     "}, %32, %33, 0, 1, 1, 0, %34;"
+                     : COURSE_PTX_D32("f", 0)
+                     : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0));
+    }
+}
 template <class T, bool kBRowMajor>
 __device__ inline void wgmma_set(float (&d)[64], std::uint64_t a, std::uint64_t b) {
     static_assert(std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>);

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -595,6 +596,53 @@ TEST_F(HopperInstructions, MatricesAreStoredRowByRow) {
     const std::vector<std::uint16_t> got = out.to_host();
     for (unsigned i = 0; i < 256; ++i)
         EXPECT_EQ(got[i], i);
+}
+
+__global__ void store_transposed(std::uint16_t* out) {
+    __shared__ alignas(16) std::uint16_t tile[256];
+    const unsigned lane = threadIdx.x;
+    unsigned r[4];
+    for (unsigned m = 0; m < 4; ++m) {
+        // Element (i, j) of matrix m is 64 m + 8 j + i.
+        const unsigned low = m * 64 + lane % 4 * 2 * 8 + lane / 4;
+        r[m] = low | (low + 8) << 16;
+    }
+    ptx::stmatrix_x4_trans(&tile[lane * 8], r);
+    __syncwarp();
+    for (unsigned i = 0; i < 8; ++i)
+        out[lane * 8 + i] = tile[lane * 8 + i];
+}
+
+TEST_F(HopperInstructions, MatricesAreStoredColumnByColumn) {
+    DeviceBuffer<std::uint16_t> out(256);
+    launch(store_transposed, 1, 32, 1, 0, out.data());
+    const std::vector<std::uint16_t> got = out.to_host();
+    for (unsigned i = 0; i < 256; ++i)
+        EXPECT_EQ(got[i], i);
+}
+
+// ---- Sums in global memory ----------------------------------------------------------------------
+
+// Each block adds 0, 1, 2, ... times its number plus 1 to `sums`.
+__global__ void add_in_bulk(float* sums) {
+    __shared__ alignas(16) float values[64];
+    values[threadIdx.x] = static_cast<float>(threadIdx.x * (blockIdx.x + 1));
+    ptx::fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    ptx::bulk_reduce_add(sums, values, sizeof(values) / 2);
+    ptx::tma_store_commit();
+    ptx::bulk_reduce_add(sums + 32, values + 32, sizeof(values) / 2);
+    ptx::tma_store_commit();
+    ptx::tma_store_wait_read<0>();
+}
+
+TEST_F(HopperInstructions, BlocksAddToTheSameSumsInBulk) {
+    DeviceBuffer<float> sums(std::span<const float>(std::vector<float>(64, 0.5f)));
+    launch(add_in_bulk, 4, 64, 1, 0, sums.data());
+    const std::vector<float> got = sums.to_host();
+    for (unsigned i = 0; i < 64; ++i)
+        EXPECT_EQ(got[i], 0.5f + static_cast<float>(10 * i));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "cuda_on_cpu/ptx.h"
 
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <string>
 
@@ -106,6 +107,15 @@ void bulk_store(void* global, const void* shared, unsigned bytes, Site site) {
 }
 void bulk_reduce(void* global, const void* shared, unsigned bytes, Combine combine, Site site) {
     block_runner().async().store_bytes(global, shared, bytes, combine, site);
+}
+void bulk_reduce_add(float* global, const float* shared, unsigned bytes, Site site) {
+    const auto sum = [](std::uint64_t there, std::uint64_t value) {
+        const auto as_float = [](std::uint64_t bits) {
+            return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+        };
+        return std::uint64_t{std::bit_cast<std::uint32_t>(as_float(there) + as_float(value))};
+    };
+    bulk_reduce(global, shared, bytes, {sizeof(float), sum}, site);
 }
 void bulk_copy_to_block(void* there, const void* shared, unsigned bytes, void* barrier, Combine combine,
                         Site site) {

@@ -347,6 +347,9 @@ void ptx::ldmatrix_x4_trans(unsigned (&r)[4], const void* row, Site site) {
 void ptx::stmatrix_x4(void* row, const unsigned (&r)[4], Site site) {
     stmatrix<4, false>(row, r, "stmatrix_x4", site);
 }
+void ptx::stmatrix_x4_trans(void* row, const unsigned (&r)[4], Site site) {
+    stmatrix<4, true>(row, r, "stmatrix_x4_trans", site);
+}
 
 void ptx::isa::load_matrices(unsigned* r, int count, bool transpose, const void* row, Site site) {
     const auto load = [&]<std::size_t kCount>(std::integral_constant<std::size_t, kCount>) {

@@ -144,6 +144,7 @@ void bulk_load_multicast(void* shared, const void* global, unsigned bytes, MBarr
                          std::uint16_t blocks, Site site = Site::here());
 // cp.reduce.async.bulk to global memory.
 void bulk_reduce(void* global, const void* shared, unsigned bytes, Combine combine, Site site = Site::here());
+void bulk_reduce_add(float* global, const float* shared, unsigned bytes, Site site = Site::here());
 // To shared memory of a block of the cluster, in which the mbarrier is, too:
 // cp.async.bulk and cp.reduce.async.bulk; st.async and red.async.
 void bulk_copy_to_block(void* there, const void* shared, unsigned bytes, void* barrier, Combine combine,

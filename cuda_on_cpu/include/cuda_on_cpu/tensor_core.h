@@ -47,5 +47,6 @@ void ldmatrix_x4_trans(unsigned (&r)[4], const void* row, Site site = Site::here
 
 // And back to shared memory.
 void stmatrix_x4(void* row, const unsigned (&r)[4], Site site = Site::here());
+void stmatrix_x4_trans(void* row, const unsigned (&r)[4], Site site = Site::here());
 
 }  // namespace cuda_on_cpu::ptx

@@ -1,0 +1,218 @@
+// Day 34, the versions with Hopper's TMA and wgmma, for FP16 and BF16. Days 41 and 27 come first.
+//
+//   a block     128 keys, and all tiles of rows of Q that see them
+//   a producer  one thread loads Q, d_out and the row terms; another one adds dQ to global memory
+//   consumers   two warpgroups, 64 keys each: dK and dV stay in their registers
+//
+// A consumer computes S^T = K Q^T and dP^T = V d_out^T, with its keys as rows. So P^T and dS^T are
+// in registers, rounded to pairs, the left factors of dV = P^T d_out and dK = dS^T Q (day 27). Only
+// dQ = dS K sums over all keys of the block: dS goes through shared memory, transposed by stmatrix.
+#pragma once
+
+#include "hopper_tile.cuh"
+
+namespace day34 {
+
+// --- The producer's threads ----------------------------------------------------------------------
+
+template <class T, int D>
+__device__ void produce(HopperMemory<T, D>& memory, const Maps& maps, const Problem<T>& problem,
+                        const KeyTile& keys) {
+    constexpr int ROWS = kRows<D>;
+    const auto heads = static_cast<std::size_t>(problem.dk.extents().heads);
+    const auto head = static_cast<int>(keys.head % heads);
+    const auto batch = static_cast<int>(keys.head / heads);
+    ptx::mbarrier_arrive_expect(&memory.keys_full, sizeof(memory.k) + sizeof(memory.v));
+    load(memory.k, maps.k, keys.first, head, batch, &memory.keys_full);
+    load(memory.v, maps.v, keys.first, head, batch, &memory.keys_full);
+    RingPosition<kStagesQ> at_q;
+    RingPosition<kStagesDOut> at;
+    for (int tile = keys.begin; tile < problem.row_tiles; ++tile, at_q.advance(), at.advance()) {
+        const std::size_t row = keys.head * problem.terms.padded + static_cast<std::size_t>(tile * ROWS);
+        ptx::MBarrier* const q_full = &memory.q_full[at_q.stage];
+        ptx::mbarrier_wait(&memory.q_empty[at_q.stage], at_q.parity ^ 1);
+        ptx::mbarrier_arrive_expect(q_full, sizeof(memory.q[0]) + sizeof(memory.lse[0]));
+        load(memory.q[at_q.stage], maps.q, tile * ROWS, head, batch, q_full);
+        ptx::bulk_load(memory.lse[at_q.stage], problem.terms.lse + row, sizeof(memory.lse[0]), q_full);
+        ptx::MBarrier* const d_out_full = &memory.d_out_full[at.stage];
+        ptx::mbarrier_wait(&memory.d_out_empty[at.stage], at.parity ^ 1);
+        ptx::mbarrier_arrive_expect(d_out_full, sizeof(memory.d_out[0]) + sizeof(memory.d[0]));
+        load(memory.d_out[at.stage], maps.d_out, tile * ROWS, head, batch, d_out_full);
+        ptx::bulk_load(memory.d[at.stage], problem.terms.d + row, sizeof(memory.d[0]), d_out_full);
+    }
+}
+
+// Adds the block's part of dQ to the sums in global memory, tile after tile: 32 KB per bulk
+// reduction, which L2 carries out. ORDERED: in turns. With a causal mask a block reaches a tile of
+// rows the sooner the later its keys are, so the last keys come first, and no block waits long.
+template <class T, int D, bool ORDERED>
+__device__ void write_queries(HopperMemory<T, D>& memory, const Problem<T>& problem, const KeyTile& keys) {
+    unsigned parity = 0;
+    for (int tile = keys.begin; tile < problem.row_tiles; ++tile, parity ^= 1) {
+        const std::size_t number =
+            keys.head * static_cast<std::size_t>(problem.row_tiles) + static_cast<std::size_t>(tile);
+        ptx::mbarrier_wait(&memory.dq_full, parity);
+        if constexpr (ORDERED) {
+            const int last_key = min(tile * kRows<D> + kRows<D> - 1, (1 << 30) - 1) + problem.diagonal;
+            const int turn = min(last_key / kKeys, problem.key_tiles - 1) - keys.tile;
+            while (atomicAdd(&problem.done[number], 0u) != static_cast<unsigned>(turn)) {
+            }
+            __threadfence();
+        }
+        ptx::bulk_reduce_add(problem.dq + number * (kConsumers * kPart), &memory.dq[0][0].x,
+                             sizeof(memory.dq));
+        ptx::tma_store_commit();
+        ptx::tma_store_wait_read<0>();
+        ptx::mbarrier_arrive(&memory.dq_empty);
+        if constexpr (ORDERED) {
+            ptx::tma_store_wait<0>();
+            __threadfence();
+            atomicAdd(&problem.done[number], 1u);
+        }
+    }
+    ptx::tma_store_wait<0>();
+}
+
+// --- The kernel ----------------------------------------------------------------------------------
+
+// Idea: TMA and wgmma. Sums and left factors stay in registers, except for dS. A consumer's
+// arithmetic runs under its own products:
+//
+//     products      dP dV | S of the next tile, dQ, dK
+//     arithmetic       dS | weights of the next tile, dQ to shared memory
+//
+// Cost removed: fragments, and atomics of single floats: dQ is added 32 KB at a time.
+// Still limits it: shared memory. A product of 64 x 64 reads both factors at the full rate of the
+// tensor cores, and registers have no room for larger ones.
+template <class T, int D, bool ORDERED>
+__global__ void __launch_bounds__(kHopperThreads, 1)
+    attention_gradients(const __grid_constant__ Maps maps, const Problem<T> problem) {
+    constexpr int ROWS = kRows<D>;
+    extern __shared__ __align__(1024) unsigned char bytes[];
+    auto& memory = *reinterpret_cast<HopperMemory<T, D>*>(bytes);
+    if (threadIdx.x == 0) {
+        init_barriers(memory);
+        memory.number = ORDERED ? atomicAdd(problem.ticket, 1u) : blockIdx.x;
+    }
+    __syncthreads();
+    const KeyTile keys = key_tile<T, D, ORDERED>(problem, memory.number);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
+
+    if (group < 0) {
+        ptx::registers_decrease<24>();
+        if (threadIdx.x == 0) produce(memory, maps, problem, keys);
+        if (threadIdx.x == 32) write_queries<T, D, ORDERED>(memory, problem, keys);
+        return;
+    }
+    ptx::registers_increase<240>();
+    float dk[D / 2];           // 64 keys x D per warpgroup
+    float dv[D / 2];           // 64 keys x D
+    float scores[ROWS / 2];    // 64 keys x ROWS; then weights
+    unsigned p[ROWS / 16][4];  // weights, rounded
+    unsigned ds[ROWS / 16][4];
+    clear(dk);
+    clear(dv);
+    RingPosition<kStagesQ> at_q;  // of the newest scores
+    RingPosition<kStagesDOut> at;
+    unsigned dq_parity = 1;
+    ptx::mbarrier_wait(&memory.keys_full, 0);
+    if (keys.begin < problem.row_tiles) {
+        ptx::mbarrier_wait(&memory.q_full[0], 0);
+        ptx::wgmma_fence();
+        multiply_rows(memory.k, group, memory.q[0], scores);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<0>();
+        hold(scores);
+        weigh_tile<T, D>(problem, keys, group, keys.begin, memory.lse[0], scores);
+    }
+    int stage = 0;  // of Q
+    for (int tile = keys.begin; tile < problem.row_tiles; ++tile, at.advance(), dq_parity ^= 1) {
+        float dp[ROWS / 2];
+        float dq[32];
+        ptx::mbarrier_wait(&memory.d_out_full[at.stage], at.parity);
+        ptx::wgmma_fence();
+        multiply_rows(memory.v, group, memory.d_out[at.stage], dp);
+        ptx::wgmma_commit();
+        round_weights<T>(scores, p);
+        ptx::wgmma_fence();
+        add_rows<T, D, ROWS>(p, memory.d_out[at.stage], dv);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<1>();  // dP is there; dV is not
+        hold(dp);
+        differentiate<T, ROWS / 2>(p, dp, memory.d[at.stage], ds);
+        store_transposed<T, ROWS>(memory.ds[tile % 2], group, ds);
+        ptx::fence_proxy_async();
+
+        // The next scores. After the last tile they are computed for nothing: products under a
+        // condition would be carried out one by one.
+        if (tile + 1 < problem.row_tiles) {
+            at_q.advance();
+            ptx::mbarrier_wait(&memory.q_full[at_q.stage], at_q.parity);
+        }
+        ptx::wgmma_wait<0>();  // dV is there, and p safe to overwrite
+        hold(dv);
+        ptx::wgmma_fence();
+        multiply_rows(memory.k, group, memory.q[at_q.stage], scores);
+        ptx::wgmma_commit();
+        ptx::named_barrier(1, kConsumers * kWarpgroup);  // dS of both consumers is there
+        release(&memory.d_out_empty[at.stage]);
+        multiply_keys<T, D, ROWS>(memory.ds[tile % 2], memory.k, group, dq);
+        ptx::wgmma_commit();
+        add_rows<T, D, ROWS>(ds, memory.q[stage], dk);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<2>();  // the next scores are there
+        hold(scores);
+        weigh_tile<T, D>(problem, keys, group, tile + 1, memory.lse[at_q.stage], scores);
+
+        // This wait loops. So it ends the basic block, at whose begin ptxas would put the wait for
+        // products, ahead of the exponentials.
+        ptx::mbarrier_wait(&memory.dq_empty, dq_parity);
+        ptx::wgmma_wait<1>();  // dQ is there; dK is not
+        hold(dq);
+#pragma unroll
+        for (int i = 0; i < 8; ++i)
+            memory.dq[group][i * kWarpgroup + static_cast<int>(threadIdx.x) % kWarpgroup] = {
+                dq[4 * i], dq[4 * i + 1], dq[4 * i + 2], dq[4 * i + 3]};
+        ptx::fence_proxy_async();
+        ptx::mbarrier_arrive(&memory.dq_full);
+        ptx::wgmma_wait<0>();  // dK is there
+        hold(dk);
+        release(&memory.q_empty[stage]);
+        stage = at_q.stage;
+    }
+    store_keys<T, D>(problem.dk, keys.head, keys.first + group * 64, dk, problem.scale);
+    store_keys<T, D>(problem.dv, keys.head, keys.first + group * 64, dv, 1.0f);
+}
+
+// dq = scale times the sums, which are in the order of registers. A thread has 8 columns of a row.
+template <class T, int D>
+__global__ void finish_queries(const HeadsView<T> dq, const float* sums, int row_tiles, float scale,
+                               std::size_t packs) {
+    constexpr int ROWS = kRows<D>;
+    const std::size_t index = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (index >= packs) return;
+    const int pack = static_cast<int>(index % (D / 8));
+    const std::size_t row = index / (D / 8) % dq.extents().length;
+    const std::size_t head = index / (D / 8) / dq.extents().length;
+    if (pack * 8 >= dq.dim()) return;
+    const std::size_t tile = row / ROWS;
+    const auto in_tile = static_cast<int>(row % ROWS);
+    const int group = D == 64 ? in_tile / 64 : pack / 8;
+    const int in_part = in_tile % 64;
+    const float* const part = sums + ((head * static_cast<std::size_t>(row_tiles) + tile) * kConsumers +
+                                      static_cast<std::size_t>(group)) *
+                                         kPart;
+    // Registers 4 j + 2 h and the next one, of lanes 4 g to 4 g + 3.
+    const int j = pack % 8;
+    const int thread = in_part / 16 * 32 + in_part % 8 * 4;
+    const int h = in_part / 8 % 2;
+    unsigned bits[4];
+#pragma unroll
+    for (int t = 0; t < 4; ++t) {
+        const float2 two = *reinterpret_cast<const float2*>(part + (j * kWarpgroup + thread + t) * 4 + h * 2);
+        bits[t] = pair<T>(two.x * scale, two.y * scale);
+    }
+    *reinterpret_cast<uint4*>(row_of(dq, head, row) + pack * 8) = {bits[0], bits[1], bits[2], bits[3]};
+}
+
+}  // namespace day34

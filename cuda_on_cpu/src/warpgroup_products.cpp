@@ -220,13 +220,16 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
         }
     };
     if (operands.a_registers != nullptr) {
-        // Register 2 j + h of lane 4 g + t: row 8 h + g, columns 8 j + 2 t and the next.
+        // Register 2 j + h of lane 4 g + t: row 8 h + g, bytes 16 j + 4 t to 16 j + 4 t + 3.
+        const unsigned mask = (1u << 8 * product.element_size) - 1;
         for (unsigned row = 0; row < 4 * kRows; ++row) {
             const LeftFactor& left = *product_of(row / kRows).left;
             for (unsigned k = 0; k < depth; ++k) {
-                const unsigned bits = left.values[row % 8 * 4 + k % 8 / 2][k / 8 * 2 + row % kRows / 8];
-                a_[row][k] =
-                    static_cast<double>(product.decode(static_cast<std::uint16_t>(bits >> k % 2 * 16)));
+                const unsigned byte = k * product.element_size;
+                const unsigned bits =
+                    left.values[row % 8 * 4 + byte % 16 / 4][byte / 16 * 2 + row % kRows / 8];
+                a_[row][k] = static_cast<double>(
+                    product.decode(static_cast<std::uint16_t>(bits >> byte % 4 * 8 & mask)));
                 finite = finite && std::isfinite(a_[row][k]);
             }
         }

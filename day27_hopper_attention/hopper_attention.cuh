@@ -41,14 +41,14 @@ __global__ void __launch_bounds__(kWarpgroup)
     wgmma_tma(const __grid_constant__ Maps maps, const Problem<T> problem) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& [q, k, v, full] = *reinterpret_cast<OneStage<T, D>*>(memory);
-    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kRows);
+    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kRows, kKeys);
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&full, 1);  // one arrival: of the thread that issues the loads
         ptx::fence_mbarrier_init();    // TMA must see it, too
     }
     __syncthreads();
 
-    OnlineSoftmax softmax;
+    OnlineSoftmax<> softmax;
     float scores[kKeys / 2];    // 64 x 128 per warpgroup
     float out[D / 2];           // 64 x D per warpgroup
     unsigned p[kKeys / 16][4];  // weights, rounded
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
     specialised(const __grid_constant__ Maps maps, const Problem<T> problem) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& rings = *reinterpret_cast<Rings<T, D>*>(memory);
-    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>);
+    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>, kKeys);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
     if (threadIdx.x == 0) init_barriers(rings, maps);
     __syncthreads();
@@ -201,7 +201,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
     } else {
         take_registers<D>();
         const int first = tile.first + group * kRows;
-        OnlineSoftmax softmax;
+        OnlineSoftmax<> softmax;
         float scores[kKeys / 2];
         float out[D / 2];
         unsigned p[kKeys / 16][4];

@@ -89,6 +89,7 @@ template class HeadsView<__half>;
 template class HeadsView<const __half>;
 template class HeadsView<__nv_bfloat16>;
 template class HeadsView<const __nv_bfloat16>;
+template class HeadsView<__nv_fp8_e4m3>;
 template class HeadsView<const __nv_fp8_e4m3>;
 
 std::string name(const Shape& shape) {

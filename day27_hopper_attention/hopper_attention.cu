@@ -141,6 +141,12 @@ struct Tall {
     }
 };
 
+// Of all rounds that `tiles` take, with so many blocks on an SM: the part that has work.
+double share_of_work(unsigned tiles, unsigned blocks_of_sm) {
+    const unsigned blocks = blocks_of_sm * static_cast<unsigned>(course::multiprocessors());
+    return static_cast<double>(tiles) / (course::ceil_div(tiles, blocks) * static_cast<double>(blocks));
+}
+
 // Blocks of 64 rows, of GROUPS warpgroups.
 template <int GROUPS>
 struct Short {
@@ -152,18 +158,21 @@ struct Short {
                              {tiles, GROUPS * kWarpgroup, sizeof(Shares<T, D, GROUPS>), stream},
                              maps_of(attention, kShortKeys<D, GROUPS>), problem);
     }
-    // With a mask, blocks are of unequal length: three of an SM, which spill nothing, balance better
-    // than four.
+    // With a mask, blocks are of unequal length, and end at different times in any case: three of an
+    // SM, which spill nothing, are faster then.
     template <class T, int D>
     static void start(const Attention<T>& attention, cudaStream_t stream) {
         if constexpr (GROUPS > 1) {
             start_blocks<T, D, 1>(attention, stream);
         } else if constexpr (D == 64) {
             start_blocks<T, D, 3>(attention, stream);
-        } else if (attention.causal) {
-            start_blocks<T, D, 3>(attention, stream);
         } else {
-            start_blocks<T, D, 4>(attention, stream);
+            const unsigned tiles = tiles_of(attention, kRows);
+            if (attention.causal || share_of_work(tiles, 3) > share_of_work(tiles, 4)) {
+                start_blocks<T, D, 3>(attention, stream);
+            } else {
+                start_blocks<T, D, 4>(attention, stream);
+            }
         }
     }
 };

@@ -7,9 +7,13 @@
 //   ping_pong    128 or 192        consumers take turns at the products     a softmax longer than others' products
 //   overlapped   128 or 192        scores of the next tile come first       begin and end of a block
 //   persistent   128 or 192        a block computes tile after tile         power
+//   many_blocks  64                three or four blocks on an SM            L2
+//   split_keys   64                two warpgroups share the keys            combining their sums
+//   dispatcher   -                 a measured rule chooses
 //
-// What they share is in attention_tile.cuh: loads, products, softmax, stores. The first two are
-// here, the others, which overlap softmax and products, in overlap.cuh.
+// What they share is in attention_tile.cuh (loads, products) and common/tile/attention_rows.cuh
+// (softmax, stores). The first two are here, those that overlap softmax and products in
+// overlap.cuh, those for short texts in short.cuh.
 //
 //   ./course run day27                               every version, verified and timed
 //   ./course run day27 --size 4x16x4096x128          batch x heads x tokens x columns of a head

@@ -1,9 +1,9 @@
-// Day 27, the versions for short texts: blocks of 64 rows, several on an SM, and keys shared between
-// warpgroups.
+// Day 27, the versions for short texts: blocks of 64 rows, several on an SM, and keys shared
+// between warpgroups.
 //
 // Long texts want tall tiles, which load K and V less often. A short text has few of them. Of
-// 4x16x512 there are 256 tiles of 128 rows for 132 SMs, and each SM begins and ends two of them with
-// nothing to overlap. Of 1x8x512 there are 32: 100 SMs have no work at all.
+// 4x16x512 there are 256 tiles of 128 rows for 132 SMs, and each SM begins and ends two of them
+// with nothing to overlap. Of 1x8x512 there are 32: 100 SMs have no work at all.
 #pragma once
 
 #include "attention_tile.cuh"
@@ -45,8 +45,8 @@ __device__ void combine(Shares<T, D, GROUPS>& shares, int group, OnlineSoftmax<>
     const int thread = static_cast<int>(threadIdx.x) % kWarpgroup;
     const auto sums_of = [&](int g) { return reinterpret_cast<float*>(&shares.share[g]) + thread; };
     static_assert(sizeof(shares.share[0]) >= D / 2 * kWarpgroup * sizeof(float));
+    __syncthreads();  // K and V are safe to overwrite
     if (group > 0) {
-        group_barrier(group);  // its K and V are safe to overwrite
         for (int h = 0; h < 2; ++h) {
             shares.max[group][h][thread] = softmax.max[h];
             shares.sum[group][h][thread] = softmax.sum[h];
@@ -77,9 +77,9 @@ __device__ void combine(Shares<T, D, GROUPS>& shares, int group, OnlineSoftmax<>
 }
 
 // Idea: many blocks. A block has 64 rows and one warpgroup, and three or four blocks share an SM.
-// While one waits for a load, or computes a softmax, another multiplies: overlap without a producer,
-// rings or turns. `split_keys` (GROUPS = 2) is for fewer tiles than SMs: two warpgroups have the same
-// rows and every second tile of keys each; in the end they combine what they have.
+// While one waits for a load, or computes a softmax, another multiplies: overlap without a
+// producer, rings or turns. `split_keys` (GROUPS = 2) is for fewer tiles than SMs: two warpgroups
+// have the same rows and every second tile of keys each; in the end they combine what they have.
 // Cost removed: idle SMs, and the begin and end of a block, which others hide. A block may start
 // before the last kernel has ended: what it does before cudaGridDependencySynchronize() costs no
 // time.

@@ -1,5 +1,5 @@
-// Day 43's launchers: argument checks, the transposed V, tensor maps, the size of the grid, the list
-// of versions. The kernels are in eight_bit_attention.cuh.
+// Day 43's launchers: argument checks, the transposed V, tensor maps, the size of the grid, the
+// list of versions. The kernels are in eight_bit_attention.cuh.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -185,7 +185,8 @@ std::span<const Version> versions() {
 }
 
 // E4M3 has three bits of mantissa: rounding a weight loses up to 2^-4 of it, or 2^-10 of a weight
-// that is at most 2^4. Tensor cores add 8-bit products with 13 bits behind the point of the largest.
+// that is at most 2^4. Tensor cores add 8-bit products with 13 bits behind the point of the
+// largest.
 course::attention::Precision precision() {
     return {.sum = 0x1p-13,
             .between_cuts = 32,

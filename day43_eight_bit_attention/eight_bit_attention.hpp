@@ -8,8 +8,8 @@
 // means. The result is BF16.
 //
 // dim is a multiple of 16, at most 128, and rows of Q, K, V and out begin at multiples of 16 bytes.
-// Scales are finite; NaN in Q or K makes the rows NaN that see it, in V its column of all rows whose
-// tile of keys has it.
+// Scales are finite; NaN in Q or K makes the rows NaN that see it, in V its column of all rows
+// whose tile of keys has it.
 //
 // Memory: the transposed V, dim x (length_k rounded up to 128) bytes for each head of K, and four
 // bytes, from the stream's memory pool.

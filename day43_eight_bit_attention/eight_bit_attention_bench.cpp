@@ -31,8 +31,11 @@ struct Tensor {
           rounded(exact.size()) {
         const std::size_t size = e.length * e.dim;
         std::vector<E4m3> elements(exact.size());
-        std::vector<float> all_scales;
-        for (std::size_t first = 0; first < exact.size(); first += size) {
+        std::vector<float> all_scales(e.batch * e.heads);
+        const auto heads = static_cast<std::ptrdiff_t>(all_scales.size());
+#pragma omp parallel for
+        for (std::ptrdiff_t head = 0; head < heads; ++head) {
+            const std::size_t first = static_cast<std::size_t>(head) * size;
             float largest = 0;
             for (std::size_t i = first; i < first + size; ++i)
                 largest = std::max(largest, std::abs(exact[i]));
@@ -41,7 +44,7 @@ struct Tensor {
                 elements[i] = E4m3(exact[i] / scale);
                 rounded[i] = static_cast<float>(elements[i]) * scale;
             }
-            all_scales.push_back(scale);
+            all_scales[static_cast<std::size_t>(head)] = scale;
         }
         device = course::DeviceBuffer<E4m3>(std::span<const E4m3>(elements));
         scales = course::DeviceBuffer<float>(std::span<const float>(all_scales));

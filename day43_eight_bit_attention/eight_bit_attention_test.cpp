@@ -127,7 +127,8 @@ class EightBits : public course::DeviceTest, public testing::WithParamInterface<
 INSTANTIATE_TEST_SUITE_P(Versions, EightBits, testing::Values(0, 1),
                          [](const auto& which) { return std::string(day43::versions()[which.param].name); });
 
-// Around 64 rows of a warpgroup, 192 of a block, tiles of 96 and 128 keys, and more tiles than stages.
+// Around 64 rows of a warpgroup, 192 of a block, tiles of 96 and 128 keys, and more tiles than
+// stages.
 TEST_P(EightBits, Lengths) {
     using Lengths = std::pair<std::size_t, std::size_t>;
     for (const auto& [length_q, length_k] :
@@ -169,8 +170,8 @@ TEST_P(EightBits, LargeScores) {
     }
 }
 
-// Row i attends to one key alone, and its result is that key's row of V, exactly: each key must meet
-// its own row of V.
+// Row i attends to one key alone, and its result is that key's row of V, exactly: each key must
+// meet its own row of V.
 TEST_P(EightBits, EachRowFindsItsKey) {
     const Shape shape{1, 1, 1, 256, 256, 128, false};
     std::vector<float> q(256 * 128, 0.0f);

@@ -445,11 +445,11 @@ COURSE_PTX_WGMMA_OF_INTEGERS(128, 64, 64, 65, COURSE_PTX_D32("r", 0), COURSE_PTX
 COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32),
                              COURSE_PTX_D32("r", 64), COURSE_PTX_D32("r", 96))
 
-// PTX ISA, wgmma.mma_async with A in registers: 64 rows of 32 bytes. Register 2 j + h of lane
-// 4 g + t in warp w holds four bytes of row 16 w + 8 h + g: of 16-bit elements columns 8 j + 2 t and
-// the next, the first in the lower half, which is the layout of D, rounded to pairs; of E4M3
-// elements columns 16 j + 4 t to 16 j + 4 t + 3, which is not. These registers, too, must be left
-// alone until wgmma_wait.
+// PTX ISA, wgmma.mma_async with A in registers: 64 rows of 32 bytes. Register 2 j + h of lane 4 g +
+// t in warp w holds four bytes of row 16 w + 8 h + g: of 16-bit elements columns 8 j + 2 t and the
+// next, the first in the lower half, which is the layout of D, rounded to pairs; of E4M3 elements
+// columns 16 j + 4 t to 16 j + 4 t + 3, which is not. These registers, too, must be left alone
+// until wgmma_wait.
 #define COURSE_PTX_WGMMA_LEFT(n, types, transposes, registers, a0, a1, a2, a3, b_number, ...)          \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n types " {" COURSE_PTX_NUMBERS_##registers      \
                  "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b_number ", 1, 1, 1" transposes ";" \

@@ -44,9 +44,10 @@ struct RowTile {
     int steps;
 };
 
-// Tile `index` of `rows` rows, for tiles of `keys` keys. Tiles that run at the same time should read the same K and V: some
-// heads are computed together. Of these the last rows come first, because a causal mask leaves them
-// the most keys, and a long tile that starts last would delay the end.
+// Tile `index` of `rows` rows, for tiles of `keys` keys. Tiles that run at the same time should
+// read the same K and V: some heads are computed together. Of these the last rows come first,
+// because a causal mask leaves them the most keys, and a long tile that starts last would delay the
+// end.
 template <class T>
 __device__ RowTile row_tile(const Problem<T>& problem, int index, int rows, int keys) {
     const int heads = static_cast<int>(problem.out.extents().heads);

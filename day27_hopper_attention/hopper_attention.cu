@@ -158,8 +158,8 @@ struct Short {
                              {tiles, GROUPS * kWarpgroup, sizeof(Shares<T, D, GROUPS>), stream},
                              maps_of(attention, kShortKeys<D, GROUPS>), problem);
     }
-    // With a mask, blocks are of unequal length, and end at different times in any case: three of an
-    // SM, which spill nothing, are faster then.
+    // With a mask, blocks are of unequal length, and end at different times in any case: three of
+    // an SM, which spill nothing, are faster then.
     template <class T, int D>
     static void start(const Attention<T>& attention, cudaStream_t stream) {
         if constexpr (GROUPS > 1) {

@@ -1,11 +1,11 @@
 // Day 43: softmax(scale Q K^T) V with factors of eight bits, E4M3.
 //
-//   version     rows of a block  keys of a tile  what is new                          what limits it
-//   in_turn     64               128             8-bit wgmma, V transposed before     loads, products, softmax take turns
-//   overlapped  192              96              day 27's overlap, three consumers    exponentials
+//   version     rows, keys of a tile  what is new                       what limits it
+//   in_turn     64, 128               8-bit wgmma; V is transposed      products and softmax in turn
+//   overlapped  192, 96               day 27's overlap, 3 consumers     exponentials
 //
-// Day 27 has the same with 16 bits, day 42 8-bit wgmma. common/tile/attention_rows.cuh has what does
-// not depend on the factors: rows of a tile, softmax, storing.
+// Day 27 has the same with 16 bits, day 42 8-bit wgmma. common/tile/attention_rows.cuh has what
+// does not depend on the factors: rows of a tile, softmax, storing.
 //
 //   ./course run day43                               both versions, verified and timed
 //   ./course run day43 --size 2x16x8192x128          batch x heads x tokens x columns of a head
@@ -36,8 +36,8 @@ constexpr int D = 128;        // columns; those from dim on are zero-filled
 constexpr int kPlaces = 128;  // keys of a box of V^T: a row of 128 bytes
 
 // The largest weight is 2^4. A score may exceed the maximum by 4 (in powers of two) before the sums
-// are rescaled, so weights stay below 2^8, and E4M3 ends at 448. Its smallest number above 0 is 2^-9:
-// weights from 2^-13 of the largest on do not vanish.
+// are rescaled, so weights stay below 2^8, and E4M3 ends at 448. Its smallest number above 0 is
+// 2^-9: weights from 2^-13 of the largest on do not vanish.
 using Softmax = course::attention::OnlineSoftmax<4, 4>;
 
 struct Maps {
@@ -73,8 +73,8 @@ struct Problem {
 // rename the keys: a sum may be added up in any order, if p and V have the same. Place
 // 16 i + 4 t + b holds key 16 i + 2 t + {0, 1, 8, 9}[b].
 //
-// A block transposes 128 keys. A thread reads four columns of the four keys of a word of places, and
-// transposes 4 x 4 bytes in registers.
+// A block transposes 128 keys. A thread reads four columns of the four keys of a word of places,
+// and transposes 4 x 4 bytes in registers.
 constexpr int kTransposers = 256;
 
 __global__ void __launch_bounds__(kTransposers)
@@ -162,8 +162,8 @@ struct OneStage {
     ptx::MBarrier full;
 };
 
-// Idea: factors of eight bits. A wgmma multiplies twice as many in the same time, and tiles are half
-// as large.
+// Idea: factors of eight bits. A wgmma multiplies twice as many in the same time, and tiles are
+// half as large.
 // Cost removed: half of the products' time, half of the loads.
 // Still limits it: loads, products and softmax take turns, and the softmax is as long as before.
 __global__ void __launch_bounds__(kWarpgroup)

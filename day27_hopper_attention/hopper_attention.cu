@@ -17,6 +17,7 @@
 #include "hopper_attention.cuh"
 #include "hopper_attention.hpp"
 #include "overlap.cuh"
+#include "short.cuh"
 
 namespace day27 {
 namespace {
@@ -50,12 +51,12 @@ CUtensorMap map_of(const HeadsView<const T>& view, unsigned box_rows) {
 }
 
 template <class T>
-Maps maps_of(const Attention<T>& attention) {
+Maps maps_of(const Attention<T>& attention, unsigned keys) {
     Maps maps{};
     maps.q = map_of(attention.q, kRows);
     if (attention.k.length() == 0) return maps;  // nothing is loaded
-    maps.k = map_of(attention.k, kKeys);
-    maps.v = map_of(attention.v, kKeys);
+    maps.k = map_of(attention.k, keys);
+    maps.v = map_of(attention.v, keys);
     return maps;
 }
 
@@ -69,6 +70,12 @@ Problem<T> problem_of(const Attention<T>& attention, int rows) {
         .scale = attention.scale * kLog2E,
         .tiles = course::ceil_div(attention.q.length(), rows),
         .heads_at_once = heads_at_once(attention)};
+}
+
+template <class T>
+unsigned tiles_of(const Attention<T>& attention, std::size_t rows) {
+    const Extents q = attention.q.extents();
+    return course::blocks_for(q.batch * q.heads * course::ceil_div(q.length, rows), 1);
 }
 
 // What a launch must know of a kernel.
@@ -112,11 +119,9 @@ struct NextTile {
 
 template <class K, class T>
 void launch_kernel(const Attention<T>& attention, cudaStream_t stream) {
-    const Extents q = attention.q.extents();
-    const Maps maps = maps_of(attention);
+    const Maps maps = maps_of(attention, kKeys);
     const Problem<T> problem = problem_of(attention, K::ROWS);
-    const unsigned tiles =
-        course::blocks_for(q.batch * q.heads * course::ceil_div<std::size_t>(q.length, K::ROWS), 1);
+    const unsigned tiles = tiles_of(attention, K::ROWS);
     if constexpr (std::is_same_v<decltype(K::kernel), void (*const)(Maps, Problem<T>)>) {
         course::launch(K::kernel, {tiles, K::THREADS, K::SHARED, stream}, maps, problem);
     } else {
@@ -128,19 +133,80 @@ void launch_kernel(const Attention<T>& attention, cudaStream_t stream) {
     }
 }
 
-template <template <class, int> class K, class T>
+template <template <class, int> class K>
+struct Tall {
+    template <class T, int D>
+    static void start(const Attention<T>& attention, cudaStream_t stream) {
+        launch_kernel<K<T, D>>(attention, stream);
+    }
+};
+
+// Of all rounds that `tiles` take, with so many blocks on an SM: the part that has work.
+double share_of_work(unsigned tiles, unsigned blocks_of_sm) {
+    const unsigned blocks = blocks_of_sm * static_cast<unsigned>(course::multiprocessors());
+    return static_cast<double>(tiles) / (course::ceil_div(tiles, blocks) * static_cast<double>(blocks));
+}
+
+// Blocks of 64 rows, of GROUPS warpgroups.
+template <int GROUPS>
+struct Short {
+    template <class T, int D, int BLOCKS>
+    static void start_blocks(const Attention<T>& attention, cudaStream_t stream) {
+        const Problem<T> problem = problem_of(attention, kRows);
+        const unsigned tiles = tiles_of(attention, kRows);
+        course::launch_early(many_blocks<T, D, GROUPS, BLOCKS>,
+                             {tiles, GROUPS * kWarpgroup, sizeof(Shares<T, D, GROUPS>), stream},
+                             maps_of(attention, kShortKeys<D, GROUPS>), problem);
+    }
+    // With a mask, blocks are of unequal length, and end at different times in any case: three of
+    // an SM, which spill nothing, are faster then.
+    template <class T, int D>
+    static void start(const Attention<T>& attention, cudaStream_t stream) {
+        if constexpr (GROUPS > 1) {
+            start_blocks<T, D, 1>(attention, stream);
+        } else if constexpr (D == 64) {
+            start_blocks<T, D, 3>(attention, stream);
+        } else {
+            const unsigned tiles = tiles_of(attention, kRows);
+            if (attention.causal || share_of_work(tiles, 3) > share_of_work(tiles, 4)) {
+                start_blocks<T, D, 3>(attention, stream);
+            } else {
+                start_blocks<T, D, 4>(attention, stream);
+            }
+        }
+    }
+};
+
+// The rule is measured (README): short texts, and among them those that leave SMs idle.
+struct Dispatcher {
+    template <class T, int D>
+    static void start(const Attention<T>& attention, cudaStream_t stream) {
+        constexpr int kShort = D == 64 ? 2048 : 1024;  // tokens
+        const int keys = attention.k.length();
+        if (keys > kShort) {
+            Tall<Persistent>::start<T, D>(attention, stream);
+        } else if (keys > 2 * kShortKeys<D, 1> &&
+                   tiles_of(attention, kRows) <= static_cast<unsigned>(course::multiprocessors())) {
+            Short<2>::start<T, D>(attention, stream);
+        } else {
+            Short<1>::start<T, D>(attention, stream);
+        }
+    }
+};
+
+template <class K, class T>
 void launch(const Attention<T>& attention, cudaStream_t stream) {
     if (!check_arguments(attention)) return;
     const std::string reason = why_not(attention);
     course::require(reason.empty(), "fused attention: ", reason);
     if (attention.q.dim() <= 64) {
-        launch_kernel<K<T, 64>>(attention, stream);
+        K::template start<T, 64>(attention, stream);
     } else {
-        launch_kernel<K<T, 128>>(attention, stream);
+        K::template start<T, 128>(attention, stream);
     }
 }
 
-template <template <class, int> class K, class T>
+template <class K, class T>
 Version<T> version(const char* name, const char* idea) {
     return {.name = name,
             .idea = idea,
@@ -166,12 +232,18 @@ template std::string why_not(const Attention<__nv_bfloat16>&);
 template <class T>
 std::span<const Version<T>> versions() {
     static const std::vector<Version<T>> list = {
-        version<WgmmaTma, T>("wgmma_tma", "Q, K and V by TMA, products by wgmma, weights in registers"),
-        version<Specialised, T>("specialised", "a producer warpgroup loads, two or three consumers multiply"),
-        version<PingPong, T>("ping_pong",
-                             "consumers take turns: one's softmax runs under the others' products"),
-        version<Overlapped, T>("overlapped", "the next scores are issued before this tile's second product"),
-        version<Persistent, T>("persistent", "a block per SM computes tile after tile, long ones first"),
+        version<Tall<WgmmaTma>, T>("wgmma_tma", "Q, K and V by TMA, products by wgmma, weights in registers"),
+        version<Tall<Specialised>, T>("specialised",
+                                      "a producer warpgroup loads, two or three consumers multiply"),
+        version<Tall<PingPong>, T>("ping_pong",
+                                   "consumers take turns: one's softmax runs under the others' products"),
+        version<Tall<Overlapped>, T>("overlapped",
+                                     "the next scores are issued before this tile's second product"),
+        version<Tall<Persistent>, T>("persistent",
+                                     "a block per SM computes tile after tile, long ones first"),
+        version<Short<1>, T>("many_blocks", "blocks of 64 rows, three or four on an SM"),
+        version<Short<2>, T>("split_keys", "two warpgroups share the keys of 64 rows"),
+        version<Dispatcher, T>("dispatcher", "a measured rule chooses among the last three"),
     };
     return list;
 }

@@ -7,9 +7,13 @@
 //   ping_pong    128 or 192        consumers take turns at the products     a softmax longer than others' products
 //   overlapped   128 or 192        scores of the next tile come first       begin and end of a block
 //   persistent   128 or 192        a block computes tile after tile         power
+//   many_blocks  64                three or four blocks on an SM            L2
+//   split_keys   64                two warpgroups share the keys            combining their sums
+//   dispatcher   -                 a measured rule chooses
 //
-// What they share is in attention_tile.cuh: loads, products, softmax, stores. The first two are
-// here, the others, which overlap softmax and products, in overlap.cuh.
+// What they share is in attention_tile.cuh (loads, products) and common/tile/attention_rows.cuh
+// (softmax, stores). The first two are here, those that overlap softmax and products in
+// overlap.cuh, those for short texts in short.cuh.
 //
 //   ./course run day27                               every version, verified and timed
 //   ./course run day27 --size 4x16x4096x128          batch x heads x tokens x columns of a head
@@ -41,14 +45,14 @@ __global__ void __launch_bounds__(kWarpgroup)
     wgmma_tma(const __grid_constant__ Maps maps, const Problem<T> problem) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& [q, k, v, full] = *reinterpret_cast<OneStage<T, D>*>(memory);
-    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kRows);
+    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kRows, kKeys);
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&full, 1);  // one arrival: of the thread that issues the loads
         ptx::fence_mbarrier_init();    // TMA must see it, too
     }
     __syncthreads();
 
-    OnlineSoftmax softmax;
+    OnlineSoftmax<> softmax;
     float scores[kKeys / 2];    // 64 x 128 per warpgroup
     float out[D / 2];           // 64 x D per warpgroup
     unsigned p[kKeys / 16][4];  // weights, rounded
@@ -189,7 +193,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
     specialised(const __grid_constant__ Maps maps, const Problem<T> problem) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& rings = *reinterpret_cast<Rings<T, D>*>(memory);
-    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>);
+    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>, kKeys);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
     if (threadIdx.x == 0) init_barriers(rings, maps);
     __syncthreads();
@@ -201,7 +205,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
     } else {
         take_registers<D>();
         const int first = tile.first + group * kRows;
-        OnlineSoftmax softmax;
+        OnlineSoftmax<> softmax;
         float scores[kKeys / 2];
         float out[D / 2];
         unsigned p[kKeys / 16][4];

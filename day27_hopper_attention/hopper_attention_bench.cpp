@@ -42,16 +42,18 @@ course::Case make_case(const course::Dims& size) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    course::Program program{.day = "day27_hopper_attention",
-                            .title = "attention on Hopper: softmax(scale Q K^T) V by TMA and wgmma",
-                            .default_size = {1, 2, 200, 64},
-                            .bench_sizes = {{4, 16, 4096, 128},
-                                            {2, 16, 8192, 128},
-                                            {1, 16, 16384, 128},
-                                            {4, 32, 4096, 64},
-                                            {1, 32, 16384, 64}},
-                            .make_cases = {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>,
-                                           make_case<__half, false>, make_case<__half, true>},
-                            .stand_in_limit = 1 << 17};
+    course::Program program{
+        .day = "day27_hopper_attention",
+        .title = "attention on Hopper: softmax(scale Q K^T) V by TMA and wgmma",
+        .default_size = {1, 2, 200, 64},
+        .bench_sizes = {{4, 16, 4096, 128}, {2, 16, 8192, 128}, {1, 16, 16384, 128}, {4, 32, 4096, 64},
+                        {1, 32, 16384, 64}, {1, 8, 512, 128},   {4, 16, 512, 128},   {1, 32, 1000, 128},
+                        {2, 16, 1777, 128}, {8, 16, 128, 128},  {1, 16, 2048, 128},  {32, 16, 256, 128},
+                        {4, 32, 513, 128},  {1, 8, 512, 64},    {4, 16, 512, 64},    {1, 32, 1000, 64},
+                        {2, 16, 1777, 64},  {8, 16, 128, 64},   {1, 16, 2048, 64},   {32, 16, 256, 64},
+                        {4, 32, 513, 64}},
+        .make_cases = {make_case<__nv_bfloat16, false>, make_case<__nv_bfloat16, true>,
+                       make_case<__half, false>, make_case<__half, true>},
+        .stand_in_limit = 1 << 17};
     return course::run_program(program, argc, argv);
 }

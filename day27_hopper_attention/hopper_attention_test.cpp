@@ -36,7 +36,8 @@ struct VersionName {
 };
 
 using Versions = testing::Types<Listed<__half, 0>, Listed<__half, 1>, Listed<__half, 2>, Listed<__half, 3>,
-                                Listed<__half, 4>, Listed<__nv_bfloat16, 4>>;
+                                Listed<__half, 4>, Listed<__nv_bfloat16, 4>, Listed<__half, 5>,
+                                Listed<__half, 6>, Listed<__nv_bfloat16, 7>>;
 TYPED_TEST_SUITE(FusedTest, Versions, VersionName);
 
 // Around a warp's 16 rows, a warpgroup's 64, a block's 128 or 192, and a tile of 128 keys; three

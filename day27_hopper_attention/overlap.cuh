@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
     ping_pong(const __grid_constant__ Maps maps, const Problem<T> problem) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& rings = *reinterpret_cast<Rings<T, D>*>(memory);
-    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>);
+    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>, kKeys);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
     if (threadIdx.x == 0) init_barriers(rings, maps);
     __syncthreads();
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
         const int first = tile.first + group * kRows;
         const Turns<D> turns{group};
         turns.begin();
-        OnlineSoftmax softmax;
+        OnlineSoftmax<> softmax;
         float scores[kKeys / 2];
         float out[D / 2];
         unsigned p[kKeys / 16][4];
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
 // `q_empty`, unless it is null.
 template <class T, int D>
 __device__ void attend(Rings<T, D>& rings, RingPosition& at, const Problem<T>& problem, const RowTile& tile,
-                       int group, ptx::MBarrier* q_empty, OnlineSoftmax& softmax, float (&out)[D / 2]) {
+                       int group, ptx::MBarrier* q_empty, OnlineSoftmax<>& softmax, float (&out)[D / 2]) {
     const int first = tile.first + group * kRows;
     const Turns<D> turns{group};
     float scores[kKeys / 2];
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
     overlapped(const __grid_constant__ Maps maps, const Problem<T> problem) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& rings = *reinterpret_cast<Rings<T, D>*>(memory);
-    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>);
+    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>, kKeys);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
     if (threadIdx.x == 0) init_barriers(rings, maps);
     __syncthreads();
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
     } else {
         take_registers<D>();
         Turns<D>{group}.begin();
-        OnlineSoftmax softmax;
+        OnlineSoftmax<> softmax;
         float out[D / 2];
         ptx::mbarrier_wait(&rings.q_full, 0);
         attend(rings, at, problem, tile, group, nullptr, softmax, out);
@@ -232,7 +232,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
                 ptx::mbarrier_arrive(&rings.q_full);
                 return;
             }
-            produce(rings, maps, row_tile(problem, index, kBlockRows<D>), at);
+            produce(rings, maps, row_tile(problem, index, kBlockRows<D>, kKeys), at);
         }
     } else {
         take_registers<D>();
@@ -241,8 +241,8 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
             ptx::mbarrier_wait(&rings.q_full, q_parity);
             const int index = rings.index;
             if (index >= tiles) return;
-            const RowTile tile = row_tile(problem, index, kBlockRows<D>);
-            OnlineSoftmax softmax;
+            const RowTile tile = row_tile(problem, index, kBlockRows<D>, kKeys);
+            OnlineSoftmax<> softmax;
             float out[D / 2];
             attend(rings, at, problem, tile, group, &rings.q_empty, softmax, out);
             store_rows<T, D>(problem, tile, tile.first + group * kRows, softmax, out);

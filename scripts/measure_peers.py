@@ -43,7 +43,7 @@ class Timer:
 
     def once(self, work, launches, before):
         before()
-        torch.cuda._sleep(200_000 + 100_000 * launches)  # cycles in which the host queues what follows
+        torch.cuda._sleep(200_000 + 400_000 * launches)  # cycles in which the host queues what follows
         start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
         for _ in range(launches):

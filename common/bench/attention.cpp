@@ -97,6 +97,8 @@ template class HeadsView<__half>;
 template class HeadsView<const __half>;
 template class HeadsView<__nv_bfloat16>;
 template class HeadsView<const __nv_bfloat16>;
+template class HeadsView<__nv_fp8_e4m3>;
+template class HeadsView<const __nv_fp8_e4m3>;
 
 std::string name(const Shape& shape) {
     const auto pair = [](std::size_t a, std::size_t b) {

@@ -77,4 +77,25 @@ void launch(void (*kernel)(Parameters...), const LaunchConfig& config,
     CUDA_CHECK_LAUNCH();
 }
 
+// The same as a programmatic dependent launch (compute capability 9.0): blocks may start before the
+// kernel in front has ended, as soon as all of its blocks have called
+// cudaTriggerProgrammaticLaunchCompletion(). They must call cudaGridDependencySynchronize() before
+// they touch memory.
+template <class... Parameters>
+void launch_early(void (*kernel)(Parameters...), const LaunchConfig& config,
+                  const std::type_identity_t<Parameters>&... arguments) {
+    allow_shared_bytes(kernel, config.shared_bytes);
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t how{};
+    how.gridDim = config.grid;
+    how.blockDim = config.block;
+    how.dynamicSmemBytes = config.shared_bytes;
+    how.stream = config.stream;
+    how.attrs = &attribute;
+    how.numAttrs = 1;
+    CUDA_CHECK(cudaLaunchKernelEx(&how, kernel, arguments...));
+}
+
 }  // namespace course

@@ -411,44 +411,50 @@ __device__ inline void wgmma_wait_in_branch() {
 
 // PTX ISA, wgmma.mma_async with .f16 or .bf16, N = 64, 96, 128, 192 or 256, summed in float.
 // kBRowMajor: B's descriptor is one of descriptor_mn_major. A's is one of descriptor_k_major.
-#define COURSE_PTX_WGMMA(n, type, registers, a_number, b_number, transpose_number, ...)      \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type             \
-                 " {" COURSE_PTX_NUMBERS_##registers "}, %" #a_number ", %" #b_number        \
-                                                     ", 1, 1, 1, 0, %" #transpose_number ";" \
-                 : __VA_ARGS__                                                               \
+// `keeps` is scale-d: 1 adds to what D held, 0 replaces it.
+#define COURSE_PTX_WGMMA(n, type, registers, a_number, b_number, transpose_number, keeps, ...)    \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                  \
+                 " {" COURSE_PTX_NUMBERS_##registers "}, %" #a_number ", %" #b_number ", " #keeps \
+                                                     ", 1, 1, 0, %" #transpose_number ";"         \
+                 : __VA_ARGS__                                                                    \
                  : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0))
 
 // PTX ISA, wgmma.mma_async with .e4m3, .e5m2 or .s8: the first two are summed in float, though not
 // with all of its digits, the last in int, and wraps. Both descriptors are of descriptor_k_major:
 // bytes have no other order. (Scales: of floats only.)
-#define COURSE_PTX_WGMMA_BYTES(n, types, registers, a_number, b_number, scales, ...)                     \
+#define COURSE_PTX_WGMMA_BYTES(n, types, registers, a_number, b_number, keeps, scales, ...)              \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k32." types " {" COURSE_PTX_NUMBERS_##registers \
-                 "}, %" #a_number ", %" #b_number ", 1" scales ";"                                       \
+                 "}, %" #a_number ", %" #b_number ", " #keeps scales ";"                                 \
                  : __VA_ARGS__                                                                           \
                  : "l"(a), "l"(b))
 
-#define COURSE_PTX_WGMMA_FUNCTION(n, registers, a_number, b_number, transpose_number, ...)             \
-    template <class T, bool kBRowMajor>                                                                \
-    __device__ inline void wgmma(float(&d)[registers], std::uint64_t a, std::uint64_t b) {             \
-        static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");        \
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                              \
-            COURSE_PTX_WGMMA(n, "bf16", registers, a_number, b_number, transpose_number, __VA_ARGS__); \
-        } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {                                       \
-            COURSE_PTX_WGMMA_BYTES(n, "f32.e4m3.e4m3", registers, a_number, b_number, ", 1, 1",        \
-                                   __VA_ARGS__);                                                       \
-        } else if constexpr (std::is_same_v<T, __nv_fp8_e5m2>) {                                       \
-            COURSE_PTX_WGMMA_BYTES(n, "f32.e5m2.e5m2", registers, a_number, b_number, ", 1, 1",        \
-                                   __VA_ARGS__);                                                       \
-        } else {                                                                                       \
-            static_assert(std::is_same_v<T, __half>);                                                  \
-            COURSE_PTX_WGMMA(n, "f16", registers, a_number, b_number, transpose_number, __VA_ARGS__);  \
-        }                                                                                              \
+#define COURSE_PTX_WGMMA_NAMED(name, keeps, n, registers, a_number, b_number, transpose_number, ...)         \
+    template <class T, bool kBRowMajor>                                                                      \
+    __device__ inline void name(float(&d)[registers], std::uint64_t a, std::uint64_t b) {                    \
+        static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");              \
+        if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                    \
+            COURSE_PTX_WGMMA(n, "bf16", registers, a_number, b_number, transpose_number, keeps,              \
+                             __VA_ARGS__);                                                                   \
+        } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {                                             \
+            COURSE_PTX_WGMMA_BYTES(n, "f32.e4m3.e4m3", registers, a_number, b_number, keeps, ", 1, 1",       \
+                                   __VA_ARGS__);                                                             \
+        } else if constexpr (std::is_same_v<T, __nv_fp8_e5m2>) {                                             \
+            COURSE_PTX_WGMMA_BYTES(n, "f32.e5m2.e5m2", registers, a_number, b_number, keeps, ", 1, 1",       \
+                                   __VA_ARGS__);                                                             \
+        } else {                                                                                             \
+            static_assert(std::is_same_v<T, __half>);                                                        \
+            COURSE_PTX_WGMMA(n, "f16", registers, a_number, b_number, transpose_number, keeps, __VA_ARGS__); \
+        }                                                                                                    \
     }
-#define COURSE_PTX_WGMMA_OF_INTEGERS(n, registers, a_number, b_number, ...)                     \
-    template <class T, bool kBRowMajor>                                                         \
-    __device__ inline void wgmma(int(&d)[registers], std::uint64_t a, std::uint64_t b) {        \
-        static_assert(std::is_same_v<T, std::int8_t> && !kBRowMajor);                           \
-        COURSE_PTX_WGMMA_BYTES(n, "s32.s8.s8", registers, a_number, b_number, "", __VA_ARGS__); \
+// wgmma: D += A B. wgmma_set: D = A B, the first product of a sum; what D held does not matter.
+#define COURSE_PTX_WGMMA_FUNCTION(...)            \
+    COURSE_PTX_WGMMA_NAMED(wgmma, 1, __VA_ARGS__) \
+    COURSE_PTX_WGMMA_NAMED(wgmma_set, 0, __VA_ARGS__)
+#define COURSE_PTX_WGMMA_OF_INTEGERS(n, registers, a_number, b_number, ...)                        \
+    template <class T, bool kBRowMajor>                                                            \
+    __device__ inline void wgmma(int(&d)[registers], std::uint64_t a, std::uint64_t b) {           \
+        static_assert(std::is_same_v<T, std::int8_t> && !kBRowMajor);                              \
+        COURSE_PTX_WGMMA_BYTES(n, "s32.s8.s8", registers, a_number, b_number, 1, "", __VA_ARGS__); \
     }
 COURSE_PTX_WGMMA_FUNCTION(64, 32, 32, 33, 34, COURSE_PTX_D32("f", 0))
 COURSE_PTX_WGMMA_FUNCTION(96, 48, 48, 49, 50, COURSE_PTX_D32("f", 0), COURSE_PTX_D8("f", 32),
@@ -462,60 +468,31 @@ COURSE_PTX_WGMMA_OF_INTEGERS(128, 64, 64, 65, COURSE_PTX_D32("r", 0), COURSE_PTX
 COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32),
                              COURSE_PTX_D32("r", 64), COURSE_PTX_D32("r", 96))
 
-// PTX ISA, wgmma.mma_async with scale-d = 0: D = A B, the first product of a sum. What D held does
-// not matter.
-template <class T, bool kBRowMajor>
-__device__ inline void wgmma_set(float (&d)[32], std::uint64_t a, std::uint64_t b) {
-    static_assert(std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>);
-    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {" COURSE_PTX_NUMBERS_32
-                     "}, %32, %33, 0, 1, 1, 0, %34;"
-                     : COURSE_PTX_D32("f", 0)
-                     : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0));
-    } else {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {" COURSE_PTX_NUMBERS_32
-                     "}, %32, %33, 0, 1, 1, 0, %34;"
-                     : COURSE_PTX_D32("f", 0)
-                     : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0));
-    }
-}
-template <class T, bool kBRowMajor>
-__device__ inline void wgmma_set(float (&d)[64], std::uint64_t a, std::uint64_t b) {
-    static_assert(std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>);
-    if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" COURSE_PTX_NUMBERS_64
-                     "}, %64, %65, 0, 1, 1, 0, %66;"
-                     : COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32)
-                     : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0));
-    } else {
-        asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {" COURSE_PTX_NUMBERS_64
-                     "}, %64, %65, 0, 1, 1, 0, %66;"
-                     : COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32)
-                     : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0));
-    }
-}
-
-// PTX ISA, wgmma.mma_async with A in registers: 64 x 16, of 16-bit elements. Register 2 j + h of
-// lane 4 g + t in warp w holds A(16 w + 8 h + g, 8 j + 2 t) in its lower half and the next column
-// in the upper. That is the layout of D, rounded to pairs. These registers, too, must be left alone
+// PTX ISA, wgmma.mma_async with A in registers: 64 rows of 32 bytes. Register 2 j + h of lane 4 g +
+// t in warp w holds four bytes of row 16 w + 8 h + g: of 16-bit elements columns 8 j + 2 t and the
+// next, the first in the lower half, which is the layout of D, rounded to pairs; of E4M3 elements
+// columns 16 j + 4 t to 16 j + 4 t + 3, which is not. These registers, too, must be left alone
 // until wgmma_wait.
-#define COURSE_PTX_WGMMA_LEFT(n, type, registers, a0, a1, a2, a3, b_number, transpose_number, ...)         \
-    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                           \
-                 " {" COURSE_PTX_NUMBERS_##registers "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3             \
-                                                     "}, %" #b_number ", 1, 1, 1, %" #transpose_number ";" \
-                 : __VA_ARGS__                                                                             \
+#define COURSE_PTX_WGMMA_LEFT(n, types, transposes, registers, a0, a1, a2, a3, b_number, ...)          \
+    asm volatile("wgmma.mma_async.sync.aligned.m64n" #n types " {" COURSE_PTX_NUMBERS_##registers      \
+                 "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b_number ", 1, 1, 1" transposes ";" \
+                 : __VA_ARGS__                                                                         \
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(kBRowMajor ? 1 : 0))
-#define COURSE_PTX_WGMMA_LEFT_FUNCTION(n, registers, a0, a1, a2, a3, b_number, transpose_number, ...) \
-    template <class T, bool kBRowMajor>                                                               \
-    __device__ inline void wgmma(float(&d)[registers], const unsigned(&a)[4], std::uint64_t b) {      \
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                             \
-            COURSE_PTX_WGMMA_LEFT(n, "bf16", registers, a0, a1, a2, a3, b_number, transpose_number,   \
-                                  __VA_ARGS__);                                                       \
-        } else {                                                                                      \
-            static_assert(std::is_same_v<T, __half>);                                                 \
-            COURSE_PTX_WGMMA_LEFT(n, "f16", registers, a0, a1, a2, a3, b_number, transpose_number,    \
-                                  __VA_ARGS__);                                                       \
-        }                                                                                             \
+#define COURSE_PTX_WGMMA_LEFT_FUNCTION(n, registers, a0, a1, a2, a3, b_number, transpose_number, ...)       \
+    template <class T, bool kBRowMajor>                                                                     \
+    __device__ inline void wgmma(float(&d)[registers], const unsigned(&a)[4], std::uint64_t b) {            \
+        static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");             \
+        if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                   \
+            COURSE_PTX_WGMMA_LEFT(n, "k16.f32.bf16.bf16", ", %" #transpose_number, registers, a0, a1, a2,   \
+                                  a3, b_number, __VA_ARGS__);                                               \
+        } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {                                            \
+            COURSE_PTX_WGMMA_LEFT(n, "k32.f32.e4m3.e4m3", "", registers, a0, a1, a2, a3, b_number,          \
+                                  __VA_ARGS__);                                                             \
+        } else {                                                                                            \
+            static_assert(std::is_same_v<T, __half>);                                                       \
+            COURSE_PTX_WGMMA_LEFT(n, "k16.f32.f16.f16", ", %" #transpose_number, registers, a0, a1, a2, a3, \
+                                  b_number, __VA_ARGS__);                                                   \
+        }                                                                                                   \
     }
 COURSE_PTX_WGMMA_LEFT_FUNCTION(64, 32, 32, 33, 34, 35, 36, 37, COURSE_PTX_D32("f", 0))
 COURSE_PTX_WGMMA_LEFT_FUNCTION(128, 64, 64, 65, 66, 67, 68, 69, COURSE_PTX_D32("f", 0),
@@ -545,6 +522,7 @@ COURSE_PTX_WGMMA_TF32_BOTH(192, 96, 96, 97, 98, 99, 100, COURSE_PTX_D32("f", 0),
 #undef COURSE_PTX_WGMMA_LEFT
 #undef COURSE_PTX_WGMMA_OF_INTEGERS
 #undef COURSE_PTX_WGMMA_FUNCTION
+#undef COURSE_PTX_WGMMA_NAMED
 #undef COURSE_PTX_WGMMA_BYTES
 #undef COURSE_PTX_WGMMA
 #undef COURSE_PTX_NUMBERS_128

@@ -574,6 +574,64 @@ TEST_F(HopperInstructions, ProductsFindTheirFactorsInEveryLayout) {
     expect_products<__nv_fp8_e5m2, false, 256>(kKMajor[0], kKMajor[0]);
 }
 
+// A in registers: four consecutive bytes of a row in each, of row 8 h + g in register 2 j + h.
+template <class T, bool kBRowMajor, int N>
+__global__ void multiply_registers(const unsigned* a, const unsigned char* image, unsigned bytes,
+                                   std::uint64_t b_layout, float* c) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    for (unsigned i = threadIdx.x; i < bytes; i += blockDim.x)
+        memory[i] = image[i];
+    ptx::fence_proxy_async();
+    __syncthreads();
+    const unsigned row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    unsigned left[4];
+    for (unsigned r = 0; r < 4; ++r)
+        left[r] = a[(row + r % 2 * 8) * 8 + r / 2 * 4 + threadIdx.x % 4];
+    float d[N / 2];
+    for (float& sum : d)
+        sum = 1;
+    ptx::wgmma_fence();
+    ptx::wgmma<T, kBRowMajor>(d, left, b_layout | ptx::detail::shared_window(memory) >> 4);
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<0>();
+    for (int r = 0; r < N / 2; ++r)
+        c[(row + r / 2 % 2 * 8) * N + threadIdx.x % 4 * 2 + r / 4 * 8 + r % 2] = d[r];
+}
+
+template <class T, bool kBRowMajor, int N>
+void expect_products_of_registers(const Layout& b_layout) {
+    constexpr unsigned kDepth = 32 / sizeof(T);
+    Random random(44);
+    Bytes image(32 * 1024, 0xff);
+    std::vector<T> a(64 * kDepth);
+    std::vector<float> expected(64 * N, 1.0f);
+    for (T& element : a)
+        element = T(static_cast<float>(random.integer(-8, 7)));
+    for (unsigned n = 0; n < N; ++n) {
+        for (unsigned k = 0; k < kDepth; ++k) {
+            const T element(static_cast<float>(random.integer(-8, 7)));
+            std::memcpy(&image.at(b_layout.place(n, k, sizeof(T))), &element, sizeof element);
+            for (unsigned m = 0; m < 64; ++m)
+                expected[m * N + n] += static_cast<float>(a[m * kDepth + k]) * static_cast<float>(element);
+        }
+    }
+    std::vector<unsigned> words(64 * 8);
+    std::memcpy(words.data(), a.data(), 64 * 32);
+    const DeviceBuffer<unsigned> device_a{std::span<const unsigned>(words)};
+    const DeviceBuffer<unsigned char> device_image{std::span<const unsigned char>(image)};
+    DeviceBuffer<float> c(64 * N);
+    launch(multiply_registers<T, kBRowMajor, N>, 1, 128, 1, 32 * 1024, device_a.data(), device_image.data(),
+           32 * 1024, b_layout.bits(), c.data());
+    ASSERT_EQ(c.to_host(), expected) << sizeof(T) << " bytes, N " << N;
+}
+
+TEST_F(HopperInstructions, ProductsTakeTheirLeftFactorFromRegisters) {
+    expect_products_of_registers<__half, true, 128>(kMnMajor[0]);
+    expect_products_of_registers<__nv_bfloat16, false, 64>(kKMajor[0]);
+    expect_products_of_registers<__nv_fp8_e4m3, false, 64>(kKMajor[0]);
+    expect_products_of_registers<__nv_fp8_e4m3, false, 128>(kKMajor[0]);
+}
+
 // ---- Matrices to shared memory ------------------------------------------------------------------
 
 __global__ void store_matrices(std::uint16_t* out) {

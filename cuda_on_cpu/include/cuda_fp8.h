@@ -11,6 +11,7 @@
 #include "cuda_on_cpu/small_float.h"
 
 using __nv_fp8_storage_t = unsigned char;
+using __nv_fp8x2_storage_t = unsigned short;  // two of them, the first in the lower byte
 
 // What becomes of a number beyond the largest: that one, or Inf, in E4M3 NaN.
 enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
@@ -64,6 +65,11 @@ inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(double value, __nv_saturation_t
 inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float value, __nv_saturation_t saturate,
                                                 __nv_fp8_interpretation_t format) {
     return __nv_cvt_double_to_fp8(static_cast<double>(value), saturate, format);
+}
+inline __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 pair, __nv_saturation_t saturate,
+                                                     __nv_fp8_interpretation_t format) {
+    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_float_to_fp8(pair.x, saturate, format) |
+                                             __nv_cvt_float_to_fp8(pair.y, saturate, format) << 8);
 }
 inline __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t bits, __nv_fp8_interpretation_t format) {
     return __half(format == __NV_E4M3 ? cuda_on_cpu::decode<cuda_on_cpu::E4m3>(bits)

@@ -220,15 +220,15 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
         }
     };
     if (operands.a_registers != nullptr) {
-        // A register holds `count` neighbours, 1 or 2: register 2 j + h of lane 4 g + t those of row
-        // 8 h + g, from column count (4 j + t) on.
-        const unsigned count = 4 / product.element_size;
+        // Register 2 j + h of lane 4 g + t: row 8 h + g, bytes 16 j + 4 t to 16 j + 4 t + 3.
+        const unsigned mask = ~0u >> (32 - 8 * product.element_size);
         for (unsigned row = 0; row < 4 * kRows; ++row) {
             const LeftFactor& left = *product_of(row / kRows).left;
             for (unsigned k = 0; k < depth; ++k) {
-                const unsigned place = k / count;
-                const unsigned bits = left.values[row % 8 * 4 + place % 4][place / 4 * 2 + row % kRows / 8];
-                a_[row][k] = static_cast<double>(product.decode(bits >> k % count * 16));
+                const unsigned byte = k * product.element_size;
+                const unsigned bits =
+                    left.values[row % 8 * 4 + byte % 16 / 4][byte / 16 * 2 + row % kRows / 8];
+                a_[row][k] = static_cast<double>(product.decode(bits >> byte % 4 * 8 & mask));
                 finite = finite && std::isfinite(a_[row][k]);
             }
         }

@@ -149,6 +149,22 @@ TYPED_TEST(Fp8, ConversionsRoundToTheNearestAndStopAtTheLargest) {
     }
 }
 
+template <class F>
+struct PairFromFloat {
+    __device__ __nv_fp8x2_storage_t operator()(float value) const {
+        return __nv_cvt_float2_to_fp8x2({value, -2 * value}, __NV_SATFINITE, F::kFormat);
+    }
+};
+
+TYPED_TEST(Fp8, PairsHaveTheirFirstNumberInTheLowerByte) {
+    const std::vector<float> values = interesting<TypeParam>();
+    const auto got = map_on_device<__nv_fp8x2_storage_t>(PairFromFloat<TypeParam>{}, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        EXPECT_EQ(got[i] % 256, typename TypeParam::Type(values[i]).__x) << values[i];
+        EXPECT_EQ(got[i] / 256, typename TypeParam::Type(-2 * values[i]).__x) << values[i];
+    }
+}
+
 // Without a stop: from half a step beyond the largest on, Inf, or NaN where there is none.
 TYPED_TEST(Fp8, ConversionsMayOverflow) {
     const std::vector<float> values = interesting<TypeParam>();

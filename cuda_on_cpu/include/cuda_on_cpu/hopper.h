@@ -198,7 +198,7 @@ template <class T, bool kBRowMajor, std::size_t kRegisters>
 void wgmma(float (&d)[kRegisters], const unsigned (&a)[4], std::uint64_t b, Site site = Site::here()) {
     static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128,
                   "N is 8 to 256, in steps of 8");
-    static_assert(sizeof(T) == 2, "A from registers: of 16-bit types only");
+    static_assert(!std::is_integral_v<T>, "A from registers: floating point only");
     issue_product(d, kRegisters, a, b, product_of<T, kBRowMajor>(), site);
 }
 // The same for TF32.

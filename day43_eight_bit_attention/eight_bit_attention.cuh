@@ -1,0 +1,388 @@
+// Day 43: softmax(scale Q K^T) V with factors of eight bits, E4M3.
+//
+//   version     rows, keys of a tile  what is new                       what limits it
+//   in_turn     64, 128               8-bit wgmma; V is transposed      products and softmax in turn
+//   overlapped  192, 96               day 27's overlap, 3 consumers     exponentials
+//
+// Day 27 has the same with 16 bits, day 42 8-bit wgmma. common/tile/attention_rows.cuh has what
+// does not depend on the factors: rows of a tile, softmax, storing.
+//
+//   ./course run day43                               both versions, verified and timed
+//   ./course run day43 --size 2x16x8192x128          batch x heads x tokens x columns of a head
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "common/device/ptx_hopper.cuh"
+#include "common/tile/attention_rows.cuh"
+#include "eight_bit_attention.hpp"
+
+namespace day43 {
+
+namespace ptx = course::ptx;
+
+using course::attention::clear;
+using course::attention::hold;
+using course::attention::kRows;
+using course::attention::kWarpgroup;
+using course::attention::row_tile;
+using course::attention::RowTile;
+using course::attention::store_rows;
+using course::attention::weigh_tile;
+
+constexpr int D = 128;        // columns; those from dim on are zero-filled
+constexpr int kPlaces = 128;  // keys of a box of V^T: a row of 128 bytes
+
+// The largest weight is 2^4. A score may exceed the maximum by 4 (in powers of two) before the sums
+// are rescaled, so weights stay below 2^8, and E4M3 ends at 448. Its smallest number above 0 is
+// 2^-9: weights from 2^-13 of the largest on do not vanish.
+using Softmax = course::attention::OnlineSoftmax<4, 4>;
+
+struct Maps {
+    CUtensorMap q;
+    CUtensorMap k;
+    CUtensorMap v;  // transposed: rows are columns of V, along them are places of keys
+};
+
+struct Problem {
+    course::attention::Problem<Result> rows;
+    const float* q_scale;
+    const float* k_scale;
+    const float* v_scale;
+
+    // The factors of a tile's scores and of its result.
+    __device__ float of_scores(const RowTile& tile) const {
+        const int heads = static_cast<int>(rows.out.extents().heads);
+        return q_scale[tile.batch * heads + tile.head] * k_scale[tile.batch * rows.heads_kv + tile.head_kv];
+    }
+    __device__ float of_result(const RowTile& tile) const {
+        return v_scale[tile.batch * rows.heads_kv + tile.head_kv];
+    }
+};
+
+// --- V transposed --------------------------------------------------------------------------------
+
+// wgmma takes 8-bit factors along k only, and of the second product k are the keys. So the bytes of
+// a column of V must be neighbours.
+//
+// And in which order? The weights are the left factor, in registers. Of 32 keys lane 4 g + t has,
+// as sums, keys 8 j + 2 t and 8 j + 2 t + 1 for j = 0 to 3; as a left factor it should have keys
+// 16 i + 4 t to 16 i + 4 t + 3 for i = 0 and 1. Instead of exchanging weights between lanes we
+// rename the keys: a sum may be added up in any order, if p and V have the same. Place
+// 16 i + 4 t + b holds key 16 i + 2 t + {0, 1, 8, 9}[b].
+//
+// A block transposes 128 keys. A thread reads four columns of the four keys of a word of places,
+// and transposes 4 x 4 bytes in registers.
+constexpr int kTransposers = 256;
+
+__global__ void __launch_bounds__(kTransposers)
+    transpose_values(HeadsView<const E4m3> v, unsigned char* out, std::size_t padded) {
+    __shared__ unsigned words[4][32][33];  // column 4 c + e, word w of places: [e][c][w]
+    const int heads = static_cast<int>(v.extents().heads);
+    const int head = static_cast<int>(blockIdx.y);
+    const auto* const rows = reinterpret_cast<const unsigned char*>(v.head(head / heads, head % heads));
+    const int first = static_cast<int>(blockIdx.x) * kPlaces;
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    for (int w = warp; w < 32; w += kTransposers / 32) {
+        const int key = first + w / 4 * 16 + w % 4 * 2;
+        unsigned of_key[4];  // bytes: columns 4 lane to 4 lane + 3
+        for (int b = 0; b < 4; ++b) {
+            const int row = key + b / 2 * 8 + b % 2;
+            const bool inside = row < v.length() && lane * 4 < v.dim();
+            of_key[b] = inside ? *reinterpret_cast<const unsigned*>(
+                                     rows + static_cast<std::size_t>(row) * v.strides().row + lane * 4)
+                               : 0;
+        }
+        const unsigned upper[2] = {__byte_perm(of_key[0], of_key[1], 0x5140),   // columns 0 and 1
+                                   __byte_perm(of_key[0], of_key[1], 0x7362)};  // columns 2 and 3
+        const unsigned lower[2] = {__byte_perm(of_key[2], of_key[3], 0x5140),
+                                   __byte_perm(of_key[2], of_key[3], 0x7362)};
+        for (int e = 0; e < 4; ++e)
+            words[e][lane][w] = __byte_perm(upper[e / 2], lower[e / 2], e % 2 == 0 ? 0x5410 : 0x7632);
+    }
+    __syncthreads();
+    for (int column = warp; column < v.dim(); column += kTransposers / 32) {
+        unsigned char* const to = out + (static_cast<std::size_t>(head) * v.dim() + column) * padded + first;
+        *reinterpret_cast<unsigned*>(to + lane * 4) = words[column % 4][column / 4][lane];
+    }
+}
+
+// --- Products ------------------------------------------------------------------------------------
+
+// ROWS rows of 128 bytes, swizzled by TMA.
+template <int ROWS>
+struct alignas(1024) Box {
+    E4m3 element[ROWS * 128];
+};
+
+// Issues scores = Q K^T, 64 rows x 2 COUNT keys. A wgmma takes 32 columns.
+template <int COUNT>
+__device__ void multiply_keys(const Box<kRows>& q, const Box<2 * COUNT>& k, float (&scores)[COUNT]) {
+    const std::uint64_t a = ptx::descriptor_k_major(q.element);
+    const std::uint64_t b = ptx::descriptor_k_major(k.element);
+    ptx::wgmma_set<E4m3, false>(scores, a, b);
+#pragma unroll
+    for (int c = 32; c < D; c += 32)
+        ptx::wgmma<E4m3, false>(scores, ptx::advanced(a, c), ptx::advanced(b, c));
+}
+
+// Issues out += p V, 32 places of keys at a time.
+template <int COUNT>
+__device__ void multiply_values(const unsigned (&p)[COUNT][4], const Box<D>& v, float (&out)[D / 2]) {
+    const std::uint64_t b = ptx::descriptor_k_major(v.element);
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i)
+        ptx::wgmma<E4m3, false>(out, p[i], ptx::advanced(b, i * 32));
+}
+
+__device__ inline unsigned two_bytes(float first, float second) {
+    return __nv_cvt_float2_to_fp8x2({first, second}, __NV_SATFINITE, __NV_E4M3);
+}
+
+// Register 2 i + h of 32 keys: places 16 i + 4 t to 16 i + 4 t + 3 of row g + 8 h.
+template <int COUNT>
+__device__ void round_weights(const float (&weights)[COUNT], unsigned (&p)[COUNT / 16][4]) {
+#pragma unroll
+    for (int i = 0; i < COUNT / 4; ++i) {
+        const int first = i / 4 * 16 + i % 4 / 2 * 8 + i % 2 * 2;
+        p[i / 4][i % 4] = two_bytes(weights[first], weights[first + 1]) |
+                          two_bytes(weights[first + 4], weights[first + 5]) << 16;
+    }
+}
+
+// --- Version 1 -----------------------------------------------------------------------------------
+
+struct OneStage {
+    Box<kRows> q;
+    Box<kPlaces> k;
+    Box<D> v;
+    ptx::MBarrier full;
+};
+
+// Idea: factors of eight bits. A wgmma multiplies twice as many in the same time, and tiles are
+// half as large.
+// Cost removed: half of the products' time, half of the loads.
+// Still limits it: loads, products and softmax take turns, and the softmax is as long as before.
+__global__ void __launch_bounds__(kWarpgroup)
+    in_turn(const __grid_constant__ Maps maps, const Problem problem) {
+    constexpr int KEYS = kPlaces;
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& [q, k, v, full] = *reinterpret_cast<OneStage*>(memory);
+    const RowTile tile = row_tile(problem.rows, static_cast<int>(blockIdx.x), kRows, KEYS);
+    const float factor = problem.of_scores(tile);
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&full, 1);
+        ptx::fence_mbarrier_init();
+    }
+    __syncthreads();
+
+    Softmax softmax;
+    float scores[KEYS / 2];
+    float out[D / 2];
+    unsigned p[KEYS / 32][4];
+    clear(out);
+    unsigned parity = 0;
+    for (int step = tile.steps - 1; step >= 0; --step, parity ^= 1) {
+        if (threadIdx.x == 0) {
+            const bool first = step == tile.steps - 1;
+            ptx::mbarrier_arrive_expect(&full, (first ? sizeof(q) : 0) + sizeof(k) + sizeof(v));
+            if (first) ptx::tma_load(q.element, &maps.q, 0, tile.first, tile.head, tile.batch, &full);
+            ptx::tma_load(k.element, &maps.k, 0, step * KEYS, tile.head_kv, tile.batch, &full);
+            ptx::tma_load(v.element, &maps.v, step * KEYS, 0, tile.head_kv, tile.batch, &full);
+        }
+        ptx::mbarrier_wait(&full, parity);
+        ptx::wgmma_fence();
+        multiply_keys(q, k, scores);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<0>();
+        hold(scores);
+
+        weigh_tile(problem.rows, softmax, scores, tile.first, step, factor);
+        softmax.rescale(out);
+        round_weights(scores, p);
+
+        ptx::wgmma_fence();
+        multiply_values(p, v, out);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<0>();
+        hold(out);
+        __syncthreads();  // K and V are safe to overwrite
+    }
+    store_rows<Result, D>(problem.rows, tile, tile.first, softmax, out, problem.of_result(tile));
+}
+
+// --- Version 2 -----------------------------------------------------------------------------------
+
+// Three consumers of 96 keys: 48 scores, 12 registers of weights and 64 sums of a thread's 160
+// registers. Two consumers have 240, room for 192 keys, and are slower (README).
+constexpr int kConsumers = 3;
+constexpr int kBlockRows = kConsumers * kRows;
+constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
+constexpr int kKeys = 96;
+constexpr int kStages = 3;
+
+struct Rings {
+    Box<kRows> q[kConsumers];
+    Box<kKeys> k[kStages];
+    Box<D> v[kStages];  // 128 places, of which 96 are used: a row of a box has 128 bytes
+    ptx::MBarrier q_full;
+    ptx::MBarrier q_empty;  // all threads have read `index` and are done with Q
+    ptx::MBarrier k_full[kStages];
+    ptx::MBarrier v_full[kStages];
+    ptx::MBarrier k_empty[kStages];
+    ptx::MBarrier v_empty[kStages];
+    int index;  // of the tile
+};
+
+struct RingPosition {
+    int stage = 0;
+    unsigned parity = 0;
+
+    __device__ void advance() {
+        stage = stage + 1 == kStages ? 0 : stage + 1;
+        if (stage == 0) parity ^= 1;
+    }
+};
+
+__device__ inline void release(ptx::MBarrier* empty) {
+    if (threadIdx.x % kWarpgroup == 0) ptx::mbarrier_arrive(empty);
+}
+
+// The producer, one thread: loads Q, then K and V of each step, as soon as their stage is empty.
+__device__ inline void produce(Rings& rings, const Maps& maps, const RowTile& tile, RingPosition& at) {
+    ptx::mbarrier_arrive_expect(&rings.q_full, sizeof(rings.q));
+    for (int group = 0; group < kConsumers; ++group)
+        ptx::tma_load(rings.q[group].element, &maps.q, 0, tile.first + group * kRows, tile.head, tile.batch,
+                      &rings.q_full);
+    for (int step = tile.steps - 1; step >= 0; --step, at.advance()) {
+        const int s = at.stage;
+        ptx::mbarrier_wait(&rings.k_empty[s], at.parity ^ 1);
+        ptx::mbarrier_arrive_expect(&rings.k_full[s], sizeof(rings.k[s]));
+        ptx::tma_load(rings.k[s].element, &maps.k, 0, step * kKeys, tile.head_kv, tile.batch,
+                      &rings.k_full[s]);
+        ptx::mbarrier_wait(&rings.v_empty[s], at.parity ^ 1);
+        ptx::mbarrier_arrive_expect(&rings.v_full[s], sizeof(rings.v[s]));
+        ptx::tma_load(rings.v[s].element, &maps.v, step * kKeys, 0, tile.head_kv, tile.batch,
+                      &rings.v_full[s]);
+    }
+}
+
+// A consumer's 64 rows of a tile, as day 27's `attend`: the scores of the next tile of keys are
+// issued before the second product of this one.
+__device__ inline void attend(Rings& rings, RingPosition& at, const Problem& problem, const RowTile& tile,
+                              int group, Softmax& softmax, float (&out)[D / 2]) {
+    const int first = tile.first + group * kRows;
+    const float factor = problem.of_scores(tile);
+    float scores[kKeys / 2];
+    unsigned p[kKeys / 32][4];
+    clear(out);
+    if (tile.steps == 0) {
+        ptx::mbarrier_arrive(&rings.q_empty);
+        return;
+    }
+    ptx::mbarrier_wait(&rings.k_full[at.stage], at.parity);
+    ptx::wgmma_fence();
+    multiply_keys(rings.q[group], rings.k[at.stage], scores);
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<0>();
+    hold(scores);
+    release(&rings.k_empty[at.stage]);
+    weigh_tile(problem.rows, softmax, scores, first, tile.steps - 1, factor);
+    round_weights(scores, p);
+
+    for (int step = tile.steps - 2; step >= 0; --step) {
+        const RingPosition before = at;
+        at.advance();
+        ptx::mbarrier_wait(&rings.k_full[at.stage], at.parity);
+        ptx::wgmma_fence();
+        multiply_keys(rings.q[group], rings.k[at.stage], scores);
+        ptx::wgmma_commit();
+        ptx::mbarrier_wait(&rings.v_full[before.stage], before.parity);
+        multiply_values(p, rings.v[before.stage], out);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<1>();  // the scores are there; out is not
+        hold(scores);
+        release(&rings.k_empty[at.stage]);
+
+        weigh_tile(problem.rows, softmax, scores, first, step, factor);
+        hold(scores);
+        // Two branches, so that ptxas leaves the wait behind the softmax (day 27).
+        if (step % 2 == 0) {
+            ptx::wgmma_wait_in_branch<0>();
+        } else {
+            ptx::wgmma_wait<0>();
+        }
+        hold(out);
+        if (softmax.rescales()) softmax.rescale(out);
+        release(&rings.v_empty[before.stage]);
+        round_weights(scores, p);  // p is safe to overwrite
+    }
+    ptx::mbarrier_arrive(&rings.q_empty);
+    ptx::mbarrier_wait(&rings.v_full[at.stage], at.parity);
+    ptx::wgmma_fence();
+    multiply_values(p, rings.v[at.stage], out);
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<0>();
+    hold(out);
+    release(&rings.v_empty[at.stage]);
+    at.advance();
+}
+
+// Idea: day 27's persistent blocks, with three consumers. Products take half as long as there, the
+// softmax does not: three warpgroups compute exponentials while one multiplies, and need no turns.
+// Cost removed: waits for loads and for products.
+// Still limits it: exponentials. 64 x 96 of them take 384 cycles of an SM's special function units,
+// the two products 384 cycles of its tensor cores.
+__global__ void __launch_bounds__(kThreads, 1)
+    overlapped(const __grid_constant__ Maps maps, const Problem problem, int tiles, int* next) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& rings = *reinterpret_cast<Rings*>(memory);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
+    if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&rings.q_full, 1);
+        ptx::mbarrier_init(&rings.q_empty, kConsumers * kWarpgroup);
+        for (int s = 0; s < kStages; ++s) {
+            ptx::mbarrier_init(&rings.k_full[s], 1);
+            ptx::mbarrier_init(&rings.v_full[s], 1);
+            ptx::mbarrier_init(&rings.k_empty[s], kConsumers);
+            ptx::mbarrier_init(&rings.v_empty[s], kConsumers);
+        }
+        ptx::fence_mbarrier_init();
+    }
+    __syncthreads();
+
+    RingPosition at;
+    unsigned q_parity = 0;
+    if (group < 0) {
+        ptx::registers_decrease<32>();
+        if (threadIdx.x > 0) return;
+        for (;; q_parity ^= 1) {
+            const int index = atomicAdd(next, 1);
+            ptx::mbarrier_wait(&rings.q_empty, q_parity ^ 1);
+            rings.index = index;  // published by the arrival at q_full
+            if (index >= tiles) {
+                ptx::mbarrier_arrive(&rings.q_full);
+                return;
+            }
+            produce(rings, maps, row_tile(problem.rows, index, kBlockRows, kKeys), at);
+        }
+    } else {
+        ptx::registers_increase<160>();
+        for (;; q_parity ^= 1) {
+            ptx::mbarrier_wait(&rings.q_full, q_parity);
+            const int index = rings.index;
+            if (index >= tiles) return;
+            const RowTile tile = row_tile(problem.rows, index, kBlockRows, kKeys);
+            Softmax softmax;
+            float out[D / 2];
+            attend(rings, at, problem, tile, group, softmax, out);
+            store_rows<Result, D>(problem.rows, tile, tile.first + group * kRows, softmax, out,
+                                  problem.of_result(tile));
+        }
+    }
+}
+
+}  // namespace day43

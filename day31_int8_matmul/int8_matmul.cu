@@ -5,11 +5,13 @@
 
 #include "common/check/check.hpp"
 #include "common/check/matrix_arguments.hpp"
+#include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "int8_matmul.cuh"
 #include "int8_matmul.hpp"
+#include "int8_wgmma.hpp"
 
 namespace day31 {
 namespace {
@@ -76,9 +78,22 @@ constexpr auto launch_mma_sync = launch_tiles<OneStage, mma_sync<OneStage>>;
 constexpr auto launch_tensor_cores = launch_tiles<ThreeStages, tensor_cores<ThreeStages>>;
 constexpr auto tensor_cores_constraint = tile_constraint<ThreeStages, tensor_cores<ThreeStages>>;
 
+std::string wgmma_constraint(const MatmulShape& = {}) {
+    return course::why_no_hopper();
+}
+
+void launch_wgmma_tiles(In a, In w, Out c, cudaStream_t stream) {
+    const std::string reason = wgmma_constraint();
+    course::require(reason.empty(), "int8_matmul: this version ", reason);
+    require_aligned_rows("int8_matmul: a", a);
+    require_aligned_rows("int8_matmul: w", w);
+    if (check_arguments(a, w, c)) launch_wgmma(a, w, c, stream);
+}
+
 void launch_chosen(In a, In w, Out c, cudaStream_t stream) {
-    const bool can = both_are_aligned(a, w) && tensor_cores_constraint({}).empty();
-    (can ? launch_tensor_cores : launch_dp4a)(a, w, c, stream);
+    if (!both_are_aligned(a, w)) return launch_dp4a(a, w, c, stream);
+    if (wgmma_constraint().empty()) return launch_wgmma_tiles(a, w, c, stream);
+    (tensor_cores_constraint({}).empty() ? launch_tensor_cores : launch_dp4a)(a, w, c, stream);
 }
 
 course::Work work(const MatmulShape& shape) {
@@ -107,7 +122,7 @@ course::KernelResources tile_resources() {
 
 std::span<const Version> versions() {
     constexpr auto kTensorCoresResources = tile_resources<ThreeStages, tensor_cores<ThreeStages>>;
-    static const std::array<Version, 5> list = {{
+    static const std::array<Version, 6> list = {{
         {"scalar", "a thread for each result", {launch_scalar, scalar_resources}, work},
         {"dp4a",
          "four products in an instruction, tiles in shared memory",
@@ -123,9 +138,14 @@ std::span<const Version> versions() {
          {launch_tensor_cores, kTensorCoresResources, true},
          work,
          tensor_cores_constraint},
+        {"wgmma",
+         "TMA and wgmma, and a tile that suits the shape",
+         {launch_wgmma_tiles, nullptr, true},
+         work,
+         wgmma_constraint},
         {"auto",
-         "tensor cores where the GPU has them and rows are aligned",
-         {launch_chosen, kTensorCoresResources},
+         "wgmma, else tensor cores, where the GPU has them and rows are aligned",
+         {launch_chosen, nullptr},
          work},
     }};
     return list;

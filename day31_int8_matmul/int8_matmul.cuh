@@ -10,6 +10,9 @@
 //   mma_sync       4,096 in an mma          tensor cores                       copies and products take turns
 //   tensor_cores   4,096 in an mma          stages in flight, fragments        the rate of mma.sync
 //                                           one step ahead
+//   wgmma          524,288 in a wgmma       factors read from shared memory    storing C, and power
+//
+// The last one needs Hopper and is in int8_wgmma.cuh.
 //
 //   ./course run day31                                                  every version, verified and timed
 //   ./course run day31 --only tensor_cores --size 4096x4096x4096     M x N x K

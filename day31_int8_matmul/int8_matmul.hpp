@@ -30,8 +30,8 @@ inline constexpr std::size_t kLongestSum = 131071;
 // Queues C = A W^T on `stream`. m, n and k may be anything, k up to kLongestSum; any leading
 // dimension and alignment. mma_sync and tensor_cores require rows of A and W that begin at
 // multiples of 16 bytes, and a GPU of compute capability 8.0 or more with enough shared memory
-// (their constraint names what is missing). C must not overlap A or W. std::invalid_argument for
-// arguments unlike that, CudaError when the launch fails.
+// (their constraint names what is missing); wgmma, such rows and compute capability 9.0. C must not
+// overlap A or W. std::invalid_argument for arguments unlike that, CudaError when the launch fails.
 struct Launcher {
     void (*launch)(course::DeviceMatrix<const std::int8_t> a, course::DeviceMatrix<const std::int8_t> w,
                    course::DeviceMatrix<std::int32_t> c, cudaStream_t stream);
@@ -40,8 +40,8 @@ struct Launcher {
 };
 using Version = course::Version<Launcher, MatmulShape>;
 
-// scalar, dp4a, mma_sync, tensor_cores, and `auto`: tensor_cores where GPU and rows allow it, dp4a
-// elsewhere.
+// scalar, dp4a, mma_sync, tensor_cores, wgmma, and `auto`: the last of them that GPU and rows
+// allow, dp4a elsewhere.
 std::span<const Version> versions();
 
 // The same on the CPU, packed. std::invalid_argument when a length does not match the shape.

@@ -7,12 +7,12 @@
 // consume() the consumers'. Day 42 uses them, too.
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/raster_order.cuh"
+#include "common/tile/wgmma_split.cuh"
 #include "common/tile/wgmma_store.cuh"
 #include "common/tile/wgmma_tile.cuh"
 
@@ -74,38 +74,9 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
 
 // --- Split-K -------------------------------------------------------------------------------------
 
-// Half of a tile's sums, in shared memory: those of a thread in a column.
-template <class S>
-using HalfOfSums = float[S::BN / 4][S::CONSUMERS * kWarpgroup];
-
-// Block `to` of the two gets the sums of its half, in its own shared memory: block 0 the left one.
-template <class S>
-__device__ void send_half(HalfOfSums<S>& received, int to, const hopper::Sums<S>& sums) {
-    auto& theirs = *cooperative_groups::this_cluster().map_shared_rank(&received, to);
-    const unsigned thread = threadIdx.x - kWarpgroup;
-#pragma unroll
-    for (int i = 0; i < S::BN / 4; ++i)
-        theirs[i][thread] = to == 0 ? sums[i] : sums[S::BN / 4 + i];
-}
-
-// Block `rank` adds the half that it was sent.
-template <class S>
-__device__ void add_half(const HalfOfSums<S>& received, int rank, hopper::Sums<S>& sums) {
-    const unsigned thread = threadIdx.x - kWarpgroup;
-#pragma unroll
-    for (int i = 0; i < S::BN / 4; ++i) {
-        const float other = received[i][thread];
-        if (rank == 0) {
-            sums[i] += other;
-        } else {
-            sums[S::BN / 4 + i] += other;
-        }
-    }
-}
-
-// Idea: where tiles are few and K is long, the two blocks of a cluster take half of K each. They
-// exchange halves of their sums through distributed shared memory, and each stores half of the
-// tile.
+// Idea: where tiles are few and K is long, the blocks of a cluster take a part of K each: two, four
+// or eight of them. Each sends the others the sums of their columns through distributed shared
+// memory, adds up those of its own columns and stores them.
 // Cost removed: SMs without a tile.
 // Still limits it: the exchange; and each block loads its own A and B.
 template <class S>
@@ -113,30 +84,27 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
     split_k(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& ring = *reinterpret_cast<hopper::Ring<S>*>(memory);
-    auto& received = *reinterpret_cast<HalfOfSums<S>*>(memory);  // when the stages are no longer needed
+    auto& received = *reinterpret_cast<hopper::Received<S>*>(memory);  // when the stages are no longer needed
     static_assert(sizeof(received) <= sizeof(ring.a) + sizeof(ring.b), "the barriers stay intact");
     ring.init(maps);
     hopper::TileCoords coords = hopper::coords_of<S>(order, static_cast<int>(blockIdx.x) / S::CLUSTER);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
-    const int steps = hopper::steps_of<S>(depth);
-    const int rank = S::rank();
-    const int mine = rank == 0 ? (steps + 1) / 2 : steps / 2;
+    const hopper::PartOfK<S> part(hopper::steps_of<S>(depth), S::rank());
 
     hopper::RingPosition<S> at;
     if (group < 0) {
-        if (threadIdx.x == 0) hopper::produce(ring, at, maps, coords, rank == 0 ? 0 : steps - mine, mine);
+        if (threadIdx.x == 0) hopper::produce(ring, at, maps, coords, part.first, part.count);
         __syncwarp();
         ring.synchronise_cluster();
         ring.synchronise_cluster();
     } else {
         hopper::Sums<S> sums;
-        hopper::consume(ring, at, group, mine, sums);
-        ring.synchronise_cluster();  // both blocks are done with their stages
-        send_half<S>(received, 1 - rank, sums);
-        ring.synchronise_cluster();  // the halves are complete
-        add_half<S>(received, rank, sums);
+        hopper::consume(ring, at, group, part.count, sums);
+        ring.synchronise_cluster();  // all blocks are done with their stages
+        hopper::send_sums<S>(received, sums);
+        ring.synchronise_cluster();  // the sums have arrived
         coords.row += group * 64;
-        hopper::store_from_registers<S>(out, coords, sums, rank * S::BN / 2, (rank + 1) * S::BN / 2);
+        hopper::store_own_sums<S>(out, coords, received, sums);
     }
 }
 

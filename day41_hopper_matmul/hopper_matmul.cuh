@@ -13,11 +13,11 @@
 //   persistent   128 x 256   4       a block computes tile after tile        storing C
 //   async_store  128 x 256   4       C leaves through shared memory and TMA  power
 //   split_k      128 x 128   6       two blocks share the K of a tile        exchanging their sums
-//   fitted       one of eight        the tile that suits the shape           as its tile
-//   realigned    as fitted           unaligned rows are copied first         the copies
+//   fitted       one of eleven       the tile that suits the shape           as its tile
+//   realigned    as fitted           unaligned rows: loaded or copied        loads; copies
 //
 // The kernels of the first six are below, those of async_store and split_k in any_tile.cuh. fitted
-// and realigned choose among them (tile_choice.hpp, realign.cuh).
+// and realigned choose among them (common/tile/tile_choice.hpp, realign.cuh).
 //
 //   ./course run day41                                            every version, verified and timed
 //   ./course run day41 --only persistent --size 4096x4096x4096    one version, any size

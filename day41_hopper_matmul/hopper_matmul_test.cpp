@@ -50,15 +50,15 @@ TEST(TileFor, SuitsTheShape) {
     };
     EXPECT_EQ(tile(512, 512, 512), "tile_64x64")
         << "64 tiles for 132 multiprocessors, and hardly any K to split";
-    EXPECT_EQ(tile(64, 4096, 4096), "split_k_64x64");
+    EXPECT_EQ(tile(64, 4096, 4096), "split_2_64x128") << "32 tiles of 64 x 128, each for two blocks";
+    EXPECT_EQ(tile(256, 256, 8192), "split_4_64x64") << "16 tiles; K is long";
+    EXPECT_EQ(tile(64, 64, 8192), "split_8_64x64") << "one tile for eight blocks";
     EXPECT_EQ(tile(1024, 1024, 1024), "tile_64x128") << "128 tiles";
     EXPECT_EQ(tile(256, 4096, 14336), "split_k") << "64 tiles of 128 x 128, and K is long";
-    EXPECT_EQ(tile(1536, 1536, 1536), "tile_192x96") << "128 tiles";
     EXPECT_EQ(tile(3072, 3072, 3072), "tile_192x192")
         << "two rounds of 128 tiles; of 128 x 256 there are three";
     EXPECT_EQ(tile(8192, 8192, 8192), "async_store") << "many rounds: the largest tile";
     EXPECT_EQ(tile(2048, 2048, 2048, 2), "async_store") << "few multiprocessors are soon all at work";
-    EXPECT_EQ(tile(0, 5, 3), "async_store") << "nothing takes no time";
 }
 
 }  // namespace

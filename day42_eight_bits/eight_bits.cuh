@@ -7,6 +7,7 @@
 //   bytes_mma_global  32 x 16     -       mma.sync takes 32 of K                  a fragment, one product
 //   bytes_mma_sync    128 x 128   3       day 40's pipeline; no transposed loads  mma.sync
 //   bytes_wgmma       128 x 256   4       day 41's TMA and wgmma                  C, power; FP8: lost digits
+//   bytes_fitted      one of nine         the tile that suits the shape           as its tile
 //   bytes_promoted    128 x 128   6       FP8: CUDA cores add sums of 128         these additions
 //
 // The first two are here and take any alignment. The others are in eight_bits_wgmma.cuh and take

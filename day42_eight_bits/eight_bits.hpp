@@ -69,6 +69,12 @@ using Version = course::Version<Kernels, Shape>;
 // Slow to fast.
 std::span<const Version> versions();
 
+// The tiles that `bytes_fitted` chooses from. One of them is a version itself.
+std::span<const Version> tiles_to_choose_from();
+
+// The name of the one that it takes for a shape, on a GPU with so many multiprocessors.
+std::string tile_for(const Shape& shape, std::size_t multiprocessors);
+
 // The reference, packed: a is m x k, b is n x k; product and magnitude as in
 // common/check/matmul_reference.hpp, exact for integers. Throws std::invalid_argument when a length
 // does not match the shape.

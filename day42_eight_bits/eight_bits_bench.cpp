@@ -1,5 +1,7 @@
 // Day 42's program: every version and cublasLt, for INT8 and FP8 (E4M3), verified and timed side by
 // side. Size: m x n x k.
+//
+//     day42_eight_bits --sweep       100 random shapes of either type
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "common/bench/machine.hpp"
 #include "common/bench/matmul_sizes.hpp"
 #include "common/bench/program.hpp"
+#include "common/bench/random_products.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/matmul_device_reference.hpp"
@@ -27,6 +31,22 @@ namespace {
 using course::DeviceBuffer;
 using day42::Accumulation;
 using day42::Shape;
+
+constexpr std::string_view kSweptVersion = "bytes_fitted";
+
+// The error bound. Tensor cores keep 13 bits of a sum of FP8 where a float has 23: an error of
+// at most 2^-10 of the terms' magnitude, for K of a few thousand. Promoted sums have only 128
+// terms at a time, truncated independently for each 32. Four terms more are allowed, because
+// the bound must hold for the worst of many elements. The stand-in sums in floats.
+course::Bound bound(const Shape& shape, Accumulation accumulation) {
+    if (course::is_cpu_stand_in()) return {.terms = shape.k + 1};
+    if (accumulation == Accumulation::kFast) return {.terms = 1, .factor = 0x1p13};
+    const std::size_t together = std::min<std::size_t>(shape.k, 128);
+    const double parts = std::ceil(static_cast<double>(shape.k) / 128);
+    return {.terms = 4 + course::ceil_div<std::size_t>(together, 32),
+            .growth = course::Growth::kSquareRoot,
+            .factor = 0x1p11 / std::sqrt(parts)};
+}
 
 template <class T>
 struct Data {
@@ -51,27 +71,13 @@ struct Data {
                 .c = c.matrix(shape.m, shape.n)};
     }
 
-    // The error bound. Tensor cores keep 13 bits of a sum of FP8 where a float has 23: an error of
-    // at most 2^-10 of the terms' magnitude, for K of a few thousand. Promoted sums have only 128
-    // terms at a time, truncated independently for each 32. Four terms more are allowed, because
-    // the bound must hold for the worst of many elements. The stand-in sums in floats.
-    course::Bound bound(Accumulation accumulation) const {
-        if (course::is_cpu_stand_in()) return {.terms = shape.k + 1};
-        if (accumulation == Accumulation::kFast) return {.terms = 1, .factor = 0x1p13};
-        const std::size_t together = std::min<std::size_t>(shape.k, 128);
-        const double parts = std::ceil(static_cast<double>(shape.k) / 128);
-        return {.terms = 4 + course::ceil_div<std::size_t>(together, 32),
-                .growth = course::Growth::kSquareRoot,
-                .factor = 0x1p11 / std::sqrt(parts)};
-    }
-
     course::VerifyResult verify(Accumulation accumulation) const {
         course::VerifyResult result;
         if constexpr (std::is_integral_v<T>) {
             const std::vector<std::int32_t> exact(product.begin(), product.end());
             result = course::verify_exact(c.to_host(), std::span<const std::int32_t>(exact), shape.n);
         } else {
-            result = course::verify(c.to_host(), product, bound(accumulation), magnitude, shape.n);
+            result = course::verify(c.to_host(), product, bound(shape, accumulation), magnitude, shape.n);
         }
         result.damage = c.damage();
         return result;
@@ -141,13 +147,54 @@ course::Case make_case(const course::Dims& size) {
     return result;
 }
 
+// The version that chooses, and cublasLt with the same accumulation.
+template <class T>
+course::Case make_sweep_case(const course::Dims& size) {
+    constexpr bool kIntegers = std::is_integral_v<T>;
+    const Shape shape = course::matmul_shape(size);
+    const auto data = std::make_shared<course::RandomProducts<T>>(
+        course::ProductShape{1, shape.m, shape.n, shape.k}, course::Op::kNone, course::Op::kTranspose);
+    const auto product = [data] { return day42::Product<T>{.a = data->a(), .b = data->b(), .c = data->c()}; };
+    course::Case result{.problem = (kIntegers ? "int8 " : "e4m3 ") + course::matmul_text(size),
+                        .dtype = kIntegers ? "int8 to int32" : "e4m3 to float"};
+    result.spoil = [data] { data->spoil(); };
+    result.verify = [data, shape] { return data->verify(bound(shape, Accumulation::kFast)); };
+    const course::Work work = day42::versions().front().work(shape);
+    course::Contestant peer{.name = "cublaslt",
+                            .role = course::Role::kPeer,
+                            .work = work,
+                            .cannot_run = day42::why_no_cublaslt()};
+    peer.prepare = [product](course::Contestant& contestant) {
+        contestant.launch = day42::make_cublaslt<T>(product(), Accumulation::kFast);
+    };
+    result.contestants.push_back(peer);
+    const day42::Version& version =
+        *std::ranges::find(day42::versions(), kSweptVersion, &day42::Version::name);
+    const day42::KernelFor<T>& kernel = version.launcher.of<T>();
+    std::string reason = version.cannot_run(shape);
+    if (reason.empty()) reason = kernel.why_not(product());
+    result.contestants.push_back(
+        {.name = version.name,
+         .launch = [product, &kernel](cudaStream_t stream) { kernel.launch(product(), stream); },
+         .work = work,
+         .cannot_run = reason});
+    return result;
+}
+
+// 512 to 8192. Rows are 16-byte aligned, as the library requires.
+constexpr course::RandomShapes kSweep = {.count = 100, .least = 9, .most = 13, .thinnest = 9, .multiple = 16};
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{.day = "day42_eight_bits",
-                                  .title = "C = A B^T on tensor cores, 8-bit factors; size: m x n x k",
-                                  .default_size = {256, 256, 256},
-                                  .bench_sizes = course::squares({512, 1024, 2048, 4096, 8192}),
-                                  .make_cases = {make_case<std::int8_t>, make_case<__nv_fp8_e4m3>}};
+    const course::Program program{
+        .day = "day42_eight_bits",
+        .title = "C = A B^T on tensor cores, 8-bit factors; size: m x n x k",
+        .default_size = {256, 256, 256},
+        .bench_sizes = course::squares({512, 1024, 2048, 4096, 8192}),
+        .sweep_sizes = course::random_matmuls(kSweep),
+        .make_cases = {make_case<std::int8_t>, make_case<__nv_fp8_e4m3>},
+        .sweep_cases = {make_sweep_case<std::int8_t>, make_sweep_case<__nv_fp8_e4m3>},
+        .sweep_repeats = course::kSweepRepeats};
     return course::run_program(program, argc, argv);
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -173,7 +174,18 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
     mutable unsigned turn_ = 0;
 };
 
+// The tiles of `bytes_fitted` that are not versions of their own.
+std::vector<const Version*> further_tiles() {
+    std::vector<const Version*> tiles;
+    for (const Version& tile : day42::tiles_to_choose_from()) {
+        const auto same = [&](const Version& version) { return version.name == tile.name; };
+        if (std::ranges::none_of(day42::versions(), same)) tiles.push_back(&tile);
+    }
+    return tiles;
+}
+
 INSTANTIATE_TEST_SUITE_P(EightBits, EightBits, course::each_of(day42::versions()), course::VersionName());
+INSTANTIATE_TEST_SUITE_P(Tiles, EightBits, testing::ValuesIn(further_tiles()), course::VersionName());
 
 // On the CPU, fewer and smaller problems have the same edges.
 template <class T>
@@ -436,6 +448,19 @@ TEST_P(LargeBytes, MoreElementsThan31BitsCount) {
             EXPECT_TRUE(result.ok()) << name_of<T>() << ", row " << row << ": " << result.message();
         }
     });
+}
+
+// Which tile `bytes_fitted` takes, on an H200 and on two cores.
+TEST(TileFor, SuitsTheShape) {
+    const auto tile = [](std::size_t m, std::size_t n, std::size_t k, std::size_t multiprocessors = 132) {
+        return day42::tile_for({.m = m, .n = n, .k = k}, multiprocessors);
+    };
+    EXPECT_EQ(tile(512, 512, 512), "tile_64x64") << "64 tiles for 132 multiprocessors";
+    EXPECT_EQ(tile(1024, 1024, 1024), "tile_64x128") << "128 tiles";
+    EXPECT_EQ(tile(512, 512, 8192), "split_2_64x128") << "32 tiles, and K is long";
+    EXPECT_EQ(tile(3072, 3072, 3072), "tile_192x192") << "two rounds of 128 tiles";
+    EXPECT_EQ(tile(8192, 8192, 8192), "bytes_wgmma") << "many rounds: the largest tile";
+    EXPECT_EQ(tile(2048, 2048, 2048, 2), "bytes_wgmma") << "few multiprocessors are soon all at work";
 }
 
 }  // namespace

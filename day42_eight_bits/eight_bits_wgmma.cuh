@@ -10,6 +10,7 @@
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/raster_order.cuh"
+#include "common/tile/wgmma_split.cuh"
 #include "common/tile/wgmma_store.cuh"
 #include "common/tile/wgmma_tile.cuh"
 
@@ -33,11 +34,12 @@ using WideTile = hopper::TileShape<T, 128, 256, 4, 2>;  // clusters of two block
 // Cost removed: the way of operands through registers. wgmma reads them from shared memory.
 // Still limits it: for INT8 storing C, and power. For FP8 the sums, too: Hopper adds with fewer
 // digits than a float has, so what is small beside the sum is lost.
-template <class T>
-__global__ void __launch_bounds__(3 * kWarpgroup)
-    bytes_wgmma(const __grid_constant__ hopper::Maps maps, course::OutputOf<typename WideTile<T>::Sum> out,
-                int depth, RasterOrder order) {
-    using S = WideTile<T>;
+//
+// S: WideTile, or another of the tiles that `bytes_fitted` chooses from.
+template <class S>
+__global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
+    bytes_wgmma(const __grid_constant__ hopper::Maps maps, course::OutputOf<typename S::Sum> out, int depth,
+                RasterOrder order) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& [ring, slices] = *reinterpret_cast<Memory<S>*>(memory);
     ring.init(maps);
@@ -68,6 +70,40 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         ptx::tma_store_wait<0>();
     }
     ring.synchronise_cluster();  // a block must not end while the other may still write to its shared memory
+}
+
+// Idea: split_k of day 41. The blocks of a cluster have the same tile of C and a part of K each,
+// and add their sums up through distributed shared memory.
+// Cost removed: SMs without a tile, where C is small.
+// Still limits it: the exchange; and each block loads its own A and B.
+template <class S>
+__global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
+    bytes_split(const __grid_constant__ hopper::Maps maps, course::OutputOf<typename S::Sum> out, int depth,
+                RasterOrder order) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& ring = *reinterpret_cast<hopper::Ring<S>*>(memory);
+    auto& received = *reinterpret_cast<hopper::Received<S>*>(memory);  // when the stages are no longer needed
+    static_assert(sizeof(received) <= sizeof(ring.a) + sizeof(ring.b), "the barriers stay intact");
+    ring.init(maps);
+    hopper::TileCoords coords = hopper::coords_of<S>(order, static_cast<int>(blockIdx.x) / S::CLUSTER);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
+    const hopper::PartOfK<S> part(hopper::steps_of<S>(depth), S::rank());
+
+    hopper::RingPosition<S> at;
+    if (group < 0) {
+        if (threadIdx.x == 0) hopper::produce(ring, at, maps, coords, part.first, part.count);
+        __syncwarp();
+        ring.synchronise_cluster();
+        ring.synchronise_cluster();
+    } else {
+        hopper::Sums<S> sums;
+        hopper::consume(ring, at, group, part.count, sums);
+        ring.synchronise_cluster();  // all blocks are done with their stages
+        hopper::send_sums<S>(received, sums);
+        ring.synchronise_cluster();  // the sums have arrived
+        coords.row += group * 64;
+        hopper::store_own_sums<S>(out, coords, received, sums);
+    }
 }
 
 template <class T>

@@ -5,9 +5,10 @@
 //   tile_each   a block for each tile, mma.sync                     each tile fills the pipeline again
 //   pipelined   persistent blocks: the copies for a tile begin      with a short K, the stores of C;
 //               while the one before is multiplied                  otherwise mma.sync
+//   wgmma       Hopper: TMA and wgmma, in batched_wgmma.cuh         the stores of C; shared memory
 //
-// Both are one kernel, at the end of this file; the grid differs, as in fused_matmul.cuh. mma.sync,
-// ldmatrix and the XOR swizzle are the subject of day 40. Here they are given.
+// The first two are one kernel, at the end of this file; the grid differs, as in fused_matmul.cuh.
+// mma.sync, ldmatrix and the XOR swizzle are the subject of day 40. Here they are given.
 //
 //   ./course run day45 --size 8x256x256x64
 #pragma once

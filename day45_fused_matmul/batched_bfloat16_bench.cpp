@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "batched_bfloat16.hpp"
+#include "common/bench/random_products.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/expected_products.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
 #include "fused_matmul_peer.hpp"
 
 namespace day45 {
@@ -69,16 +71,19 @@ struct Products {
     course::ExpectedProducts expected;
 };
 
+std::string problem_text(const Shape& shape, course::Op op_a, course::Op op_b) {
+    const auto letter = [](course::Op op) { return op == course::Op::kNone ? "N" : "T"; };
+    return fmt::format("batched_bfloat16 {}x{}x{}x{} {}{}", shape.count, shape.m, shape.n, shape.k,
+                       letter(op_a), letter(op_b));
+}
+
 }  // namespace
 
 course::Case make_batched_bfloat16_case(const course::Dims& dims, course::Op op_a, course::Op op_b) {
     if (dims.size() != 4) return {};
     const Shape shape{dims[0], dims[1], dims[2], dims[3]};
     const auto data = std::make_shared<Products>(shape, op_a, op_b);
-    const auto letter = [](course::Op op) { return op == course::Op::kNone ? "N" : "T"; };
-    course::Case result{.problem = fmt::format("batched_bfloat16 {}x{}x{}x{} {}{}", shape.count, shape.m,
-                                               shape.n, shape.k, letter(op_a), letter(op_b)),
-                        .dtype = "bfloat16 to float"};
+    course::Case result{.problem = problem_text(shape, op_a, op_b), .dtype = "bfloat16 to float"};
     result.spoil = [data] { data->c.spoil(); };
     result.verify = [data] { return data->expected.verify(data->c); };
     const course::Work work = bfloat16_versions().front().work(shape);
@@ -94,6 +99,47 @@ course::Case make_batched_bfloat16_case(const course::Dims& dims, course::Op op_
              .work = work,
              .cannot_run = version.cannot_run(shape)});
     }
+    return result;
+}
+
+std::vector<course::Dims> sweep_of_batches() {
+    std::vector<course::Dims> shapes = course::random_matmuls({.most = 11});
+    course::Random random(45);
+    for (course::Dims& shape : shapes)
+        shape.insert(shape.begin(), std::size_t{2} << random.below(6));
+    return shapes;
+}
+
+course::Case make_batched_bfloat16_sweep(const course::Dims& dims) {
+    if (dims.size() != 4) return {};
+    const Shape shape{dims[0], dims[1], dims[2], dims[3]};
+    // Any rule that takes all layouts.
+    const std::size_t layout = (shape.m + shape.n + shape.k) / 64 % 4;
+    const course::Op op_a = layout < 2 ? course::Op::kNone : course::Op::kTranspose;
+    const course::Op op_b = layout % 2 == 0 ? course::Op::kNone : course::Op::kTranspose;
+    const auto data = std::make_shared<course::RandomProducts<__nv_bfloat16>>(shape, op_a, op_b);
+    const auto matmul = [data, shape, op_a, op_b] {
+        const auto batch = [&](const course::DeviceMatrix<const __nv_bfloat16>& first) {
+            return course::Batch<const __nv_bfloat16>{
+                .first = first, .count = shape.count, .stride = first.rows() * first.cols()};
+        };
+        return Bfloat16Matmul{.factors = {batch(data->a()), batch(data->b()), op_a, op_b},
+                              .c = {.first = data->c(), .count = shape.count, .stride = shape.m * shape.n}};
+    };
+    course::Case result{.problem = problem_text(shape, op_a, op_b), .dtype = "bfloat16 to float"};
+    result.spoil = [data] { data->spoil(); };
+    result.verify = [data] { return data->verify(); };
+    const BatchedBfloat16& version = bfloat16_versions().back();
+    result.contestants.push_back({.name = "cublas",
+                                  .role = course::Role::kPeer,
+                                  .launch = make_cublas(matmul()),
+                                  .work = version.work(shape),
+                                  .cannot_run = why_no_cublas()});
+    result.contestants.push_back(
+        {.name = version.name,
+         .launch = [matmul, &version](cudaStream_t stream) { version.launcher(matmul(), stream); },
+         .work = version.work(shape),
+         .cannot_run = version.cannot_run(shape)});
     return result;
 }
 

@@ -1,6 +1,7 @@
 // Day 45's program: batched products beside cuBLAS, in FP32 and in BF16.
 //
 //     day45_fused_matmul --size 8x256x256x64      8 products of 256 x 256 x 64, in each of the four layouts
+//     day45_fused_matmul --sweep                  200 random shapes in BF16
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "batched_bfloat16_bench.hpp"
 #include "common/bench/program.hpp"
+#include "common/bench/random_products.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/expected_products.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -104,7 +106,10 @@ int main(int argc, char** argv) {
                                             {64, 512, 512, 512},
                                             {128, 1024, 1024, 64},
                                             {128, 1024, 1024, 128}},
-                            .make_cases = {}};  // below
+                            .sweep_sizes = day45::sweep_of_batches(),
+                            .make_cases = {},  // below
+                            .sweep_cases = {day45::make_batched_bfloat16_sweep},
+                            .sweep_repeats = course::kSweepRepeats};
     for (const Op op_a : {Op::kNone, Op::kTranspose}) {
         for (const Op op_b : {Op::kNone, Op::kTranspose}) {
             program.make_cases.push_back(

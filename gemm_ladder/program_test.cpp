@@ -83,6 +83,9 @@ TEST_F(LadderProgram, RefusesWhatIsNoStepAndNoShape) {
     expect_refused("--m 5 --size 5x5x5", "--m: expected without --size, --bench and --sweep");
     expect_refused("--alpha nan", "--alpha nan: expected a finite number");
     expect_refused("--beta inf", "--beta inf: expected a finite number");
+    expect_refused("--listed", "--listed: expected with --sweep");
+    if (course::is_release_build())
+        expect_refused("--sweep --beta 2", "random shapes are measured with 1 and 0; expected --listed");
 }
 
 TEST_F(LadderProgram, TheSweepHasManyShapes) {

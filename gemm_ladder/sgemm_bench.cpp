@@ -2,7 +2,8 @@
 //
 //     gemm_ladder [--step N|all] [--m M --n N --k K] [--alpha A --beta B]
 //     gemm_ladder --bench          all steps over squares from 128 to 8192; 4096, the table of the ladder, is last
-//     gemm_ladder --sweep          many shapes, for the dispatcher (step 14) and cuBLAS
+//     gemm_ladder --sweep          200 random shapes, for the dispatcher (step 14) and cuBLAS
+//     gemm_ladder --sweep --listed   56 shapes instead: squares, tall, deep, odd ones
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,6 +21,7 @@
 
 #include "common/bench/machine.hpp"
 #include "common/bench/program.hpp"
+#include "common/bench/random_products.hpp"
 #include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
@@ -50,6 +52,7 @@ struct Choice {
     std::int64_t m = 0, n = 0, k = 0;  // 0: not given
     float alpha = 1;
     float beta = 0;
+    bool listed = false;
 };
 
 struct Data {
@@ -104,6 +107,18 @@ struct Data {
     course::GuardedBuffer<float> c_device;
 };
 
+// The same with data that is made and verified on the device.
+struct RandomData {
+    explicit RandomData(const gemm::Shape& s) : shape(s), products({1, s.m, s.n, s.k}) {}
+
+    gemm::Sgemm gemm() {
+        return {.a = products.a(), .b = products.b(), .c = products.c(), .alpha = 1, .beta = 0};
+    }
+
+    gemm::Shape shape;
+    course::RandomProducts<float> products;
+};
+
 void require(bool condition, const std::string& message) {
     if (!condition) throw std::invalid_argument(message);
 }
@@ -124,6 +139,7 @@ std::set<int> known_steps() {
     return numbers;
 }
 
+template <class Data>
 course::Contestant cublas(const std::shared_ptr<Data>& data) {
     const std::string no_cublas = gemm::why_no_cublas();
     return {
@@ -134,6 +150,7 @@ course::Contestant cublas(const std::shared_ptr<Data>& data) {
         .cannot_run = no_cublas};
 }
 
+template <class Data>
 course::Contestant contestant_of(const gemm::Step& step, const std::shared_ptr<Data>& data) {
     course::Contestant contestant{
         .name = step.name, .work = step.work(data->shape), .cannot_run = step.cannot_run(data->shape)};
@@ -197,6 +214,22 @@ course::Case make_case(const course::Dims& size, const std::set<int>& steps, flo
     return result;
 }
 
+// A random shape of --sweep.
+course::Case make_random_case(const course::Dims& size, const std::set<int>& steps) {
+    require(size.size() == 3, "expected m x n x k, for example 512x512x512");
+    const auto data = std::make_shared<RandomData>(gemm::Shape{size[0], size[1], size[2]});
+    course::Case result{.problem = fmt::format("sgemm {}", fmt::join(size, "x")), .dtype = "float"};
+    result.spoil = [data] { data->products.spoil(); };
+    result.verify = [data] { return data->products.verify(); };
+    if (steps.contains(kCublas)) result.contestants.push_back(cublas(data));
+    for (const auto& list : {gemm::steps(), gemm::beyond()}) {
+        for (const gemm::Step& step : list) {
+            if (steps.contains(number_of(step.name))) result.contestants.push_back(contestant_of(step, data));
+        }
+    }
+    return result;
+}
+
 // --- The program's own options -------------------------------------------------------------------
 
 std::set<int> parse_steps(const std::vector<std::string>& texts) {
@@ -227,49 +260,7 @@ course::Dims dims_of(const Choice& choice) {
     return dims;
 }
 
-void add_options(CLI::App& app, course::Program& program, Choice& choice) {
-    app.add_option(
-           "--step", choice.steps,
-           "all, or numbers, with commas between: 0 is cuBLAS, 1 to 11 the ladder, 12 to 15 beyond; 9 runs "
-           "09_warp_tiling and what prepares it (09a, 09b...)")
-        ->delimiter(',')
-        ->default_str("all; for --sweep 0,14")
-        ->excludes(app.get_option("--only"));
-    app.add_option("--m", choice.m, "rows of C and A")->default_str("as the first given");
-    app.add_option("--n", choice.n, "columns of C and B")->default_str("as the first given");
-    app.add_option("--k", choice.k, "columns of A, rows of B")->default_str("as the first given");
-    app.add_option("--alpha", choice.alpha, "C = alpha A B + beta C")->capture_default_str();
-    app.add_option("--beta", choice.beta, "with 0, C is not read")->capture_default_str();
-    app.footer("Example: " + program.day + " --step 0,5 --m 1000 --n 3000 --k 500");
-    app.callback([&] {
-        const bool sweep = app.count("--sweep") != 0;
-        const bool bench = app.count("--bench") != 0;
-        for (const auto& [option, extent] :
-             {std::pair("--m", choice.m), {"--n", choice.n}, {"--k", choice.k}}) {
-            if (app.count(option) == 0) continue;
-            require(!sweep && !bench && app.count("--size") == 0,
-                    fmt::format("{}: expected without --size, --bench and --sweep", option));
-            require(extent > 0, fmt::format("{} {}: expected a number > 0", option, extent));
-            program.default_size = dims_of(choice);
-        }
-        for (const auto& [option, factor] : {std::pair("--alpha", choice.alpha), {"--beta", choice.beta}})
-            require(std::isfinite(factor), fmt::format("{} {}: expected a finite number", option, factor));
-        std::set<int> steps = parse_steps(choice.steps);
-        if (sweep && app.count("--step") + app.count("--only") == 0) steps = {kCublas, kDispatcher};
-        program.make_cases = {[=, alpha = choice.alpha, beta = choice.beta](const course::Dims& size) {
-            return make_case(size, steps, alpha, beta, bench);
-        }};
-    });
-}
-
-std::vector<course::Dims> bench_sizes() {
-    std::vector<course::Dims> sizes;
-    for (const std::size_t n : {128, 256, 384, 512, 768, 1024, 1536, 2048, 3000, 3072, 6144, 8192, 4096})
-        sizes.push_back({n, n, n});
-    return sizes;
-}
-
-std::vector<course::Dims> sweep_sizes() {
+std::vector<course::Dims> listed_sizes() {
     std::vector<course::Dims> sizes;
     for (const std::size_t n : {256,  384,  512,  640,  768,  1000, 1024, 1280, 1536, 1792,
                                 2048, 2500, 3000, 3072, 3584, 4096, 4097, 5000, 6144, 8192})
@@ -321,6 +312,58 @@ std::vector<course::Dims> sweep_sizes() {
     return sizes;
 }
 
+void add_options(CLI::App& app, course::Program& program, Choice& choice) {
+    app.add_option(
+           "--step", choice.steps,
+           "all, or numbers, with commas between: 0 is cuBLAS, 1 to 11 the ladder, 12 to 15 beyond; 9 runs "
+           "09_warp_tiling and what prepares it (09a, 09b...)")
+        ->delimiter(',')
+        ->default_str("all; for --sweep 0,14")
+        ->excludes(app.get_option("--only"));
+    app.add_option("--m", choice.m, "rows of C and A")->default_str("as the first given");
+    app.add_option("--n", choice.n, "columns of C and B")->default_str("as the first given");
+    app.add_option("--k", choice.k, "columns of A, rows of B")->default_str("as the first given");
+    app.add_option("--alpha", choice.alpha, "C = alpha A B + beta C")->capture_default_str();
+    app.add_option("--beta", choice.beta, "with 0, C is not read")->capture_default_str();
+    app.add_flag("--listed", choice.listed, "with --sweep: the listed shapes, not random ones");
+    app.footer("Example: " + program.day + " --step 0,5 --m 1000 --n 3000 --k 500");
+    app.callback([&] {
+        const bool sweep = app.count("--sweep") != 0;
+        const bool bench = app.count("--bench") != 0;
+        for (const auto& [option, extent] :
+             {std::pair("--m", choice.m), {"--n", choice.n}, {"--k", choice.k}}) {
+            if (app.count(option) == 0) continue;
+            require(!sweep && !bench && app.count("--size") == 0,
+                    fmt::format("{}: expected without --size, --bench and --sweep", option));
+            require(extent > 0, fmt::format("{} {}: expected a number > 0", option, extent));
+            program.default_size = dims_of(choice);
+        }
+        for (const auto& [option, factor] : {std::pair("--alpha", choice.alpha), {"--beta", choice.beta}})
+            require(std::isfinite(factor), fmt::format("{} {}: expected a finite number", option, factor));
+        std::set<int> steps = parse_steps(choice.steps);
+        if (sweep && app.count("--step") + app.count("--only") == 0) steps = {kCublas, kDispatcher};
+        require(sweep || !choice.listed, "--listed: expected with --sweep");
+        if (sweep && !choice.listed) {
+            require(choice.alpha == 1 && choice.beta == 0,
+                    "--alpha, --beta: random shapes are measured with 1 and 0; expected --listed for others");
+            program.make_cases = {[=](const course::Dims& size) { return make_random_case(size, steps); }};
+            return;
+        }
+        program.sweep_sizes = listed_sizes();
+        program.sweep_repeats = {};
+        program.make_cases = {[=, alpha = choice.alpha, beta = choice.beta](const course::Dims& size) {
+            return make_case(size, steps, alpha, beta, bench);
+        }};
+    });
+}
+
+std::vector<course::Dims> bench_sizes() {
+    std::vector<course::Dims> sizes;
+    for (const std::size_t n : {128, 256, 384, 512, 768, 1024, 1536, 2048, 3000, 3072, 6144, 8192, 4096})
+        sizes.push_back({n, n, n});
+    return sizes;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -330,8 +373,9 @@ int main(int argc, char** argv) {
         .title = "C = alpha A B + beta C, FP32, row-major; size: m x n x k",
         .default_size = {256, 256, 256},
         .bench_sizes = bench_sizes(),
-        .sweep_sizes = sweep_sizes(),
+        .sweep_sizes = course::random_matmuls(),
         .make_cases = {},  // known when the options are
+        .sweep_repeats = course::kSweepRepeats,
         .add_options = [&choice](CLI::App& app, course::Program& own) { add_options(app, own, choice); }};
     return course::run_program(program, argc, argv);
 }

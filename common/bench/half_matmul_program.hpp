@@ -57,40 +57,48 @@ struct Data {
     GuardedBuffer<float> c;
 };
 
-// `with_handle`: also cuBLAS as a program measures it that creates the handle inside the timed
-// region.
-template <class T>
-Case make_case(std::span<const Version> versions, const Dims& size, bool with_handle) {
+// cuBLAS and some versions on the operands that `gemm` gives.
+template <class T, class MakeGemm>
+Case make_case_of(std::span<const Version> versions, const Shape& shape, const MakeGemm& gemm) {
     constexpr bool kHalf = std::is_same_v<T, __half>;
-    const auto data = std::make_shared<Data<T>>(matmul_shape(size));
-    Case result{.problem = (kHalf ? "half " : "bfloat16 ") + matmul_text(size),
+    Case result{.problem = (kHalf ? "half " : "bfloat16 ") + matmul_text({shape.m, shape.n, shape.k}),
                 .dtype = kHalf ? "half to float" : "bfloat16 to float"};
-    result.spoil = [data] { data->c.spoil(); };
-    result.verify = [data] { return data->verify(); };
     const std::string no_cublas = why_no_cublas();
     result.contestants.push_back(
         {.name = "cublas",
          .role = Role::kPeer,
-         .launch = no_cublas.empty() ? make_cublas<T>(data->gemm()) : std::function<void(cudaStream_t)>(),
-         .work = work_of(data->shape),
+         .launch = no_cublas.empty() ? make_cublas<T>(gemm()) : std::function<void(cudaStream_t)>(),
+         .work = work_of(shape),
          .cannot_run = no_cublas});
-    if (with_handle)
-        result.contestants.push_back(
-            {.name = "cublas_with_handle",
-             .role = Role::kPeer,
-             .launch = [data](cudaStream_t stream) { make_cublas<T>(data->gemm())(stream); },
-             .work = work_of(data->shape),
-             .cannot_run = no_cublas});
     for (const Version& version : versions) {
         const KernelFor<T>& kernel = kernel_of<T>(version);
-        std::string reason = version.cannot_run(data->shape);
-        if (reason.empty()) reason = kernel.why_not(data->gemm());
+        std::string reason = version.cannot_run(shape);
+        if (reason.empty()) reason = kernel.why_not(gemm());
         result.contestants.push_back(
             {.name = version.name,
-             .launch = [data, &kernel](cudaStream_t stream) { kernel.launch(data->gemm(), stream); },
-             .work = version.work(data->shape),
+             .launch = [gemm, &kernel](cudaStream_t stream) { kernel.launch(gemm(), stream); },
+             .work = version.work(shape),
              .cannot_run = reason,
              .resources = kernel.resources});
+    }
+    return result;
+}
+
+// `with_handle`: also cuBLAS as a program measures it that creates the handle inside the timed
+// region.
+template <class T>
+Case make_case(std::span<const Version> versions, const Dims& size, bool with_handle) {
+    const auto data = std::make_shared<Data<T>>(matmul_shape(size));
+    Case result = make_case_of<T>(versions, data->shape, [data] { return data->gemm(); });
+    result.spoil = [data] { data->c.spoil(); };
+    result.verify = [data] { return data->verify(); };
+    if (with_handle) {
+        Contestant handle{.name = "cublas_with_handle",
+                          .role = Role::kPeer,
+                          .launch = [data](cudaStream_t stream) { make_cublas<T>(data->gemm())(stream); },
+                          .work = work_of(data->shape),
+                          .cannot_run = why_no_cublas()};
+        result.contestants.insert(result.contestants.begin() + 1, std::move(handle));
     }
     return result;
 }

@@ -21,6 +21,7 @@
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine_limits.hpp"
 #include "common/bench/memory_need.hpp"
+#include "common/bench/random_products.hpp"
 #include "common/bench/record_file.hpp"
 #include "common/bench/unknown_argument.hpp"
 #include "common/check/check.hpp"
@@ -282,7 +283,7 @@ int run(const Program& program, const Options& options) {
     print_head(program, machine, limits);
 
     std::optional<L2Flush> flush;
-    RepeatLimits repeats;
+    RepeatLimits repeats = options.sweep ? program.sweep_repeats : RepeatLimits{};
     if (is_cpu_stand_in()) {
         repeats = {.min_repeats = 3, .max_repeats = 10, .max_seconds = 0.2};
     } else {
@@ -325,6 +326,7 @@ int run(const Program& program, const Options& options) {
                    options.json.empty() ? "" : "; nothing was written to " + options.json);
         return kFailed;
     }
+    if (options.sweep) fmt::print("{}", text_of_sweep(all));
     if (!options.json.empty()) {
         write_file(options.json, to_json_lines(to_json(all, machine, commit(), utc_now())));
         fmt::print("\nwritten: {}\n", options.json);

@@ -74,7 +74,8 @@ struct Program {
     std::vector<std::function<Case(const Dims&)>>
         make_cases;  // each is called for each size; without contestants: not for that size
     std::vector<std::function<Case(const Dims&)>>
-        sweep_cases{};  // with --sweep instead of those, where not empty
+        sweep_cases{};             // with --sweep instead of those, where not empty
+    RepeatLimits sweep_repeats{};  // with --sweep
     std::size_t stand_in_limit =
         std::size_t{1} << 22;  // on the CPU, --bench and --sweep leave out sizes with a larger product
 

@@ -410,14 +410,14 @@ __device__ inline void wgmma_wait_in_branch() {
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 // PTX ISA, wgmma.mma_async with .f16 or .bf16, N = 64, 96, 128, 192 or 256, summed in float.
-// kBRowMajor: B's descriptor is one of descriptor_mn_major. A's is one of descriptor_k_major.
-// `keeps` is scale-d: 1 adds to what D held, 0 replaces it.
-#define COURSE_PTX_WGMMA(n, type, registers, a_number, b_number, transpose_number, keeps, ...)    \
+// kBRowMajor: B's descriptor is one of descriptor_mn_major; kAColumnMajor: A's is. The others are
+// of descriptor_k_major. `keeps` is scale-d: 1 adds to what D held, 0 replaces it.
+#define COURSE_PTX_WGMMA(n, type, registers, a_number, b_number, a_order, b_order, keeps, ...)    \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                  \
                  " {" COURSE_PTX_NUMBERS_##registers "}, %" #a_number ", %" #b_number ", " #keeps \
-                                                     ", 1, 1, 0, %" #transpose_number ";"         \
+                                                     ", 1, 1, %" #a_order ", %" #b_order ";"      \
                  : __VA_ARGS__                                                                    \
-                 : "l"(a), "l"(b), "n"(kBRowMajor ? 1 : 0))
+                 : "l"(a), "l"(b), "n"(kAColumnMajor ? 1 : 0), "n"(kBRowMajor ? 1 : 0))
 
 // PTX ISA, wgmma.mma_async with .e4m3, .e5m2 or .s8: the first two are summed in float, though not
 // with all of its digits, the last in int, and wraps. Both descriptors are of descriptor_k_major:
@@ -428,12 +428,13 @@ __device__ inline void wgmma_wait_in_branch() {
                  : __VA_ARGS__                                                                           \
                  : "l"(a), "l"(b))
 
-#define COURSE_PTX_WGMMA_NAMED(name, keeps, n, registers, a_number, b_number, transpose_number, ...)         \
-    template <class T, bool kBRowMajor>                                                                      \
+#define COURSE_PTX_WGMMA_NAMED(name, keeps, n, registers, a_number, b_number, a_order, b_order, ...)         \
+    template <class T, bool kBRowMajor, bool kAColumnMajor = false>                                          \
     __device__ inline void name(float(&d)[registers], std::uint64_t a, std::uint64_t b) {                    \
-        static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");              \
+        static_assert(sizeof(T) == 2 || (!kBRowMajor && !kAColumnMajor),                                     \
+                      "wgmma takes 8-bit factors along k only");                                             \
         if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                    \
-            COURSE_PTX_WGMMA(n, "bf16", registers, a_number, b_number, transpose_number, keeps,              \
+            COURSE_PTX_WGMMA(n, "bf16", registers, a_number, b_number, a_order, b_order, keeps,              \
                              __VA_ARGS__);                                                                   \
         } else if constexpr (std::is_same_v<T, __nv_fp8_e4m3>) {                                             \
             COURSE_PTX_WGMMA_BYTES(n, "f32.e4m3.e4m3", registers, a_number, b_number, keeps, ", 1, 1",       \
@@ -443,7 +444,7 @@ __device__ inline void wgmma_wait_in_branch() {
                                    __VA_ARGS__);                                                             \
         } else {                                                                                             \
             static_assert(std::is_same_v<T, __half>);                                                        \
-            COURSE_PTX_WGMMA(n, "f16", registers, a_number, b_number, transpose_number, keeps, __VA_ARGS__); \
+            COURSE_PTX_WGMMA(n, "f16", registers, a_number, b_number, a_order, b_order, keeps, __VA_ARGS__); \
         }                                                                                                    \
     }
 // wgmma: D += A B. wgmma_set: D = A B, the first product of a sum; what D held does not matter.
@@ -456,14 +457,19 @@ __device__ inline void wgmma_wait_in_branch() {
         static_assert(std::is_same_v<T, std::int8_t> && !kBRowMajor);                              \
         COURSE_PTX_WGMMA_BYTES(n, "s32.s8.s8", registers, a_number, b_number, 1, "", __VA_ARGS__); \
     }
-COURSE_PTX_WGMMA_FUNCTION(64, 32, 32, 33, 34, COURSE_PTX_D32("f", 0))
-COURSE_PTX_WGMMA_FUNCTION(96, 48, 48, 49, 50, COURSE_PTX_D32("f", 0), COURSE_PTX_D8("f", 32),
+COURSE_PTX_WGMMA_FUNCTION(64, 32, 32, 33, 34, 35, COURSE_PTX_D32("f", 0))
+COURSE_PTX_WGMMA_FUNCTION(96, 48, 48, 49, 50, 51, COURSE_PTX_D32("f", 0), COURSE_PTX_D8("f", 32),
                           COURSE_PTX_D8("f", 40))
-COURSE_PTX_WGMMA_FUNCTION(128, 64, 64, 65, 66, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32))
-COURSE_PTX_WGMMA_FUNCTION(192, 96, 96, 97, 98, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32),
+COURSE_PTX_WGMMA_FUNCTION(128, 64, 64, 65, 66, 67, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32))
+COURSE_PTX_WGMMA_FUNCTION(192, 96, 96, 97, 98, 99, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32),
                           COURSE_PTX_D32("f", 64))
-COURSE_PTX_WGMMA_FUNCTION(256, 128, 128, 129, 130, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32),
+COURSE_PTX_WGMMA_FUNCTION(256, 128, 128, 129, 130, 131, COURSE_PTX_D32("f", 0), COURSE_PTX_D32("f", 32),
                           COURSE_PTX_D32("f", 64), COURSE_PTX_D32("f", 96))
+COURSE_PTX_WGMMA_OF_INTEGERS(64, 32, 32, 33, COURSE_PTX_D32("r", 0))
+COURSE_PTX_WGMMA_OF_INTEGERS(96, 48, 48, 49, COURSE_PTX_D32("r", 0), COURSE_PTX_D8("r", 32),
+                             COURSE_PTX_D8("r", 40))
+COURSE_PTX_WGMMA_OF_INTEGERS(192, 96, 96, 97, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32),
+                             COURSE_PTX_D32("r", 64))
 COURSE_PTX_WGMMA_OF_INTEGERS(128, 64, 64, 65, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32))
 COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_PTX_D32("r", 32),
                              COURSE_PTX_D32("r", 64), COURSE_PTX_D32("r", 96))

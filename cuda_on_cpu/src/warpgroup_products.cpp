@@ -219,6 +219,13 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
                      [&](unsigned e, double value) { put(line, in_piece * piece + e, value); });
         }
     };
+    const auto read_mn_major = [&](const Descriptor& factor, unsigned lines, const auto& put) {
+        for (unsigned k = 0; k < depth; ++k) {
+            for (unsigned piece = 0; piece < lines / in_piece; ++piece)
+                read(factor.of_mn_major(k, piece),
+                     [&](unsigned e, double value) { put(k, in_piece * piece + e, value); });
+        }
+    };
     if (operands.a_registers != nullptr) {
         // Register 2 j + h of lane 4 g + t: row 8 h + g, bytes 16 j + 4 t to 16 j + 4 t + 3.
         const unsigned mask = ~0u >> (32 - 8 * product.element_size);
@@ -232,15 +239,13 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
                 finite = finite && std::isfinite(a_[row][k]);
             }
         }
+    } else if (product.a_column_major) {
+        read_mn_major(a_place, 4 * kRows, [&](unsigned k, unsigned m, double value) { a_[m][k] = value; });
     } else {
         read_k_major(a_place, 4 * kRows, [&](unsigned m, unsigned k, double value) { a_[m][k] = value; });
     }
     if (product.b_row_major) {
-        for (unsigned k = 0; k < depth; ++k) {
-            for (unsigned piece = 0; piece < columns / in_piece; ++piece)
-                read(b_place.of_mn_major(k, piece),
-                     [&](unsigned e, double value) { b_[k][in_piece * piece + e] = value; });
-        }
+        read_mn_major(b_place, columns, [&](unsigned k, unsigned n, double value) { b_[k][n] = value; });
     } else {
         read_k_major(b_place, columns, [&](unsigned n, unsigned k, double value) { b_[k][n] = value; });
     }

@@ -53,6 +53,7 @@ struct ProductOf {
     float (*decode)(std::uint32_t bits) = nullptr;  // of a factor
     unsigned element_size = 2;                      // of a factor
     bool b_row_major = false;
+    bool a_column_major = false;
     bool integers = false;  // sums are std::int32_t, and wrap; otherwise float
 
     bool operator==(const ProductOf&) const = default;
@@ -61,11 +62,14 @@ struct ProductOf {
 // at.
 constexpr std::uint32_t kTf32Bits = 0xffffe000u;
 // T: of 8 or 16 bits; or float, for TF32.
-template <class T, bool kBRowMajor>
+template <class T, bool kBRowMajor, bool kAColumnMajor = false>
 constexpr ProductOf product_of() {
-    static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors and TF32 along k only");
-    ProductOf product{
-        .element_size = sizeof(T), .b_row_major = kBRowMajor, .integers = std::is_integral_v<T>};
+    static_assert(sizeof(T) == 2 || (!kBRowMajor && !kAColumnMajor),
+                  "wgmma takes 8-bit factors and TF32 along k only");
+    ProductOf product{.element_size = sizeof(T),
+                      .b_row_major = kBRowMajor,
+                      .a_column_major = kAColumnMajor,
+                      .integers = std::is_integral_v<T>};
     if constexpr (std::is_integral_v<T>) {
         product.decode = [](std::uint32_t bits) { return static_cast<float>(static_cast<T>(bits)); };
     } else if constexpr (std::is_same_v<T, float>) {
@@ -178,13 +182,13 @@ template <int kPending>
 void wgmma_wait_in_branch(Site site = Site::here()) {
     wgmma_wait<kPending>(site);
 }
-template <class T, bool kBRowMajor, class Sum, std::size_t kRegisters>
+template <class T, bool kBRowMajor, bool kAColumnMajor = false, class Sum, std::size_t kRegisters>
 void wgmma(Sum (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = Site::here()) {
     static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128,
                   "N is 8 to 256, in steps of 8");
     static_assert(std::is_same_v<T, std::int8_t> ? std::is_same_v<Sum, int> : std::is_same_v<Sum, float>,
                   "int8 is summed in int, floating point in float");
-    issue_product(d, kRegisters, a, b, product_of<T, kBRowMajor>(), site);
+    issue_product(d, kRegisters, a, b, product_of<T, kBRowMajor, kAColumnMajor>(), site);
 }
 // D = A B: what D held does not matter.
 template <class T, bool kBRowMajor, std::size_t kRegisters>

@@ -1,0 +1,78 @@
+// Products of matrices of random shapes, for --sweep. The shapes come from a seed; factors are made
+// and results verified on the device, so that hundreds of shapes take seconds.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/bench/program.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/factors.hpp"
+
+namespace course {
+
+// How shapes are drawn.
+struct RandomShapes {
+    std::uint64_t seed = 27;
+    std::size_t count = 200;
+    double least = 5;  // extents from 2^least to 2^most, their logarithms uniform
+    double most = 13;
+    double thinnest = 1;       // every fourth shape has one extent from 2^thinnest to 2^least
+    std::size_t multiple = 1;  // all extents are multiples of it
+};
+
+// A shape of a sweep is measured a few times.
+inline constexpr RepeatLimits kSweepRepeats = {.min_repeats = 5, .max_repeats = 40, .max_seconds = 0.04};
+
+// m x n x k. The shapes take turns in what their extents are multiples of: 1, 2, 4, ..., 64.
+std::vector<Dims> random_matmuls(const RandomShapes& how = {});
+
+// `count` products C = op(A) op(B), packed, each behind the other; factors are normally
+// distributed.
+// T: float, __nv_bfloat16, std::int8_t, __nv_fp8_e4m3.
+template <class T>
+class RandomProducts {
+  public:
+    using Sum = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
+
+    explicit RandomProducts(const ProductShape& shape, Op op_a = Op::kNone, Op op_b = Op::kNone);
+
+    const ProductShape& shape() const { return shape_; }
+    // The first of the matrices.
+    DeviceMatrix<const T> a() const { return matrix(a_, op_a_, shape_.m, shape_.k); }
+    DeviceMatrix<const T> b() const { return matrix(b_, op_b_, shape_.k, shape_.n); }
+    DeviceMatrix<Sum> c() { return c_.matrix(shape_.m, shape_.n); }
+
+    void spoil() { c_.spoil(); }
+
+    // Every element against its sum in double; integers exactly.
+    VerifyResult verify(const Bound& bound);
+    VerifyResult verify() { return verify({.terms = shape_.k, .growth = Growth::kSquareRoot}); }
+
+  private:
+    static DeviceMatrix<const T> matrix(const DeviceBuffer<T>& all, Op op, std::size_t rows,
+                                        std::size_t cols) {
+        return op == Op::kNone ? all.matrix(rows, cols) : all.matrix(cols, rows);
+    }
+
+    ProductShape shape_;
+    Op op_a_, op_b_;
+    DeviceBuffer<T> a_, b_;
+    GuardedBuffer<Sum> c_;
+    DeviceBuffer<double> product_, magnitude_;
+};
+
+// The end of a sweep: how many times as fast as the peer our version is, as geometric mean and
+// least, and the worst ten problems. Empty unless there is one version and one peer.
+std::string text_of_sweep(std::span<const Record> records);
+
+}  // namespace course

@@ -1,0 +1,44 @@
+// Which tile suits a shape: a model of the time that a product takes with tiles of a given size.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "common/check/matmul_arguments.hpp"
+#include "common/device/grid.hpp"
+
+namespace course {
+
+struct Tiling {
+    std::size_t rows;  // of C, that a cluster computes at a time
+    std::size_t columns;
+    std::size_t cluster;  // blocks
+    std::size_t splits;   // blocks that share the K of a tile
+    std::size_t blocks;   // that a multiprocessor runs at a time
+    std::size_t depth;    // of a step along K
+    // In microseconds. What grows with the rounds is latency, what grows with the tiles of a
+    // multiprocessor is its throughput.
+    double launch;
+    double tile;  // for each round of tiles: to begin and end one
+    double step;  // for each step of a round
+    double load;  // for each step of each tile of a multiprocessor
+
+    // Clusters take tiles in rounds. A round that is not full takes as long as one that is.
+    double time(const MatmulShape& shape, std::size_t multiprocessors) const {
+        const std::size_t tiles = ceil_div(shape.m, rows) * ceil_div(shape.n, columns);
+        const auto steps = static_cast<double>(ceil_div(ceil_div(shape.k, depth), splits));
+        const auto rounds = static_cast<double>(ceil_div(tiles, at_once(multiprocessors)));
+        const double of_multiprocessor =
+            static_cast<double>(tiles * cluster) / static_cast<double>(multiprocessors);
+        return launch + rounds * (tile + steps * step) + of_multiprocessor * steps * load;
+    }
+
+    // Clusters that run at a time. The blocks of one are in the same part of the GPU, where not all
+    // multiprocessors find three or seven others: about a tenth is left over.
+    std::size_t at_once(std::size_t multiprocessors) const {
+        const std::size_t used = cluster > 2 ? multiprocessors * 9 / 10 : multiprocessors;
+        return std::max<std::size_t>(used / cluster, 1) * blocks;
+    }
+};
+
+}  // namespace course

@@ -1,0 +1,22 @@
+// Products of 16-bit matrices whose rows the tensor memory accelerator cannot address, on Hopper.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device/factors.hpp"
+
+namespace course {
+
+// Queues C = alpha op(A) op(B) + beta C, for each product of a batch: any alignment and leading
+// dimension, strides or pointers. The arguments have been checked, C has elements, and the GPU has
+// compute capability 9.0. T: __half or __nv_bfloat16.
+template <class T>
+void multiply_unaligned(const FactorsOf<T>& factors, const Batch<float>& c, float alpha, float beta,
+                        cudaStream_t stream);
+
+// How long that takes on this GPU, in microseconds, about.
+double time_of_unaligned(const ProductShape& shape);
+
+}  // namespace course

@@ -1,0 +1,72 @@
+// Day 31, part 2: products of 8-bit integers with Hopper's TMA and wgmma. The table of versions is
+// in int8_matmul.cuh.
+//
+// Day 41 builds the parts one by one; common/tile/wgmma_tile.cuh has them for any tile S: a ring of
+// stages in shared memory, produce(), which fills it, and consume(), which multiplies from it.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "common/device/ptx_hopper.cuh"
+#include "common/tile/pair_output.cuh"
+#include "common/tile/raster_order.cuh"
+#include "common/tile/wgmma_store.cuh"
+#include "common/tile/wgmma_tile.cuh"
+
+namespace day31 {
+
+namespace hopper = course::hopper;
+
+template <class S>
+struct WgmmaMemory {
+    hopper::Ring<S> ring;
+    alignas(1024) hopper::Slices<S> slices;
+};
+
+// Idea: a warpgroup multiplies 64 x 32 by 32 x 256 bytes in one instruction, which reads both from
+// shared memory. One thread issues the copies of whole tiles; as many blocks run as fit on the GPU,
+// each computes tile after tile, and the copies for a tile begin while the one before is stored.
+// Cost removed: the way of the operands through registers, and the instructions of copies.
+// Still limits it: storing C, four bytes for each sum of bytes; and power.
+template <class S>
+__global__ void __launch_bounds__((1 + S::CONSUMERS) * hopper::kWarpgroup)
+    wgmma(const __grid_constant__ hopper::Maps maps, course::OutputOf<int> out, int depth,
+          course::RasterOrder order, bool through_tma) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& [ring, slices] = *reinterpret_cast<WgmmaMemory<S>*>(memory);
+    ring.init(maps);
+    const int clusters = static_cast<int>(gridDim.x) / S::CLUSTER;
+    const int first_tile = static_cast<int>(blockIdx.x) / S::CLUSTER;
+    const int tiles = order.rows * order.columns;
+    const int steps = hopper::steps_of<S>(depth);                              // of 128 bytes of K
+    const int group = static_cast<int>(threadIdx.x) / hopper::kWarpgroup - 1;  // -1: the producer
+
+    hopper::RingPosition<S> at;
+    if (group < 0) {
+        S::give_registers();
+        if (threadIdx.x == 0) {
+            for (int tile = first_tile; tile < tiles; tile += clusters)
+                hopper::produce(ring, at, maps, hopper::coords_of<S>(order, tile), 0, steps);
+        }
+        __syncwarp();  // the cluster's barrier takes whole warps
+    } else {
+        S::take_registers();
+        const int warp = static_cast<int>(threadIdx.x) / 32 - 4;
+        for (int tile = first_tile; tile < tiles; tile += clusters) {
+            hopper::TileCoords coords = hopper::coords_of<S>(order, tile);
+            coords.row += group * 64;
+            hopper::Sums<S> sums;
+            hopper::consume(ring, at, group, steps, sums);
+            // Without a detour where TMA cannot reach the rows of C.
+            if (through_tma) {
+                hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
+            } else {
+                hopper::store_from_registers<S>(out, coords, sums);
+            }
+        }
+        course::ptx::tma_store_wait_read<0>();
+    }
+    if constexpr (S::CLUSTER > 1) ring.synchronise_cluster();
+}
+
+}  // namespace day31

@@ -1,0 +1,81 @@
+// Day 45: the launcher of batched_wgmma.cuh.
+#include <algorithm>
+#include <cstdint>
+
+#include "batched_wgmma.cuh"
+#include "batched_wgmma.hpp"
+#include "common/device/cluster_launch.hpp"
+#include "common/device/tensor_map.hpp"
+
+namespace day45 {
+namespace {
+
+using Matrices = course::Batch<const __nv_bfloat16>;
+template <class S>
+auto kernel_for(bool a_is_k_major, bool b_is_k_major) {
+    if (a_is_k_major)
+        return b_is_k_major ? multiply_by_wgmma<S, true, true> : multiply_by_wgmma<S, true, false>;
+    return b_is_k_major ? multiply_by_wgmma<S, false, true> : multiply_by_wgmma<S, false, false>;
+}
+
+std::string why_no_map(const char* name, const Matrices& matrices) {
+    if (!matrices.pointers.empty())
+        return std::string(name) + " is behind pointers, which only a kernel can read";
+    const std::string reason = course::why_no_tensor_map(matrices.first);
+    if (!reason.empty()) return std::string(name) + " " + reason;
+    const std::size_t pitch = matrices.stride * sizeof(__nv_bfloat16);
+    if (pitch % 16 != 0 || pitch >= std::size_t{1} << 40)
+        return std::string(name) + " has matrices that are " + std::to_string(pitch) +
+               " bytes apart; expected a multiple of 16, less than 2^40";
+    return "";
+}
+
+// In boxes of 64 along K by `extent`, or of 64 by 64.
+CUtensorMap map_of(const Matrices& matrices, bool k_major, unsigned extent) {
+    const auto& first = matrices.first;
+    const bool one = matrices.stride == 0;
+    return course::make_tensor_map<__nv_bfloat16>(first.data(), first.rows(), first.cols(),
+                                                  first.leading_dimension(), {one ? 1 : matrices.count, 1},
+                                                  {matrices.stride, 0}, k_major ? extent : 64);
+}
+
+template <class S>
+void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+    const auto& factors = matmul.factors;
+    const bool a_is_k_major = factors.op_a == course::Op::kNone;
+    const bool b_is_k_major = factors.op_b == course::Op::kTranspose;
+    const BatchMaps maps{.a = map_of(factors.a, a_is_k_major, S::BM),
+                         .b = map_of(factors.b, b_is_k_major, S::BN),
+                         .one_a = factors.a.stride == 0,
+                         .one_b = factors.b.stride == 0};
+    const auto tiles = course::every_tile<S>(factors.m(), factors.n(), factors.count());
+    const int steps = static_cast<int>(course::ceil_div<std::size_t>(factors.k(), S::BK));
+    const course::ClusterLaunch how{
+        .threads = S::THREADS, .shared = sizeof(WgmmaMemory<S>), .cluster = 1, .persistent = true};
+    how.start(kernel_for<S>(a_is_k_major, b_is_k_major), tiles.all, stream, maps, matmul, tiles, steps);
+}
+
+// Large tiles where they fill the GPU, or where small ones would compute no less.
+bool large_tiles_suit(const course::ProductShape& shape) {
+    const auto tiles = [&](std::size_t extent) {
+        return course::ceil_div(shape.m, extent) * course::ceil_div(shape.n, extent) * shape.count;
+    };
+    const std::size_t large = tiles(LargeWgmmaTile::BM);
+    return large >= course::multiprocessors() && tiles(SmallWgmmaTile::BM) > large * 2;
+}
+
+}  // namespace
+
+std::string why_no_tensor_maps(const course::FactorsOf<__nv_bfloat16>& factors) {
+    if (factors.k() == 0) return "there is nothing to load";
+    if (std::string reason = why_no_map("A", factors.a); !reason.empty()) return reason;
+    return why_no_map("B", factors.b);
+}
+
+void launch_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+    const auto& factors = matmul.factors;
+    const bool large = large_tiles_suit({factors.count(), factors.m(), factors.n(), factors.k()});
+    large ? launch_tiles<LargeWgmmaTile>(matmul, stream) : launch_tiles<SmallWgmmaTile>(matmul, stream);
+}
+
+}  // namespace day45

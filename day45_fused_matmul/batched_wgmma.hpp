@@ -1,0 +1,19 @@
+// Batched BF16 products by TMA and wgmma: the third version of batched_bfloat16.hpp.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "batched_bfloat16.hpp"
+
+namespace day45 {
+
+// Why TMA cannot reach the factors, or "".
+std::string why_no_tensor_maps(const course::FactorsOf<__nv_bfloat16>& factors);
+
+// Queues the products of factors that it reaches; C has elements. Throws CudaError when CUDA
+// refuses.
+void launch_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream);
+
+}  // namespace day45

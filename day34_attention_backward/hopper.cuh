@@ -78,8 +78,8 @@ __device__ void write_queries(HopperMemory<T, D>& memory, const Problem<T>& prob
 // Idea: TMA and wgmma. Sums and left factors stay in registers, except for dS. A consumer's
 // arithmetic runs under its own products:
 //
-//     products      dP dV | S of the next tile, dQ, dK
-//     arithmetic       dS | weights of the next tile, dQ to shared memory
+//     products      dP dV | S of the next tile, dK, dQ
+//     arithmetic       dS | weights of the next tile
 //
 // Cost removed: fragments, and atomics of single floats: dQ is added 32 KB at a time.
 // Still limits it: shared memory. A product of 64 x 64 reads both factors at the full rate of the
@@ -154,11 +154,11 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         ptx::wgmma_fence();
         multiply_rows(memory.k, group, memory.q[at_q.stage], scores);
         ptx::wgmma_commit();
+        add_rows<T, D, ROWS>(ds, memory.q[stage], dk);
+        ptx::wgmma_commit();
         ptx::named_barrier(1, kConsumers * kWarpgroup);  // dS of both consumers is there
         release(&memory.d_out_empty[at.stage]);
         multiply_keys<T, D, ROWS>(memory.ds[tile % 2], memory.k, group, dq);
-        ptx::wgmma_commit();
-        add_rows<T, D, ROWS>(ds, memory.q[stage], dk);
         ptx::wgmma_commit();
         ptx::wgmma_wait<2>();  // the next scores are there
         hold(scores);
@@ -167,7 +167,9 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         // This wait loops. So it ends the basic block, at whose begin ptxas would put the wait for
         // products, ahead of the exponentials.
         ptx::mbarrier_wait(&memory.dq_empty, dq_parity);
-        ptx::wgmma_wait<1>();  // dQ is there; dK is not
+        ptx::wgmma_wait<0>();  // dQ and dK are there
+        hold(dk);
+        release(&memory.q_empty[stage]);
         hold(dq);
 #pragma unroll
         for (int i = 0; i < 8; ++i)
@@ -175,9 +177,6 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
                 dq[4 * i], dq[4 * i + 1], dq[4 * i + 2], dq[4 * i + 3]};
         ptx::fence_proxy_async();
         ptx::mbarrier_arrive(&memory.dq_full);
-        ptx::wgmma_wait<0>();  // dK is there
-        hold(dk);
-        release(&memory.q_empty[stage]);
         stage = at_q.stage;
     }
     store_keys<T, D>(problem.dk, keys.head, keys.first + group * 64, dk, problem.scale);

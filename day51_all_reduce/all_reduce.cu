@@ -154,8 +154,8 @@ bool are_aligned(const Arrays& arrays) {
            std::ranges::all_of(arrays.out, [](auto out) { return course::is_aligned(out.data(), 16); });
 }
 
-// Blocks for `count` values, at least `width` for each thread: the same number on every GPU, and no more
-// than any of them runs at the same time. Blocks wait for each other.
+// Blocks for `count` values, at least `width` for each thread: the same number on every GPU, and no
+// more than any of them runs at the same time. Blocks wait for each other.
 unsigned blocks_for_all(const Group& group, std::size_t count, int width) {
     const std::size_t threads = course::ceil_div(count, static_cast<std::size_t>(width));
     std::size_t blocks = std::min(course::ceil_div(threads, std::size_t{kBlock}), std::size_t{kMostBlocks});

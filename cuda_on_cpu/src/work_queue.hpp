@@ -35,8 +35,8 @@ struct Task {
     std::uint64_t number = 0;        // in the order of issue
     std::uint64_t priority = 0;      // its stream's when it was issued; random:SEED alone has any
     std::vector<TaskPointer> after;  // what has to be done before
-    // In an inspection: the numbers of those that were open when it was issued, and that it does not
-    // come after.
+    // In an inspection: the numbers of those that were open when it was issued, and that it does
+    // not come after.
     std::vector<std::uint64_t> beside;
     enum class State { pending, running, done } state = State::pending;
     bool host_goes_on = false;  // although it is not done

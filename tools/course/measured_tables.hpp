@@ -55,7 +55,8 @@ std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::
 std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::string_view link);
 
 // Grids on one GPU and on several: problems named "25-point NXxNYxNZxSTEPS on N GPUs", of which
-// `one_gpu` is a version and `no_exchange` may be a limit. Strong scaling: the same cube on all GPUs.
+// `one_gpu` is a version and `no_exchange` may be a limit. Strong scaling: the same cube on all
+// GPUs.
 // Weak scaling: N cubes on N GPUs, beside one on one. Times are of a step. Throws where there is no
 // cube.
 std::string scaling_table(const std::vector<MeasuredRecord>& records, std::string_view link);

@@ -17,7 +17,7 @@
 //   realigned    as fitted           unaligned rows: loaded or copied        loads; copies
 //
 // The kernels of the first six are below, those of async_store and split_k in any_tile.cuh. fitted
-// and realigned choose among them (common/tile/tile_choice.hpp, realign.cuh).
+// and realigned choose among them (common/tile/tile_choice.hpp, common/device/aligned_copy.cuh).
 //
 //   ./course run day41                                            every version, verified and timed
 //   ./course run day41 --only persistent --size 4096x4096x4096    one version, any size

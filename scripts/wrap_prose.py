@@ -102,7 +102,7 @@ def wrapped_markdown(text):
     for line in text.split("\n"):
         if line.startswith("<!-- end"):
             is_generated = False
-        elif line.startswith(("<!-- measurements", "<!-- table", "<!-- sweep", "<!-- ladder")):
+        elif line.startswith(("<!-- measurements", "<!-- table", "<!-- sweep", "<!-- ladder", "<!-- scaling")):
             is_generated = True
         if line.lstrip().startswith("```"):
             in_code = not in_code

@@ -26,18 +26,6 @@ std::string why_not(const Shape& shape) {
     return course::why_no_hopper();
 }
 
-template <class T>
-bool rows_are_aligned(const HeadsView<T>& view) {
-    constexpr std::size_t kPack = 16 / sizeof(T);
-    const auto strides = view.strides();
-    return course::is_aligned(view.data(), 16) && strides.batch % kPack == 0 && strides.head % kPack == 0 &&
-           strides.row % kPack == 0;
-}
-
-bool same(const Extents& a, const Extents& b) {
-    return a.batch == b.batch && a.heads == b.heads && a.length == b.length && a.dim == b.dim;
-}
-
 // Returns false if there is nothing to write.
 bool check_arguments(const Attention& attention) {
     const Extents q = attention.q.extents();

@@ -41,7 +41,8 @@ class OperatorScan : public course::DeviceTest {
         return {0, 1, 10, 11, 12, 351, 352, 353, kTile - 1, kTile, kTile + 1, 40001, 34 * kTile + 7,
                 kBulkIntegersTile - 1, kBulkIntegersTile, kBulkIntegersTile + 1, kBulkKeysTile - 1,
                 kBulkKeysTile, kBulkKeysTile + 1,
-                // Each block scans seven tiles of keys, or twelve of integers: every stage is used twice.
+                // Each block scans seven tiles of keys, or twelve of integers: every stage is used
+                // twice.
                 course::multiprocessors() * std::size_t{7} * kBulkKeysTile + 5,
                 course::multiprocessors() * std::size_t{9} * kTile + 5};
     }

@@ -1,5 +1,6 @@
 // A program's macros of one letter (`nvcc -DN=1024`, `#define T float`) must not reach into the
-// headers that follow: there these are names of template parameters. macros_back.h brings them back.
+// headers that follow: there these are names of template parameters. macros_back.h brings them
+// back.
 #pragma push_macro("A")
 #pragma push_macro("B")
 #pragma push_macro("C")

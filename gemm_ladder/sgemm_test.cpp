@@ -218,7 +218,8 @@ TEST_P(StepTest, ALongSum) {
 
 TEST_P(StepTest, RefusesWhatDoesNotFit) {
     course::expect_misfits_refused("sgemm", [](auto a, auto b, auto c) {
-        GetParam()->launcher.launch({.a = a, .b = b, .c = c}, nullptr);
+        gemm::ScratchMemory scratch(GetParam()->launcher.scratch({c.rows(), c.cols(), a.cols()}));
+        GetParam()->launcher.launch({.a = a, .b = b, .c = c, .scratch = scratch.view()}, nullptr);
     });
 }
 

@@ -35,7 +35,7 @@
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
-#include "cuda_on_cpu/macros_back.h"
+#include "cuda_on_cpu/macros_back.h"  // last
 #include "cuda_on_cpu/math.h"
 #include "cuda_on_cpu/occupancy.h"
 #include "cuda_on_cpu/programmatic_launch.h"

@@ -35,7 +35,6 @@
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
-#include "cuda_on_cpu/macros_back.h"  // last
 #include "cuda_on_cpu/math.h"
 #include "cuda_on_cpu/occupancy.h"
 #include "cuda_on_cpu/programmatic_launch.h"
@@ -48,5 +47,9 @@
 #include "cuda_on_cpu/warp.h"
 #include "cuda_runtime_api.h"
 #include "driver_functions.h"
+
+// clang-format off
+#include "cuda_on_cpu/macros_back.h"  // last
+// clang-format on
 
 #endif

@@ -93,7 +93,8 @@ __global__ void __launch_bounds__(GROUPS* kWarpgroup, BLOCKS)
     const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kRows, KEYS);
     // The compiler knows that what a shuffle returns is the same in the whole warp.
     const int group = GROUPS == 1 ? 0 : __shfl_sync(course::kWholeWarp, threadIdx.x / kWarpgroup, 0);
-    auto& [k, v] = shares.share[group];
+    auto& k = shares.share[group].k;
+    auto& v = shares.share[group].v;
     ptx::MBarrier* const k_full = &shares.k_full[group];
     ptx::MBarrier* const v_full = &shares.v_full[group];
     if (threadIdx.x == 0) {

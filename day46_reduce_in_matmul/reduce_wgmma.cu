@@ -66,7 +66,8 @@ __global__ void __launch_bounds__(THREADS, 1)
                        const __grid_constant__ RowPartition<WgmmaTile> tiles,
                        const __grid_constant__ course::Distance distance, typename R::State* parts) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto& [ring, states] = *reinterpret_cast<Shared<R>*>(memory);
+    auto& ring = reinterpret_cast<Shared<R>*>(memory)->ring;
+    auto& states = reinterpret_cast<Shared<R>*>(memory)->states;
     ring.init();
     const auto walk = tiles.walk();
     const int row = static_cast<int>(walk.at(0).row);

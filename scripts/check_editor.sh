@@ -146,6 +146,8 @@ if [[ ${#files[@]} == 0 ]]; then
 fi
 # Without Open MPI (scripts/install_dependencies.sh --cluster) its program has red lines.
 command -v mpicxx >/dev/null || mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -v '/mpi\.cu$')
+# NVSHMEM is no package of the distribution.
+[[ -e /usr/include/nvshmem.h ]] || mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -v '/nvshmem\.cu$')
 
 code=0
 check_completion || code=1

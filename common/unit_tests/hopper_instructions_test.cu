@@ -657,7 +657,7 @@ TEST_F(HopperInstructions, MatricesAreStoredRowByRow) {
 }
 
 __global__ void store_transposed(std::uint16_t* out) {
-    __shared__ alignas(16) std::uint16_t tile[256];
+    __shared__ __align__(16) std::uint16_t tile[256];
     const unsigned lane = threadIdx.x;
     unsigned r[4];
     for (unsigned m = 0; m < 4; ++m) {
@@ -683,7 +683,7 @@ TEST_F(HopperInstructions, MatricesAreStoredColumnByColumn) {
 
 // Each block adds 0, 1, 2, ... times its number plus 1 to `sums`.
 __global__ void add_in_bulk(float* sums) {
-    __shared__ alignas(16) float values[64];
+    __shared__ __align__(16) float values[64];
     values[threadIdx.x] = static_cast<float>(threadIdx.x * (blockIdx.x + 1));
     ptx::fence_proxy_async();
     __syncthreads();

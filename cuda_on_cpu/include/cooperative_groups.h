@@ -6,6 +6,8 @@
 // grid barrier in two halves.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include <functional>
 #include <type_traits>
 #include <utility>
@@ -13,7 +15,6 @@
 #include "cuda_on_cpu/cooperative_groups_block.h"
 #include "cuda_on_cpu/cooperative_groups_lanes.h"
 #include "cuda_on_cpu/cooperative_groups_thread_group.h"
-#include "cuda_on_cpu/macros_off.h"
 
 namespace cooperative_groups {
 

@@ -4,11 +4,12 @@
 // Heuristics give one algorithm.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cublas_v2.h"
-#include "cuda_on_cpu/macros_off.h"
 
 typedef struct cublasContext* cublasLtHandle_t;
 typedef struct cublasLtMatmulDescOpaque_t* cublasLtMatmulDesc_t;

@@ -48,8 +48,6 @@
 #include "cuda_runtime_api.h"
 #include "driver_functions.h"
 
-// clang-format off
-#include "cuda_on_cpu/macros_back.h"  // last
-// clang-format on
+#include "cuda_on_cpu/macros_back.h"
 
 #endif

@@ -4,6 +4,8 @@
 // 32, l + 64...
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -13,7 +15,6 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 #include "cuda_on_cpu/hopper.h"
-#include "cuda_on_cpu/macros_off.h"
 #include "cuda_on_cpu/thread.h"
 
 namespace cuda_on_cpu {

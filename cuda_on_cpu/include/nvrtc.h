@@ -3,9 +3,9 @@
 // CPU. CUDA_ON_CPU_NVCC names the nvcc to use. Programs are linked by nvcc with -lnvrtc -lcuda.
 #pragma once
 
-#include <stddef.h>
-
 #include "cuda_on_cpu/macros_off.h"
+
+#include <stddef.h>
 
 #ifdef __cplusplus
 extern "C" {

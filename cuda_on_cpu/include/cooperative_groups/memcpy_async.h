@@ -2,10 +2,11 @@
 // on; wait() is where the copies are there for all of them.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include <algorithm>
 
 #include "cooperative_groups.h"
-#include "cuda_on_cpu/macros_off.h"
 #include "cuda_on_cpu/memcpy_async.h"
 
 namespace cooperative_groups {

@@ -2,9 +2,10 @@
 // gets the result.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include "cooperative_groups.h"
 #include "cuda_on_cpu/cooperative_groups_fold.h"
-#include "cuda_on_cpu/macros_off.h"
 
 namespace cooperative_groups {
 

@@ -1,12 +1,13 @@
 // Memory from cudaMalloc, so that kernels can use it.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include <thrust/detail/config.h>
 #include <thrust/device_ptr.h>
 #include <thrust/system/detail/bad_alloc.h>
 #include <thrust/system_error.h>
 
-#include "cuda_on_cpu/macros_off.h"
 #include "cuda_runtime_api.h"
 
 THRUST_NAMESPACE_BEGIN

@@ -3,11 +3,12 @@
 // storage is used again.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include <algorithm>
 #include <vector>
 
 #include "cuda_on_cpu/cub/warp.h"
-#include "cuda_on_cpu/macros_off.h"
 
 namespace cub {
 

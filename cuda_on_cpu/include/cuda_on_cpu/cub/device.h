@@ -3,6 +3,8 @@
 // pointers must be device memory.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -10,7 +12,6 @@
 
 #include "cuda_on_cpu/cub/types.h"
 #include "cuda_on_cpu/host_work.h"
-#include "cuda_on_cpu/macros_off.h"
 
 namespace cub {
 namespace device {

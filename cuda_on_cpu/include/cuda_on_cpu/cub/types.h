@@ -1,6 +1,8 @@
 // What CUB's parts share: operators, pairs, iterators, buffers, and the order of keys.
 #pragma once
 
+#include "cuda_on_cpu/macros_off.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +12,6 @@
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
-#include "cuda_on_cpu/macros_off.h"
 #include "cuda_runtime.h"
 
 #define CUB_RUNTIME_FUNCTION

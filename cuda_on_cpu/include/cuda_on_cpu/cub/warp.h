@@ -2,8 +2,9 @@
 // lane, or each one, combines them in order.
 #pragma once
 
-#include "cuda_on_cpu/cub/types.h"
 #include "cuda_on_cpu/macros_off.h"
+
+#include "cuda_on_cpu/cub/types.h"
 
 namespace cub {
 

@@ -32,7 +32,7 @@ using course::attention::RowTile;
 using course::attention::store_rows;
 using course::attention::weigh_tile;
 
-constexpr int D = 128;        // columns; those from dim on are zero-filled
+constexpr int D = 128;  // columns; those from dim on are zero-filled
 // A key has a place in V^T, which is not its number (transpose_values).
 constexpr int kPlaces = 128;  // of a box of V^T: a row of 128 bytes
 

@@ -195,35 +195,14 @@ TYPED_TEST(FusedTest, ScoresUpToTheLimit) {
     }
 }
 
-// A scaled score beyond the largest float makes NaN of the rows that see it, and of no others.
 TYPED_TEST(FusedTest, OverflowingScoresBecomeNan) {
-    using T = typename TypeParam::Type;
-    const Shape shape{1, 1, 1, 140, 140, 32, true};
-    Tensors<T> data = tensors<T>(shape);
-    std::fill(data.q.begin(), data.q.end(), T(1.0f));
-    for (const std::size_t key : {0, 31, 70, 129}) {
-        std::fill(data.k.begin(), data.k.end(), T(0.0f));
-        std::fill_n(data.k.begin() + static_cast<std::ptrdiff_t>(key * shape.dim), shape.dim, T(2.0f));
-        const std::vector<T> got = run(TypeParam::version(), shape, data, 1e38f).out;
-        for (std::size_t i = 0; i < got.size(); ++i) {
-            ASSERT_EQ(std::isnan(static_cast<float>(got[i])), i / shape.dim >= key)
-                << "key " << key << ", row " << i / shape.dim;
-        }
-    }
+    for (const std::size_t key : {0, 31, 70, 129})
+        this->expect_nan_where_a_score_overflows(key);
 }
 
-// Scores that only rise, so that every tile has a new maximum, and that only fall.
 TYPED_TEST(FusedTest, RisingAndFallingScores) {
-    using T = typename TypeParam::Type;
-    const Shape shape{1, 1, 1, 40, 400, 32, false};
-    for (const float step : {0.5f, 0.03f, -0.5f, -0.03f}) {
-        Tensors<T> data = tensors<T>(shape);
-        for (T& x : data.q)
-            x = T(1.0f);
-        for (std::size_t i = 0; i < data.k.size(); ++i)
-            data.k[i] = T(static_cast<float>(i / shape.dim) * step);
-        this->expect_right(shape, data, 0.03125f, Growth::kLinear);
-    }
+    for (const float step : {0.5f, 0.03f, -0.5f, -0.03f})
+        this->expect_right_for_scores_in_steps(400, step);
 }
 
 // Equal keys: the mean of V. And one key far above all others: its V.
@@ -245,27 +224,11 @@ TYPED_TEST(FusedTest, EqualKeysAndOneDominantKey) {
     }
 }
 
-// Each row must see its own keys: rows of V are 1 and -1 in turn, so one key too many or too few
-// changes the mean.
 TYPED_TEST(FusedTest, CausalMaskIsExact) {
-    using T = typename TypeParam::Type;
     using Lengths = std::pair<std::size_t, std::size_t>;
     for (const auto& [length_q, length_k] :
-         {Lengths{130, 130}, Lengths{70, 200}, Lengths{200, 70}, Lengths{1, 129}, Lengths{129, 1}}) {
-        const Shape shape{1, 1, 1, length_q, length_k, 32, true};
-        Tensors<T> data = tensors<T>(shape);
-        std::fill(data.k.begin(), data.k.end(), T(0.0f));
-        for (std::size_t i = 0; i < data.v.size(); ++i)
-            data.v[i] = T(i / shape.dim % 2 == 0 ? 1.0f : -1.0f);
-        const Result<T> got = run(TypeParam::version(), shape, data, 1.0f);
-        for (std::size_t row = 0; row < length_q; ++row) {
-            const std::size_t seen = day26::visible_keys(row, length_q, length_k, true);
-            const double expected = seen % 2 == 0 ? 0.0 : 1.0 / static_cast<double>(seen);
-            for (std::size_t c = 0; c < shape.dim; ++c)
-                ASSERT_NEAR(static_cast<float>(got.out[row * shape.dim + c]), expected, expected * 0x1p-7)
-                    << day26::name(shape) << ", row " << row;
-        }
-    }
+         {Lengths{130, 130}, Lengths{70, 200}, Lengths{200, 70}, Lengths{1, 129}, Lengths{129, 1}})
+        this->expect_exact_causal_mask(length_q, length_k);
 }
 
 // Values that a row does not see may be NaN or Inf. Those that it sees affect their column only.
@@ -303,16 +266,7 @@ TYPED_TEST(FusedTest, NotFiniteInV) {
 }
 
 TYPED_TEST(FusedTest, NanInQAndK) {
-    using T = typename TypeParam::Type;
-    const Shape shape{1, 1, 1, 100, 150, 64, true};
-    Tensors<T> data = tensors<T>(shape);
-    data.q[7 * shape.dim + 11] = T(kNan);
-    data.k[120 * shape.dim + 60] = T(kNan);
-    const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
-    for (std::size_t i = 0; i < got.out.size(); ++i) {
-        const std::size_t row = i / shape.dim;
-        EXPECT_EQ(std::isnan(static_cast<float>(got.out[i])), row == 7 || row + 50 >= 120) << "row " << row;
-    }
+    this->expect_nan_in_q_and_k_stays_in_its_rows();
 }
 
 TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
@@ -337,20 +291,7 @@ TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
 }
 
 TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
-    using T = typename TypeParam::Type;
-    for (const Shape& shape :
-         {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false}, Shape{1, 2, 1, 0, 5, 32, true},
-          Shape{1, 2, 1, 5, 5, 0, false}, Shape{1, 2, 1, 0, 0, 0, false}}) {
-        EXPECT_EQ(run(TypeParam::version(), shape, tensors<T>(shape), 1.0f).damage, "");
-    }
-    const Shape no_keys{2, 2, 1, 40, 0, 48, false};
-    for (const T x : run(TypeParam::version(), no_keys, tensors<T>(no_keys), 1.0f).out)
-        ASSERT_EQ(static_cast<float>(x), 0.0f);
-    const Shape rows_without{1, 1, 1, 200, 50, 32, true};
-    const std::vector<T> out = run(TypeParam::version(), rows_without, tensors<T>(rows_without), 1.0f).out;
-    for (std::size_t i = 0; i < 150 * 32; ++i)
-        ASSERT_EQ(static_cast<float>(out[i]), 0.0f);
-    EXPECT_NE(static_cast<float>(out[150 * 32]), 0.0f);
+    this->expect_zeros_where_nothing_is_seen({1, 1, 1, 200, 50, 32, true});
 }
 
 // Rows so far apart that offsets do not fit in 32 bits: Q, K and V interleaved in one allocation,

@@ -9,12 +9,16 @@
 //     a warp     32 rows: each fragment of K and V serves two instructions. With 16 rows, the loads
 //                from shared memory would be the limit
 //     a lane     of Q K^T and of out: rows g, g + 8, g + 16, g + 24, columns 2 t, 2 t + 1 of every 8
+#include "common/device/half_fragment.cuh"
 #include "common/device/tensor_core_support.hpp"
 #include "fused_attention.cuh"
 #include "launch.cuh"
 
 namespace day26 {
 namespace {
+
+using course::mma;
+using course::pair;
 
 template <int D_, int BN_, int WARPS_, int BLOCKS_>
 struct Tile {
@@ -50,29 +54,6 @@ struct Shared {
     Swizzled<T, S::BM, S::D> q;
     Stage<T, S> stages[2];
 };
-
-__device__ inline void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], __half) {
-    course::ptx::mma_m16n8k16_f16(d, a, b);
-}
-__device__ inline void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], __nv_bfloat16) {
-    course::ptx::mma_m16n8k16_bf16(d, a, b);
-}
-
-__device__ inline __half2 rounded(float first, float second, __half) {
-    return __floats2half2_rn(first, second);
-}
-__device__ inline __nv_bfloat162 rounded(float first, float second, __nv_bfloat16) {
-    return __floats2bfloat162_rn(first, second);
-}
-
-// Two neighbours in one register, the first one in its lower half.
-template <class T>
-__device__ unsigned pair(float first, float second) {
-    const auto both = rounded(first, second, T{});
-    unsigned bits = 0;
-    memcpy(&bits, &both, sizeof(bits));
-    return bits;
-}
 
 // scores = Q K^T for 32 rows from `row` on.
 template <class S, class T>

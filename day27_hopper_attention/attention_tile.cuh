@@ -10,20 +10,23 @@
 
 #include <cstdint>
 
+#include "common/device/half_fragment.cuh"
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/attention_rows.cuh"
+#include "common/tile/warpgroup.cuh"
 #include "hopper_attention.hpp"
 
 namespace day27 {
 
 namespace ptx = course::ptx;
 
-using course::attention::clear;
-using course::attention::hold;
+using course::clear;
+using course::hold;
+using course::kWarpgroup;
+using course::pair;
+using course::release;
 using course::attention::kRows;
-using course::attention::kWarpgroup;
 using course::attention::OnlineSoftmax;
-using course::attention::pair;
 using course::attention::Problem;
 using course::attention::row_tile;
 using course::attention::RowTile;

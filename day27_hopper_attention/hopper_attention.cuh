@@ -130,21 +130,9 @@ __device__ void init_barriers(Rings<T, D>& rings, const Maps& maps) {
     ptx::fence_mbarrier_init();
 }
 
-// The stage of a step and the parity of its phase.
-struct RingPosition {
-    int stage = 0;
-    unsigned parity = 0;
-
-    __device__ void advance() {
-        stage = stage + 1 == kStages ? 0 : stage + 1;
-        if (stage == 0) parity ^= 1;
-    }
-};
-
-// One thread of a consumer warpgroup arrives for all of them.
-__device__ inline void release(ptx::MBarrier* empty) {
-    if (threadIdx.x % kWarpgroup == 0) ptx::mbarrier_arrive(empty);
-}
+// The stage of a step and the parity of its phase; release(empty) is the arrival of a warpgroup at
+// the barrier of a stage that it is done with (common/tile/warpgroup.cuh).
+using RingPosition = course::RingPosition<kStages>;
 
 // The producer, one thread: loads Q, then K and V of each step, as soon as their stage is empty.
 template <class T, int D>

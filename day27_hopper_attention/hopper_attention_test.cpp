@@ -28,13 +28,6 @@ struct Listed {
     static Precision precision() { return tensor_core_precision<T>(); }
 };
 
-struct VersionName {
-    template <class V>
-    static std::string GetName(int) {
-        return (std::is_same_v<typename V::Type, __half> ? "half_" : "bfloat16_") + V::version().name;
-    }
-};
-
 using Versions = testing::Types<Listed<__half, 0>, Listed<__half, 1>, Listed<__half, 2>, Listed<__half, 3>,
                                 Listed<__half, 4>, Listed<__nv_bfloat16, 4>, Listed<__half, 5>,
                                 Listed<__half, 6>, Listed<__nv_bfloat16, 7>>;
@@ -109,57 +102,21 @@ TYPED_TEST(FusedTest, LargeScores) {
     this->expect_right(square, data, 1.0f, Growth::kLinear);
 }
 
-// Scores that only rise, so that every tile has a new maximum, and that only fall.
 TYPED_TEST(FusedTest, RisingAndFallingScores) {
-    using T = typename TypeParam::Type;
-    const Shape shape{1, 1, 1, 40, 600, 32, false};
-    for (const float step : {0.5f, -0.5f, -0.03f}) {
-        Tensors<T> data = tensors<T>(shape);
-        std::fill(data.q.begin(), data.q.end(), T(1.0f));
-        for (std::size_t i = 0; i < data.k.size(); ++i)
-            data.k[i] = T(static_cast<float>(i / shape.dim) * step);
-        this->expect_right(shape, data, 0.03125f, Growth::kLinear);
-    }
+    for (const float step : {0.5f, -0.5f, -0.03f})
+        this->expect_right_for_scores_in_steps(600, step);
 }
 
-// A scaled score beyond the largest float makes NaN of the rows that see it, and of no others.
 TYPED_TEST(FusedTest, OverflowingScoresBecomeNan) {
-    using T = typename TypeParam::Type;
-    const Shape shape{1, 1, 1, 140, 140, 32, true};
-    Tensors<T> data = tensors<T>(shape);
-    std::fill(data.q.begin(), data.q.end(), T(1.0f));
-    for (const std::size_t key : {0, 70, 129}) {
-        std::fill(data.k.begin(), data.k.end(), T(0.0f));
-        std::fill_n(data.k.begin() + static_cast<std::ptrdiff_t>(key * shape.dim), shape.dim, T(2.0f));
-        const std::vector<T> got = run(TypeParam::version(), shape, data, 1e38f).out;
-        for (std::size_t i = 0; i < got.size(); ++i) {
-            ASSERT_EQ(std::isnan(static_cast<float>(got[i])), i / shape.dim >= key)
-                << "key " << key << ", row " << i / shape.dim;
-        }
-    }
+    for (const std::size_t key : {0, 70, 129})
+        this->expect_nan_where_a_score_overflows(key);
 }
 
-// Each row must see its own keys: rows of V are 1 and -1 in turn, so one key too many or too few
-// changes the mean.
 TYPED_TEST(FusedTest, CausalMaskIsExact) {
-    using T = typename TypeParam::Type;
     using Lengths = std::pair<std::size_t, std::size_t>;
     for (const auto& [length_q, length_k] :
-         {Lengths{200, 200}, Lengths{70, 200}, Lengths{200, 70}, Lengths{1, 129}, Lengths{129, 1}}) {
-        const Shape shape{1, 1, 1, length_q, length_k, 32, true};
-        Tensors<T> data = tensors<T>(shape);
-        std::fill(data.k.begin(), data.k.end(), T(0.0f));
-        for (std::size_t i = 0; i < data.v.size(); ++i)
-            data.v[i] = T(i / shape.dim % 2 == 0 ? 1.0f : -1.0f);
-        const Result<T> got = run(TypeParam::version(), shape, data, 1.0f);
-        EXPECT_EQ(got.damage, "");
-        for (std::size_t row = 0; row < length_q; ++row) {
-            const std::size_t seen = visible_keys(row, length_q, length_k, true);
-            const float expected = seen % 2 == 1 ? 1.0f / static_cast<float>(seen) : 0.0f;
-            ASSERT_NEAR(static_cast<float>(got.out[row * shape.dim]), expected, 0.004f * expected + 1e-6f)
-                << length_q << " x " << length_k << ", row " << row;
-        }
-    }
+         {Lengths{200, 200}, Lengths{70, 200}, Lengths{200, 70}, Lengths{1, 129}, Lengths{129, 1}})
+        this->expect_exact_causal_mask(length_q, length_k);
 }
 
 // What a row does not see and another of its tile does may be NaN in V: the header says so. Tiles
@@ -186,16 +143,7 @@ TYPED_TEST(FusedTest, NanInVStaysInItsColumnAndTiles) {
 }
 
 TYPED_TEST(FusedTest, NanInQAndK) {
-    using T = typename TypeParam::Type;
-    const Shape shape{1, 1, 1, 100, 150, 64, true};
-    Tensors<T> data = tensors<T>(shape);
-    data.q[7 * shape.dim + 11] = T(kNan);
-    data.k[120 * shape.dim + 60] = T(kNan);
-    const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
-    for (std::size_t i = 0; i < got.out.size(); ++i) {
-        const std::size_t row = i / shape.dim;
-        EXPECT_EQ(std::isnan(static_cast<float>(got.out[i])), row == 7 || row + 50 >= 120) << "row " << row;
-    }
+    this->expect_nan_in_q_and_k_stays_in_its_rows();
 }
 
 TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
@@ -214,19 +162,7 @@ TYPED_TEST(FusedTest, MinusInfinityIsAProbabilityOfZero) {
 }
 
 TYPED_TEST(FusedTest, NothingToDoAndNothingToSee) {
-    using T = typename TypeParam::Type;
-    for (const Shape& shape : {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false},
-                               Shape{1, 2, 1, 0, 5, 32, true}, Shape{1, 2, 1, 5, 5, 0, false}}) {
-        EXPECT_EQ(run(TypeParam::version(), shape, tensors<T>(shape), 1.0f).damage, "");
-    }
-    const Shape no_keys{2, 2, 1, 40, 0, 48, false};
-    for (const T x : run(TypeParam::version(), no_keys, tensors<T>(no_keys), 1.0f).out)
-        ASSERT_EQ(static_cast<float>(x), 0.0f);
-    const Shape rows_without{1, 2, 1, 500, 50, 32, true};
-    const std::vector<T> out = run(TypeParam::version(), rows_without, tensors<T>(rows_without), 1.0f).out;
-    for (std::size_t i = 0; i < 450 * 32; ++i)
-        ASSERT_EQ(static_cast<float>(out[i]), 0.0f);
-    EXPECT_NE(static_cast<float>(out[450 * 32]), 0.0f);
+    this->expect_zeros_where_nothing_is_seen({1, 2, 1, 500, 50, 32, true});
 }
 
 TYPED_TEST(FusedTest, RefusesWhatTmaCannotAddress) {

@@ -14,8 +14,8 @@
 
 #include "common/device/block_reduce.cuh"
 #include "common/device/grid.hpp"
+#include "conv_layers.hpp"
 #include "layer.cuh"
-#include "shape.hpp"
 #include "tile_product.cuh"
 
 namespace day28 {

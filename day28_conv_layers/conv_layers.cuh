@@ -19,7 +19,7 @@
 //                                                        ... tensor_cores.cuh:
 //   implicit_gemm    mma.sync, channels last, cp.async           mma.sync
 //
-// backward.cuh has the gradients, pooling.cuh the pooling and activation between two layers.
+// backward.cuh and winograd_gradient.cuh have the gradients. Pooling and activations are on day 33.
 //
 //   ./course run day28                                        every version, verified and timed
 //   ./course inspect day28 --only direct_tiled                bank conflicts, line by line
@@ -30,8 +30,8 @@
 #include <cstddef>
 
 #include "common/device/grid.hpp"
+#include "conv_layers.hpp"
 #include "layer.cuh"
-#include "shape.hpp"
 
 namespace day28 {
 

@@ -30,7 +30,7 @@
 
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/wgmma_tile.cuh"
-#include "shape.hpp"
+#include "conv_layers.hpp"
 
 namespace day28 {
 

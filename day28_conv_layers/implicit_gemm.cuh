@@ -11,8 +11,8 @@
 
 #include <cstddef>
 
+#include "conv_layers.hpp"
 #include "layer.cuh"
-#include "shape.hpp"
 #include "tile_product.cuh"
 
 namespace day28 {

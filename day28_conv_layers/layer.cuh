@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "shape.hpp"
+#include "conv_layers.hpp"
 
 namespace day28 {
 

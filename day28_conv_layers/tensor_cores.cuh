@@ -17,8 +17,8 @@
 #include "common/device/grid.hpp"
 #include "common/device/ptx.cuh"
 #include "common/tile/tile_copies.cuh"
+#include "conv_layers.hpp"
 #include "layer.cuh"
-#include "shape.hpp"
 
 namespace day28 {
 

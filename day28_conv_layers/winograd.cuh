@@ -15,8 +15,8 @@
 
 #include <cstddef>
 
+#include "conv_layers.hpp"
 #include "layer.cuh"
-#include "shape.hpp"
 #include "tile_product.cuh"
 #include "winograd_matrices.hpp"
 

@@ -122,18 +122,27 @@ course::VerifyResult run(const day29::Version<T>& version, const Problem<T>& pro
     return compare(version, problem, out);
 }
 
-template <class Type>
+// A version and the type it is for.
+template <class T, std::size_t INDEX>
+struct Listed {
+    using Type = T;
+    static const day29::Version<T>& version() { return day29::versions<T>()[INDEX]; }
+};
+
+template <class V>
 class DecodingTest : public course::DeviceTest {
   protected:
+    using Type = typename V::Type;
+
     template <class Check>
-    void each_version(const Shape& shape, Check check) {
-        for (const auto& version : day29::versions<Type>()) {
-            SCOPED_TRACE(version.name);
-            if (version.cannot_run({shape, 0}).empty()) check(version);
-        }
+    void with_version(const Shape& shape, Check check) {
+        const day29::Version<Type>& version = V::version();
+        if (const std::string reason = version.cannot_run({shape, 0}); !reason.empty())
+            GTEST_SKIP() << reason;
+        check(version);
     }
     void expect_right(const Problem<Type>& problem, unsigned blocks = 7) {
-        each_version(problem.shape, [&](const auto& version) {
+        with_version(problem.shape, [&](const auto& version) {
             const course::VerifyResult result = run(version, problem, blocks);
             EXPECT_TRUE(result.ok()) << day29::name(problem.shape) << ", " << blocks
                                      << " blocks: " << result.message();
@@ -141,51 +150,64 @@ class DecodingTest : public course::DeviceTest {
     }
 };
 
-using Types = testing::Types<__half, __nv_bfloat16>;
-struct TypeName {
-    template <class T>
+constexpr std::size_t kVersions = 5;
+using Versions = testing::Types<Listed<__half, 0>, Listed<__half, 1>, Listed<__half, 2>, Listed<__half, 3>,
+                                Listed<__half, 4>, Listed<__nv_bfloat16, 0>, Listed<__nv_bfloat16, 1>,
+                                Listed<__nv_bfloat16, 2>, Listed<__nv_bfloat16, 3>, Listed<__nv_bfloat16, 4>>;
+struct VersionName {
+    template <class V>
     static std::string GetName(int) {
-        return std::is_same_v<T, __half> ? "half" : "bfloat16";
+        return (std::is_same_v<typename V::Type, __half> ? "half_" : "bfloat16_") + V::version().name;
     }
 };
-TYPED_TEST_SUITE(DecodingTest, Types, TypeName);
+TYPED_TEST_SUITE(DecodingTest, Versions, VersionName);
+
+TEST(Versions, AreAllTested) {
+    EXPECT_EQ(day29::versions<__half>().size(), kVersions);
+    EXPECT_EQ(day29::versions<__nv_bfloat16>().size(), kVersions);
+}
 
 // Around a warp's tile and a block's, and a prime. One batch: sequences of all these lengths, each
 // with its place in the list of equal shares.
 TYPED_TEST(DecodingTest, LengthsThatDiffer) {
+    using T = typename TypeParam::Type;
     const std::vector<std::size_t> lengths = {
         0,   1, kTile - 1, kTile, kTile + 1, 0, 2 * kTile + 1, kBlockTile - 1, kBlockTile, kBlockTile + 1,
         211, 0};
     for (const std::size_t dim : {64, 128})
-        this->expect_right(make_problem<TypeParam>({lengths.size(), 2, 1, 1, 240, dim}, lengths));
+        this->expect_right(make_problem<T>({lengths.size(), 2, 1, 1, 240, dim}, lengths));
 }
 
 TYPED_TEST(DecodingTest, OneLengthAtATime) {
+    using T = typename TypeParam::Type;
     for (const std::size_t length : {std::size_t{0}, std::size_t{1}, kTile, kTile + 1, 5 * kTile})
-        this->expect_right(make_problem<TypeParam>({1, 1, 1, 1, 5 * kTile, 64}, {length}));
+        this->expect_right(make_problem<T>({1, 1, 1, 1, 5 * kTile, 64}, {length}));
 }
 
 // Heads of Q that share a head of K: 1, 3, 4, 8 and 16; one head of K, or several.
 TYPED_TEST(DecodingTest, Groups) {
+    using T = typename TypeParam::Type;
     for (const std::size_t group : {1, 3, 4, 8, 16}) {
         const std::size_t heads_kv = group == 16 ? 1 : 2;
-        this->expect_right(make_problem<TypeParam>({2, group * heads_kv, heads_kv, 1, 70, 128}, {70, 33}));
+        this->expect_right(make_problem<T>({2, group * heads_kv, heads_kv, 1, 70, 128}, {70, 33}));
     }
 }
 
 // The newest tokens do not see each other's successors. The first of them may see nothing.
 TYPED_TEST(DecodingTest, SeveralQueries) {
+    using T = typename TypeParam::Type;
     for (const std::size_t queries : {2, 5, 8})
-        this->expect_right(make_problem<TypeParam>({3, 2, 1, queries, 48, 64}, {48, 17, 3}));
+        this->expect_right(make_problem<T>({3, 2, 1, queries, 48, 64}, {48, 17, 3}));
 }
 
 // More than the 32 whose lengths a warp reads at once.
 TYPED_TEST(DecodingTest, ManySequences) {
+    using T = typename TypeParam::Type;
     std::vector<std::size_t> lengths(70);
     for (std::size_t i = 0; i < lengths.size(); ++i)
         lengths[i] = i * 7 % 21;
-    const Problem<TypeParam> problem = make_problem<TypeParam>({70, 2, 1, 1, 20, 64}, lengths);
-    this->each_version(problem.shape, [&](const auto& version) {
+    const Problem<T> problem = make_problem<T>({70, 2, 1, 1, 20, 64}, lengths);
+    this->with_version(problem.shape, [&](const auto& version) {
         const course::VerifyResult result = run(version, problem, 7);
         EXPECT_TRUE(result.ok()) << result.message();
     });
@@ -193,51 +215,54 @@ TYPED_TEST(DecodingTest, ManySequences) {
 
 // Fewer keys than blocks; a head in many parts; many heads in the share of one block.
 TYPED_TEST(DecodingTest, AnyNumberOfBlocks) {
-    const Problem<TypeParam> problem = make_problem<TypeParam>({2, 4, 1, 1, 700, 64}, {700, 20});
+    using T = typename TypeParam::Type;
+    const Problem<T> problem = make_problem<T>({2, 4, 1, 1, 700, 64}, {700, 20});
     for (const unsigned blocks : {1, 2, 13, 40})
         this->expect_right(problem, blocks);
-    const Problem<TypeParam> small =
-        make_problem<TypeParam>({9, 3, 3, 1, 20, 64}, std::vector<std::size_t>(9, 18));
+    const Problem<T> small = make_problem<T>({9, 3, 3, 1, 20, 64}, std::vector<std::size_t>(9, 18));
     for (const unsigned blocks : {1, 4, 300})
         this->expect_right(small, blocks);
 }
 
 TYPED_TEST(DecodingTest, Patterns) {
+    using T = typename TypeParam::Type;
     for (const DataPattern pattern : {DataPattern::kAllEqual, DataPattern::kSorted, DataPattern::kReversed})
-        this->expect_right(make_problem<TypeParam>({1, 4, 2, 1, 150, 64}, {150}, pattern));
+        this->expect_right(make_problem<T>({1, 4, 2, 1, 150, 64}, {150}, pattern));
 }
 
 // A maximum that rises with every key, far enough to rescale each time; and one that comes first.
 TYPED_TEST(DecodingTest, ScoresThatRiseOrFall) {
+    using T = typename TypeParam::Type;
     for (const bool rise : {true, false}) {
-        Problem<TypeParam> problem = make_problem<TypeParam>({1, 2, 1, 1, 180, 64}, {180});
-        std::fill(problem.q.begin(), problem.q.end(), TypeParam(1.0f));
+        Problem<T> problem = make_problem<T>({1, 2, 1, 1, 180, 64}, {180});
+        std::fill(problem.q.begin(), problem.q.end(), T(1.0f));
         for (std::size_t token = 0; token < 180; ++token) {
             const auto height = static_cast<float>(rise ? token : 180 - token);
-            std::fill_n(problem.row(problem.k, 0, 0, token), 64, TypeParam(height * 0.25f));
+            std::fill_n(problem.row(problem.k, 0, 0, token), 64, T(height * 0.25f));
         }
         this->expect_right(problem);
     }
 }
 
 TYPED_TEST(DecodingTest, NotFinite) {
+    using T = typename TypeParam::Type;
     const Shape shape{1, 4, 2, 1, 90, 64};
     const std::size_t dim = shape.dim;
-    Problem<TypeParam> problem = make_problem<TypeParam>(shape, {85});
-    problem.q[0] = TypeParam(kNan);                         // head 0, which shares K with head 1
-    problem.row(problem.v, 0, 1, 40)[7] = TypeParam(kInf);  // heads 2 and 3
-    problem.row(problem.v, 0, 1, 84)[9] = TypeParam(kNan);
-    this->each_version(shape, [&](const auto& version) {
-        const DeviceBuffer<TypeParam> q{std::span<const TypeParam>(problem.q)};
-        const DeviceBuffer<TypeParam> k{std::span<const TypeParam>(problem.k)};
-        const DeviceBuffer<TypeParam> v{std::span<const TypeParam>(problem.v)};
+    Problem<T> problem = make_problem<T>(shape, {85});
+    problem.q[0] = T(kNan);                         // head 0, which shares K with head 1
+    problem.row(problem.v, 0, 1, 40)[7] = T(kInf);  // heads 2 and 3
+    problem.row(problem.v, 0, 1, 84)[9] = T(kNan);
+    this->with_version(shape, [&](const auto& version) {
+        const DeviceBuffer<T> q{std::span<const T>(problem.q)};
+        const DeviceBuffer<T> k{std::span<const T>(problem.k)};
+        const DeviceBuffer<T> v{std::span<const T>(problem.v)};
         const std::vector<int> as_int = {85};
         const DeviceBuffer<int> lengths{std::span<const int>(as_int)};
-        GuardedBuffer<TypeParam> out(shape.q_elements());
+        GuardedBuffer<T> out(shape.q_elements());
         Workspace workspace(shape, 5);
         version.launcher({shape, q.span(), k.span(), v.span(), lengths.span(), out.span(), problem.scale},
                          workspace, nullptr);
-        const std::vector<TypeParam> got = out.to_host();
+        const std::vector<T> got = out.to_host();
         const auto value = [&](std::size_t head, std::size_t c) {
             return static_cast<float>(got[head * dim + c]);
         };
@@ -253,23 +278,25 @@ TYPED_TEST(DecodingTest, NotFinite) {
 }
 
 TYPED_TEST(DecodingTest, ScoresOfMinusInfinityGiveZeros) {
-    Problem<TypeParam> problem = make_problem<TypeParam>({1, 2, 1, 1, 50, 64}, {50});
-    std::fill(problem.q.begin(), problem.q.end(), TypeParam(1.0f));
-    std::fill(problem.k.begin(), problem.k.end(), TypeParam(-kInf));
+    using T = typename TypeParam::Type;
+    Problem<T> problem = make_problem<T>({1, 2, 1, 1, 50, 64}, {50});
+    std::fill(problem.q.begin(), problem.q.end(), T(1.0f));
+    std::fill(problem.k.begin(), problem.k.end(), T(-kInf));
     this->expect_right(problem);
 }
 
 // A length that the cache cannot have counts as the nearest one that it can have.
 TYPED_TEST(DecodingTest, LengthsOutOfRangeAreClamped) {
+    using T = typename TypeParam::Type;
     const Shape shape{2, 1, 1, 1, 40, 64};
-    const Problem<TypeParam> problem = make_problem<TypeParam>(shape, {40, 0});
-    this->each_version(shape, [&](const auto& version) {
-        const DeviceBuffer<TypeParam> q{std::span<const TypeParam>(problem.q)};
-        const DeviceBuffer<TypeParam> k{std::span<const TypeParam>(problem.k)};
-        const DeviceBuffer<TypeParam> v{std::span<const TypeParam>(problem.v)};
+    const Problem<T> problem = make_problem<T>(shape, {40, 0});
+    this->with_version(shape, [&](const auto& version) {
+        const DeviceBuffer<T> q{std::span<const T>(problem.q)};
+        const DeviceBuffer<T> k{std::span<const T>(problem.k)};
+        const DeviceBuffer<T> v{std::span<const T>(problem.v)};
         const std::vector<int> wrong = {1000000, -3};
         const DeviceBuffer<int> lengths{std::span<const int>(wrong)};
-        GuardedBuffer<TypeParam> out(shape.q_elements());
+        GuardedBuffer<T> out(shape.q_elements());
         Workspace workspace(shape, 3);
         version.launcher({shape, q.span(), k.span(), v.span(), lengths.span(), out.span(), problem.scale},
                          workspace, nullptr);
@@ -280,21 +307,22 @@ TYPED_TEST(DecodingTest, LengthsOutOfRangeAreClamped) {
 
 // Parts are added in a fixed order, not in that in which blocks end.
 TYPED_TEST(DecodingTest, TheSameBitsInEveryLaunch) {
-    const Problem<TypeParam> problem = make_problem<TypeParam>({1, 4, 1, 1, 600, 64}, {600});
-    const DeviceBuffer<TypeParam> q{std::span<const TypeParam>(problem.q)};
-    const DeviceBuffer<TypeParam> k{std::span<const TypeParam>(problem.k)};
-    const DeviceBuffer<TypeParam> v{std::span<const TypeParam>(problem.v)};
+    using T = typename TypeParam::Type;
+    const Problem<T> problem = make_problem<T>({1, 4, 1, 1, 600, 64}, {600});
+    const DeviceBuffer<T> q{std::span<const T>(problem.q)};
+    const DeviceBuffer<T> k{std::span<const T>(problem.k)};
+    const DeviceBuffer<T> v{std::span<const T>(problem.v)};
     const std::vector<int> as_int = {600};
     const DeviceBuffer<int> lengths{std::span<const int>(as_int)};
-    this->each_version(problem.shape, [&](const auto& version) {
+    this->with_version(problem.shape, [&](const auto& version) {
         Workspace workspace(problem.shape, 20);
         std::vector<float> first;
         for (int launch = 0; launch < 4; ++launch) {
-            GuardedBuffer<TypeParam> out(problem.shape.q_elements());
+            GuardedBuffer<T> out(problem.shape.q_elements());
             version.launcher(
                 {problem.shape, q.span(), k.span(), v.span(), lengths.span(), out.span(), problem.scale},
                 workspace, nullptr);
-            const std::vector<TypeParam> got = out.to_host();
+            const std::vector<T> got = out.to_host();
             const std::vector<float> values(got.begin(), got.end());
             if (launch == 0) first = values;
             EXPECT_EQ(values, first);

@@ -2,16 +2,15 @@
 // to 16 rows. Days 26 and 40 explain the fragments.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
-#include <cstring>
-
+#include "common/device/half_fragment.cuh"
 #include "common/device/ptx.cuh"
 #include "common/device/warp.cuh"
 
 namespace day29 {
+
+using course::mma;
 
 inline constexpr float kInfinity = __builtin_huge_valf();
 
@@ -52,27 +51,6 @@ struct Tile {
     // a thread computes one place, and the others with one instruction each.
     static __device__ int place(int row, int pack) { return row * kPacks + (pack ^ row % 8); }
 };
-
-__device__ inline void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], __half) {
-    course::ptx::mma_m16n8k16_f16(d, a, b);
-}
-__device__ inline void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], __nv_bfloat16) {
-    course::ptx::mma_m16n8k16_bf16(d, a, b);
-}
-
-// Two neighbours in one register, the first one in its lower half.
-__device__ inline unsigned pair(float first, float second, __half) {
-    const __half2 both = __floats2half2_rn(first, second);
-    unsigned bits = 0;
-    memcpy(&bits, &both, sizeof(bits));
-    return bits;
-}
-__device__ inline unsigned pair(float first, float second, __nv_bfloat16) {
-    const __nv_bfloat162 both = __floats2bfloat162_rn(first, second);
-    unsigned bits = 0;
-    memcpy(&bits, &both, sizeof(bits));
-    return bits;
-}
 
 // The rows of a head of K, and what a warp knows about them: lane 4 g + t has rows g and g + 8.
 template <class T, int D>
@@ -132,7 +110,7 @@ class WarpRows {
                 const float first = course::ptx::exp2_approx(fmaf(two[0], scale, -shift));
                 const float second = course::ptx::exp2_approx(fmaf(two[1], scale, -shift));
                 sum_[row] += first + second;
-                p[i] = pair(first, second, T{});
+                p[i] = course::pair<T>(first, second);
             }
 #pragma unroll
             for (int c = 0; c < D / 8; c += 2) {

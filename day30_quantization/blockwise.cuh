@@ -1,4 +1,4 @@
-// Day 30, second part: blocks of a row, each with a scale of its own, in 8 or in 4 bits.
+// Day 30, part 3: blocks of a row, each with a scale of its own, in 8 or in 4 bits.
 //
 //   quantize_block_octets      a few neighbouring threads keep a block in registers; shuffles find its scale
 //   dequantize_block_octets    eight codes per thread
@@ -11,7 +11,7 @@
 #pragma once
 
 #include "blockwise.hpp"
-#include "quantization.cuh"
+#include "rounding.cuh"
 
 namespace day30 {
 

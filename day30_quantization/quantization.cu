@@ -1,5 +1,5 @@
-// Day 30's launchers of quantization.cuh: argument checks, the size of the grid, the list of
-// versions.
+// Day 30's launchers of quantization.cuh and rounding.cuh: argument checks, the size of the grid,
+// the list of versions.
 #include <array>
 #include <string>
 #include <string_view>
@@ -9,6 +9,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
 #include "quantization.cuh"
+#include "rounding.cuh"
 
 namespace day30 {
 namespace {

@@ -1,5 +1,5 @@
-// Quantisation of a matrix to 8 bits: the host API of day 30. The kernels are in quantization.cuh;
-// blocks of a row, each with a scale, in 4 or 8 bits, are in blockwise.hpp.
+// Quantisation of a matrix to 8 bits: the host API of day 30. The kernels are in quantization.cuh
+// and rounding.cuh; blocks of a row, each with a scale, in 4 or 8 bits, are in blockwise.hpp.
 //
 //     quantise     q = saturate(round(x / scale) + zero_point)         dequantise     x' = (q - zero_point) scale
 //

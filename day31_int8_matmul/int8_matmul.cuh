@@ -165,8 +165,8 @@ __global__ void __launch_bounds__(Shape::THREADS)
              DeviceMatrix<std::int32_t> c, unsigned tiles_m, unsigned tiles_n) {
     extern __shared__ __align__(128) std::byte shared[];
     const course::TileOrigin origin = course::tile_origin<Shape>(tiles_m, tiles_n);
-    const auto a_rows = course::byte_rows(a.data(), a.leading_dimension(), a.rows(), a.cols(), origin.row);
-    const auto w_rows = course::byte_rows(w.data(), w.leading_dimension(), w.rows(), w.cols(), origin.col);
+    const course::ByteRows a_rows = course::byte_rows(a, origin.row);
+    const course::ByteRows w_rows = course::byte_rows(w, origin.col);
     course::ByteTileCopies<Shape, Shape::BM> a_copies(a_rows);
     course::ByteTileCopies<Shape, Shape::BN> w_copies(w_rows);
     std::byte* const a_tile = shared;
@@ -255,9 +255,7 @@ __global__ void __launch_bounds__(Shape::THREADS)
     extern __shared__ __align__(128) std::byte shared[];
     const course::TileOrigin origin = course::tile_origin<Shape>(tiles_m, tiles_n);
     course::ByteTileSums<Shape, int> sums = {};
-    multiply_tile<Shape>(
-        shared, course::byte_rows(a.data(), a.leading_dimension(), a.rows(), a.cols(), origin.row),
-        course::byte_rows(w.data(), w.leading_dimension(), w.rows(), w.cols(), origin.col), sums);
+    multiply_tile<Shape>(shared, course::byte_rows(a, origin.row), course::byte_rows(w, origin.col), sums);
     store_sums<Shape>(c, origin, sums);
 }
 

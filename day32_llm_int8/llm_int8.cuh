@@ -292,7 +292,8 @@ __global__ void __launch_bounds__(Shape::THREADS)
     extern __shared__ __align__(128) std::byte shared[];
     const course::TileOrigin origin = course::tile_origin<Shape>(tiles_m, tiles_n);
     course::ByteTileSums<Shape, int> sums = {};
-    multiply_tile<Shape, int>(shared, rows_from(x8, origin.row), rows_from(w8, origin.col), sums);
+    multiply_tile<Shape, int>(shared, course::byte_rows(x8, origin.row), course::byte_rows(w8, origin.col),
+                              sums);
     const bool pairs = c.leading_dimension() % 2 == 0 && reinterpret_cast<std::uintptr_t>(c.data()) % 8 == 0;
     course::for_each_pair<Shape>([&](int i, int j, int pair, int row, int col) {
         const int* const sum = &sums[i][j][pair];
@@ -324,7 +325,8 @@ __global__ void __launch_bounds__(Shape::THREADS)
     extern __shared__ __align__(128) std::byte shared[];
     const course::TileOrigin origin = course::tile_origin<Shape>(tiles_m, tiles_n);
     course::ByteTileSums<Shape, int> products = {};
-    multiply_tile<Shape, int>(shared, rows_from(x8, origin.row), rows_from(w8, origin.col), products);
+    multiply_tile<Shape, int>(shared, course::byte_rows(x8, origin.row), course::byte_rows(w8, origin.col),
+                              products);
 
     course::ByteTileSums<Shape, float> sums;
     course::for_each_pair<Shape>([&](int i, int j, int pair, int row, int col) {

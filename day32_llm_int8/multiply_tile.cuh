@@ -6,13 +6,10 @@
 
 #include <cstddef>
 
-#include "common/device/device_view.hpp"
 #include "common/device/ptx.cuh"
 #include "common/tile/byte_tile.cuh"
 
 namespace day32 {
-
-using course::DeviceMatrix;
 
 // Adds A W^T of a block's tile to the sums of its warps: the pipeline of day 31, for int8 and for
 // half. `shared` has Shape::SHARED bytes, which may be used again when this returns.
@@ -59,11 +56,6 @@ __device__ void multiply_tile(std::byte* shared, const course::ByteRows& a, cons
     }
     course::ptx::cp_async_wait<0>();
     __syncthreads();
-}
-
-template <class T>
-__device__ course::ByteRows rows_from(const DeviceMatrix<T>& m, std::size_t begin) {
-    return course::byte_rows(m.data(), m.leading_dimension(), m.rows(), m.cols(), begin);
 }
 
 }  // namespace day32

@@ -6,15 +6,24 @@
 
 #include <cstdint>
 
+#include "common/device/half_fragment.cuh"
 #include "common/device/ptx.cuh"
 #include "common/device/ptx_hopper.cuh"
+#include "common/tile/warpgroup.cuh"
 #include "parts.cuh"
 
 namespace day34 {
 
 namespace ptx = course::ptx;
 
-constexpr int kWarpgroup = 128;
+using course::both_of;
+using course::clear;
+using course::hold;
+using course::kWarpgroup;
+using course::pair;
+using course::release;
+using course::RingPosition;
+
 constexpr int kConsumers = 2;
 constexpr int kHopperThreads = (1 + kConsumers) * kWarpgroup;
 constexpr int kKeys = 64 * kConsumers;  // of a block
@@ -91,23 +100,6 @@ __device__ void init_barriers(HopperMemory<T, D>& memory) {
     ptx::fence_mbarrier_init();
 }
 
-// The stage of a step and the parity of its phase.
-template <int STAGES>
-struct RingPosition {
-    int stage = 0;
-    unsigned parity = 0;
-
-    __device__ void advance() {
-        stage = stage + 1 == STAGES ? 0 : stage + 1;
-        if (stage == 0) parity ^= 1;
-    }
-};
-
-// One thread of a consumer arrives for all of them.
-__device__ inline void release(ptx::MBarrier* empty) {
-    if (threadIdx.x % kWarpgroup == 0) ptx::mbarrier_arrive(empty);
-}
-
 template <class T, int D, int ROWS>
 __device__ void load(Box<T, D, ROWS>& to, const CUtensorMap& map, int row, int head, int batch,
                      ptx::MBarrier* full) {
@@ -137,21 +129,6 @@ __device__ KeyTile key_tile(const Problem<T>& problem, unsigned number) {
 }
 
 // --- Products ------------------------------------------------------------------------------------
-
-// Values are made here: the compiler must not move arithmetic across a wait for products.
-template <int COUNT>
-__device__ void hold(float (&values)[COUNT]) {
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i)
-        ptx::hold(values[i]);
-}
-template <int COUNT>
-__device__ void clear(float (&values)[COUNT]) {
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i)
-        values[i] = 0;
-    hold(values);
-}
 
 // Issues out = keys rows^T: 64 keys of a consumer x ROWS rows of Q or d_out.
 template <class T, int D, int ROWS>

@@ -1,13 +1,10 @@
 // What several versions share: the two numbers of each row of Q that its weights and their
-// gradients need, and pairs of 16-bit elements in registers.
+// gradients need.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <cstddef>
-#include <cstring>
 
 #include "attention_backward.hpp"
 #include "common/device/warp.cuh"
@@ -56,39 +53,6 @@ __global__ void row_terms(const Gradient<T> a, const RowTerms terms) {
     if (lane > 0) return;
     terms.lse[index] = lse;
     terms.d[index] = d;
-}
-
-// --- Pairs, as fragments of tensor cores hold them -----------------------------------------------
-
-__device__ inline __half2 rounded(float first, float second, __half) {
-    return __floats2half2_rn(first, second);
-}
-__device__ inline __nv_bfloat162 rounded(float first, float second, __nv_bfloat16) {
-    return __floats2bfloat162_rn(first, second);
-}
-
-// Two neighbours in one register, the first one in its lower half.
-template <class T>
-__device__ unsigned pair(float first, float second) {
-    const auto both = rounded(first, second, T{});
-    unsigned bits = 0;
-    memcpy(&bits, &both, sizeof(bits));
-    return bits;
-}
-
-__device__ inline float2 as_floats(__half2 both) {
-    return __half22float2(both);
-}
-__device__ inline float2 as_floats(__nv_bfloat162 both) {
-    return __bfloat1622float2(both);
-}
-
-// The two floats of pair().
-template <class T>
-__device__ float2 both_of(unsigned bits) {
-    decltype(rounded(0.0f, 0.0f, T{})) both;
-    memcpy(&both, &bits, sizeof(both));
-    return as_floats(both);
 }
 
 }  // namespace day34

@@ -12,22 +12,19 @@
 #include <cuda_runtime.h>
 
 #include "attention_backward.hpp"
+#include "common/device/half_fragment.cuh"
 #include "common/device/ptx.cuh"
 #include "parts.cuh"
 
 namespace day34 {
 
+using course::mma;
+using course::pair;
+
 constexpr int kWarps = 4;
 constexpr int kWarpThreads = kWarps * 32;
 constexpr int kWarpKeys = kWarps * 16;  // of a block
 constexpr int kWarpRows = 32;           // of Q in a tile
-
-__device__ inline void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], __half) {
-    course::ptx::mma_m16n8k16_f16(d, a, b);
-}
-__device__ inline void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], __nv_bfloat16) {
-    course::ptx::mma_m16n8k16_bf16(d, a, b);
-}
 
 // ROWS x D elements in packs of 8, swizzled: the same pack of 8 consecutive rows is in different
 // banks.

@@ -1,9 +1,9 @@
-// Day 41, part 2: kernels for any tile size, C stored by TMA, and split-K. The table of versions is
+// Day 41, part 4: kernels for any tile size, C stored by TMA, and split-K. The table of versions is
 // in hopper_matmul.cuh.
 //
 // A tile may now have another size, S: one of course::hopper::TileShape. common/tile/wgmma_tile.cuh
 // has the parts of `persistent` for it: Ring, RingPosition, load_stage(), multiply_stage(), clear()
-// and release_stage() are those of hopper_matmul.cuh; produce() is the producer's loop over K,
+// and release_stage() are those of the first three parts; produce() is the producer's loop over K,
 // consume() the consumers'. Day 42 uses them, too.
 #pragma once
 

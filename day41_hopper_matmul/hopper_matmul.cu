@@ -1,5 +1,5 @@
 // Day 41's launchers: argument checks, tensor maps, the size of the grid, the list of versions. The
-// kernels are in hopper_matmul.cuh and any_tile.cuh.
+// kernels are in hopper_matmul.cuh, warp_roles.cuh, clusters.cuh and any_tile.cuh.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "any_tile.cuh"
+#include "clusters.cuh"
 #include "common/check/check.hpp"
 #include "common/device/aligned_copy.cuh"
 #include "common/device/cluster_launch.hpp"
@@ -17,6 +18,7 @@
 #include "common/tile/unaligned_matmul.hpp"
 #include "hopper_matmul.cuh"
 #include "hopper_matmul.hpp"
+#include "warp_roles.cuh"
 
 namespace day41 {
 namespace {

@@ -1,5 +1,5 @@
 // Day 43's launchers: argument checks, the transposed V, tensor maps, the size of the grid, the
-// list of versions. The kernels are in eight_bit_attention.cuh.
+// list of versions. The kernels are in eight_bit_attention.cuh and overlapped.cuh.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -13,6 +13,7 @@
 #include "common/device/tensor_map.hpp"
 #include "eight_bit_attention.cuh"
 #include "eight_bit_attention.hpp"
+#include "overlapped.cuh"
 
 namespace day43 {
 namespace {

@@ -5,7 +5,8 @@
 //   overlapped  192, 96               day 27's overlap, 3 consumers     exponentials
 //
 // Day 27 has the same with 16 bits, day 42 8-bit wgmma. common/tile/attention_rows.cuh has what
-// does not depend on the factors: rows of a tile, softmax, storing.
+// does not depend on the factors: rows of a tile, softmax, storing. This file has the tiles, the
+// products and in_turn, overlapped.cuh the second version.
 //
 //   ./course run day43                               both versions, verified and timed
 //   ./course run day43 --size 2x16x8192x128          batch x heads x tokens x columns of a head
@@ -17,16 +18,17 @@
 
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/attention_rows.cuh"
+#include "common/tile/warpgroup.cuh"
 #include "eight_bit_attention.hpp"
 
 namespace day43 {
 
 namespace ptx = course::ptx;
 
-using course::attention::clear;
-using course::attention::hold;
+using course::clear;
+using course::hold;
+using course::kWarpgroup;
 using course::attention::kRows;
-using course::attention::kWarpgroup;
 using course::attention::row_tile;
 using course::attention::RowTile;
 using course::attention::store_rows;
@@ -154,7 +156,7 @@ __device__ void round_weights(const float (&weights)[COUNT], unsigned (&p)[COUNT
     }
 }
 
-// --- Version 1 -----------------------------------------------------------------------------------
+// --- Load, multiply, weigh, multiply -------------------------------------------------------------
 
 struct OneStage {
     Box<kRows> q;
@@ -213,177 +215,6 @@ __global__ void __launch_bounds__(kWarpgroup)
         __syncthreads();  // K and V are safe to overwrite
     }
     store_rows<Result, D>(problem.rows, tile, tile.first, softmax, out, problem.of_result(tile));
-}
-
-// --- Version 2 -----------------------------------------------------------------------------------
-
-// Three consumers of 96 keys: 48 scores, 12 registers of weights and 64 sums of a thread's 160
-// registers. Two consumers have 240, room for 192 keys, and are slower (README).
-constexpr int kConsumers = 3;
-constexpr int kBlockRows = kConsumers * kRows;
-constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
-constexpr int kKeys = 96;
-constexpr int kStages = 3;
-
-struct Rings {
-    Box<kRows> q[kConsumers];
-    Box<kKeys> k[kStages];
-    Box<D> v[kStages];  // 128 places, of which 96 are used: a row of a box has 128 bytes
-    ptx::MBarrier q_full;
-    ptx::MBarrier q_empty;  // all threads have read `index` and are done with Q
-    ptx::MBarrier k_full[kStages];
-    ptx::MBarrier v_full[kStages];
-    ptx::MBarrier k_empty[kStages];
-    ptx::MBarrier v_empty[kStages];
-    int index;  // of the tile
-};
-
-struct RingPosition {
-    int stage = 0;
-    unsigned parity = 0;
-
-    __device__ void advance() {
-        stage = stage + 1 == kStages ? 0 : stage + 1;
-        if (stage == 0) parity ^= 1;
-    }
-};
-
-__device__ inline void release(ptx::MBarrier* empty) {
-    if (threadIdx.x % kWarpgroup == 0) ptx::mbarrier_arrive(empty);
-}
-
-// The producer, one thread: loads Q, then K and V of each step, as soon as their stage is empty.
-__device__ inline void produce(Rings& rings, const Maps& maps, const RowTile& tile, RingPosition& at) {
-    ptx::mbarrier_arrive_expect(&rings.q_full, sizeof(rings.q));
-    for (int group = 0; group < kConsumers; ++group)
-        ptx::tma_load(rings.q[group].element, &maps.q, 0, tile.first + group * kRows, tile.head, tile.batch,
-                      &rings.q_full);
-    for (int step = tile.steps - 1; step >= 0; --step, at.advance()) {
-        const int s = at.stage;
-        ptx::mbarrier_wait(&rings.k_empty[s], at.parity ^ 1);
-        ptx::mbarrier_arrive_expect(&rings.k_full[s], sizeof(rings.k[s]));
-        ptx::tma_load(rings.k[s].element, &maps.k, 0, step * kKeys, tile.head_kv, tile.batch,
-                      &rings.k_full[s]);
-        ptx::mbarrier_wait(&rings.v_empty[s], at.parity ^ 1);
-        ptx::mbarrier_arrive_expect(&rings.v_full[s], sizeof(rings.v[s]));
-        ptx::tma_load(rings.v[s].element, &maps.v, step * kKeys, 0, tile.head_kv, tile.batch,
-                      &rings.v_full[s]);
-    }
-}
-
-// A consumer's 64 rows of a tile, as day 27's `attend`: the scores of the next tile of keys are
-// issued before the second product of this one.
-__device__ inline void attend(Rings& rings, RingPosition& at, const Problem& problem, const RowTile& tile,
-                              int group, Softmax& softmax, float (&out)[D / 2]) {
-    const int first = tile.first + group * kRows;
-    const float factor = problem.of_scores(tile);
-    float scores[kKeys / 2];
-    unsigned p[kKeys / 32][4];
-    clear(out);
-    if (tile.steps == 0) {
-        ptx::mbarrier_arrive(&rings.q_empty);
-        return;
-    }
-    ptx::mbarrier_wait(&rings.k_full[at.stage], at.parity);
-    ptx::wgmma_fence();
-    multiply_keys(rings.q[group], rings.k[at.stage], scores);
-    ptx::wgmma_commit();
-    ptx::wgmma_wait<0>();
-    hold(scores);
-    release(&rings.k_empty[at.stage]);
-    weigh_tile(problem.rows, softmax, scores, first, tile.steps - 1, factor);
-    round_weights(scores, p);
-
-    for (int step = tile.steps - 2; step >= 0; --step) {
-        const RingPosition before = at;
-        at.advance();
-        ptx::mbarrier_wait(&rings.k_full[at.stage], at.parity);
-        ptx::wgmma_fence();
-        multiply_keys(rings.q[group], rings.k[at.stage], scores);
-        ptx::wgmma_commit();
-        ptx::mbarrier_wait(&rings.v_full[before.stage], before.parity);
-        multiply_values(p, rings.v[before.stage], out);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<1>();  // the scores are there; out is not
-        hold(scores);
-        release(&rings.k_empty[at.stage]);
-
-        weigh_tile(problem.rows, softmax, scores, first, step, factor);
-        hold(scores);
-        // Two branches, so that ptxas leaves the wait behind the softmax (day 27).
-        if (step % 2 == 0) {
-            ptx::wgmma_wait_in_branch<0>();
-        } else {
-            ptx::wgmma_wait<0>();
-        }
-        hold(out);
-        if (softmax.rescales()) softmax.rescale(out);
-        release(&rings.v_empty[before.stage]);
-        round_weights(scores, p);  // p is safe to overwrite
-    }
-    ptx::mbarrier_arrive(&rings.q_empty);
-    ptx::mbarrier_wait(&rings.v_full[at.stage], at.parity);
-    ptx::wgmma_fence();
-    multiply_values(p, rings.v[at.stage], out);
-    ptx::wgmma_commit();
-    ptx::wgmma_wait<0>();
-    hold(out);
-    release(&rings.v_empty[at.stage]);
-    at.advance();
-}
-
-// Idea: day 27's persistent blocks, with three consumers. Products take half as long as there, the
-// softmax does not: three warpgroups compute exponentials while one multiplies, and need no turns.
-// Cost removed: waits for loads and for products.
-// Still limits it: exponentials. 64 x 96 of them take 384 cycles of an SM's special function units,
-// the two products 384 cycles of its tensor cores.
-__global__ void __launch_bounds__(kThreads, 1)
-    overlapped(const __grid_constant__ Maps maps, const Problem problem, int tiles, int* next) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    auto& rings = *reinterpret_cast<Rings*>(memory);
-    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;  // of the consumers; -1: the producer
-    if (threadIdx.x == 0) {
-        ptx::mbarrier_init(&rings.q_full, 1);
-        ptx::mbarrier_init(&rings.q_empty, kConsumers * kWarpgroup);
-        for (int s = 0; s < kStages; ++s) {
-            ptx::mbarrier_init(&rings.k_full[s], 1);
-            ptx::mbarrier_init(&rings.v_full[s], 1);
-            ptx::mbarrier_init(&rings.k_empty[s], kConsumers);
-            ptx::mbarrier_init(&rings.v_empty[s], kConsumers);
-        }
-        ptx::fence_mbarrier_init();
-    }
-    __syncthreads();
-
-    RingPosition at;
-    unsigned q_parity = 0;
-    if (group < 0) {
-        ptx::registers_decrease<32>();
-        if (threadIdx.x > 0) return;
-        for (;; q_parity ^= 1) {
-            const int index = atomicAdd(next, 1);
-            ptx::mbarrier_wait(&rings.q_empty, q_parity ^ 1);
-            rings.index = index;  // published by the arrival at q_full
-            if (index >= tiles) {
-                ptx::mbarrier_arrive(&rings.q_full);
-                return;
-            }
-            produce(rings, maps, row_tile(problem.rows, index, kBlockRows, kKeys), at);
-        }
-    } else {
-        ptx::registers_increase<160>();
-        for (;; q_parity ^= 1) {
-            ptx::mbarrier_wait(&rings.q_full, q_parity);
-            const int index = rings.index;
-            if (index >= tiles) return;
-            const RowTile tile = row_tile(problem.rows, index, kBlockRows, kKeys);
-            Softmax softmax;
-            float out[D / 2];
-            attend(rings, at, problem, tile, group, softmax, out);
-            store_rows<Result, D>(problem.rows, tile, tile.first + group * kRows, softmax, out,
-                                  problem.of_result(tile));
-        }
-    }
 }
 
 }  // namespace day43

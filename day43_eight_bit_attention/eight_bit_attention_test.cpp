@@ -94,26 +94,8 @@ class EightBits : public course::DeviceTest, public testing::WithParamInterface<
         const auto got = run(shape, data, scale, in, out);
         const std::size_t of_q = shape.length_q * shape.dim;
         const std::size_t of_k = shape.length_k * shape.dim;
-        const std::vector<float> q = data.q.values(of_q);
-        const std::vector<float> k = data.k.values(of_k);
-        const std::vector<float> v = data.v.values(of_k);
-        Precision precision = day43::precision();
-        precision.growth = growth;
-        std::vector<double> expected;
-        std::vector<double> magnitude;
-        for (std::size_t row = 0; row < shape.batch * shape.heads * shape.length_q; ++row) {
-            const std::size_t head = row / shape.length_q;
-            const std::size_t head_kv = head / (shape.heads / shape.heads_kv);
-            const ReferenceRow reference = reference_row<float>(
-                std::span(q).subspan(row * shape.dim, shape.dim), std::span(k).subspan(head_kv * of_k, of_k),
-                std::span(v).subspan(head_kv * of_k, of_k),
-                visible_keys(row % shape.length_q, shape.length_q, shape.length_k, shape.causal),
-                static_cast<double>(scale), precision);
-            expected.insert(expected.end(), reference.value.begin(), reference.value.end());
-            for (const double bound : reference.bound)
-                magnitude.push_back(bound / course::FloatTraits<__nv_bfloat16>::kEpsilon);
-        }
-        course::VerifyResult result = course::verify(got.out, expected, {.factor = 1}, magnitude, shape.dim);
+        const Tensors<float> values{data.q.values(of_q), data.k.values(of_k), data.v.values(of_k)};
+        course::VerifyResult result = compare(day43::precision(), shape, values, scale, got.out, growth);
         result.damage = got.damage;
         EXPECT_TRUE(result.ok()) << name(shape) << ", scale " << scale << ": " << result.message();
     }

@@ -15,12 +15,13 @@
 #include "common/tile/pair_output.cuh"
 #include "common/tile/tile_order.cuh"
 #include "common/tile/wgmma_store.cuh"
+#include "common/tile/wgmma_tile.cuh"
 
 namespace day45 {
 
 namespace ptx = course::ptx;
 
-constexpr int kWarpgroup = 128;  // threads
+using course::hopper::kWarpgroup;  // 128 threads
 
 // A block computes BM x BN results: a consumer warpgroup for each 64 rows, and a producer, which is
 // one warp. BLOCKS of them fit on an SM: one multiplies while the others store.
@@ -57,17 +58,6 @@ struct WgmmaMemory {
     course::hopper::Slice<float> slices[S::CONSUMERS * 4];  // of C, one for each warp
     ptx::MBarrier full[S::STAGES];   // a phase ends when the bytes of the stage have arrived
     ptx::MBarrier empty[S::STAGES];  // ... when all consumers are done with the stage
-};
-
-template <class S>
-struct StagePosition {
-    int stage = 0;
-    unsigned parity = 0;
-
-    __device__ void advance() {
-        stage = stage + 1 == S::STAGES ? 0 : stage + 1;
-        if (stage == 0) parity ^= 1;
-    }
 };
 
 // Issues the loads of one factor: its rows or columns from `first` on, 64 of K from `k` on.
@@ -154,7 +144,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     }
     __syncthreads();
 
-    StagePosition<S> at;
+    course::hopper::RingPosition<S> at;  // the next stage, and the parity of its phase
     if (group == S::CONSUMERS) {
         if (threadIdx.x % 32 > 0) return;
         for (unsigned i = tiles.first(); tiles.has(i); i = tiles.next(i)) {

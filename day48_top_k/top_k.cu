@@ -1,5 +1,5 @@
-// Day 48: the launchers of top_k.cuh, their checks, the layout of the scratch memory, the list of
-// versions.
+// Day 48: the launchers of top_k.cuh and fused.cuh, their checks, the layout of the scratch memory,
+// the list of versions.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -7,6 +7,7 @@
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/launch.hpp"
+#include "fused.cuh"
 #include "top_k.cuh"
 #include "top_k.hpp"
 

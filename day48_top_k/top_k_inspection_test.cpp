@@ -46,14 +46,14 @@ std::uint64_t bytes_read_by(const std::string& kernel, const course::Inspection&
     return bytes;
 }
 
-// How many keys append_better() has stored, the only 8-byte stores in top_k.cuh.
+// How many keys append_better() has stored, the only 8-byte stores in fused.cuh.
 std::uint64_t candidates(const course::Inspection& seen) {
     std::uint64_t keys = 0;
     for (const course::KernelInspection& kernel : seen.kernels) {
         if (kernel.name.find("list_best") == std::string::npos) continue;
         for (const course::AccessLine& line : kernel.lines) {
             if (line.space == course::Space::kGlobal && line.operation == course::Operation::kStore &&
-                line.bytes == sizeof(std::uint64_t) && line.source.file.ends_with("top_k.cuh"))
+                line.bytes == sizeof(std::uint64_t) && line.source.file.ends_with("fused.cuh"))
                 keys += line.active_lanes;
         }
     }

@@ -127,9 +127,10 @@ Result<T> run(const Version<T>& version, const Shape& shape, const Tensors<T>& d
     return got;
 }
 
-template <class T>
+// R: of the result.
+template <class T, class R>
 course::VerifyResult compare(Precision precision, const Shape& shape, const Tensors<T>& data, float scale,
-                             const std::vector<T>& got, Growth growth) {
+                             const std::vector<R>& got, Growth growth) {
     precision.growth = growth;
     std::vector<double> expected;
     std::vector<double> magnitude;
@@ -146,7 +147,7 @@ course::VerifyResult compare(Precision precision, const Shape& shape, const Tens
                              static_cast<double>(scale), precision);
         expected.insert(expected.end(), reference.value.begin(), reference.value.end());
         for (const double bound : reference.bound)
-            magnitude.push_back(bound / course::FloatTraits<T>::kEpsilon);
+            magnitude.push_back(bound / course::FloatTraits<R>::kEpsilon);
     }
     return course::verify(got, expected, {.factor = 1}, magnitude, shape.dim);
 }
@@ -175,6 +176,83 @@ class FusedTest : public course::DeviceTest {
 
     static void expect_right(const Shape& shape, const Layout& in = {}, const Layout& out = {}) {
         expect_right(shape, tensors<Value>(shape), usual_scale(shape), Growth::kSquareRoot, in, out);
+    }
+
+    // The score of key i is i `step`: it only rises, so that every tile has a new maximum, or only
+    // falls.
+    static void expect_right_for_scores_in_steps(std::size_t keys, float step) {
+        const Shape shape{1, 1, 1, 40, keys, 32, false};
+        Tensors<Value> data = tensors<Value>(shape);
+        std::fill(data.q.begin(), data.q.end(), Value(1.0f));
+        for (std::size_t i = 0; i < data.k.size(); ++i)
+            data.k[i] = Value(static_cast<float>(i / shape.dim) * step);
+        expect_right(shape, data, 0.03125f, Growth::kLinear);
+    }
+
+    // The score of `key` is beyond the largest float: the rows that see it become NaN, and no
+    // others.
+    static void expect_nan_where_a_score_overflows(std::size_t key) {
+        const Shape shape{1, 1, 1, 140, 140, 32, true};
+        Tensors<Value> data = tensors<Value>(shape);
+        std::fill(data.q.begin(), data.q.end(), Value(1.0f));
+        std::fill(data.k.begin(), data.k.end(), Value(0.0f));
+        std::fill_n(data.k.begin() + static_cast<std::ptrdiff_t>(key * shape.dim), shape.dim, Value(2.0f));
+        const std::vector<Value> got = run(V::version(), shape, data, 1e38f).out;
+        for (std::size_t i = 0; i < got.size(); ++i) {
+            ASSERT_EQ(std::isnan(static_cast<float>(got[i])), i / shape.dim >= key)
+                << "key " << key << ", row " << i / shape.dim;
+        }
+    }
+
+    // Each row must see its own keys: rows of V are 1 and -1 in turn, so one key too many or too
+    // few changes the mean.
+    static void expect_exact_causal_mask(std::size_t length_q, std::size_t length_k) {
+        const Shape shape{1, 1, 1, length_q, length_k, 32, true};
+        Tensors<Value> data = tensors<Value>(shape);
+        std::fill(data.k.begin(), data.k.end(), Value(0.0f));
+        for (std::size_t i = 0; i < data.v.size(); ++i)
+            data.v[i] = Value(i / shape.dim % 2 == 0 ? 1.0f : -1.0f);
+        const Result<Value> got = run(V::version(), shape, data, 1.0f);
+        EXPECT_EQ(got.damage, "");
+        for (std::size_t i = 0; i < got.out.size(); ++i) {
+            const std::size_t row = i / shape.dim;
+            const std::size_t seen = visible_keys(row, length_q, length_k, true);
+            const double expected = seen % 2 == 0 ? 0.0 : 1.0 / static_cast<double>(seen);
+            ASSERT_NEAR(static_cast<float>(got.out[i]), expected, expected * 0x1p-8)
+                << name(shape) << ", row " << row;
+        }
+    }
+
+    // A NaN in Q affects its row, one in K the rows that see its key.
+    static void expect_nan_in_q_and_k_stays_in_its_rows() {
+        const Shape shape{1, 1, 1, 100, 150, 64, true};
+        Tensors<Value> data = tensors<Value>(shape);
+        data.q[7 * shape.dim + 11] = Value(kNan);
+        data.k[120 * shape.dim + 60] = Value(kNan);
+        const Result<Value> got = run(V::version(), shape, data, 0.125f);
+        for (std::size_t i = 0; i < got.out.size(); ++i) {
+            const std::size_t row = i / shape.dim;
+            EXPECT_EQ(std::isnan(static_cast<float>(got.out[i])), row == 7 || row + 50 >= 120)
+                << "row " << row;
+        }
+    }
+
+    // Shapes without a result; without keys; and of `more_rows_than_keys`, causal, the rows that
+    // see no key.
+    static void expect_zeros_where_nothing_is_seen(const Shape& more_rows_than_keys) {
+        for (const Shape& shape :
+             {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false},
+              Shape{1, 2, 1, 0, 5, 32, true}, Shape{1, 2, 1, 5, 5, 0, false}, Shape{1, 2, 1, 0, 0, 0, false}})
+            EXPECT_EQ(run(V::version(), shape, tensors<Value>(shape), 1.0f).damage, "");
+        const Shape no_keys{2, 2, 1, 40, 0, 48, false};
+        for (const Value x : run(V::version(), no_keys, tensors<Value>(no_keys), 1.0f).out)
+            ASSERT_EQ(static_cast<float>(x), 0.0f);
+        const Shape& shape = more_rows_than_keys;
+        const std::vector<Value> out = run(V::version(), shape, tensors<Value>(shape), 1.0f).out;
+        const std::size_t unseeing = (shape.length_q - shape.length_k) * shape.dim;
+        for (std::size_t i = 0; i < unseeing; ++i)
+            ASSERT_EQ(static_cast<float>(out[i]), 0.0f);
+        EXPECT_NE(static_cast<float>(out[unseeing]), 0.0f);
     }
 };
 

@@ -4,18 +4,16 @@
 
 #include <cuda_runtime.h>
 
-#include <cstdint>
-#include <cstring>
+#include <cstddef>
 
 #include "common/bench/attention.hpp"
+#include "common/device/half_fragment.cuh"
 #include "common/device/ptx.cuh"
-#include "common/device/ptx_hopper.cuh"
 #include "common/device/warp.cuh"
 
 namespace course::attention {
 
-constexpr int kWarpgroup = 128;  // threads: the four warps that issue a wgmma together
-constexpr int kRows = 64;        // of Q, for a warpgroup
+constexpr int kRows = 64;  // of Q, for a warpgroup
 constexpr float kMinusInfinity = -__builtin_huge_valf();
 constexpr float kNotANumber = __builtin_nanf("");
 
@@ -64,24 +62,6 @@ __device__ RowTile row_tile(const Problem<T>& problem, int index, int rows, int 
     const int last = min(tile.first + rows, problem.out.length()) - 1;
     tile.steps = (problem.seen_by(last) + keys - 1) / keys;
     return tile;
-}
-
-// --- Registers -----------------------------------------------------------------------------------
-
-// The values are made here. Otherwise the compiler may move arithmetic across a wait for products,
-// which it does not know to write registers.
-template <int COUNT>
-__device__ void hold(float (&values)[COUNT]) {
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i)
-        ptx::hold(values[i]);
-}
-template <int COUNT>
-__device__ void clear(float (&values)[COUNT]) {
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i)
-        values[i] = 0;
-    hold(values);
 }
 
 // --- Softmax -------------------------------------------------------------------------------------
@@ -164,22 +144,6 @@ struct OnlineSoftmax {
         return total == 0 ? 0.0f : 1 / total;
     }
 };
-
-__device__ inline __half2 rounded(float first, float second, __half) {
-    return __floats2half2_rn(first, second);
-}
-__device__ inline __nv_bfloat162 rounded(float first, float second, __nv_bfloat16) {
-    return __floats2bfloat162_rn(first, second);
-}
-
-// Two neighbours in one register, the first one in its lower half.
-template <class T>
-__device__ unsigned pair(float first, float second) {
-    const auto both = rounded(first, second, T{});
-    unsigned bits = 0;
-    memcpy(&bits, &both, sizeof(bits));
-    return bits;
-}
 
 // The scores of tile `step` of 2 COUNT keys become weights. `first` is the warpgroup's first row,
 // `factor` what the scores are multiplied by besides problem.scale.

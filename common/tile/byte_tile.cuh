@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/device_view.hpp"
 #include "common/device/ptx.cuh"
 #include "common/device/warp.cuh"
 
@@ -51,6 +52,11 @@ __device__ ByteRows byte_rows(const T* data, std::size_t leading_dimension, std:
     return {reinterpret_cast<const std::byte*>(data + begin * leading_dimension),
             leading_dimension * sizeof(T), static_cast<int>(min(rows - begin, std::size_t{1} << 30)),
             static_cast<int>(cols * sizeof(T))};
+}
+
+template <class T>
+__device__ ByteRows byte_rows(const DeviceMatrix<T>& m, std::size_t begin) {
+    return byte_rows(m.data(), m.leading_dimension(), m.rows(), m.cols(), begin);
 }
 
 // The address of chunk `chunk` of row `row`. Without a swizzle the eight rows that one ldmatrix

@@ -348,17 +348,26 @@ WarpgroupProducts& AsyncEngine::products() {
     return products_;
 }
 
-void AsyncEngine::wait_for_warpgroup(unsigned pending, Site site) {
+// As late as may be: another thread may overwrite what a product still reads.
+void AsyncEngine::wait_for_products(unsigned pending, Site site) {
     Scheduler& scheduler = block_.scheduler();
-    while (!products().can_wait(scheduler.current_warp(), pending))
-        scheduler.wait(Wait::products, "wgmma_wait", site);
+    const unsigned warp = scheduler.current_warp();
+    if (!products().begin_wait(warp, pending)) return;
+    scheduler.wait(Wait::products, "wgmma_wait", site);
+    products_.end_wait(warp);
 }
 
-void AsyncEngine::wake_warpgroup() {
+bool AsyncEngine::wake_for_products() {
+    if (block_of_products_ != current_block || !products_.any_waits() || block_.launch().failed) return false;
     Scheduler& scheduler = block_.scheduler();
-    const unsigned begin = scheduler.current_warp() / 4 * 4;
-    for (unsigned w = begin; w < std::min(begin + 4, scheduler.warps()); ++w)
+    bool woken = false;
+    for (unsigned w = 0; w < scheduler.warps(); ++w) {
+        if (!products_.can_end_wait(w)) continue;
         scheduler.wake_all(Wait::products, w);
+        woken = true;
+    }
+    if (woken) block_.note_progress();
+    return woken;
 }
 
 }  // namespace cuda_on_cpu

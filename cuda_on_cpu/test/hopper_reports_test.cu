@@ -559,6 +559,7 @@ enum class Product {
     no_second_fence,
     read_early,
     written_early,
+    written_late,
     factor_overwritten,
     other_descriptors,
     three_warps,
@@ -595,6 +596,7 @@ __global__ void multiply_badly(Product kind, float* out) {
     wgmma_wait<1>();
     if (kind == Product::factor_overwritten) factors[0] = __half(5.0f);
     if (kind == Product::fine) out[threadIdx.x] = d[5];
+    if (kind == Product::written_late) d[7] = 0;
     wgmma_wait<0>();
     if (kind == Product::no_second_fence) d[63] += 1;
     if (kind == Product::no_second_fence) wgmma<__half, false>(d, a, b);
@@ -617,18 +619,54 @@ TEST(Wgmma, SumsAreNaNUntilTheyAreWaitedFor) {
     EXPECT_EQ(report_of_product(Product::read_early, &seen, cudaSuccess), "");
     EXPECT_TRUE(std::isnan(seen[0]) && std::isnan(seen[127]));
 }
-TEST(Wgmma, FactorsAreReadAsLateAsTheyMay) {
-    std::vector<float> seen;
-    EXPECT_EQ(report_of_product(Product::factor_overwritten, &seen, cudaSuccess), "");
-    EXPECT_EQ(seen[128], 3 + 32 + 32 + 4 * 2) << "5 in the place of a 1";
-    EXPECT_EQ(seen[128 + 4], 3 + 2 * 32);
+TEST(Wgmma, FactorsMustNotChangeWhileAProductReadsThem) {
+    EXPECT_TRUE(mentions(report_of_product(Product::factor_overwritten),
+                         {"multiply_badly", "shared memory was written while a product read it",
+                          "hopper_reports_test.cu", "wgmma.wait_group"}));
 }
+
+// Warps 0 to 3 multiply and say that the factors are safe to overwrite; warp 4 overwrites one.
+__global__ void give_factors_away(bool early, float* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    __shared__ MBarrier empty;
+    auto* const factors = reinterpret_cast<__half*>(memory);
+    for (unsigned i = threadIdx.x; i < 16 * 1024; i += blockDim.x)
+        factors[i] = __half(1.0f);
+    if (threadIdx.x == 0) mbarrier_init(&empty, 128);
+    fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x >= 128) {
+        mbarrier_wait(&empty, 0);
+        factors[threadIdx.x] = __half(5.0f);
+        return;
+    }
+    const std::uint64_t a = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
+    float d[64] = {};
+    wgmma_fence();
+    wgmma<__half, false>(d, a, a + (8192 >> 4));
+    wgmma_commit();
+    if (early) mbarrier_arrive(&empty);
+    wgmma_wait<0>();
+    if (!early) mbarrier_arrive(&empty);
+    out[threadIdx.x] = d[0];
+}
+TEST(Wgmma, FactorsThatAreGivenAwayEarlyAreReportedInAnyOrder) {
+    DeviceVector<float> out(128);
+    EXPECT_EQ(report_of(cudaSuccess, [&] { give_factors_away<<<1, 160, 32 * 1024>>>(false, out.data()); }),
+              "");
+    EXPECT_EQ(out.to_host()[0], 16);
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure,
+                                   [&] { give_factors_away<<<1, 160, 32 * 1024>>>(true, out.data()); }),
+                         {"give_factors_away", "shared memory was written while a product read it"}));
+}
+
 TEST(Wgmma, MisuseIsReported) {
     EXPECT_TRUE(mentions(report_of_product(Product::no_fence),
                          {"multiply_badly", "no wgmma.fence before the first"}));
     EXPECT_TRUE(
         mentions(report_of_product(Product::no_second_fence), {"written after the last wgmma.fence"}));
     EXPECT_TRUE(mentions(report_of_product(Product::written_early), {"wgmma.wait_group is missing"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::written_late), {"wgmma.wait_group is missing"}));
     EXPECT_TRUE(mentions(report_of_product(Product::other_descriptors), {"different products"}));
     EXPECT_TRUE(mentions(report_of_product(Product::three_warps), {"needs four warps"}));
     EXPECT_TRUE(mentions(report_of_product(Product::one_warp_less, nullptr, cudaErrorLaunchTimeout),

@@ -271,6 +271,7 @@ bool AsyncEngine::carry_out_awaited_loads() {
     if (barriers.empty()) return true;
     for (const BulkLoads::Load& load : loads_.take(barriers)) {
         load.carry_out();
+        products().loaded(load.shared, load.map.box_bytes());
         block_.notify(event::BoxLoaded{load.shared, load.barrier, load.parity});
         std::string error;
         if (const auto state = read_mbarrier(load.barrier); state && state->parity != load.parity) {
@@ -333,6 +334,7 @@ void AsyncEngine::wait_for_stores(unsigned pending, bool until_written, Site sit
 void AsyncEngine::fence_proxy_async() {
     block_.mbarriers().publish();
     stores_.fence();
+    products().fence_proxy();
 }
 
 // --- Products of warpgroups ----------------------------------------------------------------------

@@ -49,6 +49,13 @@ constexpr auto kPoisonedRegisters = [] {
     return bits;
 }();
 
+// Sixteen bytes of shared memory that nothing has been written to, or that a bulk copy will write.
+constexpr auto kUnwritten = [] {
+    std::array<std::uint16_t, 8> words{};
+    words.fill(kSharedPoison);
+    return std::bit_cast<std::array<unsigned char, 16>>(words);
+}();
+
 constexpr auto kSumsWritten =
     "registers were written while a product summed in them: wgmma.wait_group is missing";
 
@@ -78,6 +85,8 @@ void WarpgroupProducts::begin_block(const char* window, const char* begin, const
     warpgroups_.clear();
     warpgroups_.resize((warps + 3) / 4);
     waiting_ = 0;
+    fences_ = 0;
+    known_.assign(static_cast<std::size_t>(end - begin + kPiece - 1) / kPiece, {kUnwritten, 0});
 }
 
 std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
@@ -129,6 +138,9 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
     Warpgroup& warpgroup = warpgroups_[number / 4];
     if (warp.started() == warpgroup.computed + warpgroup.issued.size()) {
         if (std::string error = gather(first, warpgroup.issued.emplace_back()); !error.empty()) return error;
+        if (misses_fence(first))
+            return "threads have written a factor to shared memory: expected a fence.proxy.async of theirs "
+                   "before the barrier";
     }
     ++sums->under_way;
     warp.products.push_back({&*sums, first, warp.group, std::move(left)});
@@ -199,27 +211,11 @@ const char* WarpgroupProducts::find(std::uintptr_t address) const {
     return place >= begin_ && place + kPiece <= end_ ? place : nullptr;
 }
 
-// The factors that are in shared memory: A, then B, in pieces of sixteen bytes.
-std::string WarpgroupProducts::gather(const Operands& operands, Factors& factors) const {
-    const Descriptor a_place(operands.a), b_place(operands.b);
-    if (a_place.base_offset != 0 || b_place.base_offset != 0)
-        return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle "
-               "repeats after";
+// Calls put(address) for each sixteen bytes of the factors that are in shared memory: A, then B.
+template <class Put>
+void WarpgroupProducts::for_pieces(const Operands& operands, const Put& put) {
     const ProductOf& product = operands.product;
     const unsigned in_piece = kPiece / product.element_size;
-    const unsigned columns = 2 * operands.registers;
-    const bool shared_a = operands.a_registers == nullptr;
-    factors.resize(((shared_a ? 4 * kRows : 0) + columns) * 2 * kPiece);
-    unsigned char* to = factors.data();
-    bool outside = false;
-    const auto put = [&](std::uintptr_t address) {
-        if (const char* const place = find(address); place != nullptr) {
-            std::memcpy(to, place, kPiece);
-        } else {
-            outside = true;
-        }
-        to += kPiece;
-    };
     const auto put_all = [&](const Descriptor& factor, unsigned lines, bool mn_major) {
         if (mn_major) {
             for (unsigned k = 0; k < 2 * in_piece; ++k) {
@@ -233,9 +229,52 @@ std::string WarpgroupProducts::gather(const Operands& operands, Factors& factors
             }
         }
     };
-    if (shared_a) put_all(a_place, 4 * kRows, product.a_column_major);
-    put_all(b_place, columns, product.b_row_major);
+    if (operands.a_registers == nullptr) put_all(Descriptor(operands.a), 4 * kRows, product.a_column_major);
+    put_all(Descriptor(operands.b), 2 * operands.registers, product.b_row_major);
+}
+
+std::string WarpgroupProducts::gather(const Operands& operands, Factors& factors) const {
+    if (Descriptor(operands.a).base_offset != 0 || Descriptor(operands.b).base_offset != 0)
+        return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle "
+               "repeats after";
+    const bool shared_a = operands.a_registers == nullptr;
+    factors.resize(((shared_a ? 4 * kRows : 0) + 2 * operands.registers) * 2 * kPiece);
+    unsigned char* to = factors.data();
+    bool outside = false;
+    for_pieces(operands, [&](std::uintptr_t address) {
+        if (const char* const place = find(address); place != nullptr) {
+            std::memcpy(to, place, kPiece);
+        } else {
+            outside = true;
+        }
+        to += kPiece;
+    });
     return outside ? "a descriptor leads outside the block's dynamic shared memory" : "";
+}
+
+// Has a thread written a factor since a product or a bulk copy last saw it, and none called
+// fence.proxy.async since?
+bool WarpgroupProducts::misses_fence(const Operands& operands) {
+    bool misses = false;
+    for_pieces(operands, [&](std::uintptr_t address) {
+        const char* const place = find(address);
+        Known& known = known_[static_cast<std::size_t>(place - begin_) / kPiece];
+        misses |= known.fences == fences_ && std::memcmp(known.bytes.data(), place, kPiece) != 0 &&
+                  std::memcmp(kUnwritten.data(), place, kPiece) != 0;
+        std::memcpy(known.bytes.data(), place, kPiece);
+        known.fences = fences_;
+    });
+    return misses;
+}
+
+void WarpgroupProducts::loaded(const void* shared, std::size_t bytes) {
+    const char* const place = static_cast<const char*>(shared);
+    if (place < begin_ || place + bytes > end_) return;
+    for (std::size_t i = 0; i + kPiece <= bytes; i += kPiece) {
+        Known& known = known_[static_cast<std::size_t>(place + i - begin_) / kPiece];
+        std::memcpy(known.bytes.data(), place + i, kPiece);
+        known.fences = fences_;
+    }
 }
 
 // The next product. Exact products, summed in double and rounded once, or wrapped.

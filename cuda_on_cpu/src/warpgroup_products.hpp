@@ -39,13 +39,17 @@ class WarpgroupProducts {
     std::string wait(unsigned warp, unsigned pending);
     std::string end_block() const;
 
-    // A lane of the warp waits, for all of them, until the block can do nothing else. False: another
-    // lane does already, or what the warp waits for has been computed.
+    // fence.proxy.async of any thread; a bulk copy has written to shared memory.
+    void fence_proxy() { ++fences_; }
+    void loaded(const void* shared, std::size_t bytes);
+
+    // A lane of the warp waits, for all of them, until the block can do nothing else. False:
+    // another lane does already, or what the warp waits for has been computed.
     bool begin_wait(unsigned warp, unsigned pending);
     void end_wait(unsigned warp);
     bool any_waits() const { return waiting_ > 0; }
-    // Does the warp wait, and have the other warps of the warpgroup started what it waits for? It is
-    // one product of all four.
+    // Does the warp wait, and have the other warps of the warpgroup started what it waits for? It
+    // is one product of all four.
     bool can_end_wait(unsigned warp) const;
 
   private:
@@ -95,7 +99,10 @@ class WarpgroupProducts {
     };
 
     std::uint64_t end_of_wait(const Warp& warp, unsigned pending) const;
+    template <class Put>
+    static void for_pieces(const Operands& operands, const Put& put);
     std::string gather(const Operands& operands, Factors& factors) const;
+    bool misses_fence(const Operands& operands);
     std::string compute(unsigned warpgroup);
     const char* find(std::uintptr_t address) const;
 
@@ -105,7 +112,15 @@ class WarpgroupProducts {
     std::vector<Warp> warps_;
     std::vector<Warpgroup> warpgroups_;
     unsigned waiting_ = 0;  // warps
-    Factors now_;           // what the factors hold of the product that is being computed
+    // Of each sixteen bytes of shared memory: what products or bulk copies know of them, and the
+    // fences before that. Products need not see what threads write until the next fence.
+    struct Known {
+        std::array<unsigned char, kPiece> bytes;
+        unsigned fences;
+    };
+    std::vector<Known> known_;
+    unsigned fences_ = 0;
+    Factors now_;  // what the factors hold of the product that is being computed
     // The factors of the one that is being computed: too large for the stack of a thread.
     double a_[4 * kRows][kMostDepth];
     double b_[kMostDepth][kMostColumns];

@@ -557,6 +557,8 @@ enum class Product {
     fine,
     no_fence,
     no_second_fence,
+    no_proxy_fence,
+    no_later_proxy_fence,
     read_early,
     written_early,
     written_late,
@@ -574,7 +576,7 @@ __global__ void multiply_badly(Product kind, float* out) {
     auto* const factors = reinterpret_cast<__half*>(memory);
     for (unsigned i = threadIdx.x; i < 16 * 1024; i += blockDim.x)
         factors[i] = i < 4096 ? __half(1.0f) : __half(2.0f);
-    fence_proxy_async();
+    if (kind != Product::no_proxy_fence) fence_proxy_async();
     __syncthreads();
     const unsigned warp = threadIdx.x / 32;
     std::uint64_t a = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
@@ -600,6 +602,12 @@ __global__ void multiply_badly(Product kind, float* out) {
     wgmma_wait<0>();
     if (kind == Product::no_second_fence) d[63] += 1;
     if (kind == Product::no_second_fence) wgmma<__half, false>(d, a, b);
+    if (kind == Product::no_later_proxy_fence) {
+        factors[threadIdx.x] = __half(4.0f);
+        __syncthreads();
+        wgmma_fence();
+        wgmma<__half, false>(d, a, b);
+    }
     if (kind != Product::read_early) out[128 + threadIdx.x] = d[0];
 }
 std::string report_of_product(Product kind, std::vector<float>* seen = nullptr,
@@ -665,6 +673,8 @@ TEST(Wgmma, MisuseIsReported) {
                          {"multiply_badly", "no wgmma.fence before the first"}));
     EXPECT_TRUE(
         mentions(report_of_product(Product::no_second_fence), {"written after the last wgmma.fence"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::no_proxy_fence), {"fence.proxy.async"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::no_later_proxy_fence), {"fence.proxy.async"}));
     EXPECT_TRUE(mentions(report_of_product(Product::written_early), {"wgmma.wait_group is missing"}));
     EXPECT_TRUE(mentions(report_of_product(Product::written_late), {"wgmma.wait_group is missing"}));
     EXPECT_TRUE(mentions(report_of_product(Product::other_descriptors), {"different products"}));

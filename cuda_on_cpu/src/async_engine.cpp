@@ -362,14 +362,20 @@ void AsyncEngine::wait_for_products(unsigned pending, Site site) {
 bool AsyncEngine::wake_for_products() {
     if (block_of_products_ != current_block || !products_.any_waits() || block_.launch().failed) return false;
     Scheduler& scheduler = block_.scheduler();
-    bool woken = false;
-    for (unsigned w = 0; w < scheduler.warps(); ++w) {
-        if (!products_.can_end_wait(w)) continue;
-        scheduler.wake_all(Wait::products, w);
-        woken = true;
+    // Which comes first, a load or a product, is open: each order of lanes has its own.
+    if (scheduler.descending() && scheduler.any_waits(Wait::mbarrier)) {
+        if (!carry_out_awaited_loads()) return false;
+        if (block_.mbarriers().wake_past(nullptr)) return true;
     }
-    if (woken) block_.note_progress();
-    return woken;
+    LaneMask warps = 0;
+    for (unsigned w = 0; w < scheduler.warps(); ++w) {
+        if (products_.can_end_wait(w)) warps |= bit(w);
+    }
+    if (warps == 0) return false;
+    // One warp, as far as it comes: what it gives away, others may still read.
+    scheduler.wake_all(Wait::products, scheduler.first_of(warps));
+    block_.note_progress();
+    return true;
 }
 
 }  // namespace cuda_on_cpu

@@ -64,6 +64,11 @@ unsigned place_of(unsigned lane, unsigned r, unsigned columns) {
     return (r / 2 % 2 * 8 + lane / 4) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2;
 }
 
+// What a register of a thread holds, maybe after its scope has ended.
+[[gnu::no_sanitize("address")]] std::uint32_t word_at(const void* place) {
+    return *static_cast<const volatile std::uint32_t*>(place);
+}
+
 // What a register of sums holds.
 double number_of(std::uint32_t bits, bool integer) {
     return integer ? static_cast<double>(static_cast<std::int32_t>(bits))
@@ -89,6 +94,26 @@ void WarpgroupProducts::begin_block(const char* window, const char* begin, const
     known_.assign(static_cast<std::size_t>(end - begin + kPiece - 1) / kPiece, {kUnwritten, 0});
 }
 
+// Registers that products have used before must stay until the next one as they are now. They may
+// belong to arrays whose scope has ended: then their contents do not matter, but may be read.
+void WarpgroupProducts::fence(unsigned number) {
+    Warp& warp = warps_[number];
+    warp.fenced = warp.ever_fenced = true;
+    for (Sums& sums : warp.sums) {
+        if (sums.under_way > 0) continue;
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            for (unsigned r = 0; r < sums.count; ++r)
+                sums.values[place_of(lane, r, 2 * sums.count)] = word_at(sums.registers[lane] + r * kWord);
+        }
+    }
+    for (auto& [first, left] : warp.left) {
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            for (unsigned r = 0; r < 4; ++r)
+                left.values[lane][r] = word_at(left.registers[lane] + r);
+        }
+    }
+}
+
 std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
     Warp& warp = warps_[number];
     const auto& first = lanes.at<Operands>(0);
@@ -101,10 +126,11 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
     if (number / 4 * 4 + 4 > warps_.size())
         return "the block ends within this warpgroup: it needs four warps";
 
-    auto sums = std::find_if(warp.sums.begin(), warp.sums.end(), [&](const Sums& known) {
-        return known.registers[0] == first.d && known.count == first.registers;
+    auto sums = std::find_if(warp.sums.begin(), warp.sums.end(), [&](const Sums& one) {
+        return one.registers[0] == first.d && one.count == first.registers;
     });
-    if (sums == warp.sums.end()) {
+    const bool known = sums != warp.sums.end();
+    if (!known) {
         if (!warp.fenced) return "these registers were written after the last wgmma.fence";
         sums = warp.sums.emplace(warp.sums.end());
         sums->count = first.registers;
@@ -118,9 +144,11 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
             if (std::memcmp(d, kPoisonedRegisters.data(), bytes) != 0) return kSumsWritten;
             continue;
         }
+        const bool cleared = std::all_of(d, d + bytes, [](char byte) { return byte == 0; });
         for (unsigned r = 0; r < sums->count; ++r) {
             std::uint32_t& aside = sums->values[place_of(lane, r, 2 * sums->count)];
-            if (!warp.fenced && std::memcmp(&aside, d + r * kWord, kWord) != 0)
+            // D = A B, without a sum, begins with zeros: this model writes them, no thread does.
+            if (known && !(cleared && warp.fenced) && std::memcmp(&aside, d + r * kWord, kWord) != 0)
                 return "registers were written after the last wgmma.fence";
             std::memcpy(&aside, d + r * kWord, kWord);
         }
@@ -134,6 +162,10 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
             left->registers[lane] = lanes.at<Operands>(lane).a_registers;
             std::memcpy(left->values[lane].data(), left->registers[lane], 4 * kWord);
         }
+        const auto [before, is_new] = warp.left.try_emplace(first.a_registers, *left);
+        if (!is_new && before->second.registers == left->registers && before->second.values != left->values)
+            return "registers of A were written after the last wgmma.fence";
+        before->second = *left;
     }
     Warpgroup& warpgroup = warpgroups_[number / 4];
     if (warp.started() == warpgroup.computed + warpgroup.issued.size()) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,7 +35,7 @@ class WarpgroupProducts {
 
     // For all lanes of a warp. These return what is wrong; "" if nothing is.
     std::string issue(unsigned warp, const Lanes& lanes);
-    void fence(unsigned warp) { warps_[warp].fenced = warps_[warp].ever_fenced = true; }
+    void fence(unsigned warp);
     void commit(unsigned warp) { ++warps_[warp].group; }
     std::string wait(unsigned warp, unsigned pending);
     std::string end_block() const;
@@ -80,6 +81,8 @@ class WarpgroupProducts {
     };
     struct Warp {
         std::list<Sums> sums;
+        // A in registers, by those of the first lane: what it held at the last fence.
+        std::map<const unsigned*, LeftFactor> left;
         std::deque<Product> products;  // not delivered yet
         std::uint64_t first = 0;       // the number of the first of them
         unsigned group = 0;

@@ -271,6 +271,7 @@ bool AsyncEngine::carry_out_awaited_loads() {
     if (barriers.empty()) return true;
     for (const BulkLoads::Load& load : loads_.take(barriers)) {
         load.carry_out();
+        products().loaded(load.shared, load.map.box_bytes());
         block_.notify(event::BoxLoaded{load.shared, load.barrier, load.parity});
         std::string error;
         if (const auto state = read_mbarrier(load.barrier); state && state->parity != load.parity) {
@@ -333,6 +334,7 @@ void AsyncEngine::wait_for_stores(unsigned pending, bool until_written, Site sit
 void AsyncEngine::fence_proxy_async() {
     block_.mbarriers().publish();
     stores_.fence();
+    products().fence_proxy();
 }
 
 // --- Products of warpgroups ----------------------------------------------------------------------
@@ -348,17 +350,32 @@ WarpgroupProducts& AsyncEngine::products() {
     return products_;
 }
 
-void AsyncEngine::wait_for_warpgroup(unsigned pending, Site site) {
+// As late as may be: another thread may overwrite what a product still reads.
+void AsyncEngine::wait_for_products(unsigned pending, Site site) {
     Scheduler& scheduler = block_.scheduler();
-    while (!products().can_wait(scheduler.current_warp(), pending))
-        scheduler.wait(Wait::products, "wgmma_wait", site);
+    const unsigned warp = scheduler.current_warp();
+    if (!products().begin_wait(warp, pending)) return;
+    scheduler.wait(Wait::products, "wgmma_wait", site);
+    products_.end_wait(warp);
 }
 
-void AsyncEngine::wake_warpgroup() {
+bool AsyncEngine::wake_for_products() {
+    if (block_of_products_ != current_block || !products_.any_waits() || block_.launch().failed) return false;
     Scheduler& scheduler = block_.scheduler();
-    const unsigned begin = scheduler.current_warp() / 4 * 4;
-    for (unsigned w = begin; w < std::min(begin + 4, scheduler.warps()); ++w)
-        scheduler.wake_all(Wait::products, w);
+    // Which comes first, a load or a product, is open: each order of lanes has its own.
+    if (scheduler.descending() && scheduler.any_waits(Wait::mbarrier)) {
+        if (!carry_out_awaited_loads()) return false;
+        if (block_.mbarriers().wake_past(nullptr)) return true;
+    }
+    LaneMask warps = 0;
+    for (unsigned w = 0; w < scheduler.warps(); ++w) {
+        if (products_.can_end_wait(w)) warps |= bit(w);
+    }
+    if (warps == 0) return false;
+    // One warp, as far as it comes: what it gives away, others may still read.
+    scheduler.wake_all(Wait::products, scheduler.first_of(warps));
+    block_.note_progress();
+    return true;
 }
 
 }  // namespace cuda_on_cpu

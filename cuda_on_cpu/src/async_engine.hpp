@@ -69,9 +69,10 @@ class AsyncEngine {
 
     // wgmma
     WarpgroupProducts& products();
-    // Until the other warps of the warpgroup have started what this one waits for.
-    void wait_for_warpgroup(unsigned pending, Site site);
-    void wake_warpgroup();
+    // Until no thread of the block goes on without the products that this warp waits for.
+    void wait_for_products(unsigned pending, Site site);
+    // False: no warp waits for products that could be computed.
+    bool wake_for_products();
 
     // The place in the kernel for which the runtime reads memory at this moment; line 0: for none.
     Site take_reading_site() { return std::exchange(reading_site_, Site{"", 0}); }

@@ -28,7 +28,6 @@ void together(WarpgroupProducts::Operands operands, CollectiveWork work, const c
 }
 
 std::string issue(BlockRunner& runner, const Lanes& lanes) {
-    runner.async().wake_warpgroup();
     return runner.async().products().issue(current_warp, lanes);
 }
 std::string fence(BlockRunner& runner, const Lanes&) {
@@ -64,7 +63,7 @@ void ptx::wgmma_commit(Site site) {
     together({.site = site}, of_whole_warp<commit>, "wgmma_commit");
 }
 void wait_for_products(unsigned pending, Site site) {
-    block_runner().async().wait_for_warpgroup(pending, site);
+    block_runner().async().wait_for_products(pending, site);
     together({.registers = pending, .site = site}, of_whole_warp<wait>, "wgmma_wait");
 }
 void set_registers(Site site) {

@@ -88,7 +88,7 @@ void Scheduler::leave_block() {
 
 bool Scheduler::pick_warp() {
     busy_warps_ &= ~bit(current_warp_);
-    if (busy_warps_ == 0 && !block_.wake_polling()) return false;
+    if (busy_warps_ == 0 && !block_.async().wake_for_products() && !block_.wake_polling()) return false;
     restart();
     return true;
 }

@@ -86,6 +86,9 @@ class Scheduler {
     const Warp& warp(unsigned w) const { return warps_[w]; }
     const Thread& thread(unsigned number) const { return thread_[number]; }
     uint3 index(unsigned number) const { return index_[number]; }
+    bool descending() const { return descending_; }
+    // Of lanes or warps, the one that comes first in this order.
+    unsigned first_of(LaneMask mask) const { return first(mask, descending_); }
     bool any_waits(Wait reason) const;
     bool any_polls() const { return polling_warps_ != 0; }
     // The running thread ends.

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "memory.hpp"
+#include "report_text.hpp"
 #include "tensor_map.hpp"
 
 namespace cuda_on_cpu {
@@ -48,9 +49,24 @@ constexpr auto kPoisonedRegisters = [] {
     return bits;
 }();
 
+// Sixteen bytes of shared memory that nothing has been written to, or that a bulk copy will write.
+constexpr auto kUnwritten = [] {
+    std::array<std::uint16_t, 8> words{};
+    words.fill(kSharedPoison);
+    return std::bit_cast<std::array<unsigned char, 16>>(words);
+}();
+
+constexpr auto kSumsWritten =
+    "registers were written while a product summed in them: wgmma.wait_group is missing";
+
 // Register 4 j + 2 h + i of lane 4 g + t: row 8 h + g, column 8 j + 2 t + i.
 unsigned place_of(unsigned lane, unsigned r, unsigned columns) {
     return (r / 2 % 2 * 8 + lane / 4) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2;
+}
+
+// What a register of a thread holds, maybe after its scope has ended.
+[[gnu::no_sanitize("address")]] std::uint32_t word_at(const void* place) {
+    return *static_cast<const volatile std::uint32_t*>(place);
 }
 
 // What a register of sums holds.
@@ -71,7 +87,31 @@ void WarpgroupProducts::begin_block(const char* window, const char* begin, const
     end_ = end;
     warps_.clear();
     warps_.resize(warps);
-    computed_.assign((warps + 3) / 4, 0);
+    warpgroups_.clear();
+    warpgroups_.resize((warps + 3) / 4);
+    waiting_ = 0;
+    fences_ = 0;
+    known_.assign(static_cast<std::size_t>(end - begin + kPiece - 1) / kPiece, {kUnwritten, 0});
+}
+
+// Registers that products have used before must stay until the next one as they are now. They may
+// belong to arrays whose scope has ended: then their contents do not matter, but may be read.
+void WarpgroupProducts::fence(unsigned number) {
+    Warp& warp = warps_[number];
+    warp.fenced = warp.ever_fenced = true;
+    for (Sums& sums : warp.sums) {
+        if (sums.under_way > 0) continue;
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            for (unsigned r = 0; r < sums.count; ++r)
+                sums.values[place_of(lane, r, 2 * sums.count)] = word_at(sums.registers[lane] + r * kWord);
+        }
+    }
+    for (auto& [first, left] : warp.left) {
+        for (unsigned lane = 0; lane < 32; ++lane) {
+            for (unsigned r = 0; r < 4; ++r)
+                left.values[lane][r] = word_at(left.registers[lane] + r);
+        }
+    }
 }
 
 std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
@@ -86,10 +126,11 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
     if (number / 4 * 4 + 4 > warps_.size())
         return "the block ends within this warpgroup: it needs four warps";
 
-    auto sums = std::find_if(warp.sums.begin(), warp.sums.end(), [&](const Sums& known) {
-        return known.registers[0] == first.d && known.count == first.registers;
+    auto sums = std::find_if(warp.sums.begin(), warp.sums.end(), [&](const Sums& one) {
+        return one.registers[0] == first.d && one.count == first.registers;
     });
-    if (sums == warp.sums.end()) {
+    const bool known = sums != warp.sums.end();
+    if (!known) {
         if (!warp.fenced) return "these registers were written after the last wgmma.fence";
         sums = warp.sums.emplace(warp.sums.end());
         sums->count = first.registers;
@@ -100,13 +141,14 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
         const std::size_t bytes = sums->count * kWord;
         sums->registers[lane] = d;
         if (sums->under_way > 0) {
-            if (std::memcmp(d, kPoisonedRegisters.data(), bytes) != 0)
-                return "registers were written while a product summed in them: wgmma.wait_group is missing";
+            if (std::memcmp(d, kPoisonedRegisters.data(), bytes) != 0) return kSumsWritten;
             continue;
         }
+        const bool cleared = std::all_of(d, d + bytes, [](char byte) { return byte == 0; });
         for (unsigned r = 0; r < sums->count; ++r) {
             std::uint32_t& aside = sums->values[place_of(lane, r, 2 * sums->count)];
-            if (!warp.fenced && std::memcmp(&aside, d + r * kWord, kWord) != 0)
+            // D = A B, without a sum, begins with zeros: this model writes them, no thread does.
+            if (known && !(cleared && warp.fenced) && std::memcmp(&aside, d + r * kWord, kWord) != 0)
                 return "registers were written after the last wgmma.fence";
             std::memcpy(&aside, d + r * kWord, kWord);
         }
@@ -120,6 +162,17 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
             left->registers[lane] = lanes.at<Operands>(lane).a_registers;
             std::memcpy(left->values[lane].data(), left->registers[lane], 4 * kWord);
         }
+        const auto [before, is_new] = warp.left.try_emplace(first.a_registers, *left);
+        if (!is_new && before->second.registers == left->registers && before->second.values != left->values)
+            return "registers of A were written after the last wgmma.fence";
+        before->second = *left;
+    }
+    Warpgroup& warpgroup = warpgroups_[number / 4];
+    if (warp.started() == warpgroup.computed + warpgroup.issued.size()) {
+        if (std::string error = gather(first, warpgroup.issued.emplace_back()); !error.empty()) return error;
+        if (misses_fence(first))
+            return "threads have written a factor to shared memory: expected a fence.proxy.async of theirs "
+                   "before the barrier";
     }
     ++sums->under_way;
     warp.products.push_back({&*sums, first, warp.group, std::move(left)});
@@ -134,8 +187,23 @@ std::uint64_t WarpgroupProducts::end_of_wait(const Warp& warp, unsigned pending)
                                       warp.products.begin());
 }
 
-bool WarpgroupProducts::can_wait(unsigned number, unsigned pending) const {
-    const std::uint64_t end = end_of_wait(warps_[number], pending);
+bool WarpgroupProducts::begin_wait(unsigned number, unsigned pending) {
+    Warp& warp = warps_[number];
+    if (warp.waits || end_of_wait(warp, pending) <= warpgroups_[number / 4].computed) return false;
+    warp.waits = true;
+    warp.waits_pending = pending;
+    ++waiting_;
+    return true;
+}
+
+void WarpgroupProducts::end_wait(unsigned number) {
+    warps_[number].waits = false;
+    --waiting_;
+}
+
+bool WarpgroupProducts::can_end_wait(unsigned number) const {
+    if (!warps_[number].waits) return false;
+    const std::uint64_t end = end_of_wait(warps_[number], warps_[number].waits_pending);
     for (unsigned w = number / 4 * 4; w < std::min<std::size_t>(number / 4 * 4 + 4, warps_.size()); ++w) {
         if (warps_[w].started() < end) return false;
     }
@@ -146,8 +214,8 @@ std::string WarpgroupProducts::wait(unsigned number, unsigned pending) {
     Warp& warp = warps_[number];
     warp.fenced = false;
     const std::uint64_t end = end_of_wait(warp, pending);
-    for (std::uint64_t& next = computed_[number / 4]; next < end; ++next) {
-        if (std::string error = compute(number / 4, next); !error.empty()) return error;
+    while (warpgroups_[number / 4].computed < end) {
+        if (std::string error = compute(number / 4); !error.empty()) return error;
     }
     for (; warp.first < end; ++warp.first) {
         Sums& sums = *warp.products.front().sums;
@@ -160,6 +228,8 @@ std::string WarpgroupProducts::wait(unsigned number, unsigned pending) {
         }
         if (--sums.under_way > 0) continue;
         for (unsigned lane = 0; lane < 32; ++lane) {
+            if (std::memcmp(sums.registers[lane], kPoisonedRegisters.data(), sums.count * kWord) != 0)
+                return kSumsWritten;
             for (unsigned r = 0; r < sums.count; ++r)
                 std::memcpy(sums.registers[lane] + r * kWord, &sums.values[place_of(lane, r, 2 * sums.count)],
                             kWord);
@@ -170,14 +240,81 @@ std::string WarpgroupProducts::wait(unsigned number, unsigned pending) {
 
 const char* WarpgroupProducts::find(std::uintptr_t address) const {
     const char* const place = window_ + address;
-    return place >= begin_ && place + 16 <= end_ ? place : nullptr;
+    return place >= begin_ && place + kPiece <= end_ ? place : nullptr;
 }
 
-// Exact products, summed in double and rounded once, or wrapped.
-std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number) {
+// Calls put(address) for each sixteen bytes of the factors that are in shared memory: A, then B.
+template <class Put>
+void WarpgroupProducts::for_pieces(const Operands& operands, const Put& put) {
+    const ProductOf& product = operands.product;
+    const unsigned in_piece = kPiece / product.element_size;
+    const auto put_all = [&](const Descriptor& factor, unsigned lines, bool mn_major) {
+        if (mn_major) {
+            for (unsigned k = 0; k < 2 * in_piece; ++k) {
+                for (unsigned piece = 0; piece < lines / in_piece; ++piece)
+                    put(factor.of_mn_major(k, piece));
+            }
+        } else {
+            for (unsigned line = 0; line < lines; ++line) {
+                put(factor.of_k_major(line, 0));
+                put(factor.of_k_major(line, 1));
+            }
+        }
+    };
+    if (operands.a_registers == nullptr) put_all(Descriptor(operands.a), 4 * kRows, product.a_column_major);
+    put_all(Descriptor(operands.b), 2 * operands.registers, product.b_row_major);
+}
+
+std::string WarpgroupProducts::gather(const Operands& operands, Factors& factors) const {
+    if (Descriptor(operands.a).base_offset != 0 || Descriptor(operands.b).base_offset != 0)
+        return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle "
+               "repeats after";
+    const bool shared_a = operands.a_registers == nullptr;
+    factors.resize(((shared_a ? 4 * kRows : 0) + 2 * operands.registers) * 2 * kPiece);
+    unsigned char* to = factors.data();
+    bool outside = false;
+    for_pieces(operands, [&](std::uintptr_t address) {
+        if (const char* const place = find(address); place != nullptr) {
+            std::memcpy(to, place, kPiece);
+        } else {
+            outside = true;
+        }
+        to += kPiece;
+    });
+    return outside ? "a descriptor leads outside the block's dynamic shared memory" : "";
+}
+
+// Has a thread written a factor since a product or a bulk copy last saw it, and none called
+// fence.proxy.async since?
+bool WarpgroupProducts::misses_fence(const Operands& operands) {
+    bool misses = false;
+    for_pieces(operands, [&](std::uintptr_t address) {
+        const char* const place = find(address);
+        Known& known = known_[static_cast<std::size_t>(place - begin_) / kPiece];
+        misses |= known.fences == fences_ && std::memcmp(known.bytes.data(), place, kPiece) != 0 &&
+                  std::memcmp(kUnwritten.data(), place, kPiece) != 0;
+        std::memcpy(known.bytes.data(), place, kPiece);
+        known.fences = fences_;
+    });
+    return misses;
+}
+
+void WarpgroupProducts::loaded(const void* shared, std::size_t bytes) {
+    const char* const place = static_cast<const char*>(shared);
+    if (place < begin_ || place + bytes > end_) return;
+    for (std::size_t i = 0; i + kPiece <= bytes; i += kPiece) {
+        Known& known = known_[static_cast<std::size_t>(place + i - begin_) / kPiece];
+        std::memcpy(known.bytes.data(), place + i, kPiece);
+        known.fences = fences_;
+    }
+}
+
+// The next product. Exact products, summed in double and rounded once, or wrapped.
+std::string WarpgroupProducts::compute(unsigned number) {
+    Warpgroup& warpgroup = warpgroups_[number];
     const auto product_of = [&](unsigned w) -> const Product& {
-        const Warp& warp = warps_[warpgroup * 4 + w];
-        return warp.products[number - warp.first];
+        const Warp& warp = warps_[number * 4 + w];
+        return warp.products[warpgroup.computed - warp.first];
     };
     const Operands& operands = product_of(0).operands;
     for (unsigned w = 1; w < 4; ++w) {
@@ -187,43 +324,33 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
             return "the warps of a warpgroup have started different products: other descriptors, or another "
                    "N";
     }
-    const Descriptor a_place(operands.a), b_place(operands.b);
-    if (a_place.base_offset != 0 || b_place.base_offset != 0)
-        return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle "
-               "repeats after";
+    if (std::string error = gather(operands, now_); !error.empty()) return error;
+    if (now_ != warpgroup.issued.front())
+        return "shared memory was written while a product read it: that of " + place(operands.site) +
+               ". Data must have arrived before a warp issues it, and stay until wgmma.wait_group";
     const ProductOf& product = operands.product;
     const unsigned columns = 2 * operands.registers;
-    const unsigned in_piece = 16 / product.element_size;
+    const unsigned in_piece = kPiece / product.element_size;
     const unsigned depth = 2 * in_piece;
-    bool outside = false;
     bool finite = true;
-    // Sixteen bytes of elements.
-    const auto read = [&](std::uintptr_t address, const auto& put) {
-        const char* const place = find(address);
-        if (place == nullptr) {
-            outside = true;
-            return;
-        }
+    const unsigned char* from = now_.data();
+    const auto read = [&](const auto& put) {
         for (unsigned e = 0; e < in_piece; ++e) {
             std::uint32_t bits = 0;  // the lowest byte comes first on all processors that this runs on
-            std::memcpy(&bits, place + e * product.element_size, product.element_size);
+            std::memcpy(&bits, from + e * product.element_size, product.element_size);
             const double value = static_cast<double>(product.decode(bits));
             finite = finite && std::isfinite(value);
             put(e, value);
         }
+        from += kPiece;
     };
-    const auto read_k_major = [&](const Descriptor& factor, unsigned lines, const auto& put) {
-        for (unsigned line = 0; line < lines; ++line) {
-            for (unsigned piece = 0; piece < depth / in_piece; ++piece)
-                read(factor.of_k_major(line, piece),
-                     [&](unsigned e, double value) { put(line, in_piece * piece + e, value); });
-        }
-    };
-    const auto read_mn_major = [&](const Descriptor& factor, unsigned lines, const auto& put) {
-        for (unsigned k = 0; k < depth; ++k) {
-            for (unsigned piece = 0; piece < lines / in_piece; ++piece)
-                read(factor.of_mn_major(k, piece),
-                     [&](unsigned e, double value) { put(k, in_piece * piece + e, value); });
+    // As gather() has written them.
+    const auto read_all = [&](unsigned lines, bool mn_major, const auto& put) {
+        const unsigned outer = mn_major ? depth : lines;
+        const unsigned pieces = mn_major ? lines / in_piece : 2;
+        for (unsigned i = 0; i < outer; ++i) {
+            for (unsigned piece = 0; piece < pieces; ++piece)
+                read([&](unsigned e, double value) { put(i, in_piece * piece + e, value); });
         }
     };
     if (operands.a_registers != nullptr) {
@@ -240,16 +367,15 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
             }
         }
     } else if (product.a_column_major) {
-        read_mn_major(a_place, 4 * kRows, [&](unsigned k, unsigned m, double value) { a_[m][k] = value; });
+        read_all(4 * kRows, true, [&](unsigned k, unsigned m, double value) { a_[m][k] = value; });
     } else {
-        read_k_major(a_place, 4 * kRows, [&](unsigned m, unsigned k, double value) { a_[m][k] = value; });
+        read_all(4 * kRows, false, [&](unsigned m, unsigned k, double value) { a_[m][k] = value; });
     }
     if (product.b_row_major) {
-        read_mn_major(b_place, columns, [&](unsigned k, unsigned n, double value) { b_[k][n] = value; });
+        read_all(columns, true, [&](unsigned k, unsigned n, double value) { b_[k][n] = value; });
     } else {
-        read_k_major(b_place, columns, [&](unsigned n, unsigned k, double value) { b_[k][n] = value; });
+        read_all(columns, false, [&](unsigned n, unsigned k, double value) { b_[k][n] = value; });
     }
-    if (outside) return "a descriptor leads outside the block's dynamic shared memory";
     // Out-of-range elements are zero-filled, and add nothing to anything that is finite.
     constexpr unsigned kEight = 8;
     std::array<bool, kMostColumns / kEight> counts{};
@@ -274,6 +400,8 @@ std::string WarpgroupProducts::compute(unsigned warpgroup, std::uint64_t number)
                 sums[first + n] = bits_of(exact[n], product.integers);
         }
     }
+    warpgroup.issued.pop_front();
+    ++warpgroup.computed;
     return "";
 }
 

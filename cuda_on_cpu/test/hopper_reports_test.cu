@@ -557,8 +557,12 @@ enum class Product {
     fine,
     no_fence,
     no_second_fence,
+    no_proxy_fence,
+    no_later_proxy_fence,
+    written_after_fence,
     read_early,
     written_early,
+    written_late,
     factor_overwritten,
     other_descriptors,
     three_warps,
@@ -573,7 +577,7 @@ __global__ void multiply_badly(Product kind, float* out) {
     auto* const factors = reinterpret_cast<__half*>(memory);
     for (unsigned i = threadIdx.x; i < 16 * 1024; i += blockDim.x)
         factors[i] = i < 4096 ? __half(1.0f) : __half(2.0f);
-    fence_proxy_async();
+    if (kind != Product::no_proxy_fence) fence_proxy_async();
     __syncthreads();
     const unsigned warp = threadIdx.x / 32;
     std::uint64_t a = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
@@ -595,9 +599,21 @@ __global__ void multiply_badly(Product kind, float* out) {
     wgmma_wait<1>();
     if (kind == Product::factor_overwritten) factors[0] = __half(5.0f);
     if (kind == Product::fine) out[threadIdx.x] = d[5];
+    if (kind == Product::written_late) d[7] = 0;
     wgmma_wait<0>();
     if (kind == Product::no_second_fence) d[63] += 1;
     if (kind == Product::no_second_fence) wgmma<__half, false>(d, a, b);
+    if (kind == Product::written_after_fence) {
+        wgmma_fence();
+        d[63] += 1;
+        wgmma<__half, false>(d, a, b);
+    }
+    if (kind == Product::no_later_proxy_fence) {
+        factors[threadIdx.x] = __half(4.0f);
+        __syncthreads();
+        wgmma_fence();
+        wgmma<__half, false>(d, a, b);
+    }
     if (kind != Product::read_early) out[128 + threadIdx.x] = d[0];
 }
 std::string report_of_product(Product kind, std::vector<float>* seen = nullptr,
@@ -617,18 +633,58 @@ TEST(Wgmma, SumsAreNaNUntilTheyAreWaitedFor) {
     EXPECT_EQ(report_of_product(Product::read_early, &seen, cudaSuccess), "");
     EXPECT_TRUE(std::isnan(seen[0]) && std::isnan(seen[127]));
 }
-TEST(Wgmma, FactorsAreReadAsLateAsTheyMay) {
-    std::vector<float> seen;
-    EXPECT_EQ(report_of_product(Product::factor_overwritten, &seen, cudaSuccess), "");
-    EXPECT_EQ(seen[128], 3 + 32 + 32 + 4 * 2) << "5 in the place of a 1";
-    EXPECT_EQ(seen[128 + 4], 3 + 2 * 32);
+TEST(Wgmma, FactorsMustNotChangeWhileAProductReadsThem) {
+    EXPECT_TRUE(mentions(report_of_product(Product::factor_overwritten),
+                         {"multiply_badly", "shared memory was written while a product read it",
+                          "hopper_reports_test.cu", "wgmma.wait_group"}));
 }
+
+// Warps 0 to 3 multiply and say that the factors are safe to overwrite; warp 4 overwrites one.
+__global__ void give_factors_away(bool early, float* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    __shared__ MBarrier empty;
+    auto* const factors = reinterpret_cast<__half*>(memory);
+    for (unsigned i = threadIdx.x; i < 16 * 1024; i += blockDim.x)
+        factors[i] = __half(1.0f);
+    if (threadIdx.x == 0) mbarrier_init(&empty, 128);
+    fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x >= 128) {
+        mbarrier_wait(&empty, 0);
+        factors[threadIdx.x] = __half(5.0f);
+        return;
+    }
+    const std::uint64_t a = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
+    float d[64] = {};
+    wgmma_fence();
+    wgmma<__half, false>(d, a, a + (8192 >> 4));
+    wgmma_commit();
+    if (early) mbarrier_arrive(&empty);
+    wgmma_wait<0>();
+    if (!early) mbarrier_arrive(&empty);
+    out[threadIdx.x] = d[0];
+}
+TEST(Wgmma, FactorsThatAreGivenAwayEarlyAreReportedInAnyOrder) {
+    DeviceVector<float> out(128);
+    EXPECT_EQ(report_of(cudaSuccess, [&] { give_factors_away<<<1, 160, 32 * 1024>>>(false, out.data()); }),
+              "");
+    EXPECT_EQ(out.to_host()[0], 16);
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure,
+                                   [&] { give_factors_away<<<1, 160, 32 * 1024>>>(true, out.data()); }),
+                         {"give_factors_away", "shared memory was written while a product read it"}));
+}
+
 TEST(Wgmma, MisuseIsReported) {
     EXPECT_TRUE(mentions(report_of_product(Product::no_fence),
                          {"multiply_badly", "no wgmma.fence before the first"}));
     EXPECT_TRUE(
         mentions(report_of_product(Product::no_second_fence), {"written after the last wgmma.fence"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::no_proxy_fence), {"fence.proxy.async"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::no_later_proxy_fence), {"fence.proxy.async"}));
+    EXPECT_TRUE(
+        mentions(report_of_product(Product::written_after_fence), {"written after the last wgmma.fence"}));
     EXPECT_TRUE(mentions(report_of_product(Product::written_early), {"wgmma.wait_group is missing"}));
+    EXPECT_TRUE(mentions(report_of_product(Product::written_late), {"wgmma.wait_group is missing"}));
     EXPECT_TRUE(mentions(report_of_product(Product::other_descriptors), {"different products"}));
     EXPECT_TRUE(mentions(report_of_product(Product::three_warps), {"needs four warps"}));
     EXPECT_TRUE(mentions(report_of_product(Product::one_warp_less, nullptr, cudaErrorLaunchTimeout),
@@ -637,7 +693,7 @@ TEST(Wgmma, MisuseIsReported) {
     EXPECT_TRUE(mentions(report_of_product(Product::base_offset), {"base offset is not modelled"}));
 }
 
-enum class Left { fine, read_early, written_early, no_fence };
+enum class Left { fine, read_early, written_early, written_after_fence, no_fence };
 
 // A is in registers: A(row, k) = 16 row + k. B is the identity, so D(row, n) is A(row, n) for n <
 // 16 and 0 elsewhere.
@@ -667,6 +723,11 @@ __global__ void multiply_from_registers(Left kind, float* out) {
     if (kind == Left::written_early) a[2] = 0;
     if (kind == Left::read_early) out[threadIdx.x] = d[3];
     wgmma_wait<0>();
+    if (kind == Left::written_after_fence) {
+        wgmma_fence();
+        a[2] = 0;
+        wgmma<__half, false>(d, a, 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4);
+    }
     if (kind != Left::fine) return;
     for (unsigned r = 0; r < 32; ++r)
         out[(row + r / 2 % 2 * 8) * 64 + r / 4 * 8 + column + r % 2] = d[r];
@@ -692,7 +753,37 @@ TEST(Wgmma, TakesTheLeftFactorFromRegisters) {
 TEST(Wgmma, RegistersOfTheLeftFactorMustNotChange) {
     EXPECT_TRUE(mentions(report_of_left(Left::written_early),
                          {"multiply_from_registers", "registers of A", "wgmma.wait_group is missing"}));
+    EXPECT_TRUE(mentions(report_of_left(Left::written_after_fence),
+                         {"registers of A were written after the last wgmma.fence"}));
     EXPECT_TRUE(mentions(report_of_left(Left::no_fence), {"wgmma.fence"}));
+}
+
+// Two warpgroups multiply the same factors. Each overwrites one when its own product is there.
+__global__ void overwrite_for_others(bool waits, float* out) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto* const factors = reinterpret_cast<__half*>(memory);
+    for (unsigned i = threadIdx.x; i < 8 * 1024; i += blockDim.x)
+        factors[i] = __half(1.0f);
+    fence_proxy_async();
+    __syncthreads();
+    const std::uint64_t a = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
+    float d[32] = {};
+    wgmma_fence();
+    wgmma<__half, false>(d, a, a + (8192 >> 4));
+    wgmma_commit();
+    wgmma_wait<0>();
+    if (waits) __syncthreads();
+    factors[threadIdx.x] = __half(5.0f);
+    out[threadIdx.x] = d[0];
+}
+TEST(Wgmma, AWarpgroupRunsAheadOfAnother) {
+    DeviceVector<float> out(256);
+    EXPECT_EQ(report_of(cudaSuccess, [&] { overwrite_for_others<<<1, 256, 16 * 1024>>>(true, out.data()); }),
+              "");
+    EXPECT_EQ(out.to_host()[255], 16);
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure,
+                                   [&] { overwrite_for_others<<<1, 256, 16 * 1024>>>(false, out.data()); }),
+                         {"overwrite_for_others", "shared memory was written while a product read it"}));
 }
 
 // TF32: A(row, k) = 8 row + k + 1, in registers. B(k, n) = 1 + 2^-10 where n = 8 + k, and all bits

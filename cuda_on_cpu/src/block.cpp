@@ -24,6 +24,8 @@ constinit thread_local BlockRunner* runner_of_os_thread = nullptr;
 
 namespace {
 
+constexpr unsigned kMostPollsRepeated = 1000;
+
 constinit thread_local bool has_ended = false;
 
 // Static objects of the program are destroyed after this one of the main thread, and may use the
@@ -159,7 +161,7 @@ void BlockRunner::thread_ends() {
 // come.
 bool BlockRunner::wake_polling() {
     if (!scheduler_.any_polls() || launch_->failed) return false;
-    if (launch_->repeated) {  // its results may depend on the order
+    if (launch_->repeated && ++launch_->polls_repeated > kMostPollsRepeated) {  // it waits for another block
         launch_->failed = true;
         return false;
     }
@@ -170,7 +172,7 @@ bool BlockRunner::wake_polling() {
         if (!async_.carry_out_awaited_loads()) return false;
         mbarriers_.wake_past(nullptr);
     }
-    return polling_.poll_on(*launch_);
+    return launch_->repeated || polling_.poll_on(*launch_);
 }
 
 void BlockRunner::step_back_after_arrival() {

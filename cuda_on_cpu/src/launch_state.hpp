@@ -128,7 +128,8 @@ struct LaunchState {
     std::shared_ptr<ClusterState> cluster;       // the one that is running
     LaunchObserver* observer = nullptr;          // of this launch
     void* observed = nullptr;                    // the observer's own
-    bool repeated = false;                       // this is the second run of an OrderCheck
+    bool repeated = false;                       // this is another run of an OrderCheck, ...
+    unsigned polls_repeated = 0;                 // ... in which so often only threads that poll were left
     Task* task = nullptr;                        // that the launch is part of; null: the host itself runs it
     std::atomic<ChildGrids*> children{nullptr};  // if there are any
     std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run

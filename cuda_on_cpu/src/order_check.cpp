@@ -3,15 +3,18 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -22,6 +25,7 @@
 #include "exit_report.hpp"
 #include "fibre.hpp"
 #include "launch_state.hpp"
+#include "shared_arena.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -71,7 +75,112 @@ void copy_all(const std::vector<Allocation>& allocations, char* to) {
     }
 }
 
+// What a run in a copy has seen of atomic functions, for the one that compares.
+struct SeenAtomics {
+    bool any = false;
+    bool in_order_of_threads = false;  // their results may depend on the order within a block by right
+    std::uint64_t ordered_block = ~std::uint64_t{0};  // the last block that called one ...
+    unsigned ordered_thread = 0;  // ... whose result depends on the order, and which thread
+    std::uint64_t summing_block = ~std::uint64_t{0};  // the last block with a sum in device memory ...
+    unsigned summing_thread = 0;                      // ... and its thread
+    bool sums_by_threads = false;                     // several of a block
+    std::uint64_t float_sums = 0;
+    double largest_sum = 0;
+    bool shared_memory = false;
+    bool failed = false;
+};
+SeenAtomics* seen_atomics = nullptr;  // shared by copies
+
+// Does another thread of the block do what `thread` does? Remembers both.
+bool another_does(std::uint64_t& block, unsigned& thread) {
+    const unsigned running = block_runner().scheduler().thread_number();
+    const bool another = block == current_block && thread != running;
+    block = current_block;
+    thread = running;
+    return another;
+}
+
+bool sums_are_late = false;
+std::vector<std::function<void()>> late_sums;
+
+// Are two results of a kernel the same, but for rounding, if it sums floating-point numbers
+// atomically? Their type is not known. A difference must be one for each type that it may be.
+class Rounding {
+  public:
+    Rounding(const SeenAtomics& seen, const char* kernel)
+        : exact_(seen.float_sums == 0),
+          has_doubles_(std::strstr(kernel, "double") != nullptr),
+          error_(4 * static_cast<double>(seen.float_sums) * 0x1p-24 * seen.largest_sum) {}
+
+    bool differ(const char* a, const char* b, const std::vector<Allocation>& allocations) const {
+        for (const Allocation& each : allocations) {
+            if (exact_ ? std::memcmp(a, b, each.size) != 0 : more_than_rounding(a, b, each.size)) return true;
+            a += each.size;
+            b += each.size;
+        }
+        return false;
+    }
+
+  private:
+    bool more_than_rounding(const char* a, const char* b, std::size_t size) const {
+        const auto words_differ = [&](std::size_t at) { return far_apart<float>(a + at, b + at); };
+        std::size_t at = 0;
+        for (; has_doubles_ && at + sizeof(double) <= size; at += sizeof(double)) {
+            if (far_apart<double>(a + at, b + at) && (words_differ(at) || words_differ(at + sizeof(float))))
+                return true;
+        }
+        for (; at + sizeof(float) <= size; at += sizeof(float)) {
+            if (words_differ(at)) return true;
+        }
+        return false;
+    }
+    template <class T>
+    bool far_apart(const char* a, const char* b) const {
+        constexpr double kMostRounding = 0.01;  // of a result; sums may cancel
+        T x, y;
+        std::memcpy(&x, a, sizeof x);
+        std::memcpy(&y, b, sizeof y);
+        if (std::isnan(x) || std::isnan(y)) return std::isnan(x) != std::isnan(y);
+        if (x == y) return false;
+        return std::fabs(x - y) > kMostRounding * std::max(std::fabs(x), std::fabs(y)) &&
+               std::fabs(x - y) > error_;
+    }
+
+    bool exact_;
+    bool has_doubles_;
+    double error_;  // that a sum may have
+};
+
 }  // namespace
+
+constinit bool atomics_are_noted = false;
+
+bool note_atomic(AtomicKind kind, const void* address, double size) {
+    BlockRunner& runner = block_runner();
+    if (seen_atomics == nullptr || !runner.running()) return false;
+    SeenAtomics& seen = *seen_atomics;
+    seen.any = true;
+    if (kind == AtomicKind::float_sum) {
+        ++seen.float_sums;
+        if (std::isfinite(size)) seen.largest_sum = std::max(seen.largest_sum, size);
+    }
+    const bool is_sum = kind == AtomicKind::sum || kind == AtomicKind::float_sum;
+    const bool in_shared = runner.in_dynamic_shared(address) || in_static_shared(address);
+    if (is_sum && !in_shared) {
+        if (another_does(seen.summing_block, seen.summing_thread)) seen.sums_by_threads = true;
+        return sums_are_late;
+    }
+    if (!is_sum && (kind == AtomicKind::ordered || !in_shared) &&
+        another_does(seen.ordered_block, seen.ordered_thread))
+        seen.in_order_of_threads = true;
+    return false;
+}
+void put_off(void (*sum)(void*, double), void* address, double value) {
+    late_sums.push_back([=] { sum(address, value); });
+}
+void put_off(void (*sum)(void*, unsigned long long), void* address, unsigned long long value) {
+    late_sums.push_back([=] { sum(address, value); });
+}
 
 OrderCheck::OrderCheck(LaunchState& launch) : launch_(launch) {
     if (!applies()) return;
@@ -106,41 +215,99 @@ void OrderCheck::start() {
     if (before_ == nullptr || after_ == nullptr) return;
     block_runner();  // is made here, rather than in the copy, which must not wait for a lock
     copy_ = fork();
-    if (copy_ == 0) run_in_other_order();
+    if (copy_ == 0) find_out();
     copy_ = std::max(copy_, 0);
 }
 
-// In the copy. It has one OS thread, and ends without a trace.
-void OrderCheck::run_in_other_order() {
+void OrderCheck::run_again(Order order, char* results) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    launch_.repeated = true;
+    atomics_are_noted = true;
+    order_may_show = false;
+    *seen_atomics = SeenAtomics{};
+    sums_are_late = order.sums_late;
+    BlockRunner& runner = block_runner();
+    if (order.threads_reversed) runner.reverse_order();
+    const std::uint64_t blocks = volume(launch_.configuration.grid);
+    for (std::uint64_t i = 0; i < blocks && !launch_.failed; ++i)
+        runner.run(launch_, index_in(launch_.configuration.grid, order.blocks_reversed ? blocks - 1 - i : i),
+                   nullptr);
+    for (const auto& add : late_sums)
+        add();
+    copy_all(allocations_, results);
+    seen_atomics->shared_memory =
+        launch_.kernel->static_shared > 0 || launch_.configuration.dynamic_shared > 0;
+    seen_atomics->failed = launch_.failed;
+    _exit(static_cast<int>(order_may_show          ? Answer::unknown
+                           : seen_atomics->any     ? Answer::atomics
+                           : launch_.failed.load() ? Answer::unknown
+                                                   : Answer::same_unless_it_differs));
+}
+
+OrderCheck::Answer OrderCheck::run_copy(Order order, char* results) {
+    const pid_t copy = results == nullptr ? -1 : fork();
+    if (copy == 0) run_again(order, results);
+    int status = 0;
+    if (copy < 0 || waitpid(copy, &status, 0) != copy || !WIFEXITED(status)) return Answer::unknown;
+    return static_cast<Answer>(WEXITSTATUS(status));
+}
+
+// In the first copy.
+void OrderCheck::find_out() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
-    launch_.repeated = true;
     copy_all(allocations_, before_);
-    BlockRunner& runner = block_runner();
-    runner.reverse_order();
-    order_may_show = false;
-    for (std::uint64_t block = volume(launch_.configuration.grid); block-- > 0 && !launch_.failed;)
-        runner.run(launch_, index_in(launch_.configuration.grid, block), nullptr);
-    if (launch_.failed || order_may_show) _exit(1);
-    copy_all(allocations_, after_);
-    _exit(0);
+    Answer answer = Answer::unknown;
+    seen_atomics = reinterpret_cast<SeenAtomics*>(shared_memory(sizeof(SeenAtomics)));
+    if (seen_atomics != nullptr)
+        answer = run_copy({.blocks_reversed = true, .threads_reversed = true}, after_);
+    if (answer == Answer::atomics) answer = compare_orders_of_threads();
+    _exit(static_cast<int>(answer));
 }
 
-bool OrderCheck::copy_has_finished() {
+OrderCheck::Answer OrderCheck::compare_orders_of_threads() {
+    char* const usual = shared_memory(bytes_);
+    char* const other = shared_memory(bytes_);
+    char* const third = shared_memory(bytes_);
+    const auto runs_to_its_end = [&](Order order, char* results) {
+        return run_copy(order, results) == Answer::atomics && !seen_atomics->in_order_of_threads &&
+               !seen_atomics->failed;
+    };
+    if (!runs_to_its_end({}, usual) || !seen_atomics->shared_memory) return Answer::unknown;
+    const bool sums_by_threads = seen_atomics->sums_by_threads;
+    if (!runs_to_its_end({.threads_reversed = true}, other)) return Answer::unknown;
+    const Rounding rounding(*seen_atomics, launch_.kernel->pretty_name);
+    if (!rounding.differ(usual, other, allocations_)) return Answer::unknown;
+    if (sums_by_threads &&
+        (!runs_to_its_end({.sums_late = true}, third) || rounding.differ(usual, third, allocations_)))
+        return Answer::by_right;
+    // With threads in ascending order values travel along a chain of neighbours, and into the next
+    // block. A block that waits for one before it fails here. That it waits is order enough.
+    const bool descends = environment().descending;
+    if (run_copy({.blocks_reversed = true, .threads_reversed = descends}, third) == Answer::unknown)
+        return Answer::unknown;
+    if (!seen_atomics->failed && rounding.differ(descends ? other : usual, third, allocations_))
+        return Answer::by_right;
+    return Answer::depends;
+}
+
+OrderCheck::Answer OrderCheck::answer_of_copy() {
     const long long begin = now();
     const bool is_small = begin - started_ < kLongLaunch && !launch_.failed;
     int status = 0;
     for (;;) {
         const pid_t ended = waitpid(copy_, &status, WNOHANG);
-        if (ended == copy_) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        if (ended < 0) return false;
+        if (ended == copy_)
+            return WIFEXITED(status) ? static_cast<Answer>(WEXITSTATUS(status)) : Answer::unknown;
+        if (ended < 0) return Answer::unknown;
         if (!is_small || now() - begin > kLongestWait) break;
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     kill(copy_, SIGKILL);
     waitpid(copy_, &status, 0);
-    return false;
+    return Answer::unknown;
 }
 
 // Only where the copy has changed something: the rest may be changed by other streams, or by the
@@ -162,7 +329,10 @@ bool OrderCheck::differs() const {
 OrderCheck::~OrderCheck() {
     if (copy_ > 0) {
         const long long begin = now();
-        if (copy_has_finished() && differs()) note_order_shows(launch_.name);
+        const Answer answer = answer_of_copy();
+        if (answer == Answer::depends || (answer == Answer::same_unless_it_differs && differs()))
+            note_order_shows(launch_.name);
+        if (answer == Answer::by_right) launch_.kernel->times_repeated = kLaunchesOfAKernel;
         time_spent += now() - begin;
     }
     if (before_ != nullptr) munmap(before_, bytes_);

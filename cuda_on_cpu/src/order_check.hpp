@@ -2,8 +2,20 @@
 // missing shows so, where a GPU nearly always hides it. The first small launches of each kernel run
 // twice: once more in a copy of the process (fork), with blocks, warps and lanes in the other
 // order. The copy cannot change anything here: neither memory nor what the program prints. What it
-// wrote to allocations is compared afterwards. Kernels whose results may depend on the order by
-// right are left out: those that call atomic functions, poll memory or read clocks.
+// wrote to allocations is compared afterwards. Kernels that read clocks or allocate are left out.
+//
+// Atomic functions give other results in another order by right: tickets, places in a list, the
+// rounding of sums. So a kernel that calls them is compared otherwise. Three more copies run its
+// blocks one after the other, on one OS thread. With the threads of each block in the other order,
+// nothing may change but rounding, if
+//   - several threads of a block use atomic functions only for sums, and for extremes in shared
+//     memory, and none of these uses the result (the translator marks such calls). What one thread
+//     of a block gets from an atomic function (a ticket, the number of blocks that are done)
+//     depends on other blocks only, and they run in the same order;
+//   - it has shared memory, where barriers are forgotten;
+//   - nothing changes when blocks run in the other order, or when all sums in device memory are
+//     added after the last block. Else the kernel works on what other threads have just written, as
+//     relaxation in a graph does, and may do so within a block, too.
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +41,19 @@ class OrderCheck {
   private:
     bool applies() const;
     void start();
-    [[noreturn]] void run_in_other_order();
-    bool copy_has_finished();
+    enum class Answer { same_unless_it_differs, unknown, atomics, depends, by_right };
+    struct Order {
+        bool blocks_reversed = false;
+        bool threads_reversed = false;
+        bool sums_late = false;
+    };
+    [[noreturn]] void find_out();
+    // A copy of this process, with one OS thread. It ends without a trace, with an answer; nothing
+    // if it cannot be made.
+    Answer run_copy(Order order, char* results);
+    [[noreturn]] void run_again(Order order, char* results);
+    Answer compare_orders_of_threads();
+    Answer answer_of_copy();
     bool differs() const;
 
     LaunchState& launch_;

@@ -52,6 +52,7 @@ unsigned converged_lanes(Site site) {
 constinit thread_local unsigned polls = 0;
 constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
 constinit thread_local bool order_may_show = false;
+constinit thread_local bool result_unused = false;
 constinit bool lockstep = false;
 
 void wait_for_lanes_in_step(unsigned place) {
@@ -60,7 +61,7 @@ void wait_for_lanes_in_step(unsigned place) {
 }
 
 void spin_hint() {
-    order_may_show = true;
+    if (atomics_are_noted) note_atomic(AtomicKind::ordered, nullptr, 0);
     if (kernel_runs()) {
         runner_of_os_thread->scheduler().yield();
     } else {

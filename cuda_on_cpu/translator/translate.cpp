@@ -205,7 +205,54 @@ class Translation {
             return_from_main(i);
         } else if (takes_kernel(word.text)) {
             remove_casts_of_kernels(i);
+        } else if (is_atomic_sum(word.text)) {
+            mark_unused_result(i);
         }
+    }
+
+    // --- Atomic functions whose result is not used -----------------------------------------------
+
+    static bool is_atomic_sum(std::string_view word) {
+        static constexpr std::array<std::string_view, 7> kNames = {
+            "atomicAdd", "atomicSub", "atomicMin", "atomicMax", "atomicAnd", "atomicOr", "atomicXor"};
+        for (const std::string_view scope : {"_block", "_system"}) {
+            if (word.ends_with(scope)) word.remove_suffix(scope.size());
+        }
+        return one_of(word, kNames);
+    }
+
+    // `atomicAdd(p, x);` may run in any order of threads and gives the same, unlike `i =
+    // atomicAdd(p, x);`.
+    void mark_unused_result(std::size_t name) {
+        const std::size_t open = tokens_.next(name);
+        if (!tokens_.is(open, "(")) return;
+        const std::size_t close = closing(open);
+        if (!tokens_.is(tokens_.next(close), ";") || !begins_statement(name)) return;
+        // A function among the arguments might use an atomic function, or let other threads run.
+        for (std::size_t i = open + 1; i < close; ++i) {
+            if (tokens_[i].kind == TokenKind::identifier && tokens_.is(tokens_.next(i), "(") &&
+                !computes_only(tokens_[i].text))
+                return;
+        }
+        text_[name].insert(0, "::cuda_on_cpu::result_unused = true, ");
+        after_[close] += ", ::cuda_on_cpu::result_unused = false";
+    }
+    static bool computes_only(std::string_view function) {
+        static constexpr std::array<std::string_view, 24> kNames = {
+            "min",   "max",    "abs",  "fabsf",    "fabs",   "fminf",  "fmaxf",  "int",
+            "float", "exp",    "expf", "unsigned", "double", "sqrt",   "sqrtf",  "__float2int_rn",
+            "floor", "floorf", "pow",  "powf",     "__popc", "sizeof", "__expf", "__float_as_int"};
+        return one_of(function, kNames);
+    }
+    bool begins_statement(std::size_t i) const {
+        const std::size_t before = tokens_.previous(i);
+        for (const std::string_view end : {";", "{", "}", "else", "do"}) {
+            if (tokens_.is(before, end)) return true;
+        }
+        if (!tokens_.is(before, ")")) return false;
+        std::size_t head = tokens_.previous(tokens_.match(before));
+        if (tokens_.is(head, "constexpr")) head = tokens_.previous(head);
+        return tokens_.is(head, "if") || tokens_.is(head, "for") || tokens_.is(head, "while");
     }
 
     // texture<float, 2, cudaReadModeElementType> name; and what is done with it. Programs may have

@@ -32,21 +32,28 @@ concept ordered_word = word<T> || std::same_as<T, long long>;
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
 __forceinline__ T fetch_and_change(T* address, Change change) {
-    order_may_show = true;
     std::atomic_ref<T> target(*address);
     T old = target.load(std::memory_order_relaxed);
     T now = change(old);
     while (!target.compare_exchange_weak(old, now, std::memory_order_relaxed))
         now = change(old);
-    if (old == now) poll();
+    if (old == now && !result_unused) poll();
+    return old;
+}
+
+// A result that is not used waits for nothing.
+template <class T>
+__forceinline__ T hint_if_unchanged(T old, T now) {
+    if (old == now && !result_unused) spin_hint();
     return old;
 }
 
 template <class T>
-__forceinline__ T hint_if_unchanged(T old, T now) {
-    order_may_show = true;
-    if (old == now) spin_hint();
-    return old;
+T put_off_sum(T* address, T value) {
+    using Wide = std::conditional_t<std::is_integral_v<T>, unsigned long long, double>;
+    put_off([](void* place, Wide later) { *static_cast<T*>(place) += static_cast<T>(later); }, address,
+            static_cast<Wide>(value));
+    return T(0);
 }
 
 }  // namespace cuda_on_cpu
@@ -55,15 +62,20 @@ __forceinline__ T hint_if_unchanged(T old, T now) {
 
 template <cuda_on_cpu::word T>
 __forceinline__ T atomicAdd(T* address, std::type_identity_t<T> value) {
+    if (cuda_on_cpu::note(cuda_on_cpu::AtomicKind::sum, address))
+        return cuda_on_cpu::put_off_sum(address, value);
     const T old = std::atomic_ref<T>(*address).fetch_add(value, std::memory_order_relaxed);
-    cuda_on_cpu::order_may_show = true;
-    if (value == 0) cuda_on_cpu::spin_hint();
+    if (value == 0 && !cuda_on_cpu::result_unused) cuda_on_cpu::spin_hint();
     return old;
 }
 
 template <class T>
 requires cuda_on_cpu::one_of<T, float, double> __forceinline__ T atomicAdd(T* address,
                                                                            std::type_identity_t<T> value) {
+    const double size =
+        __builtin_fabs(static_cast<double>(*address)) + __builtin_fabs(static_cast<double>(value));
+    if (cuda_on_cpu::note(cuda_on_cpu::AtomicKind::float_sum, address, size))
+        return cuda_on_cpu::put_off_sum(address, value);
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return old + value; });
 }
 
@@ -79,30 +91,35 @@ inline float4 atomicAdd(float4* address, float4 value) {
 template <class T>
 requires cuda_on_cpu::one_of<T, int, unsigned int> __forceinline__ T
 atomicSub(T* address, std::type_identity_t<T> value) {
+    if (cuda_on_cpu::note(cuda_on_cpu::AtomicKind::sum, address))
+        return cuda_on_cpu::put_off_sum(address, T(0) - value);
     const T old = std::atomic_ref<T>(*address).fetch_sub(value, std::memory_order_relaxed);
-    cuda_on_cpu::order_may_show = true;
-    if (value == 0) cuda_on_cpu::spin_hint();
+    if (value == 0 && !cuda_on_cpu::result_unused) cuda_on_cpu::spin_hint();
     return old;
 }
 
 template <cuda_on_cpu::ordered_word T>
 __forceinline__ T atomicMin(T* address, std::type_identity_t<T> value) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::extreme, address);
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return value < old ? value : old; });
 }
 
 template <cuda_on_cpu::ordered_word T>
 __forceinline__ T atomicMax(T* address, std::type_identity_t<T> value) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::extreme, address);
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return value > old ? value : old; });
 }
 
 // Counts up to `limit`, then starts again at 0.
 __forceinline__ unsigned int atomicInc(unsigned int* address, unsigned int limit) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     return cuda_on_cpu::fetch_and_change(address,
                                          [limit](unsigned int old) { return old >= limit ? 0 : old + 1; });
 }
 
 // Counts down to 0, then starts again at `limit`.
 __forceinline__ unsigned int atomicDec(unsigned int* address, unsigned int limit) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     return cuda_on_cpu::fetch_and_change(
         address, [limit](unsigned int old) { return old == 0 || old > limit ? limit : old - 1; });
 }
@@ -111,18 +128,21 @@ __forceinline__ unsigned int atomicDec(unsigned int* address, unsigned int limit
 
 template <cuda_on_cpu::ordered_word T>
 __forceinline__ T atomicAnd(T* address, std::type_identity_t<T> value) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::extreme, address);
     const T old = std::atomic_ref<T>(*address).fetch_and(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old & value);
 }
 
 template <cuda_on_cpu::ordered_word T>
 __forceinline__ T atomicOr(T* address, std::type_identity_t<T> value) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::extreme, address);
     const T old = std::atomic_ref<T>(*address).fetch_or(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old | value);
 }
 
 template <cuda_on_cpu::ordered_word T>
 __forceinline__ T atomicXor(T* address, std::type_identity_t<T> value) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     const T old = std::atomic_ref<T>(*address).fetch_xor(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, old ^ value);
 }
@@ -132,6 +152,7 @@ __forceinline__ T atomicXor(T* address, std::type_identity_t<T> value) {
 template <class T>
 requires(cuda_on_cpu::word<T> || std::same_as<T, float>) __forceinline__ T
     atomicExch(T* address, std::type_identity_t<T> value) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     const T old = std::atomic_ref<T>(*address).exchange(value, std::memory_order_relaxed);
     return cuda_on_cpu::hint_if_unchanged<T>(old, value);
 }
@@ -139,6 +160,7 @@ requires(cuda_on_cpu::word<T> || std::same_as<T, float>) __forceinline__ T
 template <class T>
 requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>) __forceinline__ T
     atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     T old = expected;
     std::atomic_ref<T>(*address).compare_exchange_strong(old, desired, std::memory_order_relaxed);
     const T now = old == expected ? desired : old;

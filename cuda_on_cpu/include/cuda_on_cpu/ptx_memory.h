@@ -199,6 +199,7 @@ __forceinline__ void fence_after() {
 template <class T, Op kOp, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ Bits<T> atom(std::uint64_t address, Bits<T> b, Site site = Site::here()) {
     auto* const place = static_cast<Bits<T>*>(place_of<T, 1, kSpace>(address, site));
+    note(AtomicKind::ordered, place);
     fence_before<F, kScope>();
     Bits<T> old;
     if constexpr (kOp == Op::add && !T::kFloat) {
@@ -218,6 +219,7 @@ template <class T, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ Bits<T> atom_cas(std::uint64_t address, Bits<T> expected, Bits<T> desired,
                                  Site site = Site::here()) {
     auto* const place = static_cast<Bits<T>*>(place_of<T, 1, kSpace>(address, site));
+    note(AtomicKind::ordered, place);
     fence_before<F, kScope>();
     Bits<T> old = expected;
     std::atomic_ref(*place).compare_exchange_strong(old, desired, std::memory_order_relaxed);

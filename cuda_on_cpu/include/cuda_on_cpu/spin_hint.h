@@ -52,7 +52,29 @@ T value_in_step(T value, unsigned place) {
 }
 
 // A block of this OS thread has done something whose result depends on the order of threads by
-// right: an atomic function, a clock.
+// right: it has read a clock, or polled memory.
 extern constinit thread_local bool order_may_show;
+
+// What an atomic function means for the question whether results depend on the order of threads.
+enum class AtomicKind {
+    sum,        // of integers, its result is not used: any order gives the same
+    float_sum,  // the same, up to rounding
+    extreme,    // minimum, maximum, and, or, its result not used
+    ordered     // another, or its result is used: a thread learns which others came before
+};
+// Only a copy of the process that tries another order (src/order_check.hpp) wants to know. `size` of
+// a sum of floating-point numbers: from it the error of rounding follows. True: the caller hands
+// its sum to put_off() instead.
+extern constinit bool atomics_are_noted;
+bool note_atomic(AtomicKind kind, const void* address, double size);
+void put_off(void (*sum)(void* address, double value), void* address, double value);
+void put_off(void (*sum)(void* address, unsigned long long value), void* address, unsigned long long value);
+// The translator sets it around a call of an atomic function that is a statement by itself.
+extern constinit thread_local bool result_unused;
+__attribute__((always_inline)) inline bool note(AtomicKind if_unused, const void* address, double size = 0) {
+    if (atomics_are_noted) [[unlikely]]
+        return note_atomic(result_unused ? if_unused : AtomicKind::ordered, address, size);
+    return false;
+}
 
 }  // namespace cuda_on_cpu

@@ -63,6 +63,16 @@ done
 check 'a kernel prints once' test "$(CUDA_ON_CPU_ORDER=ascending ./hints printing)" = 'from the kernel'
 CUDA_ON_CPU_HINTS=off both hints missing_barrier 0 ''
 
+"$toolkit/bin/nvcc" -o hints_atomics "$here/hints_atomics.cu" >out 2>err
+for wrong in histogram_not_cleared histogram_not_complete sum_without_barriers maximum_without_barriers \
+    dot_not_complete double_sum_without_barriers scan_without_a_barrier last_block_without_barrier; do
+    both hints_atomics $wrong 0 "kernel $wrong depend on the order in which its threads run"
+done
+for right in histogram sum normalise double_sums scan last_block compact compact_by_warps push_under_a_lock relax relax_own relax_both_ways peel \
+    sum_by_swaps tickets_in_ptx random_places; do
+    both hints_atomics $right 0 ''
+done
+
 "$toolkit/bin/nvcc" -o steps "$here/warp_synchronous.cu" >out 2>err
 check 'warp-synchronous code is named' grep -q 'warp_synchronous.cu:8: warning: lanes of a warp .*__syncwarp' err
 check 'in an array, too' grep -q 'warp_synchronous.cu:27: warning: lanes of a warp .*__syncwarp' err

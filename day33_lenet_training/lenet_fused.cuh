@@ -323,8 +323,8 @@ __global__ void __launch_bounds__(kLearnThreads)
     alignas(16) __shared__ float scratch[kSpread];
 
     const int image = static_cast<int>(blockIdx.x);
-    // The counter is in device memory, so every launch of the graph is the same, and takes the next
-    // pictures all the same.
+    // The counter is in device memory, so every launch of the graph is the same, and still takes
+    // the next pictures.
     const std::size_t number =
         static_cast<std::size_t>(*steps % static_cast<unsigned>(batches)) * batch + image;
     for (int i = static_cast<int>(threadIdx.x); i < First::kPlane; i += kLearnThreads) {

@@ -25,6 +25,7 @@ constexpr int kPixels = kDigitSide * kDigitSide;
 // --- The three passes of a layer -----------------------------------------------------------------
 
 // Idea: a thread per output, (image, filter, row, column), which adds its C x R x R products.
+// Cost removed: none. This is the definition.
 // Still limits it: every product is two loads. Day 28 shows what can be done about that.
 __global__ void layer_forward(const float* x, const float* w, float* y, LayerShape shape) {
     const int i = static_cast<int>(blockIdx.x) * kNetThreads + static_cast<int>(threadIdx.x);
@@ -46,8 +47,8 @@ __global__ void layer_forward(const float* x, const float* w, float* y, LayerSha
     y[i] = sum;
 }
 
-// Idea: a thread per input gathers from all outputs that its element was a factor of. No two
-// threads write the same element, so there are no atomic additions.
+// Idea: a thread per input gathers from all outputs that its element was a factor of.
+// Cost removed: atomic additions, as no two threads write the same element.
 // Still limits it: the same loads, and fewer threads where a layer has few inputs.
 __global__ void layer_input_gradient(const float* dy, const float* w, float* dx, LayerShape shape) {
     const int i = static_cast<int>(blockIdx.x) * kNetThreads + static_cast<int>(threadIdx.x);
@@ -70,8 +71,9 @@ __global__ void layer_input_gradient(const float* dy, const float* w, float* dx,
     dx[i] = sum;
 }
 
-// Idea: a thread per weight, which adds over all outputs of all images, always in the same order:
-// so the same data give the same bits.
+// Idea: a thread per weight, which adds over all outputs of all images.
+// Cost removed: atomic additions. The order is always the same, so the same data give the same
+// bits.
 // Still limits it: the first layer has 150 weights. So 150 threads add batch x 784 products each,
 // and the rest of the GPU is idle.
 __global__ void layer_weight_gradient(const float* x, const float* dy, float* dw, LayerShape shape) {
@@ -97,7 +99,7 @@ __global__ void layer_weight_gradient(const float* x, const float* dy, float* dw
 // --- Batch, loss, descent ------------------------------------------------------------------------
 
 // Copies the next batch. Which one it is depends on a counter in device memory: so every launch of
-// the graph is the same, and takes the next pictures all the same.
+// the graph is the same, and still takes the next pictures.
 __global__ void take_batch(const float* pictures, const int* labels, const unsigned* steps,
                            float* batch_pictures, int* batch_labels, int batch, int batches) {
     const int i = static_cast<int>(blockIdx.x) * kNetThreads + static_cast<int>(threadIdx.x);

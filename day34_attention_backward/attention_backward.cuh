@@ -107,8 +107,9 @@ constexpr int kThreads = 256;                      // of a block
 constexpr int kAcross = kThreads / kTile;          // threads that share a row
 constexpr int kScores = kTile * kTile / kThreads;  // of a thread
 
-// Columns from dim to D are zero-filled. A row has one element more, so that the same column of
-// neighbouring rows is in different banks.
+// D: the columns of a tile, 64 or 128 (the D of a row is RowTerms::d). Those from dim on are
+// zero-filled. A row has one element more, so that the same column of neighbouring rows is in
+// different banks.
 template <int D>
 struct Tiles {
     float q[kTile][D + 1];
@@ -131,7 +132,7 @@ __device__ void load_tile(float (&to)[kTile][D + 1], const HeadsView<const float
     }
 }
 
-// P and dS of a tile, from rows of Q at `row` and keys at `key`. A thread has kScores of one row.
+// P and dS of a tile: rows of Q from `row` on, keys from `key` on. A thread has kScores of one row.
 template <int D>
 __device__ void weigh_tile(const Gradient<float>& a, const RowTerms& terms, Tiles<D>& tiles, std::size_t head,
                            int row, int key) {

@@ -43,8 +43,8 @@ __device__ void produce(HopperMemory<T, D>& memory, const Maps& maps, const Prob
 }
 
 // Adds the block's part of dQ to the sums in global memory, tile after tile: 32 KB per bulk
-// reduction, which L2 carries out. ORDERED: in turns. With a causal mask a block reaches a tile of
-// rows the sooner the later its keys are, so the last keys come first, and no block waits long.
+// reduction, which L2 carries out. ORDERED: in turns. With a causal mask, the later its keys, the
+// sooner a block reaches a tile of rows. So the last keys come first, and no block waits long.
 template <class T, int D, bool ORDERED>
 __device__ void write_queries(HopperMemory<T, D>& memory, const Problem<T>& problem, const KeyTile& keys) {
     unsigned parity = 0;
@@ -143,8 +143,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         store_transposed<T, ROWS>(memory.ds[tile % 2], group, ds);
         ptx::fence_proxy_async();
 
-        // The next scores. After the last tile they are computed for nothing: products under a
-        // condition would be carried out one by one.
+        // The next scores. After the last tile nothing uses them, but ptxas would serialise
+        // products under a condition.
         if (tile + 1 < problem.row_tiles) {
             at_q.advance();
             ptx::mbarrier_wait(&memory.q_full[at_q.stage], at_q.parity);

@@ -34,8 +34,9 @@ using course::attention::RowTile;
 using course::attention::store_rows;
 using course::attention::weigh_tile;
 
-constexpr int D = 128;        // columns; those from dim on are zero-filled
-constexpr int kPlaces = 128;  // keys of a box of V^T: a row of 128 bytes
+constexpr int D = 128;  // columns; those from dim on are zero-filled
+// A key has a place in V^T, which is not its number (transpose_values).
+constexpr int kPlaces = 128;  // of a box of V^T: a row of 128 bytes
 
 // The largest weight is 2^4. A score may exceed the maximum by 4 (in powers of two) before the sums
 // are rescaled, so weights stay below 2^8, and E4M3 ends at 448. Its smallest number above 0 is
@@ -66,13 +67,13 @@ struct Problem {
 
 // --- V transposed --------------------------------------------------------------------------------
 
-// wgmma takes 8-bit factors along k only, and of the second product k are the keys. So the bytes of
-// a column of V must be neighbours.
+// In 8-bit factors of wgmma, the elements that are summed over must be neighbours. The second
+// product sums over keys. So the bytes of a column of V must be neighbours.
 //
 // And in which order? The weights are the left factor, in registers. Of 32 keys lane 4 g + t has,
 // as sums, keys 8 j + 2 t and 8 j + 2 t + 1 for j = 0 to 3; as a left factor it should have keys
 // 16 i + 4 t to 16 i + 4 t + 3 for i = 0 and 1. Instead of exchanging weights between lanes we
-// rename the keys: a sum may be added up in any order, if p and V have the same. Place
+// rename the keys: keys may be added up in any order, if it is the same in p and in V. Place
 // 16 i + 4 t + b holds key 16 i + 2 t + {0, 1, 8, 9}[b].
 //
 // A block transposes 128 keys. A thread reads four columns of the four keys of a word of places,

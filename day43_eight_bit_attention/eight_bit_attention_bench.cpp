@@ -51,7 +51,7 @@ struct Tensor {
     }
 
     std::vector<float> exact;
-    std::vector<float> rounded;  // what the elements stand for
+    std::vector<float> rounded;  // the elements times their scale
     course::DeviceBuffer<E4m3> device;
     course::DeviceBuffer<float> scales;
 };

@@ -52,6 +52,47 @@ constexpr int kThreads = 256;
 // `states` and `col` are functions. states(i) returns a reference to the state of row i: in the
 // fused kernel it is in shared memory, one for each of a thread's 16 rows. col(j) is the column of
 // the product that values[i][j] belongs to; columns ascend with j.
+//
+// The kernels take any R: Extremum below, or one of other_reductions.cuh.
+
+// Merges the states of LANES neighbouring lanes. Each of them gets the result.
+template <class R, int LANES>
+__device__ typename R::State merge_lanes(typename R::State state) {
+#pragma unroll
+    for (int distance = 1; distance < LANES; distance *= 2)
+        state = R::merge(state, R::shuffled(state, distance));
+    return state;
+}
+
+// Idea: another kernel has written the matrix of distances. A block reduces each of its rows.
+// Cost removed: none. This is the baseline.
+// Still limits it: memory. Each element was written, and is read here.
+template <class R>
+__global__ void __launch_bounds__(kThreads)
+    reduce_rows(const float* distances, std::size_t cols, float* values, std::uint32_t* indices) {
+    constexpr int AT_ONCE = 4;  // loads of a thread in flight
+    __shared__ typename R::State of_warp[kThreads / course::kWarpSize];
+    const float* const row = distances + blockIdx.x * cols;
+    typename R::State state = R::nothing();
+    for (std::size_t begin = threadIdx.x; begin < cols; begin += AT_ONCE * kThreads) {
+        float some[1][AT_ONCE];
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; ++j)
+            some[0][j] = begin + j * kThreads < cols ? row[begin + j * kThreads] : R::kNeutral;
+        // A thread has one row. (nvcc would warn of a lambda that returns `state` itself.)
+        R::add(
+            [only = &state](int) -> auto& { return *only; }, some,
+            [&](int j) { return begin + j * kThreads; });
+    }
+    state = merge_lanes<R, course::kWarpSize>(state);
+    if (threadIdx.x % course::kWarpSize == 0) of_warp[threadIdx.x / course::kWarpSize] = state;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    for (int warp = 1; warp < kThreads / course::kWarpSize; ++warp)
+        state = R::merge(state, of_warp[warp]);
+    values[blockIdx.x] = R::value(state);
+    if (indices != nullptr) indices[blockIdx.x] = R::col(state);
+}
 
 // The smallest (MAX: largest) element of a row and its column. Of equal elements the first counts;
 // NaN precedes all numbers, as in PyTorch.
@@ -135,48 +176,9 @@ struct Extremum {
 };
 
 // Template parameters from here on:
-//     R        a reduction: Extremum above, or one of other_reductions.cuh
+//     R        a reduction, as above
 //     T        the tile (course::TileShape): BM x BN of a block, WM x WN of a warp, TM x TN of a thread
 //     LoaderB  copies B float by float, or 16 bytes at a time
-
-// Merges the states of LANES neighbouring lanes. Each of them gets the result.
-template <class R, int LANES>
-__device__ typename R::State merge_lanes(typename R::State state) {
-#pragma unroll
-    for (int distance = 1; distance < LANES; distance *= 2)
-        state = R::merge(state, R::shuffled(state, distance));
-    return state;
-}
-
-// Idea: another kernel has written the matrix of distances. A block reduces each of its rows.
-// Cost removed: none. This is the baseline.
-// Still limits it: memory. Each element was written, and is read here.
-template <class R>
-__global__ void __launch_bounds__(kThreads)
-    reduce_rows(const float* distances, std::size_t cols, float* values, std::uint32_t* indices) {
-    constexpr int AT_ONCE = 4;  // loads of a thread in flight
-    __shared__ typename R::State of_warp[kThreads / course::kWarpSize];
-    const float* const row = distances + blockIdx.x * cols;
-    typename R::State state = R::nothing();
-    for (std::size_t begin = threadIdx.x; begin < cols; begin += AT_ONCE * kThreads) {
-        float some[1][AT_ONCE];
-#pragma unroll
-        for (int j = 0; j < AT_ONCE; ++j)
-            some[0][j] = begin + j * kThreads < cols ? row[begin + j * kThreads] : R::kNeutral;
-        // A thread has one row. (nvcc would warn of a lambda that returns `state` itself.)
-        R::add(
-            [only = &state](int) -> auto& { return *only; }, some,
-            [&](int j) { return begin + j * kThreads; });
-    }
-    state = merge_lanes<R, course::kWarpSize>(state);
-    if (threadIdx.x % course::kWarpSize == 0) of_warp[threadIdx.x / course::kWarpSize] = state;
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    for (int warp = 1; warp < kThreads / course::kWarpSize; ++warp)
-        state = R::merge(state, of_warp[warp]);
-    values[blockIdx.x] = R::value(state);
-    if (indices != nullptr) indices[blockIdx.x] = R::col(state);
-}
 
 // Which tiles a block of the fused version takes: a part of one row of tiles, from left to right.
 // So the states of its rows stay in the block.

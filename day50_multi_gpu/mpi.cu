@@ -45,7 +45,7 @@ void exchange(const Process& p, unsigned step, unsigned steps, const Buffers& bu
     float* const behind = last + kRadius * plane;       // ghost planes
     CUDA_CHECK(cudaMemcpyAsync(buffers.to_below.data(), first, bytes, cudaMemcpyDeviceToHost, p.edges));
     CUDA_CHECK(cudaMemcpyAsync(buffers.to_above.data(), last, bytes, cudaMemcpyDeviceToHost, p.edges));
-    // MPI knows nothing of streams: without this wait it would send what the buffers held before.
+    // MPI does not wait for streams: it would send what the buffers held before.
     CUDA_CHECK(cudaStreamSynchronize(p.edges));
     // Down, then up. MPI_Sendrecv avoids a deadlock: if all processes sent first, all could wait
     // for a receive.

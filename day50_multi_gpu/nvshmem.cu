@@ -70,7 +70,7 @@ struct Symmetric {
 };
 
 // The order of the steps is that of peer_copy_overlapped. What was an event of a neighbour is its
-// signal here: the stream waits for it, and the host for nothing.
+// signal here, for which the stream waits. The host does not wait.
 void nvshmem_put(const Process& p, unsigned steps, Symmetric& memory, cudaEvent_t edges_swept) {
     const int first_end = std::min(kRadius, p.local.planes);
     const int last_begin = std::max(first_end, p.local.planes - kRadius);

@@ -32,7 +32,7 @@ inline void check_mpi(int code, const char* call) {
 }
 #define MPI_CHECK(...) check_mpi((__VA_ARGS__), #__VA_ARGS__)
 
-// The slab of this process, on its GPU. Neighbours are other processes. MPI_PROC_NULL stands for no
+// The slab of this process, on its GPU. Neighbours are other processes. MPI_PROC_NULL means no
 // neighbour: a send to it or a receive from it does nothing.
 struct Process {
     int rank = 0;

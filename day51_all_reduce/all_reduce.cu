@@ -1,5 +1,5 @@
 // Day 51, the second half of the lesson: the versions. One host thread drives all ranks. Each rank
-// has a stream, and an event says when something in it is complete; other streams wait for events,
+// has a stream. Events mark what is complete in it; other streams wait for events,
 // the host does not wait.
 #include <algorithm>
 #include <array>

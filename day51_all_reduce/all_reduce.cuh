@@ -32,8 +32,8 @@
 namespace day51 {
 
 static_assert(kBlock >= kMostRanks, "in meet() each rank has a thread of the block");
-// Blocks that wait for each other must run at the same time: so many on each multiprocessor.
-// __launch_bounds__ has the compiler use no more registers than that allows.
+// Blocks that wait for each other must run at the same time: this many on each multiprocessor.
+// __launch_bounds__ makes the compiler use no more registers than that allows.
 constexpr int kBlocksOnEach = 2;
 
 // Idea: a thread per value. What other GPUs have is copied to this GPU before.
@@ -61,9 +61,9 @@ struct Team {
 using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
 
 // A barrier between this block and the block of the same number on all other GPUs. `number` is 1
-// for a block's first barrier, 2 for the next one, and so on, also in later launches: a flag that
-// were reset could already be set for the next launch. All blocks that wait must be running, so a
-// grid has no more blocks than a GPU runs at the same time.
+// for a block's first barrier, 2 for the next one, and so on, also in later launches: a reset could
+// erase a flag that a faster GPU has set for the next launch. All blocks that wait must be running,
+// so a grid has no more blocks than a GPU runs at the same time.
 //
 // A flag is in the memory of the GPU that waits for it: polling stays inside that GPU, and only the
 // store crosses the link. Release and acquire, at the scope of the whole system: all that a block
@@ -75,7 +75,7 @@ __device__ inline void meet(const Team& team, unsigned number) {
         unsigned& theirs = team.signals[other]->arrived[blockIdx.x][team.rank];
         SystemFlag(theirs).store(number, cuda::memory_order_release);
         unsigned& mine = team.signals[team.rank]->arrived[blockIdx.x][other];
-        // The other one may be a barrier further.
+        // The other block may be one barrier ahead.
         while (static_cast<int>(SystemFlag(mine).load(cuda::memory_order_acquire) - number) < 0) {
         }
     }
@@ -147,8 +147,8 @@ __device__ void sum_for_all(const Team& team, const Pointers& arrays, std::size_
 // Reduce-scatter and all-gather, as in the ring, in one pass.
 // Cost removed: of n - 1 arrays, a GPU reads 1 / n, and receives 1 / n. No sum is computed twice.
 // Still limits it: the links. The sums cross them after the values.
-// In place this is right without a barrier in the middle: only one thread, of one rank, reads a
-// value of the arrays, and then overwrites it.
+// In place this is right without a barrier in the middle: one thread of one rank reads a value of
+// all arrays and then overwrites it, and no other thread touches it.
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach) two_shot(Team team, Pointers arrays, Part part) {
     unsigned& passed = team.signals[team.rank]->passed[blockIdx.x];
@@ -175,7 +175,7 @@ struct Inboxes {
     }
 };
 
-// Idea: do not tell the others that values are ready, send them. Each GPU stores its array in the
+// Idea: send the values instead of a flag that they are ready. Each GPU stores its array in the
 // inboxes of all others, meets them once, and adds what has arrived.
 // Cost removed: the barrier before the values are read, and the way back of a load. The input is
 // not read by others, so it may be overwritten as soon as the kernel has ended.
@@ -232,9 +232,10 @@ __device__ inline float receive(Packet& place, unsigned number) {
 // Idea: each value carries its own flag, the number of the call, in one word. A thread polls the
 // places in its own memory until the numbers are right.
 // Cost removed: the barrier, and its fence.
-// Still limits it: half of each packet is its number, so twice the bytes cross the links. Two
-// places are enough, as in push: to have received packets of the call between takes the place of
-// the barrier.
+// Still limits it: half of each packet is its number, so twice the bytes cross the links.
+//
+// Two places are enough, as in push: that the packets of the call between have arrived proves the
+// same as the barrier there.
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     packets(Team team, Pointers arrays, Inboxes inboxes, std::size_t count) {
     unsigned& sent = team.signals[team.rank]->sent[blockIdx.x];

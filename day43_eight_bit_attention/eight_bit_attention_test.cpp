@@ -222,6 +222,8 @@ TEST_P(EightBits, RefusesWhatDoesNotFit) {
               "eight-bit attention: dim is 24; TMA expects a multiple of 16");
     EXPECT_EQ(with({1, 2, 1, 5, 5, 144, false}, {}, 1),
               "eight-bit attention: dim is 144; expected at most 128");
+    EXPECT_EQ(with({2, 32768, 32768, 0, 0, 16, false}, {}, 65536),
+              "eight-bit attention: k has 65536 heads in all batches; expected at most 65535");
     EXPECT_EQ(with({1, 2, 1, 5, 5, 16, false}, {8, 0, false}, 1),
               "eight-bit attention: a row begins between multiples of 16 bytes; TMA expects addresses and "
               "strides that are multiples of 16 bytes");

@@ -17,8 +17,8 @@
 
 #include "beyond/tf32x3_wgmma.hpp"
 #include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
-#include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "scratch.hpp"
@@ -28,7 +28,6 @@
 namespace {
 
 using course::DataPattern;
-using course::DeviceBuffer;
 using gemm::Shape;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -61,7 +60,9 @@ INSTANTIATE_TEST_SUITE_P(Beyond, Tf32x3Test, testing::Values(&tf32x3(), &tf32x3_
 class AlignedRows {
   public:
     AlignedRows(std::size_t rows, std::size_t cols, const std::vector<float>& packed)
-        : rows_(rows), cols_(cols), pitch_((cols + 3) / 4 * 4), device_(rows * pitch_) {
+        : AlignedRows(rows, cols, packed, (cols + 3) / 4 * 4) {}
+    AlignedRows(std::size_t rows, std::size_t cols, const std::vector<float>& packed, std::size_t pitch)
+        : rows_(rows), cols_(cols), pitch_(pitch), device_(rows * pitch_) {
         std::vector<float> values(rows * pitch_, std::numeric_limits<float>::quiet_NaN());
         for (std::size_t i = 0; i < packed.size(); ++i)
             values[i / cols * pitch_ + i % cols] = packed[i];
@@ -71,25 +72,31 @@ class AlignedRows {
     course::DeviceMatrix<float> view() { return {device_.span(), rows_, cols_, pitch_}; }
 
     std::vector<float> packed() const {
+        EXPECT_EQ(device_.damage(), "");
         const std::vector<float> values = device_.to_host();
         std::vector<float> result(rows_ * cols_);
-        for (std::size_t i = 0; i < result.size(); ++i)
-            result[i] = values[i / cols_ * pitch_ + i % cols_];
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            if (i % pitch_ < cols_) {
+                result[i / pitch_ * cols_ + i % pitch_] = values[i];
+            } else {
+                EXPECT_TRUE(std::isnan(values[i])) << "behind row " << i / pitch_;
+            }
+        }
         return result;
     }
 
   private:
     std::size_t rows_, cols_, pitch_;
-    DeviceBuffer<float> device_;
+    course::GuardedBuffer<float> device_;
 };
 
 // What `launch` makes of alpha A B + beta C, where C was `before` if there is one.
 std::vector<float> product(const std::function<void(const gemm::Sgemm&)>& launch, const Shape& shape,
                            const std::vector<float>& a, const std::vector<float>& b, float alpha = 1,
-                           float beta = 0, const std::vector<float>& before = {}) {
+                           float beta = 0, const std::vector<float>& before = {}, bool odd_pitch = false) {
     AlignedRows a_device(shape.m, shape.k, a);
     AlignedRows b_device(shape.k, shape.n, b);
-    AlignedRows c_device(shape.m, shape.n, before);
+    AlignedRows c_device(shape.m, shape.n, before, odd_pitch ? shape.n | 1 : (shape.n + 3) / 4 * 4);
     launch({.a = a_device.view(), .b = b_device.view(), .c = c_device.view(), .alpha = alpha, .beta = beta});
     return c_device.packed();
 }
@@ -309,8 +316,9 @@ class Tf32Splits : public course::DeviceTestWithParam<int> {
             gemm.scratch = scratch.view();
             gemm::launch_tf32x3_wgmma(GetParam(), gemm, nullptr);
         };
-        expect_same(product(launch, shape, a, b, 2, -0.5f, before),
-                    product(fp32(), shape, a, b, 2, -0.5f, before), shape.n);
+        const auto expected = product(fp32(), shape, a, b, 2, -0.5f, before);
+        for (const bool odd_pitch : {false, true})  // results are stored in pairs, or one by one
+            expect_same(product(launch, shape, a, b, 2, -0.5f, before, odd_pitch), expected, shape.n);
     }
 };
 INSTANTIATE_TEST_SUITE_P(Beyond, Tf32Splits, testing::Values(1, 2, 3, 7, 1000));

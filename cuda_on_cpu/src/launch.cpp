@@ -447,7 +447,12 @@ Kernel* end_asking() {
 
 cudaError_t call_by_address(const char* caller, const void* function, void** arguments, KernelCall* call) {
     const Kernel* const kernel = kernel_at(function);
-    if (kernel == nullptr) return refuse(cudaErrorInvalidDeviceFunction, caller, "this is no kernel");
+    if (kernel == nullptr)
+        return refuse(cudaErrorInvalidDeviceFunction, caller,
+                      function == nullptr
+                          ? "the function is a null pointer, as cudaGraphKernelNodeGetParams() "
+                            "gives it for a captured launch; expected the kernel's name"
+                          : "this is no kernel");
     const std::string name = short_name(kernel->pretty_name);
     if (kernel->prepare_untyped == nullptr) {
         return refuse(

@@ -811,6 +811,39 @@ TEST(SpinLoops, LetABlockWorkThatOthersWaitFor) {
     EXPECT_LE(fewest, 50) << "blocks at once";
 }
 
+TEST(Graphs, NameTheFunctionThatACapturedLaunchDoesNotGive) {
+    DeviceVector<int> out(1);
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    set_all<<<1, 1, 0, stream>>>(out.data(), 1);
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    cudaGraphNode_t node = nullptr;
+    std::size_t count = 1;
+    ASSERT_EQ(cudaGraphGetNodes(graph, &node, &count), cudaSuccess);
+    cudaKernelNodeParams params{};
+    ASSERT_EQ(cudaGraphKernelNodeGetParams(node, &params), cudaSuccess);
+    int* pointer = out.data();
+    int value = 2;
+    void* arguments[] = {&pointer, &value};
+    params.kernelParams = arguments;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cudaGraphKernelNodeSetParams(node, &params), cudaErrorInvalidDeviceFunction);
+    EXPECT_TRUE(mentions(testing::internal::GetCapturedStderr(),
+                         {"cudaGraphKernelNodeSetParams", "null pointer", "captured launch"}));
+    params.func = reinterpret_cast<void*>(set_all);
+    EXPECT_EQ(cudaGraphKernelNodeSetParams(node, &params), cudaSuccess);
+    static_cast<void>(cudaGetLastError());
+    cudaGraphExec_t executable = nullptr;
+    ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+    ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+    EXPECT_EQ(out.to_host()[0], 2);
+    EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+
 // Before the first kernel, too.
 TEST(HostAccess, OutsideAnAllocationIsReported) {
     testing::GTEST_FLAG(death_test_style) = "threadsafe";

@@ -62,8 +62,8 @@ enum class AtomicKind {
     extreme,    // minimum, maximum, and, or, its result not used
     ordered     // another, or its result is used: a thread learns which others came before
 };
-// Only a copy of the process that tries another order (src/order_check.hpp) wants to know. `size` of
-// a sum of floating-point numbers: from it the error of rounding follows. True: the caller hands
+// Only a copy of the process that tries another order (src/order_check.hpp) wants to know. `size`
+// of a sum of floating-point numbers: from it the error of rounding follows. True: the caller hands
 // its sum to put_off() instead.
 extern constinit bool atomics_are_noted;
 bool note_atomic(AtomicKind kind, const void* address, double size);

@@ -218,8 +218,8 @@ __global__ void relax(const int* in, int* out, int* state) {
     __syncthreads();
     if (threadIdx.x == 0 && changed > 0) state[0] = 1;
 }
-__global__ void peel(const int* in, int* out,
-                     int* state) {  // removes nodes of few neighbours; more launches would end it
+// Removes nodes of few neighbours: more launches would end it.
+__global__ void peel(const int* in, int* out, int* state) {
     __shared__ int removed;
     if (threadIdx.x == 0) removed = 0;
     __syncthreads();
@@ -228,8 +228,9 @@ __global__ void peel(const int* in, int* out,
     if (degree[i] >= 0 && degree[i] < 2) {
         degree[i] = -1000;
         atomicAdd(&removed, 1);
-        atomicSub(&out[(i + 1) % kCount], 1);
-        atomicSub(&out[(i + kCount - 1) % kCount], 1);
+        const int first = static_cast<int>(blockIdx.x) * kThreads;  // each block has a ring of its own
+        atomicSub(&out[first + (threadIdx.x + 1) % kThreads], 1);
+        atomicSub(&out[first + (threadIdx.x + kThreads - 1) % kThreads], 1);
     }
     __syncthreads();
     if (threadIdx.x == 0) atomicAdd(state, removed);

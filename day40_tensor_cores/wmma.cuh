@@ -1,5 +1,8 @@
 // Day 40, part 1: tensor cores through WMMA, CUDA's own interface. The table of versions is in
-// tensor_cores.cuh, which goes on with the instructions themselves.
+// tensor_cores.cuh, which goes on with the instructions themselves. RasterOrder is the order in
+// which blocks take the tiles of C; Output has C, alpha and beta, and store_pair() stores two
+// neighbours. From wmma_shared on, TileShape, Stage, TileCoords and TileLoader are those of
+// block_tile.cuh.
 #pragma once
 
 #include <mma.h>

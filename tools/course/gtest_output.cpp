@@ -71,7 +71,10 @@ std::string message_of(std::string_view lines) {
     if (message.find_first_not_of(" \n") == std::string::npos) message = frame;
     while (message.ends_with('\n'))
         message.pop_back();
-    const std::string_view where = place.substr(0, place.rfind(": Failure"));
+    std::string_view where = place.substr(0, place.rfind(": Failure"));
+    // Ninja compiles in the build directory; a learner is in the checkout.
+    while (where.starts_with("../"))
+        where.remove_prefix(3);
     return in_plain_words(message) + (trace.empty() ? "" : "\n" + trace) +
            (where == "unknown file" ? "" : "\n(" + std::string(where) + ")");  // of an exception
 }

@@ -93,6 +93,13 @@ TEST(GtestOutput, AnExceptionHasNoPlace) {
     EXPECT_EQ(output.failed[0].messages[0], "kernel launch failed");
 }
 
+TEST(GtestOutput, FilesAreNamedFromTheCheckoutNotFromTheBuildDirectory) {
+    const GtestOutput output = parse_gtest_output(
+        "[ RUN      ] A.B\n../../day/a_test.cpp:76: Failure\nwrong\n[  FAILED  ] A.B (1 ms)\n");
+    ASSERT_EQ(output.failed.size(), 1U);
+    EXPECT_EQ(output.failed[0].messages, std::vector<std::string>{"wrong\n(day/a_test.cpp:76)"});
+}
+
 TEST(GtestOutput, WhatKernelsPrintBetweenFailuresIsNoPartOfThem) {
     const GtestOutput output = parse_gtest_output(
         "[ RUN      ] A.B\n[block 0, thread 0] i = 0\na.cpp:1: Failure\nwrong\n[block (0,1,0), thread 1] i = "

@@ -172,6 +172,8 @@ int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
             options.version.empty() ? "--size" : "--only"));
     require_outputs(options);
     const Checkout inspecting = build_of_preset(checkout, "inspect");
+    announce_first_build(inspecting, "cuda_on_cpu_compile",
+                         "the first inspection builds what watches every access");
     Command command = {build_own_program(inspecting, files)};
     command.insert(command.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
                    options.extra.end());

@@ -151,6 +151,12 @@ TEST_F(Inspect, FindingsAreOne) {
     EXPECT_TRUE(contains(output_, "1 finding"));
 }
 
+TEST_F(Inspect, AnnouncesTheFirstBuildForAProgramOfYours) {
+    directory_.write("mine.cu", "int main() {}\n");
+    inspect({path("mine.cu")});
+    EXPECT_TRUE(contains(messages_, "the first inspection builds what watches")) << messages_;
+}
+
 TEST_F(Inspect, AWrongResultIsOneAndIsShown) {
     setenv("EXIT_CODE", "1", 1);
     EXPECT_EQ(inspect({"day01"}), kFailed);

@@ -55,6 +55,7 @@ if(COURSE_BACKEND STREQUAL "gpu")
     endif()
     set(CMAKE_CUDA_ARCHITECTURES ${architectures} CACHE STRING "GPU architectures to build for")
   endif()
+  set(CMAKE_CUDA_FLAGS_RELEASE "-O3 -lineinfo" CACHE STRING "nvcc's options in Release; -lineinfo: profilers show source lines")
   enable_language(CUDA)
   # As nvcc does by itself: assert() in a kernel stops it, in Release too.
   string(REPLACE "-DNDEBUG" "" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
@@ -109,7 +110,7 @@ endif()
 target_compile_options(course_options INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${host_warnings};$<IF:${exercise},-Wno-unused;-Wno-unused-parameter,-Werror>>"
   # -Wpedantic would complain about the line markers in nvcc's own intermediate files.
-  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow;$<IF:${exercise},-Xcompiler=-Wno-unused$<COMMA>-Wno-unused-parameter;-diag-suppress=177$<COMMA>550,-Werror=all-warnings>;-lineinfo;--extended-lambda;--expt-relaxed-constexpr>")
+  "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow;$<IF:${exercise},-Xcompiler=-Wno-unused$<COMMA>-Wno-unused-parameter;-diag-suppress=177$<COMMA>550,-Werror=all-warnings>;--extended-lambda;--expt-relaxed-constexpr>")
 if(COURSE_BACKEND STREQUAL "cpu")
   # Kernels read floats as a float4 and bytes as words. nvcc takes that as it is meant; host compilers must be told.
   target_compile_options(course_options INTERFACE -fno-strict-aliasing)

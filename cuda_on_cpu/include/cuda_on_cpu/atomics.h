@@ -72,9 +72,10 @@ __forceinline__ T atomicAdd(T* address, std::type_identity_t<T> value) {
 template <class T>
 requires cuda_on_cpu::one_of<T, float, double> __forceinline__ T atomicAdd(T* address,
                                                                            std::type_identity_t<T> value) {
-    const double size =
-        __builtin_fabs(static_cast<double>(*address)) + __builtin_fabs(static_cast<double>(value));
-    if (cuda_on_cpu::note(cuda_on_cpu::AtomicKind::float_sum, address, size))
+    // Only a copy of the process reads the sum here: an inspection sees each access.
+    if (cuda_on_cpu::atomics_are_noted && cuda_on_cpu::note(cuda_on_cpu::AtomicKind::float_sum, address,
+                                                            __builtin_fabs(static_cast<double>(*address)) +
+                                                                __builtin_fabs(static_cast<double>(value))))
         return cuda_on_cpu::put_off_sum(address, value);
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return old + value; });
 }

@@ -73,6 +73,14 @@ for right in histogram sum normalise double_sums scan last_block compact compact
     both hints_atomics $right 0 ''
 done
 
+if [[ -e $toolkit/lib64/cuda_on_cpu_whole_program.o ]]; then  # it can inspect: what the copies do must not show
+    "$toolkit/bin/nvcc" --inspect -o inspected "$here/hints_atomics.cu" >out 2>err
+    for right in histogram sum normalise double_sums last_block compact; do
+        ./inspected $right >out 2>err
+        check "$right inspected: no finding" test "$(grep -c FINDING err)" = 0
+    done
+fi
+
 "$toolkit/bin/nvcc" -o steps "$here/warp_synchronous.cu" >out 2>err
 check 'warp-synchronous code is named' grep -q 'warp_synchronous.cu:8: warning: lanes of a warp .*__syncwarp' err
 check 'in an array, too' grep -q 'warp_synchronous.cu:27: warning: lanes of a warp .*__syncwarp' err

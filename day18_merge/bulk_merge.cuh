@@ -8,30 +8,33 @@ namespace day18 {
 
 namespace ptx = course::ptx;
 
-constexpr unsigned kLine = 32;  // elements of 128 bytes
+constexpr unsigned kLine = 32;  // elements: 128 bytes
 
 // Sizes for keys, and for pairs. One block fits on an SM.
 template <bool kPairs>
 struct BulkShape {
     static constexpr int kWarps = 16;  // that merge; one more loads
     static constexpr int kThreads = (kWarps + 1) * kWarpSize;
-    static constexpr int kShare = kPairs ? 15 : 23;  // elements per thread and tile; odd
+    // Elements per thread and tile. Odd: stores spread over all banks.
+    static constexpr int kShare = kPairs ? 15 : 23;
     static constexpr unsigned kOfWarp = kWarpSize * kShare;
-    static constexpr unsigned kTile = kWarps * kOfWarp;    // elements of the output
-    static constexpr unsigned kStages = kPairs ? 2 : 3;    // tiles in shared memory
-    static constexpr unsigned kSlots = kTile + 5 * kLine;  // of a stage: a tile, in whole lines
+    static constexpr unsigned kTile = kWarps * kOfWarp;  // elements of the output
+    static constexpr unsigned kStages = kPairs ? 2 : 3;  // tiles in shared memory
+    // Of a stage: the parts of a and of b begin and end within lines, which are copied whole, and b
+    // goes on for kShare + 1 elements.
+    static constexpr unsigned kSlots = kTile + 5 * kLine;
     static constexpr unsigned kValueSlots = kPairs ? kSlots : 4;
 };
 
-// Where a tile's part of a and its part of b are in a stage, and where the result begins in the
-// output.
+// The slots of a stage where a tile's parts of a and of b begin, their sizes, and where the result
+// begins in the output.
 struct Parts {
     unsigned a, size_a;
     unsigned b, size_b;
     std::size_t place;
 };
 
-constexpr unsigned kFewRounds = 8;  // if no block has more tiles, it searches their splits itself
+constexpr unsigned kFewRounds = 8;  // up to so many tiles per block, blocks search splits themselves
 
 template <bool kPairs>
 struct Stages {
@@ -51,12 +54,13 @@ struct Stages {
 constexpr int kSplitBlock = 2 * kWarpSize;
 constexpr std::size_t kNear = 1024;  // elements: how far a split may be from where it is expected
 
-// Idea: as partition, but a block first finds where its first tile begins and its last one ends, a
-// warp for each. The splits in between are expected at equal distances, and searched there first.
+// Idea: as `partition` (merge.cuh), but a block first finds where its first tile begins and its
+// last one ends, a warp for each. The splits in between are expected at equal distances, and
+// searched there first.
 // Cost removed: 27 steps for each split, scattered over the arrays.
 // Still limits it: latency. Each step waits for the one before.
 //
-// Also the ticket by which blocks draw tiles begins again.
+// It also resets the ticket from which the blocks of bulk_merge draw tiles.
 __global__ void __launch_bounds__(kSplitBlock)
     split_tiles(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tile_size,
                 std::size_t tiles, std::size_t* splits, unsigned* ticket) {
@@ -76,11 +80,13 @@ __global__ void __launch_bounds__(kSplitBlock)
     const std::size_t k = place_of(tile);
     const std::size_t past = k - place_of(first);  // elements of the output before this tile
     const std::size_t ahead = place_of(last) - k;  // and from here on, in this block's tiles
-    // A split moves on by no more than the place in the output does.
+    // From one place of the output to a later one, the split grows by at most their distance.
     std::size_t low = ends[1] > ahead && ends[1] - ahead > ends[0] ? ends[1] - ahead : ends[0];
     std::size_t high = smaller(ends[0] + past, ends[1]);
     const auto goes_first = [&](std::size_t i) { return a[i] <= b[k - 1 - i]; };
     const std::size_t expected = ends[0] + (ends[1] - ends[0]) * threadIdx.x / (last - first);
+    // expected - kNear may wrap round zero. The bounds below then make it high - 1, a valid test,
+    // too.
     std::size_t places[] = {expected - kNear, expected, expected + kNear};
     while (low < high) {
         bool yes[3];  // loads of three tests do not wait for each other
@@ -110,7 +116,7 @@ __global__ void __launch_bounds__(kSplitBlock)
 
 // Elements `begin` to `end` of an array, as they are copied. A bulk copy takes whole lines, so it
 // begins some elements earlier and ends some later. If the array ends within a line, lanes copy the
-// elements of that line one by one.
+// elements of that line one by one. Element `from` belongs in slot 0.
 struct Piece {
     std::size_t from;   // where the bulk copy begins
     std::size_t whole;  // where it ends, or `from` if there is none
@@ -132,14 +138,16 @@ struct Piece {
 // --- The consumers: the warps that merge ---------------------------------------------------------
 
 // A thread merges its share of a tile from `keys` to merged[0] and up, and likewise the values.
-// After the part of b there is a key that is not smaller than any in the tile.
+// After the part of b there is a key that is not smaller than any in the tile, b's next one or the
+// largest of all. So only the end of a needs a test.
 template <bool kPairs>
 __device__ void merge_share_of(const Key* keys, const Value* values, const Parts& parts, unsigned first,
                                Key* merged, Value* merged_values) {
     const unsigned from_a_before =
         co_rank<unsigned>(first, keys + parts.a, parts.size_a, keys + parts.b, parts.size_b);
     unsigned at_a = parts.a + from_a_before;
-    // Each element merged advances one of the two places by one. So their sum is known.
+    // Each element merged advances one of the two places by one. So their sum is known, and the
+    // place in b needs no register.
     const unsigned sum = parts.a + parts.b + first;
     const unsigned end_a = parts.a + parts.size_a;
     Key next_a = keys[at_a];
@@ -173,8 +181,8 @@ __device__ inline void store_merged(const std::int32_t* merged, unsigned count, 
 // ring.
 // Still limits it: memory bandwidth.
 //
-// Without `splits`, a block has tiles b, b + G, b + 2 G and so on of all, at most kFewRounds, and
-// its warps search their splits before the first. All arrays are 16-byte aligned.
+// If `splits` is null, block b of G has the tiles b, b + G, b + 2 G and so on, at most kFewRounds
+// of them, and its warps search all their splits before the first. All arrays are 16-byte aligned.
 template <bool kPairs>
 __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
     bulk_merge(const Key* a, const Value* values_a, std::size_t m, const Key* b, const Value* values_b,
@@ -224,7 +232,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
             ptx::MBarrier* const full = &stages.full[stage];
             if (round >= Shape::kStages)
                 ptx::mbarrier_wait(&stages.empty[stage], (round / Shape::kStages - 1) % 2);
-            if (k == total) {  // no tile is left: an empty one tells the consumers
+            if (k == total) {  // no tile is left: an empty one ends the consumers' loop
                 if (lane == 0) stages.parts[stage] = {};
                 ptx::mbarrier_arrive(full);
                 return;
@@ -243,7 +251,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                                        slot_b + static_cast<unsigned>(j - of_b.from),
                                        static_cast<unsigned>(j_end - j), k};
             }
-            // After the arrays' ends: the largest key. No bulk copy writes there.
+            // Behind the ends of the arrays: the largest key. No bulk copy writes there.
             if (lane == 0 && i_end == m && m % kLine != 0) stages.keys[stage][m - of_a.from] = INT32_MAX;
             if (lane <= Shape::kShare && j_end + lane >= n) {
                 stages.keys[stage][slot_b + (j_end + lane - of_b.from)] = INT32_MAX;
@@ -255,9 +263,10 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                 of_a.copy(values_a, stages.values[stage], full);
                 of_b.copy(values_b, stages.values[stage] + slot_b, full);
             }
-            // Later bulk copies may overwrite what lanes have written.
+            // Lanes have written to slots that the bulk copies of a later round overwrite: the
+            // fence orders the two.
             if (i_end == m || j_end + Shape::kShare >= n) ptx::fence_proxy_async();
-            // Each lane arrives for what it has written.
+            // Every lane arrives, because every lane may have written.
             if (lane == 0) {
                 ptx::mbarrier_arrive_expect(full, (of_a.bytes() + of_b.bytes()) * (kPairs ? 2 : 1));
             } else {
@@ -286,7 +295,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                                    merged_values + (kPairs ? mine : 0));
         }
         ptx::mbarrier_arrive(&stages.empty[stage]);
-        // Bulk copies read what all lanes have written.
+        // What all lanes have written becomes visible to the bulk copies.
         ptx::fence_proxy_async();
         __syncwarp();
         const std::size_t place = parts.place + warp_first;
@@ -294,7 +303,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
         if constexpr (kPairs) store_merged(merged_values, count, values_out + place);
         if (lane == 0) ptx::tma_store_commit();
     }
-    // A block's shared memory goes when it ends.
+    // The block's shared memory is freed when it ends: bulk copies must have read it.
     if (lane == 0) ptx::tma_store_wait_read<0>();
 }
 

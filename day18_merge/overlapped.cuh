@@ -11,13 +11,15 @@ constexpr int kRingBlock = 128;  // threads of a block
 // Sizes for keys, and for pairs. Both take 32 KiB of shared memory for the rings.
 template <bool kPairs>
 struct RingShape {
-    static constexpr int kShare = kPairs ? 7 : 15;            // elements per thread and tile; odd
+    // Elements per thread and tile. Odd: stores spread over all banks.
+    static constexpr int kShare = kPairs ? 7 : 15;
     static constexpr unsigned kTile = kRingBlock * kShare;    // elements of the output
     static constexpr unsigned kSlots = kPairs ? 2048 : 4096;  // of a ring
     static_assert(kSlots >= 2 * kTile, "a ring has a tile's elements, and those being loaded");
 };
 
-// The slot of element i of an array. A multiple of 16 bytes in memory is one in the ring, too.
+// The slot of element i of an array. Where the address of the element is a multiple of 16 bytes,
+// that of its slot is, too: a copy of 16 bytes needs both.
 template <unsigned kSlots>
 __device__ unsigned slot_of(const std::int32_t* array, std::size_t i) {
     const auto shift = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(array) / sizeof(Key));
@@ -32,6 +34,7 @@ __device__ void load_async(const std::int32_t* array, std::size_t begin, std::si
     constexpr unsigned kChunk = 4;  // elements
     const unsigned before = slot_of<kSlots>(array, begin) % kChunk;
     const unsigned size = before + static_cast<unsigned>(end - begin);
+    // x counts elements from the multiple of 16 bytes at or before element `begin`.
     for (unsigned x = threadIdx.x * kChunk; x < size; x += kRingBlock * kChunk) {
         if (x >= before && x + kChunk <= size) {
             const std::size_t i = begin + x - before;
@@ -46,7 +49,7 @@ __device__ void load_async(const std::int32_t* array, std::size_t begin, std::si
     }
 }
 
-// Elements of an array in a ring, from `first` on.
+// A part of an array in a ring: its element 0 is in slot `first`.
 template <unsigned kSlots>
 struct Window {
     std::int32_t* slots;
@@ -74,6 +77,7 @@ __global__ void __launch_bounds__(kRingBlock)
     alignas(16) __shared__ Key ring_b[kSlots];
     alignas(16) __shared__ Value ring_values_a[kPairs ? kSlots : 4];
     alignas(16) __shared__ Value ring_values_b[kPairs ? kSlots : 4];
+    // Where the block's part of a begins and ends.
     __shared__ std::size_t of_block[2];
     __shared__ unsigned splits[kRingBlock + 1];  // splits[t]: where thread t begins in the tile's a
 
@@ -93,7 +97,8 @@ __global__ void __launch_bounds__(kRingBlock)
     const std::size_t i_end = of_block[1];
     const std::size_t j_end = k_end - i_end;
 
-    // A tile's worth of each array, or what there is.
+    // Issue the loads of `count` elements from `begin` on, or of as many as the block's part has
+    // left.
     const auto load_a = [&](std::size_t begin, std::size_t count) {
         const std::size_t end = smaller(begin + count, i_end);
         if (begin >= end) return;
@@ -122,12 +127,14 @@ __global__ void __launch_bounds__(kRingBlock)
         // A thread's own copies have arrived, and with the barrier all others'.
         course::ptx::cp_async_wait<0>();
         __syncthreads();
-        // Each thread finds where it ends, which is where the next one begins.
+        // Each thread searches where its share ends, which is where the next thread's begins.
         const unsigned end = smaller((threadIdx.x + 1) * kShare, size);
         splits[threadIdx.x + 1] = co_rank(end, tile_a, size_a, tile_b, size_b);
         __syncthreads();
 
-        // The copies for the next tile take the place of what this tile uses, a tile further on.
+        // The rings have a tile's worth of each array from i and j on. The next tile begins used_a
+        // and used_b further on, so as many elements are missing at its end. A ring has slots for
+        // two tiles: the copies overwrite nothing that this tile reads.
         const unsigned used_a = splits[kRingBlock];
         const unsigned used_b = size - used_a;
         load_a(i + kTile, used_a);

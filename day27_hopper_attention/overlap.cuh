@@ -8,12 +8,14 @@ namespace day27 {
 // --- Ping-pong -----------------------------------------------------------------------------------
 
 // Turns of the consumers at the tensor cores: consumer i waits at named barrier 1 + i, where the
-// consumer before it arrives. 0 is the block's barrier.
+// consumer before it arrives. So a barrier counts two warpgroups. Barrier 0 is that of
+// __syncthreads().
 template <int D>
 struct Turns {
     int group;
 
-    // Called once, by all consumers: the first turn is consumer 0's.
+    // Called once, by all consumers. The first turn is consumer 0's: the last consumer arrives at
+    // its barrier.
     __device__ void begin() const {
         if (group == kConsumers<D> - 1) pass();
     }
@@ -25,8 +27,8 @@ struct Turns {
 
 // Idea: ping-pong. A consumer issues the second product of a tile and the first of the next one
 // together, then lets the next consumer issue its products. Its softmax runs under these.
-// Cost removed: chance. Without turns consumers may multiply at the same time, and then all compute
-// exponentials while the tensor cores idle.
+// Cost removed: idle tensor cores. Without turns consumers may multiply at the same time, and then
+// all compute exponentials.
 // Still limits it: a consumer's own products and softmax still take turns. If the softmax takes
 // longer than the others' products, the tensor cores wait.
 template <class T, int D>
@@ -102,9 +104,9 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
 // --- Overlap within a warpgroup ------------------------------------------------------------------
 
 // A consumer's 64 rows of a tile. The scores of the next tile of keys are issued before the second
-// product of this one, as groups of their own. When the scores are there, their softmax runs while
-// the second product still does. When the last scores are there, each thread arrives at
-// `q_empty`, unless it is null.
+// product of this one; each of the two is a group of its own. When the scores are complete, their
+// softmax runs while the second product still does. After the last scores Q is not read any more:
+// each thread arrives at `q_empty`, unless it is null.
 template <class T, int D>
 __device__ void attend(Rings<T, D>& rings, RingPosition& at, const Problem<T>& problem, const RowTile& tile,
                        int group, ptx::MBarrier* q_empty, OnlineSoftmax<>& softmax, float (&out)[D / 2]) {
@@ -141,15 +143,15 @@ __device__ void attend(Rings<T, D>& rings, RingPosition& at, const Problem<T>& p
         multiply_values(p, rings.v[before.stage], out);
         ptx::wgmma_commit();
         turns.pass();
-        ptx::wgmma_wait<1>();  // the scores are there; out is not
+        ptx::wgmma_wait<1>();  // the scores are complete; `out` is not
         hold(scores);
         release(&rings.k_empty[at.stage]);
 
         weigh_tile(problem, softmax, scores, first, step);
-        hold(scores);  // all of it before the wait
+        hold(scores);  // the softmax is complete before the wait
         // ptxas moves a wait to the begin of its basic block, ahead of the softmax. A branch ends
-        // the block. All warps of a warpgroup must wait at the same instruction, so what decides is
-        // the same for all of them.
+        // the block. All warps of a warpgroup must wait at the same instruction, so the condition
+        // is one that they have in common.
         if (step % 2 == 0) {
             ptx::wgmma_wait_in_branch<0>();
         } else {

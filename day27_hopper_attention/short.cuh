@@ -24,6 +24,7 @@ struct Shares {
         Box<T, D, kShortKeys<D, GROUPS>> k;
         Box<T, D, kShortKeys<D, GROUPS>> v;
     } share[GROUPS];
+    // Of each thread's two rows.
     float max[GROUPS][2][kWarpgroup];
     float sum[GROUPS][2][kWarpgroup];
     ptx::MBarrier q_full;
@@ -31,14 +32,15 @@ struct Shares {
     ptx::MBarrier v_full[GROUPS];
 };
 
-// All threads of warpgroup `group` have come here. Barrier 0 is the block's.
+// __syncthreads() for one warpgroup of the block. Barrier 0 is that of __syncthreads().
 __device__ inline void group_barrier(int group) {
     ptx::named_barrier(1 + group, kWarpgroup);
 }
 
-// The rows of all warpgroups, each of its own keys, become those of warpgroup 0. Each thread adds
-// up the same elements of all groups, so they pass through shared memory in any order: here
-// register by register, without bank conflicts.
+// Adds the results of the other warpgroups to those of warpgroup 0. All have the same rows, but
+// other keys, so the sums are rescaled to the larger maximum first. Thread t of warpgroup 0 adds
+// what thread t of each other one has: the order in shared memory is free. Register i of all
+// threads is contiguous there, so there are no bank conflicts.
 template <class T, int D, int GROUPS>
 __device__ void combine(Shares<T, D, GROUPS>& shares, int group, OnlineSoftmax<>& softmax,
                         float (&out)[D / 2]) {
@@ -63,13 +65,15 @@ __device__ void combine(Shares<T, D, GROUPS>& shares, int group, OnlineSoftmax<>
         for (int h = 0; h < 2; ++h) {
             const float other = shares.max[g][h][thread];
             const float highest = fmaxf(softmax.max[h], other);
-            // -Inf: neither has seen a key. All sums are 0, and -Inf - -Inf would be NaN.
+            // -Inf: neither has a key for this row. All sums are 0, and -Inf - -Inf would be NaN.
             const float shift = highest == -kInfinity ? 0.0f : highest;
             own[h] = ptx::exp2_approx(softmax.max[h] - shift);
             others[h] = ptx::exp2_approx(other - shift);
             softmax.max[h] = highest;
             softmax.sum[h] = softmax.sum[h] * own[h] + shares.sum[g][h][thread] * others[h];
         }
+        // Registers 4 j and 4 j + 1 belong to the first of the thread's two rows, the next two to
+        // the second.
 #pragma unroll
         for (int i = 0; i < D / 2; ++i)
             out[i] = out[i] * own[i / 2 % 2] + sums_of(g)[i * kWarpgroup] * others[i / 2 % 2];
@@ -91,7 +95,7 @@ __global__ void __launch_bounds__(GROUPS* kWarpgroup, BLOCKS)
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& shares = *reinterpret_cast<Shares<T, D, GROUPS>*>(memory);
     const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kRows, KEYS);
-    // The compiler knows that what a shuffle returns is the same in the whole warp.
+    // The same in the whole warp. The compiler knows that only if it is the result of a shuffle.
     const int group = GROUPS == 1 ? 0 : __shfl_sync(course::kWholeWarp, threadIdx.x / kWarpgroup, 0);
     auto& k = shares.share[group].k;
     auto& v = shares.share[group].v;
@@ -153,7 +157,7 @@ __global__ void __launch_bounds__(GROUPS* kWarpgroup, BLOCKS)
         ptx::wgmma_commit();
         ptx::wgmma_wait<0>();
         hold(out);
-        group_barrier(group);
+        group_barrier(group);  // V is safe to overwrite
         if (loads && step >= GROUPS) load_v(step - GROUPS);
     }
     if constexpr (GROUPS > 1) {

@@ -29,13 +29,13 @@ __device__ inline float sum_of_run(Index key, float value) {
 // A warp takes kSteps * 32 entries, so that it cuts few runs.
 constexpr int kSteps = 8;
 
-// The terms that are summed: the products of a matrix and a vector,
+// What is summed is a template parameter, Term. Here: the products of a matrix and a vector.
 struct Products {
     CooView a;
     const float* x;
     __device__ float operator()(Offset i) const { return a.values[i] * x[a.cols[i]]; }
 };
-// or the partial sums that csr_adaptive and csr_merge leave for the rows that they cut.
+// The partial sums that csr_adaptive and csr_merge leave for the rows that they cut.
 struct Sums {
     const float* sums;
     __device__ float operator()(Offset i) const { return sums[i]; }
@@ -77,11 +77,11 @@ __global__ void __launch_bounds__(kBlock)
 // 2014; a row that is too long for a block is cut here.
 
 constexpr int kAdaptiveBlock = 128;
-// All threads that the SM can hold, which leaves 32 registers per thread on most GPUs.
+// Blocks that fill the SM with threads, which leaves 32 registers per thread on most GPUs.
 constexpr int kAdaptiveBlocksPerSm = course::kThreadsPerMultiprocessor / kAdaptiveBlock;
 constexpr int kAdaptivePacks = 2;  // of four entries, per thread
 constexpr int kAdaptiveTile = kAdaptiveBlock * kAdaptivePacks * kPack;
-constexpr int kLongRow = 32;  // entries that one lane sums without keeping the others waiting
+constexpr int kLongRow = 32;  // entries per lane; a row with more is left to a whole warp
 
 // The share of a block: the entries from `begin` to the next piece's.
 struct alignas(16) Piece {
@@ -93,9 +93,10 @@ struct alignas(16) Piece {
 };
 
 // Stores the products of the entries [begin, end) in shared memory: that of entry i in products[i -
-// begin rounded down to four]. kThreads threads, at most kPacks packs of four entries each. All
-// loads are issued before the first result is used. Entries that share a pack with the first or the
-// last one are multiplied too, and not used. A barrier must follow.
+// origin], where `origin` is `begin` rounded down to a multiple of four. kThreads threads load at
+// most kPacks packs of four entries each. All loads are issued before the first result is used.
+// Entries that share a pack with the first or the last one are multiplied, too, but no sum uses
+// them. A barrier must follow.
 template <int kThreads, int kPacks, class O>
 __device__ void stage_products(const CsrView<O>& a, const float* x, Offset begin, Offset end,
                                float* products) {
@@ -156,12 +157,14 @@ __global__ void __launch_bounds__(kAdaptiveBlock, kAdaptiveBlocksPerSm)
     __shared__ int long_rows[kAdaptiveTile / kLongRow];
     __shared__ int long_count;
     if (threadIdx.x == 0) long_count = 0;
+    // As many lanes per row as the block has for all of them, up to a warp.
     int lanes = kWarpSize;
     while (lanes > 1 && lanes * piece.rows > kAdaptiveBlock)
         lanes /= 2;
     __syncthreads();
     for (int first = 0; first < piece.rows; first += kAdaptiveBlock / lanes) {
         const int i = first + static_cast<int>(threadIdx.x) / lanes;
+        // Lanes without a row take the last one: all must take part in the shuffles.
         const Index row = piece.row + min(i, piece.rows - 1);
         const auto begin = static_cast<int>(a.row_start[row] - origin);
         const auto row_end = static_cast<int>(a.row_start[row + 1] - origin);

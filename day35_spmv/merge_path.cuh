@@ -21,7 +21,7 @@
 #include "balanced.cuh"
 
 namespace day35 {
-// With external linkage nvcc 13.0 makes 40 more instructions of the kernel.
+// Internal linkage: with external linkage nvcc 13.0 generates 40 more instructions for the kernel.
 namespace {
 
 constexpr int kMergeWarps = kBlock / kWarpSize;
@@ -31,7 +31,8 @@ constexpr int kMergeTile = kBlock * kMergeSteps;  // of a block
 // four.
 constexpr int kMergePacks = kMergeSteps / kPack + 1;
 
-// How many of row_end[0, rows) a path has passed after `steps` steps; the other steps took entries.
+// How many of the ends row_end(0) to row_end(rows - 1) a path has passed after `steps` steps; the
+// other steps took entries.
 template <class RowEnd, class Count>
 __host__ __device__ Count rows_passed(const RowEnd& row_end, Count rows, Count entries, Count steps) {
     Count low = steps > entries ? steps - entries : 0;
@@ -47,7 +48,8 @@ __host__ __device__ Count rows_passed(const RowEnd& row_end, Count rows, Count e
     return low;
 }
 
-// sum_of_run over the whole block. `before`: the same without the thread's own value.
+// sum_of_run over the whole block. `before` becomes the result of the thread before, and 0 in the
+// first.
 __device__ float sum_of_run_in_block(Index key, float value, float* before) {
     __shared__ Index last_key[kMergeWarps];
     __shared__ float last_sum[kMergeWarps];
@@ -95,7 +97,7 @@ __global__ void __launch_bounds__(kBlock)
     stage_products<kBlock, kMergePacks>(a, x, begin, begin + steps - rows, products);
     for (int i = static_cast<int>(threadIdx.x); i < rows; i += kBlock)
         row_ends[i] = static_cast<int>(a.row_start[first_row + i + 1] - begin);
-    // The row that continues in the next block.
+    // The row that continues in the next block does not end here.
     if (threadIdx.x == 0) row_ends[rows] = std::numeric_limits<int>::max();
     __syncthreads();
 

@@ -61,7 +61,7 @@ struct PackedSellView {
 template <class Code>
 __device__ float packed_row(const PackedSlice& slice, const Code* codes, const float* values,
                             const float* x) {
-    constexpr auto kNoCode = static_cast<Code>(-1);
+    constexpr auto kNoCode = static_cast<Code>(-1);  // filling
     const unsigned lane = threadIdx.x % kWarpSize;
     unsigned left = slice.width();
     Index col = slice.base;
@@ -85,6 +85,7 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
         for (int j = 0; j < kPack; ++j)
             add(four_codes.value[j], four_values.value[j]);
     }
+    // The last entries are stored one by one: those of lane l are l elements in, not kPack * l.
     codes -= lane * (kPack - 1);
     values -= lane * (kPack - 1);
     for (; left > 0; --left) {

@@ -127,7 +127,7 @@ __device__ course::Pack<T, N> load_once(const T* address) {
 }
 
 // Idea: a lane loads four entries at once, 16-byte aligned. Entries of the pack that belong to the
-// rows before and after are not multiplied.
+// rows before and after are not multiplied. The arrays are padded to whole packs.
 // Cost removed: three of four loads of the matrix, and the latency between them.
 // Still limits it: long rows among short ones; for rows of a few entries, lanes without work.
 template <int kLanes, class O>
@@ -173,7 +173,7 @@ __global__ void ell_kernel(EllView a, const float* x, float* y) {
     for (Index k = 0; k < a.width; ++k) {
         const Offset place = static_cast<Offset>(k) * a.rows + row;
         const Index col = __ldcs(&a.cols[place]);
-        // Not a product with 0 either: if x is infinite there, it is NaN.
+        // Filling is not multiplied, not even by 0: 0 times an infinite x is NaN.
         if (col == kNoColumn) break;
         sum += __ldcs(&a.values[place]) * x[col];
     }

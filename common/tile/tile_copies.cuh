@@ -20,6 +20,10 @@ constexpr int kInChunk = 16 / sizeof(T);  // elements
 template <class S, int ROWS, int COLUMNS>
 struct SharedTile {
     static constexpr int CHUNKS = COLUMNS / kInChunk<typename S::T>;
+    // The XOR changes the lower three bits of an index. Only in a group of eight chunks does each
+    // result stay within the row.
+    static_assert(!S::SWIZZLED || CHUNKS % 8 == 0,
+                  "the rows of a swizzled tile are a multiple of 128 bytes: eight chunks of 16");
     typename S::T elements[ROWS * COLUMNS];
 
     __device__ typename S::T* chunk(int row, int index) {

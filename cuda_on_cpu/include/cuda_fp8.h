@@ -66,12 +66,39 @@ inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float value, __nv_saturation_t s
                                                 __nv_fp8_interpretation_t format) {
     return __nv_cvt_double_to_fp8(static_cast<double>(value), saturate, format);
 }
+inline __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw value, __nv_saturation_t saturate,
+                                                  __nv_fp8_interpretation_t format) {
+    return __nv_cvt_float_to_fp8(__half2float(value), saturate, format);
+}
+inline __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw value, __nv_saturation_t saturate,
+                                                      __nv_fp8_interpretation_t format) {
+    return __nv_cvt_float_to_fp8(__bfloat162float(value), saturate, format);
+}
+
+// Of a pair, the first number becomes the lower byte.
+inline __nv_fp8x2_storage_t __nv_cvt_double2_to_fp8x2(double2 pair, __nv_saturation_t saturate,
+                                                      __nv_fp8_interpretation_t format) {
+    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_double_to_fp8(pair.x, saturate, format) |
+                                             __nv_cvt_double_to_fp8(pair.y, saturate, format) << 8);
+}
 inline __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 pair, __nv_saturation_t saturate,
                                                      __nv_fp8_interpretation_t format) {
-    return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_float_to_fp8(pair.x, saturate, format) |
-                                             __nv_cvt_float_to_fp8(pair.y, saturate, format) << 8);
+    return __nv_cvt_double2_to_fp8x2({pair.x, pair.y}, saturate, format);
 }
+inline __nv_fp8x2_storage_t __nv_cvt_halfraw2_to_fp8x2(__half2_raw pair, __nv_saturation_t saturate,
+                                                       __nv_fp8_interpretation_t format) {
+    return __nv_cvt_float2_to_fp8x2(__half22float2(pair), saturate, format);
+}
+inline __nv_fp8x2_storage_t __nv_cvt_bfloat16raw2_to_fp8x2(__nv_bfloat162_raw pair,
+                                                           __nv_saturation_t saturate,
+                                                           __nv_fp8_interpretation_t format) {
+    return __nv_cvt_float2_to_fp8x2(__bfloat1622float2(pair), saturate, format);
+}
+
 inline __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t bits, __nv_fp8_interpretation_t format) {
     return __half(format == __NV_E4M3 ? cuda_on_cpu::decode<cuda_on_cpu::E4m3>(bits)
                                       : cuda_on_cpu::decode<cuda_on_cpu::E5m2>(bits));
+}
+inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t pair, __nv_fp8_interpretation_t format) {
+    return {__nv_cvt_fp8_to_halfraw(pair & 0xff, format).x, __nv_cvt_fp8_to_halfraw(pair >> 8, format).x};
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -163,6 +164,146 @@ TYPED_TEST(Fp8, PairsHaveTheirFirstNumberInTheLowerByte) {
         EXPECT_EQ(got[i] % 256, typename TypeParam::Type(values[i]).__x) << values[i];
         EXPECT_EQ(got[i] / 256, typename TypeParam::Type(-2 * values[i]).__x) << values[i];
     }
+}
+
+// A double that lies between two floats, one of them half way between two numbers, must not be
+// rounded to a float first.
+constexpr double kSlightlyMore = 1 + 1e-12;
+
+template <class F>
+struct PairFromDouble {
+    __device__ __nv_fp8x2_storage_t operator()(float value) const {
+        const double number = value;
+        return __nv_cvt_double2_to_fp8x2(make_double2(kSlightlyMore * number, -2 * number), __NV_SATFINITE,
+                                         F::kFormat);
+    }
+};
+
+TYPED_TEST(Fp8, PairsOfDoublesAreRoundedOnce) {
+    const std::vector<float> values = interesting<TypeParam>();
+    const auto got = map_on_device<__nv_fp8x2_storage_t>(PairFromDouble<TypeParam>{}, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const double number = values[i];
+        EXPECT_EQ(got[i] % 256, nearest<TypeParam>(kSlightlyMore * number)) << values[i];
+        EXPECT_EQ(got[i] / 256, nearest<TypeParam>(-2 * number)) << values[i];
+    }
+}
+
+// Two FP8 numbers become two halves in a word, the first one in its lower half.
+template <class F>
+struct PairToHalves {
+    __device__ unsigned operator()(__nv_fp8x2_storage_t pair) const {
+        const __half2_raw halves = __nv_cvt_fp8x2_to_halfraw2(pair, F::kFormat);
+        return halves.x | static_cast<unsigned>(halves.y) << 16;
+    }
+};
+template <class F>
+struct EachToHalf {
+    __device__ unsigned operator()(__nv_fp8x2_storage_t pair) const {
+        return __nv_cvt_fp8_to_halfraw(static_cast<Bits>(pair % 256), F::kFormat).x |
+               static_cast<unsigned>(__nv_cvt_fp8_to_halfraw(static_cast<Bits>(pair / 256), F::kFormat).x)
+                   << 16;
+    }
+};
+
+// All words of 16 bits: numbers of half precision or bfloat16, or pairs of FP8 numbers.
+std::vector<unsigned short> all_words() {
+    std::vector<unsigned short> words(65536);
+    std::iota(words.begin(), words.end(), static_cast<unsigned short>(0));
+    return words;
+}
+
+TYPED_TEST(Fp8, PairsBecomeThePairsOfTheirHalves) {
+    const auto pairs = map_on_device<unsigned>(PairToHalves<TypeParam>{}, all_words());
+    EXPECT_EQ(pairs, map_on_device<unsigned>(EachToHalf<TypeParam>{}, all_words()));
+}
+
+struct FromHalf {
+    static __device__ Bits convert(unsigned short x, __nv_saturation_t saturate,
+                                   __nv_fp8_interpretation_t format) {
+        __half_raw raw;
+        raw.x = x;
+        return __nv_cvt_halfraw_to_fp8(raw, saturate, format);
+    }
+    static __device__ __nv_fp8x2_storage_t convert(unsigned short x, unsigned short y,
+                                                   __nv_saturation_t saturate,
+                                                   __nv_fp8_interpretation_t format) {
+        __half2_raw raw;
+        raw.x = x;
+        raw.y = y;
+        return __nv_cvt_halfraw2_to_fp8x2(raw, saturate, format);
+    }
+    static double value_of(unsigned short x) {
+        return static_cast<double>(__half2float(__ushort_as_half(x)));
+    }
+};
+
+struct FromBfloat16 {
+    static __device__ Bits convert(unsigned short x, __nv_saturation_t saturate,
+                                   __nv_fp8_interpretation_t format) {
+        __nv_bfloat16_raw raw;
+        raw.x = x;
+        return __nv_cvt_bfloat16raw_to_fp8(raw, saturate, format);
+    }
+    static __device__ __nv_fp8x2_storage_t convert(unsigned short x, unsigned short y,
+                                                   __nv_saturation_t saturate,
+                                                   __nv_fp8_interpretation_t format) {
+        __nv_bfloat162_raw raw;
+        raw.x = x;
+        raw.y = y;
+        return __nv_cvt_bfloat16raw2_to_fp8x2(raw, saturate, format);
+    }
+    static double value_of(unsigned short x) {
+        return static_cast<double>(__bfloat162float(__ushort_as_bfloat16(x)));
+    }
+};
+
+template <class F, class From>
+struct FromWord {
+    __nv_saturation_t saturate;
+    __device__ Bits operator()(unsigned short word) const {
+        return From::convert(word, saturate, F::kFormat);
+    }
+};
+// The second number of the pair has all bits of the first one inverted.
+template <class F, class From>
+struct PairFromWord {
+    __nv_saturation_t saturate;
+    __device__ __nv_fp8x2_storage_t operator()(unsigned short word) const {
+        return From::convert(word, static_cast<unsigned short>(~word), saturate, F::kFormat);
+    }
+};
+
+template <class F, class From>
+void expect_conversions_of_words() {
+    const std::vector<unsigned short> words = all_words();
+    const double step = F::kLargest - value_of<F>(static_cast<Bits>(F::kMax - 1));
+    const double limit = F::kLargest + step / 2;
+    for (const __nv_saturation_t saturate : {__NV_SATFINITE, __NV_NOSAT}) {
+        SCOPED_TRACE(saturate == __NV_SATFINITE ? "stops at the largest" : "may overflow");
+        const auto got = map_on_device<Bits>(FromWord<F, From>{saturate}, words);
+        const auto pairs = map_on_device<__nv_fp8x2_storage_t>(PairFromWord<F, From>{saturate}, words);
+        for (const unsigned short word : words) {
+            const double value = From::value_of(word);
+            const double size = std::fabs(value);
+            if (std::isnan(value)) {
+                ASSERT_TRUE(std::isnan(static_cast<float>(from_bits<F>(got[word])))) << word;
+            } else if (saturate == __NV_SATFINITE || size < limit || (size == limit && F::kMax % 2 == 0)) {
+                ASSERT_EQ(got[word], nearest<F>(value)) << value;
+            } else {
+                ASSERT_EQ(got[word] % 128, F::kMax + 1) << value;
+            }
+            ASSERT_EQ(pairs[word] % 256, got[word]) << value;
+            ASSERT_EQ(pairs[word] / 256, got[65535 - word]) << value;
+        }
+    }
+}
+
+TYPED_TEST(Fp8, AllNumbersOfHalfPrecisionConvert) {
+    expect_conversions_of_words<TypeParam, FromHalf>();
+}
+TYPED_TEST(Fp8, AllNumbersOfBfloat16Convert) {
+    expect_conversions_of_words<TypeParam, FromBfloat16>();
 }
 
 // Without a stop: from half a step beyond the largest on, Inf, or NaN where there is none.

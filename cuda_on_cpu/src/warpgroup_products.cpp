@@ -65,7 +65,7 @@ unsigned place_of(unsigned lane, unsigned r, unsigned columns) {
 }
 
 // What a register of a thread holds, maybe after its scope has ended.
-[[gnu::no_sanitize("address")]] std::uint32_t word_at(const void* place) {
+__attribute__((no_sanitize("address"))) std::uint32_t word_at(const void* place) {
     return *static_cast<const volatile std::uint32_t*>(place);
 }
 

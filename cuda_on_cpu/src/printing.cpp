@@ -20,8 +20,8 @@ namespace cuda_on_cpu {
 namespace {
 
 std::mutex mutex;
-// The thread whose line has no end yet; empty: the last line has ended. Never destroyed: destructors
-// of static objects may launch kernels.
+// The thread whose line has no end yet; empty: the last line has ended. Never destroyed:
+// destructors of static objects may launch kernels.
 std::string& writer_of_line() {
     static auto& writer = *new std::string;
     return writer;

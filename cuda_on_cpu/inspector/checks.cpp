@@ -267,8 +267,7 @@ void LaunchChecks::failed(cudaError_t error, const std::string& message, Site si
 // --- One block -----------------------------------------------------------------------------------
 
 BlockChecks& BlockChecks::of_this_thread() {
-    static thread_local const auto own = std::make_unique<BlockChecks>();
-    return *own;
+    return only_of_this_thread<BlockChecks>();
 }
 
 BlockChecks::BlockChecks() {

@@ -85,6 +85,25 @@ class LaunchChecks {
     std::shared_ptr<Footprint> footprint_;  // null: the order of the streams is not known
 };
 
+// The only T of this OS thread. That of the main thread is destroyed before static objects of the
+// program, which may launch kernels: then there is another.
+template <class T>
+T& only_of_this_thread() {
+    static constinit thread_local T* only = nullptr;
+    static constinit thread_local bool has_ended = false;
+    struct Owner {
+        T object;
+        ~Owner() {
+            only = nullptr;
+            has_ended = true;
+        }
+    };
+    if (only != nullptr) return *only;
+    if (has_ended) return *(only = new T);
+    static thread_local const auto owner = std::make_unique<Owner>();
+    return *(only = &owner->object);
+}
+
 class BlockChecks final : private SharedSink, private GlobalSink {
   public:
     // Of this OS thread.

@@ -104,8 +104,7 @@ Recorder::~Recorder() {
 }
 
 Recorder& Recorder::of_this_thread() {
-    static thread_local const auto own = std::make_unique<Recorder>();
-    return *own;
+    return only_of_this_thread<Recorder>();
 }
 
 void Recorder::begin_block(LaunchState& launch, uint3 block, void* dynamic_shared, std::size_t size) {

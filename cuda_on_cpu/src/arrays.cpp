@@ -17,8 +17,15 @@ namespace cuda_on_cpu {
 namespace {
 
 std::mutex mutex;
-std::set<cudaArray_const_t> arrays;
-std::set<cudaMipmappedArray_const_t> mipmapped_arrays;
+// Never destroyed: static objects of the program may free theirs after main().
+std::set<cudaArray_const_t>& arrays() {
+    static auto& all = *new std::set<cudaArray_const_t>;
+    return all;
+}
+std::set<cudaMipmappedArray_const_t>& mipmapped_arrays() {
+    static auto& all = *new std::set<cudaMipmappedArray_const_t>;
+    return all;
+}
 
 // --- What there can be ---------------------------------------------------------------------------
 
@@ -94,14 +101,14 @@ cudaArray* new_array(const cudaChannelFormatDesc& format, const cudaExtent& exte
         return nullptr;
     }
     const std::scoped_lock lock(mutex);
-    arrays.insert(array);
+    arrays().insert(array);
     return array;
 }
 
 void delete_array(cudaArray* array, const char* function) {
     {
         const std::scoped_lock lock(mutex);
-        arrays.erase(array);
+        arrays().erase(array);
     }
     release(array->data, cudaMemoryTypeDevice, function);
     delete array;
@@ -403,12 +410,12 @@ std::size_t element_bytes(const cudaChannelFormatDesc& format) {
 
 bool is_live_array(cudaArray_const_t array) {
     const std::scoped_lock lock(mutex);
-    return arrays.contains(array);
+    return arrays().contains(array);
 }
 
 bool is_live_array(cudaMipmappedArray_const_t array) {
     const std::scoped_lock lock(mutex);
-    return mipmapped_arrays.contains(array);
+    return mipmapped_arrays().contains(array);
 }
 
 }  // namespace cuda_on_cpu
@@ -476,7 +483,7 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array, const cudaChan
         made->levels.push_back(one);
     }
     const std::scoped_lock lock(mutex);
-    mipmapped_arrays.insert(made);
+    mipmapped_arrays().insert(made);
     *array = made;
     return cudaSuccess;
 }
@@ -501,7 +508,7 @@ cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t array) {
                       static_cast<void*>(array));
     {
         const std::scoped_lock lock(mutex);
-        mipmapped_arrays.erase(array);
+        mipmapped_arrays().erase(array);
     }
     for (cudaArray* level : array->levels)
         delete_array(level, __func__);

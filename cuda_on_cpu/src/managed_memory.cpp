@@ -25,7 +25,12 @@ struct Advice {
 };
 
 std::mutex mutex;
-std::map<const void*, Advice> advice_for;  // by the first byte of the allocation
+// By the first byte of the allocation. Never destroyed: static objects of the program may ask after
+// main().
+std::map<const void*, Advice>& advice_for() {
+    static auto& all = *new std::map<const void*, Advice>;
+    return all;
+}
 
 cudaError_t check_managed(const char* function, const void* pointer, std::size_t bytes,
                           const void** allocation_begin) {
@@ -76,7 +81,7 @@ cudaError_t cudaMemAdvise(const void* pointer, std::size_t bytes, cudaMemoryAdvi
             return error;
     }
     const std::scoped_lock lock(mutex);
-    Advice& known = advice_for[begin];
+    Advice& known = advice_for()[begin];
     switch (advice) {
         case cudaMemAdviseSetReadMostly:
         case cudaMemAdviseUnsetReadMostly:
@@ -107,7 +112,7 @@ cudaError_t cudaMemRangeGetAttribute(void* data, std::size_t data_bytes, cudaMem
     if (const cudaError_t error = check_managed(__func__, pointer, bytes, &begin); error != cudaSuccess)
         return error;
     const std::scoped_lock lock(mutex);
-    const Advice& known = advice_for[begin];
+    const Advice& known = advice_for()[begin];
     auto* values = static_cast<int*>(data);
     switch (attribute) {
         case cudaMemRangeAttributeReadMostly:

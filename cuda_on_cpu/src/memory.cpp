@@ -49,7 +49,10 @@ std::map<const char*, Allocation>& allocations() {
     static auto& all = *new std::map<const char*, Allocation>;
     return all;
 }
-std::deque<const char*> freed_order;
+std::deque<const char*>& freed_order() {
+    static auto& all = *new std::deque<const char*>;
+    return all;
+}
 std::size_t live_bytes = 0;
 std::array<std::size_t, kMostDevices> live_of_device{};  // of device memory, where there are several
 std::size_t capacity = 0;                                // of all allocations together; 0: not known yet
@@ -71,8 +74,8 @@ Allocation* find_locked(const volatile void* address) {
 }
 
 void forget_oldest_freed() {
-    const auto found = allocations().find(freed_order.front());
-    freed_order.pop_front();
+    const auto found = allocations().find(freed_order().front());
+    freed_order().pop_front();
     munmap(found->second.mapping, found->second.mapping_size);
     allocations().erase(found);
 }
@@ -306,8 +309,8 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
         live_of_device[static_cast<std::size_t>(allocation->device)] -= allocation->size;
     note_pool_release(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
-    freed_order.push_back(allocation->mapping);
-    if (freed_order.size() > kQuarantine) forget_oldest_freed();
+    freed_order().push_back(allocation->mapping);
+    if (freed_order().size() > kQuarantine) forget_oldest_freed();
     return cudaSuccess;
 }
 

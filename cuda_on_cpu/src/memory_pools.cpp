@@ -37,7 +37,8 @@ namespace {
 
 std::mutex mutex;
 
-// The default pools of all devices.
+// The default pools of all devices. Never destroyed, as all here: static objects of the program may
+// free their memory after main().
 struct DefaultPools {
     DefaultPools() {
         for (int device = 0; device < kMostDevices; ++device) {
@@ -51,24 +52,36 @@ struct DefaultPools {
     std::array<CUmemPool_st, kMostDevices> of;
     std::array<cudaMemPool_t, kMostDevices> current{};
     std::set<cudaMemPool_t> all;
-} default_pools;
-auto& pools = default_pools.all;
+};
+DefaultPools& default_pools() {
+    static auto& all = *new DefaultPools;
+    return all;
+}
+std::set<cudaMemPool_t>& pools() {
+    return default_pools().all;
+}
 
 cudaMemPool_t& current_pool_of(int device) {
-    return default_pools.current[static_cast<std::size_t>(device)];
+    return default_pools().current[static_cast<std::size_t>(device)];
 }
 
 struct Piece {
     cudaMemPool_t pool;
     std::size_t bytes;
 };
-std::map<const void*, Piece> pieces;
-std::multiset<const void*> imported_pointers;  // of pools of other processes
+std::map<const void*, Piece>& pieces() {
+    static auto& all = *new std::map<const void*, Piece>;
+    return all;
+}
+std::multiset<const void*>& imported_pointers() {  // of pools of other processes
+    static auto& all = *new std::multiset<const void*>;
+    return all;
+}
 constexpr char kPoolMark[] = "cuda_on_cpu: a memory pool";
 
 bool exists(cudaMemPool_t pool) {
     const std::scoped_lock lock(mutex);
-    return pools.contains(pool);
+    return pools().contains(pool);
 }
 
 cudaError_t check_pool(const char* function, cudaMemPool_t pool) {
@@ -99,7 +112,7 @@ void note_pool_allocation(cudaMemPool_t pool, const void* pointer, std::size_t b
     }
     if (several_devices()) set_readers(pointer, readers);
     const std::scoped_lock lock(mutex);
-    pieces[pointer] = {pool, bytes};
+    pieces()[pointer] = {pool, bytes};
     pool->used += bytes;
     pool->most_used = std::max(pool->most_used, pool->used);
     pool->most_reserved = std::max(pool->most_reserved, pool->used);
@@ -107,21 +120,21 @@ void note_pool_allocation(cudaMemPool_t pool, const void* pointer, std::size_t b
 
 void note_pool_release(const void* pointer) {
     const std::scoped_lock lock(mutex);
-    const auto found = pieces.find(pointer);
-    if (found == pieces.end()) return;
+    const auto found = pieces().find(pointer);
+    if (found == pieces().end()) return;
     const Piece piece = found->second;
-    pieces.erase(found);
+    pieces().erase(found);
     piece.pool->used -= piece.bytes;
-    const bool destroyed = !pools.contains(piece.pool);
+    const bool destroyed = !pools().contains(piece.pool);
     if (destroyed && piece.pool->used == 0) delete piece.pool;
 }
 
 bool release_imported(void* pointer) {
     {
         const std::scoped_lock lock(mutex);
-        const auto found = imported_pointers.find(pointer);
-        if (found == imported_pointers.end()) return false;
-        imported_pointers.erase(found);
+        const auto found = imported_pointers().find(pointer);
+        if (found == imported_pointers().end()) return false;
+        imported_pointers().erase(found);
     }
     return close_memory(pointer);
 }
@@ -133,7 +146,7 @@ using namespace cuda_on_cpu;
 cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int device) {
     if (pool == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the pool to set is null");
     if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
-    *pool = &default_pools.of[static_cast<std::size_t>(device)];
+    *pool = &default_pools().of[static_cast<std::size_t>(device)];
     return cudaSuccess;
 }
 
@@ -180,19 +193,19 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
     made->readers = properties->location.type == cudaMemLocationTypeDevice ? std::uint64_t{1} << made->device
                                                                            : ~std::uint64_t{0};
     const std::scoped_lock lock(mutex);
-    pools.insert(made);
+    pools().insert(made);
     *pool = made;
     return cudaSuccess;
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     if (const cudaError_t error = check_pool(__func__, pool); error != cudaSuccess) return error;
-    if (pool >= &default_pools.of.front() && pool <= &default_pools.of.back())
+    if (pool >= &default_pools().of.front() && pool <= &default_pools().of.back())
         return refuse(cudaErrorInvalidValue, __func__, "the device's default pool cannot be destroyed");
     const std::scoped_lock lock(mutex);
     if (current_pool_of(pool->device) == pool)
-        current_pool_of(pool->device) = &default_pools.of[static_cast<std::size_t>(pool->device)];
-    pools.erase(pool);
+        current_pool_of(pool->device) = &default_pools().of[static_cast<std::size_t>(pool->device)];
+    pools().erase(pool);
     if (pool->used == 0) delete pool;  // else when the last of its memory is freed
     return cudaSuccess;
 }
@@ -278,7 +291,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
             const bool may_read = list[i].flags != cudaMemAccessFlagsProtNone;
             pool->readers = may_read ? pool->readers | reader : pool->readers & ~reader;
         }
-        for (const auto& [pointer, piece] : pieces) {
+        for (const auto& [pointer, piece] : pieces()) {
             if (piece.pool == pool) of_pool.push_back(pointer);
         }
     }
@@ -351,7 +364,7 @@ cudaError_t cudaMemPoolImportFromShareableHandle(cudaMemPool_t* pool, void* hand
     auto* const made = new CUmemPool_st;
     made->is_imported = true;
     const std::scoped_lock lock(mutex);
-    pools.insert(made);
+    pools().insert(made);
     *pool = made;
     return cudaSuccess;
 }
@@ -360,8 +373,8 @@ cudaError_t cudaMemPoolExportPointer(cudaMemPoolPtrExportData* data, void* point
     if (data == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the data to set are null");
     {
         const std::scoped_lock lock(mutex);
-        const auto found = pieces.find(pointer);
-        if (found == pieces.end() || !found->second.pool->is_shareable)
+        const auto found = pieces().find(pointer);
+        if (found == pieces().end() || !found->second.pool->is_shareable)
             return refuse(cudaErrorInvalidValue, __func__,
                           "pointer %p is not memory of a pool with handles for other processes", pointer);
     }
@@ -376,6 +389,6 @@ cudaError_t cudaMemPoolImportPointer(void** pointer, cudaMemPool_t pool, cudaMem
                       "the pool is this process's own; expected one of cudaMemPoolImportFromShareableHandle");
     if (const cudaError_t error = import_memory(__func__, data, pointer); error != cudaSuccess) return error;
     const std::scoped_lock lock(mutex);
-    imported_pointers.insert(*pointer);
+    imported_pointers().insert(*pointer);
     return cudaSuccess;
 }

@@ -16,7 +16,11 @@ struct Range {
     std::uintptr_t end;
 };
 std::mutex mutex;
-std::vector<Range> module_ranges;
+// Never destroyed: destructors of static objects may launch kernels.
+std::vector<Range>& module_ranges() {
+    static auto& all = *new std::vector<Range>;
+    return all;
+}
 std::atomic<bool> has_modules = false;
 
 }  // namespace
@@ -35,7 +39,7 @@ void note_module(const void* dynamic) {
             }
             if (!is_it) return 0;
             const std::scoped_lock lock(mutex);
-            module_ranges.push_back(range);
+            module_ranges().push_back(range);
             has_modules = true;
             return 1;
         },
@@ -46,7 +50,7 @@ bool in_module(const volatile void* address, std::size_t bytes) {
     if (!has_modules) return false;
     const auto first = reinterpret_cast<std::uintptr_t>(address);
     const std::scoped_lock lock(mutex);
-    return std::ranges::any_of(module_ranges, [&](const Range& range) {
+    return std::ranges::any_of(module_ranges(), [&](const Range& range) {
         return first >= range.begin && first <= range.end && bytes <= range.end - first;
     });
 }

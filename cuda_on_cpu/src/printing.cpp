@@ -20,7 +20,12 @@ namespace cuda_on_cpu {
 namespace {
 
 std::mutex mutex;
-std::string writer_of_line;  // the thread whose line has no end yet; empty: the last line has ended
+// The thread whose line has no end yet; empty: the last line has ended. Never destroyed:
+// destructors of static objects may launch kernels.
+std::string& writer_of_line() {
+    static auto& writer = *new std::string;
+    return writer;
+}
 
 bool names_threads() {
     return environment().named_lines && on_device();
@@ -30,13 +35,13 @@ void print_named(std::string_view text) {
     const std::string thread = name_of_running_thread().data();
     const std::scoped_lock lock(mutex);
     while (!text.empty()) {
-        if (writer_of_line != thread) {
-            std::fprintf(stdout, "%s[%s] ", writer_of_line.empty() ? "" : "\n", thread.c_str());
+        if (writer_of_line() != thread) {
+            std::fprintf(stdout, "%s[%s] ", writer_of_line().empty() ? "" : "\n", thread.c_str());
         }
         const auto end = text.find('\n');
         const std::string_view part = end == text.npos ? text : text.substr(0, end + 1);
         std::fwrite(part.data(), 1, part.size(), stdout);
-        writer_of_line = end == text.npos ? thread : "";
+        writer_of_line() = end == text.npos ? thread : "";
         text.remove_prefix(part.size());
     }
 }

@@ -20,8 +20,16 @@ struct Worker {
     std::function<void()> work;
 };
 
-std::mutex idle_mutex;
-std::vector<Worker*> idle_workers;
+// Never destroyed: a worker may get here while the program's static objects are destroyed, and
+// destructors of these may launch kernels.
+struct Idle {
+    std::mutex mutex;
+    std::vector<Worker*> workers;
+};
+Idle& idle() {
+    static auto& all = *new Idle;
+    return all;
+}
 
 void* worker_main(void* argument) {
     prepare_thread_for_faults();
@@ -70,11 +78,18 @@ Worker* new_worker() {
 }
 
 Worker* take_worker() {
-    const std::scoped_lock lock(idle_mutex);
-    if (idle_workers.empty()) return new_worker();
-    Worker* worker = idle_workers.back();
-    idle_workers.pop_back();
+    Idle& all = idle();
+    const std::scoped_lock lock(all.mutex);
+    if (all.workers.empty()) return new_worker();
+    Worker* worker = all.workers.back();
+    all.workers.pop_back();
     return worker;
+}
+
+void give_back(Worker* worker) {
+    Idle& all = idle();
+    const std::scoped_lock lock(all.mutex);
+    all.workers.push_back(worker);
 }
 
 }  // namespace
@@ -84,8 +99,7 @@ void start_detached(std::function<void()> work) {
     const std::scoped_lock lock(worker->mutex);
     worker->work = [worker, work = std::move(work)] {
         work();
-        const std::scoped_lock idle_lock(idle_mutex);
-        idle_workers.push_back(worker);
+        give_back(worker);
     };
     worker->changed.notify_one();
 }
@@ -99,10 +113,7 @@ void Team::start(std::function<void()> work) {
     const std::scoped_lock lock(worker->mutex);
     worker->work = [this, worker, work = std::move(work)] {
         work();
-        {
-            const std::scoped_lock idle_lock(idle_mutex);
-            idle_workers.push_back(worker);
-        }
+        give_back(worker);
         const std::scoped_lock team_lock(mutex_);
         if (--running_ == 0) ended_.notify_all();
     };

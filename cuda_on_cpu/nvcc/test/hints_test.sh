@@ -77,6 +77,7 @@ if [[ -e $toolkit/lib64/cuda_on_cpu_whole_program.o ]]; then  # it can inspect: 
     "$toolkit/bin/nvcc" --inspect -o inspected "$here/hints_atomics.cu" >out 2>err
     for right in histogram sum normalise double_sums last_block compact; do
         ./inspected $right >out 2>err
+        check "$right inspected: exit code 0" test $? = 0
         check "$right inspected: no finding" test "$(grep -c FINDING err)" = 0
     done
 fi

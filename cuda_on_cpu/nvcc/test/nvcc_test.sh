@@ -253,10 +253,49 @@ struct Global {
 } global;
 int main() {}
 END
+# Its object is destroyed after those of the runtime, whose memory then has other owners.
+cat >late.cu <<'END'
+#include <cstdio>
+#include <cstring>
+__global__ void add(int* p) { atomicAdd(p, 1); }
+void launch(int* p) {
+    cudaMemset(p, 0, sizeof *p);
+    cudaStream_t streams[4];
+    for (cudaStream_t& stream : streams) {
+        cudaStreamCreate(&stream);
+        add<<<8, 32, 0, stream>>>(p);
+    }
+    cudaDeviceSynchronize();
+}
+struct Late {
+    ~Late() {
+        for (int bytes = 1; bytes < 200; ++bytes)
+            std::memset(new char[bytes], 0x5a, bytes);
+        for (int i = 0; i < 100; ++i) {
+            int *p = nullptr, *q = nullptr;
+            cudaMallocManaged(&p, sizeof *p);
+            cudaMallocAsync(&q, sizeof *q, 0);
+            if (i == 99) launch(p), printf("late %d\n", *p);
+            cudaFreeAsync(q, 0);
+            cudaFree(p);
+        }
+    }
+};
+[[gnu::init_priority(200)]] Late late;
+int main() {
+    int *p = nullptr, *q = nullptr;
+    cudaMallocAsync(&q, sizeof *q, 0);
+    cudaMalloc(&p, sizeof *p);
+    launch(p);
+    cudaFreeAsync(q, 0);
+}
+END
 expect 'a program whose static object launches kernels' 0 '' static "$nvcc" static.cu -o static
+expect 'one that outlives the runtime' 0 '' late "$nvcc" late.cu -o late
 expect 'a program whose source is in a directory with a blank' 0 '' outside "$nvcc" "$PWD/outside.cu" -o outside
 expect 'a report of it' 0 'a directory/outside.cu:1' '' ../outside
 expect 'before main() and after it' 0 'sum 7' '' ../static
+expect 'after all other objects' 0 'late 1024' '' ../late
 
 expect 'a program' 0 '' a.out "$nvcc" hello.cu
 expect 'it runs' 0 'hello from thread 1' '' ../a.out

@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
 
 // A consumer's 64 rows of a tile. The scores of the next tile of keys are issued before the second
 // product of this one; each of the two is a group of its own. When the scores are complete, their
-// softmax runs while the second product still does. After the last scores Q is not read any more:
+// softmax runs while the second product still does. After the last scores Q is no longer read:
 // each thread arrives at `q_empty`, unless it is null.
 template <class T, int D>
 __device__ void attend(Rings<T, D>& rings, RingPosition& at, const Problem<T>& problem, const RowTile& tile,

@@ -77,7 +77,8 @@ TEST(GtestPhrases, Exceptions) {
 }
 
 TEST(GtestPhrases, ALongTextIsLeftAsItIs) {
-    const std::string text = "Value of: " + std::string(1'000'000, 'x') + "\n  Actual: false\nExpected: true";
+    std::string text = "Value of: ";
+    text.append(1'000'000, 'x').append("\n  Actual: false\nExpected: true");
     EXPECT_EQ(in_plain_words(text), text);
 }
 

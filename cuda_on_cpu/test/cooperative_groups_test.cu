@@ -311,7 +311,7 @@ __device__ WideOutcome observe_wide(const cg::thread_block_tile<Size, Parent>& t
     seen.rank = tile.thread_rank();
     seen.meta_rank = tile.meta_group_rank();
     seen.meta_size = tile.meta_group_size();
-    seen.from_any = tile.shfl(value, source_of(seen.rank, Size));
+    seen.from_any = tile.shfl(value, source_of(seen.meta_rank, Size));  // one rank for all: a broadcast
     seen.any_large = tile.any(value > 6) != 0;
     seen.all_positive = tile.all(value > 0) != 0;
     seen.sum = cg::reduce(tile, value, cg::plus<int>());
@@ -352,7 +352,7 @@ TYPED_TEST(WideTiles, DoWhatTheModelDoes) {
                 const WideOutcome expected{rank,
                                            thread / kSize,
                                            threads / kSize,
-                                           first[source_of(rank, kSize)],
+                                           first[source_of(thread / kSize, kSize)],
                                            std::any_of(first, last, [](int value) { return value > 6; }),
                                            std::all_of(first, last, [](int value) { return value > 0; }),
                                            std::accumulate(first, last, 0),
@@ -867,6 +867,22 @@ __global__ void half_a_tile() {
 TEST(CooperativeGroupsFailures, HalfATileWaits) {
     expect_failure(half_a_tile, cudaErrorLaunchTimeout,
                    {"deadlock", here(kTileLine), "mask 0x0000ffff, missing 0x0000ff00"}, 64);
+}
+
+constexpr int kBroadcastLine = __LINE__ + 3;
+__global__ void two_ranks_in_a_wide_tile() {
+    const auto tile = cg::tiled_partition<64>(cg::this_thread_block());
+    tile.shfl(1, tile.thread_rank() == 40 ? 3 : 2);
+}
+__global__ void rank_outside_a_wide_tile() {
+    cg::tiled_partition<64>(cg::this_thread_block()).shfl(1, 64);
+}
+
+TEST(CooperativeGroupsFailures, AShuffleInAWideTileIsABroadcast) {
+    expect_failure(two_ranks_in_a_wide_tile, cudaErrorLaunchTimeout,
+                   {"not all threads name the same rank", here(kBroadcastLine)}, 128);
+    expect_failure(rank_outside_a_wide_tile, cudaErrorLaunchTimeout, {"not all threads name the same rank"},
+                   128);
 }
 
 constexpr int kReduceLine = __LINE__ + 4;

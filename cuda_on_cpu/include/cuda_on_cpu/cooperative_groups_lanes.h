@@ -160,20 +160,40 @@ class WideTile {
     void sync(Site site = Site::here()) const {
         cuda_on_cpu::tile_collective(Size, nullptr, nullptr, "tile.sync", site);
     }
-    // Ranks wrap round.
+    // A broadcast: all threads name the same rank of the tile. With several ranks, or one outside
+    // the tile, the warps of a GPU wait for ever for an arrival.
     template <class T>
     T shfl(T value, unsigned source_rank, Site site = Site::here()) const {
         static_assert(std::is_trivially_copyable_v<T>, "a shuffle moves bits");
-        cuda_on_cpu::Shuffle<T> own{value, source_rank % Size, value};
+        struct Broadcast {
+            T value;
+            unsigned source;
+            bool agreed;
+        };
+        Broadcast own{value, source_rank, true};
         const auto exchange = [](void* const* operands, unsigned threads) {
+            const auto operand_of = [&](unsigned rank) -> Broadcast& {
+                return *static_cast<Broadcast*>(operands[rank]);
+            };
+            const unsigned source = operand_of(0).source;
+            bool agreed = source < threads;
+            for (unsigned rank = 1; rank < threads; ++rank)
+                agreed = agreed && operand_of(rank).source == source;
+            const T sent = operand_of(agreed ? source : 0).value;
             for (unsigned rank = 0; rank < threads; ++rank) {
-                auto& reader = *static_cast<cuda_on_cpu::Shuffle<T>*>(operands[rank]);
-                if (reader.source < threads)
-                    reader.result = static_cast<cuda_on_cpu::Shuffle<T>*>(operands[reader.source])->value;
+                operand_of(rank).value = sent;
+                operand_of(rank).agreed = agreed;
             }
         };
         cuda_on_cpu::tile_collective(Size, &own, exchange, "tile.shfl", site);
-        return own.result;
+        if (!own.agreed) {
+            cuda_on_cpu::device_failure(
+                cudaErrorLaunchTimeout,
+                "tile.shfl of a tile of more than 32 threads: not all threads name the same "
+                "rank of the tile; a GPU waits for ever",
+                site);
+        }
+        return own.value;
     }
     int any(int predicate, Site site = Site::here()) const {
         return count(predicate != 0, "tile.any", site) != 0;

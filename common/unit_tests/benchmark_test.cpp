@@ -52,7 +52,7 @@ TEST_F(BenchmarkTest, TimeIsThatOfOneLaunchOfABatch) {
             if (++launches > 2) std::this_thread::sleep_for(kLaunch);  // quick while the batch is decided on
         },
         {.min_repeats = 1, .max_repeats = 1});
-    ASSERT_GT(m.launches_per_repeat, 100);
+    ASSERT_GT(m.launches_per_repeat, 10);
     EXPECT_GE(m.ms.median, 0.2);
     EXPECT_LT(m.ms.median, 0.2 * m.launches_per_repeat / 2) << "not the time of the whole batch";
 }

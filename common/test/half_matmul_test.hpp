@@ -24,6 +24,7 @@
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/large_array.hpp"
+#include "common/test/remembered.hpp"
 
 namespace course::half_matmul {
 
@@ -100,12 +101,7 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
                                   problem.misaligned_by);
         GuardedMatrix<float> c_device(c, m, n, padding_for<float>(n, problem.padding) + problem.odd_padding,
                                       problem.misaligned_by);
-        std::vector<double> product(c.begin(), c.end());
-        std::vector<double> magnitude(c.size());
-        half_matmul::multiply_on_cpu<T>(problem.shape, problem.alpha, a, b, problem.beta, product, magnitude);
-        for (double& size :
-             magnitude)  // verify() needs finite ones; elsewhere the product is not finite either
-            size = std::isfinite(size) ? size : 0;
+        const ReferenceProduct& expected = expected_of<T>(problem, a, b, c);
         kernel_of<T>(*GetParam())
             .launch({.a = a_device.view(),
                      .b = b_device.view(),
@@ -113,9 +109,25 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
                      .alpha = problem.alpha,
                      .beta = problem.beta},
                     nullptr);
-        course::VerifyResult result = course::verify(c_device.packed(), product, bound, magnitude, n);
+        course::VerifyResult result =
+            course::verify(c_device.packed(), expected.product, bound, expected.magnitude, n);
         result.damage = c_device.damage() + a_device.damage() + b_device.damage();
         return result;
+    }
+
+    template <class T>
+    static const ReferenceProduct& expected_of(const Problem& problem, const std::vector<T>& a,
+                                               const std::vector<T>& b, const std::vector<float>& c) {
+        static RememberedProducts remembered;
+        return remembered(bytes_of(problem.shape, problem.alpha, problem.beta, a, b, c), [&] {
+            ReferenceProduct expected{{c.begin(), c.end()}, std::vector<double>(c.size())};
+            half_matmul::multiply_on_cpu<T>(problem.shape, problem.alpha, a, b, problem.beta,
+                                            expected.product, expected.magnitude);
+            // verify() needs finite ones; elsewhere the product is not finite either
+            for (double& size : expected.magnitude)
+                size = std::isfinite(size) ? size : 0;
+            return expected;
+        });
     }
 
     template <class T>

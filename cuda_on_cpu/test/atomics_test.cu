@@ -209,31 +209,35 @@ __global__ void add_to_both_halves(Wide* sum, int rounds) {
 TEST(WideAtomics, LoseNothing) {
     if (compute_capability() < 90) GTEST_SKIP() << "needs compute capability 9.0";
     DeviceVector<Wide> sum(std::vector<Wide>{{0, 0}});
-    add_to_both_halves<<<16, 64>>>(sum.data(), 50);
+    add_to_both_halves<<<16, 64>>>(sum.data(), 500);
     const Wide got = sum.to_host()[0];
-    EXPECT_EQ(got.low, 16u * 64 * 50);
-    EXPECT_EQ(got.high, 3u * 16 * 64 * 50);
+    EXPECT_EQ(got.low, 16u * 64 * 500);
+    EXPECT_EQ(got.high, 3u * 16 * 64 * 500);
 }
 
 // Every value that goes in comes out once, whole.
-__global__ void hand_on(Wide* place, Wide* out) {
-    const unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x + 1;
-    out[i] = atomicExch(place, Wide{i, ~i});
+__global__ void hand_on(Wide* place, Wide* sums, int rounds) {
+    const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+    Wide sum{0, 0};
+    for (int i = 0; i < rounds; ++i) {
+        const unsigned long long value = thread * rounds + i;
+        const Wide old = atomicExch(place, Wide{value, ~value});
+        sum.low += old.low;
+        sum.high += old.high == ~old.low;
+    }
+    sums[thread] = sum;
 }
 TEST(WideAtomics, ExchangeWholeValues) {
     if (compute_capability() < 90) GTEST_SKIP() << "needs compute capability 9.0";
-    constexpr unsigned kCount = 16 * 64;
-    DeviceVector<Wide> place(std::vector<Wide>{{0, ~0ull}}), out(kCount + 1);
-    hand_on<<<16, 64>>>(place.data(), out.data());
-    std::vector<Wide> got = out.to_host();
-    got[0] = place.to_host()[0];
-    std::vector<bool> seen(kCount + 1);
-    for (const Wide& value : got) {
-        ASSERT_EQ(value.high, ~value.low);
-        ASSERT_LE(value.low, kCount);
-        EXPECT_FALSE(seen[value.low]) << value.low;
-        seen[value.low] = true;
-    }
+    constexpr unsigned kAll = 16 * 64, kTimes = 1000;
+    constexpr unsigned long long kCount = kAll * kTimes;
+    DeviceVector<Wide> place(std::vector<Wide>{{0, ~0ull}}), sums(kAll);
+    hand_on<<<16, 64>>>(place.data(), sums.data(), static_cast<int>(kTimes));
+    Wide total{place.to_host()[0].low, 0};
+    for (const Wide& sum : sums.to_host())
+        total = {total.low + sum.low, total.high + sum.high};
+    EXPECT_EQ(total.low, kCount * (kCount - 1) / 2);
+    EXPECT_EQ(total.high, kCount);
 }
 
 __global__ void look_at_wide_results(Checks check, Wide* place) {

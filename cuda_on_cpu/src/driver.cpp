@@ -58,8 +58,8 @@ struct PrimaryContexts {
     std::array<CUctx_st, kMostDevices> of;
     std::set<CUcontext> all;
 };
-// Destructors of static objects may use the driver API. They run after those of this file, and after
-// those of the main thread's own objects: what they need is never destroyed.
+// Destructors of static objects may use the driver API. They run after those of this file, and
+// after those of the main thread's own objects: what they need is never destroyed.
 PrimaryContexts& primary_contexts() {
     static PrimaryContexts& only = *new PrimaryContexts;
     return only;

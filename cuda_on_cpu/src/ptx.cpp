@@ -10,8 +10,8 @@
 #include "block.hpp"
 #include "device.hpp"
 
-// Where all `__constant__` variables of the program are (language.h): those that may be written from
-// the host, and const ones. Made by the linker where there are some, null elsewhere.
+// Where all `__constant__` variables of the program are (language.h): those that may be written
+// from the host, and const ones. Made by the linker where there are some, null elsewhere.
 extern "C" {
 [[gnu::weak, gnu::visibility("hidden")]] extern const char __start_cuda_on_cpu_constant;
 [[gnu::weak, gnu::visibility("hidden")]] extern const char __stop_cuda_on_cpu_constant;

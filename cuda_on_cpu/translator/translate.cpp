@@ -419,8 +419,8 @@ class Translation {
             text_[i] = "static __attribute__((used))";
     }
 
-    // No section holds variables that may be written beside some that may not. Behind the word stands
-    // __attribute__((section("cuda_on_cpu_constant"))), of its macro.
+    // No section holds variables that may be written beside some that may not. Behind the word
+    // stands __attribute__((section("cuda_on_cpu_constant"))), of its macro.
     void choose_constant_section(std::size_t word) {
         static constexpr std::array<std::string_view, 5> kEnds = {";", "=", "[", "{", ","};
         std::size_t section = kNone;

@@ -7,8 +7,8 @@
 #include <source_location>
 #endif
 
-// Constant memory is known by its place. (The translator gives const variables a section of their own:
-// a section is either writable or not.)
+// Constant memory is known by its place. (The translator gives const variables a section of their
+// own: a section is either writable or not.)
 #define CUDA_ON_CPU_CONSTANT __attribute__((section("cuda_on_cpu_constant")))
 
 #ifndef __CUDA__   // an editor's clang, which knows CUDA itself: cuda_on_cpu/editor.h has defined them

@@ -5,15 +5,9 @@
 #include <utility>
 
 #include "block.hpp"
+#include "cuda_on_cpu/ptx.h"
 #include "inspector.hpp"
 #include "source_places.hpp"
-
-// Where all `__constant__` variables are (language.h). Made by the linker where there are some,
-// null elsewhere.
-extern "C" {
-[[gnu::weak, gnu::visibility("hidden")]] extern const char __start_cuda_on_cpu_constant;
-[[gnu::weak, gnu::visibility("hidden")]] extern const char __stop_cuda_on_cpu_constant;
-}
 
 namespace cuda_on_cpu::inspector {
 namespace {
@@ -286,8 +280,7 @@ const Region* Recorder::find_static(std::uint64_t byte) const {
 }
 
 bool Recorder::is_constant(std::uint64_t byte) {
-    return byte >= address_of(&__start_cuda_on_cpu_constant) &&
-           byte < address_of(&__stop_cuda_on_cpu_constant);
+    return ptx::isa::is_constant(reinterpret_cast<const void*>(byte));
 }
 
 Recorder::Page Recorder::look_up(std::uint64_t byte) {

@@ -201,8 +201,12 @@ void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, cons
         fail(cudaErrorLaunchOutOfResources, error, Site{"", 0});
 }
 
+bool BlockRunner::shared_of_block(const void* pointer) {
+    return shared_.in_arena(pointer) || in_static_shared(pointer);
+}
+
 bool BlockRunner::shared_of_cluster(const void* pointer) {
-    if (shared_.in_arena(pointer) || in_static_shared(pointer)) return true;
+    if (shared_of_block(pointer)) return true;
     return between_blocks_.in_cluster() && in_shared_of_cluster(pointer);
 }
 

@@ -94,6 +94,7 @@ class BlockRunner {
     // Shared memory, as threads use it.
     void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap,
                       bool alone);
+    bool shared_of_block(const void* pointer);
     bool shared_of_cluster(const void* pointer);
     std::size_t shared_address(const void* pointer, Site site);
     void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site);

@@ -57,13 +57,25 @@ struct PrimaryContexts {
     }
     std::array<CUctx_st, kMostDevices> of;
     std::set<CUcontext> all;
-} primary_contexts;
+};
+// Destructors of static objects may use the driver API. They run after those of this file, and
+// after those of the main thread's own objects: what they need is never destroyed.
+PrimaryContexts& primary_contexts() {
+    static PrimaryContexts& only = *new PrimaryContexts;
+    return only;
+}
 CUctx_st& primary_of(int device) {
-    return primary_contexts.of[static_cast<std::size_t>(device)];
+    return primary_contexts().of[static_cast<std::size_t>(device)];
 }
 std::mutex contexts_mutex;
-auto& contexts = primary_contexts.all;
-thread_local std::vector<CUcontext> current_contexts;
+std::set<CUcontext>& contexts() {
+    return primary_contexts().all;
+}
+// Of this host thread, the last one on top.
+std::vector<CUcontext>& current_contexts() {
+    static thread_local std::vector<CUcontext>& own = *new std::vector<CUcontext>;
+    return own;
+}
 
 CUresult result_of(cudaError_t error) {
     if (error != cudaSuccess)
@@ -112,7 +124,7 @@ namespace {
 
 CUresult check_context(const char* function, CUcontext context) {
     const std::scoped_lock lock(contexts_mutex);
-    if (contexts.contains(context)) return CUDA_SUCCESS;
+    if (contexts().contains(context)) return CUDA_SUCCESS;
     return refuse_call(CUDA_ERROR_INVALID_CONTEXT, function, "context %p does not exist",
                        static_cast<void*>(context));
 }
@@ -120,7 +132,7 @@ CUresult check_context(const char* function, CUcontext context) {
 // A program that has called cuInit uses the driver API, and needs a context on each host thread.
 // The runtime makes its own.
 CUresult check_current(const char* function) {
-    if (!initialised || !current_contexts.empty() || primary_of(current_device()).references > 0)
+    if (!initialised || !current_contexts().empty() || primary_of(current_device()).references > 0)
         return CUDA_SUCCESS;
     // The runtime, too, may have made the primary context current. It has if it gave out memory.
     if (!live_allocations().empty()) return CUDA_SUCCESS;
@@ -139,25 +151,25 @@ CUdeviceptr number_of(const void* pointer) {
 
 // cudaSetDevice(), too, chooses a context: the primary one of its device.
 void follow_runtime() {
-    if (!current_contexts.empty() && current_contexts.back()->device != current_device())
-        current_contexts.back() = &primary_of(current_device());
+    if (!current_contexts().empty() && current_contexts().back()->device != current_device())
+        current_contexts().back() = &primary_of(current_device());
 }
 
 void make_current(CUcontext context) {
     follow_runtime();
-    current_contexts.push_back(context);
+    current_contexts().push_back(context);
     device_of_os_thread = context->device;
 }
 
 // The context under one that was taken away.
 void go_on_below() {
-    if (!current_contexts.empty()) device_of_os_thread = current_contexts.back()->device;
+    if (!current_contexts().empty()) device_of_os_thread = current_contexts().back()->device;
 }
 
 // Null: none.
 CUcontext current_context() {
     follow_runtime();
-    if (!current_contexts.empty()) return current_contexts.back();
+    if (!current_contexts().empty()) return current_contexts().back();
     const bool of_runtime = !live_allocations().empty() || !initialised;
     return of_runtime ? &primary_of(current_device()) : nullptr;
 }
@@ -169,7 +181,7 @@ CUresult create_context(const char* function, CUcontext* context, unsigned flags
     *context = new CUctx_st{device, flags};
     make_current(*context);
     const std::scoped_lock lock(contexts_mutex);
-    contexts.insert(*context);
+    contexts().insert(*context);
     return CUDA_SUCCESS;
 }
 
@@ -727,10 +739,10 @@ CUresult cuCtxDestroy(CUcontext context) {
     if (context == &primary_of(context->device))
         return refuse_call(CUDA_ERROR_INVALID_CONTEXT, __func__,
                            "the primary context is given back by cuDevicePrimaryCtxRelease");
-    std::erase(current_contexts, context);
+    std::erase(current_contexts(), context);
     go_on_below();
     const std::scoped_lock lock(contexts_mutex);
-    contexts.erase(context);
+    contexts().erase(context);
     delete context;
     return CUDA_SUCCESS;
 }
@@ -742,17 +754,17 @@ CUresult cuCtxPushCurrent(CUcontext context) {
 }
 
 CUresult cuCtxPopCurrent(CUcontext* context) {
-    if (current_contexts.empty())
+    if (current_contexts().empty())
         return refuse_call(CUDA_ERROR_INVALID_CONTEXT, __func__, "this host thread has no current context");
     if (context != nullptr) *context = current_context();
-    current_contexts.pop_back();
+    current_contexts().pop_back();
     go_on_below();
     return CUDA_SUCCESS;
 }
 
 CUresult cuCtxSetCurrent(CUcontext context) {
     if (context != nullptr) CUDA_ON_CPU_CHECK(check_context(__func__, context));
-    if (!current_contexts.empty()) current_contexts.pop_back();
+    if (!current_contexts().empty()) current_contexts().pop_back();
     if (context != nullptr) {
         make_current(context);
     } else {

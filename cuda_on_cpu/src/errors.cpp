@@ -246,7 +246,7 @@ cudaError_t refuse(cudaError_t error, const char* function, const char* format, 
 
 void tell_of_removed_name(const char* name, const char* instead) {
     static std::mutex mutex;
-    static std::set<std::string> told;
+    static std::set<std::string>& told = *new std::set<std::string>;  // for destructors of static objects
     const std::scoped_lock lock(mutex);
     if (!told.insert(name).second) return;
     std::fprintf(stderr, "cuda_on_cpu: %s: CUDA 13 has this no more: use %s\n", name, instead);

@@ -37,6 +37,7 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kAlignment =
     16;  // less than a GPU's 256: the closer the end lies to its guard page, the better
 constexpr std::size_t kLarge = std::size_t{1} << 26;  // the system is asked whether it has so much
@@ -251,6 +252,9 @@ void* allocate(std::size_t size, cudaMemoryType type) {
         munmap(mapping, mapping_size);
         return nullptr;
     }
+    // All of it is filled below: with a page fault every 4 KiB that took 33 ms for 64 MB, and takes
+    // 9.
+    if (pages >= kHugePage) madvise(first_page, pages, MADV_HUGEPAGE);
 
     char* begin = first_page + pages - round_up(size, kAlignment);
     const std::uint16_t canary = kCanaries[allocation_count++ % std::size(kCanaries)];

@@ -10,6 +10,15 @@
 #include "block.hpp"
 #include "device.hpp"
 
+// Where all `__constant__` variables of the program are (language.h): those that may be written
+// from the host, and const ones. Made by the linker where there are some, null elsewhere.
+extern "C" {
+[[gnu::weak, gnu::visibility("hidden")]] extern const char __start_cuda_on_cpu_constant;
+[[gnu::weak, gnu::visibility("hidden")]] extern const char __stop_cuda_on_cpu_constant;
+[[gnu::weak, gnu::visibility("hidden")]] extern const char __start_cuda_on_cpu_const;
+[[gnu::weak, gnu::visibility("hidden")]] extern const char __stop_cuda_on_cpu_const;
+}
+
 namespace cuda_on_cpu::ptx::isa {
 
 // ---- Addresses ----------------------------------------------------------------------------------
@@ -23,9 +32,16 @@ void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site) {
 bool is_shared(const void* pointer) {
     return block_runner().shared_of_cluster(pointer);
 }
+bool is_shared_of_block(const void* pointer) {
+    return block_runner().shared_of_block(pointer);
+}
 bool is_local(const void* pointer) {
     const FibreStacks& stacks = block_runner().stacks();
     return pointer >= stacks.begin() && pointer < stacks.end();
+}
+bool is_constant(const void* pointer) {
+    return (pointer >= &__start_cuda_on_cpu_constant && pointer < &__stop_cuda_on_cpu_constant) ||
+           (pointer >= &__start_cuda_on_cpu_const && pointer < &__stop_cuda_on_cpu_const);
 }
 
 // ---- Threads ------------------------------------------------------------------------------------

@@ -28,7 +28,8 @@ Bits product(const Bits& v, const BitMatrix& matrix) {
 
 // Powers 2^0, 2^1, ... of a step.
 const std::vector<BitMatrix>& xorwow_powers() {
-    static const std::vector<BitMatrix> powers = [] {
+    // Never destroyed, for kernels that destructors of static objects launch.
+    static const std::vector<BitMatrix>& powers = *new std::vector<BitMatrix>([] {
         std::vector<BitMatrix> all(160);
         for (unsigned bit = 0; bit < 160; ++bit) {
             Bits unit{};
@@ -40,7 +41,7 @@ const std::vector<BitMatrix>& xorwow_powers() {
                 all[i][bit] = product(all[i - 1][bit], all[i - 1]);
         }
         return all;
-    }();
+    }());
     return powers;
 }
 
@@ -102,10 +103,11 @@ void skip_xorwow(std::uint32_t (&words)[5], std::uint64_t count, unsigned power)
 
 void skip_mrg32k3a(std::uint32_t (&first)[3], std::uint32_t (&second)[3], std::uint64_t count,
                    unsigned power) {
-    static const auto powers1 =
-        residue_powers({{{0, 1, 0}, {0, 0, 1}, {kModulus1 - 810728, 1403580, 0}}}, kModulus1);
-    static const auto powers2 =
-        residue_powers({{{0, 1, 0}, {0, 0, 1}, {kModulus2 - 1370589, 0, 527612}}}, kModulus2);
+    using Powers = std::vector<ResidueMatrix>;
+    static const Powers& powers1 =
+        *new Powers(residue_powers({{{0, 1, 0}, {0, 0, 1}, {kModulus1 - 810728, 1403580, 0}}}, kModulus1));
+    static const Powers& powers2 =
+        *new Powers(residue_powers({{{0, 1, 0}, {0, 0, 1}, {kModulus2 - 1370589, 0, 527612}}}, kModulus2));
     skip_residues(first, powers1, kModulus1, count, power);
     skip_residues(second, powers2, kModulus2, count, power);
 }

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "block.hpp"
@@ -70,12 +71,12 @@ struct Exits {
     std::atomic<bool> used{false};
     std::array<std::atomic<void*>, 256> instructions{};
     std::size_t count = 0;
-    std::string message;
+    const std::string* message = nullptr;  // never destroyed, either
 };
 Exits exits;
 
 [[noreturn]] void end_kernel() {
-    block_runner().fail(cudaErrorLaunchTimeout, exits.message, Site{"", 0});
+    block_runner().fail(cudaErrorLaunchTimeout, *exits.message, Site{"", 0});
 }
 
 bool may_leave_from(void* instruction) {
@@ -157,9 +158,9 @@ bool end_block(const OsThread& os_thread, unsigned seconds) {
         if (exits.used || !asked) return true;
         const std::string line = kernel_line(std::span(answer.frames).first(1));
         if (!line.empty() && !may_leave_from(answer.frames[0])) {
-            if (exits.message.empty())
-                exits.message =
-                    "has run for " + std::to_string(seconds) + " s (CUDA_ON_CPU_LIMIT), in " + line;
+            if (exits.message == nullptr)
+                exits.message = new std::string("has run for " + std::to_string(seconds) +
+                                                " s (CUDA_ON_CPU_LIMIT), in " + line);
             exits.instructions[exits.count++ % exits.instructions.size()] = answer.frames[0];
         }
         exits.wanted = true;
@@ -170,7 +171,7 @@ bool end_block(const OsThread& os_thread, unsigned seconds) {
 
 void end_launches(unsigned seconds) {
     const std::scoped_lock lock(watch().mutex);
-    exits.message.clear();
+    delete std::exchange(exits.message, nullptr);
     const bool ended = std::ranges::all_of(watch().os_threads,
                                            [=](const OsThread& each) { return end_block(each, seconds); });
     exits.wanted = false;

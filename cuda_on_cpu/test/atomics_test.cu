@@ -189,6 +189,81 @@ __global__ void look_at_returned_values(Checks check, int* i, unsigned* u, unsig
     check.equal(atomicAdd_system(f, 0.25f), 2.75f);
 }
 
+// ---- 16 bytes at a time -------------------------------------------------------------------------
+
+struct alignas(16) Wide {
+    unsigned long long low, high;
+};
+
+__global__ void add_to_both_halves(Wide* sum, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+        Wide seen = *sum;
+        for (;;) {
+            const Wide next{seen.low + 1, seen.high + 3};
+            const Wide old = atomicCAS(sum, seen, next);
+            if (old.low == seen.low && old.high == seen.high) break;
+            seen = old;
+        }
+    }
+}
+TEST(WideAtomics, LoseNothing) {
+    if (compute_capability() < 90) GTEST_SKIP() << "needs compute capability 9.0";
+    DeviceVector<Wide> sum(std::vector<Wide>{{0, 0}});
+    add_to_both_halves<<<16, 64>>>(sum.data(), 500);
+    const Wide got = sum.to_host()[0];
+    EXPECT_EQ(got.low, 16u * 64 * 500);
+    EXPECT_EQ(got.high, 3u * 16 * 64 * 500);
+}
+
+// Every value that goes in comes out once, whole.
+__global__ void hand_on(Wide* place, Wide* sums, int rounds) {
+    const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;
+    Wide sum{0, 0};
+    for (int i = 0; i < rounds; ++i) {
+        const unsigned long long value = thread * rounds + i;
+        const Wide old = atomicExch(place, Wide{value, ~value});
+        sum.low += old.low;
+        sum.high += old.high == ~old.low;
+    }
+    sums[thread] = sum;
+}
+TEST(WideAtomics, ExchangeWholeValues) {
+    if (compute_capability() < 90) GTEST_SKIP() << "needs compute capability 9.0";
+    constexpr unsigned kAll = 16 * 64, kTimes = 1000;
+    constexpr unsigned long long kCount = kAll * kTimes;
+    DeviceVector<Wide> place(std::vector<Wide>{{0, ~0ull}}), sums(kAll);
+    hand_on<<<16, 64>>>(place.data(), sums.data(), static_cast<int>(kTimes));
+    Wide total{place.to_host()[0].low, 0};
+    for (const Wide& sum : sums.to_host())
+        total = {total.low + sum.low, total.high + sum.high};
+    EXPECT_EQ(total.low, kCount * (kCount - 1) / 2);
+    EXPECT_EQ(total.high, kCount);
+}
+
+__global__ void look_at_wide_results(Checks check, Wide* place) {
+    Wide one{1, 2}, other{3, 4}, third{5, 6}, old{};
+    *place = one;
+    __u128AtomicCAS(place, &other, &third, &old);  // another value than expected
+    check.equal(old.low, 1ull);
+    check.equal(place->high, 2ull);
+    __u128AtomicCAS_block(place, &one, &third, &old);
+    check.equal(old.high, 2ull);
+    check.equal(place->low, 5ull);
+    check.equal(place->high, 6ull);
+    __u128AtomicExch_system(place, &other, &old);
+    check.equal(old.low, 5ull);
+    check.equal(place->high, 4ull);
+    __u128AtomicExch(place, &one, &old);
+    __u128AtomicExch_block(place, &one, &old);
+    __u128AtomicCAS_system(place, &one, &other, &old);
+    check.equal(place->low, 3ull);
+}
+TEST(WideAtomics, ReturnWhatWasThere) {
+    if (compute_capability() < 90) GTEST_SKIP() << "needs compute capability 9.0";
+    DeviceVector<Wide> place(1);
+    run_checks(look_at_wide_results, place.data());
+}
+
 __global__ void give_out_tickets(unsigned* next, unsigned* taken) {
     taken[atomicAdd(next, 1)] += 1;
 }

@@ -182,6 +182,34 @@ TEST(Clusters, ReadSharedMemoryOfOtherBlocks) {
     }
 }
 
+// Whose shared memory is it? 1: of a block of the cluster, 2: of the block itself.
+__global__ void name_memory(unsigned* results) {
+    __shared__ unsigned own;
+    extern __shared__ unsigned words[];
+    const cg::cluster_group cluster = cg::this_cluster();
+    const unsigned next = (cluster.block_rank() + 1) % cluster.num_blocks();
+    const auto kind = [](const void* pointer) {
+        return __isClusterShared(pointer) + 2 * __isCtaShared(pointer);
+    };
+    unsigned* const result = results + 5 * blockIdx.x;
+    result[0] = kind(&own);
+    result[1] = kind(&words[3]);
+    result[2] = kind(cluster.map_shared_rank(&own, static_cast<int>(next)));
+    result[3] = kind(cluster.map_shared_rank(words, static_cast<int>(next)));
+    result[4] = kind(results);
+    cluster.sync();
+}
+TEST(Clusters, KnowWhoseSharedMemoryItIs) {
+    for (const unsigned size : {1U, 2U, 4U}) {
+        DeviceVector<unsigned> results(5 * 4);
+        ASSERT_EQ(launch_clusters(name_memory, 4, 1, size, 64, results.data()), cudaSuccess);
+        const std::vector<unsigned> got = results.to_host();
+        const unsigned of_next = size == 1 ? 3 : 1;
+        for (unsigned i = 0; i < got.size(); ++i)
+            EXPECT_EQ(got[i], i % 5 < 2 ? 3u : i % 5 < 4 ? of_next : 0u) << i << ", cluster of " << size;
+    }
+}
+
 // A histogram whose bins are spread over the blocks of the cluster.
 __global__ void __cluster_dims__(4, 1, 1)
     count_values(const unsigned* values, unsigned count, unsigned* histogram, unsigned bins_per_block) {

@@ -345,4 +345,117 @@ TYPED_TEST(Fp8, OtherTypesConvertToo) {
     static_assert(std::is_trivially_default_constructible_v<Type>);
 }
 
+// ---- Powers of two ------------------------------------------------------------------------------
+
+struct E8m0ToFloat {
+    __device__ float operator()(Bits bits) const {
+        __nv_fp8_e8m0 value;
+        value.__x = bits;
+        return static_cast<float>(value);
+    }
+};
+struct E8m0ThroughBfloat16 {
+    __device__ float operator()(Bits bits) const {
+        return __bfloat162float(__nv_bfloat16(__nv_cvt_e8m0_to_bf16raw(bits)));
+    }
+};
+template <__nv_saturation_t kSaturate, cudaRoundMode kRounding>
+struct ToE8m0 {
+    __device__ Bits operator()(float value) const {
+        return __nv_cvt_float_to_e8m0(value, kSaturate, kRounding);
+    }
+};
+struct ToE8m0Type {
+    __device__ Bits operator()(float value) const { return __nv_fp8_e8m0(value).__x; }
+};
+
+std::vector<Bits> all_bits() {
+    std::vector<Bits> all(256);
+    for (int i = 0; i < 256; ++i)
+        all[i] = static_cast<Bits>(i);
+    return all;
+}
+
+TEST(Fp8E8m0, BitsStandForPowersOfTwo) {
+    const auto floats = map_on_device<float>(E8m0ToFloat{}, all_bits());
+    const auto through_bfloat16 = map_on_device<float>(E8m0ThroughBfloat16{}, all_bits());
+    for (int i = 0; i < 255; ++i) {
+        EXPECT_EQ(floats[i], std::ldexp(1.0, i - 127)) << i;
+        EXPECT_EQ(through_bfloat16[i], floats[i]) << i;
+    }
+    EXPECT_TRUE(std::isnan(floats[255]) && std::isnan(through_bfloat16[255]));
+}
+
+// The nearest power that is no larger, or no smaller, looked up among all of them.
+Bits power_beside(double size, cudaRoundMode rounding) {
+    Bits found = 0;
+    for (int i = 0; i < 255; ++i) {
+        const double power = std::ldexp(1.0, i - 127);
+        if (rounding == cudaRoundZero && power <= size) found = static_cast<Bits>(i);
+        if (rounding == cudaRoundPosInf && power < size) found = static_cast<Bits>(i + 1);
+    }
+    return found;
+}
+
+TEST(Fp8E8m0, NumbersGoToThePowerBelowOrAbove) {
+    std::vector<float> values = {0.0f,      -0.0f,  1.0f,    -3.0f,   1.5f,
+                                 6.25e-39f, 1e-45f, 3.4e38f, 1.8e38f, -3.4e38f};
+    for (int e = -149; e < 128; ++e) {
+        const float power = std::ldexp(1.0f, e);
+        for (const float value : {power, std::nextafter(power, 0.0f), std::nextafter(power, 2 * power)})
+            values.push_back(e % 2 == 0 ? value : -value);
+    }
+    const auto down = map_on_device<Bits>(ToE8m0<__NV_NOSAT, cudaRoundZero>{}, values);
+    const auto up = map_on_device<Bits>(ToE8m0<__NV_NOSAT, cudaRoundPosInf>{}, values);
+    const auto limited = map_on_device<Bits>(ToE8m0<__NV_SATFINITE, cudaRoundPosInf>{}, values);
+    const auto type = map_on_device<Bits>(ToE8m0Type{}, values);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const double size = std::fabs(static_cast<double>(values[i]));
+        EXPECT_EQ(down[i], power_beside(size, cudaRoundZero)) << values[i];
+        EXPECT_EQ(up[i], power_beside(size, cudaRoundPosInf)) << values[i];  // beyond 2^127: NaN's bits
+        EXPECT_EQ(limited[i], std::min<int>(up[i], 254)) << values[i];
+        EXPECT_EQ(type[i], limited[i]) << values[i];
+    }
+}
+
+TEST(Fp8E8m0, NanInfinityAndPairs) {
+    const float inf = std::numeric_limits<float>::infinity();
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(__nv_cvt_float_to_e8m0(nan, __NV_SATFINITE, cudaRoundZero), 255);
+    EXPECT_EQ(__nv_cvt_float_to_e8m0(-inf, __NV_SATFINITE, cudaRoundZero), 254);
+    EXPECT_EQ(__nv_cvt_float_to_e8m0(inf, __NV_NOSAT, cudaRoundPosInf), 255);
+    EXPECT_EQ(__nv_cvt_float2_to_e8m0x2({4.0f, 0.5f}, __NV_NOSAT, cudaRoundZero), 126 << 8 | 129);
+    EXPECT_EQ(__nv_cvt_bfloat162raw_to_e8m0x2(__nv_bfloat162(4.0f, 0.5f), __NV_NOSAT, cudaRoundZero),
+              126 << 8 | 129);
+    const __nv_bfloat162 pair(__nv_cvt_e8m0x2_to_bf162raw(126 << 8 | 129));
+    EXPECT_EQ(__bfloat162float(pair.x), 4.0f);
+    EXPECT_EQ(__bfloat162float(pair.y), 0.5f);
+}
+
+// ---- Types of two and of four -------------------------------------------------------------------
+
+template <class Two, class Four, class One>
+void expect_vectors() {
+    const float values[4] = {1.0f, 2.0f, 0.25f, 16.0f};
+    const Four four(float4{values[0], values[1], values[2], values[3]});
+    const float4 back = static_cast<float4>(four);
+    const Two two(float2{values[2], values[3]});
+    const float2 half_back = static_cast<float2>(two);
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(four.__x >> 8 * i & 0xff, One(values[i]).__x) << i;
+        EXPECT_EQ((&back.x)[i], values[i]) << i;
+    }
+    EXPECT_EQ(two.__x, four.__x >> 16);
+    EXPECT_EQ(half_back.x, values[2]);
+    EXPECT_EQ(half_back.y, values[3]);
+    EXPECT_EQ(Four(__half2(values[0], values[1]), __half2(values[2], values[3])).__x, four.__x);
+    EXPECT_EQ(__half2float(static_cast<__half2>(two).y), values[3]);
+    static_assert(sizeof(Two) == 2 && sizeof(Four) == 4 && std::is_trivially_copyable_v<Four>);
+}
+TEST(Fp8Vectors, HaveTheirFirstNumberInTheLowestByte) {
+    expect_vectors<__nv_fp8x2_e4m3, __nv_fp8x4_e4m3, __nv_fp8_e4m3>();
+    expect_vectors<__nv_fp8x2_e5m2, __nv_fp8x4_e5m2, __nv_fp8_e5m2>();
+    expect_vectors<__nv_fp8x2_e8m0, __nv_fp8x4_e8m0, __nv_fp8_e8m0>();
+}
+
 }  // namespace

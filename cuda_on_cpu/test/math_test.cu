@@ -182,6 +182,35 @@ TEST(RoundingIntrinsics, DoubleAndEdges) {
     run_checks(round_in_double);
 }
 
+// __fadd2_rn and the like: compiled for compute capability 10.0 and more on a GPU.
+#ifdef CUDA_ON_CPU
+__global__ void round_pairs(Checks check) {
+    const float2 a = {hidden(1.0f), hidden(-1.0f)};
+    const float2 b = {CUDART_TWO_TO_M126_F, -CUDART_TWO_TO_M126_F};
+    const auto expect = [&](float2 got, float x, float y) {
+        check.equal(got.x, x);
+        check.equal(got.y, y);
+    };
+    const float above = __uint_as_float(0x3f800001), below = __uint_as_float(0x3f7fffff);
+    expect(__fadd2_rn(a, b), 1.0f, -1.0f);
+    expect(__fadd2_rz(a, b), 1.0f, -1.0f);
+    expect(__fadd2_ru(a, b), above, -1.0f);
+    expect(__fadd2_rd(a, b), 1.0f, -above);
+    const float2 c = {hidden(above), hidden(below)}, d = {hidden(below), hidden(-below)};
+    expect(__fmul2_rn(c, d), __fmul_rn(above, below), __fmul_rn(below, -below));
+    expect(__fmul2_rz(c, d), __fmul_rz(above, below), __fmul_rz(below, -below));
+    expect(__fmul2_ru(c, d), __fmul_ru(above, below), __fmul_ru(below, -below));
+    expect(__fmul2_rd(c, d), __fmul_rd(above, below), __fmul_rd(below, -below));
+    expect(__ffma2_rn(c, d, a), __fmaf_rn(above, below, 1.0f), __fmaf_rn(below, -below, -1.0f));
+    expect(__ffma2_rz(c, d, a), __fmaf_rz(above, below, 1.0f), __fmaf_rz(below, -below, -1.0f));
+    expect(__ffma2_ru(c, d, a), __fmaf_ru(above, below, 1.0f), __fmaf_ru(below, -below, -1.0f));
+    expect(__ffma2_rd(c, d, a), __fmaf_rd(above, below, 1.0f), __fmaf_rd(below, -below, -1.0f));
+}
+TEST(RoundingIntrinsics, OfPairs) {
+    run_checks(round_pairs);
+}
+#endif
+
 // In a loop, which compilers like to vectorise: a product must not be fused with the sum it goes
 // into.
 __global__ void multiply_then_add(const float* a, const float* b, const float* c, float* result, int count) {

@@ -133,6 +133,38 @@ TEST(PtxThreads, Addresses) {
     compare(observations.to_host(), count.to_host()[0]);
 }
 
+__constant__ Word constant_word;
+__constant__ const Word constant_words[2] = {4, 5};
+__device__ const Word plain_words[2] = {6, 7};
+
+__global__ void constant_addresses(Checks check, Word* global) {
+    __shared__ Word shared;
+    Word local = 0;
+    const auto constant = [](const void* pointer) {
+        Word inside;
+        asm("{.reg .pred p; isspacep.const p, %1; selp.u32 %0, 1, 0, p;}" : "=r"(inside) : "l"(pointer));
+        return 2 * __isConstant(pointer) + inside;
+    };
+    check.equal(constant(&constant_word), 3u);
+    check.equal(constant(&constant_words[1]), 3u);
+    check.equal(constant(&plain_words[1]), 0u);
+    check.equal(constant(&device_word), 0u);
+    check.equal(constant(&shared), 0u);
+    check.equal(constant(&local), 0u);
+    check.equal(constant(global), 0u);
+    check.equal(__isGlobal(&constant_word), 0u);
+    check.equal(__isGlobal(&plain_words[1]), 1u);
+    check.equal(constant_word + constant_words[1], 7u);
+    const void* const there = __cvta_grid_constant_to_generic(__cvta_generic_to_grid_constant(global));
+    check.equal(there == global, true);
+}
+TEST(PtxThreads, ConstantMemory) {
+    DeviceVector<Word> global(1);
+    const Word two = 2;
+    ASSERT_EQ(cudaMemcpyToSymbol(constant_word, &two, sizeof two), cudaSuccess);
+    run_checks(constant_addresses, global.data());
+}
+
 // Each kind of access to bytes 0x80, 0x81, ... 0x8f.
 __global__ void loads(Checks check, const unsigned char* in) {
     Word d, x, y, z;
@@ -359,6 +391,18 @@ TEST(PtxThreads, Votes) {
     compare(observations.to_host(), count.to_host()[0]);
 }
 
+__global__ void uniform_votes(Word* out) {
+    const Word lane = threadIdx.x;
+    out[lane] = __uni_sync(~0u, lane < 32) + 2 * __uni_sync(~0u, lane > 99) + 4 * __uni_sync(~0u, lane == 7) +
+                8 * __uni_sync(lane < 16 ? 0xffffu : 0xffff0000u, lane < 16);
+}
+TEST(PtxThreads, UniformVotes) {
+    DeviceVector<Word> out(32);
+    uniform_votes<<<1, 32>>>(out.data());
+    for (const Word votes : out.to_host())
+        EXPECT_EQ(votes, 1u + 2 + 8);
+}
+
 // ---- Blocks -------------------------------------------------------------------------------------
 
 // The first warp produces, the second one consumes; half of the threads end before.
@@ -384,6 +428,29 @@ TEST(PtxThreads, NamedBarriersAndExit) {
     const std::vector<Word> got = out.to_host();
     for (Word lane = 0; lane < 32; ++lane)
         EXPECT_EQ(got[lane], 300 + 3 * (31 - lane));
+}
+
+// The same by functions: two groups of 64 threads, each at a barrier of its own; then all.
+__global__ void barriers_by_number(Word* out) {
+    __shared__ Word box[128];
+    const Word t = threadIdx.x, group = t / 64;
+    if (t == 127) box[127] = 5;
+    box[t] = 1000 + t;
+    __barrier_sync_count(1 + group, 64);
+    const Word other = box[64 * group + 63 - t % 64];
+    __barrier_sync(3);
+    box[t] = other;
+    __barrier_sync(0);
+    out[t] = box[127 - t];
+}
+TEST(PtxThreads, NamedBarriersAsFunctions) {
+    DeviceVector<Word> out(128);
+    barriers_by_number<<<1, 128>>>(out.data());
+    const std::vector<Word> got = out.to_host();
+    for (Word t = 0; t < 128; ++t) {
+        const Word from = 127 - t;
+        EXPECT_EQ(got[t], 1000 + from / 64 * 64 + 63 - from % 64) << t;
+    }
 }
 
 __global__ void count_in_block(Word* out) {

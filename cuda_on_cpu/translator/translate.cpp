@@ -402,6 +402,7 @@ class Translation {
     void translate_device(std::size_t i) {
         erase(i);
         enter_device_code(i);
+        if (tokens_[i].is("__constant__")) choose_constant_section(i);
         if (!is_namespace(tokens_.enclosing_brace(i))) return;
         const Range declaration{declaration_begin(i), tokens_.size()};
         const std::size_t name = variable_name(declaration);
@@ -416,6 +417,34 @@ class Translation {
         }
         if (own_device_variables_ && !is_declared_extern(tokens_[name].text))
             text_[i] = "static __attribute__((used))";
+    }
+
+    // No section holds variables that may be written beside some that may not. Behind the word
+    // stands __attribute__((section("cuda_on_cpu_constant"))), of its macro.
+    void choose_constant_section(std::size_t word) {
+        static constexpr std::array<std::string_view, 5> kEnds = {";", "=", "[", "{", ","};
+        std::size_t section = kNone;
+        bool is_const = false;
+        for (std::size_t i = declaration_begin(word); i != kNone && i < tokens_.size(); ++i) {
+            const Token& token = tokens_[i];
+            if (is_decoration(i)) {
+                const std::size_t end = closing(tokens_.next(i));
+                for (; i < end; ++i)
+                    if (tokens_[i].is("\"cuda_on_cpu_constant\"")) section = i;
+            } else if (token.is("<")) {
+                // Arguments of a template: const within them is another type's.
+                int depth = 1;
+                while (depth > 0 && ++i < tokens_.size())
+                    depth += tokens_[i].is("<") ? 1 : tokens_[i].is(">") ? -1 : tokens_[i].is(">>") ? -2 : 0;
+            } else if (token.is("const") || token.is("constexpr")) {
+                is_const = true;
+            } else if (token.is("*")) {  // a pointer to const may be written
+                is_const = false;
+            } else if (one_of(token.text, kEnds)) {
+                break;
+            }
+        }
+        if (is_const && section != kNone) text_[section] = "\"cuda_on_cpu_const\"";
     }
 
     // The name of the variable that a declaration at `declaration.begin` declares; kNone if that is

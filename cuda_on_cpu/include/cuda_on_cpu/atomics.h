@@ -29,6 +29,13 @@ concept word = one_of<T, int, unsigned int, unsigned long long>;
 template <class T>
 concept ordered_word = word<T> || std::same_as<T, long long>;
 
+template <class T>
+concept two_words = sizeof(T) == 16 && alignof(T) >= 16 && std::is_trivially_copyable_v<T>;
+
+// Of 16 bytes, aligned to 16. Whether they have changed.
+bool exchange_16_bytes(void* address, const void* value, void* old);
+bool compare_and_swap_16_bytes(void* address, const void* expected, const void* desired, void* old);
+
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
 __forceinline__ T fetch_and_change(T* address, Change change) {
@@ -168,6 +175,29 @@ requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>) __forceinline_
     return cuda_on_cpu::hint_if_unchanged<T>(old, now);
 }
 
+// 16 bytes at a time, aligned to 16: with pointers, and for types of that size.
+inline void __u128AtomicExch(void* address, void* value, void* old) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
+    if (!cuda_on_cpu::exchange_16_bytes(address, value, old)) cuda_on_cpu::spin_hint();
+}
+inline void __u128AtomicCAS(void* address, void* expected, void* desired, void* old) {
+    cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
+    if (!cuda_on_cpu::compare_and_swap_16_bytes(address, expected, desired, old)) cuda_on_cpu::spin_hint();
+}
+
+template <cuda_on_cpu::two_words T>
+__forceinline__ T atomicExch(T* address, std::type_identity_t<T> value) {
+    T old;
+    __u128AtomicExch(address, &value, &old);
+    return old;
+}
+template <cuda_on_cpu::two_words T>
+__forceinline__ T atomicCAS(T* address, std::type_identity_t<T> expected, std::type_identity_t<T> desired) {
+    T old;
+    __u128AtomicCAS(address, &expected, &desired, &old);
+    return old;
+}
+
 // ---- Scopes: on the CPU there is only one, the whole system --------------------------------------------------------
 
 #define CUDA_ON_CPU_SCOPED(function)                                                 \
@@ -208,6 +238,17 @@ __forceinline__ T atomicCAS_system(T* address, std::type_identity_t<T> expected,
                                    std::type_identity_t<T> desired) {
     return atomicCAS(address, expected, desired);
 }
+
+#define CUDA_ON_CPU_SCOPED_WIDE(scope)                                                            \
+    inline void __u128AtomicExch##scope(void* address, void* value, void* old) {                  \
+        __u128AtomicExch(address, value, old);                                                    \
+    }                                                                                             \
+    inline void __u128AtomicCAS##scope(void* address, void* expected, void* desired, void* old) { \
+        __u128AtomicCAS(address, expected, desired, old);                                         \
+    }
+CUDA_ON_CPU_SCOPED_WIDE(_block)
+CUDA_ON_CPU_SCOPED_WIDE(_system)
+#undef CUDA_ON_CPU_SCOPED_WIDE
 
 // ---- Fences --------------------------------------------------------------------------------------------------------
 

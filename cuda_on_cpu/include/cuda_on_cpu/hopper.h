@@ -31,6 +31,9 @@ inline std::size_t __cvta_generic_to_local(const void* pointer) {
 inline std::size_t __cvta_generic_to_constant(const void* pointer) {
     return reinterpret_cast<std::size_t>(pointer);
 }
+inline std::size_t __cvta_generic_to_grid_constant(const void* pointer) {
+    return reinterpret_cast<std::size_t>(pointer);
+}
 inline void* __cvta_global_to_generic(std::size_t address) {
     return reinterpret_cast<void*>(address);
 }
@@ -38,6 +41,9 @@ inline void* __cvta_local_to_generic(std::size_t address) {
     return reinterpret_cast<void*>(address);
 }
 inline void* __cvta_constant_to_generic(std::size_t address) {
+    return reinterpret_cast<void*>(address);
+}
+inline void* __cvta_grid_constant_to_generic(std::size_t address) {
     return reinterpret_cast<void*>(address);
 }
 

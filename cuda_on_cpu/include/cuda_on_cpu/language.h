@@ -7,11 +7,9 @@
 #include <source_location>
 #endif
 
-#ifdef CUDA_ON_CPU_INSPECT  // constant memory is known by its place: what is read there is not counted
+// Constant memory is known by its place. (The translator gives const variables a section of their
+// own: a section is either writable or not.)
 #define CUDA_ON_CPU_CONSTANT __attribute__((section("cuda_on_cpu_constant")))
-#else
-#define CUDA_ON_CPU_CONSTANT
-#endif
 
 #ifndef __CUDA__   // an editor's clang, which knows CUDA itself: cuda_on_cpu/editor.h has defined them
 #ifdef __CUDACC__  // the words stay in the text, for the translator

@@ -129,6 +129,24 @@ CUDA_ON_CPU_ROUNDED(rd, cuda_on_cpu::Rounding::kDown)
 #undef CUDA_ON_CPU_ROUNDED
 #undef CUDA_ON_CPU_ROUNDED_REAL
 
+// The same on two numbers.
+#define CUDA_ON_CPU_ROUNDED_PAIR(suffix)                                         \
+    inline float2 __fadd2_##suffix(float2 a, float2 b) {                         \
+        return {__fadd_##suffix(a.x, b.x), __fadd_##suffix(a.y, b.y)};           \
+    }                                                                            \
+    inline float2 __fmul2_##suffix(float2 a, float2 b) {                         \
+        return {__fmul_##suffix(a.x, b.x), __fmul_##suffix(a.y, b.y)};           \
+    }                                                                            \
+    inline float2 __ffma2_##suffix(float2 a, float2 b, float2 c) {               \
+        return {__fmaf_##suffix(a.x, b.x, c.x), __fmaf_##suffix(a.y, b.y, c.y)}; \
+    }
+
+CUDA_ON_CPU_ROUNDED_PAIR(rn)
+CUDA_ON_CPU_ROUNDED_PAIR(rz)
+CUDA_ON_CPU_ROUNDED_PAIR(ru)
+CUDA_ON_CPU_ROUNDED_PAIR(rd)
+#undef CUDA_ON_CPU_ROUNDED_PAIR
+
 inline float __frsqrt_rn(float x) {
     return static_cast<float>(1.0 / std::sqrt(static_cast<double>(x)));
 }

@@ -19,7 +19,10 @@ namespace cuda_on_cpu::ptx::isa {
 std::uint64_t shared_address_of(const void* pointer, Site site);
 void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site);
 bool is_shared(const void* pointer);
+bool is_shared_of_block(const void* pointer);
 bool is_local(const void* pointer);
+// Not for variables of modules, and those of templates, which g++ gives no section.
+bool is_constant(const void* pointer);
 
 template <Space kSpace>
 __forceinline__ void* pointer_to(std::uint64_t address, std::size_t bytes, Site site) {
@@ -49,9 +52,11 @@ __forceinline__ bool isspacep(std::uint64_t address) {
         case Space::local:
             return is_local(pointer);
         case Space::global:
-            return !is_shared(pointer) && !is_local(pointer);
+            return !is_shared(pointer) && !is_local(pointer) && !is_constant(pointer);
+        case Space::const_:
+            return is_constant(pointer);
         default:
-            return false;  // constant memory is global memory here
+            return false;
     }
 }
 template <Space kSpace, class T>
@@ -260,7 +265,7 @@ inline std::uint64_t policy_of(std::uint32_t) {
 }  // namespace cuda_on_cpu::ptx::isa
 
 // ---- Which memory is it? isspacep as functions -------------------------------------------------------------------------
-// Without __isConstant: constant memory is global memory here.
+// Without __isGridConstant: a kernel's parameters are on the stack of each thread here.
 
 inline unsigned int __isGlobal(const void* pointer) {
     using namespace cuda_on_cpu::ptx::isa;
@@ -273,4 +278,14 @@ inline unsigned int __isShared(const void* pointer) {
 inline unsigned int __isLocal(const void* pointer) {
     using namespace cuda_on_cpu::ptx::isa;
     return isspacep<Space::local>(reinterpret_cast<std::uintptr_t>(pointer)) ? 1 : 0;
+}
+inline unsigned int __isConstant(const void* pointer) {
+    return cuda_on_cpu::ptx::isa::is_constant(pointer) ? 1 : 0;
+}
+// Of the block itself, and of any block of its cluster.
+inline unsigned int __isCtaShared(const void* pointer) {
+    return cuda_on_cpu::ptx::isa::is_shared_of_block(pointer) ? 1 : 0;
+}
+inline unsigned int __isClusterShared(const void* pointer) {
+    return __isShared(pointer);
 }

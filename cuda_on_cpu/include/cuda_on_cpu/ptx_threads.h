@@ -232,3 +232,12 @@ inline void brkpt() {
 [[noreturn]] void exit();
 
 }  // namespace cuda_on_cpu::ptx::isa
+
+// barrier.sync as functions: all threads of the block, or a number of them, at one of 16 barriers.
+inline void __barrier_sync(unsigned id, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    cuda_on_cpu::ptx::isa::bar_sync(id, site);
+}
+inline void __barrier_sync_count(unsigned id, unsigned threads,
+                                 cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    cuda_on_cpu::ptx::isa::bar_sync_of(id, threads, site);
+}

@@ -9,6 +9,9 @@
 #include <limits>
 #include <type_traits>
 
+// How conversions round that take it as an argument.
+enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
+
 namespace cuda_on_cpu {
 
 enum class Rounding {

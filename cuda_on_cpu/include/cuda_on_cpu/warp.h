@@ -214,6 +214,11 @@ inline int __any_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cud
 inline int __all_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::ballot(mask, predicate == 0, "__all_sync", site) == 0;
 }
+// Have all the same predicate?
+inline int __uni_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
+    return cuda_on_cpu::ballot(mask, predicate, "__uni_sync", site) == 0 ||
+           cuda_on_cpu::ballot(mask, predicate == 0, "__uni_sync", site) == 0;
+}
 template <class T>
 unsigned __match_any_sync(unsigned mask, T value, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::match(mask, value, "__match_any_sync", site).same;

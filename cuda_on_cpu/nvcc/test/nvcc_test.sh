@@ -255,6 +255,8 @@ int main() {}
 END
 # Its object is destroyed after those of the runtime, whose memory then has other owners.
 cat >late.cu <<'END'
+#include <cuda.h>
+#include <curand_kernel.h>
 #include <cstdio>
 #include <cstring>
 __global__ void add(int* p) { atomicAdd(p, 1); }
@@ -267,6 +269,30 @@ void launch(int* p) {
     }
     cudaDeviceSynchronize();
 }
+__global__ void skip_ahead(unsigned* value) {
+    curandStateXORWOW_t xorwow;
+    curandStateMRG32k3a_t mrg;
+    curand_init(1, threadIdx.x + 5, 1000003, &xorwow);
+    curand_init(1, threadIdx.x + 5, 1000003, &mrg);
+    value[threadIdx.x] = curand(&xorwow) ^ curand(&mrg);
+}
+// What the runtime keeps of numbers, contexts and names.
+unsigned use_lists() {
+    unsigned* value = nullptr;
+    cudaMallocManaged(&value, 32 * sizeof *value);
+    skip_ahead<<<1, 32>>>(value);
+    cudaThreadSynchronize();  // of older versions: told once
+    cuInit(0);
+    CUcontext context = nullptr, current = nullptr;
+    cuDevicePrimaryCtxRetain(&context, 0);
+    if (cuCtxPushCurrent(context) != CUDA_SUCCESS || cuCtxGetCurrent(&current) != CUDA_SUCCESS ||
+        current != context || cuCtxPopCurrent(&current) != CUDA_SUCCESS)
+        printf("the context is lost\n");
+    const unsigned first = value[7];
+    cudaFree(value);
+    return first;
+}
+unsigned first_value = 0;
 struct Late {
     ~Late() {
         for (int bytes = 1; bytes < 200; ++bytes)
@@ -276,6 +302,7 @@ struct Late {
             cudaMallocManaged(&p, sizeof *p);
             cudaMallocAsync(&q, sizeof *q, 0);
             if (i == 99) launch(p), printf("late %d\n", *p);
+            if (i == 99) printf("lists %s\n", use_lists() == first_value ? "still there" : "lost");
             cudaFreeAsync(q, 0);
             cudaFree(p);
         }
@@ -287,15 +314,16 @@ int main() {
     cudaMallocAsync(&q, sizeof *q, 0);
     cudaMalloc(&p, sizeof *p);
     launch(p);
+    first_value = use_lists();
     cudaFreeAsync(q, 0);
 }
 END
 expect 'a program whose static object launches kernels' 0 '' static "$nvcc" static.cu -o static
-expect 'one that outlives the runtime' 0 '' late "$nvcc" late.cu -o late
+expect 'one that outlives the runtime' 0 '' late "$nvcc" late.cu -o late -lcuda
 expect 'a program whose source is in a directory with a blank' 0 '' outside "$nvcc" "$PWD/outside.cu" -o outside
 expect 'a report of it' 0 'a directory/outside.cu:1' '' ../outside
 expect 'before main() and after it' 0 'sum 7' '' ../static
-expect 'after all other objects' 0 'late 1024' '' ../late
+expect 'after all other objects' 0 $'late 1024\nlists still there' '' ../late
 
 expect 'a program' 0 '' a.out "$nvcc" hello.cu
 expect 'it runs' 0 'hello from thread 1' '' ../a.out

@@ -15,8 +15,8 @@ constexpr int kBulkThreads = 512;
 constexpr int kBulkWarps = kBulkThreads / kWarpSize;
 constexpr int kRows = 4;
 constexpr int kBulkTile = kBulkThreads * kRows * 4;  // 8,192 elements, 32 KB
-constexpr unsigned kStages = 5;                      // tiles in shared memory, of the one block that fits
-constexpr unsigned kAhead = 2;  // rounds between the publication of a tile's sum and its scan
+constexpr unsigned kStages = 6;                      // tiles in shared memory, of the one block that fits
+constexpr unsigned kAhead = 3;  // rounds between the publication of a tile's sum and its scan
 
 template <class T>
 struct Stages {

@@ -8,8 +8,11 @@
 
 namespace day18 {
 
-constexpr std::size_t kShortestTile = 1536;  // more blocks would each have too little to do
-constexpr unsigned kOwnRounds = 4;           // rounds for which split_tiles has time
+// Up to kOneTile elements one block merges: it need not search a split in global memory. More are
+// shared by many blocks, but tiles shorter than kShortestTile leave each of them too little to do.
+constexpr std::size_t kOneTile = 4096;
+constexpr std::size_t kShortestTile = 1536;
+constexpr unsigned kOwnRounds = 4;  // they give split_tiles the time that it needs
 
 void find_splits(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b, std::size_t tile_size,
                  std::size_t* splits, Workspace& workspace, cudaStream_t stream) {
@@ -28,7 +31,8 @@ void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, Work
     course::allow_shared_bytes(kKernel, kShared);
     const std::size_t total = out.keys.size();
     const std::size_t resident = course::resident_blocks(kKernel, Shape::kThreads, kShared);
-    const std::size_t blocks = std::min(resident, course::ceil_div(total, kShortestTile));
+    const std::size_t blocks =
+        total <= kOneTile ? 1 : std::min(resident, course::ceil_div(total, kShortestTile));
     const std::size_t rounds = course::ceil_div(total, blocks * Shape::kTile);
     const course::LaunchConfig config{.grid = static_cast<unsigned>(blocks),
                                       .block = Shape::kThreads,

@@ -2,6 +2,7 @@
 
 #include "bulk_lookback.hpp"
 #include "bulk_operator.cuh"
+#include "bulk_sources.cuh"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "scan.hpp"

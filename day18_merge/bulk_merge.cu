@@ -4,8 +4,15 @@
 #include "bulk_merge.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
+#include "split_tiles.cuh"
 
 namespace day18 {
+
+// Up to kOneTile elements one block merges: it need not search a split in global memory. More are
+// shared by many blocks, but tiles shorter than kShortestTile leave each of them too little to do.
+constexpr std::size_t kOneTile = 4096;
+constexpr std::size_t kShortestTile = 1536;
+constexpr unsigned kOwnRounds = 4;  // they give split_tiles the time that it needs
 
 void find_splits(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b, std::size_t tile_size,
                  std::size_t* splits, Workspace& workspace, cudaStream_t stream) {
@@ -24,25 +31,28 @@ void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, Work
     course::allow_shared_bytes(kKernel, kShared);
     const std::size_t total = out.keys.size();
     const std::size_t resident = course::resident_blocks(kKernel, Shape::kThreads, kShared);
-    std::size_t tile_size = Shape::kTile;
-    const std::size_t tiles = course::ceil_div(total, tile_size);
-    const std::size_t blocks = std::min(tiles, resident);
-    const std::size_t rounds = course::ceil_div(tiles, blocks);
-    const std::size_t* splits = nullptr;
-    if (rounds <= kFewRounds) {
+    const std::size_t blocks =
+        total <= kOneTile ? 1 : std::min(resident, course::ceil_div(total, kShortestTile));
+    const std::size_t rounds = course::ceil_div(total, blocks * Shape::kTile);
+    const course::LaunchConfig config{.grid = static_cast<unsigned>(blocks),
+                                      .block = Shape::kThreads,
+                                      .shared_bytes = kShared,
+                                      .stream = stream};
+    const auto merge = [&](auto launch, std::size_t tile_size, std::size_t own_rounds,
+                           const std::size_t* splits) {
+        launch(kKernel, config, a.keys.data(), a.values.data(), a.keys.size(), b.keys.data(), b.values.data(),
+               b.keys.size(), tile_size, static_cast<unsigned>(own_rounds), splits, workspace.ticket(),
+               out.keys.data(), out.values.data());
+    };
+    if (rounds <= kMostOwnRounds) {
         // Tiles as short as so many rounds allow: whole lines.
-        tile_size = course::ceil_div(total, blocks * rounds * kLine) * kLine;
+        const std::size_t tile_size = course::ceil_div(total, blocks * rounds * kLine) * kLine;
+        merge([](auto... all) { course::launch(all...); }, tile_size, rounds, nullptr);
     } else {
-        splits = workspace.splits();
-        find_splits(a.keys, b.keys, tile_size, workspace.splits(), workspace, stream);
+        find_splits(a.keys, b.keys, Shape::kTile, workspace.splits(), workspace, stream);
+        merge([](auto... all) { course::launch_early(all...); }, Shape::kTile, kOwnRounds,
+              workspace.splits());
     }
-    course::launch(kKernel,
-                   {.grid = static_cast<unsigned>(blocks),
-                    .block = Shape::kThreads,
-                    .shared_bytes = kShared,
-                    .stream = stream},
-                   a.keys.data(), a.values.data(), a.keys.size(), b.keys.data(), b.values.data(),
-                   b.keys.size(), tile_size, splits, workspace.ticket(), out.keys.data(), out.values.data());
 }
 
 template void launch_bulk_merge<false>(const Sorted&, const Sorted&, const Output&, Workspace&, cudaStream_t);

@@ -13,18 +13,20 @@ constexpr unsigned kLine = 32;  // elements: 128 bytes
 // Sizes for keys, and for pairs. One block fits on an SM.
 template <bool kPairs>
 struct BulkShape {
-    static constexpr int kWarps = 16;  // that merge; one more loads
+    static constexpr int kWarps = kPairs ? 16 : 24;  // that merge; one more loads
     static constexpr int kThreads = (kWarps + 1) * kWarpSize;
     // Elements per thread and tile. Odd: stores spread over all banks.
-    static constexpr int kShare = kPairs ? 15 : 23;
+    static constexpr int kShare = kPairs ? 15 : 17;
     static constexpr unsigned kOfWarp = kWarpSize * kShare;
     static constexpr unsigned kTile = kWarps * kOfWarp;  // elements of the output
-    static constexpr unsigned kStages = kPairs ? 2 : 3;  // tiles in shared memory
     // Of a stage: the parts of a and of b begin and end within lines, which are copied whole, and b
     // goes on for kShare + 1 elements.
     static constexpr unsigned kSlots = kTile + 5 * kLine;
     static constexpr unsigned kValueSlots = kPairs ? kSlots : 4;
 };
+
+constexpr unsigned kStages = 2;         // tiles in shared memory
+constexpr unsigned kMostOwnRounds = 8;  // tiles of a block whose splits it searches itself
 
 // The slots of a stage where a tile's parts of a and of b begin, their sizes, and where the result
 // begins in the output.
@@ -34,83 +36,18 @@ struct Parts {
     std::size_t place;
 };
 
-constexpr unsigned kFewRounds = 8;  // up to so many tiles per block, blocks search splits themselves
-
 template <bool kPairs>
 struct Stages {
     using Shape = BulkShape<kPairs>;
-    alignas(128) Key keys[Shape::kStages][Shape::kSlots];
-    alignas(128) Value values[Shape::kStages][Shape::kValueSlots];
+    alignas(128) Key keys[kStages][Shape::kSlots];
+    alignas(128) Value values[kStages][Shape::kValueSlots];
     alignas(128) Key merged[Shape::kTile];
     alignas(128) Value merged_values[kPairs ? Shape::kTile : 4];
-    Parts parts[Shape::kStages];
-    ptx::MBarrier full[Shape::kStages];   // a phase ends when a tile has arrived
-    ptx::MBarrier empty[Shape::kStages];  // a phase ends when all threads have merged a tile
-    std::size_t splits[2 * kFewRounds];   // of few tiles: where each begins in a, and where it ends
+    Parts parts[kStages];
+    ptx::MBarrier full[kStages];             // a phase ends when a tile has arrived
+    ptx::MBarrier empty[kStages];            // a phase ends when all threads have merged a tile
+    std::size_t splits[2 * kMostOwnRounds];  // of the first tiles: where each begins in a, and ends
 };
-
-// --- Splits --------------------------------------------------------------------------------------
-
-constexpr int kSplitBlock = 2 * kWarpSize;
-constexpr std::size_t kNear = 1024;  // elements: how far a split may be from where it is expected
-
-// Idea: as `partition` (merge.cuh), but a block first finds where its first tile begins and its
-// last one ends, a warp for each. The splits in between are expected at equal distances, and
-// searched there first.
-// Cost removed: 27 steps for each split, scattered over the arrays.
-// Still limits it: latency. Each step waits for the one before.
-//
-// It also resets the ticket from which the blocks of bulk_merge draw tiles.
-__global__ void __launch_bounds__(kSplitBlock)
-    split_tiles(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tile_size,
-                std::size_t tiles, std::size_t* splits, unsigned* ticket) {
-    __shared__ std::size_t ends[2];
-    const std::size_t first = std::size_t{blockIdx.x} * kSplitBlock;
-    const std::size_t last = smaller<std::size_t>(first + kSplitBlock, tiles);
-    const auto place_of = [&](std::size_t tile) { return smaller(tile * tile_size, m + n); };
-    const unsigned warp = threadIdx.x / kWarpSize;
-    const std::size_t found = co_rank_by_warp(place_of(warp == 0 ? first : last), a, m, b, n);
-    if (threadIdx.x % kWarpSize == 0) ends[warp] = found;
-    if (blockIdx.x == 0 && threadIdx.x == 0) *ticket = 0;
-    __syncthreads();
-
-    const std::size_t tile = first + threadIdx.x;
-    if (tile >= last) return;
-    if (tile + 1 == tiles) splits[tiles] = ends[1];
-    const std::size_t k = place_of(tile);
-    const std::size_t past = k - place_of(first);  // elements of the output before this tile
-    const std::size_t ahead = place_of(last) - k;  // and from here on, in this block's tiles
-    // From one place of the output to a later one, the split grows by at most their distance.
-    std::size_t low = ends[1] > ahead && ends[1] - ahead > ends[0] ? ends[1] - ahead : ends[0];
-    std::size_t high = smaller(ends[0] + past, ends[1]);
-    const auto goes_first = [&](std::size_t i) { return a[i] <= b[k - 1 - i]; };
-    const std::size_t expected = ends[0] + (ends[1] - ends[0]) * threadIdx.x / (last - first);
-    // expected - kNear may wrap round zero. The bounds below then make it high - 1, a valid test,
-    // too.
-    std::size_t places[] = {expected - kNear, expected, expected + kNear};
-    while (low < high) {
-        bool yes[3];  // loads of three tests do not wait for each other
-#pragma unroll
-        for (int p = 0; p < 3; ++p) {
-            if (places[p] < low) places[p] = low;
-            if (places[p] >= high) places[p] = high - 1;
-            yes[p] = goes_first(places[p]);
-        }
-#pragma unroll
-        for (int p = 0; p < 3; ++p) {
-            if (yes[p]) {
-                low = places[p] + 1;
-            } else {
-                high = smaller(high, places[p]);
-            }
-        }
-        // The next tests are at the ends of the first three quarters of what is left.
-#pragma unroll
-        for (int p = 0; p < 3; ++p)
-            places[p] = low + (high - low) * (p + 1) / 4;
-    }
-    splits[tile] = low;
-}
 
 // --- The producer: the warp that loads -----------------------------------------------------------
 
@@ -173,21 +110,23 @@ __device__ inline void store_merged(const std::int32_t* merged, unsigned count, 
     if (whole + lane < count) out[whole + lane] = merged[whole + lane];
 }
 
-// Idea: as many blocks as the GPU holds at once, and each draws one tile after the other. Warp
-// specialisation: one producer warp draws tiles and issues bulk copies of exactly the lines that
-// they need. The consumer warps only merge. Each stages its results in shared memory that no other
-// warp uses, and stores them by bulk copies.
+// Idea: as many blocks as the GPU holds at once, and each merges one tile after the other. Warp
+// specialisation: one producer warp issues bulk copies of exactly the lines that a tile needs. The
+// consumer warps only merge. Each stages its results in shared memory that no other warp uses, and
+// stores them by bulk copies.
 // Cost removed: the barriers of the loop; copies that threads issue; indices modulo the length of a
 // ring.
 // Still limits it: memory bandwidth.
 //
-// If `splits` is null, block b of G has the tiles b, b + G, b + 2 G and so on, at most kFewRounds
-// of them, and its warps search all their splits before the first. All arrays are 16-byte aligned.
+// The first own_rounds tiles of block b of G are b, b + G, b + 2 G and so on. Its warps search
+// their splits. Later tiles are drawn, and their splits are those that split_tiles has found
+// meanwhile: a programmatic dependent launch. If there are no later tiles, `splits` is null. All
+// arrays are 16-byte aligned.
 template <bool kPairs>
 __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
     bulk_merge(const Key* a, const Value* values_a, std::size_t m, const Key* b, const Value* values_b,
-               std::size_t n, std::size_t tile_size, const std::size_t* splits, unsigned* ticket, Key* out,
-               Value* values_out) {
+               std::size_t n, std::size_t tile_size, unsigned own_rounds, const std::size_t* splits,
+               unsigned* ticket, Key* out, Value* values_out) {
     using Shape = BulkShape<kPairs>;
     extern __shared__ __align__(128) unsigned char memory[];
     Stages<kPairs>& stages = *reinterpret_cast<Stages<kPairs>*>(memory);
@@ -198,14 +137,14 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
     const auto tile_of_round = [&](unsigned round) { return std::size_t{round} * gridDim.x + blockIdx.x; };
 
     if (threadIdx.x == 0) {
-        for (unsigned stage = 0; stage < Shape::kStages; ++stage) {
+        for (unsigned stage = 0; stage < kStages; ++stage) {
             ptx::mbarrier_init(&stages.full[stage], kWarpSize);
             ptx::mbarrier_init(&stages.empty[stage], Shape::kWarps * kWarpSize);
         }
         ptx::fence_mbarrier_init();
     }
-    static_assert(2 * kFewRounds <= Shape::kWarps);
-    if (splits == nullptr && warp < 2 * kFewRounds) {
+    static_assert(2 * kMostOwnRounds <= Shape::kWarps);
+    if (warp < 2 * own_rounds) {
         const std::size_t found = co_rank_by_warp(begin_of(tile_of_round(warp / 2) + warp % 2), a, m, b, n);
         if (lane == 0) stages.splits[warp] = found;
     }
@@ -215,23 +154,24 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
         for (unsigned round = 0;; ++round) {
             // 1. The tile, and where it begins and ends.
             std::size_t tile = tile_of_round(round);
-            if (splits != nullptr) {
+            const bool is_drawn = splits != nullptr && round >= own_rounds;
+            if (is_drawn) {
+                if (round == own_rounds) cudaGridDependencySynchronize();  // split_tiles has ended
                 unsigned drawn = 0;
                 if (lane == 0) drawn = atomicAdd(ticket, 1U);
-                tile = __shfl_sync(kWholeWarp, drawn, 0);
+                tile = std::size_t{own_rounds} * gridDim.x + __shfl_sync(kWholeWarp, drawn, 0);
             }
             const std::size_t k = begin_of(tile);
             const std::size_t k_end = begin_of(tile + 1);
             std::size_t i = 0;
             std::size_t i_end = 0;
             if (k < total) {
-                i = splits != nullptr ? splits[tile] : stages.splits[2 * round];
-                i_end = splits != nullptr ? splits[tile + 1] : stages.splits[2 * round + 1];
+                i = is_drawn ? splits[tile] : stages.splits[2 * round];
+                i_end = is_drawn ? splits[tile + 1] : stages.splits[2 * round + 1];
             }
-            const unsigned stage = round % Shape::kStages;
+            const unsigned stage = round % kStages;
             ptx::MBarrier* const full = &stages.full[stage];
-            if (round >= Shape::kStages)
-                ptx::mbarrier_wait(&stages.empty[stage], (round / Shape::kStages - 1) % 2);
+            if (round >= kStages) ptx::mbarrier_wait(&stages.empty[stage], (round / kStages - 1) % 2);
             if (k == total) {  // no tile is left: an empty one ends the consumers' loop
                 if (lane == 0) stages.parts[stage] = {};
                 ptx::mbarrier_arrive(full);
@@ -279,8 +219,8 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
     Key* const merged = stages.merged + warp_first;
     Value* const merged_values = stages.merged_values + (kPairs ? warp_first : 0);
     for (unsigned round = 0;; ++round) {
-        const unsigned stage = round % Shape::kStages;
-        ptx::mbarrier_wait(&stages.full[stage], round / Shape::kStages % 2);
+        const unsigned stage = round % kStages;
+        ptx::mbarrier_wait(&stages.full[stage], round / kStages % 2);
         const Parts parts = stages.parts[stage];
         const unsigned size = parts.size_a + parts.size_b;
         if (size == 0) break;

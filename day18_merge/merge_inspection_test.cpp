@@ -96,7 +96,7 @@ TEST_F(Lesson, NoVersionHasRaces) {
 // More tiles for each block than there are stages, so copies overwrite tiles; and so many that
 // blocks draw them.
 TEST_F(Lesson, BulkMergesHaveNoRacesInManyRounds) {
-    const std::size_t n = course::multiprocessors() * std::size_t{5} * 11776 - 3;
+    const std::size_t n = course::multiprocessors() * std::size_t{5} * 13056 - 3;
     std::vector<Key> keys(n);
     for (std::size_t i = 0; i < n; ++i)
         keys[i] = static_cast<Key>(i / 3);

@@ -266,30 +266,35 @@ TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
     }
 }
 
+// The second time so many elements that blocks draw tiles.
 TEST_P(VersionTest, RunsOnTheGivenStreamAndInGraphs) {
     constexpr std::size_t kElements = 9000;
-    const std::size_t values = has_values() ? kElements : 0;
-    DeviceBuffer<Key> a = course::zeros<Key>(kElements);
-    const DeviceBuffer<Key> b = course::zeros<Key>(kElements);
-    const DeviceBuffer<Value> in_values = course::zeros<Value>(values);
-    GuardedBuffer<Key> out(2 * kElements);
-    GuardedBuffer<Value> out_values(2 * values);
-    Workspace workspace(2 * kElements);
-    const course::CapturedWork work([&](cudaStream_t stream) {
-        GetParam()->launcher.launch({a.span(), in_values.span()}, {b.span(), in_values.span()},
-                                    {out.span(), out_values.span()}, workspace, stream);
-    });
-    EXPECT_GE(work.nodes(), 1U);
-    for (const std::uint64_t seed : {1, 2}) {
-        const std::vector<Key> keys = make_keys(kElements, Pattern::kRandom, false, seed);
-        CUDA_CHECK(cudaMemcpy(a.data(), keys.data(), a.bytes(), cudaMemcpyHostToDevice));
-        std::vector<Key> expected(2 * kElements);
-        day18::merge_on_cpu({keys}, {std::vector<Key>(kElements)}, {expected});
-        out.spoil();
-        work.run();
-        EXPECT_EQ(course::verify_exact(out.to_host(), expected).message(),
-                  course::verify_exact(expected, expected).message())
-            << "replay " << seed;
+    for (const std::size_t others : {kElements, course::multiprocessors() * std::size_t{34} * 5760}) {
+        const std::size_t total = kElements + others;
+        if (!cannot_merge(total).empty()) continue;
+        DeviceBuffer<Key> a = course::zeros<Key>(kElements);
+        const DeviceBuffer<Key> b = course::zeros<Key>(others);
+        const DeviceBuffer<Value> a_values = course::zeros<Value>(has_values() ? kElements : 0);
+        const DeviceBuffer<Value> b_values = course::zeros<Value>(has_values() ? others : 0);
+        GuardedBuffer<Key> out(total);
+        GuardedBuffer<Value> out_values(has_values() ? total : 0);
+        Workspace workspace(total);
+        const course::CapturedWork work([&](cudaStream_t stream) {
+            GetParam()->launcher.launch({a.span(), a_values.span()}, {b.span(), b_values.span()},
+                                        {out.span(), out_values.span()}, workspace, stream);
+        });
+        EXPECT_GE(work.nodes(), 1U);
+        for (const std::uint64_t seed : {1, 2}) {
+            const std::vector<Key> keys = make_keys(kElements, Pattern::kRandom, false, seed);
+            CUDA_CHECK(cudaMemcpy(a.data(), keys.data(), a.bytes(), cudaMemcpyHostToDevice));
+            std::vector<Key> expected(total);
+            day18::merge_on_cpu({keys}, {std::vector<Key>(others)}, {expected});
+            out.spoil();
+            work.run();
+            EXPECT_EQ(course::verify_exact(out.to_host(), expected).message(),
+                      course::verify_exact(expected, expected).message())
+                << others << " elements of b, replay " << seed;
+        }
     }
 }
 

@@ -172,15 +172,23 @@ template <int kRadius, bool kAligned>
 void launch_async_ring(const Trip& t) {
     using Shape = RingShape<kRadius>;
     using Planes = Ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead>;
-    const dim3 grid(blocks(t.grid.nx, kWarpCells), blocks(t.grid.ny, Planes::kTileRows),
-                    blocks(t.grid.nz, Shape::kPlanes));
+    const unsigned across = blocks(t.grid.nx, kWarpCells);
+    const unsigned down = blocks(t.grid.ny, Planes::kTileRows);
+    int planes = Shape::kPlanes;
+    if constexpr (kRadius == 4) {
+        // Where all blocks run at the same time with longer marches, as with 512^3 cells, halos
+        // along z are loaded less often.
+        const auto parts = static_cast<int>(course::multiprocessors() / (std::size_t{across} * down));
+        if (parts >= 1) planes = std::max(planes, course::ceil_div(t.grid.nz, parts));
+    }
+    const dim3 grid(across, down, blocks(t.grid.nz, planes));
     course::launch(
         stencil_async_ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead, Shape::kBlocks, kAligned>,
         {.grid = grid,
          .block = dim3(course::kWarpSize, Shape::kWarps),
          .shared_bytes = sizeof(Planes),
          .stream = t.stream},
-        t.in, t.out, t.grid, array_of<Star<kRadius>>(t.stencil), Shape::kPlanes);
+        t.in, t.out, t.grid, array_of<Star<kRadius>>(t.stencil), planes);
 }
 
 // cp.async, and room for the planes.

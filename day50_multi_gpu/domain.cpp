@@ -92,7 +92,11 @@ void Domain::make(std::span<const int> devices) {
                 course::allocate_on_device(with_ghosts(extents, rank.slab), sizeof(float)));
         CUDA_CHECK(cudaMalloc(&rank.flags, sizeof(Progress)));
         CUDA_CHECK(cudaMemset(rank.flags, 0, sizeof(Progress)));
-        CUDA_CHECK(cudaStreamCreateWithFlags(&rank.edges, cudaStreamNonBlocking));
+        // Blocks of the edges before waiting blocks of the middle, whose kernel may fill the GPU.
+        int lowest = 0;
+        int highest = 0;
+        CUDA_CHECK(cudaDeviceGetStreamPriorityRange(&lowest, &highest));
+        CUDA_CHECK(cudaStreamCreateWithPriority(&rank.edges, cudaStreamNonBlocking, highest));
         CUDA_CHECK(cudaStreamCreateWithFlags(&rank.middle, cudaStreamNonBlocking));
         for (cudaEvent_t* event : {&rank.started, &rank.edges_swept, &rank.edges_done, &rank.middle_done})
             CUDA_CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));

@@ -399,10 +399,11 @@ void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
     const OnDevice on(domain.ranks()[0].device);
     if (steps > 0) return kLaunch(domain, steps, stream);
     begin_after(domain, stream);
+    const std::size_t ghosts = kRadius * domain.extents().plane();
     for (const Rank& rank : domain.ranks())
-        CUDA_CHECK(cudaMemcpyAsync(
-            rank.out, rank.in, (rank.slab.planes + 2 * kRadius) * domain.extents().plane() * sizeof(float),
-            cudaMemcpyDeviceToDevice, rank.edges));
+        CUDA_CHECK(cudaMemcpyAsync(rank.out + ghosts, rank.in + ghosts,
+                                   rank.slab.planes * domain.extents().plane() * sizeof(float),
+                                   cudaMemcpyDeviceToDevice, rank.edges));
     end_before(domain, stream);
 }
 

@@ -199,12 +199,14 @@ void two_shot_kernels(Group& group, const Arrays& arrays) {
 }
 
 // Room for `width` floats' worth of bytes of each thread and round; all ranks' inboxes.
-Inboxes inboxes_for(Group& group, unsigned blocks, std::size_t count, int width, std::size_t bytes) {
+Inboxes inboxes_for(Group& group, Sent kind, unsigned blocks, std::size_t count, int width,
+                    std::size_t bytes) {
     const std::size_t rounds = course::ceil_div(count, std::size_t{blocks} * kBlock * width);
     group.need_inboxes(blocks, rounds * kBlock * bytes);
     Inboxes inboxes{{}, group.inbox_blocks(), group.inbox_bytes()};
+    const std::size_t of_kind = group.ranks().size() * 2 * inboxes.blocks * inboxes.bytes;
     for (std::size_t r = 0; r < group.ranks().size(); ++r)
-        inboxes.of[r] = group.ranks()[r].inbox;
+        inboxes.of[r] = group.ranks()[r].inbox + static_cast<std::size_t>(kind) * of_kind;
     return inboxes;
 }
 
@@ -212,7 +214,7 @@ template <int kWidth>
 void launch_push(Group& group, const Arrays& arrays) {
     const std::size_t count = arrays.in[0].size();
     const unsigned blocks = blocks_for_all(group, count, 2 * kWidth);
-    const Inboxes inboxes = inboxes_for(group, blocks, count, kWidth, kWidth * sizeof(float));
+    const Inboxes inboxes = inboxes_for(group, Sent::kValues, blocks, count, kWidth, kWidth * sizeof(float));
     for (int r = 0; r < group.size(); ++r) {
         const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
         const OnDevice on(rank.device);
@@ -230,7 +232,7 @@ void push_kernels(Group& group, const Arrays& arrays) {
 void packets_kernels(Group& group, const Arrays& arrays) {
     const std::size_t count = arrays.in[0].size();
     const unsigned blocks = blocks_for_all(group, count, 1);
-    const Inboxes inboxes = inboxes_for(group, blocks, count, 1, sizeof(Packet));
+    const Inboxes inboxes = inboxes_for(group, Sent::kPackets, blocks, count, 1, sizeof(Packet));
     for (int r = 0; r < group.size(); ++r) {
         const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
         const OnDevice on(rank.device);

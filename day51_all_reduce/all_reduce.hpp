@@ -31,6 +31,10 @@ struct Signals {
 // How many values the versions with inboxes take.
 inline constexpr std::size_t kMostSent = std::size_t{1} << 20;
 
+// What versions send. The inboxes of each kind are memory of their own.
+enum class Sent { kValues, kPackets };
+inline constexpr std::size_t kInboxKinds = 2;
+
 // What a rank has on its GPU besides the arrays that are added.
 struct Rank {
     int device = 0;
@@ -71,8 +75,8 @@ class Group {
     // has to grow.
     void need_staging(std::size_t floats);
 
-    // From now on `inbox` of all ranks has room for two calls, in each of which each rank sends
-    // `bytes` to each of `blocks` blocks. Waits as need_staging() does.
+    // From now on `inbox` of all ranks has room for two calls of each kind, in each of which each
+    // rank sends `bytes` to each of `blocks` blocks. Waits as need_staging() does.
     void need_inboxes(std::size_t blocks, std::size_t bytes);
     // The room there is: at least what was asked for.
     std::size_t inbox_blocks() const { return inbox_blocks_; }

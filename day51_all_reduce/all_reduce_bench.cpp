@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/require.hpp"
+#include "common/check/verify_on_device.hpp"
 #include "group.hpp"
 
 namespace {
@@ -38,33 +38,32 @@ std::vector<int> devices_for(std::size_t ranks) {
     return devices;
 }
 
-std::span<const std::uint32_t> bits(const std::vector<float>& values) {
-    return {reinterpret_cast<const std::uint32_t*>(values.data()), values.size()};
-}
-
 struct OfRank {
     explicit OfRank(const std::vector<float>& values)
-        : in(std::span<const float>(values)), out(values.size()) {}
+        : in(std::span<const float>(values)), out(values.size()), expected(values.size()) {}
     course::DeviceBuffer<float> in;
     course::GuardedBuffer<float> out;
+    course::DeviceBuffer<float> expected;  // compared on the device: arrays have up to 1 GiB
 };
 
 // Whole numbers up to 1000: their sums are exact, so that the order makes no difference, NCCL's
 // neither.
 struct Data {
-    Data(std::size_t count, int all_calls, std::size_t ranks)
-        : calls(all_calls), group(devices_for(ranks)), expected(count) {
+    Data(std::size_t count, int all_calls, std::size_t ranks) : calls(all_calls), group(devices_for(ranks)) {
+        std::vector<float> sums(count);
         for (std::size_t r = 0; r < group.ranks().size(); ++r) {
             const std::vector<std::int32_t> numbers =
                 course::make_data<std::int32_t>(count, course::DataPattern::kSignedUniform, 51 + r);
             const std::vector<float> values(numbers.begin(), numbers.end());
             for (std::size_t i = 0; i < count; ++i)
-                expected[i] += values[i];
+                sums[i] += values[i];
             const OnDevice on(group.ranks()[r].device);
             memory.push_back(std::make_unique<OfRank>(values));
             arrays.in.emplace_back(memory[r]->in.span());
             arrays.out.push_back(memory[r]->out.span());
         }
+        for (const std::unique_ptr<OfRank>& of_rank : memory)
+            of_rank->expected.copy_from(sums);
     }
 
     void spoil() {
@@ -79,8 +78,7 @@ struct Data {
         course::VerifyResult result;
         for (std::size_t r = 0; r < memory.size() && result.ok(); ++r) {
             const OnDevice on(group.ranks()[r].device);
-            const std::vector<float> got = memory[r]->out.to_host();
-            result = course::verify_exact(bits(got), bits(expected));
+            result = course::verify_exact_on_device<float>(memory[r]->out.span(), memory[r]->expected.span());
             result.damage = memory[r]->out.damage();
         }
         return result;
@@ -125,7 +123,6 @@ struct Data {
     int calls;
     std::map<day51::Launcher, cudaGraphExec_t> graphs;
     Group group;
-    std::vector<float> expected;
     std::vector<std::unique_ptr<OfRank>> memory;
     Arrays arrays;
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -368,6 +369,44 @@ TEST_F(Versions, CanTakeTurns) {
                              &list[3], &list[5], &list[5], &list[4], &list[3]},
                             not_run));
     if (!not_run.empty()) GTEST_SKIP() << not_run;
+}
+
+// What push has sent must not pass for packets: these values have the bits of the first numbers of
+// calls.
+TEST_F(Versions, DoNotTakeValuesForPackets) {
+    constexpr std::size_t kCount = 2000;
+    const day51::Version& push = day51::versions()[4];
+    const day51::Version& packets = day51::versions()[5];
+    Group group(devices_for(2));
+    if (const std::string reason = packets.cannot_run(day51::problem_of(group, kCount)); !reason.empty())
+        GTEST_SKIP() << reason;
+    group.need_inboxes(8, 64 * day51::kBlock);  // once: where they grow, they are cleared
+    std::vector<std::unique_ptr<OfRank>> memory;
+    Arrays arrays;
+    for (const day51::Rank& rank : group.ranks()) {
+        const OnDevice on(rank.device);
+        OfRank& mine = *memory.emplace_back(std::make_unique<OfRank>(Trial{.count = kCount, .calls = 0}));
+        arrays.in.emplace_back(mine.in.span());
+        arrays.out.push_back(mine.out.span());
+    }
+    const auto reduce = [&](const day51::Version& version, float value) {
+        for (std::size_t r = 0; r < memory.size(); ++r) {
+            const OnDevice on(group.ranks()[r].device);
+            memory[r]->in.copy_from(Values(kCount, value));
+        }
+        version.launcher(group, arrays);
+        for (const day51::Rank& rank : group.ranks())
+            CUDA_CHECK(cudaStreamSynchronize(rank.stream));
+    };
+    for (const std::uint32_t call : {1, 2})
+        reduce(push, std::bit_cast<float>(call));
+    for (int call = 0; call < 2; ++call) {
+        reduce(packets, 1.5f);
+        for (std::size_t r = 0; r < memory.size(); ++r) {
+            const OnDevice on(group.ranks()[r].device);
+            ASSERT_TRUE(same_bits(memory[r]->out.to_host(), Values(kCount, 3.0f))) << "rank " << r;
+        }
+    }
 }
 
 TEST_P(VersionTest, DataPatterns) {

@@ -140,7 +140,8 @@ void Group::need_staging(std::size_t floats) {
     staging_floats_ = floats;
 }
 
-// No packet of old calls is in the new inboxes: their numbers are 0, which is no call's.
+// No packet of old calls is in the new inboxes: their numbers are 0, which is no call's. Each kind
+// has inboxes of its own: a value of one must not pass for the number of another.
 void Group::need_inboxes(std::size_t blocks, std::size_t bytes) {
     if (blocks <= inbox_blocks_ && bytes <= inbox_bytes_) return;
     for (const Rank& rank : ranks_) {
@@ -149,7 +150,7 @@ void Group::need_inboxes(std::size_t blocks, std::size_t bytes) {
     }
     blocks = std::max(blocks, std::exchange(inbox_blocks_, 0));
     bytes = std::max(bytes, std::exchange(inbox_bytes_, 0));
-    const std::size_t of_all = ranks_.size() * 2 * blocks * bytes;
+    const std::size_t of_all = kInboxKinds * ranks_.size() * 2 * blocks * bytes;
     for (Rank& rank : ranks_) {
         const OnDevice on(rank.device);
         CUDA_CHECK(cudaFree(rank.inbox));

@@ -153,25 +153,35 @@ __global__ void __launch_bounds__(T::THREADS, 1)
 
 // --- Thresholds shared by blocks -----------------------------------------------------------------
 
-// A warp publishes a threshold for a row: at least k / blocks of this block's elements, rounded up,
-// are not greater. If all blocks of the row have published, k elements are not greater than the
-// greatest of their thresholds. Stores and loads are volatile and unordered, without a barrier: a
-// reader that comes too early gets an older threshold, which still holds.
-__device__ inline void publish_bound(const RowLists& lists, const RowState& rows, const course::Tile& tile,
+// What a block publishes in a row of tiles: thresholds that at least k / blocks of its elements,
+// rounded up, do not exceed. If all blocks of the row have published, k elements are not greater
+// than the greatest of their thresholds.
+struct Publication {
+    std::size_t row_of_tiles;
+    unsigned least;
+    unsigned most;
+
+    __device__ Publication(const RowLists& lists, const course::Tile& tile)
+        : row_of_tiles(lists.row_of_tiles(tile)),
+          least(course::ceil_div(lists.size.k, lists.pieces.blocks(row_of_tiles))),
+          most(least + least / 8) {}
+};
+
+// A warp publishes the threshold of a row. Stores and loads are volatile and unordered, without a
+// barrier: a reader that comes too early gets an older threshold, which still holds.
+__device__ inline void publish_bound(const RowLists& lists, const RowState& rows, const Publication& of,
                                      unsigned row) {
-    const std::size_t of_tiles = lists.row_of_tiles(tile);
-    const unsigned least = course::ceil_div(lists.size.k, lists.pieces.blocks(of_tiles));
-    const unsigned most = least + least / 8;
     const unsigned listed = rows.listed[row];
-    if (listed <= most) return;
-    const Key bound = find_bound_in_registers<kKeysOfLane>(lists.list(row), listed, least, most);
+    if (listed <= of.most) return;
+    const Key bound = find_bound_in_registers<kKeysOfLane>(lists.list(row), listed, of.least, of.most);
     if (threadIdx.x % course::kWarpSize == 0)
-        lists.pieces.published(of_tiles, blockIdx.x, row) = rank_of(bound);
+        lists.pieces.published(of.row_of_tiles, blockIdx.x, row) = rank_of(bound);
 }
 
 __device__ inline void publish_bounds(const RowLists& lists, const RowState& rows, const course::Tile& tile) {
+    const Publication of(lists, tile);
     for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps)
-        publish_bound(lists, rows, tile, row);
+        publish_bound(lists, rows, of, row);
 }
 
 // A thread reads the thresholds of all blocks that share a row.

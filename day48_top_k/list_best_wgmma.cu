@@ -155,6 +155,10 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
         }
         __syncwarp();
     };
+    const auto publish = [&](const course::Tile& tile) {
+        const Publication of(lists, tile);
+        each_row(tile, [&](unsigned row) { publish_bound(lists, rows, of, row); });
+    };
     const auto read = [&](const course::Tile& tile) {
         const unsigned i = threadIdx.x % course::kWarpSize;
         if (i < kRowsOfWarp) read_bound(lists, rows, tile, row_of_warp(lane, i));
@@ -190,13 +194,13 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
         }
         is_full = __any_sync(course::kWholeWarp, is_full);
         if (i == last || lists.is_last_of_row(tile)) {
-            each_row(tile, [&](unsigned row) { publish_bound(lists, rows, tile, row); });
+            publish(tile);
             read(tile);
             each_row(tile, [&](unsigned row) { write_piece(lists, rows, tile, row); });
         } else if (is_full) {
             each_row(tile, [&](unsigned row) { shorten_list(lists, rows, row); });
         } else if (is_time_for_bounds(before + 1)) {
-            each_row(tile, [&](unsigned row) { publish_bound(lists, rows, tile, row); });
+            publish(tile);
         }
     }
 }

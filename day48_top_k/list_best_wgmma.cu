@@ -85,31 +85,46 @@ __device__ void repair(const course::Factors& factors, const LaneCoords& at, flo
     }
 }
 
+// values[i]. So written, it would move the array from registers to local memory, because `i` is not
+// known at compile time: halves are selected instead.
+template <int N>
+__device__ float value_at(const float (&values)[N], int i) {
+    if constexpr (N == 1) {
+        return values[0];
+    } else {
+        float half[N / 2];
+#pragma unroll
+        for (int j = 0; j < N / 2; ++j)
+            half[j] = (i & N / 2) != 0 ? values[j + N / 2] : values[j];
+        return value_at(half, i);
+    }
+}
+
 // Appends those of a lane's values that are better than the thresholds of their rows. Four lanes
 // have values of the same two rows. Returns whether a list is full.
 __device__ bool append_half(const RowLists& lists, RowState& rows, const LaneCoords& at,
-                            const float (&values)[2][OF_LANE]) {
-    unsigned inside = 0;
-#pragma unroll
-    for (int i = 0; i < OF_LANE; ++i)
-        inside |= (at.col(i) < lists.n ? 1u : 0u) << i;
+                            const float (&values)[2][OF_LANE], bool is_whole) {
     bool is_full = false;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
         const auto row = static_cast<unsigned>(at.lane.col() + h);
         const float bound = rows.bound[row];
+        bool is_any = false;
+#pragma unroll
+        for (int i = 0; i < OF_LANE; ++i)
+            is_any |= !(values[h][i] >= bound);
+        if (!is_any || at.row(h) >= lists.m) continue;
         unsigned chosen = 0;
 #pragma unroll
         for (int i = 0; i < OF_LANE; ++i)
-            chosen |= (!(values[h][i] >= bound) ? 1u : 0u) << i;
-        chosen &= inside;
-        if (chosen == 0 || at.row(h) >= lists.m) continue;
+            chosen |= (!(values[h][i] >= bound) && (is_whole || at.col(i) < lists.n) ? 1u : 0u) << i;
         const unsigned count = __popc(chosen);
         const unsigned before = atomicAdd(&rows.listed[row], count);
         Key* place = lists.list(row) + before;
-#pragma unroll
-        for (int i = 0; i < OF_LANE; ++i) {
-            if ((chosen >> i & 1) != 0) *place++ = key_of(values[h][i], static_cast<unsigned>(at.col(i)));
+#pragma unroll 1
+        for (; chosen != 0; chosen &= chosen - 1) {
+            const int i = __ffs(static_cast<int>(chosen)) - 1;
+            *place++ = key_of(value_at(values[h], i), static_cast<unsigned>(at.col(i)));
         }
         is_full |= lists.size.is_full(before + count);
     }
@@ -155,10 +170,6 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
         }
         __syncwarp();
     };
-    const auto publish = [&](const course::Tile& tile) {
-        const Publication of(lists, tile);
-        each_row(tile, [&](unsigned row) { publish_bound(lists, rows, of, row); });
-    };
     const auto read = [&](const course::Tile& tile) {
         const unsigned i = threadIdx.x % course::kWarpSize;
         if (i < kRowsOfWarp) read_bound(lists, rows, tile, row_of_warp(lane, i));
@@ -186,21 +197,26 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
                 zero += 0 * values[j % 2][j / 2];
             }
             if (zero != 0) repair(factors, at, values);
-            distance.finish(at, values);
+            const bool is_whole = at.tile.col + POINTS <= lists.n;
+            is_whole ? distance.finish<true>(at, values) : distance.finish(at, values);
+            if (sign < 0) {
 #pragma unroll
-            for (int j = 0; j < OF_LANE * 2; ++j)
-                values[j % 2][j / 2] *= sign;
-            is_full |= append_half(lists, rows, at, values);
+                for (int j = 0; j < OF_LANE * 2; ++j)
+                    values[j % 2][j / 2] = -values[j % 2][j / 2];
+            }
+            is_full |= append_half(lists, rows, at, values, is_whole);
         }
         is_full = __any_sync(course::kWholeWarp, is_full);
-        if (i == last || lists.is_last_of_row(tile)) {
-            publish(tile);
+        const bool ends = i == last || lists.is_last_of_row(tile);
+        if (is_full && !ends) {
+            each_row(tile, [&](unsigned row) { shorten_list(lists, rows, row); });
+        } else if (ends || is_time_for_bounds(before + 1)) {
+            const Publication of(lists, tile);
+            each_row(tile, [&](unsigned row) { publish_bound(lists, rows, of, row); });
+        }
+        if (ends) {
             read(tile);
             each_row(tile, [&](unsigned row) { write_piece(lists, rows, tile, row); });
-        } else if (is_full) {
-            each_row(tile, [&](unsigned row) { shorten_list(lists, rows, row); });
-        } else if (is_time_for_bounds(before + 1)) {
-            publish(tile);
         }
     }
 }

@@ -135,7 +135,8 @@ __device__ bool append_half(const RowLists& lists, RowState& rows, const LaneCoo
 // shortens and publishes for itself.
 // Cost removed: multiply-adds of CUDA cores; barriers in the epilogue. While the warps of one
 // consumer list their values, the products of the other go on.
-// Still limits it: three products instead of one.
+// Still limits it: three products instead of one; a warpgroup waits for its slowest warp. With few
+// points, the lists.
 __global__ void __launch_bounds__(tf32::THREADS, 1)
     list_best_wgmma(const __grid_constant__ tf32::Maps maps, const __grid_constant__ course::Factors factors,
                     const __grid_constant__ course::Distance distance, const float sign,

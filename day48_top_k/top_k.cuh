@@ -18,7 +18,7 @@
 // make every element a candidate. The result is still right, but the kernel is slow.
 //
 // Read keys.cuh and thresholds.cuh first; then this file, which selects from a matrix; then
-// row_lists.cuh, fused.cuh for the fused versions, and list_best_wgmma.cu for the last one.
+// row_lists.cuh, fused.cuh for the fused versions, and fused_wgmma.cuh for the last one.
 //
 //   ./course run day48 --only fused --size 1024x1000000x64x128
 //   ./course inspect day48 --only fused --size 512x512x64

@@ -201,7 +201,13 @@ TEST_P(TopKTest, Shapes) {
 }
 
 // Vectors of so many numbers that tensor cores multiply, where the points are aligned rows.
-TEST_P(TopKTest, LongVectors) {
+class LongVectorsTest : public TopKTest {};
+
+INSTANTIATE_TEST_SUITE_P(DayFortyEight, LongVectorsTest,
+                         testing::Values(&course::find_version(day48::top_k_versions(), "fused_wgmma")),
+                         course::VersionName());
+
+TEST_P(LongVectorsTest, MetricsOrdersLayoutsAndShapes) {
     for (const Metric metric : {Metric::kDot, Metric::kSquaredL2, Metric::kCosine}) {
         for (const Order order : kOrders) {
             for (const Op op_a : kOps)
@@ -224,7 +230,7 @@ TEST_P(TopKTest, LongVectors) {
     expect_right({5, 300, 20, 2, 7}, DataPattern::kNormal);
 }
 
-TEST_P(TopKTest, PatternsOfLongVectors) {
+TEST_P(LongVectorsTest, Patterns) {
     for (const Order order : kOrders) {
         for (const DataPattern pattern :
              {DataPattern::kAllEqual, DataPattern::kSorted, DataPattern::kReversed,

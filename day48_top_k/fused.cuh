@@ -96,20 +96,23 @@ __device__ inline bool append_values(const RowLists& lists, RowState& rows,
     return is_full;
 }
 
-// Shortens the lists to their best and lowers the thresholds. When one list is full, others nearly
-// are: all that are worth it are shortened together, a warp for each.
-__device__ inline void shorten_lists(const RowLists& lists, RowState& rows) {
-    for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
-        const unsigned listed = rows.listed[row];
-        if (!lists.size.is_worth_shortening(listed)) continue;
-        Key* const list = lists.list(row);
-        const Key bound = find_bound_in_registers<kKeysOfLane>(list, listed, lists.size.k, lists.size.kept);
-        const unsigned kept = copy_up_to(bound, list, listed, list);
-        if (threadIdx.x % course::kWarpSize == 0) {
-            rows.listed[row] = kept;
-            rows.bound[row] = fminf(rows.bound[row], value_of(bound));  // of NaN and a number: the number
-        }
+// A warp shortens the list of a row to its best and lowers the threshold, if that is worth it.
+__device__ inline void shorten_list(const RowLists& lists, RowState& rows, unsigned row) {
+    const unsigned listed = rows.listed[row];
+    if (!lists.size.is_worth_shortening(listed)) return;
+    Key* const list = lists.list(row);
+    const Key bound = find_bound_in_registers<kKeysOfLane>(list, listed, lists.size.k, lists.size.kept);
+    const unsigned kept = copy_up_to(bound, list, listed, list);
+    if (threadIdx.x % course::kWarpSize == 0) {
+        rows.listed[row] = kept;
+        rows.bound[row] = fminf(rows.bound[row], value_of(bound));  // of NaN and a number: the number
     }
+}
+
+// When one list is full, others nearly are: all that are worth it are shortened together.
+__device__ inline void shorten_lists(const RowLists& lists, RowState& rows) {
+    for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps)
+        shorten_list(lists, rows, row);
 }
 
 // Idea: the epilogue compares each value with the threshold of its row, in registers. The few
@@ -150,28 +153,40 @@ __global__ void __launch_bounds__(T::THREADS, 1)
 
 // --- Thresholds shared by blocks -----------------------------------------------------------------
 
-// Publishes a threshold for each row, a warp for each: at least k / blocks of this block's
-// elements, rounded up, are not greater. If all blocks of the row have published, k elements are
-// not greater than the greatest of their thresholds. Stores and loads are volatile and unordered,
-// without a barrier: a reader that comes too early gets an older threshold, which still holds.
-__device__ inline void publish_bounds(const RowLists& lists, const RowState& rows, const course::Tile& tile) {
-    const std::size_t of_tiles = lists.row_of_tiles(tile);
-    const unsigned least = course::ceil_div(lists.size.k, lists.pieces.blocks(of_tiles));
-    const unsigned most = least + least / 8;
-    for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
-        const unsigned listed = rows.listed[row];
-        if (listed <= most) continue;
-        const Key bound = find_bound_in_registers<kKeysOfLane>(lists.list(row), listed, least, most);
-        if (threadIdx.x % course::kWarpSize == 0)
-            lists.pieces.published(of_tiles, blockIdx.x, row) = rank_of(bound);
-    }
+// What a block publishes in a row of tiles: thresholds that at least k / blocks of its elements,
+// rounded up, do not exceed. If all blocks of the row have published, k elements are not greater
+// than the greatest of their thresholds.
+struct Publication {
+    std::size_t row_of_tiles;
+    unsigned least;
+    unsigned most;
+
+    __device__ Publication(const RowLists& lists, const course::Tile& tile)
+        : row_of_tiles(lists.row_of_tiles(tile)),
+          least(course::ceil_div(lists.size.k, lists.pieces.blocks(row_of_tiles))),
+          most(least + least / 8) {}
+};
+
+// A warp publishes the threshold of a row. Stores and loads are volatile and unordered, without a
+// barrier: a reader that comes too early gets an older threshold, which still holds.
+__device__ inline void publish_bound(const RowLists& lists, const RowState& rows, const Publication& of,
+                                     unsigned row) {
+    const unsigned listed = rows.listed[row];
+    if (listed <= of.most) return;
+    const Key bound = find_bound_in_registers<kKeysOfLane>(lists.list(row), listed, of.least, of.most);
+    if (threadIdx.x % course::kWarpSize == 0)
+        lists.pieces.published(of.row_of_tiles, blockIdx.x, row) = rank_of(bound);
 }
 
-// Reads the thresholds of all blocks that share the row of tiles, a thread for each row.
-__device__ inline void read_bounds(const RowLists& lists, RowState& rows, const course::Tile& tile) {
-    static_assert(T::THREADS >= T::BM, "read_bounds: a thread for each row");
-    const unsigned row = threadIdx.x;
-    if (row >= T::BM) return;
+__device__ inline void publish_bounds(const RowLists& lists, const RowState& rows, const course::Tile& tile) {
+    const Publication of(lists, tile);
+    for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps)
+        publish_bound(lists, rows, of, row);
+}
+
+// A thread reads the thresholds of all blocks that share a row.
+__device__ inline void read_bound(const RowLists& lists, RowState& rows, const course::Tile& tile,
+                                  unsigned row) {
     const std::size_t of_tiles = lists.row_of_tiles(tile);
     const unsigned first = lists.pieces.first_block(of_tiles);
     const unsigned blocks = lists.pieces.blocks(of_tiles);
@@ -182,6 +197,11 @@ __device__ inline void read_bounds(const RowLists& lists, RowState& rows, const 
     // An equal element may be in a lower column than all of those: the bound is the next greater
     // number.
     rows.bound[row] = fminf(rows.bound[row], value_of_rank(greatest + 1));
+}
+
+__device__ inline void read_bounds(const RowLists& lists, RowState& rows, const course::Tile& tile) {
+    static_assert(T::THREADS >= T::BM, "read_bounds: a thread for each row");
+    if (threadIdx.x < T::BM) read_bound(lists, rows, tile, threadIdx.x);
 }
 
 // After one tile of a row, two, four ...: while the number of tiles doubles, about k elements are

@@ -131,23 +131,28 @@ constexpr unsigned kWarps = T::THREADS / course::kWarpSize;
 // free then: the sums of the tile are in the lists or dropped.
 constexpr unsigned kKeysOfLane = 20;
 
-// The block has no more tiles in this row of tiles: the best keys of each list become its piece.
-// Then the lists are empty for another row of tiles.
-__device__ inline void write_pieces(const RowLists& lists, RowState& rows, const course::Tile& tile) {
+// The block has no more tiles in this row of tiles: a warp makes the best keys of a list a piece.
+// Then the list is empty for another row of tiles.
+__device__ inline void write_piece(const RowLists& lists, RowState& rows, const course::Tile& tile,
+                                   unsigned row) {
     const unsigned lane = threadIdx.x % course::kWarpSize;
+    Key* const list = lists.list(row);
+    const Key up_to = Key{rank_of(rows.bound[row])} << 32 | 0xffffffff;  // of NaN: all
+    const unsigned listed = copy_up_to(up_to, list, rows.listed[row], list);
+    const Key bound = listed > lists.pieces.size ? find_bound_in_registers<kKeysOfLane>(
+                                                       list, listed, lists.size.k, lists.pieces.size)
+                                                 : kNoKey;
+    Key* const piece = lists.pieces.keys_of(lists.row_of_tiles(tile), blockIdx.x, row);
+    for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < lists.pieces.size;
+         i += course::kWarpSize)
+        piece[i] = kNoKey;
+    if (lane == 0) start_row(rows, row);
+}
+
+__device__ inline void write_pieces(const RowLists& lists, RowState& rows, const course::Tile& tile) {
     for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps) {
         if (tile.row + row >= lists.m) break;
-        Key* const list = lists.list(row);
-        const Key up_to = Key{rank_of(rows.bound[row])} << 32 | 0xffffffff;  // of NaN: all
-        const unsigned listed = copy_up_to(up_to, list, rows.listed[row], list);
-        const Key bound = listed > lists.pieces.size ? find_bound_in_registers<kKeysOfLane>(
-                                                           list, listed, lists.size.k, lists.pieces.size)
-                                                     : kNoKey;
-        Key* const piece = lists.pieces.keys_of(lists.row_of_tiles(tile), blockIdx.x, row);
-        for (unsigned i = copy_up_to(bound, list, listed, piece) + lane; i < lists.pieces.size;
-             i += course::kWarpSize)
-            piece[i] = kNoKey;
-        if (lane == 0) start_row(rows, row);
+        write_piece(lists, rows, tile, row);
     }
     if (threadIdx.x == 0) rows.first = 0;
 }

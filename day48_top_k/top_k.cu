@@ -6,8 +6,10 @@
 
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
+#include "common/device/cluster_launch.hpp"
 #include "common/device/launch.hpp"
 #include "fused.cuh"
+#include "list_best_wgmma.hpp"
 #include "top_k.cuh"
 #include "top_k.hpp"
 
@@ -46,6 +48,7 @@ EqualShares equal_shares(std::size_t m, std::size_t n, std::size_t d, std::size_
 struct ScratchLayout {
     std::size_t rows;  // of all products
     std::size_t n;
+    std::size_t queries_words;
     std::size_t norm_words;
     EqualShares tiles;
     ListSize size;
@@ -53,6 +56,7 @@ struct ScratchLayout {
     explicit ScratchLayout(const TopKShape& shape)
         : rows(shape.m * shape.count),
           n(shape.n),
+          queries_words(transposed_words(shape.m, shape.d)),
           norm_words(
               course::ceil_div<std::size_t>(course::norms_size(shape.metric, shape.m, n, shape.count), 2)),
           tiles(equal_shares(shape.m, n, shape.d, shape.count)),
@@ -70,6 +74,7 @@ struct ScratchLayout {
     std::size_t piece_words() const { return piece_rows() * size.kept; }
     std::size_t rank_words() const { return course::ceil_div<std::size_t>(piece_rows(), 2); }
     std::size_t fused_words() const { return norm_words + list_words() + piece_words() + rank_words(); }
+    std::size_t wgmma_words() const { return fused_words() + queries_words; }
     std::size_t unfused_words() const { return norm_words + course::ceil_div<std::size_t>(rows * n, 2); }
 };
 
@@ -125,23 +130,42 @@ void launch_lists(const course::Factors& factors, const course::Distance& distan
     }
 }
 
-template <bool OWN_BOUNDS>
-void launch_fused(const TopKMatmul& matmul, cudaStream_t stream) {
-    const ScratchLayout layout = checked_layout(matmul);
-    if (layout.rows == 0) return;
-    require_scratch(matmul, layout.fused_words());
+// list(distance, lists) launches the kernel that lists the best of each block.
+template <class List>
+void launch_with_lists(const TopKMatmul& matmul, const ScratchLayout& layout, cudaStream_t stream,
+                       const List& list) {
     Key* const lists = matmul.scratch.data() + layout.norm_words;
     Key* const keys = lists + layout.list_words();
     auto* const ranks = reinterpret_cast<unsigned*>(keys + layout.piece_words());
     CUDA_CHECK(cudaMemsetAsync(ranks, 0xff, layout.piece_rows() * sizeof *ranks, stream));
     const Pieces pieces{layout.tiles, layout.size.kept, keys, ranks};
-    const RowLists row_lists{layout.size, lists, pieces, matmul.factors.m(), matmul.factors.n()};
-    const course::Distance distance =
-        course::launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream);
-    course::with_add(matmul.metric, [&]<class Add>(Add) {
-        launch_lists<OWN_BOUNDS, Add>(matmul.factors, distance, sign_of(matmul.order), row_lists, stream);
-    });
+    list(course::launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream),
+         RowLists{layout.size, lists, pieces, matmul.factors.m(), matmul.factors.n()});
     launch_selection(RowsOfPieces{pieces, matmul.factors.m()}, layout, matmul, stream);
+}
+
+template <bool OWN_BOUNDS>
+void launch_fused(const TopKMatmul& matmul, cudaStream_t stream) {
+    const ScratchLayout layout = checked_layout(matmul);
+    if (layout.rows == 0) return;
+    require_scratch(matmul, layout.fused_words());
+    launch_with_lists(matmul, layout, stream, [&](const course::Distance& distance, const RowLists& lists) {
+        course::with_add(matmul.metric, [&]<class Add>(Add) {
+            launch_lists<OWN_BOUNDS, Add>(matmul.factors, distance, sign_of(matmul.order), lists, stream);
+        });
+    });
+}
+
+// `fused`, where tensor cores cannot or should not multiply.
+void launch_fused_wgmma(const TopKMatmul& matmul, cudaStream_t stream) {
+    const ScratchLayout layout = checked_layout(matmul);
+    if (layout.rows == 0) return;
+    require_scratch(matmul, layout.wgmma_words());
+    if (!why_no_wgmma(matmul).empty()) return launch_fused<false>(matmul, stream);
+    launch_with_lists(matmul, layout, stream, [&](const course::Distance& distance, const RowLists& lists) {
+        launch_list_best_wgmma(matmul, distance, sign_of(matmul.order), lists,
+                               matmul.scratch.data() + layout.fused_words(), stream);
+    });
 }
 
 // The matrix of distances, in the scratch memory.
@@ -175,6 +199,10 @@ std::size_t fused_size(const TopKShape& shape) {
     return ScratchLayout(shape).fused_words();
 }
 
+std::size_t wgmma_size(const TopKShape& shape) {
+    return ScratchLayout(shape).wgmma_words();
+}
+
 course::Work work(const TopKShape& shape) {
     const auto count = static_cast<double>(shape.count);
     const auto m = static_cast<double>(shape.m);
@@ -185,6 +213,13 @@ course::Work work(const TopKShape& shape) {
     return {.bytes = sizeof(float) * count * (m * d + d * n) + written,
             .written = written,
             .flops = (shape.metric == course::Metric::kDifferences ? 3 : 2) * count * m * n * d};
+}
+
+// Not held against the limit of FP32.
+course::Work tensor_work(const TopKShape& shape) {
+    course::Work same = work(shape);
+    same.arithmetic = course::Arithmetic::kOther;
+    return same;
 }
 
 }  // namespace
@@ -217,6 +252,11 @@ std::span<const TopK> top_k_versions() {
              .idea = "the same, and blocks publish thresholds",
              .launcher = {launch_fused<false>, fused_size},
              .work = work},
+        TopK{.name = "fused_wgmma",
+             .idea = "tensor cores multiply, in FP32 accuracy",
+             .launcher = {launch_fused_wgmma, wgmma_size},
+             .work = tensor_work,
+             .constraint = [](const TopKShape&) { return course::why_no_hopper(); }},
     };
     return list;
 }

@@ -8,6 +8,8 @@
 //                     best; distances are not written           and lists many elements
 //   fused             blocks publish thresholds                 multiply-adds; with few points, the
 //                                                               lists
+//   fused_wgmma       tensor cores multiply, warps list         three products instead of one; with
+//                     without a barrier                         few points, the lists
 //
 // A threshold is called `bound` in the code. Elements that are better become candidates. In random
 // order, column j is one of the k best so far with probability k / j: a list of candidates grows
@@ -16,7 +18,7 @@
 // make every element a candidate. The result is still right, but the kernel is slow.
 //
 // Read keys.cuh and thresholds.cuh first; then this file, which selects from a matrix; then
-// row_lists.cuh, and fused.cuh for the fused versions.
+// row_lists.cuh, fused.cuh for the fused versions, and fused_wgmma.cuh for the last one.
 //
 //   ./course run day48 --only fused --size 1024x1000000x64x128
 //   ./course inspect day48 --only fused --size 512x512x64

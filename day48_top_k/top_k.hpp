@@ -59,7 +59,7 @@ struct TopKSelector {
     std::size_t (*scratch_size)(const TopKShape& shape);
 };
 
-// "k_minima", "unfused", "fused_own_bounds", "fused"
+// "k_minima", "unfused", "fused_own_bounds", "fused", "fused_wgmma"
 using TopK = course::Version<TopKSelector, TopKShape>;
 std::span<const TopK> top_k_versions();
 

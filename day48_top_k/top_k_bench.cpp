@@ -145,6 +145,7 @@ course::Case make_case(const course::Dims& dims) {
         result.contestants.push_back(
             {.name = version.name,
              .work = version.work(shape),
+             .cannot_run = version.cannot_run(shape),
              .figures =
                  [data] {
                      return course::Figures{{"recall", recall(data->found(), data->nearest)}};

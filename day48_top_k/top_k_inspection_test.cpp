@@ -18,7 +18,7 @@ class Lesson : public course::MatmulInspectionTest {
   protected:
     static constexpr std::size_t kBest = 4;
 
-    course::Inspection neighbours(const std::string& version) {
+    course::Inspection neighbours(const std::string& version, course::Op op_b = course::Op::kNone) {
         const auto& selector = course::find_version(day48::top_k_versions(), version).launcher;
         DeviceBuffer<float> values(kN * kBest);
         DeviceBuffer<std::uint32_t> indices(values.size());
@@ -26,7 +26,7 @@ class Lesson : public course::MatmulInspectionTest {
             selector.scratch_size({.m = kN, .n = kN, .d = kDepth, .k = kBest}));
         return course::inspect(
             [&] {
-                selector.launch({.factors = factors(),
+                selector.launch({.factors = factors(course::Op::kNone, op_b),
                                  .k = kBest,
                                  .values = values.span(),
                                  .indices = indices.span(),
@@ -70,6 +70,7 @@ TEST_F(Lesson, NoVersionHasRaces) {
     for (const day48::TopK& version : day48::top_k_versions()) {
         SCOPED_TRACE(version.name);
         EXPECT_TRUE(course::without_findings(neighbours(version.name)));
+        EXPECT_TRUE(course::without_findings(neighbours(version.name, course::Op::kTranspose)));
     }
 }
 

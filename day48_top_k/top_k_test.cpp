@@ -51,6 +51,8 @@ std::string text(const TopKShape& s) {
 
 class TopKTest : public course::DeviceTestWithParam<const day48::TopK*> {
   protected:
+    static constexpr std::size_t kLeast = 16;  // numbers of a vector that fused_wgmma takes itself
+
     Results run(const TopKShape& s, std::span<const float> a, std::span<const float> b,
                 const Layout& a_layout = {}, const Layout& b_layout = {}) const {
         TestBatch<const float> a_device(a, s.count, s.m, s.d, a_layout);
@@ -83,6 +85,18 @@ class TopKTest : public course::DeviceTestWithParam<const day48::TopK*> {
 
     void expect_exact(const TopKShape& s, std::span<const float> a, std::span<const float> b) const {
         compare(s, a, b, run(s, a, b), true, "exact");
+        if (GetParam()->name == "fused_wgmma" && s.d < kLeast && s.count == 1) expect_exact_padded(s, a, b);
+    }
+
+    // The same vectors with zeros behind them, and points as rows: what tensor cores take.
+    void expect_exact_padded(TopKShape s, std::span<const float> a, std::span<const float> b) const {
+        std::vector<float> wide_a(s.m * kLeast);
+        for (std::size_t i = 0; i < a.size(); ++i)
+            wide_a[i / s.d * kLeast + i % s.d] = a[i];
+        std::vector<float> wide_b(b.begin(), b.end());
+        wide_b.resize(kLeast * s.n);
+        s.d = kLeast;
+        compare(s, wide_a, wide_b, run(s, wide_a, wide_b, {}, {.op = Op::kTranspose}), true, "padded");
     }
 
     // Against the reference. EXACT: all numbers are small integers, so that indices must be equal
@@ -184,6 +198,45 @@ TEST_P(TopKTest, Shapes) {
     // Rows of tiles that end in the middle of a block's share.
     expect_right({3, 770, 8, 5, 4});
     expect_right({130, 1030, 4, 1, 4});
+}
+
+// Vectors of so many numbers that tensor cores multiply, where the points are aligned rows.
+class LongVectorsTest : public TopKTest {};
+
+INSTANTIATE_TEST_SUITE_P(DayFortyEight, LongVectorsTest,
+                         testing::Values(&course::find_version(day48::top_k_versions(), "fused_wgmma")),
+                         course::VersionName());
+
+TEST_P(LongVectorsTest, MetricsOrdersLayoutsAndShapes) {
+    for (const Metric metric : {Metric::kDot, Metric::kSquaredL2, Metric::kCosine}) {
+        for (const Order order : kOrders) {
+            for (const Op op_a : kOps)
+                expect_right({5, 300, 20, 1, 12, metric, order}, DataPattern::kNormal,
+                             {.op = op_a, .padding = 1}, {.op = Op::kTranspose});
+        }
+    }
+    for (const std::size_t m : {1, 15, 16, 17, 64, 127, 128, 129})
+        expect_right({m, 270, 16, 1, 3});
+    for (const std::size_t d : {16, 28, 31, 32, 36, 64, 100, 132})
+        expect_right({3, 300, d, 1, 40});
+    for (const std::size_t n : {20, 127, 128, 129, 255, 256, 257, 1000})
+        expect_right({3, n, 20, 1, 20, Metric::kDot, Order::kLargest});
+    for (const std::size_t k : {1, 33, 128, 1000, 1024})
+        expect_right({3, 3001, 16, 1, k});
+    // Rows of tiles that end in the middle of a block's share.
+    expect_right({300, 1500, 16, 1, 4});
+    expect_right({5, 300, 20, 1, 7}, DataPattern::kNormal, {}, {.op = Op::kTranspose, .padding = 4});
+    expect_right({5, 300, 20, 1, 7}, DataPattern::kNormal, {}, {.op = Op::kTranspose, .misaligned_by = 1});
+    expect_right({5, 300, 20, 2, 7}, DataPattern::kNormal);
+}
+
+TEST_P(LongVectorsTest, Patterns) {
+    for (const Order order : kOrders) {
+        for (const DataPattern pattern :
+             {DataPattern::kAllEqual, DataPattern::kSorted, DataPattern::kReversed,
+              DataPattern::kHugeNextToTiny, DataPattern::kWithNan, DataPattern::kWithInf})
+            expect_right({3, 1500, 20, 1, 40, Metric::kDot, order}, pattern);
+    }
 }
 
 TEST_P(TopKTest, Patterns) {

@@ -40,24 +40,26 @@ struct Distance {
     std::size_t n;
 
     // At: says in which row() and col() of the product a sum is, as ThreadTileCoords does.
-    template <class At, int TM, int TN>
+    // COLUMNS_INSIDE: all columns are in range.
+    template <bool COLUMNS_INSIDE = false, class At, int TM, int TN>
     __device__ void finish(const At& at, float (&sums)[TM][TN]) const {
         if (metric == Metric::kSquaredL2) {
-            finish_with_norms(at, sums, [](float sum, float a, float b) {
+            finish_with_norms<COLUMNS_INSIDE>(at, sums, [](float sum, float a, float b) {
                 return ptx::max_nan(fmaf(-2, sum, a + b), 0);  // a NaN stays a NaN
             });
         } else if (metric == Metric::kCosine) {
-            finish_with_norms(at, sums, [](float sum, float a, float b) { return 1 - sum * a * b; });
+            finish_with_norms<COLUMNS_INSIDE>(at, sums,
+                                              [](float sum, float a, float b) { return 1 - sum * a * b; });
         }
     }
 
   private:
-    template <class At, int TM, int TN, class Finish>
+    template <bool COLUMNS_INSIDE, class At, int TM, int TN, class Finish>
     __device__ void finish_with_norms(const At& at, float (&sums)[TM][TN], Finish finish) const {
         float b[TN];
 #pragma unroll
         for (int j = 0; j < TN; ++j)
-            b[j] = at.col(j) < n ? norms_b[at.tile.product * n + at.col(j)] : 0;
+            b[j] = COLUMNS_INSIDE || at.col(j) < n ? norms_b[at.tile.product * n + at.col(j)] : 0;
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
             const float a = at.row(i) < m ? norms_a[at.tile.product * m + at.row(i)] : 0;

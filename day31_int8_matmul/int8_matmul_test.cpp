@@ -12,6 +12,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "int8_wgmma.hpp"
 
 namespace {
 
@@ -156,6 +157,37 @@ TEST_P(MatmulTest, Refuses) {
               }),
               "int8_matmul: w has an address % 16 of 5 and rows that are 32 bytes apart; expected 0 and a "
               "multiple of 16");
+}
+
+// Small shapes always get small tiles, so every tile is asked for by its name: several of them each
+// way, and a last one of a few rows and columns; more steps of K than stages.
+class WgmmaTile : public course::DeviceTest {};
+
+TEST_F(WgmmaTile, AllAreRight) {
+    const day31::Version& wgmma = course::find_version(day31::versions(), "wgmma");
+    if (const std::string reason = wgmma.cannot_run({}); !reason.empty()) GTEST_SKIP() << reason;
+    for (const std::string& tile : day31::wgmma_tiles()) {
+        for (const auto& [m, n, k] : {MatmulShape{261, 267, 48}, MatmulShape{70, 260, 1680}}) {
+            SCOPED_TRACE(tile + ", k = " + std::to_string(k));
+            const std::vector<std::int8_t> a = random_bytes(m * k, kSeed);
+            const std::vector<std::int8_t> w = random_bytes(n * k, kSeed + 1);
+            std::vector<std::int32_t> expected(m * n);
+            day31::int8_matmul_on_cpu({m, n, k}, a, w, expected);
+            GuardedMatrix<std::int8_t> x(a, m, k), y(w, n, k);
+            for (const std::size_t extra : {0, 1}) {  // with 1, TMA cannot reach the rows of C
+                GuardedMatrix<std::int32_t> c(m, n, {0, extra + (4 - n % 4) % 4});
+                day31::launch_wgmma_tile(tile, x.view(), y.view(), c.view(), nullptr);
+                const course::VerifyResult result = course::verify_exact(c.packed(), expected, n);
+                EXPECT_TRUE(result.ok()) << result.message();
+                EXPECT_EQ(c.damage(), "");
+            }
+        }
+    }
+    GuardedMatrix<std::int32_t> c(1, 1, {});
+    const std::vector<std::int8_t> one(16, 1);
+    GuardedMatrix<std::int8_t> x(one, 1, 16);
+    EXPECT_THROW(day31::launch_wgmma_tile("1x1", x.view(), x.view(), c.view(), nullptr),
+                 std::invalid_argument);
 }
 
 // More sums than 32 bits count, 17.2 GB of them. All rows and columns differ, so a sum in the wrong

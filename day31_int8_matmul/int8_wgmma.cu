@@ -85,6 +85,14 @@ std::string wgmma_tile_for(const MatmulShape& shape, std::size_t multiprocessors
     return std::string(fastest(shape, multiprocessors).name);
 }
 
+std::vector<std::string> wgmma_tiles() {
+    return course::names(kCandidates);
+}
+
+void launch_wgmma_tile(std::string_view tile, In a, In w, Out c, cudaStream_t stream) {
+    course::find_version(kCandidates, tile).launch(a, w, c, stream);
+}
+
 void launch_wgmma(In a, In w, Out c, cudaStream_t stream) {
     fastest({.m = c.rows(), .n = c.cols(), .k = a.cols()}, course::multiprocessors()).launch(a, w, c, stream);
 }

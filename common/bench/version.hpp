@@ -42,7 +42,7 @@ template <class Versions>
 std::vector<std::string> names(const Versions& versions) {
     std::vector<std::string> all;
     for (const auto& version : versions)
-        all.push_back(version.name);
+        all.emplace_back(version.name);
     return all;
 }
 

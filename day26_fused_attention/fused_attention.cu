@@ -1,5 +1,6 @@
-// Day 26's launchers of the kernels in fused_attention.cuh, and the lists of versions. The versions
-// on tensor cores have kernel and launcher in one file: tf32x3.cu and half_precision.cu.
+// Day 26's launchers of the kernels in fused_attention.cuh and register_tiles.cuh, and the lists of
+// versions. The versions on tensor cores have kernel and launcher in one file: tf32x3.cu and
+// half_precision.cu.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -10,6 +11,7 @@
 #include "common/device/tensor_core_support.hpp"
 #include "fused_attention.cuh"
 #include "launch.cuh"
+#include "register_tiles.cuh"
 
 namespace day26 {
 namespace {

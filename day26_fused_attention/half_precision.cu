@@ -9,10 +9,11 @@
 //     a warp     32 rows: each fragment of K and V serves two instructions. With 16 rows, the loads
 //                from shared memory would be the limit
 //     a lane     of Q K^T and of out: rows g, g + 8, g + 16, g + 24, columns 2 t, 2 t + 1 of every 8
+#include "attention_tile.cuh"
 #include "common/device/half_fragment.cuh"
 #include "common/device/tensor_core_support.hpp"
-#include "fused_attention.cuh"
 #include "launch.cuh"
+#include "online_softmax.cuh"
 
 namespace day26 {
 namespace {

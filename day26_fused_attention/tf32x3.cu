@@ -9,10 +9,11 @@
 //
 //     a block    BM rows of Q; two stages of BN keys: one is multiplied, the other is in flight
 //     a warp     16 or 32 rows of Q and all keys of a tile: a split factor serves all its rows
+#include "attention_tile.cuh"
 #include "common/device/tensor_core_support.hpp"
 #include "common/tile/tf32_split.cuh"
-#include "fused_attention.cuh"
 #include "launch.cuh"
+#include "online_softmax.cuh"
 
 namespace day26 {
 namespace {

@@ -1,5 +1,5 @@
 // Day 32's launchers: argument checks, the workspace, the size of the grid, the list of versions.
-// The kernels are in llm_int8.cuh.
+// The kernels are in llm_int8.cuh and tensor_core_products.cuh.
 #include <array>
 #include <string>
 #include <string_view>
@@ -12,6 +12,7 @@
 #include "common/device/tensor_core_support.hpp"
 #include "llm_int8.cuh"
 #include "llm_int8.hpp"
+#include "tensor_core_products.cuh"
 
 namespace day32 {
 namespace {

@@ -1,5 +1,9 @@
 // Day 36, second part: load balancing. Read graph_traversal.cuh first; directions.cuh is the third
 // part.
+//
+// The kernel, frontier_balanced, is at the end: it calls begin_search() once, then top_down() for
+// each level. top_down() reads edges, visit() marks a vertex, keep() collects it in shared memory,
+// append() makes entries of the queue from it.
 #pragma once
 
 #include <cooperative_groups.h>

@@ -1,5 +1,5 @@
 // Day 36, third part: bitmaps, searches from below, and a direction for each level. Read
-// balanced.cuh first.
+// balanced.cuh first. step_up() is a level of all kernels here that search from below.
 #pragma once
 
 #include "balanced.cuh"

@@ -1,11 +1,12 @@
 // Day 40's launchers: argument checks, the size of the grid, the list of versions. The kernels are
-// in wmma.cuh and tensor_cores.cuh.
+// in wmma.cuh, tensor_cores.cuh and pipelines.cuh.
 #include <string>
 #include <vector>
 
 #include "common/check/check.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
+#include "pipelines.cuh"
 #include "tensor_cores.cuh"
 #include "tensor_cores.hpp"
 #include "wmma.cuh"

@@ -38,33 +38,6 @@ constexpr int D = 128;  // columns; those from dim on are zero-filled
 // A key has a place in V^T, which is not its number (transpose_values).
 constexpr int kPlaces = 128;  // of a box of V^T: a row of 128 bytes
 
-// The largest weight is 2^4. A score may exceed the maximum by 4 (in powers of two) before the sums
-// are rescaled, so weights stay below 2^8, and E4M3 ends at 448. Its smallest number above 0 is
-// 2^-9: weights from 2^-13 of the largest on do not vanish.
-using Softmax = course::attention::OnlineSoftmax<4, 4>;
-
-struct Maps {
-    CUtensorMap q;
-    CUtensorMap k;
-    CUtensorMap v;  // transposed: rows are columns of V, along them are places of keys
-};
-
-struct Problem {
-    course::attention::Problem<Result> rows;
-    const float* q_scale;
-    const float* k_scale;
-    const float* v_scale;
-
-    // The factors of a tile's scores and of its result.
-    __device__ float of_scores(const RowTile& tile) const {
-        const int heads = static_cast<int>(rows.out.extents().heads);
-        return q_scale[tile.batch * heads + tile.head] * k_scale[tile.batch * rows.heads_kv + tile.head_kv];
-    }
-    __device__ float of_result(const RowTile& tile) const {
-        return v_scale[tile.batch * rows.heads_kv + tile.head_kv];
-    }
-};
-
 // --- V transposed --------------------------------------------------------------------------------
 
 // In 8-bit factors of wgmma, the elements that are summed over must be neighbours. The second
@@ -157,6 +130,33 @@ __device__ void round_weights(const float (&weights)[COUNT], unsigned (&p)[COUNT
 }
 
 // --- Load, multiply, weigh, multiply -------------------------------------------------------------
+
+// The largest weight is 2^4. A score may exceed the maximum by 4 (in powers of two) before the sums
+// are rescaled, so weights stay below 2^8, and E4M3 ends at 448. Its smallest number above 0 is
+// 2^-9: weights from 2^-13 of the largest on do not vanish.
+using Softmax = course::attention::OnlineSoftmax<4, 4>;
+
+struct Maps {
+    CUtensorMap q;
+    CUtensorMap k;
+    CUtensorMap v;  // transposed: rows are columns of V, along them are places of keys
+};
+
+struct Problem {
+    course::attention::Problem<Result> rows;
+    const float* q_scale;
+    const float* k_scale;
+    const float* v_scale;
+
+    // The factors of a tile's scores and of its result.
+    __device__ float of_scores(const RowTile& tile) const {
+        const int heads = static_cast<int>(rows.out.extents().heads);
+        return q_scale[tile.batch * heads + tile.head] * k_scale[tile.batch * rows.heads_kv + tile.head_kv];
+    }
+    __device__ float of_result(const RowTile& tile) const {
+        return v_scale[tile.batch * rows.heads_kv + tile.head_kv];
+    }
+};
 
 struct OneStage {
     Box<kRows> q;

@@ -10,7 +10,7 @@ namespace course {
 
 constexpr int kWarpgroup = 128;  // threads: the four warps that issue a wgmma together
 
-// The stage of a step and the parity of its phase.
+// The stage of a step and the parity of its phase, counted without a division.
 template <int STAGES>
 struct RingPosition {
     int stage = 0;

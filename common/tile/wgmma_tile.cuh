@@ -12,10 +12,11 @@
 
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/raster_order.cuh"
+#include "common/tile/warpgroup.cuh"
 
 namespace course::hopper {
 
-constexpr int kWarpgroup = 128;  // threads: the four warps that issue a wgmma together
+using course::kWarpgroup;
 
 // BM x BN results per block, 64 x BN per consumer warpgroup; STAGES tiles of A and B in shared
 // memory. A cluster has SHARERS blocks, one below the other, that share B; or SPLITS blocks with
@@ -112,15 +113,7 @@ struct alignas(1024) Ring {
 
 // The next stage of the ring, and the parity of its phase.
 template <class S>
-struct RingPosition {
-    int stage = 0;
-    unsigned parity = 0;
-
-    __device__ void advance() {
-        stage = stage + 1 == S::STAGES ? 0 : stage + 1;
-        if (stage == 0) parity ^= 1;
-    }
-};
+using RingPosition = course::RingPosition<S::STAGES>;
 
 // The first row and column of a tile of C.
 struct TileCoords {

@@ -60,9 +60,7 @@ __device__ int swizzled(int k, int row) {
 
 constexpr int SPLIT = 2;            // blocks that share a tile of C
 constexpr int QUADS = TM * TN / 4;  // float4 of a thread's results
-constexpr int REDUCE_STAGES = 5;    // of the pipeline that adds up partial sums
 static_assert(SPLIT >= 2, "at least two blocks share a tile");
-static_assert(REDUCE_STAGES >= 2, "one stage to read and at least one to load");
 
 struct alignas(16) Tiles {
     float a[2][BK][BM];  // two stages, transposed and swizzled
@@ -218,6 +216,36 @@ __device__ void store_partial(const Sgemm& gemm, unsigned tile, int split, const
     }
 }
 
+// 11a_split_k_alone <false>: partial sums in their natural order.
+// Prediction: 1024^3: up to twice as fast as step 10. 4096^3: slower, and by more than the traffic.
+//             A multiply-add reads three registers: sum, a, b. Even and odd registers are two
+//             banks; two operands from one bank are read one after the other. a[i] comes from the
+//             reuse cache (the snake, step 5), so only sum and b[j] are read. A float4 is four
+//             registers in a row, the first of them even. So b[j], which a float4 brought, is in an
+//             even register for even j. Now sums[i][j] leaves by float4, too: in an even register
+//             as well. (Step 10 stores alpha * sum, which takes other registers.) In SASS, four of
+//             five multiply-adds read two registers of one bank; in step 10 one of seven.
+// Measured:   45.3 TFLOP/s at 4096^3 (3036 us), 7 % slower than step 10, as predicted. 1024^3: 104
+//             us, 1.8 times as fast as step 10: that is what split-K alone is worth.
+//
+// 11_split_k <true>: of two neighbours, the second one first.
+// Prediction: sums[i][j] is in an odd register for even j, and in SASS one of eleven
+//             multiply-adds reads two registers of one bank. At least as fast as step 10 with the
+//             traffic taken off.
+// Measured:   as predicted: 49.1 TFLOP/s at 4096^3, 9 % faster than 11a. 1024^3: 102 us.
+template <bool SWAPPED>
+__global__ __launch_bounds__(THREADS, 2) void sgemm_split_k(Sgemm gemm) {
+    __shared__ Tiles shared;
+    const unsigned tile = blockIdx.x / SPLIT;
+    const int split = blockIdx.x % SPLIT;
+    float sums[TM][TN] = {};  // TM x TN results of this thread
+    multiply_tiles(gemm, tile, split, shared, sums);
+    store_partial<SWAPPED>(gemm, tile, split, sums);
+}
+
+constexpr int REDUCE_STAGES = 5;  // of the pipeline that adds up partial sums
+static_assert(REDUCE_STAGES >= 2, "one stage to read and at least one to load");
+
 // Adds up the splits' partial sums of a tile, always in the same order, and stores them to C. While
 // a thread adds up one float4 of each split, those of the next REDUCE_STAGES - 1 rounds are in
 // flight. A thread reads only what it has copied itself: no barrier is needed.
@@ -254,33 +282,6 @@ __device__ void reduce_tile(const Sgemm& gemm, unsigned tile,
         store4(gemm, row0 + row_of_thread() + i / 4 * LANES_M * 4 + i % 4,
                col0 + col_of_thread() + j * LANES_N, sums);
     }
-}
-
-// 11a_split_k_alone <false>: partial sums in their natural order.
-// Prediction: 1024^3: up to twice as fast as step 10. 4096^3: slower, and by more than the traffic.
-//             A multiply-add reads three registers: sum, a, b. Even and odd registers are two
-//             banks; two operands from one bank are read one after the other. a[i] comes from the
-//             reuse cache (the snake, step 5), so only sum and b[j] are read. A float4 is four
-//             registers in a row, the first of them even. So b[j], which a float4 brought, is in an
-//             even register for even j. Now sums[i][j] leaves by float4, too: in an even register
-//             as well. (Step 10 stores alpha * sum, which takes other registers.) In SASS, four of
-//             five multiply-adds read two registers of one bank; in step 10 one of seven.
-// Measured:   45.3 TFLOP/s at 4096^3 (3036 us), 7 % slower than step 10, as predicted. 1024^3: 104
-//             us, 1.8 times as fast as step 10: that is what split-K alone is worth.
-//
-// 11_split_k <true>: of two neighbours, the second one first.
-// Prediction: sums[i][j] is in an odd register for even j, and in SASS one of eleven
-//             multiply-adds reads two registers of one bank. At least as fast as step 10 with the
-//             traffic taken off.
-// Measured:   as predicted: 49.1 TFLOP/s at 4096^3, 9 % faster than 11a. 1024^3: 102 us.
-template <bool SWAPPED>
-__global__ __launch_bounds__(THREADS, 2) void sgemm_split_k(Sgemm gemm) {
-    __shared__ Tiles shared;
-    const unsigned tile = blockIdx.x / SPLIT;
-    const int split = blockIdx.x % SPLIT;
-    float sums[TM][TN] = {};  // TM x TN results of this thread
-    multiply_tiles(gemm, tile, split, shared, sums);
-    store_partial<SWAPPED>(gemm, tile, split, sums);
 }
 
 // A block for each tile of C adds up what the splits have left.

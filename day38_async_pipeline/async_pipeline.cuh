@@ -1,0 +1,285 @@
+// Day 38: asynchronous copies. C = A B in FP32, row-major: A is M x K, B is K x N, C is M x N.
+// PMPP chapters 5 and 6 (both editions), 15 (5th edition).
+//
+//   version        results of a thread   how a tile is copied                      what limits it
+//   tiled_1d       8 of a column         all threads: load, store, barrier         9 shared loads per 8 multiply-adds
+//   tiled_2d       8 x 8                 the same                                  load instructions, latency
+//   tiled_float4   8 x 8                 the same, 16 bytes at a time              latency at each tile
+//   pipeline       8 x 8                 three tiles ahead: cuda::pipeline         copies among multiply-adds
+//   cp_async       8 x 8                 three tiles ahead: cp.async               copies among multiply-adds
+//   one_of_eight   8 x 8                 by 1 of 8 warps: block-scope pipeline     one scheduler has half the work
+//   nine_warps     8 x 8                 by 1 warp beside 8 that multiply          96 registers: spilling
+//   twelve_warps   8 x 8                 by 4 warps beside 8, 1 per scheduler      multiply-adds
+//
+// The arithmetic is the same in all of them. What changes is which threads wait for memory.
+//
+// tile.cuh has what all kernels share: a Source copies a thread's part of the tiles of A and B into
+// a Stage, and multiply() adds their product to the thread's sums. `watch` records what a warp does
+// and when, for the timeline of the README; as Silent it compiles to nothing (timeline.cuh).
+//
+//   ./course run day38                                          all versions, verified and timed
+//   ./course run day38 --only cp_async --size 4096x4096x4096
+#pragma once
+
+#include <cooperative_groups.h>
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cuda/barrier>
+#include <cuda/pipeline>
+
+#include "common/device/pack.cuh"
+#include "common/device/ptx.cuh"
+#include "tile.cuh"
+#include "timeline.cuh"
+
+namespace day38 {
+
+namespace cg = cooperative_groups;
+
+// The synchronous copy of a pack from global memory (`from`) to shared memory (`to`). Out-of-range
+// packs are zero-filled, here and below.
+template <int VEC>
+struct CopyNow {
+    __device__ void operator()(float* to, const float* from, bool inside) const {
+        using Pack = course::Pack<float, VEC>;
+        (inside ? Pack::load(from) : Pack{}).store(to);
+    }
+};
+
+// Idea: a thread computes TM x TN results, so each value it loads from shared memory serves several
+// multiply-adds.
+// Cost removed: TM - 1 of TM loads of B, TN - 1 of TN loads of A; with VEC = 4 also three of four
+// load and store instructions.
+// Still limits it: latency. The block does not multiply while a tile is in flight.
+template <class T, int VEC, int BLOCKS, class Watch>
+__global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiled(Operands operands, Watch watch) {
+    Stage<T>& stage = Shared<T>::of_block().stage[0];
+    const int thread = static_cast<int>(threadIdx.x);
+    const Origin origin = origin_of_block<T>(operands.c);
+    const auto place = Place<T>::of_thread(thread);
+    Source<T, VEC, T::THREADS> source(operands, origin, thread);
+    const unsigned tiles = tiles_along_k<T>(operands);
+
+    float sums[T::TM][T::TN] = {};
+    for (unsigned tile = 0; tile < tiles; ++tile) {
+        watch.begin(Activity::kCopy, tile);
+        source.next(stage, CopyNow<VEC>{});
+        watch.begin(Activity::kWait, tile);
+        __syncthreads();  // the tile is complete
+        watch.begin(Activity::kMultiply, tile);
+        multiply(stage, place, sums);
+        watch.begin(Activity::kWait, tile);
+        __syncthreads();  // the tile is safe to overwrite
+    }
+    watch.begin(Activity::kEnd, tiles);
+    write(operands.c, origin, place, sums);
+}
+
+// --- Copies in flight ----------------------------------------------------------------------------
+
+// The same by a cuda::pipeline.
+template <int VEC, class Pipe>
+struct CopyByPipeline {
+    Pipe& pipe;
+    __device__ void operator()(float* to, const float* from, bool inside) const {
+        constexpr std::size_t kBytes = VEC * sizeof(float);
+        if (inside) {
+            cuda::memcpy_async(to, from, cuda::aligned_size_t<kBytes>(kBytes), pipe);
+        } else {
+            course::Pack<float, VEC>{}.store(to);
+        }
+    }
+};
+
+// Idea: asynchronous copies in a multistage pipeline. STAGES - 1 tiles are in flight while one is
+// multiplied.
+// Cost removed: the latency of a tile, the registers its data passed through, and one of two
+// barriers per tile.
+// Still limits it: every warp issues copies among its multiply-adds, and the library computes at
+// run time which group to wait for.
+template <class T, int VEC, int BLOCKS, class Watch>
+__global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands operands, Watch watch) {
+    auto& stages = Shared<T>::of_block().stage;
+    const int thread = static_cast<int>(threadIdx.x);
+    const Origin origin = origin_of_block<T>(operands.c);
+    const auto place = Place<T>::of_thread(thread);
+    Source<T, VEC, T::THREADS> source(operands, origin, thread);
+    const unsigned tiles = tiles_along_k<T>(operands);
+
+    auto pipe = cuda::make_pipeline();
+    const auto copy = [&](unsigned tile) {
+        pipe.producer_acquire();
+        if (tile < tiles) {
+            watch.begin(Activity::kCopy, tile);
+            source.next(stages[tile % T::STAGES], CopyByPipeline<VEC, decltype(pipe)>{pipe});
+        }
+        pipe.producer_commit();
+    };
+    for (unsigned tile = 0; tile + 1 < T::STAGES; ++tile)
+        copy(tile);
+    float sums[T::TM][T::TN] = {};
+    for (unsigned tile = 0; tile < tiles; ++tile) {
+        watch.begin(Activity::kWait, tile);
+        pipe.consumer_wait();  // this thread's part of the tile has arrived
+        __syncthreads();       // all parts have; and the previous tile is safe to overwrite
+        copy(tile + T::STAGES - 1);
+        watch.begin(Activity::kMultiply, tile);
+        multiply(stages[tile % T::STAGES], place, sums);
+        pipe.consumer_release();
+    }
+    watch.begin(Activity::kEnd, tiles);
+    write(operands.c, origin, place, sums);
+}
+
+// The same by the instruction, which zero-fills by itself.
+template <int VEC>
+struct CopyByInstruction {
+    __device__ void operator()(float* to, const float* from, bool inside) const {
+        if constexpr (VEC == 4) {
+            course::ptx::cp_async_16(to, from, inside ? 16 : 0);
+        } else {
+            course::ptx::cp_async_4(to, from, inside);
+        }
+    }
+};
+
+// Idea: the same pipeline with the instructions themselves: cp.async, commit_group, wait_group.
+// Cost removed: the counting of groups at run time. Here the count is a constant.
+// Still limits it: every warp issues copies among its multiply-adds, and there is a barrier of the
+// block per tile.
+template <class T, int VEC, int BLOCKS, class Watch>
+__global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands operands, Watch watch) {
+    auto& stages = Shared<T>::of_block().stage;
+    const int thread = static_cast<int>(threadIdx.x);
+    const Origin origin = origin_of_block<T>(operands.c);
+    const auto place = Place<T>::of_thread(thread);
+    Source<T, VEC, T::THREADS> source(operands, origin, thread);
+    const unsigned tiles = tiles_along_k<T>(operands);
+
+    const auto copy = [&](unsigned tile) {
+        if (tile < tiles) {
+            watch.begin(Activity::kCopy, tile);
+            source.next(stages[tile % T::STAGES], CopyByInstruction<VEC>{});
+        }
+        course::ptx::cp_async_commit();
+    };
+    for (unsigned tile = 0; tile + 1 < T::STAGES; ++tile)
+        copy(tile);
+    float sums[T::TM][T::TN] = {};
+    for (unsigned tile = 0; tile < tiles; ++tile) {
+        watch.begin(Activity::kWait, tile);
+        course::ptx::cp_async_wait<T::STAGES - 2>();
+        __syncthreads();
+        copy(tile + T::STAGES - 1);
+        watch.begin(Activity::kMultiply, tile);
+        multiply(stages[tile % T::STAGES], place, sums);
+    }
+    watch.begin(Activity::kEnd, tiles);
+    write(operands.c, origin, place, sums);
+}
+
+// --- Warps that copy, warps that multiply --------------------------------------------------------
+
+// In shared memory: how many tiles of the pipeline are filled and how many are free.
+template <class T>
+using BlockPipeline = cuda::pipeline_shared_state<cuda::thread_scope_block, T::STAGES>;
+
+// Idea: warp specialisation. Warp 0 is the producer and only copies; the others are consumers and
+// only multiply. A block-scope pipeline connects them.
+// Cost removed: copies among the multiply-adds, and the barrier of all threads.
+// Still limits it: the producer's scheduler has one consumer fewer, in every block; and one warp
+// issues all copies.
+template <class T, int VEC, int BLOCKS, class Watch>
+__global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight(Operands operands,
+                                                                                 Watch watch) {
+    auto& [stages, state] = Shared<T, BlockPipeline<T>>::of_block();
+    const Origin origin = origin_of_block<T>(operands.c);
+    const unsigned tiles = tiles_along_k<T>(operands);
+    const bool copies = threadIdx.x < 32;
+    auto pipe = cuda::make_pipeline(cg::this_thread_block(), &state,
+                                    copies ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer);
+    if (copies) {
+        Source<T, VEC, 32> source(operands, origin, static_cast<int>(threadIdx.x));
+        for (unsigned tile = 0; tile < tiles; ++tile) {
+            watch.begin(Activity::kWait, tile);
+            pipe.producer_acquire();  // the stage is free
+            watch.begin(Activity::kCopy, tile);
+            source.next(stages[tile % T::STAGES], CopyByPipeline<VEC, decltype(pipe)>{pipe});
+            pipe.producer_commit();
+        }
+        watch.begin(Activity::kEnd, tiles);
+        return;
+    }
+    const auto place = Place<T>::of_thread(static_cast<int>(threadIdx.x) - 32);
+    float sums[T::TM][T::TN] = {};
+    for (unsigned tile = 0; tile < tiles; ++tile) {
+        watch.begin(Activity::kWait, tile);
+        pipe.consumer_wait();  // the tile has arrived
+        watch.begin(Activity::kMultiply, tile);
+        multiply(stages[tile % T::STAGES], place, sums);
+        pipe.consumer_release();
+    }
+    watch.begin(Activity::kEnd, tiles);
+    write(operands.c, origin, place, sums);
+}
+
+using Barrier = cuda::barrier<cuda::thread_scope_block>;
+
+// Instead of the pipeline, two barriers for each stage.
+template <class T>
+struct StageBarriers {
+    Barrier filled[T::STAGES];
+    Barrier emptied[T::STAGES];
+};
+
+// Idea: producer warps in addition to eight consumer warps. Two barriers per stage replace the
+// pipeline and its branches: filled (the tile is complete) and emptied (the stage is free).
+// Cost removed: the missing eighth consumer; the library's branches.
+// Still limits it: with one producer warp and two blocks per SM, registers (a producer has as many
+// as a consumer); with four, multiply-adds.
+template <class T, int COPYING, int VEC, int BLOCKS, class Watch>
+__global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(Operands operands,
+                                                                                Watch watch) {
+    auto& [stages, barriers] = Shared<T, StageBarriers<T>>::of_block();
+    auto& [filled, emptied] = barriers;
+    const Origin origin = origin_of_block<T>(operands.c);
+    const unsigned tiles = tiles_along_k<T>(operands);
+    const int thread = static_cast<int>(threadIdx.x);
+    if (thread < T::STAGES) {
+        init(&filled[thread], COPYING);      // arrivals of producers
+        init(&emptied[thread], T::THREADS);  // arrivals of consumers
+    }
+    __syncthreads();
+
+    if (thread >= T::THREADS) {
+        Source<T, VEC, COPYING> source(operands, origin, thread - T::THREADS);
+        auto copies = cuda::make_pipeline();
+        for (unsigned tile = 0; tile < tiles; ++tile) {
+            const unsigned stage = tile % T::STAGES;
+            const unsigned round = tile / T::STAGES;
+            watch.begin(Activity::kWait, tile);
+            if (round > 0) emptied[stage].wait_parity((round - 1) % 2 != 0);
+            watch.begin(Activity::kCopy, tile);
+            source.next(stages[stage], CopyByInstruction<VEC>{});
+            cuda::pipeline_producer_commit(copies, filled[stage]);  // the phase ends after the copies
+            static_cast<void>(filled[stage].arrive());              // and after this arrival
+        }
+        watch.begin(Activity::kEnd, tiles);
+        return;
+    }
+    const auto place = Place<T>::of_thread(thread);
+    float sums[T::TM][T::TN] = {};
+    for (unsigned tile = 0; tile < tiles; ++tile) {
+        const unsigned stage = tile % T::STAGES;
+        watch.begin(Activity::kWait, tile);
+        filled[stage].wait_parity(tile / T::STAGES % 2 != 0);
+        watch.begin(Activity::kMultiply, tile);
+        multiply(stages[stage], place, sums);
+        static_cast<void>(emptied[stage].arrive());
+    }
+    watch.begin(Activity::kEnd, tiles);
+    write(operands.c, origin, place, sums);
+}
+
+}  // namespace day38

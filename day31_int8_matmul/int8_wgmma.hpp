@@ -25,7 +25,8 @@ void launch_wgmma_tile(std::string_view tile, course::DeviceMatrix<const std::in
                        course::DeviceMatrix<const std::int8_t> w, course::DeviceMatrix<std::int32_t> c,
                        cudaStream_t stream);
 
-// Queues C = A W^T with the tile for its shape. Rows of A and W are 16-byte aligned, C has elements.
+// Queues C = A W^T with the tile for its shape. Rows of A and W are 16-byte aligned, C has
+// elements.
 void launch_wgmma(course::DeviceMatrix<const std::int8_t> a, course::DeviceMatrix<const std::int8_t> w,
                   course::DeviceMatrix<std::int32_t> c, cudaStream_t stream);
 

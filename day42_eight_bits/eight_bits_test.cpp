@@ -125,7 +125,8 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
         kernel<T>().launch({.a = a_device.view(), .b = b_device.view(), .c = c.view()}, nullptr);
         static course::RememberedProducts remembered;
         const auto& [product, magnitude] = remembered(course::bytes_of(problem.shape, a, b), [&] {
-            course::ReferenceProduct expected{std::vector<double>(m * n), std::vector<double>(m * n)};
+            const std::size_t elements = problem.shape.m * problem.shape.n;
+            course::ReferenceProduct expected{std::vector<double>(elements), std::vector<double>(elements)};
             day42::multiply_on_cpu<T>(problem.shape, a, b, expected.product, expected.magnitude);
             // verify() wants finite ones; where it is not, neither is the product
             for (double& size : expected.magnitude)
@@ -149,10 +150,10 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
     // Every sum is exact, so only equal is right. All types on a GPU; one after the other on the
     // CPU, to save time.
     void expect_exact(const Problem& problem) const {
-        const auto [m, n, k] = problem.shape;
+        const Shape& s = problem.shape;
         for_types([&]<class T>(T) {
-            expect_right<T>(problem, integers<T>(m * k, kSeed), integers<T>(n * k, kSeed + 1), {.factor = 0},
-                            "integers");
+            expect_right<T>(problem, integers<T>(s.m * s.k, kSeed), integers<T>(s.n * s.k, kSeed + 1),
+                            {.factor = 0}, "integers");
         });
     }
 

@@ -19,4 +19,8 @@ namespace course::tool {
 void make_exercise_sources(const std::filesystem::path& day, const std::filesystem::path& mine,
                            const std::filesystem::path& tree, const std::vector<std::string>& files);
 
+// Writes the files of the exercises of the directory `day` to the directory `mine`, as
+// file_in_stages() has them. Throws ExerciseError.
+void make_files_in_stages(const std::filesystem::path& day, const std::filesystem::path& mine);
+
 }  // namespace course::tool

@@ -194,6 +194,40 @@ TEST_F(ExerciseSources, AreWrittenWhenTheirTextChangesHoweverOldItIs) {
     EXPECT_NE(made("add.cuh").find("second"), std::string::npos);
 }
 
+TEST_F(ExerciseSources, OfFilesInStagesAFunctionIsBlankUntilItsExerciseIsSolved) {
+    make_files_in_stages(root() / "day01_add", root() / "my");
+    const std::string text = read_text_file(root() / "my/add.cuh");
+    EXPECT_NE(text.find("__global__ void add(const T* a, T* b) { if (course_is_blank(1)) return;\n"
+                        "    b[threadIdx.x] += a[threadIdx.x];\n}\n"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("__device__ float load(int i) const { return data[i]; }"), std::string::npos)
+        << "no exercise names it";
+    EXPECT_TRUE(read_text_file(root() / "my/hunt.cu").ends_with("#line 1\nright\n"));
+
+    std::string both = kExercisesOfTheDay;
+    both.insert(both.find("## hunt"), R"(## loads
+- kernels: `Window::load`
+- file: `add.cuh`
+- tests: `*`
+- minutes: 10
+Load.
+### Hint 1
+a
+### Hint 2
+b
+### Hint 3
+c
+)");
+    directory_.write("day01_add/exercises.md", both);
+    make_files_in_stages(root() / "day01_add", root() / "my");
+    EXPECT_NE(
+        read_text_file(root() / "my/add.cuh")
+            .find(
+                "__device__ float load(int i) const { if (course_is_blank(2)) return {}; return data[i]; }"),
+        std::string::npos);
+}
+
 TEST_F(ExerciseSources, CannotBeMadeOfWhatIsNotThere) {
     std::filesystem::remove(root() / "day01_add/wrong/hunt.cu");
     EXPECT_THROW(make(), ExerciseError);

@@ -194,6 +194,24 @@ TEST_F(ExerciseSources, AreWrittenWhenTheirTextChangesHoweverOldItIs) {
     EXPECT_NE(made("add.cuh").find("second"), std::string::npos);
 }
 
+TEST_F(ExerciseSources, AreEmptyWhereAllThatTheyIncludeIsTheLessons) {
+    const std::vector<std::string> files = {"fast.cu",   "steps/fast.cuh", "plain.cu",
+                                            "plain.hpp", "add.cuh",        "add.cu"};
+    directory_.write("day01_add/fast.cu", "  #  include\t\"steps/fast.cuh\"\n");
+    directory_.write("day01_add/steps/fast.cuh", "#pragma once\n#include \"../add.cuh\"");
+    directory_.write("day01_add/plain.cu",
+                     "// #include \"add.cuh\"\n#include <add.cuh>\n#include \"plain.hpp\"\n");
+    directory_.write("day01_add/plain.hpp", "int plain();\n");
+    make(files);
+    EXPECT_NE(made("fast.cu").find("fast.cuh"), std::string::npos) << "it includes add.cuh by another file";
+    EXPECT_EQ(made("plain.cu"), "// As in the lesson, whose object is linked.\n");
+    EXPECT_NE(made("plain.hpp").find("int plain()"), std::string::npos)
+        << "the learner's files may include it";
+    directory_.write("my/plain.hpp", "int plain(int);\n");
+    make(files);
+    EXPECT_NE(made("plain.cu").find("plain.hpp"), std::string::npos) << "the header is the learner's now";
+}
+
 TEST_F(ExerciseSources, OfFilesInStagesAFunctionIsBlankUntilItsExerciseIsSolved) {
     make_files_in_stages(root() / "day01_add", root() / "my");
     const std::string text = read_text_file(root() / "my/add.cuh");

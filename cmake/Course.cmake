@@ -300,15 +300,14 @@ endfunction()
 # <directory>_exercise: the day's tests with the learner's files, or where there are none the blank ones, in the place of the
 # lesson's; <directory>_exercise_program and <directory>_inspection_exercise likewise. Built when they are asked for.
 #
-# What is compiled is a tree of copies in <build>/exercises/<directory>, which make_exercise_sources keeps up to date: the .cu files
-# that exercises name, all .cu files of the day where an exercise is in a header, and all of the day's headers. Every exercise's build
-# looks whether the learner's files say something new. Objects come before libraries, so that the linker does not take the lesson's.
+# What is compiled is a tree of copies in <build>/exercises/<directory>, which make_exercise_sources keeps up to date: the .cu files of
+# the day's libraries, and all of the day's headers. Every exercise's build looks whether the learner's files say something new.
+# Objects come before libraries, so that the linker takes the lesson's only for a .cu file whose copy is empty, as it is when nothing
+# that it includes is the learner's.
 set(COURSE_MY ${PROJECT_SOURCE_DIR}/my CACHE PATH "The learner's files: <directory>/<file>")
 function(course_exercises directory)
   set(exercises ${CMAKE_CURRENT_SOURCE_DIR}/exercises.md)
   course_exercise_files(named)
-  set(named_headers ${named})
-  list(FILTER named_headers EXCLUDE REGEX "\\.cu$")
   file(GLOB_RECURSE headers RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS *.cuh *.hpp *.h)
 
   set(trees ${CMAKE_BINARY_DIR}/exercises)
@@ -323,15 +322,6 @@ function(course_exercises directory)
     endif()
     get_target_property(sources ${library} SOURCES)
     list(FILTER sources INCLUDE REGEX "\\.cu$")
-    if(NOT named_headers)
-      set(all ${sources})
-      set(sources "")
-      foreach(file IN LISTS all)
-        if(file IN_LIST named)
-          list(APPEND sources ${file})
-        endif()
-      endforeach()
-    endif()
     if(NOT sources)
       continue()
     endif()

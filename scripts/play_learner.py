@@ -5,11 +5,14 @@ fail, with a message), `hint`, the solution pasted in, `check` (must pass). The 
 
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
-    scripts/play_learner.py --by-day           each day's exercises together: all fail; all are solved, which makes the lesson's files
-                                               of the learner's; the last one passes, or where that takes long the first. Builds twice, all
-                                               days at once
-    scripts/play_learner.py --without-inspection    without what takes a build that inspects: exercises whose tests
-                                               count accesses, and the verdict on a solution whose traffic counts
+    scripts/play_learner.py --by-day           each day's exercises together: all fail; pasted in, the
+                                               solutions make the lesson's files of the learner's; each
+                                               passes while those after it are blank, one of them in a
+                                               check, the others in a run of their tests. Builds twice,
+                                               all days at once
+    scripts/play_learner.py --without-inspection    without what takes a build that inspects: exercises
+                                               whose tests count accesses, and the verdict on a solution
+                                               whose traffic counts
 
 The last line is "N passed, N failed, N skipped". Exit code 1 when one failed.
 """
@@ -35,14 +38,8 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COURSE = os.path.join(ROOT, "course")
 STEP_SECONDS = 900  # of one command: the first of a day builds its lesson
-LAST_IS_LONG = {
-    "day20",
-    "day21",
-    "day35",
-    "day40",
-    "day41",
-    "gemm_ladder",
-}  # checking it takes seconds more than checking the first exercise
+# Of these days the check of the last exercise takes seconds more than that of the first.
+LAST_IS_LONG = {"day20", "day21", "day35", "day40", "day41", "gemm_ladder"}
 
 
 class Failed(Exception):
@@ -120,8 +117,8 @@ class Player:
         for name in ("NO_COLOR", "COURSE_PRESET"):
             self.environment.pop(name, None)
 
-    def do(self, *arguments, code=0, shows=(), hides=()):
-        terminal = Terminal(arguments, self.environment)
+    def do(self, *arguments, code=0, shows=(), hides=(), **environment):
+        terminal = Terminal(arguments, self.environment | environment)
         got = terminal.finish()
         if got != code:
             raise Failed(f"{terminal}: exit code {got}, expected {code}:\n{terminal.output}")
@@ -168,8 +165,42 @@ class Player:
         for exercise in exercises:
             self.do("solution", *([exercise] if by_name else []), "--paste")
 
-    def expect_solved(self, exercise, by_name=True):
-        self.do("check", *([exercise] if by_name else []), shows=["solved " + exercise])
+    def put_in_stages(self, directory):
+        """Instead of the solutions: the same, of which the variable COURSE_SOLVED says how many are
+        not blank. So one build serves for all exercises of a day.
+        """
+        subprocess.run(
+            [
+                pathlib.Path(ROOT, "build/cpu/bin/make_exercise_sources"),
+                "--in-stages",
+                pathlib.Path(ROOT, directory),
+                pathlib.Path(self.my_directory, directory),
+            ],
+            check=True,
+        )
+
+    def expect_solved(self, exercise, by_name=True, **environment):
+        self.do("check", *([exercise] if by_name else []), shows=["solved " + exercise], **environment)
+
+    def expect_tests_pass(self, exercise, directory, **environment):
+        """In the program that build_ahead() has made."""
+        command = [
+            "timeout",
+            str(STEP_SECONDS),
+            pathlib.Path(ROOT, "build/cpu/bin", directory + "_exercise"),
+            "--gtest_fail_fast",
+            "--gtest_filter=" + exercise["tests"],
+        ]
+        done = subprocess.run(
+            command,
+            env=self.environment | environment | {"OMP_WAIT_POLICY": "passive"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        if done.returncode != 0 or not re.search(r"PASSED  \] [1-9]", done.stdout):
+            raise Failed(f"its tests ended with {done.returncode}:\n{done.stdout}")
 
     def expect_lesson(self, directory):
         """Solved, the learner's files are the lesson's, below what says whose they are."""
@@ -183,10 +214,15 @@ class Player:
                 raise Failed(f"{file}: all exercises are solved, and it is not {lesson}")
 
     def exercises(self):
+        """Of all days, each with its number among its day's."""
         command = [COURSE, "progress", "--json"]
-        return json.loads(
+        exercises = json.loads(
             subprocess.run(command, env=self.environment, check=True, stdout=subprocess.PIPE).stdout
         )
+        for _, of_day in itertools.groupby(exercises, day_of):
+            for number, exercise in enumerate(of_day, 1):
+                exercise["number"] = number
+        return exercises
 
     def play_by_watching(self, exercise):
         watch = Terminal(["watch", exercise], self.environment)
@@ -206,6 +242,10 @@ def day_of(exercise):
     return exercise["id"].split("/")[0]
 
 
+def ids_of(exercises):
+    return [exercise["id"] for exercise in exercises]
+
+
 def directory_of(day):
     return next(path.name for path in pathlib.Path(ROOT).glob(day + "*") if (path / "exercises.md").is_file())
 
@@ -221,35 +261,41 @@ class Score:
         try:
             yield
         except Failed as failure:
-            self.failed.update(exercises)
+            self.failed.update(ids_of(exercises))
             print(f"FAILED: {name}: {failure}", flush=True)
         else:
-            self.passed.update(exercises)
+            self.passed.update(ids_of(exercises))
             print(f"ok: {name} ({time.monotonic() - begin:.0f} s)", flush=True)
 
 
 def play_days(player, days, checked, without_all, score):
-    """Exercises of each day; `checked`: those whose solution is; `without_all`: the days of which
-    some are not played.
+    """Exercises of each day; `checked`: those whose solution the command judges; `without_all`: the
+    days of which some are not played.
     """
     for day, exercises in days.items():
         with score.of(exercises, day + ", begun"):
-            player.do("next", exercises[0])  # which copies the day's files
+            player.do("next", exercises[0]["id"])  # which copies the day's files
     player.build_ahead(map(directory_of, days))
     for day, exercises in days.items():
         with score.of(exercises, day + ", all blank"):
-            player.fail_all(exercises)
+            player.fail_all(ids_of(exercises))
     for day, exercises in days.items():
         with score.of(exercises, day + ", solutions pasted in"):
-            player.solve_all(exercises)
+            player.solve_all(ids_of(exercises))
             if day not in without_all:
                 player.expect_lesson(directory_of(day))
+            player.put_in_stages(directory_of(day))
     player.build_ahead(map(directory_of, days))
     for day, exercises in days.items():
-        with score.of(exercises, day + ", all solved"):
-            solved = [exercise for exercise in exercises if exercise in checked]
-            if solved:
-                player.expect_solved(solved[0 if day in LAST_IS_LONG else -1])
+        in_check = [exercise for exercise in exercises if exercise["id"] in checked]
+        in_check = in_check[:1] if day in LAST_IS_LONG else in_check[-1:]
+        for exercise in exercises:
+            with score.of([exercise], exercise["id"] + ", those after it blank"):
+                solved = str(exercise["number"])
+                if exercise in in_check or exercise["needs_inspection"]:
+                    player.expect_solved(exercise["id"], COURSE_SOLVED=solved)
+                else:
+                    player.expect_tests_pass(exercise, directory_of(day), COURSE_SOLVED=solved)
 
 
 def main():
@@ -273,18 +319,18 @@ def main():
             exercises = [e for e in exercises if not e["needs_inspection"]]
         checked = {e["id"] for e in exercises if not (options.without_inspection and e["is_inspected"])}
         if options.by_day:
-            days = {day: [e["id"] for e in group] for day, group in itertools.groupby(exercises, day_of)}
+            days = {day: list(group) for day, group in itertools.groupby(exercises, day_of)}
             play_days(player, days, checked, left_out, score)
         else:
-            for exercise in (e["id"] for e in exercises):
-                by_name = bool(
-                    options.day or score.failed or skipped
-                )  # else one exercise comes after the other
-                with score.of([exercise], exercise):
-                    player.fail_all([exercise], by_name)
-                    player.solve_all([exercise], by_name)
-                    if exercise in checked:
-                        player.expect_solved(exercise, by_name)
+            for exercise in exercises:
+                name = exercise["id"]
+                # Else one exercise comes after the other.
+                by_name = bool(options.day or score.failed or skipped)
+                with score.of([exercise], name):
+                    player.fail_all([name], by_name)
+                    player.solve_all([name], by_name)
+                    if name in checked:
+                        player.expect_solved(name, by_name)
     if score.failed:
         print("failed: " + ", ".join(sorted(score.failed)))
     print(f"{len(score.passed - score.failed)} passed, {len(score.failed)} failed, {skipped} skipped")

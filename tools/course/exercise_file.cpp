@@ -113,6 +113,35 @@ std::string blanked(std::string text, std::string_view id, const Exercise& exerc
     return text;
 }
 
+// On the CPU a device's variable is one of the program, too. Several files of a day have this text.
+const std::string kStages = R"(#ifndef COURSE_IN_STAGES
+#define COURSE_IN_STAGES
+#include <cstdlib>
+#include <type_traits>
+__device__ inline int course_solved = 0;
+inline const bool course_solved_is_read = [] {
+    if (const char* const number = std::getenv("COURSE_SOLVED")) course_solved = std::atoi(number);
+    return true;
+}();
+__host__ __device__ constexpr bool course_is_blank(int exercise) {
+    return !std::is_constant_evaluated() && course_solved < exercise;
+}
+#endif
+#line 1
+)";
+
+// On the line of the brace: no line gets another number.
+std::string with_stage(const std::string& text, const std::vector<FunctionDefinition>& functions,
+                       std::size_t number) {
+    std::vector<std::string> bodies;
+    for (const FunctionDefinition& function : functions) {
+        bodies.push_back(fmt::format(
+            "{{ if (course_is_blank({})) return{};{}", number, function.returns_nothing ? "" : " {}",
+            text.substr(function.body_begin + 1, function.body_end - function.body_begin - 1)));
+    }
+    return with_bodies(text, functions, bodies);
+}
+
 void require_different_kernels(std::string_view day, const std::vector<Exercise>& exercises) {
     std::vector<std::string> seen;
     for (const Exercise& exercise : exercises) {
@@ -254,6 +283,18 @@ std::string blank_file(const std::filesystem::path& directory, const ExerciseShe
             fmt::format("{}/{}: {} starts from {} already", day, exercises.front().name, file, start));
     if (!start.empty()) return read_text_file(directory / start);
     return make_exercise(read_text_file(directory / file), day, exercises);
+}
+
+std::string file_in_stages(const std::filesystem::path& directory, const ExerciseSheet& sheet,
+                           std::string_view file) {
+    std::string text = read_text_file(directory / file);
+    for (std::size_t i = 0; i < sheet.exercises.size(); ++i) {
+        const Exercise& exercise = sheet.exercises[i];
+        if (exercise.file != file) continue;
+        for (const std::string& kernel : exercise.kernels)
+            text = with_stage(text, find_functions(text, kernel), i + 1);
+    }
+    return kStages + text;
 }
 
 std::vector<std::string> files_of(const ExerciseSheet& sheet) {

@@ -29,6 +29,12 @@ std::string name_of_day(std::string_view directory);
 std::string blank_file(const std::filesystem::path& directory, const ExerciseSheet& sheet,
                        std::string_view file);
 
+// The lesson's `file`, in which the functions of a day's nth exercise return at once, as blank ones
+// do, while the environment variable COURSE_SOLVED is less than n. So one build serves to solve the
+// exercises one after the other. A file that starts from another one is the lesson's. For the CPU.
+std::string file_in_stages(const std::filesystem::path& directory, const ExerciseSheet& sheet,
+                           std::string_view file);
+
 // The files of a day's exercises, each once, relative to the day's directory.
 std::vector<std::string> files_of(const ExerciseSheet& sheet);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "exercise_file.hpp"
 
@@ -13,26 +14,85 @@ std::string copy_of(const std::filesystem::path& file) {
     return fmt::format("#line 1 \"{}\"\n{}", file.string(), read_text_file(file));
 }
 
+ExerciseSheet sheet_of(const std::filesystem::path& day) {
+    const std::filesystem::path exercises = day / "exercises.md";
+    return parse_hints(read_text_file(exercises), (day.filename() / exercises.filename()).string());
+}
+
+// The file name in quotes after #include, without its directory; of other lines nothing.
+std::string_view included_by(std::string_view line) {
+    const auto after = [&line](std::string_view word) {
+        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+        if (!line.starts_with(word)) return false;
+        line.remove_prefix(word.size());
+        return true;
+    };
+    if (!after("#") || !after("include") || !after("\"")) return {};
+    const std::string_view path = line.substr(0, line.find('"'));
+    return path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+}
+
+struct Copy {
+    std::string file;
+    std::string text;
+    bool is_affected;  // it is not the lesson's, or it includes such a file
+
+    bool includes(std::string_view name) const {
+        for (std::size_t begin = 0; begin < text.size();) {
+            const std::size_t end = std::min(text.find('\n', begin), text.size());
+            if (included_by(std::string_view(text).substr(begin, end - begin)) == name) return true;
+            begin = end + 1;
+        }
+        return false;
+    }
+};
+
+// However indirectly they include a file that is affected.
+void find_affected(std::vector<Copy>& copies) {
+    std::vector<std::string> names;
+    for (const Copy& copy : copies) {
+        if (copy.is_affected) names.push_back(std::filesystem::path(copy.file).filename());
+    }
+    while (!names.empty()) {
+        const std::string name = names.back();
+        names.pop_back();
+        for (Copy& copy : copies) {
+            if (copy.is_affected || !copy.includes(name)) continue;
+            copy.is_affected = true;
+            names.push_back(std::filesystem::path(copy.file).filename());
+        }
+    }
+}
+
 }  // namespace
 
 void make_exercise_sources(const std::filesystem::path& day, const std::filesystem::path& mine,
                            const std::filesystem::path& tree, const std::vector<std::string>& files) {
-    const std::filesystem::path exercises = day / "exercises.md";
-    const ExerciseSheet sheet =
-        parse_hints(read_text_file(exercises), (day.filename() / exercises.filename()).string());
+    const ExerciseSheet sheet = sheet_of(day);
     const std::vector<std::string> blank = files_of(sheet);
+    std::vector<Copy> copies;
     for (const std::string& file : files) {
-        std::string text;
         if (std::filesystem::exists(mine / file)) {
-            text = copy_of(mine / file);
+            copies.push_back({file, copy_of(mine / file), true});
         } else if (std::ranges::find(blank, file) != blank.end()) {
-            text = blank_file(day, sheet, file);
+            copies.push_back({file, blank_file(day, sheet, file), true});
         } else {
-            text = copy_of(day / file);
+            copies.push_back({file, copy_of(day / file), false});
         }
+    }
+    find_affected(copies);
+    for (const auto& [file, whole, is_affected] : copies) {
+        const bool is_linked = file.ends_with(".cu") && !is_affected;
+        const std::string text = is_linked ? "// As in the lesson, whose object is linked.\n" : whole;
         if (!std::filesystem::exists(tree / file) || read_text_file(tree / file) != text)
             replace_file(tree / file, text);
     }
+}
+
+void make_files_in_stages(const std::filesystem::path& day, const std::filesystem::path& mine) {
+    const ExerciseSheet sheet = sheet_of(day);
+    for (const std::string& file : files_of(sheet))
+        replace_file(mine / file, file_in_stages(day, sheet, file));
 }
 
 }  // namespace course::tool

@@ -33,6 +33,7 @@ int print_json(const Desk& desk) {
         const ExerciseRecord& record = desk.logbook.of(entry.id);
         list.push_back(
             {{"id", entry.id},
+             {"tests", entry.exercise->tests},
              {"solved", record.solved},
              {"failures", record.failures},
              {"hints", record.hints},

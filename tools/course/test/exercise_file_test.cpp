@@ -194,6 +194,58 @@ TEST_F(ExerciseSources, AreWrittenWhenTheirTextChangesHoweverOldItIs) {
     EXPECT_NE(made("add.cuh").find("second"), std::string::npos);
 }
 
+TEST_F(ExerciseSources, AreEmptyWhereAllThatTheyIncludeIsTheLessons) {
+    const std::vector<std::string> files = {"fast.cu",   "steps/fast.cuh", "plain.cu",
+                                            "plain.hpp", "add.cuh",        "add.cu"};
+    directory_.write("day01_add/fast.cu", "  #  include\t\"steps/fast.cuh\"\n");
+    directory_.write("day01_add/steps/fast.cuh", "#pragma once\n#include \"../add.cuh\"");
+    directory_.write("day01_add/plain.cu",
+                     "// #include \"add.cuh\"\n#include <add.cuh>\n#include \"plain.hpp\"\n");
+    directory_.write("day01_add/plain.hpp", "int plain();\n");
+    make(files);
+    EXPECT_NE(made("fast.cu").find("fast.cuh"), std::string::npos) << "it includes add.cuh by another file";
+    EXPECT_EQ(made("plain.cu"), "// As in the lesson, whose object is linked.\n");
+    EXPECT_NE(made("plain.hpp").find("int plain()"), std::string::npos)
+        << "the learner's files may include it";
+    directory_.write("my/plain.hpp", "int plain(int);\n");
+    make(files);
+    EXPECT_NE(made("plain.cu").find("plain.hpp"), std::string::npos) << "the header is the learner's now";
+}
+
+TEST_F(ExerciseSources, OfFilesInStagesAFunctionIsBlankUntilItsExerciseIsSolved) {
+    make_files_in_stages(root() / "day01_add", root() / "my");
+    const std::string text = read_text_file(root() / "my/add.cuh");
+    EXPECT_NE(text.find("__global__ void add(const T* a, T* b) { if (course_is_blank(1)) return;\n"
+                        "    b[threadIdx.x] += a[threadIdx.x];\n}\n"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("__device__ float load(int i) const { return data[i]; }"), std::string::npos)
+        << "no exercise names it";
+    EXPECT_TRUE(read_text_file(root() / "my/hunt.cu").ends_with("#line 1\nright\n"));
+
+    std::string both = kExercisesOfTheDay;
+    both.insert(both.find("## hunt"), R"(## loads
+- kernels: `Window::load`
+- file: `add.cuh`
+- tests: `*`
+- minutes: 10
+Load.
+### Hint 1
+a
+### Hint 2
+b
+### Hint 3
+c
+)");
+    directory_.write("day01_add/exercises.md", both);
+    make_files_in_stages(root() / "day01_add", root() / "my");
+    EXPECT_NE(
+        read_text_file(root() / "my/add.cuh")
+            .find(
+                "__device__ float load(int i) const { if (course_is_blank(2)) return {}; return data[i]; }"),
+        std::string::npos);
+}
+
 TEST_F(ExerciseSources, CannotBeMadeOfWhatIsNotThere) {
     std::filesystem::remove(root() / "day01_add/wrong/hunt.cu");
     EXPECT_THROW(make(), ExerciseError);

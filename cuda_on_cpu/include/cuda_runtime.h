@@ -37,6 +37,7 @@
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/math.h"
 #include "cuda_on_cpu/occupancy.h"
+#include "cuda_on_cpu/ordered_atomics.h"
 #include "cuda_on_cpu/programmatic_launch.h"
 #include "cuda_on_cpu/ptx.h"
 #include "cuda_on_cpu/removed_names.h"

@@ -116,6 +116,10 @@ dim3 cluster_dimensions() {
     return block_runner().cluster().dims;
 }
 
+bool cluster_is_given() {
+    return block_runner().launch().configuration.cluster.x != 0;
+}
+
 uint3 cluster_block_index() {
     const dim3 dims = cluster_dimensions();
     return uint3{blockIdx.x % dims.x, blockIdx.y % dims.y, blockIdx.z % dims.z};

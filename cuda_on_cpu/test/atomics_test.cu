@@ -215,6 +215,34 @@ TEST(WideAtomics, LoseNothing) {
     EXPECT_EQ(got.high, 3u * 16 * 64 * 500);
 }
 
+// Blocks that meet first, so that they really run at the same time. `torn`: exchanged values whose
+// halves do not belong together.
+__global__ void add_side_by_side(Wide* sum, Wide* place, unsigned* met, unsigned* torn, unsigned rounds) {
+    atomicAdd(met, 1);
+    while (*const_cast<volatile unsigned*>(met) < gridDim.x) {
+    }
+    for (unsigned i = 0; i < rounds; ++i) {
+        Wide seen{0, 0}, old = *sum;
+        do {
+            seen = old;
+            old = atomicCAS(sum, seen, Wide{seen.low + 1, seen.high + 3});
+        } while (old.low != seen.low || old.high != seen.high);
+        const unsigned long long value = blockIdx.x * 1000000ull + i;
+        const Wide handed = atomicExch(place, Wide{value, ~value});
+        if (handed.high != ~handed.low) atomicAdd(torn, 1);
+    }
+}
+TEST(WideAtomics, LoseNothingSideBySide) {
+    if (compute_capability() < 90) GTEST_SKIP() << "needs compute capability 9.0";
+    constexpr unsigned kBlocks = 16, kEach = 400000;
+    DeviceVector<Wide> sum(1), place(std::vector<Wide>{{0, ~0ull}});
+    DeviceVector<unsigned> met(1), torn(1);
+    add_side_by_side<<<kBlocks, 1>>>(sum.data(), place.data(), met.data(), torn.data(), kEach);
+    EXPECT_EQ(sum.to_host()[0].low, 1u * kBlocks * kEach);
+    EXPECT_EQ(sum.to_host()[0].high, 3u * kBlocks * kEach);
+    EXPECT_EQ(torn.to_host()[0], 0u);
+}
+
 // Every value that goes in comes out once, whole.
 __global__ void hand_on(Wide* place, Wide* sums, int rounds) {
     const unsigned thread = blockIdx.x * blockDim.x + threadIdx.x;

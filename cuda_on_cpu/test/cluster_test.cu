@@ -126,6 +126,22 @@ TEST(Clusters, OfAKernelThatFixesThem) {
     EXPECT_EQ(disagreements.to_host()[0], 0u);
 }
 
+__global__ void ask_whether_given(unsigned* given) {
+    *given = __clusterDimIsSpecified();
+}
+__global__ void __cluster_dims__(2, 1, 1) ask_whether_given_by_the_kernel(unsigned* given) {
+    if (blockIdx.x == 0) *given = __clusterDimIsSpecified();
+}
+TEST(Clusters, KnowWhetherTheyWereAskedFor) {
+    DeviceVector<unsigned> ordinary({7}), launched({7}), fixed({7});
+    ask_whether_given<<<2, 1>>>(ordinary.data());
+    ASSERT_EQ(launch_clusters(ask_whether_given, 2, 1, 2, 0, launched.data()), cudaSuccess);
+    ask_whether_given_by_the_kernel<<<2, 1>>>(fixed.data());
+    EXPECT_EQ(ordinary.to_host()[0], 0u);
+    EXPECT_EQ(launched.to_host()[0], 1u);
+    EXPECT_EQ(fixed.to_host()[0], 1u);
+}
+
 TEST(Clusters, OfAnOrdinaryLaunchHaveOneBlock) {
     const dim3 grid(3, 2), block(5);
     DeviceVector<Shape> shapes(volume(grid) * volume(block));

@@ -592,6 +592,96 @@ TEST(Errors, WhatMayBeAKernelIsLaunched) {
         EXPECT_EQ(text_of_error(source), "no error") << source;
 }
 
+TEST(Errors, AKernelIsCalledWithoutAConfiguration) {
+    EXPECT_EQ(text_of_error("__global__ void k(int* p) {}\nvoid g() {\n k(p);\n}\n"),
+              "the kernel 'k' is called without <<<...>>>: expected k<<<grid, block>>>(...)");
+    EXPECT_EQ(
+        line_of_error("template <class T> __global__ void k(T) {}\nvoid g() {\n if (x) k<float>(1);\n}\n"),
+        3);
+    for (const char* source : {"__global__ void k(int) {} void g() { k<<<1, 1>>>(3); }",
+                               "__global__ void k(int); __global__ void k(int) {}",
+                               "template <class T> __global__ void k(T) {} void g() { k<int><<<1, 1>>>(3); }",
+                               "__global__ void k(int) {} void k(float) {} void g() { k(3.0f); }",
+                               "__global__ void k(int) {} void g() { auto k = [](int) {}; k(3); }",
+                               "__global__ void k(int) {} struct S { void k() {} void g() { k(); } };",
+                               "__global__ void k(int) {} void g() { s.k(3); n::k(4); kernel_of(k); }"})
+        EXPECT_EQ(text_of_error(source), "no error") << source;
+}
+
+TEST(Errors, AKernelReturnsAValue) {
+    EXPECT_EQ(text_of_error("__global__ int k(int* p) { return 1; }"),
+              "a kernel returns nothing: expected __global__ void");
+    for (const char* source :
+         {"template <int N> void __global__ k(int* p) {}", "using V = void; __global__ V k(int) {}"})
+        EXPECT_EQ(text_of_error(source), "no error") << source;
+}
+
+TEST(Errors, ASharedVariableHasAnInitialiser) {
+    for (const char* source :
+         {"__global__ void k() {\n __shared__ int n = 0;\n}\n", "\n__shared__ float s[2] = {1, 2};\n",
+          "__device__ void f() {\n __shared__ int m, n{};\n}\n"}) {
+        EXPECT_TRUE(contains(text_of_error(source), "has an initialiser, which CUDA does not allow"))
+            << source;
+        EXPECT_EQ(line_of_error(source), 2) << source;
+    }
+    for (const char* source :
+         {"__global__ void k() { __shared__ int n[sizeof(S{}) == 4 ? 1 : 2]; n[0] = 0; }",
+          "__global__ void k() { __shared__ struct { int a, b; } s; __shared__ cuda::barrier<block> b; }",
+          "__global__ void k() { __shared__ union { float f[N]; int i; } u; int n = 0; }"})
+        EXPECT_EQ(text_of_error(source), "no error") << source;
+}
+
+TEST(OneSideOnly, DeviceVariablesInHostCodeAreNamedOnce) {
+    for (const char* use : {"int h = counter;", "counter = 3;", "++counter;", "printf(\"%d\", counter);",
+                            "out << counter;", "if (counter > 2) return;", "a[0] = counter[1] + 2;"}) {
+        const auto warnings =
+            warnings_of("__device__ int counter;\nvoid g() {\n" + std::string(use) + use + "\n}\n");
+        ASSERT_EQ(warnings.size(), 1u) << use;
+        EXPECT_EQ(warnings[0].line, 3);
+        EXPECT_TRUE(contains(warnings[0].message, "'counter'") &&
+                    contains(warnings[0].message, "cudaMemcpyFromSymbol"));
+    }
+}
+TEST(OneSideOnly, WhatMayBeMeantOtherwiseIsNotNamed) {
+    for (const char* source :
+         {"__device__ int n; __global__ void k() { n = 3; }",
+          "__device__ int n; __device__ int f() { return n; }",
+          "__device__ int n; __host__ __device__ int f() { return n; }",
+          "__device__ int n; void g() { cudaMemcpyToSymbol(n, &h, 4); check(cudaMemcpyFromSymbol(&h, n, 4)); "
+          "}",
+          "__device__ int n; void g() { void* p = &n; int n = 2; f(n); }",
+          "__device__ int n; void g(int n) { h = n; }", "__device__ int n; __device__ int* p = n;",
+          "__managed__ int n; void g() { n = 3; }", "__device__ __managed__ int n; void g() { n = 3; }",
+          "__constant__ const int n = 4; void g() { h = n; }",
+          "__device__ int n; struct S { int n; void g() { n = 3; s.n = 4; N::n = 5; } };",
+          "__device__ int n; void g() { each([=] __device__(int i) { n = i; }); }"})
+        EXPECT_TRUE(warnings_of(source).empty()) << source;
+}
+TEST(OneSideOnly, HostFunctionsInDeviceCodeAreNamedOnce) {
+    const auto warnings = warnings_of(
+        "float half_of(float x) { return x / 2; }\n__global__ void k(float* p) {\n p[0] = half_of(p[1]) + "
+        "half_of(2);\n}\n");
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_EQ(warnings[0].line, 3);
+    EXPECT_TRUE(contains(warnings[0].message, "'half_of', a function of the host"));
+    for (const char* source :
+         {"__device__ float f(float x) { return x; } __global__ void k() { f(1); }",
+          "constexpr int f(int x) { return x; } __global__ void k() { f(1); }",
+          "float f(float x) { return x; } __device__ int f(int x) { return x; } __global__ void k() { f(1); "
+          "}",
+          "float f(float x) { return x; } void g() { f(1); } __global__ void k() { s.f(1); N::f(2); }",
+          "float f(float x) { return x; } __global__ void k() { auto f = [](float x) { return x; }; f(1); }",
+          "# 1 \"/usr/include/a.h\" 1 3\nfloat f(float x) { return x; }\n# 2 \"a.cu\" 2\n__global__ void k() "
+          "{ f(1); }"})
+        EXPECT_TRUE(warnings_of(source).empty()) << source;
+}
+TEST(OneSideOnly, ParametersOfKernelsThatAreReferences) {
+    const auto warnings = warnings_of("__global__ void k(float* p,\n const S<int&>& s) {}\n");
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_EQ(warnings[0].line, 2);
+    EXPECT_TRUE(warnings_of("__global__ void k(void (*f)(int&), S<int&> s, int n) { int& m = n; }").empty());
+}
+
 TEST(Errors, TheHostsOwnAssemblyIsLeftAlone) {
     for (const char* source :
          {"void f() { asm volatile(\"pause\" ::: \"memory\"); }",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <initializer_list>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -207,6 +209,12 @@ class Translation {
             remove_casts_of_kernels(i);
         } else if (is_atomic_sum(word.text)) {
             mark_unused_result(i);
+        } else if (kernels_.contains(word.text)) {
+            require_configuration(i);
+        } else if (device_variables_.contains(word.text)) {
+            tell_of_device_variable(i);
+        } else if (i < device_code_end_ && tokens_.is(tokens_.next(i), "(")) {
+            tell_of_host_function(i);
         }
     }
 
@@ -407,6 +415,7 @@ class Translation {
         const Range declaration{declaration_begin(i), tokens_.size()};
         const std::size_t name = variable_name(declaration);
         if (name == kNone) return;
+        note_device_variable({declaration.begin, name});
         // "used": it may be written by its name, as in a module, which the compiler does not see.
         for (std::size_t p = declaration.begin; p < name; ++p) {
             if (text_[p].find("static __attribute__") != std::string::npos) return;  // of __device__ before
@@ -417,6 +426,15 @@ class Translation {
         }
         if (own_device_variables_ && !is_declared_extern(tokens_[name].text))
             text_[i] = "static __attribute__((used))";
+    }
+
+    // Constants have the same value on both sides, and managed variables are the same variable.
+    void note_device_variable(Range before_name) {
+        static constexpr std::array<std::string_view, 3> kCommon = {"const", "constexpr", "__managed__"};
+        for (std::size_t p = before_name.begin; p < before_name.end; ++p) {
+            if (one_of(tokens_[p].text, kCommon)) return;
+        }
+        device_variables_.insert(tokens_[before_name.end].text);
     }
 
     // No section holds variables that may be written beside some that may not. Behind the word
@@ -741,6 +759,120 @@ class Translation {
                          "(...), or call it without <<<...>>>");
     }
 
+    // `k(x);` would call a kernel as a function, and launch nothing.
+    void require_configuration(std::size_t name) const {
+        if (!begins_statement(name)) return;
+        std::size_t open = tokens_.next(name);
+        if (tokens_.is(open, "<") && !is_launch_bracket(open, "<")) open = behind_template_arguments(open);
+        if (!tokens_.is(open, "(") || !tokens_.is(tokens_.next(closing(open)), ";")) return;
+        if (is_declared_without(name, {"__global__"})) return;
+        const std::string kernel(tokens_[name].text);
+        fail(name, "the kernel '" + kernel + "' is called without <<<...>>>: expected " + kernel +
+                       "<<<grid, block>>>(...)");
+    }
+    std::size_t behind_template_arguments(std::size_t open) const {
+        int depth = 0;
+        for (std::size_t i = open; i != kNone; i = tokens_.next(i)) {
+            if (tokens_[i].is("<")) ++depth;
+            if (tokens_[i].is(">") && --depth == 0) return tokens_.next(i);
+            if (tokens_[i].is(";") || tokens_[i].is("{")) break;
+            if (tokens_[i].is("(")) i = closing(i);
+        }
+        return kNone;
+    }
+
+    // Does the file seem to declare this name somewhere without any of these words?
+    bool is_declared_without(std::size_t name, std::initializer_list<std::string_view> words) const {
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            if (!tokens_[i].is(tokens_[name].text) || !may_be_declared(i)) continue;
+            bool found = false;
+            for (std::size_t p = declaration_begin(i); p < i; ++p)
+                found = found || std::find(words.begin(), words.end(), tokens_[p].text) != words.end();
+            if (!found) return true;
+        }
+        return false;
+    }
+    // Does a type seem to stand before this name?
+    bool may_be_declared(std::size_t name) const {
+        static constexpr std::array<std::string_view, 9> kNoTypes = {
+            "return", "else", "do", "case", "goto", "throw", "new", "delete", "sizeof"};
+        const std::size_t before = tokens_.previous(name);
+        if (before == kNone) return false;
+        const Token& token = tokens_[before];
+        return (token.kind == TokenKind::identifier && !one_of(token.text, kNoTypes)) || token.is("*") ||
+               token.is("&") || token.is(">") || ends_decoration(before);
+    }
+
+    // --- What is on one side only ----------------------------------------------------------------
+
+    // Host code that reads or writes a __device__ variable by its name: on a GPU it has a copy of
+    // its own. As the argument of a function it may be a symbol.
+    void tell_of_device_variable(std::size_t name) {
+        if (name < device_code_end_ || is_namespace(tokens_.enclosing_brace(name)) || may_be_declared(name) ||
+            is_member(name) || tokens_.is(tokens_.previous(name), ":") || is_argument(name) ||
+            is_declared_without(name, {"__device__", "__constant__"}) ||
+            !told_of_.insert(tokens_[name].text).second)
+            return;
+        warn(name, "host code uses the __device__ variable '" + std::string(tokens_[name].text) +
+                       "' by its name: on a GPU that is another variable. Use cudaMemcpyFromSymbol and "
+                       "cudaMemcpyToSymbol");
+    }
+    // Of a function other than printf.
+    bool is_argument(std::size_t i) const {
+        static constexpr std::array<std::string_view, 7> kNoCalls = {"if",     "while",  "for",    "switch",
+                                                                     "return", "printf", "fprintf"};
+        for (std::size_t p = tokens_.previous(i); p != kNone; p = tokens_.previous(p)) {
+            const Token& token = tokens_[p];
+            if (token.is(";") || token.is("{") || token.is("}")) return false;
+            if (token.is("(")) {
+                const std::size_t function = tokens_.previous(p);
+                if (function == kNone) return false;
+                const bool is_name = tokens_[function].kind == TokenKind::identifier;
+                if (tokens_[function].is(">") || (is_name && !one_of(tokens_[function].text, kNoCalls)))
+                    return true;
+            }
+            if ((token.is(")") || token.is("]")) && tokens_.match(p) != kNone) p = tokens_.match(p);
+        }
+        return false;
+    }
+
+    // Device code that calls a function of the host: nvcc refuses that.
+    void tell_of_host_function(std::size_t name) {
+        if (!host_functions_) host_functions_ = find_host_functions();
+        if (!host_functions_->contains(tokens_[name].text) || is_member(name) || may_be_declared(name) ||
+            tokens_.is(tokens_.previous(name), ":") || !told_of_.insert(tokens_[name].text).second)
+            return;
+        const std::string function(tokens_[name].text);
+        warn(name, "device code calls '" + function +
+                       "', a function of the host: nvcc refuses that. Write __device__ or __host__ "
+                       "__device__ before it");
+    }
+    // The functions of namespaces that the program's own files define, and that only the host can
+    // call.
+    std::set<std::string_view> find_host_functions() const {
+        static constexpr std::array<std::string_view, 6> kOthers = {"__global__", "__device__", "constexpr",
+                                                                    "consteval",  "operator",   "friend"};
+        std::set<std::string_view> host, others;
+        bool own_file = true;
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            const Token& token = tokens_[i];
+            if (token.kind == TokenKind::directive && token.text.starts_with("# "))
+                own_file = !token.text.ends_with(" 3") && token.text.find(" 3 ") == std::string_view::npos &&
+                           token.text.find("cuda_on_cpu/include/") == std::string_view::npos;
+            const std::size_t open = tokens_.next(i);
+            if (token.kind != TokenKind::identifier || !may_be_declared(i)) continue;
+            bool is_host = own_file && tokens_.is(open, "(") && tokens_.match(open) != kNone &&
+                           tokens_.is(tokens_.next(tokens_.match(open)), "{") &&
+                           is_namespace(tokens_.enclosing_brace(i));
+            for (std::size_t p = declaration_begin(i); p < i && is_host; ++p)
+                is_host = !one_of(tokens_[p].text, kOthers);
+            (is_host ? host : others).insert(token.text);
+        }
+        for (const std::string_view name : others)
+            host.erase(name);
+        return host;
+    }
+
     // The name before the template argument list that ends at `close`; kNone if it is not clear.
     std::size_t before_template_arguments(std::size_t close) const {
         int depth = 0;
@@ -849,10 +981,14 @@ class Translation {
             parameters = skip_decorations(tokens_.next(parameters));
         }
         if (parameters == kNone) fail(global, "__global__ without a function");
+        if (const std::size_t name = tokens_.previous(parameters);
+            tokens_[name].kind == TokenKind::identifier)
+            kernels_.insert(tokens_[name].text);
         const std::size_t body = skip_decorations(tokens_.next(closing(parameters)));
         if (!tokens_.is(body, "{")) return;  // a declaration, or an explicit instantiation
 
         const Range declaration{declaration_begin(global), body};
+        require_void({declaration.begin, parameters});
         // The bound is the first of up to three arguments.
         const std::string bounds = decoration_argument(declaration, "__launch_bounds__");
         const std::string cluster = decoration_argument(declaration, "__cluster_dims__");
@@ -862,12 +998,41 @@ class Translation {
         }
         if (!cluster.empty()) constructor += ", dim3(" + cluster + ")";
         const Range list{parameters + 1, closing(parameters)};
+        tell_of_references(list);
         const std::string names = parameter_names(list);
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
                        "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) + "()) return; " + kMark +
                        "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
                        "\", [=]() mutable {" + after_[body];
         text_[closing(body)] = "}" + names + ");}";
+    }
+
+    void require_void(Range head) const {
+        static constexpr std::array<std::string_view, 5> kResults = {"int", "float", "double", "bool",
+                                                                     "unsigned"};
+        bool returns_value = false;
+        for (std::size_t i = head.begin; i < head.end; ++i) {
+            if (tokens_[i].is("void")) return;
+            returns_value = returns_value || one_of(tokens_[i].text, kResults);
+        }
+        if (returns_value) fail(head.end, "a kernel returns nothing: expected __global__ void");
+    }
+
+    // A launch copies the argument's address to the GPU, here its value.
+    void tell_of_references(Range parameters) const {
+        for (const Range& part : split(parameters)) {
+            int angle = 0;
+            for (std::size_t i = part.begin; i < part.end; ++i) {
+                if (tokens_[i].is("<")) ++angle;
+                if (tokens_[i].is(">")) --angle;
+                if (tokens_[i].is("(")) i = closing(i);
+                if (!tokens_[i].is("&") || angle > 0) continue;
+                warn(i,
+                     "a parameter of a kernel is a reference: on a GPU it refers to the host's memory. "
+                     "Pass the value, or a pointer to device memory");
+                break;
+            }
+        }
     }
 
     // --- Lists of declarations -------------------------------------------------------------------
@@ -1020,6 +1185,7 @@ class Translation {
             return;
         }
         const std::size_t begin = declaration_begin(shared);
+        refuse_initialisers({begin, end});
         const bool gaps = gaps_ && in_function(shared);
         text_[shared] = gaps ? "" : "static thread_local";
         move_alignment_to_front({begin, end});
@@ -1041,6 +1207,20 @@ class Translation {
             after_[end] += " static constinit thread_local ::cuda_on_cpu::SharedVariable " + variable +
                            "_shared_; " + variable + "_shared_.enter(" + variable + ", \"" + variable + "\"" +
                            (gaps ? ", " + kGap + (parts.size() == 1 ? ", true" : "") : "") + ");";
+        }
+    }
+
+    void refuse_initialisers(Range declaration) const {
+        for (const Range& part : split(declaration)) {
+            std::size_t name = declared_name(part);
+            if (name == kNone && part.begin != declaration.begin) name = first_identifier(part);
+            for (std::size_t i = name; i < part.end; i = tokens_.next(i)) {
+                if (tokens_[i].is("[")) i = closing(i);
+                if (tokens_[i].is("=") || tokens_[i].is("{"))
+                    fail(i, "the __shared__ variable '" + std::string(tokens_[name].text) +
+                                "' has an initialiser, which CUDA does not allow: let a thread assign the "
+                                "value, then __syncthreads()");
+            }
         }
     }
 
@@ -1616,7 +1796,10 @@ class Translation {
     bool own_device_variables_;
     std::vector<Warning>* warnings_;
     std::size_t device_code_end_ = 0;     // tokens up to here are in a function that runs on the device
-    std::set<std::string_view> told_of_;  // fields of cudaDeviceProp
+    std::set<std::string_view> told_of_;  // names
+    std::set<std::string_view> kernels_;
+    std::set<std::string_view> device_variables_;
+    std::optional<std::set<std::string_view>> host_functions_;
     std::vector<GlobalShared> global_shared_;
     std::vector<VolatileName> volatile_names_;
     std::vector<LoadingFunction> loading_functions_;

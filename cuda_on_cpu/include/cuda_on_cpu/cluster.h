@@ -6,6 +6,9 @@
 
 #include "cuda_on_cpu/thread.h"
 
+inline unsigned __clusterDimIsSpecified() {
+    return cuda_on_cpu::cluster_is_given() ? 1 : 0;
+}
 inline dim3 __clusterDim() {
     return cuda_on_cpu::cluster_dimensions();
 }

@@ -40,6 +40,9 @@ inline std::uint32_t cluster_ctarank() {
 inline std::uint32_t cluster_nctarank() {
     return __clusterSizeInBlocks();
 }
+inline bool is_explicit_cluster() {
+    return cluster_is_given();
+}
 inline std::uint32_t laneid() {
     return current_lane;
 }

@@ -88,6 +88,7 @@ bool grid_barrier_available();
 void cluster_barrier_arrive(Site site);
 void cluster_barrier_wait(Site site);
 dim3 cluster_dimensions();
+bool cluster_is_given();  // by the launch or the kernel
 uint3 cluster_block_index();
 unsigned cluster_block_rank();
 // The same shared-memory object in another block of the cluster, and the block whose shared memory

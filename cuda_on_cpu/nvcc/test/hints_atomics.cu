@@ -69,14 +69,14 @@ __global__ void double_sum_without_barriers(const int* in, int* out) {
         if (threadIdx.x < d) sums[threadIdx.x] += sums[threadIdx.x + d];
     if (threadIdx.x == 0) atomicAdd(reinterpret_cast<double*>(out), sums[0]);
 }
-// A scan in one pass: blocks by tickets, each waits for the one before it.
-__device__ void scan_blocks(const int* in, int* out, int* state, bool synchronise) {
+// A scan in one pass: each block waits for the one before it, by tickets or by blockIdx.
+__device__ void scan_blocks(const int* in, int* out, int* state, bool synchronise, bool by_tickets = true) {
     int* const ticket = state;
     int* const ready = state + 1;
     volatile int* const prefix = state + 1 + kBlocks + 1;
     __shared__ int block, before;
     __shared__ int values[kThreads];
-    if (threadIdx.x == 0) block = atomicAdd(ticket, 1);
+    if (threadIdx.x == 0) block = by_tickets ? atomicAdd(ticket, 1) : blockIdx.x;
     __syncthreads();
     const int i = block * kThreads + threadIdx.x;
     values[threadIdx.x] = in[i];
@@ -103,6 +103,9 @@ __device__ void scan_blocks(const int* in, int* out, int* state, bool synchronis
 }
 __global__ void scan_without_a_barrier(const int* in, int* out, int* state) {
     scan_blocks(in, out, state, false);
+}
+__global__ void chain_without_a_barrier(const int* in, int* out, int* state) {
+    scan_blocks(in, out, state, false, false);
 }
 // The last block to finish adds what all have left.
 __device__ void sum_in_last_block(const int* in, int* out, int* state, bool synchronise) {
@@ -159,6 +162,9 @@ __global__ void double_sums(const int* in, int* out) {
 }
 __global__ void scan(const int* in, int* out, int* state) {
     scan_blocks(in, out, state, true);
+}
+__global__ void chain(const int* in, int* out, int* state) {
+    scan_blocks(in, out, state, true, false);
 }
 __global__ void last_block(const int* in, int* out, int* state) {
     sum_in_last_block(in, out, state, true);
@@ -328,12 +334,14 @@ int main(int count, char** values) {
     CASE(dot_not_complete);
     CASE(double_sum_without_barriers);
     CASE(scan_without_a_barrier);
+    CASE(chain_without_a_barrier);
     CASE(last_block_without_barrier);
     CASE(histogram);
     CASE(sum);
     CASE(normalise);
     CASE(double_sums);
     CASE(scan);
+    CASE(chain);
     CASE(last_block);
     CASE(compact);
     CASE(compact_by_warps);

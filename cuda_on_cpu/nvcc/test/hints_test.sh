@@ -65,10 +65,10 @@ CUDA_ON_CPU_HINTS=off both hints missing_barrier 0 ''
 
 "$toolkit/bin/nvcc" -o hints_atomics "$here/hints_atomics.cu" >out 2>err
 for wrong in histogram_not_cleared histogram_not_complete sum_without_barriers maximum_without_barriers \
-    dot_not_complete double_sum_without_barriers scan_without_a_barrier last_block_without_barrier; do
+    dot_not_complete double_sum_without_barriers scan_without_a_barrier chain_without_a_barrier last_block_without_barrier; do
     both hints_atomics $wrong 0 "kernel $wrong depend on the order in which its threads run"
 done
-for right in histogram sum normalise double_sums scan last_block compact compact_by_warps push_under_a_lock relax relax_own relax_both_ways peel \
+for right in histogram sum normalise double_sums scan chain last_block compact compact_by_warps push_under_a_lock relax relax_own relax_both_ways peel \
     sum_by_swaps tickets_in_ptx random_places; do
     both hints_atomics $right 0 ''
 done

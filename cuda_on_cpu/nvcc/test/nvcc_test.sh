@@ -50,6 +50,9 @@ int main() {
     return cudaDeviceSynchronize();
 }
 END
+cat >atomic.cu <<'END'
+__global__ void look(int* p) { p[1] = __nv_atomic_load_n(p, __NV_ATOMIC_RELEASE); }
+END
 cat >main.cpp <<'END'
 #include <cuda_runtime.h>
 #include <cstdio>
@@ -356,6 +359,7 @@ expect 'it works' 0 'no error 4 3 9' '' ../from_c
 expect 'an old program' 0 'old.cu:14: warning: return without a value' old "$nvcc" old.cu -o old
 expect 'is told once what it should use' 0 $'use cudaDeviceSynchronize\nresult 102.5, overlap 1' '' ../old
 expect 'and strictly refused' 1 cudaThreadSynchronize '' "$nvcc" -DCUDA_ON_CPU_STRICT old.cu -o old
+expect 'a memory order that a load cannot have' 1 'a load cannot be release or acq_rel' '' "$nvcc" -c atomic.cu
 expect '-x cu' 0 '' from_text "$nvcc" -x cu hello.txt -o from_text
 expect 'two files share a device function' 0 '' two "$nvcc" -I. a.cu b.cu -o two
 expect 'both of them run' 0 $'square 4\nsum 25' '' ../two

@@ -1,0 +1,299 @@
+// The atomic functions of CUDA 12.8 that take a memory order and a scope (__nv_atomic_...). On the
+// CPU every scope is the whole system.
+//
+// A load, and an operation that found nothing to change, may be a thread waiting for another: they
+// call spin_hint(), as those of <cuda/atomic> do.
+#pragma once
+
+#include <atomic>
+#include <type_traits>
+
+#include "cuda_on_cpu/atomics.h"
+#include "cuda_on_cpu/spin_hint.h"
+
+#define __CUDACC_DEVICE_ATOMIC_BUILTINS__
+
+enum : int {
+    __NV_ATOMIC_RELAXED,
+    __NV_ATOMIC_CONSUME,
+    __NV_ATOMIC_ACQUIRE,
+    __NV_ATOMIC_RELEASE,
+    __NV_ATOMIC_ACQ_REL,
+    __NV_ATOMIC_SEQ_CST
+};
+enum : int {
+    __NV_THREAD_SCOPE_THREAD,
+    __NV_THREAD_SCOPE_BLOCK,
+    __NV_THREAD_SCOPE_CLUSTER,
+    __NV_THREAD_SCOPE_DEVICE,
+    __NV_THREAD_SCOPE_SYSTEM
+};
+
+namespace cuda_on_cpu {
+
+// The memory order of an operation: a constant, which the compiler checks.
+struct AtomicOrder {
+    std::memory_order value;
+    consteval AtomicOrder(int order) : value(static_cast<std::memory_order>(order)) {
+        if (order < __NV_ATOMIC_RELAXED || order > __NV_ATOMIC_SEQ_CST)
+            throw "the memory order is not one of __NV_ATOMIC_...";
+    }
+};
+struct AtomicLoadOrder : AtomicOrder {
+    consteval AtomicLoadOrder(int order) : AtomicOrder(order) {
+        if (order == __NV_ATOMIC_RELEASE || order == __NV_ATOMIC_ACQ_REL)
+            throw "the memory order of a load cannot be release or acq_rel";
+    }
+};
+struct AtomicStoreOrder : AtomicOrder {
+    consteval AtomicStoreOrder(int order) : AtomicOrder(order) {
+        if (order == __NV_ATOMIC_CONSUME || order == __NV_ATOMIC_ACQUIRE || order == __NV_ATOMIC_ACQ_REL)
+            throw "the memory order of a store cannot be consume, acquire or acq_rel";
+    }
+};
+struct AtomicScope {
+    int value;
+    consteval AtomicScope(int scope = __NV_THREAD_SCOPE_SYSTEM) : value(scope) {
+        if (scope < __NV_THREAD_SCOPE_THREAD || scope > __NV_THREAD_SCOPE_SYSTEM)
+            throw "the scope is not one of __NV_THREAD_SCOPE_...";
+    }
+};
+
+// Of the two orders of a compare-and-exchange the stronger one holds.
+constexpr std::memory_order stronger(std::memory_order success, std::memory_order failure) {
+    const bool acquires = success == std::memory_order_acquire || failure == std::memory_order_acquire;
+    const bool releases = success == std::memory_order_release || failure == std::memory_order_release;
+    if (acquires && releases) return std::memory_order_acq_rel;
+    return success > failure ? success : failure;
+}
+
+// An operation on a T is one on an unsigned integer of its size.
+template <std::size_t kSize>
+struct AtomicBits;
+template <>
+struct AtomicBits<1> {
+    using type = unsigned char;
+};
+template <>
+struct AtomicBits<2> {
+    using type = unsigned short;
+};
+template <>
+struct AtomicBits<4> {
+    using type = unsigned int;
+};
+template <>
+struct AtomicBits<8> {
+    using type = unsigned long long;
+};
+template <>
+struct AtomicBits<16> {
+    struct type {
+        alignas(16) unsigned long long halves[2];
+    };
+};
+
+template <class T>
+__forceinline__ auto& bits_of(T* address) {
+    using Value = std::remove_cv_t<T>;
+    static_assert(std::is_trivially_copyable_v<Value>,
+                  "an atomic function needs a type that is trivially copyable");
+    static_assert(sizeof(T) <= 16 && (sizeof(T) & (sizeof(T) - 1)) == 0,
+                  "an atomic function needs a type of 1, 2, 4, 8 or 16 bytes");
+    return *reinterpret_cast<typename AtomicBits<sizeof(T)>::type*>(const_cast<Value*>(address));
+}
+
+template <class Bits>
+__forceinline__ Bits atomic_load(Bits& place, std::memory_order order) {
+    spin_hint();
+    if constexpr (sizeof(Bits) == 16) {
+        const Bits zero{};
+        Bits found;
+        compare_and_swap_16_bytes(&place, &zero, &zero, &found);
+        return found;
+    } else {
+        return std::atomic_ref<Bits>(place).load(order);
+    }
+}
+
+template <class Bits>
+__forceinline__ void atomic_store(Bits& place, Bits value, std::memory_order order) {
+    if constexpr (sizeof(Bits) == 16) {
+        Bits old;
+        exchange_16_bytes(&place, &value, &old);
+    } else {
+        std::atomic_ref<Bits>(place).store(value, order);
+    }
+}
+
+template <class Bits>
+__forceinline__ Bits atomic_exchange(Bits& place, Bits value, std::memory_order order) {
+    static_assert(sizeof(Bits) >= 4, "an atomic exchange needs a type of 4, 8 or 16 bytes");
+    note(AtomicKind::ordered, &place);
+    if constexpr (sizeof(Bits) == 16) {
+        Bits old;
+        if (!exchange_16_bytes(&place, &value, &old)) spin_hint();
+        return old;
+    } else {
+        const Bits old = std::atomic_ref<Bits>(place).exchange(value, order);
+        if (old == value) spin_hint();
+        return old;
+    }
+}
+
+template <class Bits>
+__forceinline__ bool atomic_compare_exchange(Bits& place, Bits& expected, Bits desired,
+                                             std::memory_order order) {
+    static_assert(sizeof(Bits) >= 2, "an atomic compare-and-exchange needs a type of 2, 4, 8 or 16 bytes");
+    note(AtomicKind::ordered, &place);
+    bool equal;
+    if constexpr (sizeof(Bits) == 16) {
+        Bits found;
+        compare_and_swap_16_bytes(&place, &expected, &desired, &found);
+        equal = __builtin_memcmp(&found, &expected, sizeof found) == 0;
+        expected = found;
+    } else {
+        equal = std::atomic_ref<Bits>(place).compare_exchange_strong(expected, desired, order);
+    }
+    if (!equal) spin_hint();
+    return equal;
+}
+
+// *address = change(*address) in one step; returns what was there before.
+template <class T, class Change>
+__forceinline__ T atomic_change(T* address, std::memory_order order, Change change) {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8, "this atomic function needs a type of 4 or 8 bytes");
+    note(AtomicKind::ordered, address);
+    std::atomic_ref<T> target(*address);
+    T old = target.load(std::memory_order_relaxed);
+    T now = change(old);
+    while (!target.compare_exchange_weak(old, now, order))
+        now = change(old);
+    if (old == now) spin_hint();
+    return old;
+}
+
+// Integers wrap around.
+template <class T>
+constexpr T sum(T a, T b) {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<unsigned long long>(a) + static_cast<unsigned long long>(b));
+    else
+        return a + b;
+}
+template <class T>
+constexpr T difference(T a, T b) {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(static_cast<unsigned long long>(a) - static_cast<unsigned long long>(b));
+    else
+        return a - b;
+}
+
+}  // namespace cuda_on_cpu
+
+// ---- Loads and stores: values of 1, 2, 4, 8 or 16 bytes ------------------------------------------------------------
+
+template <class T>
+__forceinline__ void __nv_atomic_load(T* address, std::remove_cv_t<T>* result,
+                                      cuda_on_cpu::AtomicLoadOrder order, cuda_on_cpu::AtomicScope = {}) {
+    const auto bits = cuda_on_cpu::atomic_load(cuda_on_cpu::bits_of(address), order.value);
+    __builtin_memcpy(result, &bits, sizeof bits);
+}
+template <class T>
+__forceinline__ std::remove_cv_t<T> __nv_atomic_load_n(T* address, cuda_on_cpu::AtomicLoadOrder order,
+                                                       cuda_on_cpu::AtomicScope = {}) {
+    static_assert(std::is_integral_v<T>, "__nv_atomic_load_n needs an integer; expected __nv_atomic_load");
+    return static_cast<std::remove_cv_t<T>>(
+        cuda_on_cpu::atomic_load(cuda_on_cpu::bits_of(address), order.value));
+}
+
+template <class T>
+__forceinline__ void __nv_atomic_store(T* address, std::type_identity_t<T>* value,
+                                       cuda_on_cpu::AtomicStoreOrder order, cuda_on_cpu::AtomicScope = {}) {
+    cuda_on_cpu::atomic_store(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(value), order.value);
+}
+template <class T>
+__forceinline__ void __nv_atomic_store_n(T* address, std::type_identity_t<T> value,
+                                         cuda_on_cpu::AtomicStoreOrder order, cuda_on_cpu::AtomicScope = {}) {
+    static_assert(std::is_integral_v<T>, "__nv_atomic_store_n needs an integer; expected __nv_atomic_store");
+    cuda_on_cpu::atomic_store(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(&value), order.value);
+}
+
+// ---- Exchange ------------------------------------------------------------------------------------------------------
+
+template <class T>
+__forceinline__ void __nv_atomic_exchange(T* address, std::type_identity_t<T>* value,
+                                          std::type_identity_t<T>* result, cuda_on_cpu::AtomicOrder order,
+                                          cuda_on_cpu::AtomicScope = {}) {
+    const auto old =
+        cuda_on_cpu::atomic_exchange(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(value), order.value);
+    __builtin_memcpy(result, &old, sizeof old);
+}
+template <class T>
+__forceinline__ T __nv_atomic_exchange_n(T* address, std::type_identity_t<T> value,
+                                         cuda_on_cpu::AtomicOrder order, cuda_on_cpu::AtomicScope = {}) {
+    static_assert(std::is_integral_v<T>,
+                  "__nv_atomic_exchange_n needs an integer; expected __nv_atomic_exchange");
+    return static_cast<T>(cuda_on_cpu::atomic_exchange(cuda_on_cpu::bits_of(address),
+                                                       cuda_on_cpu::bits_of(&value), order.value));
+}
+
+// Whether *address was *expected; if not, *expected becomes what it was. `weak` means nothing.
+template <class T>
+__forceinline__ bool __nv_atomic_compare_exchange(T* address, std::type_identity_t<T>* expected,
+                                                  std::type_identity_t<T>* desired, bool /*weak*/,
+                                                  cuda_on_cpu::AtomicOrder success,
+                                                  cuda_on_cpu::AtomicOrder failure,
+                                                  cuda_on_cpu::AtomicScope = {}) {
+    return cuda_on_cpu::atomic_compare_exchange(cuda_on_cpu::bits_of(address), cuda_on_cpu::bits_of(expected),
+                                                cuda_on_cpu::bits_of(desired),
+                                                cuda_on_cpu::stronger(success.value, failure.value));
+}
+template <class T>
+__forceinline__ bool __nv_atomic_compare_exchange_n(T* address, std::type_identity_t<T>* expected,
+                                                    std::type_identity_t<T> desired, bool weak,
+                                                    cuda_on_cpu::AtomicOrder success,
+                                                    cuda_on_cpu::AtomicOrder failure,
+                                                    cuda_on_cpu::AtomicScope scope = {}) {
+    static_assert(std::is_integral_v<T>,
+                  "__nv_atomic_compare_exchange_n needs an integer; expected __nv_atomic_compare_exchange");
+    return __nv_atomic_compare_exchange(address, expected, &desired, weak, success, failure, scope);
+}
+
+// ---- Arithmetic and bits -------------------------------------------------------------------------------------------
+
+#define CUDA_ON_CPU_ATOMIC(name, types, sentence, expression)                                     \
+    template <class T>                                                                            \
+    __forceinline__ T __nv_atomic_fetch_##name(T* address, std::type_identity_t<T> value,         \
+                                               cuda_on_cpu::AtomicOrder order,                    \
+                                               cuda_on_cpu::AtomicScope = {}) {                   \
+        static_assert(std::types<T>, "__nv_atomic_fetch_" #name " needs " sentence);              \
+        return cuda_on_cpu::atomic_change(address, order.value,                                   \
+                                          [value](T old) { return static_cast<T>(expression); }); \
+    }                                                                                             \
+    template <class T>                                                                            \
+    __forceinline__ void __nv_atomic_##name(T* address, std::type_identity_t<T> value,            \
+                                            cuda_on_cpu::AtomicOrder order,                       \
+                                            cuda_on_cpu::AtomicScope scope = {}) {                \
+        __nv_atomic_fetch_##name(address, value, order, scope);                                   \
+    }
+
+CUDA_ON_CPU_ATOMIC(add, is_arithmetic_v, "a number", cuda_on_cpu::sum(old, value))
+CUDA_ON_CPU_ATOMIC(sub, is_arithmetic_v, "a number", cuda_on_cpu::difference(old, value))
+CUDA_ON_CPU_ATOMIC(min, is_integral_v, "an integer", value < old ? value : old)
+CUDA_ON_CPU_ATOMIC(max, is_integral_v, "an integer", old < value ? value : old)
+CUDA_ON_CPU_ATOMIC(and, is_integral_v, "an integer", old& value)
+CUDA_ON_CPU_ATOMIC(or, is_integral_v, "an integer", old | value)
+CUDA_ON_CPU_ATOMIC(xor, is_integral_v, "an integer", old ^ value)
+#undef CUDA_ON_CPU_ATOMIC
+
+// ---- Fence ---------------------------------------------------------------------------------------------------------
+
+__forceinline__ void __nv_atomic_thread_fence(cuda_on_cpu::AtomicOrder order,
+                                              cuda_on_cpu::AtomicScope scope = {}) {
+    if (order.value == std::memory_order_relaxed) return;
+    if (scope.value == __NV_THREAD_SCOPE_THREAD || scope.value == __NV_THREAD_SCOPE_BLOCK)
+        __threadfence_block();
+    else
+        __threadfence();
+}

@@ -1,5 +1,5 @@
-// How dQ leaves the blocks of hopper.cuh. All blocks of a head have a part of each row of dQ. A bulk
-// reduction adds a part to sums in global memory; a last kernel makes dQ of the sums.
+// How dQ leaves the blocks of hopper.cuh. All blocks of a head have a part of each row of dQ. A
+// bulk reduction adds a part to sums in global memory; a last kernel makes dQ of the sums.
 #pragma once
 
 #include "hopper_tile.cuh"

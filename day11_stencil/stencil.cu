@@ -1,5 +1,6 @@
 // Day 11's launchers: argument checks, the size of the grid, the order of the sweeps, the lists of
-// versions. The kernels are in stencil.cuh, ring.cuh, bulk_ring.cuh, shapes.cuh and temporal.cuh.
+// versions. The kernels are in stencil.cuh, ring.cuh, bulk_ring.cuh, shapes.cuh, temporal.cuh and
+// temporal_planes.cuh.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -17,6 +18,7 @@
 #include "stencil.cuh"
 #include "stencil.hpp"
 #include "temporal.cuh"
+#include "temporal_planes.cuh"
 
 namespace day11 {
 namespace {

@@ -1,5 +1,5 @@
 // Stencils, sweep after sweep: the host API of day 11. The kernels are in stencil.cuh, ring.cuh,
-// shapes.cuh and temporal.cuh.
+// bulk_ring.cuh, shapes.cuh, temporal.cuh and temporal_planes.cuh.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,16 +1,14 @@
 // Day 29, third part: equal shares.
+//
+// head_list.cuh puts the tiles of all heads of all sequences into one list. Block b of B takes the
+// places [b n / B, (b + 1) n / B) of n: a share may begin and end inside a head, and hold several
+// heads between. So all SMs have the same work, however the lengths differ.
 #pragma once
 
 #include "async_ring.cuh"
+#include "head_list.cuh"
 
 namespace day29 {
-
-// All heads of all sequences form one list: sequence after sequence, head after head, tile
-// after tile. The tiles of each head follow kHeadCost places without a tile, as beginning and
-// ending a head takes as long as that many tiles. Block b of B takes the places [b n / B, (b + 1) n
-// / B): a share may begin and end inside a head, and hold several heads between. So all SMs have
-// the same work, however the lengths differ.
-constexpr int kHeadCost = 16;
 
 struct Shares {
     int places;
@@ -23,11 +21,6 @@ struct Shares {
     __device__ int owner(int place) const { return static_cast<int>(((place + 1LL) * blocks - 1) / places); }
 };
 
-// An empty sequence has a tile, too: a tile without keys, whose results are zeros.
-__device__ inline int tiles_of(int length) {
-    return max(1, (length + kKeys - 1) / kKeys);
-}
-
 // At most `blocks` shares, of at least kWarps places. All lanes of a warp call it, as of head_of().
 template <class T>
 __device__ Shares shares_of(const Task<T>& task, int blocks) {
@@ -39,60 +32,6 @@ __device__ Shares shares_of(const Task<T>& task, int blocks) {
     return {places, min(max(places / kWarps, 1), blocks)};
 }
 
-// A head of a sequence in the list.
-struct Head {
-    int sequence;
-    int head;    // of K
-    int length;  // of the sequence
-    int first;   // place of its first tile
-    int tiles;
-
-    __device__ int end() const { return first + tiles; }
-};
-
-// The head that has this place. A warp looks at 32 sequences at a time: a scan (day 16) of their
-// places, and a vote on where `place` is passed.
-template <class T>
-__device__ Head head_of(const Task<T>& task, int place) {
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    int before = 0;  // places of the sequences so far
-    for (int sequence = lane;; sequence += 32) {
-        const bool exists = sequence < task.batch;
-        const int length = exists ? task.length(sequence) : 0;
-        const int of_head = exists ? kHeadCost + tiles_of(length) : 0;
-        const int own = of_head * task.heads_kv;
-        int end = own;
-        for (int stride = 1; stride < 32; stride *= 2) {
-            const int left = __shfl_up_sync(course::kWholeWarp, end, stride);
-            if (lane >= stride) end += left;
-        }
-        end += before;
-        const unsigned passed = __ballot_sync(course::kWholeWarp, end > place);
-        if (passed != 0) {
-            const int found = __ffs(static_cast<int>(passed)) - 1;
-            const int first = __shfl_sync(course::kWholeWarp, end - own, found);
-            const int places = __shfl_sync(course::kWholeWarp, of_head, found);
-            const int head = (place - first) / places;
-            return {__shfl_sync(course::kWholeWarp, sequence, found), head,
-                    __shfl_sync(course::kWholeWarp, length, found), first + head * places + kHeadCost,
-                    places - kHeadCost};
-        }
-        before = __shfl_sync(course::kWholeWarp, end, 31);
-    }
-}
-
-// Goes on to the head that has `place`.
-template <class T>
-__device__ void advance(const Task<T>& task, Head& head, int place) {
-    while (place >= head.end()) {
-        head.first = head.end() + kHeadCost;
-        if (++head.head < task.heads_kv) continue;
-        head.head = 0;
-        head.length = task.length(++head.sequence);
-        head.tiles = tiles_of(head.length);
-    }
-}
-
 // A block leaves at most two parts: of its first head, which begins in the share of another block,
 // and of its last, which begins in its own. Each part has kMostRows rows in the workspace.
 constexpr std::size_t kSlots = 2;
@@ -102,16 +41,10 @@ __device__ inline std::size_t slot_of(int block, bool head_begins_here) {
 }
 
 // From compute capability 9.0 on, the second kernel may start while the first one runs
-// (programmatic dependent launch): allow_next() allows it, and wait_for_previous() returns when the
-// first kernel has ended and what it has stored is visible.
+// (programmatic dependent launch). The first kernel allows it.
 __device__ inline void allow_next() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-__device__ inline void wait_for_previous() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    cudaGridDependencySynchronize();
 #endif
 }
 
@@ -183,6 +116,13 @@ __global__ void __launch_bounds__(kWarps * 32) equal_shares(Task<T> task, float*
         });
     }
     course::ptx::cp_async_wait<0>();
+}
+
+// Returns when the first kernel has ended and what it has stored is visible.
+__device__ inline void wait_for_previous() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
 }
 
 constexpr int kPartGroups = 4;   // of threads, which add up different parts

@@ -1,4 +1,4 @@
-// Day 36, second part: load balancing. Read graph_traversal.cuh first; directions.cuh is the third
+// Day 36, second part: load balancing. Read graph_traversal.cuh first; bottom_up.cuh is the third
 // part.
 //
 // The kernel, frontier_balanced, is at the end: it calls begin_search() once, then top_down() for

@@ -1,15 +1,17 @@
 // Day 36's launchers: argument checks, the loops over levels, the list of versions. The kernels are
-// in graph_traversal.cuh, balanced.cuh and directions.cuh.
+// in graph_traversal.cuh, balanced.cuh, bottom_up.cuh, directions.cuh and while_graph.cuh.
 #include <algorithm>
 #include <array>
 
 #include "balanced.cuh"
+#include "bottom_up.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "directions.cuh"
 #include "graph_traversal.cuh"
 #include "graph_traversal.hpp"
+#include "while_graph.cuh"
 
 namespace day36 {
 namespace {

@@ -13,9 +13,11 @@
 //   cooperative          all levels in one launch                    a hub is the work of one thread
 //                                                    ... balanced.cuh:
 //   frontier_balanced    a hub becomes many entries of the queue     every edge is read
-//                                                    ... directions.cuh:
+//                                                    ... bottom_up.cuh:
 //   bottom_up            bits, and the rest of a list by a warp      small levels: all bits are read
+//                                                    ... directions.cuh:
 //   direction_optimised  top-down, bottom-up, or in one block        barriers and latency
+//                                                    ... while_graph.cuh:
 //   while_graph          a graph that launches itself again          two launches per level
 //
 // A search writes two words per vertex, its level and its parent. What it reads is the question:

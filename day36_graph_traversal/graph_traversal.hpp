@@ -1,5 +1,5 @@
 // Breadth-first search: the host API of day 36. The kernels are in graph_traversal.cuh,
-// balanced.cuh and directions.cuh.
+// balanced.cuh, bottom_up.cuh, directions.cuh and while_graph.cuh.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -3,18 +3,19 @@
 //
 // A is M x K, B is K x N, C is M x N, all row-major. Any shape; rows may begin anywhere.
 //
-//   version           block tile   warp tile   stages   what is new                        what limits it
-//   wmma_global       32 x 32      16 x 16     -        WMMA: a warp multiplies matrices   a fragment serves one product
-//   wmma_shared       64 x 64      32 x 32     2        shared memory, cp.async            bank conflicts, opaque layout
-//   mma_sync          64 x 64      16 x 16     1        ldmatrix, mma.sync                 loads with 8-way bank conflicts
-//   warp_tiles        128 x 128    64 x 32     1        fragments serve several products   bank conflicts of ldmatrix
-//   swizzled          128 x 128    64 x 32     1        XOR swizzle                        the latency of the next tile
-//   multi_stage       128 x 256    64 x 64     3        two stages in flight               the start of each step
-//   fragments_ahead   128 x 256    64 x 64     3        fragments 16 of K ahead            mma.sync, power
+//   version          block      warp     stages  what is new               what limits it
+//   wmma_global      32 x 32    16 x 16  -       WMMA: matrices of a warp  a fragment serves one product
+//   wmma_shared      64 x 64    32 x 32  2       shared memory, cp.async   bank conflicts, opaque layout
+//   mma_sync         64 x 64    16 x 16  1       ldmatrix, mma.sync        loads: 8-way bank conflicts
+//   warp_tiles       128 x 128  64 x 32  1       reuse of fragments        bank conflicts of ldmatrix
+//   swizzled         128 x 128  64 x 32  1       XOR swizzle               latency of the next tile
+//   multi_stage      128 x 256  64 x 64  3       two stages in flight      the start of each step
+//   fragments_ahead  128 x 256  64 x 64  3       fragments 16 of K ahead   mma.sync, power
 //
-// A step is one iteration of the main loop, 64 of K; a stage is the shared memory for one step's
-// tiles. The first two versions are in wmma.cuh, the last two in pipelines.cuh. mma_sync goes back
-// to one stage and small warp tiles, so that the versions after it show what each idea is worth.
+// Block and warp: the results of each. A step is one iteration of the main loop, 64 of K; a stage
+// is the shared memory for one step's tiles. The first two versions are in wmma.cuh, the last two
+// in pipelines.cuh. mma_sync goes back to one stage and small warp tiles, so that the versions
+// after it show what each idea is worth.
 //
 // block_tile.cuh has what all versions share: TileShape<T, BM, BN, WM, WN, SWIZZLED> is a row of
 // this table, TileCoords tells a warp where its tile of C begins, and loader.copy_to(stage) issues

@@ -9,6 +9,7 @@
 #include "listed_tiles.cuh"
 #include "masked_matmul.cuh"
 #include "masked_matmul.hpp"
+#include "masks.cuh"
 
 namespace day47 {
 namespace {

@@ -12,7 +12,8 @@
 // The main loop, course::multiply_tiles(), is that of day 45 (common/tile/main_loop.cuh). A version
 // decides which tiles it multiplies and what its epilogue does with their sums. Which tiles keep
 // something is a formula for a band (band_tiles.cuh) and a list for an array of bytes
-// (listed_tiles.cuh).
+// (listed_tiles.cuh). The masks, Band and Bytes, are in masks.cuh: of(product) is the mask of a
+// product, keeps(row, col) whether it keeps an element.
 //
 //   ./course run day47 --only skip_tiles --size 4x512x512x64
 //   ./course inspect day47 --only skip_tiles --size 1x512x512x64
@@ -32,38 +33,6 @@
 #include "common/tile/tile_order.cuh"
 
 namespace day47 {
-
-// --- Two masks, element by element ---------------------------------------------------------------
-
-// Keeps elements near the diagonal: -below <= col - row <= above. Causal attention: above = 0, and
-// `below` is larger than the matrix. Both are less than 2^31, also if negative, and -below <=
-// above.
-struct Band {
-    int below;
-    int above;
-
-    __device__ const Band& of(std::size_t) const { return *this; }  // one band for all products
-
-    // One comparison for both ends: below the band the difference wraps to more than the band's
-    // width.
-    __device__ bool keeps(std::size_t row, std::size_t col) const {
-        const unsigned from_end =
-            static_cast<unsigned>(col) - static_cast<unsigned>(row) + static_cast<unsigned>(below);
-        return from_end <= static_cast<unsigned>(below) + static_cast<unsigned>(above);
-    }
-};
-
-// Keeps elements whose byte is not 0. One array for all products, or one for each of them.
-struct Bytes {
-    course::Batch<const std::uint8_t> arrays;
-    bool one_for_all;
-
-    struct Array {
-        course::DeviceMatrix<const std::uint8_t> bytes;
-        __device__ bool keeps(std::size_t row, std::size_t col) const { return bytes(row, col) != 0; }
-    };
-    __device__ Array of(std::size_t product) const { return {arrays[one_for_all ? 0 : product]}; }
-};
 
 // --- The whole task in one plain kernel ----------------------------------------------------------
 

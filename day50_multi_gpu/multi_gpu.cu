@@ -15,6 +15,7 @@
 #include "common/device/grid.hpp"
 #include "domain.hpp"
 #include "multi_gpu.cuh"
+#include "persistent.cuh"
 #include "timeline.hpp"
 #ifdef COURSE_HAS_NCCL
 #include "communicators.hpp"

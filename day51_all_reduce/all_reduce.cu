@@ -12,6 +12,7 @@
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "group.hpp"
+#include "inboxes.cuh"
 #ifdef COURSE_HAS_NCCL
 #include <nccl.h>
 #endif

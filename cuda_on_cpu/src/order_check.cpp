@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "block.hpp"
+#include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/launch.h"
 #include "cuda_on_cpu/spin_hint.h"
 #include "environment.hpp"
@@ -153,7 +154,9 @@ class Rounding {
 
 }  // namespace
 
-constinit bool atomics_are_noted = false;
+// Inlined atomic functions read it. In constant memory, because an inspection would count it as a
+// __device__ variable otherwise, which no kernel on a GPU loads.
+CUDA_ON_CPU_CONSTANT constinit bool atomics_are_noted = false;
 
 bool note_atomic(AtomicKind kind, const void* address, double size) {
     BlockRunner& runner = block_runner();

@@ -196,6 +196,7 @@ void expect_one_atomic_request() {
         EXPECT_EQ(atomic.requests, 1u);
         EXPECT_EQ(atomic.transactions, 32u / static_cast<unsigned>(groups));
         EXPECT_EQ(line(kernel, Space::kShared, Operation::kLoad).requests, 1u);
+        EXPECT_EQ(kernel.global_read_bytes, 0u);  // what the stand-in reads besides does not count
     }
 }
 

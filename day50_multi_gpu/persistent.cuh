@@ -1,0 +1,86 @@
+// Day 50, the last version: one kernel for all steps. Read multi_gpu.cuh first.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cuda/atomic>
+
+#include "multi_gpu.cuh"
+
+namespace day50 {
+
+// A flag counts the steps that a rank has done. It lies in the memory of the neighbour that reads
+// it.
+struct Flags {
+    Progress* mine;
+    unsigned* below;  // in the memory of the rank below, set by this rank; null where there is none
+    unsigned* above;  // the same in the memory of the rank above
+};
+
+using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
+
+// Waits until the flag is at least `steps`. It wraps round at 2^32, so the sign of the difference
+// decides. Acquire: loads after this one see what the neighbour stored before it set the flag. The
+// fence is behind the loop, as an acquire drops the L1 cache, which other blocks are using.
+__device__ inline void wait_for(unsigned& flag, unsigned steps) {
+    while (static_cast<int>(SystemFlag(flag).load(cuda::memory_order_relaxed) - steps) < 0) {
+    }
+    cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_system);
+}
+
+// True for one block of the grid, the last one. Then all blocks have arrived, and `arrived` is 0
+// again for the next step. Acquire and release: what the other blocks have stored happens before
+// what the last one does next, also for a neighbour that sees its flag.
+__device__ inline bool is_last_to_arrive(unsigned& arrived) {
+    cuda::atomic_ref<unsigned, cuda::thread_scope_device> count(arrived);
+    if (count.fetch_add(1, cuda::memory_order_acq_rel) + 1 < gridDim.x) return false;
+    count.store(0, cuda::memory_order_relaxed);
+    return true;
+}
+
+// Idea: one launch for all steps. In each step, the last block of a GPU to be done sets a flag here
+// and in the memory of both neighbours; before the next step, all blocks wait for these three
+// flags. A flag lies in the memory of the GPU that polls it, so only the store crosses the link.
+// Cost removed: launches and events. A step begins as soon as the neighbours' planes have arrived.
+// Still limits it: the latency of planes and flag on the link. Flags are set after the whole slab,
+// not after its edges.
+//
+// Before step k a rank waits until its neighbours have done k steps. Then its ghost planes have
+// arrived. And the neighbours no longer read the ghost planes that step k overwrites: those were
+// read in step k - 1. `done` is the number of steps of earlier launches.
+//
+// A tile is `depth` planes deep. Blocks drift apart, so what one block has loaded may have been
+// evicted from the L2 cache when another one needs it. A deep tile shares fewer planes with others.
+__global__ void persistent(Grids grids, Local local, Weights weights, Neighbours to_out, Neighbours to_spare,
+                           Flags flags, unsigned steps, unsigned done, int depth) {
+    const bool leads = threadIdx.x == 0 && threadIdx.y == 0;
+    const int tiles_x = (local.nx + kCols - 1) / kCols;
+    const int tiles_y = (local.ny + kRows - 1) / kRows;
+    const int tiles_z = (local.planes + depth - 1) / depth;
+    const long long tiles = static_cast<long long>(tiles_x) * tiles_y * tiles_z;
+    for (unsigned step = 0; step < steps; ++step) {
+        if (leads) wait_for(flags.mine->own, done + step);
+        if (leads && to_out.below != nullptr) wait_for(flags.mine->below, done + step);
+        if (leads && to_out.above != nullptr) wait_for(flags.mine->above, done + step);
+        __syncthreads();
+        const float* const in = grids.source(step, steps);
+        float* const out = grids.target(step, steps);
+        const Neighbours to = out == grids.out ? to_out : to_spare;
+        for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+            const int x = static_cast<int>(tile % tiles_x) * kCols + static_cast<int>(threadIdx.x);
+            const int y = static_cast<int>(tile / tiles_x % tiles_y) * kRows + static_cast<int>(threadIdx.y);
+            const int first = edges_first(static_cast<int>(tile / tiles_x / tiles_y), tiles_z) * depth;
+            if (x >= local.nx || y >= local.ny) continue;
+            sweep_column(in, out, local, weights, to, x, y, first, min(first + depth, local.planes));
+        }
+        __syncthreads();  // what other threads of this block have stored is before its arrival
+        if (leads && is_last_to_arrive(flags.mine->arrived)) {
+            // One fence, which takes a microsecond, releases to all three.
+            cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);
+            for (unsigned* const flag : {&flags.mine->own, flags.below, flags.above})
+                if (flag != nullptr) SystemFlag(*flag).store(done + step + 1, cuda::memory_order_relaxed);
+        }
+    }
+}
+
+}  // namespace day50

@@ -26,8 +26,8 @@ struct Stages {
     ptx::MBarrier full[kStages];  // a phase ends when the bytes of a tile have arrived
 };
 
-// The packs of a thread in the last tile, `first` being the first element of the first of them: what
-// no bulk copy has brought is loaded, and elements from n on are 0.
+// The packs of a thread in the last tile, `first` being the first element of the first of them:
+// what no bulk copy has brought is loaded, and elements from n on are 0.
 template <class T>
 __device__ void complete_packs(const T* in, std::size_t n, std::size_t first, Pack<T>* packs) {
     for (int row = 0; row < kRows; ++row) {

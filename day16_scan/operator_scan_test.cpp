@@ -257,6 +257,62 @@ TEST_F(OperatorScan, InPlaceAndWithOtherScansOnOneWorkspace) {
     }
 }
 
+// As in scan_test.cpp. Two words for each tile of bulk_operator_scan, one of operator_scan.
+TEST_F(OperatorScan, NumbersOfLaunchesStartAgain) {
+    constexpr std::size_t kMost = 100000;
+    const DeviceBuffer<std::int64_t> integers{
+        std::span<const std::int64_t>(std::vector<std::int64_t>(kMost, 1))};
+    const DeviceBuffer<float> values{std::span<const float>(std::vector<float>(kMost, 1.0f))};
+    const DeviceBuffer<std::int32_t> keys = course::zeros<std::int32_t>(kMost);
+    const DeviceBuffer<unsigned char> begins = course::zeros<unsigned char>(kMost);
+    // The n-th sum of ones is n, and so is the last one.
+    const auto scans = [&](std::size_t n, Workspace& workspace, int which) {
+        DeviceBuffer<std::int64_t> sums(n);
+        DeviceBuffer<float> out(n);
+        if (which == 0) {
+            day16::inclusive_scan(integers.span().subspan(0, n), sums.span(), workspace, nullptr);
+            return static_cast<double>(sums.to_host().back());
+        }
+        if (which == 1) {
+            day16::scan_by_key(keys.span().subspan(0, n), values.span().subspan(0, n), out.span(), workspace,
+                               nullptr);
+        } else {
+            day16::segmented_scan(begins.span().subspan(0, n), values.span().subspan(0, n), out.span(),
+                                  workspace, nullptr);
+        }
+        return static_cast<double>(out.to_host().back());
+    };
+    for (const int which : {0, 1, 2}) {
+        Workspace workspace(kMost);
+        EXPECT_EQ(scans(kMost, workspace, which), kMost) << "number 0, scan " << which;
+        const unsigned long long last = ((1ULL << 30) - 1) << 32;
+        CUDA_CHECK(cudaMemcpy(workspace.ticket(), &last, sizeof(last), cudaMemcpyHostToDevice));
+        EXPECT_EQ(scans(60000, workspace, which), 60000) << "the last number, scan " << which;
+        EXPECT_EQ(scans(kMost, workspace, which), kMost) << "number 0 again, scan " << which;
+    }
+}
+
+// Tiles arrive by bulk copies while others are stored; `out` is one of the inputs.
+TEST_F(OperatorScan, BulkScansInPlace) {
+    const std::size_t n = course::multiprocessors() * std::size_t{4} * kBulkKeysTile + 3;
+    const std::vector<std::int64_t> ones(n, 1);
+    DeviceBuffer<std::int64_t> integers{std::span<const std::int64_t>(ones)};
+    Workspace workspace(n);
+    day16::inclusive_scan(integers.span(), integers.span(), workspace, nullptr);
+    const std::vector<std::int64_t> sums = integers.to_host();
+    std::vector<std::int32_t> keys(n);
+    for (std::size_t i = 0; i < n; ++i)
+        keys[i] = static_cast<std::int32_t>(i / 10000);
+    const DeviceBuffer<std::int32_t> keys_on_device{std::span<const std::int32_t>(keys)};
+    DeviceBuffer<float> values{std::span<const float>(std::vector<float>(n, 1.0f))};
+    day16::scan_by_key(keys_on_device.span(), values.span(), values.span(), workspace, nullptr);
+    const std::vector<float> by_key = values.to_host();
+    for (std::size_t i = 0; i < n; ++i) {
+        ASSERT_EQ(sums[i], static_cast<std::int64_t>(i + 1)) << "at " << i;
+        ASSERT_EQ(by_key[i], static_cast<float>(i % 10000 + 1)) << "at " << i;
+    }
+}
+
 TEST_F(OperatorScan, RefusesBadArguments) {
     DeviceBuffer<float> floats = course::zeros<float>(64);
     const DeviceBuffer<std::int32_t> keys = course::zeros<std::int32_t>(64);
@@ -275,6 +331,25 @@ TEST_F(OperatorScan, RefusesBadArguments) {
               "scan: out overlaps values; expected in itself, or memory apart");
     EXPECT_EQ(message(17, all.subspan(0, 17), all.subspan(20, 17)),
               "scan: workspace has capacity 16; expected at least the length of out, 17");
+    DeviceBuffer<std::int32_t> bits = course::zeros<std::int32_t>(8);
+    const auto as_floats = DeviceSpan<float>::from_device_pointer(reinterpret_cast<float*>(bits.data()), 8);
+    EXPECT_EQ(course::refusal(
+                  [&] { day16::scan_by_key(bits.span(), all.subspan(0, 8), as_floats, workspace, nullptr); }),
+              "scan: out is keys; expected memory apart, as tiles read the last key of the tile before");
+    const DeviceBuffer<unsigned char> begins = course::zeros<unsigned char>(7);
+    EXPECT_EQ(course::refusal([&] {
+                  day16::segmented_scan(begins.span(), all.subspan(0, 8), all.subspan(8, 8), workspace,
+                                        nullptr);
+              }),
+              "scan: begins has 7 elements and out 8; expected the same number");
+    const auto recurrence = [&](std::size_t factors, std::size_t offsets) {
+        return course::refusal([&] {
+            day16::solve_recurrence(all.subspan(0, factors), all.subspan(16, offsets), all.subspan(32, 8),
+                                    workspace, nullptr);
+        });
+    };
+    EXPECT_EQ(recurrence(7, 8), "scan: factors has 7 elements and out 8; expected the same number");
+    EXPECT_EQ(recurrence(8, 9), "scan: offsets has 9 elements and out 8; expected the same number");
 }
 
 }  // namespace

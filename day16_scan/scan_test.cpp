@@ -167,6 +167,45 @@ TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
     EXPECT_TRUE(result.ok()) << in.size() << " elements: " << result.message();
 }
 
+// The tiles of bulk_lookback are as short as the number of rounds allows. Around the lengths with a
+// tile, two, three and seven for each block: all stages of the ring, and the first used again.
+TEST_P(VersionTest, LengthsAroundFullRounds) {
+    if (std::string_view(GetParam()->name) != "bulk_lookback") GTEST_SKIP() << "has no rounds";
+    const std::size_t round = course::multiprocessors() * kBulkTile;
+    for (const std::size_t rounds : {1, 2, 3, 7}) {
+        for (const std::size_t n : {rounds * round - 1, rounds * round, rounds * round + 1}) {
+            const course::VerifyResult result = scan(whole_numbers<float>(n));
+            EXPECT_TRUE(result.ok()) << "n = " << n << ", " << rounds << " rounds: " << result.message();
+        }
+    }
+}
+
+// Blocks of one scan must not take the tickets of the other, nor wait for its words.
+TEST_P(VersionTest, TwoStreamsAtOnceWithTwoWorkspaces) {
+    constexpr std::size_t kElements = 200003;
+    struct Scan {
+        explicit Scan(std::uint64_t seed) : in(whole_numbers<float>(kElements, seed)) {
+            CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        }
+        ~Scan() { static_cast<void>(cudaStreamDestroy(stream)); }
+        std::vector<float> in;
+        DeviceBuffer<float> device{std::span<const float>(in)};
+        GuardedBuffer<float> out{kElements};
+        Workspace workspace{kElements};
+        cudaStream_t stream = nullptr;
+    };
+    Scan first(1);
+    Scan second(2);
+    for (int launch = 0; launch < 3; ++launch)
+        for (Scan* const scan : {&first, &second})
+            GetParam()->launcher(scan->device.span(), scan->out.span(), scan->workspace, scan->stream);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    for (Scan* const scan : {&first, &second}) {
+        const course::VerifyResult result = compare(scan->out, Reference(scan->in), 0);
+        EXPECT_TRUE(result.ok()) << (scan == &first ? "first" : "second") << ": " << result.message();
+    }
+}
+
 // Any block may be the first to start, and those before it may have to wait until it has ended.
 // Here the last few run alone: blocks that draw their tiles draw the first ones.
 TEST_P(VersionTest, BlocksThatStartFirstTakeTheFirstTiles) {

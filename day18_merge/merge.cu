@@ -22,6 +22,11 @@ using course::ceil_div;
 using course::DeviceSpan;
 using course::require;
 
+bool overlap(const Sorted& a, const Output& out) {
+    return overlap(a.keys, out.keys) || overlap(a.keys, out.values) || overlap(a.values, out.keys) ||
+           overlap(a.values, out.values);
+}
+
 template <class T>
 void check_overlap(const Sorted& a, const Sorted& b, DeviceSpan<T> out, const char* what) {
     require(!overlap(a.keys, out) && !overlap(a.values, out), "merge: the ", what,
@@ -183,17 +188,18 @@ void merge_many(Operation operation, std::span<const Sorted> runs, const Output&
     for (std::size_t r = 0; r < runs.size(); ++r) {
         total += runs[r].keys.size();
         check_values("a run", runs[r].keys.size(), runs[r].values.size(), operation);
-        check_overlap(runs[r], {}, out.keys, "keys");
-        check_overlap(runs[r], {}, out.values, "values");
+        require(!overlap(runs[r], out) && !overlap(runs[r], spare), "merge_many: run ", r,
+                " overlaps out or spare; expected no element in common");
     }
     for (const Output* const output : {&out, &spare}) {
         require(output->keys.size() == total, "merge_many: out or spare has ", output->keys.size(),
                 " keys; expected as many as all runs together, ", total);
         check_values("out or spare", total, output->values.size(), operation);
     }
-    require(!overlap(out.keys, spare.keys) && !overlap(out.values, spare.values) &&
-                !overlap(out.keys, spare.values) && !overlap(out.values, spare.keys),
+    require(!overlap({spare.keys, spare.values}, out),
             "merge_many: out overlaps spare; expected no element in common");
+    require(workspace.capacity() >= total, "merge_many: workspace has capacity ", workspace.capacity(),
+            "; expected at least the length of out, ", total);
 
     const Launcher launch =
         operation == Operation::kPairs ? launch_overlapped<true> : launch_overlapped<false>;

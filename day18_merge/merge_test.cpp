@@ -496,7 +496,15 @@ TEST_F(MergeMany, RefusesBadArguments) {
     EXPECT_EQ(message(all.subspan(7, 7), all.subspan(13, 7)),
               "merge_many: out overlaps spare; expected no element in common");
     EXPECT_EQ(message(all.subspan(6, 7), all.subspan(14, 7)),
-              "merge: the keys of out overlap a; expected no element in common");
+              "merge_many: run 1 overlaps out or spare; expected no element in common");
+    EXPECT_EQ(message(all.subspan(14, 7), all.subspan(2, 7)),
+              "merge_many: run 0 overlaps out or spare; expected no element in common");
+    Workspace small(6);
+    EXPECT_EQ(course::refusal([&] {
+                  day18::merge_many(Operation::kKeys, runs, {all.subspan(7, 7), {}}, {all.subspan(14, 7), {}},
+                                    small, nullptr);
+              }),
+              "merge_many: workspace has capacity 6; expected at least the length of out, 7");
 }
 
 using WorkspaceTest = course::DeviceTest;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -191,6 +192,69 @@ TYPED_TEST(RadixSort, RandomLengthsAndOffsets) {
     }
 }
 
+// 103 GB: all keys are equal but a few, which are beyond 2^32 in the input or in the output.
+template <class Key>
+void expect_sorted_beyond_32_bits(bool has_values) {
+    const std::size_t n = (std::size_t{1} << 32) + 12345;
+    const std::size_t bytes = sizeof(Key) + (has_values ? sizeof(std::uint32_t) : 0);
+    if (const std::string reason = course::why_not_so_large(3 * n * bytes + n); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<Key> in(n);
+    DeviceBuffer<Key> out(n);
+    DeviceBuffer<std::uint32_t> values_in(has_values ? n : 0);
+    DeviceBuffer<std::uint32_t> values_out(has_values ? n : 0);
+    CUDA_CHECK(cudaMemset(in.data(), 0x55, in.bytes()));
+    if (has_values) CUDA_CHECK(cudaMemset(values_in.data(), 0x22, values_in.bytes()));
+    const auto set = [](auto& buffer, std::size_t i, auto value) {
+        CUDA_CHECK(cudaMemcpy(buffer.data() + i, &value, sizeof(value), cudaMemcpyHostToDevice));
+    };
+    const auto expect_at = [](const auto& buffer, std::size_t i, auto expected) {
+        auto got = expected;
+        CUDA_CHECK(cudaMemcpy(&got, buffer.data() + i, sizeof(got), cudaMemcpyDeviceToHost));
+        EXPECT_EQ(got, expected) << "at " << i;
+    };
+    const auto most = static_cast<Key>(~Key{0});
+    const auto usual = static_cast<Key>(0x5555555555555555);
+    set(in, 7, most);
+    set(in, n - 1, Key{1});
+    set(in, n - 5, Key{2});
+    // Two of the equal keys, known by their values.
+    if (has_values) {
+        set(values_in, 7, 70U);
+        set(values_in, n - 1, 80U);
+        set(values_in, 0, 90U);
+        set(values_in, n - 2, 100U);
+    }
+    RadixWorkspace workspace(n, sizeof(Key), has_values);
+    if (has_values) {
+        day19::sort_pairs<Key>(in.span(), values_in.span(), out.span(), values_out.span(),
+                               Direction::kAscending, workspace, nullptr);
+        expect_at(values_out, 0, 80U);
+        expect_at(values_out, 2, 90U);
+        expect_at(values_out, 3, 0x22222222U);
+        expect_at(values_out, n - 3, 0x22222222U);
+        expect_at(values_out, n - 2, 100U);
+        expect_at(values_out, n - 1, 70U);
+    } else {
+        day19::sort_keys<Key>(in.span(), out.span(), Direction::kAscending, workspace, nullptr);
+    }
+    expect_at(out, 0, Key{1});
+    expect_at(out, 1, Key{2});
+    for (const std::size_t i : {std::size_t{2}, n / 2, std::size_t{1} << 32, n - 2})
+        expect_at(out, i, usual);
+    expect_at(out, n - 1, most);
+}
+
+class LargeArrays : public course::DeviceTest {};
+
+TEST_F(LargeArrays, MorePairsThan32BitsCount) {
+    expect_sorted_beyond_32_bits<std::uint32_t>(true);
+}
+
+TEST_F(LargeArrays, MoreKeysOf64BitsThan32BitsCount) {
+    expect_sorted_beyond_32_bits<std::uint64_t>(false);
+}
+
 template <class Key>
 class SegmentSort : public course::DeviceTest {};
 using SegmentKeys = testing::Types<std::uint32_t, std::int32_t, float>;
@@ -323,13 +387,23 @@ TEST_F(RadixRefusals, NameTheArgument) {
                                               Direction::kAscending, roomy, nullptr);
               }),
               "sort: out overlaps offsets; expected memory apart");
+    // Keys and values of the input, then of the output: each begins at one of these words.
     RadixWorkspace with_values(10, 4, true);
-    EXPECT_EQ(error_of([&] {
-                  day19::sort_pairs<float>(in.span(), values.span().subspan(0, 10), out.span(),
-                                           values.span().subspan(5, 10), Direction::kAscending, with_values,
-                                           nullptr);
-              }),
-              "sort: an output overlaps another array; expected no element in common");
+    DeviceBuffer<std::uint32_t> words(60);
+    const auto values_at = [&](std::size_t word) { return words.span().subspan(word, 10); };
+    const auto keys_at = [&](std::size_t word) {
+        return DeviceSpan<float>::from_device_pointer(reinterpret_cast<float*>(words.data() + word), 10);
+    };
+    const std::array<std::size_t, 4> overlapping[] = {
+        {0, 40, 20, 45}, {40, 10, 20, 45}, {0, 40, 45, 20}, {0, 10, 40, 45}};
+    for (const auto& [key, value, key_out, value_out] : overlapping) {
+        const auto sort = [&, key = key, value = value, key_out = key_out, value_out = value_out] {
+            day19::sort_pairs<float>(keys_at(key), values_at(value), keys_at(key_out), values_at(value_out),
+                                     Direction::kAscending, with_values, nullptr);
+        };
+        EXPECT_EQ(error_of(sort), "sort: an output overlaps another array; expected no element in common")
+            << "words " << key << ", " << value << ", " << key_out << ", " << value_out;
+    }
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 // bytes as a radix sort with digits of 8 bits must move.
 #include <algorithm>
 #include <memory>
+#include <parallel/algorithm>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "common/check/parallel.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
+#include "radix_sort.hpp"
 #include "sort.hpp"
 #include "sort_peer.hpp"
 
@@ -88,11 +91,110 @@ course::Case sort_case(Shape shape, const std::string& name, const course::Dims&
         usual.cpu(
             work, [](Data& d) { day19::sort_on_cpu(d.keys, d.cpu_out); },
             [](const Data& d) { return d.expected.verify(d.cpu_out); });
-    usual.add(day19::cub_sort(data.in.span(), data.out.span(), work));
+    usual.add(day19::cub_sort<Key>(data.in.span(), data.out.span(), work));
     usual.versions(day19::versions(), n, [](const day19::Version& version, Data& d, cudaStream_t stream) {
         version.launcher(d.in.span(), d.out.span(), d.workspace, stream);
     });
     usual.limit_copy(&Data::copy_from, &Data::copy_to, {}, "cudaMemcpy_36_bytes_a_key");
+    return usual.result;
+}
+
+// --- Other keys, and pairs -----------------------------------------------------------------------
+
+// The bytes that a radix sort with digits of 8 bits must move for each key: it reads the keys once
+// to count, and then each pass reads and writes everything.
+template <class K, bool kPairs>
+constexpr std::size_t kBytesMoved = sizeof(K) + sizeof(K) * 2 * (sizeof(K) + (kPairs ? 4 : 0));
+
+template <class K, bool kPairs>
+struct RadixData {
+    explicit RadixData(std::size_t n)
+        : copy_from(n * kBytesMoved<K, kPairs> / 2),
+          copy_to(copy_from.size()),
+          out(n),
+          values_out(kPairs ? n : 0),
+          workspace(n, sizeof(K), kPairs) {
+        std::vector<K> keys(n);
+        course::for_each_index(n, [&](std::size_t i) {
+            const std::uint64_t bits = course::Random(19, i).next();
+            if constexpr (std::is_floating_point_v<K>) {
+                keys[i] = static_cast<K>(static_cast<std::int64_t>(bits));
+            } else {
+                keys[i] = static_cast<K>(bits >> (64 - 8 * sizeof(K)));
+            }
+        });
+        in = DeviceBuffer<K>(std::span<const K>(keys));
+        if constexpr (kPairs) {
+            // A value is its key's place. So pairs of 64 bits, key before place, have one order,
+            // that of a stable sort.
+            std::vector<std::uint32_t> values(n);
+            std::vector<std::uint64_t> pairs(n);
+            course::for_each_index(n, [&](std::size_t i) {
+                values[i] = static_cast<std::uint32_t>(i);
+                pairs[i] = std::uint64_t{keys[i]} << 32 | i;
+            });
+            values_in = DeviceBuffer<std::uint32_t>(std::span<const std::uint32_t>(values));
+            __gnu_parallel::sort(pairs.begin(), pairs.end());
+            course::for_each_index(n, [&](std::size_t i) {
+                values[i] = static_cast<std::uint32_t>(pairs[i]);
+                keys[i] = static_cast<K>(pairs[i] >> 32);
+            });
+            expected_values = course::ExpectedOutput<std::uint32_t>(std::move(values));
+        } else {
+            __gnu_parallel::sort(keys.begin(), keys.end());
+        }
+        expected = course::ExpectedOutput<K>(std::move(keys));
+        CUDA_CHECK(cudaMemset(copy_from.data(), 1, copy_from.bytes()));
+    }
+
+    DeviceBuffer<K> in;
+    DeviceBuffer<std::uint32_t> values_in;
+    DeviceBuffer<std::byte> copy_from;
+    DeviceBuffer<std::byte> copy_to;
+    course::GuardedBuffer<K> out;
+    course::GuardedBuffer<std::uint32_t> values_out;
+    course::ExpectedOutput<K> expected;
+    course::ExpectedOutput<std::uint32_t> expected_values;
+    day19::RadixWorkspace workspace;
+};
+
+template <class K, bool kPairs>
+course::Case radix_case(const std::string& name, const std::string& dtype, const course::Dims& size) {
+    using Keys = RadixData<K, kPairs>;
+    const std::size_t n = course::only_extent(size, "keys");
+    course::UsualCase<Keys> usual(name + " " + std::to_string(n), dtype, std::make_shared<Keys>(n));
+    usual.output_in_place(&Keys::out, [](Keys& d) {
+        course::VerifyResult result = d.expected.verify(d.out);
+        if (kPairs && result.ok()) result = d.expected_values.verify(d.values_out);
+        result.damage = d.values_out.damage();
+        return result;
+    });
+    usual.also_spoil([](Keys& d) { d.values_out.spoil(); });
+
+    const double bytes = static_cast<double>(n) * (sizeof(K) + (kPairs ? 4 : 0));
+    const course::Work work{.bytes = 2 * bytes, .written = bytes};
+    Keys& data = *usual.data;
+    if constexpr (kPairs) {
+        usual.add(day19::cub_sort_pairs(data.in.span(), data.values_in.span(), data.out.span(),
+                                        data.values_out.span(), work));
+    } else {
+        usual.add(day19::cub_sort<K>(data.in.span(), data.out.span(), work));
+    }
+    usual.add({.name = kPairs ? "sort_pairs" : "sort_keys",
+               .launch =
+                   [data = usual.data](cudaStream_t stream) {
+                       constexpr auto kUp = day19::Direction::kAscending;
+                       if constexpr (kPairs) {
+                           day19::sort_pairs<K>(data->in.span(), data->values_in.span(), data->out.span(),
+                                                data->values_out.span(), kUp, data->workspace, stream);
+                       } else {
+                           day19::sort_keys<K>(data->in.span(), data->out.span(), kUp, data->workspace,
+                                               stream);
+                       }
+                   },
+               .work = work});
+    usual.limit_copy(&Keys::copy_from, &Keys::copy_to, {},
+                     "cudaMemcpy_" + std::to_string(kBytesMoved<K, kPairs>) + "_bytes_a_key");
     return usual.result;
 }
 
@@ -106,6 +208,10 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     add(Shape::kReversed, "reversed");
     add(Shape::kAllEqual, "all equal");
     add(Shape::kZipf, "zipf");
+    cases.push_back([](const auto& size) { return radix_case<Key, true>("pairs", "uint32", size); });
+    cases.push_back(
+        [](const auto& size) { return radix_case<std::uint64_t, false>("64 bits", "uint64", size); });
+    cases.push_back([](const auto& size) { return radix_case<float, false>("floats", "float", size); });
     return cases;
 }
 
@@ -113,7 +219,7 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
 
 int main(int argc, char** argv) {
     const course::Program program{.day = "day19_sort",
-                                  .title = "sorts of n unsigned 32-bit keys",
+                                  .title = "sorts of n keys: unsigned, 32 bits; then pairs, 64 bits, floats",
                                   .default_size = {1 << 10},
                                   .bench_sizes = {{1 << 10}, {1 << 16}, {1 << 20}, {1 << 24}, {1 << 28}},
                                   .make_cases = all_cases()};

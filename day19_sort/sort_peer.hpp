@@ -6,9 +6,14 @@
 
 namespace day19 {
 
-// cub::DeviceRadixSort::SortKeys; the temporary storage is allocated here, once. Its `cannot_run`
-// says why where CUB is not.
-course::Contestant cub_sort(course::DeviceSpan<const Key> in, course::DeviceSpan<Key> out,
+// cub::DeviceRadixSort::SortKeys and SortPairs; the temporary storage is allocated here, once.
+// Their `cannot_run` says why where CUB is not. K: std::uint32_t, std::uint64_t or float.
+template <class K>
+course::Contestant cub_sort(course::DeviceSpan<const K> in, course::DeviceSpan<K> out,
                             const course::Work& work);
+course::Contestant cub_sort_pairs(course::DeviceSpan<const Key> in,
+                                  course::DeviceSpan<const std::uint32_t> values_in,
+                                  course::DeviceSpan<Key> out, course::DeviceSpan<std::uint32_t> values_out,
+                                  const course::Work& work);
 
 }  // namespace day19

@@ -108,6 +108,8 @@ template VerifyResult verify_exact_on_device(DeviceSpan<const std::int32_t>, Dev
 template VerifyResult verify_exact_on_device(DeviceSpan<const std::uint32_t>,
                                              DeviceSpan<const std::uint32_t>);
 template VerifyResult verify_exact_on_device(DeviceSpan<const std::int64_t>, DeviceSpan<const std::int64_t>);
+template VerifyResult verify_exact_on_device(DeviceSpan<const std::uint64_t>,
+                                             DeviceSpan<const std::uint64_t>);
 template VerifyResult verify_exact_on_device(DeviceSpan<const float>, DeviceSpan<const float>);
 
 }  // namespace course

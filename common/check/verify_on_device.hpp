@@ -13,9 +13,8 @@ namespace course {
 VerifyResult verify_on_device(DeviceSpan<const float> got, DeviceSpan<const double> expected,
                               const Bound& bound, DeviceSpan<const double> magnitude, std::size_t cols = 0);
 
-// As verify_exact(), with both in device memory. T: std::int32_t, std::uint32_t, std::int64_t; or
-// float, for sums that are exact in any order: then as verify() with a bound of 0. Waits for the
-// device.
+// As verify_exact(), with both in device memory. T: an integer of 32 or 64 bits; or float, for sums
+// that are exact in any order: then as verify() with a bound of 0. Waits for the device.
 template <class T>
 VerifyResult verify_exact_on_device(DeviceSpan<const T> got, DeviceSpan<const T> expected);
 

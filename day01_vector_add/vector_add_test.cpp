@@ -194,8 +194,8 @@ TEST_P(VersionTest, RefusesAResultThatOverlapsAnInputHalfWay) {
     EXPECT_NO_THROW(launch(all.subspan(0, 8), all.subspan(0, 8), all.subspan(8, 8)));
 }
 
-// More elements than 32 bits can count: index arithmetic in int or unsigned would wrap. One array of
-// 17 GB is both inputs and the result. It is filled on the device; windows of known data at the
+// More elements than 32 bits can count: index arithmetic in int or unsigned would wrap. One array
+// of 17 GB is both inputs and the result. It is filled on the device; windows of known data at the
 // interesting places are compared.
 TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;

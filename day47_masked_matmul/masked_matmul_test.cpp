@@ -384,6 +384,29 @@ TEST_P(MaskedTest, NothingToWrite) {
     }
 }
 
+// What skip_tiles_mma multiplies on tensor cores. The bands end in the corners of its tiles.
+TEST_P(MaskedTest, SumsAlongRows) {
+    const Layouts transposed{.b = {.op = Op::kTranspose}};
+    const MaskedShape s{1, 140, 150, 17};
+    for (const std::int64_t offset : {-66, -65, -64, -63, 0, 62, 63, 64, 65}) {
+        expect_band(s, Mask::causal(offset), transposed);
+        expect_band(s, Mask::banded(offset, 1000), transposed);
+    }
+    for (const std::size_t padding : {0, 3, 4}) {
+        for (const bool pointers : {false, true}) {
+            for (const std::size_t misaligned_by : {0, 1}) {
+                const Layout rows{.padding = padding, .misaligned_by = misaligned_by, .pointers = pointers};
+                Layout columns = rows;
+                columns.op = Op::kTranspose;
+                expect_band({3, 70, 66, 24}, Mask::causal(5), {rows, columns, rows}, -2, kNan);
+            }
+        }
+    }
+    course::Random random(11);
+    expect_array(s, pieces(s, 1, 64, random), "pieces of 64", {}, transposed);
+    expect_array({2, 70, 66, 40}, random_bytes(70 * 66, 0.01, random), "few", {.padding = 3}, transposed);
+}
+
 // Products of which nothing is kept have null pointers as factors: a kernel that reads them is
 // stopped.
 TEST_P(MaskedTest, SkippedTilesAreNotRead) {

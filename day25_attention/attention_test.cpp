@@ -345,6 +345,13 @@ class ScorerTest : public course::DeviceTestWithParam<std::tuple<Scoring, const 
     static Scoring scoring() { return std::get<0>(GetParam()); }
     static const day25::ScoreVersion& scorer() { return *std::get<1>(GetParam()); }
 
+    void SetUp() override {
+        course::DeviceTestWithParam<std::tuple<Scoring, const day25::ScoreVersion*>>::SetUp();
+        if (IsSkipped()) return;
+        if (const std::string reason = scorer().cannot_run({1, 1, 1, 1}); !reason.empty())
+            GTEST_SKIP() << reason;
+    }
+
     static void expect_right(std::size_t states, std::size_t width, std::size_t hidden, std::size_t units,
                              std::size_t padding = 0, DataPattern pattern = DataPattern::kNormal) {
         if (scoring() == Scoring::kDot) hidden = width;
@@ -411,6 +418,29 @@ TEST_P(ScorerTest, EmptyExtents) {
     expect_right(4, 4, 0, 4);
     expect_right(4, 4, 4, 0);
     expect_right(4, 0, 0, 4);
+}
+
+// tanh of Inf is 1. So a state with an Inf, or with a number that TF32 would round to Inf, has a
+// score, and a NaN stays in its state.
+TEST_P(ScorerTest, InfAndNanStayInTheirStates) {
+    if (scoring() != Scoring::kBahdanau) GTEST_SKIP() << "a sum with an Inf is no score";
+    constexpr std::size_t kStates = 70, kWidth = 36, kUnits = 65;
+    Matrix h(1, 1), s(kStates, kWidth), w(kUnits, 1 + kWidth), v(1, kUnits), scores(1, kStates);
+    std::vector<float> states(kStates * kWidth);
+    states[3 * kWidth + 35] = kInf;
+    states[4 * kWidth] = -std::numeric_limits<float>::max();
+    states[69 * kWidth + 1] = kNan;
+    h.set({0});
+    s.set(states);
+    w.set(std::vector<float>(kUnits * (1 + kWidth), 0.5f));
+    v.set(std::vector<float>(kUnits, 1));
+    DeviceBuffer<float> workspace(day25::score_workspace(scoring(), {kStates, kWidth, 1, kUnits}));
+    scorer().launcher({h.row(), s.view(), w.view(), v.row()}, scores.row(), workspace.span(), nullptr);
+    Bounded expected(1, kStates);
+    expected.value[3] = kUnits;
+    expected.value[4] = -static_cast<double>(kUnits);
+    expected.value[69] = static_cast<double>(kNan);
+    expect_within(scores, expected);
 }
 
 TEST_P(ScorerTest, RefusesWhatDoesNotFit) {

@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <string>
 
 #include "attention.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+#include "common/device/tensor_core_support.hpp"
 #include "scores.cuh"
 #include "scores.hpp"
+#include "scores_tensor_cores.cuh"
 
 namespace day25 {
 namespace {
@@ -104,6 +108,18 @@ void launch_luong_hidden_first(const ScoreInputs& in, DeviceSpan<float> scores, 
     multiply_vector(in.states, mapped, scores, stream);
 }
 
+void launch_luong_narrow(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
+                         cudaStream_t stream) {
+    if (!check(Scoring::kLuong, in, scores, workspace)) return;
+    const auto mapped = workspace.subspan(0, in.states.cols());
+    if (!mapped.empty()) {
+        vector_times_narrow<<<course::blocks_for(mapped.size(), kNarrow), kNarrowThreads, 0, stream>>>(
+            in.hidden, in.weight, mapped);
+        CUDA_CHECK_LAUNCH();
+    }
+    multiply_vector(in.states, mapped, scores, stream);
+}
+
 void launch_bahdanau_concatenated(const ScoreInputs& in, DeviceSpan<float> scores,
                                   DeviceSpan<float> workspace, cudaStream_t stream) {
     if (!check(Scoring::kBahdanau, in, scores, workspace)) return;
@@ -162,6 +178,43 @@ void launch_bahdanau_fused(const ScoreInputs& in, DeviceSpan<float> scores, Devi
     CUDA_CHECK_LAUNCH();
 }
 
+constexpr std::size_t kMmaShared = sizeof(mma::Stages);
+
+std::string why_no_mma(const ScoreShape& shape) {
+    constexpr std::size_t kMost = (std::size_t{1} << 31) - mma::Tile::BM;
+    if (shape.states > kMost || shape.units > kMost || shape.width > kMost)
+        return "counts states, units and columns in an int; expected at most " + std::to_string(kMost);
+    return course::why_no_tensor_cores(score_tiles_mma<true>, kMmaShared);
+}
+
+void launch_bahdanau_tensor_cores(const ScoreInputs& in, DeviceSpan<float> scores,
+                                  DeviceSpan<float> workspace, cudaStream_t stream) {
+    if (!check(Scoring::kBahdanau, in, scores, workspace)) return;
+    const std::string reason = why_no_mma(shape_of(in));
+    course::require(reason.empty(), "day25: scores: bahdanau_tensor_cores ", reason);
+    const std::size_t units = in.v.size();
+    const auto add = map_hidden(in, workspace, stream);
+    const auto weight = weight_of_states(in);
+    const std::size_t columns = course::ceil_div<std::size_t>(units, mma::Tile::WN);
+    const DeviceMatrix<float> parts(workspace.subspan(units, scores.size() * columns), scores.size(),
+                                    columns);
+    if (units > 0) {
+        const std::size_t count = course::ceil_div<std::size_t>(scores.size(), mma::Tile::BM) *
+                                  course::ceil_div<std::size_t>(units, mma::Tile::BN);
+        const auto kernel =
+            in_packs(in.states) && in_packs(weight) ? score_tiles_mma<true> : score_tiles_mma<false>;
+        course::launch(kernel,
+                       {.grid = course::blocks_for(count, 1),
+                        .block = mma::Tile::THREADS,
+                        .shared_bytes = kMmaShared,
+                        .stream = stream},
+                       in.states, weight, add, in.v, parts);
+    }
+    add_rows<<<blocks(scores.size()), kScoreThreads, 0, stream>>>(
+        workspace.subspan(units, scores.size() * columns), columns, scores);
+    CUDA_CHECK_LAUNCH();
+}
+
 // The least there is to do: `product` multiply-adds, and the inputs read once.
 template <Scoring SCORING>
 course::Work work(const ScoreShape& shape) {
@@ -176,6 +229,13 @@ course::Work work(const ScoreShape& shape) {
     return {.bytes = sizeof(float) * (n * width + hidden + weights + units + n),
             .written = sizeof(float) * n,
             .flops = flops};
+}
+
+// With products on tensor cores, whose limit is not measured.
+course::Work work_of_tensor_cores(const ScoreShape& shape) {
+    course::Work all = work<Scoring::kBahdanau>(shape);
+    all.arithmetic = course::Arithmetic::kOther;
+    return all;
 }
 
 }  // namespace
@@ -233,19 +293,22 @@ std::span<const ScoreVersion> score_versions(Scoring scoring) {
         {"dot_per_thread", "a thread per state does both", launch_dot_per_thread, work<Scoring::kDot>},
         {"dot_fused", "a warp per state does both", launch_dot_fused, work<Scoring::kDot>},
     }};
-    static const std::array<ScoreVersion, 2> luong = {{
+    static const std::array<ScoreVersion, 3> luong = {{
         {"luong_states_first", "h (W s): a product of matrices", launch_luong_states_first,
          work<Scoring::kLuong>},
         {"luong_hidden_first", "(h W) s: two products with a vector", launch_luong_hidden_first,
          work<Scoring::kLuong>},
+        {"luong_narrow", "(h W) by more, narrower blocks", launch_luong_narrow, work<Scoring::kLuong>},
     }};
-    static const std::array<ScoreVersion, 3> bahdanau = {{
+    static const std::array<ScoreVersion, 4> bahdanau = {{
         {"bahdanau_concatenated", "[h; s] in memory, one product", launch_bahdanau_concatenated,
          work<Scoring::kBahdanau>},
         {"bahdanau_split", "W_h h once, a product for the states", launch_bahdanau_split,
          work<Scoring::kBahdanau>},
         {"bahdanau_fused", "tanh and v where the product's results are", launch_bahdanau_fused,
          work<Scoring::kBahdanau>},
+        {"bahdanau_tensor_cores", "the product on tensor cores, in FP32 accuracy",
+         launch_bahdanau_tensor_cores, work_of_tensor_cores, why_no_mma},
     }};
     switch (scoring) {
         case Scoring::kDot:

@@ -7,11 +7,15 @@
 //   dot_per_thread          h . s_j               -                        a sector for each float
 //   dot_fused               h . s_j               -                        memory: S, once
 //   luong_states_first      h^T (W s_j)           states x hidden          the matrix product
-//   luong_hidden_first      (h^T W) s_j           width                    memory: W and S, once
+//   luong_hidden_first      (h^T W) s_j           width                    latency: few blocks for h^T W
+//   luong_narrow            (h^T W) s_j           width                    memory: W and S, once
 //   bahdanau_concatenated   v . tanh(W [h; s_j])  states x                 the matrix product, memory
 //                                                   (hidden + width)
 //   bahdanau_split          W_h h + W_s s_j       states x units           the matrix product
 //   bahdanau_fused          W_h h + W_s s_j       states x units / 64      the matrix product
+//   bahdanau_tensor_cores   W_h h + W_s s_j       states x units / 32      the matrix product
+//
+// The last one is in scores_tensor_cores.cuh.
 //
 // Two of the fast versions compute less: (h^T W) s_j instead of h^T (W s_j), and
 // W [h; s_j] = W_h h + W_s s_j, whose first half is the same for all states.
@@ -121,7 +125,7 @@ constexpr int kColumnWarps = 8;
 // columns, a lane for each; its warps divide the rows among them.
 // Cost removed: the product S W^T: states x hidden x width multiply-adds become (states + hidden) x
 // width.
-// Still limits it: memory. Each weight is used once.
+// Still limits it: latency. 512 columns are 16 blocks, and a GPU has more than 100 SMs.
 __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     vector_times_matrix(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
                         DeviceSpan<float> out) {
@@ -137,6 +141,36 @@ __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     __syncthreads();
     if (warp != 0 || col >= matrix.cols()) return;
     for (int i = 1; i < kColumnWarps; ++i)
+        sum += parts[i][lane];
+    out[col] = sum;
+}
+
+constexpr int kNarrow = 8;  // columns: the 32 bytes of a sector
+constexpr int kNarrowThreads = 512;
+
+// Idea: a block has eight columns instead of 32, and twice as many threads.
+// Cost removed: idle SMs, with four times as many blocks. A thread has an eighth of the rows, so
+// that all of its loads can be in flight at the same time.
+// Still limits it: memory. Each weight is used once.
+__global__ void __launch_bounds__(kNarrowThreads)
+    vector_times_narrow(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
+                        DeviceSpan<float> out) {
+    __shared__ float parts[kNarrowThreads / course::kWarpSize][kNarrow];
+    const unsigned lane = threadIdx.x % course::kWarpSize;
+    const std::size_t col = static_cast<std::size_t>(blockIdx.x) * kNarrow + lane % kNarrow;
+    float sum = 0;
+    if (col < matrix.cols()) {
+#pragma unroll 8
+        for (std::size_t row = threadIdx.x / kNarrow; row < matrix.rows(); row += kNarrowThreads / kNarrow)
+            sum += vector[row] * matrix(row, col);
+    }
+    // Lanes kNarrow apart have the same column.
+    for (int distance = course::kWarpSize / 2; distance >= kNarrow; distance /= 2)
+        sum += __shfl_xor_sync(course::kWholeWarp, sum, distance);
+    if (lane < kNarrow) parts[threadIdx.x / course::kWarpSize][lane] = sum;
+    __syncthreads();
+    if (threadIdx.x >= kNarrow || col >= matrix.cols()) return;
+    for (int i = 1; i < kNarrowThreads / course::kWarpSize; ++i)
         sum += parts[i][lane];
     out[col] = sum;
 }

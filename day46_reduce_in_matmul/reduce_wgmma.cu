@@ -26,15 +26,18 @@ template <class R>
 struct Shared {
     Ring<3> ring;
     typename R::State states[ROWS][CONSUMER_THREADS];
+    float norms[BM];  // of the block's rows, where the metric takes norms
 };
 
 // The rows and columns of a lane's results, in the product.
 struct LaneCoords {
     Lane lane;
     course::Tile tile;
+    const float* norms;  // of the tile's rows, in shared memory
 
     __device__ std::size_t row(int i) const { return tile.row + lane.row(i); }
     __device__ std::size_t col(int h) const { return tile.col + lane.col() + h; }
+    __device__ float norm_of_row(int i) const { return norms[lane.row(i)]; }
 };
 
 // Inf, and what TF32 rounds to Inf, do not survive being split: they leave Inf or NaN in the sum.
@@ -68,9 +71,13 @@ __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& ring = reinterpret_cast<Shared<R>*>(memory)->ring;
     auto& states = reinterpret_cast<Shared<R>*>(memory)->states;
-    ring.init();
+    auto& norms = reinterpret_cast<Shared<R>*>(memory)->norms;
     const auto walk = tiles.walk();
     const int row = static_cast<int>(walk.at(0).row);
+    // All tiles of a block have the same rows.
+    if (threadIdx.x < BM && distance.takes_norms())
+        norms[threadIdx.x] = row + threadIdx.x < distance.m ? distance.norms_a[row + threadIdx.x] : 0;
+    ring.init();
     const int first = static_cast<int>(walk.first());
     const int count = static_cast<int>(walk.count());
     const int steps = static_cast<int>(course::ceil_div<std::size_t>(factors.k(), BK));
@@ -89,7 +96,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         Sums sums = {};
         for (int step = 0; step < steps; ++step)
             consume(ring, tile * steps + step, lane, sums);
-        const LaneCoords at{lane, walk.at(first + tile)};
+        const LaneCoords at{lane, walk.at(first + tile), norms};
         float values[ROWS][2];
         float zero = 0;  // NaN when one of the values is not finite
 #pragma unroll
@@ -111,7 +118,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     }
     // Eight lanes of a warp have the same rows.
     const unsigned part = blockIdx.x / tiles.rows_of_tiles * kPartsOfBlock + threadIdx.x / 32;
-    const LaneCoords at{lane, walk.at(first)};
+    const LaneCoords at{lane, walk.at(first), norms};
 #pragma unroll 1
     for (int i = 0; i < ROWS; ++i) {
         typename R::State state = states[i][threadIdx.x];

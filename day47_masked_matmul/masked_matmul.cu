@@ -1,11 +1,14 @@
 // Day 47: the launchers of masked_matmul.cuh, their checks, and the list of versions.
 #include <algorithm>
 #include <array>
+#include <string>
 
 #include "band_tiles.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/launch.hpp"
+#include "common/device/tensor_core_support.hpp"
+#include "kept_tiles_mma.cuh"
 #include "listed_tiles.cuh"
 #include "masked_matmul.cuh"
 #include "masked_matmul.hpp"
@@ -168,6 +171,37 @@ void launch_skip_tiles(const MaskedMatmul& matmul, cudaStream_t stream) {
     }
 }
 
+constexpr std::size_t kMmaShared = sizeof(mma::Stages);
+
+std::string why_no_tensor_cores(const MaskedShape&) {
+    return course::why_no_tensor_cores(multiply_kept_tiles_mma<true, Band>, kMmaShared);
+}
+
+// Does each matrix of the batch have 16-byte aligned rows?
+bool has_aligned_rows(const course::Batch<const float>& batch) {
+    return batch.pointers.empty() && course::is_aligned(batch.first.data(), 16) &&
+           batch.first.leading_dimension() % 4 == 0 && batch.stride % 4 == 0;
+}
+
+// Tensor cores take factors whose sums run along rows. Of sums of a few terms, their error is
+// larger than FP32's (common/tile/tf32_split.cuh).
+void launch_skip_tiles_mma(const MaskedMatmul& matmul, cudaStream_t stream) {
+    const course::Factors& factors = matmul.factors;
+    if (factors.op_a != course::Op::kNone || factors.op_b != course::Op::kTranspose || factors.k() < 16)
+        return launch_element_mask<course::SquareTile, 2>(matmul, stream);
+    if (!is_worth_a_launch(matmul)) return;
+    const std::string reason = why_no_tensor_cores({});
+    course::require(reason.empty(), "masked matmul: skip_tiles_mma ", reason);
+    const auto tiles = course::every_tile<mma::Tile>(factors);
+    const bool aligned = has_aligned_rows(factors.a) && has_aligned_rows(factors.b);
+    with_elements(matmul.mask, [&]<class Elements>(const Elements& mask) {
+        const auto kernel =
+            aligned ? multiply_kept_tiles_mma<true, Elements> : multiply_kept_tiles_mma<false, Elements>;
+        course::launch(kernel, {tiles.all, mma::Tile::THREADS, kMmaShared, stream}, factors, tiles, mask,
+                       matmul.c, matmul.alpha, matmul.fill);
+    });
+}
+
 course::Work work(const MaskedShape& shape) {
     const auto count = static_cast<double>(shape.count);
     const auto m = static_cast<double>(shape.m);
@@ -176,6 +210,13 @@ course::Work work(const MaskedShape& shape) {
     return {.bytes = sizeof(float) * count * (m * k + k * n + m * n) + static_cast<double>(shape.mask_bytes),
             .written = sizeof(float) * count * m * n,
             .flops = 2 * static_cast<double>(shape.kept) * k};
+}
+
+// With products on tensor cores, whose limit is not measured.
+course::Work work_of_tensor_cores(const MaskedShape& shape) {
+    course::Work all = work(shape);
+    all.arithmetic = course::Arithmetic::kOther;
+    return all;
 }
 
 constexpr Masker without_levels(void (*launch)(const MaskedMatmul&, cudaStream_t)) {
@@ -212,6 +253,11 @@ std::span<const Masked> masked_versions() {
                .idea = "the same with tiles twice as wide",
                .launcher = with_levels<course::LargeTile, 1>(),
                .work = work},
+        Masked{.name = "skip_tiles_mma",
+               .idea = "small tiles, multiplied on tensor cores or filled",
+               .launcher = without_levels(launch_skip_tiles_mma),
+               .work = work_of_tensor_cores,
+               .constraint = why_no_tensor_cores},
     };
     return list;
 }

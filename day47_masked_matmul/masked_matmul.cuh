@@ -8,6 +8,8 @@
 //   skip_tiles           tiles without a kept element are filled,    multiply-adds of the other tiles;
 //                        not multiplied                              writing C
 //   skip_large_tiles     the same, tiles twice as wide: fewer loads  more dropped elements per tile
+//   skip_tiles_mma       small tiles, multiplied on tensor cores     three products for one; writing C
+//                        (kept_tiles_mma.cuh)
 //
 // The main loop, course::multiply_tiles(), is that of day 45 (common/tile/main_loop.cuh). A version
 // decides which tiles it multiplies and what its epilogue does with their sums. Which tiles keep

@@ -86,7 +86,8 @@ class MaskLevels {
     course::DeviceBuffer<std::uint32_t> levels_;
 };
 
-// "thread_per_element", "unfused", "element_mask", "skip_tiles", "skip_large_tiles"
+// "thread_per_element", "unfused", "element_mask", "skip_tiles", "skip_large_tiles",
+// "skip_tiles_mma"
 using Masked = course::Version<Masker, MaskedShape>;
 std::span<const Masked> masked_versions();
 

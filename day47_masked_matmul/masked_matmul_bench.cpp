@@ -92,7 +92,8 @@ course::Case make_causal_case(const course::Dims& dims) {
                                           [data, &version](cudaStream_t stream) {
                                               version.launcher.launch(data->matmul(Mask::causal()), stream);
                                           },
-                                      .work = version.work(data->shape)});
+                                      .work = version.work(data->shape),
+                                      .cannot_run = version.cannot_run(data->shape)});
     }
     return result;
 }
@@ -126,7 +127,8 @@ course::Case make_array_case(const course::Dims& dims) {
                                               if (builds) levels->build(stream);
                                               version.launcher.launch(data->matmul(levels->mask()), stream);
                                           },
-                                      .work = version.work(shape)});
+                                      .work = version.work(shape),
+                                      .cannot_run = version.cannot_run(shape)});
     };
     for (const Masked& version : masked_versions())
         add(version, true);

@@ -369,8 +369,11 @@ TEST_P(MaskedTest, Patterns) {
     const MaskedShape s{1, 140, 150, 30};
     for (const DataPattern pattern :
          {DataPattern::kNormal, DataPattern::kHugeNextToTiny, DataPattern::kWithNan, DataPattern::kWithInf}) {
-        expect_band(s, Mask::causal(), {}, 1, 0, pattern);
-        expect_array(s, random_bytes(s.m * s.n, 0.5, random), "array", {}, {}, 1, 0, pattern);
+        for (const Op op_b : kOps) {
+            const Layouts layouts{.b = {.op = op_b}};
+            expect_band(s, Mask::causal(), layouts, 1, 0, pattern);
+            expect_array(s, random_bytes(s.m * s.n, 0.5, random), "array", {}, layouts, 1, 0, pattern);
+        }
     }
 }
 
@@ -381,6 +384,29 @@ TEST_P(MaskedTest, NothingToWrite) {
     }
 }
 
+// What skip_tiles_mma multiplies on tensor cores. The bands end in the corners of its tiles.
+TEST_P(MaskedTest, SumsAlongRows) {
+    const Layouts transposed{.b = {.op = Op::kTranspose}};
+    const MaskedShape s{1, 140, 150, 17};
+    for (const std::int64_t offset : {-66, -65, -64, -63, 0, 62, 63, 64, 65}) {
+        expect_band(s, Mask::causal(offset), transposed);
+        expect_band(s, Mask::banded(offset, 1000), transposed);
+    }
+    for (const std::size_t padding : {0, 3, 4}) {
+        for (const bool pointers : {false, true}) {
+            for (const std::size_t misaligned_by : {0, 1}) {
+                const Layout rows{.padding = padding, .misaligned_by = misaligned_by, .pointers = pointers};
+                Layout columns = rows;
+                columns.op = Op::kTranspose;
+                expect_band({3, 70, 66, 24}, Mask::causal(5), {rows, columns, rows}, -2, kNan);
+            }
+        }
+    }
+    course::Random random(11);
+    expect_array(s, pieces(s, 1, 64, random), "pieces of 64", {}, transposed);
+    expect_array({2, 70, 66, 40}, random_bytes(70 * 66, 0.01, random), "few", {.padding = 3}, transposed);
+}
+
 // Products of which nothing is kept have null pointers as factors: a kernel that reads them is
 // stopped.
 TEST_P(MaskedTest, SkippedTilesAreNotRead) {
@@ -388,13 +414,14 @@ TEST_P(MaskedTest, SkippedTilesAreNotRead) {
     std::vector<Byte> bytes(s.count * s.m * s.n);
     std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(s.m * s.n), s.m * s.n, Byte{1});
     const TestArrays arrays(bytes, s.count, s.m, s.n, {.padding = 3});  // bytes between rows are not 0
-    if (GetParam()->launcher.levels_size(arrays.view()) == 0)
-        GTEST_SKIP() << "a version without levels skips no tile";
+    if (GetParam()->launcher.levels_size(arrays.view()) == 0 && GetParam()->name != "skip_tiles_mma")
+        GTEST_SKIP() << "this version skips no tile";
     MaskLevels levels(GetParam()->launcher, arrays.view());
     levels.build(nullptr);
     const std::vector<float> ones(s.m * s.k + s.k * s.n, 1.0f);
     TestBatch<const float> a(std::span<const float>(ones).first(s.m * s.k), 1, s.m, s.k, {});
-    TestBatch<const float> b(std::span<const float>(ones).first(s.k * s.n), 1, s.k, s.n, {});
+    TestBatch<const float> b(std::span<const float>(ones).first(s.k * s.n), 1, s.k, s.n,
+                             {.op = Op::kTranspose});
     TestBatch<float> c(s.count, s.m, s.n, {});
     const auto only_second = [&](TestBatch<const float>& batch) {
         const float* const pointers[] = {nullptr, batch.view().first.data(), nullptr};
@@ -402,7 +429,7 @@ TEST_P(MaskedTest, SkippedTilesAreNotRead) {
     };
     const DeviceBuffer<const float*> a_pointers = only_second(a);
     const DeviceBuffer<const float*> b_pointers = only_second(b);
-    course::Factors factors{a.view(), b.view()};
+    course::Factors factors{a.view(), b.view(), Op::kNone, Op::kTranspose};
     factors.a.count = factors.b.count = s.count;
     factors.a.pointers = a_pointers.span();
     factors.b.pointers = b_pointers.span();

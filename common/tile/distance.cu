@@ -47,19 +47,31 @@ __global__ void norms_of_rows(Metric metric, const Batch<const float> batch, flo
 }
 
 // Vectors that are the matrices' columns.
-// Idea: a thread for each vector, so that neighbouring threads read neighbours.
-// Cost removed: uncoalesced loads.
+// Idea: a block for 32 neighbouring vectors, a lane for each, so that neighbouring threads read
+// neighbours; its warps divide the rows among them.
+// Cost removed: uncoalesced loads; the latency of one load after the other, with few vectors.
 // Still limits it: memory.
 __global__ void norms_of_columns(Metric metric, const Batch<const float> batch, float* norms) {
-    const std::size_t vectors = batch.first.cols() * batch.count;
-    const std::size_t vector = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (vector >= vectors) return;
-    const auto matrix = batch[vector / batch.first.cols()];
+    constexpr unsigned kWarps = kThreads / kWarpSize;
+    __shared__ float parts[kWarps][kWarpSize];
+    const unsigned lane = threadIdx.x % kWarpSize;
+    const unsigned warp = threadIdx.x / kWarpSize;
+    const std::size_t vector = std::size_t{blockIdx.x} * kWarpSize + lane;
+    const bool inside = vector < batch.first.cols() * batch.count;
     float sum = 0;
-    for (std::size_t row = 0; row < matrix.rows(); ++row) {
-        const float x = matrix(row, vector % matrix.cols());
-        sum += x * x;
+    if (inside) {
+        const auto matrix = batch[vector / batch.first.cols()];
+#pragma unroll 4
+        for (std::size_t row = warp; row < matrix.rows(); row += kWarps) {
+            const float x = matrix(row, vector % matrix.cols());
+            sum += x * x;
+        }
     }
+    parts[warp][lane] = sum;
+    __syncthreads();
+    if (warp != 0 || !inside) return;
+    for (unsigned i = 1; i < kWarps; ++i)
+        sum += parts[i][lane];
     norms[vector] = norm_of(metric, sum);
 }
 
@@ -72,7 +84,7 @@ void launch_norms_of(Metric metric, const Batch<const float>& batch, bool of_row
         const unsigned grid = blocks_for(warps * kWarpSize, kThreads);
         norms_of_rows<<<grid, kThreads, 0, stream>>>(metric, batch, norms);
     } else {
-        norms_of_columns<<<blocks_for(vectors, kThreads), kThreads, 0, stream>>>(metric, batch, norms);
+        norms_of_columns<<<blocks_for(vectors, kWarpSize), kThreads, 0, stream>>>(metric, batch, norms);
     }
     CUDA_CHECK_LAUNCH();
 }

@@ -39,7 +39,10 @@ struct Distance {
     std::size_t m;
     std::size_t n;
 
-    // At: says in which row() and col() of the product a sum is, as ThreadTileCoords does.
+    __device__ bool takes_norms() const { return metric == Metric::kSquaredL2 || metric == Metric::kCosine; }
+
+    // At: says in which row() and col() of the product a sum is, as ThreadTileCoords does. It may
+    // have the norm_of_row() itself.
     // COLUMNS_INSIDE: all columns are in range.
     template <bool COLUMNS_INSIDE = false, class At, int TM, int TN>
     __device__ void finish(const At& at, float (&sums)[TM][TN]) const {
@@ -54,6 +57,15 @@ struct Distance {
     }
 
   private:
+    template <class At>
+    __device__ float norm_of_row(const At& at, int i) const {
+        if constexpr (requires { at.norm_of_row(i); }) {
+            return at.norm_of_row(i);
+        } else {
+            return at.row(i) < m ? norms_a[at.tile.product * m + at.row(i)] : 0;
+        }
+    }
+
     template <bool COLUMNS_INSIDE, class At, int TM, int TN, class Finish>
     __device__ void finish_with_norms(const At& at, float (&sums)[TM][TN], Finish finish) const {
         float b[TN];
@@ -62,7 +74,7 @@ struct Distance {
             b[j] = COLUMNS_INSIDE || at.col(j) < n ? norms_b[at.tile.product * n + at.col(j)] : 0;
 #pragma unroll
         for (int i = 0; i < TM; ++i) {
-            const float a = at.row(i) < m ? norms_a[at.tile.product * m + at.row(i)] : 0;
+            const float a = norm_of_row(at, i);
 #pragma unroll
             for (int j = 0; j < TN; ++j)
                 sums[i][j] = finish(sums[i][j], a, b[j]);

@@ -1,0 +1,56 @@
+// Day 25, part 1: Bahdanau's scores with the product S W_s^T on tensor cores, in FP32 accuracy:
+// each factor becomes the sum of two TF32 numbers, and three products replace one
+// (common/tile/tf32_mma.cuh).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
+#include "common/tile/tf32_mma.cuh"
+
+namespace day25 {
+
+namespace mma = course::tf32_mma;
+
+// Idea: bahdanau_fused, and tensor cores multiply. Copies are asynchronous, two stages ahead.
+// Cost removed: the multiply-adds of CUDA cores.
+// Still limits it: three products for each one, and every warp splits its factors for itself.
+template <bool ALIGNED>
+__global__ void __launch_bounds__(mma::Tile::THREADS, mma::Tile::BLOCKS)
+    score_tiles_mma(const __grid_constant__ course::DeviceMatrix<const float> states,
+                    const __grid_constant__ course::DeviceMatrix<const float> weight,
+                    const course::DeviceSpan<const float> add, const course::DeviceSpan<const float> v,
+                    const course::DeviceMatrix<float> parts) {
+    extern __shared__ __align__(128) unsigned char memory[];
+    const auto across = static_cast<unsigned>(course::ceil_div<std::size_t>(weight.rows(), mma::Tile::BN));
+    const int row0 = static_cast<int>(blockIdx.x / across) * mma::Tile::BM;
+    const int unit0 = static_cast<int>(blockIdx.x % across) * mma::Tile::BN;
+    mma::Sums sums = {};
+    mma::multiply<ALIGNED>(states, weight, row0, unit0, reinterpret_cast<mma::Stages&>(memory), sums);
+
+    const mma::Lane at;
+    const std::size_t part = static_cast<std::size_t>(unit0 + at.warp_col) / mma::Tile::WN;
+#pragma unroll
+    for (int i = 0; i < mma::ROWS; ++i) {
+        const std::size_t row = row0 + at.row(i);
+        float score = 0;
+#pragma unroll
+        for (int j = 0; j < mma::COLS; ++j) {
+            const std::size_t unit = unit0 + at.col(j);
+            if (row >= states.rows() || unit >= weight.rows()) continue;
+            float sum = mma::result(sums, i, j);
+            if (!isfinite(sum)) sum = mma::multiply_in_fp32(states, row, weight, unit);
+            score += v[unit] * tanhf(sum + add[unit]);
+        }
+        // The four lanes that share the row.
+        score += __shfl_xor_sync(course::kWholeWarp, score, 1);
+        score += __shfl_xor_sync(course::kWholeWarp, score, 2);
+        if (at.lane % 4 == 0 && row < parts.rows() && part < parts.cols()) parts(row, part) = score;
+    }
+}
+
+}  // namespace day25

@@ -31,11 +31,12 @@ std::atomic<const char*> poisoned_by{nullptr};
 std::atomic<bool> counted_from_poison{false};
 std::atomic<std::size_t> looked_at{0};
 std::mutex mutex;
-const std::string* order_shows_in = nullptr;  // a kernel. Never destroyed: late destructors launch, too
-pid_t process = 0;                            // a child of fork() has nothing to report
+const std::string* order_shows_in = nullptr;   // a kernel. Never destroyed: late destructors launch, too
+const std::string* host_pointer_in = nullptr;  // "argument a of kernel k"
+pid_t process = 0;                             // a child of fork() has nothing to report
 
 constexpr const char* kWhereToLook =
-    "`./course inspect FILE.cu` and the nvcc of an inspecting build find races and reads of memory that "
+    " `./course inspect FILE.cu` and the nvcc of an inspecting build find races and reads of memory that "
     "nothing "
     "wrote, with their lines";
 
@@ -72,12 +73,14 @@ void report(int status, void*) {
     for (const Allocation& memory : live_allocations()) {
         if (memory.type == cudaMemoryTypeManaged) look_at_counter(memory.begin, memory.size);
     }
-    std::string kernel;
+    std::string kernel, pointer;
     {
         const std::scoped_lock lock(mutex);
         if (order_shows_in != nullptr) kernel = *order_shows_in;
+        if (host_pointer_in != nullptr) pointer = *host_pointer_in;
     }
     std::string what;
+    bool says_where = false;
     if (illegal_access) {
         what =
             "an illegal access is often the end of another mistake: an index that a race has changed, or "
@@ -87,6 +90,11 @@ void report(int status, void*) {
         what =
             "the results of kernel " + kernel +
             " depend on the order in which its threads run: is a __syncthreads() or a __syncwarp() missing?";
+    } else if (!pointer.empty()) {
+        what = pointer +
+               " has a pointer to host memory, which a GPU cannot reach: if the kernel uses it, copy what it "
+               "points to into memory from cudaMalloc.";
+        says_where = true;
     } else if (const char* const memory = poisoned_by; memory != nullptr) {
         what = std::string("the host has copied values that come from ") + memory +
                " memory that nothing had written.";
@@ -102,8 +110,8 @@ void report(int status, void*) {
         return;
     }
     std::fflush(stdout);
-    std::fprintf(stderr, "cuda_on_cpu: %s %s (CUDA_ON_CPU_HINTS=off: no such line)\n", what.c_str(),
-                 kWhereToLook);
+    std::fprintf(stderr, "cuda_on_cpu: %s%s (CUDA_ON_CPU_HINTS=off: no such line)\n", what.c_str(),
+                 says_where ? "" : kWhereToLook);
 }
 
 // A program's own comparison often ends in assert(): then nothing is called that on_exit has noted.
@@ -187,6 +195,12 @@ void note_failure(cudaError_t error) {
 void note_order_shows(const std::string& kernel) {
     const std::scoped_lock lock(mutex);
     if (order_shows_in == nullptr) order_shows_in = new std::string(kernel);
+}
+
+void note_host_pointer(const std::string& kernel, const std::string& argument) {
+    const std::scoped_lock lock(mutex);
+    if (host_pointer_in == nullptr)
+        host_pointer_in = new std::string("argument " + argument + " of kernel " + kernel);
 }
 
 void look_at_counter(const void* bytes, std::size_t size) {

@@ -17,6 +17,8 @@ void note_launch();
 void note_failure(cudaError_t error);
 // The results of the kernel were others when its threads ran in the other order.
 void note_order_shows(const std::string& kernel);
+// A structure among the kernel's arguments has a pointer to host memory.
+void note_host_pointer(const std::string& kernel, const std::string& argument);
 // The host has copied these bytes from device memory. Is there anything in them that comes from
 // memory that nothing wrote?
 void look_at_copy(const void* bytes, std::size_t size);

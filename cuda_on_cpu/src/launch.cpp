@@ -419,11 +419,26 @@ void Kernel::check_pointer(int position, const volatile void* pointer) {
     prepared.error = cudaErrorIllegalAddress;
 }
 
+namespace {
+
+// The kernel need not use them, so the launch goes on.
+void look_for_host_pointers(const Kernel& kernel, std::span<const NamedAddress> addresses) {
+    constexpr std::uintptr_t kLeast = std::uintptr_t{1} << 32;  // below it there are numbers
+    for (const NamedAddress& each : addresses) {
+        if (each.address >= kLeast && plain_host_memory(reinterpret_cast<const void*>(each.address)))
+            note_host_pointer(short_name(kernel.pretty_name), each.parameter);
+    }
+}
+
+}  // namespace
+
 void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
                             const char* names, const Argument* arguments, std::size_t count) {
     std::shared_ptr<const void> owned(closure, destroy);
     std::vector<NamedAddress> addresses;
-    if (launch_observer != nullptr) addresses = addresses_in(names, {arguments, count});
+    const bool gives_hints = own_program && environment().hints && !kernel_runs();
+    if (launch_observer != nullptr || gives_hints) addresses = addresses_in(names, {arguments, count});
+    if (gives_hints) look_for_host_pointers(*this, addresses);
     prepared = {this, std::move(owned), run, prepared.error, std::move(addresses)};
 }
 

@@ -76,6 +76,8 @@
 #include "cuda/pipeline"
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
+#include "cuda_fp4.h"
+#include "cuda_fp6.h"
 #include "cuda_fp8.h"
 #include "cuda_runtime.h"
 #include "math_constants.h"

@@ -111,6 +111,14 @@ __global__ void tell_failure(bool* failure, bool is_wrong) {
     if (is_wrong) *failure = true;
 }
 
+struct Vector {
+    float* values;
+    int size;
+};
+__global__ void double_it(Vector vector) {
+    vector.values[0] *= 2;
+}
+
 int main(int count, char** values) {
     const auto is = [&](const char* name) { return count > 1 && std::strcmp(values[1], name) == 0; };
     constexpr int kFloats = 8192;
@@ -138,6 +146,11 @@ int main(int count, char** values) {
         tell_failure<<<1, 32>>>(failure, false);
         cudaDeviceSynchronize();
         if (*failure) return 3;
+    }
+    if (is("host_pointer") || is("device_pointer")) {
+        float on_host = 1;
+        double_it<<<1, 1>>>({is("host_pointer") ? &on_host : data, 1});
+        cudaDeviceSynchronize();
     }
     if (is("racy_index")) {
         cudaMalloc(&data, 4096);

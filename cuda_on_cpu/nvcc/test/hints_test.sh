@@ -48,6 +48,8 @@ both hints unwritten_shared_double 0 'shared memory that nothing had written'
 both hints unwritten_counter 0 'counted in managed memory that nothing had written'
 both hints freed_counter 0 'counted in managed memory that nothing had written'
 both hints counter 0 ''
+both hints host_pointer 0 'argument vector of kernel double_it has a pointer to host memory'
+both hints device_pointer 0 ''
 both hints unwritten_flag 3 'status 3. Nothing has written to 1 bytes of managed memory'
 both hints failure 3 'ends with status 3'
 ./hints assertion >out 2>err

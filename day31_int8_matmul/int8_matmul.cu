@@ -1,5 +1,5 @@
 // Day 31's launchers: argument checks, the size of the grid, the list of versions. The kernels are
-// in int8_matmul.cuh.
+// in int8_matmul.cuh and int8_tensor_cores.cuh.
 #include <array>
 #include <string>
 
@@ -11,6 +11,7 @@
 #include "common/device/tensor_core_support.hpp"
 #include "int8_matmul.cuh"
 #include "int8_matmul.hpp"
+#include "int8_tensor_cores.cuh"
 #include "int8_wgmma.hpp"
 
 namespace day31 {

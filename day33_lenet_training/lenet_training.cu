@@ -1,5 +1,6 @@
 // Day 33's network: its layers, the order of their kernels, the graph. The kernels of single layers
-// are in lenet_training.cuh and pooling.cuh, those of all layers at once in lenet_fused.cuh.
+// are in lenet_training.cuh, pooling.cuh and bias_relu.cuh, those of all layers at once in
+// lenet_fused.cuh.
 #include <algorithm>
 #include <cmath>
 #include <numeric>

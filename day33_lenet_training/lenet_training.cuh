@@ -1,5 +1,5 @@
 // Day 33: LeNet-5 learns to read digits. Here are the kernels of a training step, a kernel for each
-// layer and pass; bias, ReLU and pooling have theirs in pooling.cuh.
+// layer and pass; pooling has its own in pooling.cuh, bias and ReLU in bias_relu.cuh.
 //
 //   version    what is new                                      what limits it
 //   layers     a kernel for each layer and each of its passes   34 launches, most of them small

@@ -1,4 +1,6 @@
-// Day 33's launchers of pooling, bias and activation. The kernels are in pooling.cuh.
+// Day 33's launchers of pooling, bias and activation. The kernels are in pooling.cuh and
+// bias_relu.cuh.
+#include "bias_relu.cuh"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"

@@ -1,4 +1,5 @@
-// Day 38: the launchers of the kernels in async_pipeline.cuh, and the list of versions.
+// Day 38: the launchers of the kernels in async_pipeline.cuh and producer_warps.cuh, and the list
+// of versions.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -6,6 +7,7 @@
 #include "async_pipeline.cuh"
 #include "async_pipeline.hpp"
 #include "launch.cuh"
+#include "producer_warps.cuh"
 
 namespace day38 {
 namespace {

@@ -1,5 +1,5 @@
 // C = A B in single precision, any shape: the host API of day 38. The kernels are in
-// async_pipeline.cuh.
+// async_pipeline.cuh and producer_warps.cuh.
 #pragma once
 
 #include <cuda_runtime.h>

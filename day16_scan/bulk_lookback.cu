@@ -13,16 +13,11 @@ namespace {
 
 // As many blocks as run at once, if there are so many tiles.
 template <class... Parameters>
-unsigned resident_grid(void (*kernel)(Parameters...), int threads, std::size_t shared, std::size_t tiles) {
+void launch_resident(void (*kernel)(Parameters...), int threads, std::size_t shared, std::size_t tiles,
+                     cudaStream_t stream, Parameters... values) {
     course::allow_shared_bytes(kernel, shared);
     const std::size_t resident = course::resident_blocks(kernel, threads, shared);
-    return static_cast<unsigned>(std::min({tiles, resident, static_cast<std::size_t>(threads)}));
-}
-
-// All blocks run at the same time.
-template <class... Parameters>
-void launch_together(void (*kernel)(Parameters...), unsigned grid, int threads, std::size_t shared,
-                     cudaStream_t stream, Parameters... values) {
+    const auto grid = static_cast<unsigned>(std::min({tiles, resident, static_cast<std::size_t>(threads)}));
     void* arguments[] = {&values...};
     CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), grid, threads, arguments,
                                            shared, stream));
@@ -34,26 +29,16 @@ Board board_of(Workspace& workspace) {
 
 template <class Source>
 void launch_bulk_operator(Source source, std::size_t n, Workspace& workspace, cudaStream_t stream) {
-    constexpr auto kKernel = bulk_operator_scan<Source>;
-    constexpr std::size_t kShared = sizeof(OperatorStages<Source>);
-    const std::size_t tiles = course::ceil_div<std::size_t>(n, Source::kTile);
-    launch_together(kKernel, resident_grid(kKernel, Source::kThreads, kShared, tiles), Source::kThreads,
-                    kShared, stream, source, n, board_of(workspace));
+    launch_resident(bulk_operator_scan<Source>, Source::kThreads, sizeof(OperatorStages<Source>),
+                    course::ceil_div<std::size_t>(n, Source::kTile), stream, source, n, board_of(workspace));
 }
 
 }  // namespace
 
 template <class T, bool kExclusive>
 void launch_bulk_lookback(const T* in, T* out, std::size_t n, Workspace& workspace, cudaStream_t stream) {
-    constexpr auto kKernel = bulk_lookback<T, kExclusive>;
-    constexpr std::size_t kShared = sizeof(Stages<T>);
-    const std::size_t grid =
-        resident_grid(kKernel, kBulkThreads, kShared, course::ceil_div<std::size_t>(n, kBulkTile));
-    // Tiles as short as so many rounds allow: whole lines.
-    const std::size_t rounds = course::ceil_div(n, grid * kBulkTile);
-    const std::size_t tile_size = course::ceil_div(n, grid * rounds * kLine) * kLine;
-    launch_together(kKernel, static_cast<unsigned>(grid), kBulkThreads, kShared, stream, in, out, n,
-                    static_cast<unsigned>(tile_size), board_of(workspace));
+    launch_resident(bulk_lookback<T, kExclusive>, kBulkThreads, sizeof(Stages<T>),
+                    course::ceil_div<std::size_t>(n, kBulkTile), stream, in, out, n, board_of(workspace));
 }
 
 void launch_bulk_integers(const std::uint64_t* in, std::uint64_t* out, std::size_t n, Workspace& workspace,

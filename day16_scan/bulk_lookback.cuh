@@ -14,8 +14,7 @@ namespace ptx = course::ptx;
 constexpr int kBulkThreads = 512;
 constexpr int kBulkWarps = kBulkThreads / kWarpSize;
 constexpr int kRows = 4;
-constexpr int kBulkTile = kBulkThreads * kRows * 4;  // at most 8,192 elements, 32 KB
-constexpr int kLine = 32;                            // elements: 128 bytes
+constexpr int kBulkTile = kBulkThreads * kRows * 4;  // 8,192 elements, 32 KB
 constexpr unsigned kStages = 6;                      // tiles in shared memory, of the one block that fits
 constexpr unsigned kAhead = 3;  // rounds between the publication of a tile's sum and its scan
 
@@ -26,44 +25,42 @@ struct Stages {
     ptx::MBarrier full[kStages];  // a phase ends when the bytes of a tile have arrived
 };
 
-// The packs of a thread in the last tile, `first` being the first element of the first of them:
-// what no bulk copy has brought is loaded, and elements from n on are 0.
+// A pack of the last tile, which is shorter: elements from n on are 0.
 template <class T>
-__device__ void complete_packs(const T* in, std::size_t n, std::size_t first, Pack<T>* packs) {
-    for (int row = 0; row < kRows; ++row) {
-        const std::size_t begin = first + row * kWarpSize * 4;
-        if (begin + 4 <= n) continue;
-        for (int k = 0; k < 4; ++k)
-            packs[row * kWarpSize].item[k] = begin + k < n ? in[begin + k] : T{0};
-    }
+__device__ Pack<T> load_pack(const T* in, std::size_t n, std::size_t first) {
+    Pack<T> pack;
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+        pack.item[k] = first + k < n ? in[first + k] : T{0};
+    return pack;
 }
 
-// Stores 16 bytes of results, those from `end` on left out. They are not needed again soon: __stcs
+// Stores 16 bytes of results, those from n on left out. They are not needed again soon: __stcs
 // leaves the L2 cache to the input.
 template <class T, int kPack>
-__device__ void store_pack(const T (&results)[kPack], T* out, std::size_t end, std::size_t first) {
+__device__ void store_pack(const T (&results)[kPack], T* out, std::size_t n, std::size_t first) {
     uint4 bits;
     static_assert(sizeof(results) == sizeof(bits));
-    if (first + kPack <= end) {
+    if (first + kPack <= n) {
         memcpy(&bits, &results, sizeof(bits));
         __stcs(reinterpret_cast<uint4*>(out + first), bits);
     } else {
         for (int k = 0; k < kPack; ++k)
-            if (first + k < end) out[first + k] = results[k];
+            if (first + k < n) out[first + k] = results[k];
     }
 }
 
 // Stores the scan of a pack. `sum` is that of all elements before it. Exclusive: without the
 // element itself.
 template <bool kExclusive, class T>
-__device__ void scan_and_store(Pack<T> pack, T sum, T* out, std::size_t end, std::size_t first) {
+__device__ void scan_and_store(Pack<T> pack, T sum, T* out, std::size_t n, std::size_t first) {
 #pragma unroll
     for (T& item : pack.item) {
         const T before = sum;
         sum += item;
         item = kExclusive ? before : sum;
     }
-    store_pack(pack.item, out, end, first);
+    store_pack(pack.item, out, n, first);
 }
 
 template <class T>
@@ -97,11 +94,10 @@ __device__ T sum_of_warp(T value) {
 //
 // Blocks wait for sums of all others, so all must run at the same time: a cooperative launch. Sums
 // are added in a fixed order: every run gives the same bits. `in` and `out` are 16-byte aligned,
-// and gridDim.x <= kBulkThreads. `tile_size` is a multiple of kLine, so that all blocks have as
-// many rounds.
+// and gridDim.x <= kBulkThreads.
 template <class T, bool kExclusive>
 __global__ void __launch_bounds__(kBulkThreads)
-    bulk_lookback(const T* in, T* out, std::size_t n, unsigned tile_size, Board board) {
+    bulk_lookback(const T* in, T* out, std::size_t n, Board board) {
     extern __shared__ __align__(128) unsigned char memory[];
     Stages<T>& stages = *reinterpret_cast<Stages<T>*>(memory);
     __shared__ T found[2][kBulkWarps];
@@ -110,21 +106,21 @@ __global__ void __launch_bounds__(kBulkThreads)
     const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
     const int my_pack = warp * kRows * kWarpSize + lane;
     const std::size_t blocks = gridDim.x;
-    const std::size_t tiles = (n + tile_size - 1) / tile_size;
-    const auto end_of = [&](std::size_t tile) {
-        const std::size_t end = (tile + 1) * tile_size;
-        return end < n ? end : n;
-    };
+    const std::size_t tiles = (n + kBulkTile - 1) / kBulkTile;
+    const auto is_whole = [&](std::size_t tile) { return (tile + 1) * kBulkTile <= n; };
 
-    // Bulk copies take multiples of 16 bytes: of the last tile up to three elements are left out.
+    // The last tile may be shorter. It is not copied, but read from global memory.
     const auto begin_copy = [&](unsigned round) {
         const std::size_t tile = round * blocks + blockIdx.x;
-        if (tile >= tiles) return;
+        if (!is_whole(tile)) return;
         const unsigned stage = round % kStages;
-        const std::size_t first = tile * tile_size;
-        const auto bytes = static_cast<unsigned>((end_of(tile) - first) / 4 * sizeof(Pack<T>));
-        ptx::mbarrier_arrive_expect(&stages.full[stage], bytes);
-        if (bytes > 0) ptx::bulk_load(stages.tiles[stage], in + first, bytes, &stages.full[stage]);
+        ptx::mbarrier_arrive_expect(&stages.full[stage], sizeof(stages.tiles[stage]));
+        ptx::bulk_load(stages.tiles[stage], in + tile * kBulkTile, sizeof(stages.tiles[stage]),
+                       &stages.full[stage]);
+    };
+    const auto read_pack = [&](std::size_t tile, unsigned stage, int row) {
+        const int pack = my_pack + row * kWarpSize;
+        return is_whole(tile) ? stages.tiles[stage][pack] : load_pack(in, n, tile * kBulkTile + pack * 4);
     };
 
     if (threadIdx.x == 0) {
@@ -135,10 +131,6 @@ __global__ void __launch_bounds__(kBulkThreads)
             begin_copy(round);
         shared_launch = draw(board, tiles).launch;
     }
-    // Behind a shorter tile are zeros. No copy overwrites them.
-    for (auto& tile : stages.tiles)
-        for (unsigned pack = tile_size / 4 + threadIdx.x; pack < kBulkTile / 4; pack += kBulkThreads)
-            tile[pack] = {};
     __syncthreads();
     const unsigned launch = shared_launch;
 
@@ -149,13 +141,11 @@ __global__ void __launch_bounds__(kBulkThreads)
         const std::size_t tile = round * blocks + blockIdx.x;
         const unsigned stage = round % kStages;
         if (tile < tiles) {
-            ptx::mbarrier_wait(&stages.full[stage], round / kStages % 2);
-            Pack<T>* const mine = stages.tiles[stage] + my_pack;
-            if (tile + 1 == tiles) complete_packs(in, n, tile * tile_size + my_pack * 4, mine);
+            if (is_whole(tile)) ptx::mbarrier_wait(&stages.full[stage], round / kStages % 2);
             T sum = 0;
 #pragma unroll
             for (int row = 0; row < kRows; ++row)
-                sum += sum_of(mine[row * kWarpSize]);
+                sum += sum_of(read_pack(tile, stage, row));
             sum = sum_of_warp(sum);
             if (lane == 0) stages.sums[stage][warp] = sum;
         }
@@ -187,12 +177,12 @@ __global__ void __launch_bounds__(kBulkThreads)
         T before_row = prefix + sum_of_first(warp, stages.sums[old_stage]);
 #pragma unroll
         for (int row = 0; row < kRows; ++row) {
-            const Pack<T> pack = stages.tiles[old_stage][my_pack + row * kWarpSize];
+            const Pack<T> pack = read_pack(old, old_stage, row);
             const T inclusive = warp_scan(sum_of(pack));
             const T left = __shfl_up_sync(kWholeWarp, inclusive, 1);
             const T before = lane == 0 ? before_row : before_row + left;
-            scan_and_store<kExclusive>(pack, before, out, end_of(old),
-                                       old * tile_size + (my_pack + row * kWarpSize) * 4);
+            scan_and_store<kExclusive>(pack, before, out, n,
+                                       old * kBulkTile + (my_pack + row * kWarpSize) * 4);
             before_row += __shfl_sync(kWholeWarp, inclusive, kWarpSize - 1);
         }
     }

@@ -1,11 +1,14 @@
 // What the lesson says of its versions' accesses, counted.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/test/inspection_test.hpp"
 #include "operator_scan.hpp"
 #include "scan.hpp"
@@ -50,6 +53,20 @@ TEST_F(Lesson, OperatorScansHaveNoRaces) {
         day16::segmented_scan(begins.span(), values.span(), out.span(), workspace, nullptr);
         day16::solve_recurrence(values.span(), values.span(), out.span(), workspace, nullptr);
     });
+}
+
+// Ten rounds of every block: more than there are stages, so copies overwrite tiles.
+TEST_F(Lesson, BulkScansHaveNoRacesInManyRounds) {
+    const std::size_t n = course::multiprocessors() * std::size_t{10} * 8192 - 5;
+    const DeviceBuffer<float> values{std::span<const float>(std::vector<float>(n, 1.0f))};
+    const DeviceBuffer<std::int32_t> keys{std::span<const std::int32_t>(std::vector<std::int32_t>(n))};
+    const DeviceBuffer<std::int64_t> integers{std::span<const std::int64_t>(std::vector<std::int64_t>(n))};
+    DeviceBuffer<float> out(n);
+    DeviceBuffer<std::int64_t> sums(n);
+    day16::Workspace workspace(n);
+    EXPECT_NO_RACES([&] { day16::inclusive_scan<float>(values.span(), out.span(), workspace, nullptr); });
+    EXPECT_NO_RACES([&] { day16::scan_by_key(keys.span(), values.span(), out.span(), workspace, nullptr); });
+    EXPECT_NO_RACES([&] { day16::inclusive_scan(integers.span(), sums.span(), workspace, nullptr); });
 }
 
 TEST_F(Lesson, CoarseningCostsBankConflictsAndTilesHaveNone) {

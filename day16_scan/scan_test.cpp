@@ -167,8 +167,8 @@ TEST_P(VersionTest, MoreTilesThanResidentBlocks) {
     EXPECT_TRUE(result.ok()) << in.size() << " elements: " << result.message();
 }
 
-// The tiles of bulk_lookback are as short as the number of rounds allows. Around the lengths with a
-// tile, two, three and seven for each block: all stages of the ring, and the first used again.
+// Around the lengths with a tile, two, three and seven for each block: all stages of the ring, and
+// the first used again.
 TEST_P(VersionTest, LengthsAroundFullRounds) {
     if (std::string_view(GetParam()->name) != "bulk_lookback") GTEST_SKIP() << "has no rounds";
     const std::size_t round = course::multiprocessors() * kBulkTile;

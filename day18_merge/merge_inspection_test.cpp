@@ -37,6 +37,16 @@ class Lesson : public testing::Test {
         };
     }
 
+    // How many blocks of bulk_merge merge the first m keys of a and n of b.
+    std::uint64_t blocks_for(std::size_t m, std::size_t n) {
+        const auto launch = course::find_version(day18::versions(), "bulk_merge").launcher.launch;
+        const course::Inspection seen = course::inspect([&] {
+            launch({a_.span().subspan(0, m), {}}, {mixed_b_.span().subspan(0, n), {}},
+                   {out_.span().subspan(0, m + n), {}}, workspace_, nullptr);
+        });
+        return seen.kernels.at(0).blocks;
+    }
+
     // Each line of the kind takes no more transactions than its bytes need.
     static testing::AssertionResult is_ideal(const course::Inspection& seen, course::Space space,
                                              course::Operation operation) {
@@ -124,6 +134,13 @@ TEST_F(Lesson, StagedStoresAreCoalesced) {
                 << version;
         }
     }
+}
+
+// More are shared by blocks that each have at least 1,536.
+TEST_F(Lesson, UpTo4096ElementsAreMergedByOneBlock) {
+    EXPECT_EQ(blocks_for(1, 0), 1U);
+    EXPECT_EQ(blocks_for(2048, 2048), 1U);
+    EXPECT_EQ(blocks_for(2049, 2048), std::min<std::uint64_t>(3, course::multiprocessors()));
 }
 
 // Tiles of whole lines: no lane has anything left to store.

@@ -209,6 +209,8 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
 
     Bits keys[kSweepEach<Bits>];
     load_keys(in + first, size, code, encode, keys);
+    // Values arrive while the keys are ranked.
+    if constexpr (kPairs) begin_values(values_in + first, size, tile);
     count_bytes_of_warps(keys, pass, tile);
     __syncthreads();
     const unsigned count = sum_of_warps(tile);
@@ -227,7 +229,7 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     } else {
         stage_keys(keys, pass, tile, places);
     }
-    if constexpr (kPairs) stage_values(values_in + first, size, places, tile);
+    if constexpr (kPairs) stage_values(places, tile);
 
     const Count before = look_back(words, number, pass);
     *word = make_word(prefix_state(pass), before + real);

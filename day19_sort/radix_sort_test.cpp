@@ -32,9 +32,9 @@ using course::Random;
 using day19::Direction;
 using day19::RadixWorkspace;
 
-// Of 32-bit and 64-bit keys: a tile has 10,240 or 5,120.
-const std::vector<std::size_t> kLengths = {0,    1,    2,     31,    33,    257,  5119,
-                                           5120, 5121, 10239, 10240, 10241, 51300};
+// Of 32-bit and 64-bit keys: a tile has 10,240 or 6,144.
+const std::vector<std::size_t> kLengths = {0,    1,    2,     31,    33,    257,  6143,
+                                           6144, 6145, 10239, 10240, 10241, 51300};
 
 // Is `a` in front of `b`, in ascending order? NaN is behind all others, -0 before +0.
 template <class Key>

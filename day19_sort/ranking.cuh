@@ -17,9 +17,9 @@ constexpr int kSweepWarps = kSweepBlock / kWarpSize;
 constexpr int kCountsPerSum = 1024;  // of scan_counts() in sort.hpp
 constexpr int kGroup = 4;            // keys of a thread whose digits are compared at the same time
 
-// Keys of a thread: 40 of 32 bits, 20 of 64 bits. A tile of either is 40 KB.
+// Keys of a thread: 40 of 32 bits, 24 of 64 bits.
 template <class Bits>
-constexpr int kSweepEach = 160 / static_cast<int>(sizeof(Bits));
+constexpr int kSweepEach = sizeof(Bits) == 4 ? 40 : 24;
 template <class Bits>
 constexpr int kBytes = static_cast<int>(sizeof(Bits));  // digits of a key
 template <class Bits>
@@ -175,14 +175,34 @@ __device__ void keep_order(const Bits (&keys)[kSweepEach<Bits>], Tile<Bits, kPai
     }
 }
 
-// The values follow their keys.
+// Issues copies of this thread's values to the places that their keys have in the unsorted tile.
 template <class Bits, bool kPairs>
-__device__ void stage_values(const std::uint32_t* values, unsigned size,
-                             const unsigned (&places)[kSweepEach<Bits>], Tile<Bits, kPairs>& tile) {
+__device__ void begin_values(const std::uint32_t* values, unsigned size, Tile<Bits, kPairs>& tile) {
     const bool is_full = size == kSweepTile<Bits>;
 #pragma unroll
+    for (int k = 0; k < kSweepEach<Bits>; ++k) {
+        const unsigned place = place_of<Bits>(k);
+        if (is_full || place < size) {
+            course::ptx::cp_async_4(&tile.values[place], values + place);
+        } else {
+            tile.values[place] = 0;
+        }
+    }
+    course::ptx::cp_async_commit();
+}
+
+// The values follow their keys.
+template <class Bits, bool kPairs>
+__device__ void stage_values(const unsigned (&places)[kSweepEach<Bits>], Tile<Bits, kPairs>& tile) {
+    course::ptx::cp_async_wait<0>();
+    std::uint32_t mine[kSweepEach<Bits>];
+#pragma unroll
     for (int k = 0; k < kSweepEach<Bits>; ++k)
-        tile.values[places[k]] = is_full || place_of<Bits>(k) < size ? values[place_of<Bits>(k)] : 0;
+        mine[k] = tile.values[place_of<Bits>(k)];
+    __syncthreads();  // all threads have read theirs: they may be overwritten
+#pragma unroll
+    for (int k = 0; k < kSweepEach<Bits>; ++k)
+        tile.values[places[k]] = mine[k];
 }
 
 // Stores the sorted tile: neighbours of one digit are neighbours in `out`, too.

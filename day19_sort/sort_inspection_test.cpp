@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -74,6 +75,33 @@ TEST_F(Lesson, NoVersionHasRaces) {
         EXPECT_NO_RACES(sort(version.name, n));
         EXPECT_NO_RACES(sort(version.name, n, false));
     }
+}
+
+// Two tiles of each; and segments of each kind: of a warp, of a block, short and medium, and a long
+// one.
+TEST_F(Lesson, PairsLongKeysAndSegmentsHaveNoRaces) {
+    constexpr auto kUp = day19::Direction::kAscending;
+    constexpr std::size_t kPairs = 10241;
+    constexpr std::size_t kLongKeys = 6145;
+    const std::vector<std::uint64_t> offsets = {0, 100, 5100, 11100, 21341};
+    const std::vector<Key> keys(offsets.back(), 7);
+    const DeviceBuffer<Key> in{std::span<const Key>(keys)};
+    const DeviceBuffer<std::uint64_t> long_keys{
+        std::span<const std::uint64_t>(std::vector<std::uint64_t>(kLongKeys, 7))};
+    const DeviceBuffer<std::uint64_t> begins{std::span<const std::uint64_t>(offsets)};
+    DeviceBuffer<Key> out(in.size());
+    DeviceBuffer<std::uint32_t> values_out(kPairs);
+    DeviceBuffer<std::uint64_t> long_out(kLongKeys);
+    day19::RadixWorkspace pairs(kPairs, sizeof(Key), true);
+    day19::RadixWorkspace wide(2 * in.size(), sizeof(std::uint64_t));
+    const auto first = [](auto& buffer) { return buffer.span().subspan(0, kPairs); };
+    EXPECT_NO_RACES([&] {
+        day19::sort_pairs<Key>(first(in), first(in), first(out), values_out.span(), kUp, pairs, nullptr);
+    });
+    EXPECT_NO_RACES(
+        [&] { day19::sort_keys<std::uint64_t>(long_keys.span(), long_out.span(), kUp, wide, nullptr); });
+    EXPECT_NO_RACES(
+        [&] { day19::sort_segments<Key>(in.span(), begins.span(), out.span(), kUp, wide, nullptr); });
 }
 
 // 32 neighbours are in 4 sectors, or in 5 if they begin in the middle of one.

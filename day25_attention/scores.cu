@@ -108,16 +108,44 @@ void launch_luong_hidden_first(const ScoreInputs& in, DeviceSpan<float> scores, 
     multiply_vector(in.states, mapped, scores, stream);
 }
 
-void launch_luong_narrow(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
-                         cudaStream_t stream) {
-    if (!check(Scoring::kLuong, in, scores, workspace)) return;
+// h^T W, at the beginning of the workspace.
+DeviceSpan<const float> map_by_narrow_blocks(const ScoreInputs& in, DeviceSpan<float> workspace,
+                                             cudaStream_t stream) {
     const auto mapped = workspace.subspan(0, in.states.cols());
     if (!mapped.empty()) {
         vector_times_narrow<<<course::blocks_for(mapped.size(), kNarrow), kNarrowThreads, 0, stream>>>(
             in.hidden, in.weight, mapped);
         CUDA_CHECK_LAUNCH();
     }
-    multiply_vector(in.states, mapped, scores, stream);
+    return mapped;
+}
+
+void launch_luong_narrow(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
+                         cudaStream_t stream) {
+    if (!check(Scoring::kLuong, in, scores, workspace)) return;
+    multiply_vector(in.states, map_by_narrow_blocks(in, workspace, stream), scores, stream);
+}
+
+std::string why_not_early(const ScoreShape&) {
+    int device = 0;
+    int major = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    return major >= 9 ? "" : "needs programmatic dependent launches: compute capability 9.0";
+}
+
+void launch_luong_early(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
+                        cudaStream_t stream) {
+    if (!check(Scoring::kLuong, in, scores, workspace)) return;
+    const std::string reason = why_not_early({});
+    course::require(reason.empty(), "day25: scores: luong_early ", reason);
+    const auto mapped = map_by_narrow_blocks(in, workspace, stream);
+    const bool packs = in_packs(in.states) && course::is_aligned(mapped.data(), 16);
+    course::launch_early(packs ? multiply_rows_early<4> : multiply_rows_early<1>,
+                         {.grid = course::blocks_for(scores.size(), kWarpsPerBlock),
+                          .block = kWarpsPerBlock * course::kWarpSize,
+                          .stream = stream},
+                         in.states, mapped, scores);
 }
 
 void launch_bahdanau_concatenated(const ScoreInputs& in, DeviceSpan<float> scores,
@@ -293,12 +321,14 @@ std::span<const ScoreVersion> score_versions(Scoring scoring) {
         {"dot_per_thread", "a thread per state does both", launch_dot_per_thread, work<Scoring::kDot>},
         {"dot_fused", "a warp per state does both", launch_dot_fused, work<Scoring::kDot>},
     }};
-    static const std::array<ScoreVersion, 3> luong = {{
+    static const std::array<ScoreVersion, 4> luong = {{
         {"luong_states_first", "h (W s): a product of matrices", launch_luong_states_first,
          work<Scoring::kLuong>},
         {"luong_hidden_first", "(h W) s: two products with a vector", launch_luong_hidden_first,
          work<Scoring::kLuong>},
         {"luong_narrow", "(h W) by more, narrower blocks", launch_luong_narrow, work<Scoring::kLuong>},
+        {"luong_early", "the second kernel loads while the first one runs", launch_luong_early,
+         work<Scoring::kLuong>, why_not_early},
     }};
     static const std::array<ScoreVersion, 4> bahdanau = {{
         {"bahdanau_concatenated", "[h; s] in memory, one product", launch_bahdanau_concatenated,

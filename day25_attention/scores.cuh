@@ -8,7 +8,8 @@
 //   dot_fused               h . s_j               -                        memory: S, once
 //   luong_states_first      h^T (W s_j)           states x hidden          the matrix product
 //   luong_hidden_first      (h^T W) s_j           width                    latency: few blocks for h^T W
-//   luong_narrow            (h^T W) s_j           width                    memory: W and S, once
+//   luong_narrow            (h^T W) s_j           width                    two kernels, one after the other
+//   luong_early             (h^T W) s_j           width                    memory: W and S, once
 //   bahdanau_concatenated   v . tanh(W [h; s_j])  states x                 the matrix product, memory
 //                                                   (hidden + width)
 //   bahdanau_split          W_h h + W_s s_j       states x units           the matrix product
@@ -145,17 +146,32 @@ __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     out[col] = sum;
 }
 
+// From compute capability 9.0 on, a kernel may start while the one before it runs (programmatic
+// dependent launch): allow_next() allows it, and wait_for_previous() returns when the kernel before
+// has ended and what it has stored is visible.
+__device__ inline void allow_next() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+__device__ inline void wait_for_previous() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+}
+
 constexpr int kNarrow = 8;  // columns: the 32 bytes of a sector
 constexpr int kNarrowThreads = 512;
 
 // Idea: a block has eight columns instead of 32, and twice as many threads.
 // Cost removed: idle SMs, with four times as many blocks. A thread has an eighth of the rows, so
 // that all of its loads can be in flight at the same time.
-// Still limits it: memory. Each weight is used once.
+// Still limits it: the kernel that takes the dot products waits until the last block has ended.
 __global__ void __launch_bounds__(kNarrowThreads)
     vector_times_narrow(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
                         DeviceSpan<float> out) {
     __shared__ float parts[kNarrowThreads / course::kWarpSize][kNarrow];
+    allow_next();
     const unsigned lane = threadIdx.x % course::kWarpSize;
     const std::size_t col = static_cast<std::size_t>(blockIdx.x) * kNarrow + lane % kNarrow;
     float sum = 0;
@@ -173,6 +189,47 @@ __global__ void __launch_bounds__(kNarrowThreads)
     for (int i = 1; i < kNarrowThreads / course::kWarpSize; ++i)
         sum += parts[i][lane];
     out[col] = sum;
+}
+
+constexpr int kAhead = 4;  // packs of a lane: the first 512 columns of a row, in float4s
+
+// Idea: multiply_rows that starts while h^T W is computed. A warp loads the beginning of its row
+// before it waits for the vector.
+// Cost removed: the gap between two kernels, and the latency of the loads behind it.
+// Still limits it: memory.
+template <int WIDTH>
+__global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
+    multiply_rows_early(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector,
+                        DeviceSpan<float> out) {
+    using Pack = course::Pack<float, WIDTH>;
+    constexpr std::size_t kStep = course::kWarpSize * WIDTH;
+    const std::size_t row =
+        static_cast<std::size_t>(blockIdx.x) * kWarpsPerBlock + threadIdx.x / course::kWarpSize;
+    const unsigned lane = threadIdx.x % course::kWarpSize;
+    const std::size_t cols = row < matrix.rows() ? matrix.cols() : 0;
+    const float* const values = matrix.data() + row * matrix.leading_dimension();
+    Pack ahead[kAhead];
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) {
+        const std::size_t i = lane * WIDTH + a * kStep;
+        if (i < cols) ahead[a] = Pack::load(values + i);
+    }
+    wait_for_previous();
+    float sum = 0;
+    const auto add = [&](std::size_t i, const Pack& x) {
+        const auto y = Pack::load(vector.data() + i);
+        for (int w = 0; w < WIDTH; ++w)
+            sum += x.value[w] * y.value[w];
+    };
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) {
+        const std::size_t i = lane * WIDTH + a * kStep;
+        if (i < cols) add(i, ahead[a]);
+    }
+    for (std::size_t i = lane * WIDTH + kAhead * kStep; i < cols; i += kStep)
+        add(i, Pack::load(values + i));
+    sum = course::warp_reduce(sum, Sum{});
+    if (lane == 0 && row < matrix.rows()) out[row] = sum;
 }
 
 // --- Bahdanau ------------------------------------------------------------------------------------

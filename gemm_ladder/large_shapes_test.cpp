@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,13 @@
 #include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
+#include "common/check/matmul_device_reference.hpp"
 #include "common/check/verify.hpp"
+#include "common/check/verify_on_device.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/device_test.hpp"
 #include "scratch.hpp"
 #include "sgemm.hpp"
-#include "sgemm_device_reference.hpp"
 
 namespace {
 
@@ -25,6 +27,24 @@ using course::DeviceBuffer;
 using gemm::Shape;
 
 constexpr std::uint64_t kSeed = 41;
+
+// Factors and their product, in device memory: all steps multiply the same.
+struct Problem {
+    explicit Problem(const Shape& s)
+        : shape(s),
+          a(std::span<const float>(course::make_data<float>(s.m * s.k, DataPattern::kSignedUniform, kSeed))),
+          b(std::span<const float>(
+              course::make_data<float>(s.k * s.n, DataPattern::kSignedUniform, kSeed + 1))),
+          product(s.m * s.n),
+          magnitude(s.m * s.n) {
+        course::multiply_batch_on_device(1, s.m, s.n, s.k, 1, a.span(), b.span(), product.span(),
+                                         magnitude.span());
+    }
+
+    Shape shape;
+    DeviceBuffer<float> a, b;
+    DeviceBuffer<double> product, magnitude;
+};
 
 class LargeShapes : public course::DeviceTestWithParam<const gemm::Step*> {
   protected:
@@ -55,20 +75,17 @@ INSTANTIATE_TEST_SUITE_P(Ladder, LargeShapes, course::each_of(gemm::steps()), co
 INSTANTIATE_TEST_SUITE_P(Beyond, LargeShapes, course::each_of(gemm::beyond()), course::VersionName());
 
 TEST_P(LargeShapes, AroundTileBordersTallWideAndDeep) {
-    for (const Shape shape :
-         {Shape{4095, 4095, 4095}, Shape{4097, 4097, 4097}, Shape{4096, 4096, 4096}, Shape{1 << 20, 3, 65},
-          Shape{5, 1 << 20, 33}, Shape{65, 67, 1 << 20}, Shape{100003, 129, 127}}) {
-        const auto a = course::make_data<float>(shape.m * shape.k, DataPattern::kSignedUniform, kSeed);
-        const auto b = course::make_data<float>(shape.k * shape.n, DataPattern::kSignedUniform, kSeed + 1);
-        const DeviceBuffer<float> a_device{std::span(a)};
-        const DeviceBuffer<float> b_device{std::span(b)};
-        const course::GuardedBuffer<float> c = multiply(shape, a_device, b_device);
-        std::vector<double> product(shape.m * shape.n);
-        std::vector<double> magnitude(product.size());
-        gemm::multiply_on_device(shape, 1, a_device.span(), b_device.span(), 0, product, magnitude);
-        course::VerifyResult result = course::verify(
-            c.to_host(), product, {.terms = shape.k, .growth = course::Growth::kSquareRoot, .factor = 8},
-            magnitude, shape.n);
+    static const Shape shapes[] = {{4095, 4095, 4095}, {4097, 4097, 4097}, {4096, 4096, 4096},
+                                   {1 << 20, 3, 65},   {5, 1 << 20, 33},   {65, 67, 1 << 20},
+                                   {100003, 129, 127}};
+    static const std::vector<Problem> problems(std::begin(shapes), std::end(shapes));
+    for (const Problem& problem : problems) {
+        const Shape& shape = problem.shape;
+        course::GuardedBuffer<float> c = multiply(shape, problem.a, problem.b);
+        course::VerifyResult result =
+            course::verify_on_device(c.span(), problem.product.span(),
+                                     {.terms = shape.k, .growth = course::Growth::kSquareRoot, .factor = 8},
+                                     problem.magnitude.span(), shape.n);
         result.damage = c.damage();
         EXPECT_TRUE(result.ok()) << shape.m << " x " << shape.n << " x " << shape.k << ": "
                                  << result.message();

@@ -16,6 +16,8 @@ END
 [[ $# -ge 1 && -d $1 ]] || { usage >&2; exit 2; }
 directory=$1
 shift
+# Threads that wait for the next loop on the host must not take the cores from those that work.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 # Shared libraries that the machine has not got may lie there too.
 [[ ! -d $directory/lib ]] || export LD_LIBRARY_PATH=$directory/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 sanitizer=()

@@ -2,6 +2,7 @@
 // (guarded_buffer.hpp), and NaN, or of integers -1, stands between its rows.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -39,8 +40,8 @@ class GuardedMatrix {
                                         std::to_string(cols));
         }
         std::vector<T> padded = memory_.to_host();  // all bits set
-        for (std::size_t i = 0; i < packed.size(); ++i)
-            padded[i / cols * stride_ + i % cols] = packed[i];
+        for (std::size_t row = 0; row < rows && cols > 0; ++row)
+            std::ranges::copy(packed.subspan(row * cols, cols), padded.data() + row * stride_);
         memory_.copy_from(padded);
         given_ = std::move(padded);
     }
@@ -67,8 +68,8 @@ class GuardedMatrix {
     std::vector<T> packed() const {
         const std::vector<T> padded = memory_.to_host();
         std::vector<T> values(rows_ * cols_);
-        for (std::size_t i = 0; i < values.size(); ++i)
-            values[i] = padded[i / cols_ * stride_ + i % cols_];
+        for (std::size_t i = 0; i < values.size(); i += cols_)
+            std::copy_n(padded.data() + i / cols_ * stride_, cols_, values.data() + i);
         return values;
     }
 
@@ -81,10 +82,14 @@ class GuardedMatrix {
     // What was written where nothing may be written, in words; empty if nothing was. Waits for the
     // device.
     std::string damage() const {
-        const std::vector<T> padded = memory_.to_host();
         std::size_t written = 0;
-        for (std::size_t i = 0; i < padded.size(); ++i)
-            written += i % stride_ >= cols_ && !is_unwritten(padded[i]) ? 1 : 0;
+        if (stride_ > cols_) {
+            const std::vector<T> padded = memory_.to_host();
+            for (std::size_t row = 0; row * stride_ < padded.size(); ++row)
+                for (std::size_t i = row * stride_ + cols_; i < std::min((row + 1) * stride_, padded.size());
+                     ++i)
+                    written += is_unwritten(padded[i]) ? 0 : 1;
+        }
         return memory_.damage() +
                (written == 0 ? "" : std::to_string(written) + " elements written between rows");
     }

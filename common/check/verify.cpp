@@ -109,7 +109,7 @@ VerifyResult compare_in_parts(std::size_t count,
                               const std::function<VerifyResult(std::size_t begin, std::size_t end)>& part) {
     std::vector<VerifyResult> results(ceil_div(count, kPart));
     std::vector<std::exception_ptr> errors(results.size());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (results.size() > 1)
     for (std::size_t i = 0; i < results.size(); ++i) {
         try {
             results[i] = part(i * kPart, std::min(count, (i + 1) * kPart));

@@ -59,8 +59,8 @@ struct alignas(16) Pack {
 
 // A tile in shared memory. For coalesced accesses to global memory, neighbouring threads take
 // neighbouring packs (striped); for the scan, thread t has packs 5 t to 5 t + 4 (blocked). Eight
-// threads access 128 bytes at once. 5 t modulo 8 takes all eight values, so there are no bank
-// conflicts.
+// threads access 128 bytes at once, a pack in each eighth of the banks: 5 t modulo 8 takes all
+// eight values, so there are no bank conflicts.
 template <class T>
 using Tile = Pack<T>[kBlock * kPacks];
 

@@ -78,7 +78,7 @@ __global__ void warp_aggregated(const std::int32_t* in, std::size_t n, Below kee
 // Idea: the warps of a block add to a counter of their own, in shared memory. One thread then adds
 // the block's count to the counter in global memory.
 // Cost removed: seven of eight atomics in global memory.
-// Still limits it: the order is arbitrary. Where order does not matter, little is left to gain.
+// Still limits it: an atomic for every block, all at one address, and the arbitrary order.
 __global__ void privatised(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out,
                            Count* count) {
     __shared__ unsigned kept_by_block;

@@ -6,8 +6,8 @@
 //   tiled             tiles of a and b in shared memory             every element is loaded twice
 //   circular_buffer   ring buffers keep what a tile has left        stores use 4 of 32 bytes of a sector
 //   merge_path        a kernel finds splits; merge in registers     a block loads, merges, stores: in turns
-//   overlapped        (overlapped.cuh) loads while it merges        memory bandwidth
-//   overlapped_pairs  the same, with a value for each key           memory bandwidth
+//   overlapped        (overlapped.cuh) loads while it merges        all threads do the same step at a time
+//   overlapped_pairs  the same, with a value for each key           all threads do the same step at a time
 //   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory bandwidth
 //   bulk_merge_pairs  the same, with a value for each key           memory bandwidth
 //

@@ -63,7 +63,8 @@ struct Window {
 // new ones while this tile is merged.
 // Cost removed: the wait for loads, and the kernel that computes splits: only where a block begins
 // and ends is searched in global memory, by a warp each. All other co-ranks are in shared memory.
-// Still limits it: memory bandwidth. For short arrays: the search, and the first tile's loads.
+// Still limits it: all threads of a block search, merge or store at the same time, so each step
+// uses one part of the SM. For short arrays: the search, and the first tile's loads.
 //
 // The merged tile is staged in the slots of the elements that it has used.
 template <bool kPairs>

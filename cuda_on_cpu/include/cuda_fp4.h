@@ -1,5 +1,5 @@
-// Floating point of 4 bits: __nv_fp4_e2m1, of 0, 0.5, 1, 1.5, 2, 3, 4 and 6. One alone takes a byte,
-// two are packed into one.
+// Floating point of 4 bits: __nv_fp4_e2m1, of 0, 0.5, 1, 1.5, 2, 3, 4 and 6. One alone takes a
+// byte, two are packed into one.
 #pragma once
 
 #include "cuda_on_cpu/narrow_float.h"

@@ -196,7 +196,7 @@ TEST(Shared, ArraysMayHaveGapsAroundThem) {
     EXPECT_TRUE(contains(one, "auto&tile=in_gaps_")) << one;
     EXPECT_TRUE(contains(one, "tile_shared_.enter(tile,\"tile\",256,true);")) << one;
     const std::string two = in_gaps("void f() { __shared__ int a, b[4]; }");
-    EXPECT_TRUE(contains(two, "inta,b[4];charbehind_[256];")) << two;
+    EXPECT_TRUE(contains(two, "inta,b[4]__attribute__((aligned(16)));charbehind_[256];")) << two;
     EXPECT_TRUE(contains(two, "b_shared_.enter(b,\"b\",256);")) << two;
     const std::string outside = in_gaps("__shared__ int a;");
     EXPECT_FALSE(contains(outside, "before_")) << "a variable of the namespace keeps its place";
@@ -206,7 +206,7 @@ TEST(Shared, ArraysMayHaveGapsAroundThem) {
 
 TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
     const std::string one = gnu("void f() { __shared__ float tile[32][33]; }");
-    EXPECT_TRUE(contains(one, "static thread_local float tile[32][33];")) << one;
+    EXPECT_TRUE(contains(one, "static thread_local float tile[32][33] __attribute__((aligned(16)));")) << one;
     EXPECT_TRUE(contains(one, "tile_shared_.enter(tile, \"tile\");")) << one;
 
     const std::string many = gnu("void f() { __shared__ int a, b[4], *c; }");
@@ -222,9 +222,23 @@ TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
         contains(gnu("void f() { __shared__ alignas(16) char x[4]; }"), "alignas(16) static thread_local"));
 }
 
+TEST(Shared, ArraysOfNumbersAreAligned) {
+    const std::string_view aligned = "__attribute__((aligned(16)))";
+    for (const char* declaration : {"half a[N][8]", "volatile unsigned char a[4]", "const float b, a[2]"})
+        EXPECT_TRUE(contains(gnu("void f() { __shared__ " + std::string(declaration) + "; }"),
+                             "] " + std::string(aligned)))
+            << declaration;
+    // What has an alignment of its own, or may have, keeps it.
+    for (const char* declaration :
+         {"T a[4]", "alignas(128) half a[4]", "float4 a[4]", "float a", "std::array<int, 4> a"})
+        EXPECT_FALSE(contains(gnu("void f() { __shared__ " + std::string(declaration) + "; }"), aligned))
+            << declaration;
+}
+
 TEST(Shared, OutsideFunctionsIsOnlyThreadLocal) {
     EXPECT_EQ(gnu("__shared__ int x;"), "static thread_local int x;");
-    EXPECT_EQ(gnu("namespace n { __shared__ int x[4]; }"), "namespace n { static thread_local int x[4]; }");
+    EXPECT_EQ(gnu("namespace n { __shared__ int x[4]; }"),
+              "namespace n { static thread_local int x[4] __attribute__((aligned(16))); }");
 }
 
 TEST(Shared, DynamicIsAReferenceIntoTheBlocksMemory) {
@@ -245,7 +259,7 @@ TEST(Shared, WordsMayComeInAnyOrder) {
         EXPECT_FALSE(contains(translated, "extern")) << translated;
     }
     const std::string own = gnu("void f() { float __shared__ tile[4]; g(tile); }");
-    EXPECT_TRUE(contains(own, "float static thread_local tile[4];")) << own;
+    EXPECT_TRUE(contains(own, "float static thread_local tile[4] __attribute__((aligned(16)));")) << own;
     EXPECT_TRUE(contains(own, "tile_shared_.enter(tile, \"tile\");")) << own;
 }
 

@@ -229,10 +229,10 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     } else {
         stage_keys(keys, pass, tile, places);
     }
-    if constexpr (kPairs) stage_values(places, tile);
 
     const Count before = look_back(words, number, pass);
     *word = make_word(prefix_state(pass), before + real);
+    if constexpr (kPairs) stage_values(places, tile);
     tile.offsets[threadIdx.x] = first_of_digit + before - first_in_tile;
     __syncthreads();
     if (decode) {

@@ -7,14 +7,18 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
 #include "common/bench/machine.hpp"
 #include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
 #include "common/check/guarded_matrix.hpp"
 #include "common/check/matmul_device_reference.hpp"
+#include "common/check/parallel.hpp"
 #include "common/check/verify.hpp"
+#include "common/check/verify_on_device.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
@@ -64,15 +68,17 @@ course::Bound bound_for(std::size_t depth) {
 // INT8: all 256 values. FP8: integers so small that 13 bits hold every sum.
 template <class T>
 std::vector<T> integers(std::size_t count, std::uint64_t seed) {
-    course::Random random(seed);
     std::vector<T> values(count);
-    for (T& value : values) {
-        if constexpr (std::is_integral_v<T>) {
-            value = static_cast<T>(random.integer(-128, 127));
-        } else {
-            value = T(static_cast<float>(random.integer(-4, 4)));
+    course::for_each_part(count, [&](std::size_t begin, std::size_t end) {
+        course::Random random(seed, begin);
+        for (std::size_t i = begin; i < end; ++i) {
+            if constexpr (std::is_integral_v<T>) {
+                values[i] = static_cast<T>(random.integer(-128, 127));
+            } else {
+                values[i] = T(static_cast<float>(random.integer(-4, 4)));
+            }
         }
-    }
+    });
     return values;
 }
 
@@ -401,29 +407,54 @@ class LargeBytes : public EightBits {
 };
 INSTANTIATE_TEST_SUITE_P(EightBits, LargeBytes, course::each_of(day42::versions()), course::VersionName());
 
+// Factors and their product, in device memory: all versions multiply the same.
+template <class T>
+struct LargeProblem {
+    explicit LargeProblem(const Shape& s)
+        : shape(s),
+          a(std::span<const T>(integers<T>(s.m * s.k, kSeed))),
+          b(std::span<const T>(integers<T>(s.n * s.k, kSeed + 1))),
+          product(s.m * s.n),
+          magnitude(s.m * s.n) {
+        const DeviceBuffer<float> a_float{std::span<const float>(day42::as_floats<T>(a.to_host()))};
+        const DeviceBuffer<float> b_float{
+            std::span<const float>(day42::transposed<T>(b.to_host(), s.n, s.k))};
+        course::multiply_batch_on_device(1, s.m, s.n, s.k, 1, a_float.span(), b_float.span(), product.span(),
+                                         magnitude.span());
+        if constexpr (std::is_integral_v<T>)
+            sums = DeviceBuffer<std::int32_t>(std::span<const std::int32_t>(wrapped(product.to_host())));
+    }
+
+    course::VerifyResult compare(const course::DeviceSpan<const Sum<T>>& got) const {
+        if constexpr (std::is_integral_v<T>) {
+            return course::verify_exact_on_device<std::int32_t>(got, sums.span());
+        } else {
+            return course::verify_on_device(got, product.span(), {.factor = 0}, magnitude.span(), shape.n);
+        }
+    }
+
+    Shape shape;
+    DeviceBuffer<T> a, b;
+    DeviceBuffer<double> product, magnitude;
+    DeviceBuffer<std::int32_t> sums;  // INT8: the product, wrapped
+};
+
 TEST_P(LargeBytes, TallWideAndDeep) {
-    for (const Shape shape : {Shape{4096, 4096, 4096}, Shape{4095, 4104, 4112}, Shape{1 << 18, 8, 144},
-                              Shape{5, 1 << 18, 80}, Shape{65, 72, 1 << 15}, Shape{100003, 136, 256}}) {
-        for_types([&]<class T>(T) {
-            const auto [m, n, k] = shape;
-            const auto a = integers<T>(m * k, kSeed);
-            const auto b = integers<T>(n * k, kSeed + 1);
-            const DeviceBuffer<T> a_device{std::span<const T>(a)};
-            const DeviceBuffer<T> b_device{std::span<const T>(b)};
-            GuardedMatrix<Sum<T>> c(m, n);
-            kernel<T>().launch({.a = a_device.matrix(m, k), .b = b_device.matrix(n, k), .c = c.view()},
-                               nullptr);
-            std::vector<double> product(m * n);
-            std::vector<double> magnitude(m * n);
-            const DeviceBuffer<float> a_float{std::span<const float>(day42::as_floats<T>(a))};
-            const DeviceBuffer<float> b_float{std::span<const float>(day42::transposed<T>(b, n, k))};
-            course::multiply_on_device(m, n, k, 1, a_float.span(), b_float.span(), 0, product, magnitude);
-            course::VerifyResult result = compare<T>(c.packed(), product, magnitude, {.factor = 0}, n);
+    static const Shape shapes[] = {{4096, 4096, 4096}, {4095, 4104, 4112}, {1 << 18, 8, 144},
+                                   {5, 1 << 18, 80},   {65, 72, 1 << 15},  {100003, 136, 256}};
+    for_types([&]<class T>(T) {
+        static const std::vector<LargeProblem<T>> problems(std::begin(shapes), std::end(shapes));
+        for (const LargeProblem<T>& problem : problems) {
+            const auto [m, n, k] = problem.shape;
+            course::GuardedBuffer<Sum<T>> c(m * n);
+            kernel<T>().launch(
+                {.a = problem.a.matrix(m, k), .b = problem.b.matrix(n, k), .c = c.matrix(m, n)}, nullptr);
+            course::VerifyResult result = problem.compare(c.span());
             result.damage = c.damage();
             EXPECT_TRUE(result.ok()) << name_of<T>() << ", " << m << " x " << n << " x " << k << ": "
                                      << result.message();
-        });
-    }
+        }
+    });
 }
 
 // C has more than 2^31 elements: offsets exceed 31 bits.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
@@ -16,9 +17,12 @@
 #include "common/bench/half_matmul.hpp"
 #include "common/bench/machine.hpp"
 #include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
 #include "common/check/guarded_matrix.hpp"
 #include "common/check/matmul_device_reference.hpp"
+#include "common/check/parallel.hpp"
 #include "common/check/verify.hpp"
+#include "common/check/verify_on_device.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
@@ -76,10 +80,12 @@ std::size_t padding_for(std::size_t cols, std::size_t padding) {
 // Small integers: every product and every sum is exact in FP32, so only equal is right.
 template <class T>
 std::vector<T> integers(std::size_t count, std::uint64_t seed) {
-    course::Random random(seed);
     std::vector<T> values(count);
-    for (T& value : values)
-        value = T(static_cast<float>(random.integer(-8, 8)));
+    course::for_each_part(count, [&](std::size_t begin, std::size_t end) {
+        course::Random random(seed, begin);
+        for (std::size_t i = begin; i < end; ++i)
+            values[i] = T(static_cast<float>(random.integer(-8, 8)));
+    });
     return values;
 }
 
@@ -423,25 +429,44 @@ class LargeShapes : public VersionTest {
     }
 };
 
-TEST_P(LargeShapes, AroundTileBordersTallWideAndDeep) {
+// Factors and their product, in device memory: all versions multiply the same.
+struct LargeProblem {
     using T = __nv_bfloat16;
-    for (const Shape shape : {Shape{4096, 4096, 4096}, Shape{4095, 4104, 4096}, Shape{1 << 18, 8, 72},
-                              Shape{5, 1 << 18, 40}, Shape{65, 72, 1 << 18}, Shape{100003, 136, 128}}) {
-        const auto [m, n, k] = shape;
-        const auto a = course::make_data<T>(m * k, DataPattern::kSignedUniform, kSeed);
-        const auto b = course::make_data<T>(k * n, DataPattern::kSignedUniform, kSeed + 1);
-        const DeviceBuffer<T> a_device{std::span(a)};
-        const DeviceBuffer<T> b_device{std::span(b)};
-        GuardedMatrix<float> c(m, n);
-        kernel_of<T>(*GetParam())
-            .launch({.a = a_device.matrix(m, k), .b = b_device.matrix(k, n), .c = c.view()}, nullptr);
-        std::vector<double> product(m * n);
-        std::vector<double> magnitude(m * n);
-        const DeviceBuffer<float> a_float{std::span<const float>(as_floats<T>(a))};
-        const DeviceBuffer<float> b_float{std::span<const float>(as_floats<T>(b))};
-        course::multiply_on_device(m, n, k, 1, a_float.span(), b_float.span(), 0, product, magnitude);
-        course::VerifyResult result =
-            course::verify(c.packed(), product, {.terms = k, .growth = Growth::kSquareRoot}, magnitude, n);
+
+    explicit LargeProblem(const Shape& s)
+        : shape(s),
+          a(from_host(s.m * s.k, kSeed)),
+          b(from_host(s.k * s.n, kSeed + 1)),
+          product(s.m * s.n),
+          magnitude(s.m * s.n) {
+        const DeviceBuffer<float> a_float{std::span<const float>(as_floats<T>(a.to_host()))};
+        const DeviceBuffer<float> b_float{std::span<const float>(as_floats<T>(b.to_host()))};
+        course::multiply_batch_on_device(1, s.m, s.n, s.k, 1, a_float.span(), b_float.span(), product.span(),
+                                         magnitude.span());
+    }
+
+    static DeviceBuffer<T> from_host(std::size_t size, std::uint64_t seed) {
+        return DeviceBuffer<T>(
+            std::span<const T>(course::make_data<T>(size, DataPattern::kSignedUniform, seed)));
+    }
+
+    Shape shape;
+    DeviceBuffer<T> a, b;
+    DeviceBuffer<double> product, magnitude;
+};
+
+TEST_P(LargeShapes, AroundTileBordersTallWideAndDeep) {
+    static const Shape shapes[] = {{4096, 4096, 4096}, {4095, 4104, 4096}, {1 << 18, 8, 72},
+                                   {5, 1 << 18, 40},   {65, 72, 1 << 18},  {100003, 136, 128}};
+    static const std::vector<LargeProblem> problems(std::begin(shapes), std::end(shapes));
+    for (const LargeProblem& problem : problems) {
+        const auto [m, n, k] = problem.shape;
+        course::GuardedBuffer<float> c(m * n);
+        kernel_of<__nv_bfloat16>(*GetParam())
+            .launch({.a = problem.a.matrix(m, k), .b = problem.b.matrix(k, n), .c = c.matrix(m, n)}, nullptr);
+        course::VerifyResult result = course::verify_on_device(c.span(), problem.product.span(),
+                                                               {.terms = k, .growth = Growth::kSquareRoot},
+                                                               problem.magnitude.span(), n);
         result.damage = c.damage();
         EXPECT_TRUE(result.ok()) << m << " x " << n << " x " << k << ": " << result.message();
     }

@@ -123,23 +123,26 @@ TEST_P(VersionTest, SmallGridsAreRightBitForBit) {
 }
 
 // 6, 8, 30 and 32 are tiles of the first versions; 16, 24, 32, 48 and 64 rows, 112, 120 and 128
-// columns of the others.
+// columns of the others. Where a trip has one sweep, more of them would test the same again.
 TEST_P(VersionTest, SizesAroundATileAreRightBitForBit) {
+    const std::string& name = GetParam().version->name;
+    const bool several = name == "streaming" || name == "overlapped_tile";
+    const auto steps = [several](unsigned most) { return several ? most : 1; };
     for (const std::size_t nx : {29, 31, 33, 113, 127, 129})
         expect_right(grid(nx, 10, 9), 1);
     for (const std::size_t nx : {112, 120, 124, 132})
-        expect_right(grid(nx, 13, 10), 4);
+        expect_right(grid(nx, 13, 10), steps(4));
     for (const std::size_t ny : {7, 15, 16, 17, 31, 33, 58, 65})
-        expect_right(grid(20, ny, 9), 3);
+        expect_right(grid(20, ny, 9), 1);
     for (const std::size_t nz : {31, 32, 33, 63, 65})
         expect_right(grid(12, 9, nz), 1);
-    expect_right(grid(139, 67, 11), 5);
+    expect_right(grid(139, 67, 11), several ? 5 : 2);
     // The second block along each axis, and the second part of a march.
     expect_right(grid(1030, 5, 4), 1);
-    expect_right(grid(500, 5, 3), 8);
-    expect_right(grid(20, 130, 3), 8);
+    expect_right(grid(500, 5, 3), steps(8));
+    expect_right(grid(20, 130, 3), steps(8));
     for (const std::size_t ny : {39, 40, 41, 47, 48, 49, 81})
-        expect_right(grid(20, ny, 9), 4);
+        expect_right(grid(20, ny, 9), steps(4));
     for (const std::size_t nz : {127, 129, 133})
         expect_right(grid(12, 9, nz), 1);
 }

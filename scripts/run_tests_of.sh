@@ -36,7 +36,7 @@ if [[ ${1:-} == --sanitizer ]]; then
         GTEST_FILTER+=":DayFifty/*/graph"                  # it cannot track the launches of a graph on two GPUs
     fi
     if [[ $2 == initcheck ]]; then
-        GTEST_FILTER+=":DayFifty/*/nccl:DayFifty/*/nccl_overlapped"  # kernels of NCCL read what nobody wrote
+        GTEST_FILTER+=":DayFifty/*/nccl:DayFifty/*/nccl_overlapped"  # kernels of NCCL read memory that was not written
     fi
     # Some tests provoke API errors to see them reported; those are not findings.
     sanitizer=(compute-sanitizer --tool "$2" --error-exitcode 86 --report-api-errors no)

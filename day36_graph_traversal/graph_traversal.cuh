@@ -196,10 +196,10 @@ __global__ void __launch_bounds__(kFewVertices)
     unsigned current = progress->level;
     unsigned begin = progress->begin;
     unsigned end = progress->end;
+    if (threadIdx.x == 0) tail = end;
     while (begin < end && end - begin <= kFewVertices) {
         ++current;
-        if (threadIdx.x == 0) tail = end;
-        __syncthreads();
+        __syncthreads();  // the tail is set, and all have read it
         if (threadIdx.x < end - begin) {
             const Vertex v = queue[begin + threadIdx.x];
             for (unsigned e = out.offsets[v]; e < out.offsets[v + 1]; ++e) {
@@ -212,7 +212,6 @@ __global__ void __launch_bounds__(kFewVertices)
         __syncthreads();  // the next frontier is complete
         begin = end;
         end = tail;
-        __syncthreads();  // all have read the tail
     }
     if (threadIdx.x == 0) *progress = {.level = current, .begin = begin, .end = end, .edges = 0, .turn = 0};
 }

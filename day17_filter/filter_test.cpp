@@ -222,6 +222,12 @@ TEST_P(VersionTest, ExtremeValues) {
     for (std::size_t i = 0; i < in.size(); ++i)
         in[i] = i % 3 == 0 ? INT32_MIN : i % 3 == 1 ? INT32_MAX : kThreshold;
     EXPECT_EQ(filter(in), "");
+    // The first element has no left neighbour, whatever its value.
+    for (const std::int32_t first : {0, 1, INT32_MIN, INT32_MAX}) {
+        in[0] = first;
+        EXPECT_EQ(filter(in), "") << "first element " << first;
+        EXPECT_EQ(filter({first}), "") << "one element, " << first;
+    }
 }
 
 // Blocks start late, and look back at tiles of others.

@@ -222,6 +222,12 @@ TEST_P(VersionTest, ExtremeValues) {
     for (std::size_t i = 0; i < in.size(); ++i)
         in[i] = i % 3 == 0 ? INT32_MIN : i % 3 == 1 ? INT32_MAX : kThreshold;
     EXPECT_EQ(filter(in), "");
+    // The first element has no left neighbour, whatever its value.
+    for (const std::int32_t first : {0, 1, INT32_MIN, INT32_MAX}) {
+        in[0] = first;
+        EXPECT_EQ(filter(in), "") << "first element " << first;
+        EXPECT_EQ(filter({first}), "") << "one element, " << first;
+    }
 }
 
 // Blocks start late, and look back at tiles of others.
@@ -301,9 +307,12 @@ TEST_P(VersionTest, RefusesBadArguments) {
               "filter: count has 2 elements; expected 1");
     EXPECT_EQ(message(all.subspan(0, 8), all.subspan(8, 8), counts.span().subspan(0, 0)),
               "filter: count has 0 elements; expected 1");
-    const auto within = DeviceSpan<Count>::from_device_pointer(reinterpret_cast<Count*>(all.data() + 14), 1);
-    EXPECT_EQ(message(all.subspan(0, 8), all.subspan(8, 8), within),
-              "filter: count overlaps in or out; expected memory of its own");
+    for (const std::size_t word : {2, 14}) {  // of in, of out
+        const auto within =
+            DeviceSpan<Count>::from_device_pointer(reinterpret_cast<Count*>(all.data() + word), 1);
+        EXPECT_EQ(message(all.subspan(0, 8), all.subspan(8, 8), within),
+                  "filter: count overlaps in or out; expected memory of its own");
+    }
     EXPECT_EQ(message(all.subspan(0, 17), all.subspan(20, 17), one),
               "filter: workspace has capacity 16; expected at least the length of in, 17");
     EXPECT_EQ(message(all.subspan(0, 16), all.subspan(16, 16), one), "");

@@ -69,6 +69,10 @@ std::vector<Key> make_keys(std::size_t n, std::uint64_t seed) {
         for (const Key key : {-Key{0}, Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(),
                               -Limits::quiet_NaN(), Limits::denorm_min(), -Limits::denorm_min(), -Key{1}})
             special.push_back(key);
+        // The NaN beside -infinity, and the one farthest from it.
+        const auto infinity = std::bit_cast<day19::BitsOf<Key>>(-Limits::infinity());
+        special.push_back(std::bit_cast<Key>(infinity + 1));
+        special.push_back(std::bit_cast<Key>(~day19::BitsOf<Key>{0}));
     } else {
         special.push_back(static_cast<Key>(-1));
     }

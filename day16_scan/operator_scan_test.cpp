@@ -293,24 +293,25 @@ TEST_F(OperatorScan, NumbersOfLaunchesStartAgain) {
 }
 
 // bulk_operator_scan publishes the halves of a value in two words, and a reader may see the first
-// one alone. So here each tile's first word has been published when the scan begins, with a wrong
-// value.
+// one alone. So here the low half of each tile's sum has been published when the scan begins. It is
+// right, as it would be in a run; the high half is not zero.
 TEST_F(OperatorScan, HalfOfAValueIsNotAValue) {
     if (const std::string reason = course::why_no_bulk_copies(); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t n = course::multiprocessors() * std::size_t{5} * kBulkIntegersTile;
-    const DeviceBuffer<std::int64_t> ones{std::span<const std::int64_t>(std::vector<std::int64_t>(n, 1))};
+    constexpr std::int64_t kValue = (std::int64_t{1} << 33) + 1;
+    const DeviceBuffer<std::int64_t> in{std::span<const std::int64_t>(std::vector<std::int64_t>(n, kValue))};
     DeviceBuffer<std::int64_t> out(n);
     Workspace workspace(n);
-    // Launch 0, state 1 (a sum), and 32 bits of the value.
+    // Launch 0, state 1 (a sum), and the low half of the sum of a tile.
     std::vector<unsigned long long> words(workspace.words_capacity());
     for (std::size_t i = 0; i < words.size(); i += 2)
-        words[i] = 1ULL << 32 | 123456;
+        words[i] = 1ULL << 32 | kBulkIntegersTile;
     CUDA_CHECK(
         cudaMemcpy(workspace.words(), words.data(), words.size() * sizeof(words[0]), cudaMemcpyHostToDevice));
-    day16::inclusive_scan(ones.span(), out.span(), workspace, nullptr);
+    day16::inclusive_scan(in.span(), out.span(), workspace, nullptr);
     const std::vector<std::int64_t> sums = out.to_host();
     for (std::size_t i = 0; i < n; ++i)
-        ASSERT_EQ(sums[i], static_cast<std::int64_t>(i + 1)) << "at " << i;
+        ASSERT_EQ(sums[i], static_cast<std::int64_t>(i + 1) * kValue) << "at " << i;
 }
 
 // Tiles arrive by bulk copies while others are stored; `out` is one of the inputs.

@@ -16,11 +16,13 @@ namespace day25 {
 
 namespace mma = course::tf32_mma;
 
+constexpr int kScoringBlocksPerSm = 3;
+
 // Idea: bahdanau_fused, and tensor cores multiply. Copies are asynchronous, two stages ahead.
 // Cost removed: the multiply-adds of CUDA cores.
 // Still limits it: three products for each one, and every warp splits its factors for itself.
 template <bool ALIGNED>
-__global__ void __launch_bounds__(mma::Tile::THREADS, mma::Tile::BLOCKS)
+__global__ void __launch_bounds__(mma::Tile::THREADS, kScoringBlocksPerSm)
     score_tiles_mma(const __grid_constant__ course::DeviceMatrix<const float> states,
                     const __grid_constant__ course::DeviceMatrix<const float> weight,
                     const course::DeviceSpan<const float> add, const course::DeviceSpan<const float> v,

@@ -30,7 +30,6 @@ struct Tile {
     static constexpr int WARPS_N = BN / WN;
     static constexpr int THREADS = BM / WM * WARPS_N * kWarpSize;
     static constexpr int STAGES = 3;
-    static constexpr int BLOCKS = 3;  // on an SM
     static constexpr bool SWIZZLED = true;
 };
 

@@ -618,6 +618,7 @@ TEST(Errors, AKernelIsCalledWithoutAConfiguration) {
                                "__global__ void k(int) {} void k(float) {} void g() { k(3.0f); }",
                                "__global__ void k(int) {} void g() { auto k = [](int) {}; k(3); }",
                                "__global__ void k(int) {} struct S { void k() {} void g() { k(); } };",
+                               "__global__ void fill(int*, int) {} void g() { fill(v.begin(), v.end(), 5); }",
                                "__global__ void k(int) {} void g() { s.k(3); n::k(4); kernel_of(k); }"})
         EXPECT_EQ(text_of_error(source), "no error") << source;
 }

@@ -765,10 +765,21 @@ class Translation {
         std::size_t open = tokens_.next(name);
         if (tokens_.is(open, "<") && !is_launch_bracket(open, "<")) open = behind_template_arguments(open);
         if (!tokens_.is(open, "(") || !tokens_.is(tokens_.next(closing(open)), ";")) return;
-        if (is_declared_without(name, {"__global__"})) return;
+        if (is_standard_function(tokens_[name].text) || is_declared_without(name, {"__global__"})) return;
         const std::string kernel(tokens_[name].text);
         fail(name, "the kernel '" + kernel + "' is called without <<<...>>>: expected " + kernel +
                        "<<<grid, block>>>(...)");
+    }
+    // `fill(v.begin(), v.end(), 0);` is std::fill, beside a kernel of that name too. Precompiled
+    // headers declare these: the file's tokens do not show them.
+    static bool is_standard_function(std::string_view name) {
+        static constexpr std::array<std::string_view, 35> kNames = {
+            "advance",   "copy",      "copy_backward", "copy_if",     "copy_n",       "fill",      "fill_n",
+            "for_each",  "free",      "generate",      "generate_n",  "iter_swap",    "make_heap", "memcpy",
+            "memmove",   "memset",    "merge",         "nth_element", "partial_sort", "partition", "pop_heap",
+            "push_heap", "remove",    "replace",       "replace_if",  "reverse",      "rotate",    "shuffle",
+            "sort",      "sort_heap", "stable_sort",   "swap",        "swap_ranges",  "transform", "unique"};
+        return one_of(name, kNames);
     }
     std::size_t behind_template_arguments(std::size_t open) const {
         int depth = 0;

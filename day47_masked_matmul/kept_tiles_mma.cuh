@@ -13,6 +13,7 @@
 #include "common/tile/tf32_mma.cuh"
 #include "common/tile/tile_order.cuh"
 #include "masked_matmul.cuh"
+#include "masks.cuh"
 
 namespace day47 {
 

@@ -14,8 +14,8 @@
 //   packets    the same, each value with the number of      twice the bytes cross the links
 //              the call: no barrier
 //
-// NCCL's is beside them, as the peer. The kernels are here, those of push and packets in
-// inboxes.cuh; all_reduce.cu has the other half of the lesson: copies, events, and NCCL.
+// NCCL's is beside them, as the peer. Read gather and ring first, in copies.cu: copies, events, and a
+// small kernel. Here is what is one kernel per call; push and packets are in inboxes.cuh.
 //
 //   ./course run day51                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day51               on four devices of the stand-in
@@ -35,15 +35,6 @@ static_assert(kBlock >= kMostRanks, "in meet() each rank has a thread of the blo
 // Blocks that wait for each other must run at the same time: this many on each multiprocessor.
 // __launch_bounds__ makes the compiler use no more registers than that allows.
 constexpr int kBlocksOnEach = 2;
-
-// Idea: a thread per value. What other GPUs have is copied to this GPU before.
-// Cost removed: none.
-// Still limits it: the values are written to this GPU's memory, then read again, and added by a
-// second launch.
-__global__ void add(const float* a, const float* b, float* sum, std::size_t count) {
-    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    if (i < count) sum[i] = a[i] + b[i];
-}
 
 // The arrays of all ranks. With peer access, a kernel reads and writes all of them.
 struct Pointers {

@@ -1,6 +1,6 @@
 // All-reduce: each of several GPUs has an array, and gets the sum of all arrays. The host API of
-// day 51. The kernels are in all_reduce.cuh and inboxes.cuh, the versions in all_reduce.cu, what
-// ranks own in group.cpp.
+// day 51. Versions that copy are in copies.cu, the kernels of the others in all_reduce.cuh and
+// inboxes.cuh, their launches in all_reduce.cu, what ranks own in group.cpp.
 #pragma once
 
 #include <cuda_runtime.h>

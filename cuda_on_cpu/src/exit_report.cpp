@@ -36,9 +36,8 @@ const std::string* host_pointer_in = nullptr;  // "argument a of kernel k"
 pid_t process = 0;                             // a child of fork() has nothing to report
 
 constexpr const char* kWhereToLook =
-    " `./course inspect FILE.cu` and the nvcc of an inspecting build find races and reads of memory that "
-    "nothing "
-    "wrote, with their lines";
+    " An inspection finds races and reads of memory that nothing wrote, with their lines: compile with "
+    "--inspect, or in a checkout of the course run `./course inspect FILE.cu`";
 
 constexpr const char* kZerosAreNotPromised =
     " A GPU's driver mostly hands out zeros, which CUDA does not promise.";

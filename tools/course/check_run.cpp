@@ -137,6 +137,10 @@ class RunningNotice {
     bool on_terminal_ = isatty(STDERR_FILENO) == 1;
 };
 
+bool is_begin_of_test(std::string_view line) {
+    return line.starts_with("[ RUN ");
+}
+
 // While the tests run in several schedules at once: where each run's kernel is, if it takes long.
 // Told are those of the run that is waited for.
 class SlowKernels {
@@ -146,7 +150,7 @@ class SlowKernels {
     const std::string& place(std::size_t run) const { return places_[run]; }
 
     void look_at(std::size_t run, std::string_view line) {
-        if (line.starts_with("[ RUN ")) places_[run].clear();
+        if (is_begin_of_test(line)) places_[run].clear();
         const std::string place = place_of_slow_kernel(line, root_);
         if (place.empty()) return;
         places_[run] = place;
@@ -181,10 +185,14 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
         slow.wait_for(i + 1);
         return result.verdict == Verdict::kPassed;
     };
-    capture_together(
-        runs,
-        {.on_line = [&](std::size_t i, std::string_view line) { slow.look_at(i, line); }, .on_end = on_end},
-        options.limit);
+    capture_together(runs,
+                     {.on_line =
+                          [&](std::size_t i, std::string_view line) {
+                              slow.look_at(i, line);
+                              return is_begin_of_test(line);
+                          },
+                      .on_end = on_end},
+                     options.limit);
     result.schedules = praise_of(schedules);
     return result;
 }

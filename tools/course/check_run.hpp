@@ -22,7 +22,7 @@ struct CheckResult {
 };
 
 struct CheckOptions {
-    std::chrono::milliseconds limit{60'000};  // of one run of the tests
+    std::chrono::milliseconds limit{60'000};  // of one test
     std::size_t failures_shown = 2;           // of the test that fails
 };
 

@@ -220,7 +220,7 @@ void add_check_options(CLI::App* command, CheckCommand& options) {
     command
         ->add_option_function<int>(
             "--limit", [&options](int seconds) { options.limit = std::chrono::seconds(seconds); },
-            "Seconds that a run of its tests may take")
+            "Seconds that one of its tests may take")
         ->check(CLI::Range(1, 3600))
         ->default_str("60");
 }

@@ -198,21 +198,22 @@ class Child {
     pollfd reading() const { return {is_running() ? pipe_.reading_end() : -1, POLLIN, 0}; }
     const Captured& captured() const { return captured_; }
 
-    // Reads what there is next; at the end of it, waits for the program's.
-    void read_some(const std::function<void(std::string_view)>& on_line) {
+    // Reads what there is next; at the end of it, waits for the program's. Has a new part begun?
+    bool read_some(const std::function<bool(std::string_view)>& on_line) {
         const std::string_view part = pipe_.read_some();
         if (part.empty()) {
             wait();
-            return;
+            return false;
         }
         captured_.output += part;
-        if (!on_line) return;
+        bool new_part = false;
         const std::string_view output = captured_.output;
         for (auto end = output.find('\n', line_begin_); end != output.npos;
              end = output.find('\n', line_begin_)) {
-            on_line(output.substr(line_begin_, end - line_begin_));
+            new_part |= on_line(output.substr(line_begin_, end - line_begin_));
             line_begin_ = end + 1;
         }
+        return new_part;
     }
     void end_after_its_time() {
         captured_.timed_out = true;
@@ -286,9 +287,9 @@ void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,
         }
         for (std::size_t i = next; i < jobs.size(); ++i) {
             if (reading[i].revents == 0) continue;
-            children[i]->read_some([&](std::string_view line) {
-                if (observer.on_line) observer.on_line(i, line);
-            });
+            const bool new_part = children[i]->read_some(
+                [&](std::string_view line) { return observer.on_line && observer.on_line(i, line); });
+            if (new_part && i == next) deadline = std::chrono::steady_clock::now() + limit;
             if (has_limit) children[i]->end_if_it_floods();
         }
     }
@@ -301,7 +302,10 @@ Captured capture(const Command& command, const std::function<void(std::string_vi
         captured = all;
         return true;
     }};
-    if (on_line) observer.on_line = [&](std::size_t, std::string_view line) { on_line(line); };
+    observer.on_line = [&](std::size_t, std::string_view line) {
+        if (on_line) on_line(line);
+        return false;
+    };
     capture_together({{command, {}}}, observer, limit);
     return captured;
 }

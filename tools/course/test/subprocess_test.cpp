@@ -163,21 +163,39 @@ TEST(CaptureTogether, JobsRunAtTheSameTimeAndLinesNameTheirJob) {
                       reading = fmt::format("read y <&{}", ends[0]);
     std::vector<std::string> lines;
     int ended = 0;
-    capture_together(
-        {shell(reading + " && echo first"), shell(writing + " && echo second")},
-        {.on_line = [&](std::size_t job,
-                        std::string_view line) { lines.push_back(fmt::format("{} {}", job, line)); },
-         .on_end =
-             [&](std::size_t, const Captured& captured) {
-                 ended += captured.exit_code == 0 && !captured.timed_out;
-                 return true;
-             }},
-        std::chrono::seconds(20));
+    capture_together({shell(reading + " && echo first"), shell(writing + " && echo second")},
+                     {.on_line =
+                          [&](std::size_t job, std::string_view line) {
+                              lines.push_back(fmt::format("{} {}", job, line));
+                              return false;
+                          },
+                      .on_end =
+                          [&](std::size_t, const Captured& captured) {
+                              ended += captured.exit_code == 0 && !captured.timed_out;
+                              return true;
+                          }},
+                     std::chrono::seconds(20));
     close(ends[0]);
     close(ends[1]);
     std::ranges::sort(lines);
     EXPECT_EQ(lines, (std::vector<std::string>{"0 first", "1 second"}));
     EXPECT_EQ(ended, 2);
+}
+
+TEST(CaptureTogether, APartOfAJobIsGivenTheWholeTime) {
+    Captured parts, one_part;
+    const JobObserver observer{.on_line = [](std::size_t, std::string_view line) { return line == "part"; },
+                               .on_end =
+                                   [&](std::size_t job, const Captured& captured) {
+                                       (job == 0 ? parts : one_part) = captured;
+                                       return true;
+                                   }};
+    capture_together({shell("for i in 1 2 3; do echo part; sleep 1.1; done"),
+                      shell("echo part; while sleep 0.2; do echo line; done")},
+                     observer, std::chrono::seconds(3));
+    EXPECT_FALSE(parts.timed_out) << "3.3 s, but none longer than 1.1 s";
+    EXPECT_EQ(parts.output, "part\npart\npart\n");
+    EXPECT_TRUE(one_part.timed_out) << "a line is not a part";
 }
 
 TEST(CaptureTogether, SettingsAreTheJobsOwn) {

@@ -14,8 +14,8 @@
 //   packets    the same, each value with the number of      twice the bytes cross the links
 //              the call: no barrier
 //
-// NCCL's is beside them, as the peer. Read gather and ring first, in copies.cu: copies, events, and a
-// small kernel. Here is what is one kernel per call; push and packets are in inboxes.cuh.
+// NCCL's is beside them, as the peer. Read gather and ring first, in copies.cu: copies, events, and
+// a small kernel. Here is what is one kernel per call; push and packets are in inboxes.cuh.
 //
 //   ./course run day51                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day51               on four devices of the stand-in

@@ -1,5 +1,5 @@
-// Day 51, where the lesson begins: the versions that copy, and NCCL. The table of all versions is in
-// all_reduce.cuh. One host thread drives all ranks. Each rank has a stream. Events mark what is
+// Day 51, where the lesson begins: the versions that copy, and NCCL. The table of all versions is
+// in all_reduce.cuh. One host thread drives all ranks. Each rank has a stream. Events mark what is
 // complete in it; other streams wait for events, the host does not wait.
 #include <stdexcept>
 #include <string>

@@ -180,7 +180,7 @@ class Translation {
         const Token& word = tokens_[i];
         if (word.is("__device__") || word.is("__constant__") || word.is("__managed__")) {
             translate_device(i);
-        } else if (word.is("__host__")) {
+        } else if (word.is("__host__") || word.is("__grid_constant__")) {
             erase(i);
         } else if (word.is("__global__")) {
             translate_kernel(i);
@@ -521,8 +521,9 @@ class Translation {
     }
     // Words before a declaration that are no part of the type.
     static bool is_attribute_word(std::string_view word) {
-        static constexpr std::array<std::string_view, 7> kWords = {
-            "__device__", "__host__", "__constant__", "__managed__", "__shared__", "extern", "static"};
+        static constexpr std::array<std::string_view, 8> kWords = {
+            "__device__", "__host__", "__constant__",      "__managed__",
+            "__shared__", "extern",   "__grid_constant__", "static"};
         return one_of(word, kWords);
     }
 
@@ -1014,8 +1015,31 @@ class Translation {
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
                        "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) + "()) return; " + kMark +
                        "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
-                       "\", [=]() mutable {" + after_[body];
+                       "\", [=]() mutable {" + grid_constants(list) + after_[body];
         text_[closing(body)] = "}" + names + ");}";
+    }
+
+    // Declares where the thread has its parameters that are __grid_constant__, in a file that asks.
+    // Elsewhere their addresses are not taken, so that they stay in registers.
+    std::string grid_constants(Range parameters) {
+        std::string names;
+        for (const Range& part : split(parameters)) {
+            for (std::size_t i = part.begin; i < part.end; ++i)
+                if (tokens_[i].is("__grid_constant__")) names += parameter_names(part);
+        }
+        if (names.empty() || !asks_for_kinds()) return "";
+        return " const ::cuda_on_cpu::GridConstants cuda_on_cpu_grid_constants_(" + names.substr(2) + ");";
+    }
+    // Does the file call __isGridConstant() or a relative, besides defining them?
+    bool asks_for_kinds() {
+        static constexpr std::array<std::string_view, 3> kNames = {"__isGridConstant", "__isGlobal",
+                                                                   "__isLocal"};
+        if (!asks_for_kinds_) {
+            asks_for_kinds_ = false;
+            for (std::size_t i = 0; i < tokens_.size() && !*asks_for_kinds_; ++i)
+                asks_for_kinds_ = one_of(tokens_[i].text, kNames) && text_before(i) != "int";
+        }
+        return *asks_for_kinds_;
     }
 
     void require_void(Range head) const {
@@ -1832,6 +1856,7 @@ class Translation {
     std::size_t device_code_end_ = 0;     // tokens up to here are in a function that runs on the device
     std::set<std::string_view> told_of_;  // names
     std::set<std::string_view> kernels_;
+    std::optional<bool> asks_for_kinds_;  // looked for when a kernel has a __grid_constant__
     std::set<std::string_view> device_variables_;
     std::optional<std::set<std::string_view>> host_functions_;
     std::vector<GlobalShared> global_shared_;

@@ -947,11 +947,12 @@ class Translation {
     // Skips words that may stand around a function's name together with an argument list of their
     // own.
     bool is_decoration(std::size_t i) const {
-        static constexpr std::array<std::string_view, 8> kDecorations = {
-            "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__",
-            "alignas",           "noexcept",         "requires",    "decltype"};
+        static constexpr std::array<std::string_view, 9> kDecorations = {
+            "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__", "alignas",
+            "noexcept",          "requires",         "decltype",    "__typeof__"};
         return one_of(tokens_[i].text, kDecorations);
     }
+    bool names_type(std::size_t i) const { return tokens_[i].is("decltype") || tokens_[i].is("__typeof__"); }
 
     // The `)` of `__launch_bounds__(256)` and the like.
     bool ends_decoration(std::size_t i) const {
@@ -1107,6 +1108,7 @@ class Translation {
             const Token& token = tokens_[i];
             if (!token.significant()) continue;
             if (is_decoration(i)) {
+                if (names_type(i)) ++words;
                 if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) i = closing(open);
             } else if (is_attribute_word(token.text)) {
                 continue;
@@ -1311,7 +1313,9 @@ class Translation {
         std::string type;
         for (std::size_t i = declaration.begin; i < name; ++i) {
             if (is_decoration(i)) {
-                i = closing(tokens_.next(i));
+                const std::size_t close = closing(tokens_.next(i));
+                if (names_type(i)) type += flat({i, close + 1});
+                i = close;
             } else if (!is_attribute_word(tokens_[i].text)) {
                 type += tokens_[i].significant() ? flat({i, i + 1}) : " "s;
             }

@@ -1225,7 +1225,7 @@ class Translation {
         refuse_initialisers({begin, end});
         const bool gaps = gaps_ && in_function(shared);
         text_[shared] = gaps ? "" : "static thread_local";
-        align_arrays({begin, end});
+        align({begin, end});
         move_alignment_to_front({begin, end});
         if (!in_function(shared)) return;
         const std::string around = "in_gaps_" + std::to_string(shared) + "_";
@@ -1248,25 +1248,14 @@ class Translation {
         }
     }
 
-    // Programs access arrays of numbers as vectors, and with ldmatrix: on a GPU, where shared
-    // memory begins at such an address, they are aligned unless an odd size lies before them.
-    void align_arrays(Range declaration) {
-        static constexpr std::array<std::string_view, 18> kNumbers = {
-            "float",  "half",     "__half",        "double",      "int",      "unsigned",
-            "signed", "char",     "short",         "long",        "uint8_t",  "int8_t",
-            "bool",   "uint32_t", "__nv_bfloat16", "nv_bfloat16", "uint16_t", "int32_t"};
-        static constexpr std::string_view kAligned = " __attribute__((aligned(16)))";
-        const auto parts = split(declaration);
-        const std::size_t first = declared_name(parts.front());
-        for (std::size_t i = declaration.begin; i < first; ++i) {
-            if (!tokens_[i].significant() || is_attribute_word(tokens_[i].text) ||
-                tokens_[i].is("volatile") || tokens_[i].is("const"))
-                continue;
-            if (!one_of(tokens_[i].text, kNumbers)) return;
-        }
-        for (const Range& part : parts) {
+    // Programs access shared memory as vectors, with ldmatrix and by WMMA, which wants 32 bytes: on
+    // a GPU, where shared memory begins at such an address, variables are aligned unless an odd
+    // size lies before them. The attribute lowers no other alignment.
+    void align(Range declaration) {
+        for (const Range& part : split(declaration)) {
             const std::size_t last = tokens_.previous(part.end);
-            if (first != kNone && tokens_.is(last, "]")) after_[last] += kAligned;
+            if (tokens_[last].is("]") || tokens_[last].kind == TokenKind::identifier)
+                after_[last] += " __attribute__((aligned(32)))";
         }
     }
 

@@ -209,6 +209,8 @@ class Translation {
             remove_casts_of_kernels(i);
         } else if (is_atomic_sum(word.text)) {
             mark_unused_result(i);
+        } else if ((word.is("new") || word.is("malloc")) && i < device_code_end_) {
+            tell_of_allocation(i);
         } else if (kernels_.contains(word.text)) {
             require_configuration(i);
         } else if (device_variables_.contains(word.text)) {
@@ -261,6 +263,16 @@ class Translation {
         std::size_t head = tokens_.previous(tokens_.match(before));
         if (tokens_.is(head, "constexpr")) head = tokens_.previous(head);
         return tokens_.is(head, "if") || tokens_.is(head, "for") || tokens_.is(head, "while");
+    }
+
+    // Which thread gets which address depends on the order of threads by right (order_check.hpp).
+    void tell_of_allocation(std::size_t i) {
+        static const std::string kMayShow = " ::cuda_on_cpu::order_may_show = true;";
+        const std::size_t body = outermost_function(i);
+        if (body == kNone || after_[body].ends_with(kMayShow)) return;
+        for (std::size_t p = declaration_begin(body); p < body; ++p)
+            if (tokens_[p].is("constexpr")) return;
+        after_[body] += kMayShow;
     }
 
     // texture<float, 2, cudaReadModeElementType> name; and what is done with it. Programs may have

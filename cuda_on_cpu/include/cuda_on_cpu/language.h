@@ -3,7 +3,7 @@
 // .cu file; the translator rewrites them.
 #pragma once
 
-#ifndef __clang__
+#if !defined(__clang__) && __cplusplus >= 202002L
 #include <source_location>
 #endif
 
@@ -62,6 +62,10 @@ struct Site {
     static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
                                unsigned column = __builtin_COLUMN()) {
         return {file, line, column};
+    }
+#elif __cplusplus < 202002L
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {file, line};
     }
 #else
     static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),

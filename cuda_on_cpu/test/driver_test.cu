@@ -20,8 +20,7 @@ template <class Driver, class Runtime>
 constexpr bool kSame = std::is_same_v<Driver, Runtime>;
 static_assert(kSame<CUstream, cudaStream_t> && kSame<CUevent, cudaEvent_t>);
 static_assert(kSame<CUgraph, cudaGraph_t> && kSame<CUgraphNode, cudaGraphNode_t> &&
-              kSame<CUgraphExec, cudaGraphExec_t> && kSame<CUuserObject, cudaUserObject_t> &&
-              kSame<CUgraphConditionalHandle, cudaGraphConditionalHandle>);
+              kSame<CUgraphExec, cudaGraphExec_t> && kSame<CUuserObject, cudaUserObject_t>);
 static_assert(kSame<CUfunction, cudaFunction_t> && kSame<CUkernel, cudaKernel_t> &&
               kSame<CUlibrary, cudaLibrary_t>);
 static_assert(kSame<CUtexObject, cudaTextureObject_t> && kSame<CUsurfObject, cudaSurfaceObject_t> &&

@@ -28,7 +28,7 @@ typedef struct CUgraph_st* CUgraph;
 typedef struct CUgraphExec_st* CUgraphExec;
 typedef struct CUgraphNode_st* CUgraphNode;
 typedef struct CUuserObject_st* CUuserObject;
-typedef unsigned long long CUgraphConditionalHandle;
+typedef cuuint64_t CUgraphConditionalHandle;
 // There are no functions for these yet: headers of tools name them.
 typedef struct CUgraphDeviceUpdatableNode_st* CUgraphDeviceNode;
 typedef struct CUtexref_st* CUtexref;

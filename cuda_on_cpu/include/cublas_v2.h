@@ -16,9 +16,13 @@
 #endif
 
 #include "cuComplex.h"
+#include "cuda_runtime_api.h"
+#if defined(__cplusplus) && __cplusplus < 202002L
+struct __half;  // cuda_fp16.h needs C++20
+#else
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
-#include "cuda_runtime_api.h"
+#endif
 #include "library_types.h"
 
 #define CUBLAS_VER_MAJOR 13
@@ -269,11 +273,12 @@ inline cublasStatus_t cublasGemmStridedBatchedEx(
                                       cuda_on_cpu::compute_type_of(compute), algorithm);
 }
 
+#if __cplusplus >= 201703L
 // The names with _64: sizes of 64 bits, of which those that fit 32 are provided.
 namespace cuda_on_cpu {
 template <class Argument>
 bool fits_32_bits(Argument argument) {
-    if constexpr (std::is_integral_v<Argument> && sizeof(Argument) == sizeof(int64_t)) {
+    if constexpr (std::is_integral<Argument>::value && sizeof(Argument) == sizeof(int64_t)) {
         return argument == static_cast<int>(argument);
     } else {
         return true;
@@ -281,7 +286,7 @@ bool fits_32_bits(Argument argument) {
 }
 template <class Argument>
 auto as_32_bits(Argument argument) {
-    if constexpr (std::is_integral_v<Argument> && sizeof(Argument) == sizeof(int64_t)) {
+    if constexpr (std::is_integral<Argument>::value && sizeof(Argument) == sizeof(int64_t)) {
         return static_cast<int>(argument);
     } else {
         return argument;
@@ -308,7 +313,7 @@ cublasStatus_t call_with_32_bits(const char* name, cublasStatus_t (*function)(cu
 #undef CUBLAS_64_OF
 
 // The names with _v2 that programs may use.
-#define CUBLAS_ALIAS(name) [[maybe_unused]] static constexpr auto& name##_v2 = name;
+#define CUBLAS_ALIAS(name) inline constexpr auto& name##_v2 = name;
 #define CUBLAS_ALIAS_OF(name) CUBLAS_ALIAS(name)
 CUBLAS_ALIAS(cublasCreate)
 CUBLAS_ALIAS(cublasDestroy)
@@ -323,6 +328,7 @@ CUBLAS_ALIAS(cublasSetWorkspace)
 #undef CUBLAS_FUNCTION
 #undef CUBLAS_ALIAS
 #undef CUBLAS_ALIAS_OF
+#endif
 #endif
 #undef CUBLAS_JOIN
 #undef CUBLAS_JOIN_

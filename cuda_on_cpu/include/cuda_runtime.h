@@ -8,9 +8,18 @@
 #include "cuda_runtime_api.h"
 #else
 
-#if __cplusplus < 202002L
-#error "CUDA on the CPU needs C++20: compile files that include <cuda_runtime.h> with -std=c++20"
-#endif
+#if __cplusplus < 202002L && !defined(__CUDACC__)  // host code that calls the runtime API
+
+#include "channel_descriptor.h"
+#include "cuda_on_cpu/language.h"
+#include "cuda_on_cpu/removed_names.h"
+#include "cuda_on_cpu/typed_api.h"
+#include "cuda_runtime_api.h"
+#include "driver_functions.h"
+
+#else
+
+#include "cuda_on_cpu/needs_cpp20.h"
 
 // clang-format off
 #include "cuda_on_cpu/macros_off.h"
@@ -51,4 +60,5 @@
 
 #include "cuda_on_cpu/macros_back.h"
 
+#endif
 #endif

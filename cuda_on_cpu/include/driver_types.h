@@ -527,6 +527,15 @@ enum cudaLimit {
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 typedef struct CUmemPool_st* cudaMemPool_t;
+// There are no functions for these yet: headers of tools name them.
+typedef struct CUfunc_st* cudaFunction_t;
+typedef struct CUkern_st* cudaKernel_t;
+typedef struct CUlib_st* cudaLibrary_t;
+typedef struct CUuserObject_st* cudaUserObject_t;
+typedef struct CUexternalMemory_st* cudaExternalMemory_t;
+typedef struct CUexternalSemaphore_st* cudaExternalSemaphore_t;
+typedef struct cudaAsyncCallbackEntry* cudaAsyncCallbackHandle_t;
+typedef struct cudaGraphicsResource* cudaGraphicsResource_t;
 typedef void(CUDART_CB* cudaHostFn_t)(void* user_data);
 typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* user_data);
 

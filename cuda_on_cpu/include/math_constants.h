@@ -4,6 +4,8 @@
 #include <limits>
 #include <numbers>
 
+#include "cuda_on_cpu/needs_cpp20.h"
+
 inline constexpr float CUDART_INF_F = std::numeric_limits<float>::infinity();
 inline constexpr float CUDART_NAN_F = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float CUDART_MIN_DENORM_F = std::numeric_limits<float>::denorm_min();

@@ -8,8 +8,10 @@
 #include <limits.h>
 #include <stddef.h>
 
-#include "cuda_fp16.h"
 #include "cuda_runtime_api.h"
+#if !defined(__cplusplus) || __cplusplus >= 202002L
+#include "cuda_fp16.h"
+#endif
 
 #define NCCL_MAJOR 2
 #define NCCL_MINOR 27

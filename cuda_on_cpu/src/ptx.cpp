@@ -37,7 +37,10 @@ bool is_shared_of_block(const void* pointer) {
 }
 bool is_local(const void* pointer) {
     const FibreStacks& stacks = block_runner().stacks();
-    return pointer >= stacks.begin() && pointer < stacks.end();
+    return pointer >= stacks.begin() && pointer < stacks.end() && !is_grid_constant(pointer);
+}
+bool is_grid_constant(const void* pointer) {
+    return block_runner().scheduler().is_grid_constant(pointer);
 }
 bool is_constant(const void* pointer) {
     return (pointer >= &__start_cuda_on_cpu_constant && pointer < &__stop_cuda_on_cpu_constant) ||

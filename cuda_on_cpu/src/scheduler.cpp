@@ -72,6 +72,7 @@ void Scheduler::run_threads() {
 }
 
 void Scheduler::end_thread() {
+    thread().grid_constants = {};
     block_.thread_ends();
     const Thread* const thread = next();
     stacks_.create(*current_fibre_, fibre_entry);
@@ -110,11 +111,22 @@ Fibre& Scheduler::free_fibre() {
 }
 
 void Scheduler::abandon_fibres() {
+    for (Thread& thread : thread_)
+        thread.grid_constants = {};
     idle_fibres_.clear();
     for (const auto& fibre : all_fibres_) {
         stacks_.create(*fibre, fibre_entry);
         idle_fibres_.push_back(fibre.get());
     }
+}
+
+bool Scheduler::is_grid_constant(const void* address) const {
+    const auto* const byte = static_cast<const volatile char*>(address);
+    const auto holds = [byte](const GridConstant& parameter) {
+        const auto* const begin = static_cast<const volatile char*>(parameter.begin);
+        return byte >= begin && byte < begin + parameter.size;
+    };
+    return std::ranges::any_of(thread_[thread_number()].grid_constants, holds);
 }
 
 // --- Waiting and waking --------------------------------------------------------------------------

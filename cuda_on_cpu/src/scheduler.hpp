@@ -15,6 +15,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct Thread {
     // Of a barrier in two halves: the phase in which the thread arrived, while it owes a wait.
     unsigned block_phase = 0;
     unsigned cluster_phase = 0;
+    // In its frame, while it runs a kernel that has some and a file that asks for them.
+    std::span<const GridConstant> grid_constants;
 };
 
 class Scheduler {
@@ -111,6 +114,8 @@ class Scheduler {
     // After a barrier: begins again with the first warp that has a lane that can run.
     void restart() { current_warp_ = first(busy_warps_, descending_); }
 
+    // Is it in a parameter of the running thread's kernel that is __grid_constant__?
+    bool is_grid_constant(const void* address) const;
     // Is it below the stack of the running thread, where what a full stack has no room for is?
     bool below_stack(const void* address) const { return address < current_fibre_->stack_bottom; }
     const FibreStacks& stacks() const { return stacks_; }

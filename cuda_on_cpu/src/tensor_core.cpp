@@ -9,6 +9,7 @@
 #include "block.hpp"
 #include "cuda_on_cpu/ptx_matrix.h"
 #include "cuda_on_cpu/small_float.h"
+#include "memory.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -172,9 +173,20 @@ void multiply_whole_fragments(const Lanes& lanes) {
 struct FragmentAccess {
     const void* pointer;
     unsigned leading_dimension;
+    std::size_t element_size;
     const char* name;
     Site site;
 };
+
+// As on a GPU, where allocations begin at multiples of 256 bytes: here they end at a guard page
+// (memory.hpp), and begin anywhere.
+bool is_aligned(const void* pointer, std::size_t alignment) {
+    const auto allocation = find_allocation(pointer);
+    const bool ours = allocation && allocation->mapping != nullptr;  // rather than registered by the program
+    const auto begin = ours ? reinterpret_cast<std::uintptr_t>(allocation->begin) : 0;
+    return (reinterpret_cast<std::uintptr_t>(pointer) - begin) % alignment == 0;
+}
+
 void compare_fragment_accesses(const Lanes& lanes) {
     const auto& first = lanes.at<FragmentAccess>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, first.name, first.site);
@@ -185,6 +197,15 @@ void compare_fragment_accesses(const Lanes& lanes) {
                 cudaErrorLaunchFailure,
                 std::string(first.name) + ": the lanes of a warp have passed different matrices", first.site);
     }
+    // CUDA asks for 32, and its own sample for bytes (immaTensorCoreGemm) begins at multiples of
+    // 16.
+    const unsigned alignment = first.element_size == 1 ? 16 : 32;
+    if (!is_aligned(first.pointer, alignment) || first.leading_dimension * first.element_size % 16 != 0)
+        block_runner().fail(
+            cudaErrorMisalignedAddress,
+            std::string(first.name) + ": misaligned access: the matrix must begin at a multiple of " +
+                std::to_string(alignment) + " bytes, and its leading dimension be a multiple of 16 bytes",
+            first.site);
 }
 
 // ---- Loads --------------------------------------------------------------------------------------
@@ -295,17 +316,7 @@ void multiply_fragments(WmmaOperands own) {
 
 void check_fragment_access(const void* pointer, unsigned leading_dimension, std::size_t element_size,
                            const char* name, Site site) {
-    // CUDA asks for 32, and its own sample for bytes (immaTensorCoreGemm) begins at multiples of
-    // 16.
-    const unsigned alignment = element_size == 1 ? 16 : 32;
-    if (reinterpret_cast<std::uintptr_t>(pointer) % alignment != 0 ||
-        leading_dimension * element_size % 16 != 0)
-        block_runner().fail(
-            cudaErrorMisalignedAddress,
-            std::string(name) + ": misaligned access: the matrix must begin at a multiple of " +
-                std::to_string(alignment) + " bytes, and its leading dimension be a multiple of 16 bytes",
-            site);
-    FragmentAccess own{pointer, leading_dimension, name, site};
+    FragmentAccess own{pointer, leading_dimension, element_size, name, site};
     warp_collective(0xffffffffu, &own, compare_fragment_accesses, name, site);
 }
 

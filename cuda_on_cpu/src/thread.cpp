@@ -27,6 +27,10 @@ bool on_device() {
     return block_runner().running();
 }
 
+void set_grid_constants(const GridConstant* first, std::size_t count) {
+    block_runner().scheduler().thread().grid_constants = {first, count};
+}
+
 int block_barrier(BarrierKind kind, int predicate, Site site) {
     return block_runner().barrier().sync(kind, predicate, site);
 }

@@ -8,11 +8,30 @@
 
 #include <cstring>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "gpu.hpp"
 
 namespace {
+
+// A handle of the runtime API is one of the driver API.
+template <class Driver, class Runtime>
+constexpr bool kSame = std::is_same_v<Driver, Runtime>;
+static_assert(kSame<CUstream, cudaStream_t> && kSame<CUevent, cudaEvent_t>);
+static_assert(kSame<CUgraph, cudaGraph_t> && kSame<CUgraphNode, cudaGraphNode_t> &&
+              kSame<CUgraphExec, cudaGraphExec_t> && kSame<CUuserObject, cudaUserObject_t>);
+static_assert(kSame<CUfunction, cudaFunction_t> && kSame<CUkernel, cudaKernel_t> &&
+              kSame<CUlibrary, cudaLibrary_t>);
+static_assert(kSame<CUtexObject, cudaTextureObject_t> && kSame<CUsurfObject, cudaSurfaceObject_t> &&
+              kSame<CUuuid, cudaUUID_t>);
+// In CUDA's headers these are types of their own; a cast leads from one to the other.
+static_assert(std::is_pointer_v<CUmemoryPool> && std::is_pointer_v<CUexternalMemory> &&
+              std::is_pointer_v<cudaExternalMemory_t> && std::is_pointer_v<CUexternalSemaphore> &&
+              std::is_pointer_v<cudaExternalSemaphore_t> && std::is_pointer_v<CUgraphDeviceNode> &&
+              std::is_pointer_v<CUasyncCallbackHandle> && std::is_pointer_v<cudaAsyncCallbackHandle_t> &&
+              std::is_pointer_v<CUgreenCtx> && std::is_pointer_v<CUgraphicsResource> &&
+              std::is_pointer_v<cudaGraphicsResource_t>);
 
 constexpr const char* kSource = R"(
 #include "twice.h"

@@ -611,6 +611,28 @@ struct alignas(16) Quad {
     float x, y, z, w;
 };
 
+__global__ void shared_of_the_type_of_an_expression(int* out, decltype(sizeof 1) scale) {
+    __shared__ decltype(out[0] + 1.0) sums[32];
+    __shared__ decltype(threadIdx.x) total;
+    extern __shared__ decltype(out[0] + 1) dynamic[];
+    sums[threadIdx.x] = threadIdx.x + 0.5;
+    dynamic[threadIdx.x] = 2;
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        double sum = 0;
+        for (int i = 0; i < 32; ++i)
+            sum += sums[i] * dynamic[i];
+        total = static_cast<unsigned>(sum);
+    }
+    __syncthreads();
+    out[threadIdx.x] = static_cast<int>(total * scale);
+}
+TEST(SharedMemory, MayHaveTheTypeOfAnExpression) {
+    DeviceVector<int> out(32);
+    shared_of_the_type_of_an_expression<<<1, 32, 32 * sizeof(int)>>>(out.data(), 3);
+    EXPECT_EQ(out.to_host(), std::vector<int>(32, 3 * (31 * 32 + 32)));
+}
+
 __device__ int sum_in_device_function(int value) {
     __shared__ int partial[64];
     partial[threadIdx.x] = value;

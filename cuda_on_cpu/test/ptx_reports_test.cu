@@ -2,6 +2,7 @@
 // What they do when used rightly is tested in common/unit_tests/, on GPUs as well.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
+#include <mma.h>
 
 #include <bit>
 #include <cmath>
@@ -278,6 +279,31 @@ TEST(Ldmatrix, RowsOfOtherLanesDoNotCount) {
     EXPECT_EQ(report_of_load(cudaSuccess, 1, 8), "");
     EXPECT_EQ(report_of_load(cudaSuccess, 1 << 20, 31), "");
     report_of_load(cudaErrorMisalignedAddress, 1, 7);
+}
+
+// Allocations end at a guard page: of the two sizes, one begins at a multiple of 32 bytes and one
+// does not.
+constexpr int kFragmentLine = __LINE__ + 3;
+__global__ void load_fragment(const __half* matrix, unsigned leading_dimension) {
+    nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, __half, nvcuda::wmma::row_major> fragment;
+    nvcuda::wmma::load_matrix_sync(fragment, matrix, leading_dimension);
+}
+TEST(Wmma, AMatrixIsMisalignedInItsAllocation) {
+    for (const std::size_t size : {1024, 1032}) {
+        DeviceVector<__half> data(size);
+        for (const int offset : {0, 16, 128})
+            EXPECT_EQ(report_of(cudaSuccess, [&] { load_fragment<<<1, 32>>>(data.data() + offset, 16); }),
+                      "");
+        for (const int offset : {1, 8, 24})
+            EXPECT_TRUE(mentions(report_of(cudaErrorMisalignedAddress,
+                                           [&] { load_fragment<<<1, 32>>>(data.data() + offset, 16); }),
+                                 {"load_fragment", "load_matrix_sync", "misaligned", "multiple of 32 bytes",
+                                  at_line(kFragmentLine)}))
+                << size << ", " << offset;
+        EXPECT_TRUE(mentions(
+            report_of(cudaErrorMisalignedAddress, [&] { load_fragment<<<1, 32>>>(data.data(), 17); }),
+            {"leading dimension", "multiple of 16 bytes", at_line(kFragmentLine)}));
+    }
 }
 
 constexpr int kGlobalLoadLine = __LINE__ + 3;

@@ -165,6 +165,45 @@ TEST(PtxThreads, ConstantMemory) {
     run_checks(constant_addresses, global.data());
 }
 
+struct Row {
+    int of[3];
+};
+__device__ bool is_grid_constant(const void* pointer) {
+    return __isGridConstant(pointer) != 0;
+}
+__global__ void grid_constants(Checks check, Row plain, const __grid_constant__ Row row,
+                               const __grid_constant__ double number) {
+    const Row local = row;
+    check.equal(is_grid_constant(&row), true);
+    check.equal(is_grid_constant(&row.of[hidden(2)]), true);
+    check.equal(is_grid_constant(&number), true);
+    check.equal(is_grid_constant(&plain.of[hidden(1)]), false);
+    check.equal(is_grid_constant(&local.of[hidden(1)]), false);
+    check.equal(is_grid_constant(&device_word), false);
+    check.equal(__isLocal(&row), 0u);
+    check.equal(__isShared(&row), 0u);
+    __syncwarp();
+    check.equal(is_grid_constant(&row.of[1]), true);
+}
+template <class... All>
+__global__ void pack_of_grid_constants(Word* are, const __grid_constant__ All... all) {
+    *are = (100 + ... + (__isGridConstant(&all) != 0 ? 1u : 0u));
+}
+// The same thread, but no parameter of this kernel is one.
+__global__ void no_grid_constants(Checks check, Row row) {
+    check.equal(is_grid_constant(&row.of[hidden(0)]), false);
+    check.equal(is_grid_constant(&check), false);
+}
+TEST(PtxThreads, ParametersThatAreGridConstants) {
+    run_checks(grid_constants, Row{{1, 2, 3}}, Row{{4, 5, 6}}, 8.0);
+    run_checks(no_grid_constants, Row{{1, 2, 3}});
+    DeviceVector<Word> are(1);
+    pack_of_grid_constants<int, double><<<1, 1>>>(are.data(), 7, 8.0);
+    EXPECT_EQ(are.to_host()[0], 102u);
+    pack_of_grid_constants<><<<1, 1>>>(are.data());
+    EXPECT_EQ(are.to_host()[0], 100u);
+}
+
 // Each kind of access to bytes 0x80, 0x81, ... 0x8f.
 __global__ void loads(Checks check, const unsigned char* in) {
     Word d, x, y, z;

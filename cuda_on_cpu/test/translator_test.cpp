@@ -190,13 +190,15 @@ TEST(Shared, ArraysMayHaveGapsAroundThem) {
     };
     const std::string one = in_gaps("void f() { alignas(16) __shared__ float tile[32][33]; }");
     EXPECT_TRUE(contains(one,
-                         "staticthread_localstruct{charbefore_[256];alignas(16)floattile[32][33];"
-                         "charbehind_[256];}in_gaps_"))
+                         "staticthread_localstruct{charbefore_[256];alignas(16)floattile[32][33]"
+                         "__attribute__((aligned(32)));charbehind_[256];}in_gaps_"))
         << one;
     EXPECT_TRUE(contains(one, "auto&tile=in_gaps_")) << one;
     EXPECT_TRUE(contains(one, "tile_shared_.enter(tile,\"tile\",256,true);")) << one;
     const std::string two = in_gaps("void f() { __shared__ int a, b[4]; }");
-    EXPECT_TRUE(contains(two, "inta,b[4]__attribute__((aligned(16)));charbehind_[256];")) << two;
+    EXPECT_TRUE(
+        contains(two, "inta__attribute__((aligned(32))),b[4]__attribute__((aligned(32)));charbehind_[256];"))
+        << two;
     EXPECT_TRUE(contains(two, "b_shared_.enter(b,\"b\",256);")) << two;
     const std::string outside = in_gaps("__shared__ int a;");
     EXPECT_FALSE(contains(outside, "before_")) << "a variable of the namespace keeps its place";
@@ -206,7 +208,7 @@ TEST(Shared, ArraysMayHaveGapsAroundThem) {
 
 TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
     const std::string one = gnu("void f() { __shared__ float tile[32][33]; }");
-    EXPECT_TRUE(contains(one, "static thread_local float tile[32][33] __attribute__((aligned(16)));")) << one;
+    EXPECT_TRUE(contains(one, "static thread_local float tile[32][33] __attribute__((aligned(32)));")) << one;
     EXPECT_TRUE(contains(one, "tile_shared_.enter(tile, \"tile\");")) << one;
 
     const std::string many = gnu("void f() { __shared__ int a, b[4], *c; }");
@@ -222,23 +224,31 @@ TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
         contains(gnu("void f() { __shared__ alignas(16) char x[4]; }"), "alignas(16) static thread_local"));
 }
 
-TEST(Shared, ArraysOfNumbersAreAligned) {
-    const std::string_view aligned = "__attribute__((aligned(16)))";
-    for (const char* declaration : {"half a[N][8]", "volatile unsigned char a[4]", "const float b, a[2]"})
-        EXPECT_TRUE(contains(gnu("void f() { __shared__ " + std::string(declaration) + "; }"),
-                             "] " + std::string(aligned)))
-            << declaration;
-    // What has an alignment of its own, or may have, keeps it.
+TEST(Shared, IsAlignedForTensorCores) {
     for (const char* declaration :
-         {"T a[4]", "alignas(128) half a[4]", "float4 a[4]", "float a", "std::array<int, 4> a"})
-        EXPECT_FALSE(contains(gnu("void f() { __shared__ " + std::string(declaration) + "; }"), aligned))
+         {"half a[N][8]", "volatile unsigned char a[4]", "const float b, a[2]", "T a[4]",
+          "alignas(128) half a[4]", "std::array<half, 64> a", "Tile a", "float a", "decltype(b) a[4]"})
+        EXPECT_TRUE(contains(gnu("void f() { __shared__ " + std::string(declaration) + "; }"),
+                             " __attribute__((aligned(32)));"))
             << declaration;
 }
 
+TEST(Shared, ATypeMayBeThatOfAnExpression) {
+    for (const char* declaration :
+         {"decltype(f(1, 2)) x", "decltype(a + b) x[4]", "const decltype(a) *x", "__typeof__(a) x[2][3]",
+          "std::remove_cv_t<decltype(a)> x[4]", "decltype(a) y, x[3]", "typename decltype(a)::Type x"})
+        EXPECT_TRUE(contains(gnu("void f() { __shared__ " + std::string(declaration) + "; }"),
+                             "x_shared_.enter(x, \"x\");"))
+            << declaration;
+    EXPECT_TRUE(contains(dense(gnu("void f() { extern __shared__ decltype(a + b) s[]; }")),
+                         "decltype(a+b)(&s)[]=*reinterpret_cast<decltype(a+b)(*)[]>"));
+    EXPECT_TRUE(contains(gnu("__global__ void k(decltype(a) x) {}"), "}, x);"));
+}
+
 TEST(Shared, OutsideFunctionsIsOnlyThreadLocal) {
-    EXPECT_EQ(gnu("__shared__ int x;"), "static thread_local int x;");
+    EXPECT_EQ(gnu("__shared__ int x;"), "static thread_local int x __attribute__((aligned(32)));");
     EXPECT_EQ(gnu("namespace n { __shared__ int x[4]; }"),
-              "namespace n { static thread_local int x[4] __attribute__((aligned(16))); }");
+              "namespace n { static thread_local int x[4] __attribute__((aligned(32))); }");
 }
 
 TEST(Shared, DynamicIsAReferenceIntoTheBlocksMemory) {
@@ -259,7 +269,7 @@ TEST(Shared, WordsMayComeInAnyOrder) {
         EXPECT_FALSE(contains(translated, "extern")) << translated;
     }
     const std::string own = gnu("void f() { float __shared__ tile[4]; g(tile); }");
-    EXPECT_TRUE(contains(own, "float static thread_local tile[4] __attribute__((aligned(16)));")) << own;
+    EXPECT_TRUE(contains(own, "float static thread_local tile[4] __attribute__((aligned(32)));")) << own;
     EXPECT_TRUE(contains(own, "tile_shared_.enter(tile, \"tile\");")) << own;
 }
 

@@ -71,6 +71,52 @@ TEST(Wmma, Bytes) {
     expect_product<16, 16, 16, signed char, int, wmma::col_major>();
     expect_product<16, 16, 16, unsigned char, int>();
 }
+// Sixteen rows: in device memory an odd number of pieces of 16 bytes, in shared memory a whole
+// number of pieces of 32. No declaration asks for an alignment.
+constexpr int kStride = 24;
+constexpr int kRows = 15 * kStride + 16;
+constexpr int kWholeRows = 16 * kStride;
+struct HalfTile {
+    __half elements[kWholeRows];
+};
+template <class T>
+__global__ void copy_by_way_of_shared_memory(const T* in, T* out) {
+    __shared__ T array[kWholeRows];
+    __shared__ HalfTile tile;
+    __shared__ decltype(in[0] + in[1]) other[kWholeRows];
+    for (unsigned i = threadIdx.x; i < kRows; i += 32)
+        array[i] = tile.elements[i] = other[i] = in[i];
+    __syncwarp();
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, T, wmma::row_major> direct, from_array, from_tile, from_other;
+    wmma::load_matrix_sync(direct, in, kStride);
+    wmma::load_matrix_sync(from_array, array, kStride);
+    wmma::load_matrix_sync(from_tile, tile.elements, kStride);
+    wmma::load_matrix_sync(from_other, other, kStride);
+    wmma::fragment<wmma::accumulator, 16, 16, 16, T> sum;
+    wmma::fill_fragment(sum, T(0.0f));
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, T, wmma::row_major> identity;
+    for (unsigned i = threadIdx.x; i < kRows; i += 32)
+        array[i] = T(i % kStride == i / kStride ? 1.0f : 0.0f);
+    __syncwarp();
+    wmma::load_matrix_sync(identity, array, kStride);
+    for (const auto& factor : {direct, from_array, from_tile, from_other})
+        wmma::mma_sync(sum, factor, identity, sum);
+    wmma::store_matrix_sync(out, sum, kStride, wmma::mem_row_major);
+}
+TEST(Wmma, ArraysOfAnySizeAreAligned) {
+    std::vector<__half> numbers;
+    for (int i = 0; i < kRows; ++i)
+        numbers.push_back(__half(static_cast<float>(i % 17)));
+    DeviceVector<__half> in(numbers);
+    DeviceVector<__half> out(numbers);
+    copy_by_way_of_shared_memory<__half><<<1, 32>>>(in.data(), out.data());
+    const std::vector<__half> result = out.to_host();
+    for (int i = 0; i < kRows; ++i) {
+        const float expected = static_cast<float>(numbers[i]) * (i % kStride < 16 ? 4 : 1);
+        ASSERT_EQ(static_cast<float>(result[i]), expected) << i;
+    }
+}
+
 TEST(Wmma, BytesMayBeginAtMultiplesOf16) {
     if (compute_capability() < 80) GTEST_SKIP() << "needs compute capability 8.0";
     constexpr int kPlaces = 16 * 16;

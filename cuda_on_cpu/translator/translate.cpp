@@ -180,7 +180,7 @@ class Translation {
         const Token& word = tokens_[i];
         if (word.is("__device__") || word.is("__constant__") || word.is("__managed__")) {
             translate_device(i);
-        } else if (word.is("__host__")) {
+        } else if (word.is("__host__") || word.is("__grid_constant__")) {
             erase(i);
         } else if (word.is("__global__")) {
             translate_kernel(i);
@@ -209,6 +209,8 @@ class Translation {
             remove_casts_of_kernels(i);
         } else if (is_atomic_sum(word.text)) {
             mark_unused_result(i);
+        } else if ((word.is("new") || word.is("malloc")) && i < device_code_end_) {
+            tell_of_allocation(i);
         } else if (kernels_.contains(word.text)) {
             require_configuration(i);
         } else if (device_variables_.contains(word.text)) {
@@ -261,6 +263,16 @@ class Translation {
         std::size_t head = tokens_.previous(tokens_.match(before));
         if (tokens_.is(head, "constexpr")) head = tokens_.previous(head);
         return tokens_.is(head, "if") || tokens_.is(head, "for") || tokens_.is(head, "while");
+    }
+
+    // Which thread gets which address depends on the order of threads by right (order_check.hpp).
+    void tell_of_allocation(std::size_t i) {
+        static const std::string kMayShow = " ::cuda_on_cpu::order_may_show = true;";
+        const std::size_t body = outermost_function(i);
+        if (body == kNone || after_[body].ends_with(kMayShow)) return;
+        for (std::size_t p = declaration_begin(body); p < body; ++p)
+            if (tokens_[p].is("constexpr")) return;
+        after_[body] += kMayShow;
     }
 
     // texture<float, 2, cudaReadModeElementType> name; and what is done with it. Programs may have
@@ -521,8 +533,9 @@ class Translation {
     }
     // Words before a declaration that are no part of the type.
     static bool is_attribute_word(std::string_view word) {
-        static constexpr std::array<std::string_view, 7> kWords = {
-            "__device__", "__host__", "__constant__", "__managed__", "__shared__", "extern", "static"};
+        static constexpr std::array<std::string_view, 8> kWords = {
+            "__device__", "__host__", "__constant__",      "__managed__",
+            "__shared__", "extern",   "__grid_constant__", "static"};
         return one_of(word, kWords);
     }
 
@@ -946,11 +959,12 @@ class Translation {
     // Skips words that may stand around a function's name together with an argument list of their
     // own.
     bool is_decoration(std::size_t i) const {
-        static constexpr std::array<std::string_view, 8> kDecorations = {
-            "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__",
-            "alignas",           "noexcept",         "requires",    "decltype"};
+        static constexpr std::array<std::string_view, 9> kDecorations = {
+            "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__", "alignas",
+            "noexcept",          "requires",         "decltype",    "__typeof__"};
         return one_of(tokens_[i].text, kDecorations);
     }
+    bool names_type(std::size_t i) const { return tokens_[i].is("decltype") || tokens_[i].is("__typeof__"); }
 
     // The `)` of `__launch_bounds__(256)` and the like.
     bool ends_decoration(std::size_t i) const {
@@ -1014,8 +1028,31 @@ class Translation {
         after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
                        "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) + "()) return; " + kMark +
                        "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
-                       "\", [=]() mutable {" + after_[body];
+                       "\", [=]() mutable {" + grid_constants(list) + after_[body];
         text_[closing(body)] = "}" + names + ");}";
+    }
+
+    // Declares where the thread has its parameters that are __grid_constant__, in a file that asks.
+    // Elsewhere their addresses are not taken, so that they stay in registers.
+    std::string grid_constants(Range parameters) {
+        std::string names;
+        for (const Range& part : split(parameters)) {
+            for (std::size_t i = part.begin; i < part.end; ++i)
+                if (tokens_[i].is("__grid_constant__")) names += parameter_names(part);
+        }
+        if (names.empty() || !asks_for_kinds()) return "";
+        return " const ::cuda_on_cpu::GridConstants cuda_on_cpu_grid_constants_(" + names.substr(2) + ");";
+    }
+    // Does the file call __isGridConstant() or a relative, besides defining them?
+    bool asks_for_kinds() {
+        static constexpr std::array<std::string_view, 3> kNames = {"__isGridConstant", "__isGlobal",
+                                                                   "__isLocal"};
+        if (!asks_for_kinds_) {
+            asks_for_kinds_ = false;
+            for (std::size_t i = 0; i < tokens_.size() && !*asks_for_kinds_; ++i)
+                asks_for_kinds_ = one_of(tokens_[i].text, kNames) && text_before(i) != "int";
+        }
+        return *asks_for_kinds_;
     }
 
     void require_void(Range head) const {
@@ -1083,6 +1120,7 @@ class Translation {
             const Token& token = tokens_[i];
             if (!token.significant()) continue;
             if (is_decoration(i)) {
+                if (names_type(i)) ++words;
                 if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) i = closing(open);
             } else if (is_attribute_word(token.text)) {
                 continue;
@@ -1199,7 +1237,7 @@ class Translation {
         refuse_initialisers({begin, end});
         const bool gaps = gaps_ && in_function(shared);
         text_[shared] = gaps ? "" : "static thread_local";
-        align_arrays({begin, end});
+        align({begin, end});
         move_alignment_to_front({begin, end});
         if (!in_function(shared)) return;
         const std::string around = "in_gaps_" + std::to_string(shared) + "_";
@@ -1222,25 +1260,14 @@ class Translation {
         }
     }
 
-    // Programs access arrays of numbers as vectors, and with ldmatrix: on a GPU, where shared
-    // memory begins at such an address, they are aligned unless an odd size lies before them.
-    void align_arrays(Range declaration) {
-        static constexpr std::array<std::string_view, 18> kNumbers = {
-            "float",  "half",     "__half",        "double",      "int",      "unsigned",
-            "signed", "char",     "short",         "long",        "uint8_t",  "int8_t",
-            "bool",   "uint32_t", "__nv_bfloat16", "nv_bfloat16", "uint16_t", "int32_t"};
-        static constexpr std::string_view kAligned = " __attribute__((aligned(16)))";
-        const auto parts = split(declaration);
-        const std::size_t first = declared_name(parts.front());
-        for (std::size_t i = declaration.begin; i < first; ++i) {
-            if (!tokens_[i].significant() || is_attribute_word(tokens_[i].text) ||
-                tokens_[i].is("volatile") || tokens_[i].is("const"))
-                continue;
-            if (!one_of(tokens_[i].text, kNumbers)) return;
-        }
-        for (const Range& part : parts) {
+    // Programs access shared memory as vectors, with ldmatrix and by WMMA, which wants 32 bytes: on
+    // a GPU, where shared memory begins at such an address, variables are aligned unless an odd
+    // size lies before them. The attribute lowers no other alignment.
+    void align(Range declaration) {
+        for (const Range& part : split(declaration)) {
             const std::size_t last = tokens_.previous(part.end);
-            if (first != kNone && tokens_.is(last, "]")) after_[last] += kAligned;
+            if (tokens_[last].is("]") || tokens_[last].kind == TokenKind::identifier)
+                after_[last] += " __attribute__((aligned(32)))";
         }
     }
 
@@ -1287,7 +1314,9 @@ class Translation {
         std::string type;
         for (std::size_t i = declaration.begin; i < name; ++i) {
             if (is_decoration(i)) {
-                i = closing(tokens_.next(i));
+                const std::size_t close = closing(tokens_.next(i));
+                if (names_type(i)) type += flat({i, close + 1});
+                i = close;
             } else if (!is_attribute_word(tokens_[i].text)) {
                 type += tokens_[i].significant() ? flat({i, i + 1}) : " "s;
             }
@@ -1832,6 +1861,7 @@ class Translation {
     std::size_t device_code_end_ = 0;     // tokens up to here are in a function that runs on the device
     std::set<std::string_view> told_of_;  // names
     std::set<std::string_view> kernels_;
+    std::optional<bool> asks_for_kinds_;  // looked for when a kernel has a __grid_constant__
     std::set<std::string_view> device_variables_;
     std::optional<std::set<std::string_view>> host_functions_;
     std::vector<GlobalShared> global_shared_;

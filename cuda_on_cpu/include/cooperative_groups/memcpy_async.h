@@ -8,6 +8,7 @@
 
 #include "cooperative_groups.h"
 #include "cuda_on_cpu/memcpy_async.h"
+#include "cuda_pipeline.h"  // as NVIDIA's does
 
 namespace cooperative_groups {
 

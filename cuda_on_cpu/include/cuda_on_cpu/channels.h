@@ -7,22 +7,21 @@
 
 namespace cuda_on_cpu {
 
-template <class T>
+template <class T, bool kIsNumber = std::is_arithmetic<T>::value>
 struct Channels {
-    using Type = std::remove_cvref_t<decltype(T::x)>;
+    using Type = std::remove_cv_t<decltype(T::x)>;
     static constexpr int kCount = sizeof(T) / sizeof(Type);
 };
 template <class T>
-requires std::is_arithmetic_v<T>
-struct Channels<T> {
+struct Channels<T, true> {
     using Type = T;
     static constexpr int kCount = 1;
 };
 
 template <class Channel>
-inline constexpr cudaChannelFormatKind kChannelKind =
-    std::is_floating_point_v<Channel> ? cudaChannelFormatKindFloat
-    : std::is_signed_v<Channel>       ? cudaChannelFormatKindSigned
-                                      : cudaChannelFormatKindUnsigned;
+constexpr cudaChannelFormatKind kChannelKind =
+    std::is_floating_point<Channel>::value ? cudaChannelFormatKindFloat
+    : std::is_signed<Channel>::value       ? cudaChannelFormatKindSigned
+                                           : cudaChannelFormatKindUnsigned;
 
 }  // namespace cuda_on_cpu

@@ -23,6 +23,21 @@ typedef struct CUevent_st* CUevent;
 typedef struct cudaArray* CUarray;
 typedef struct cudaMipmappedArray* CUmipmappedArray;
 typedef struct CUmemPool_st* CUmemoryPool;
+// Those of the runtime API, too, where it has them.
+typedef struct CUgraph_st* CUgraph;
+typedef struct CUgraphExec_st* CUgraphExec;
+typedef struct CUgraphNode_st* CUgraphNode;
+typedef struct CUuserObject_st* CUuserObject;
+typedef cuuint64_t CUgraphConditionalHandle;
+// There are no functions for these yet: headers of tools name them.
+typedef struct CUgraphDeviceUpdatableNode_st* CUgraphDeviceNode;
+typedef struct CUtexref_st* CUtexref;
+typedef struct CUsurfref_st* CUsurfref;
+typedef struct CUgraphicsResource_st* CUgraphicsResource;
+typedef struct CUextMemory_st* CUexternalMemory;
+typedef struct CUextSemaphore_st* CUexternalSemaphore;
+typedef struct CUasyncCallbackEntry_st* CUasyncCallbackHandle;
+typedef struct CUgreenCtx_st* CUgreenCtx;
 #define CU_IPC_HANDLE_SIZE 64
 #define CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS 0x1
 typedef struct CUipcMemHandle_st {

@@ -3,7 +3,7 @@
 // .cu file; the translator rewrites them.
 #pragma once
 
-#ifndef __clang__
+#if !defined(__clang__) && __cplusplus >= 202002L
 #include <source_location>
 #endif
 
@@ -17,6 +17,7 @@
 #define __host__ __host__
 #define __constant__ __constant__ CUDA_ON_CPU_CONSTANT
 #define __managed__ __managed__
+#define __grid_constant__ __grid_constant__
 #else
 #define __device__
 #define __host__
@@ -25,8 +26,8 @@
 #define __global__  // a .cpp file may include a header that declares kernels
 #define __shared__
 #define __launch_bounds__(...)
-#endif
 #define __grid_constant__
+#endif
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
 #endif
@@ -61,6 +62,10 @@ struct Site {
     static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
                                unsigned column = __builtin_COLUMN()) {
         return {file, line, column};
+    }
+#elif __cplusplus < 202002L
+    static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {file, line};
     }
 #else
     static constexpr Site here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),

@@ -21,6 +21,7 @@ void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site);
 bool is_shared(const void* pointer);
 bool is_shared_of_block(const void* pointer);
 bool is_local(const void* pointer);
+bool is_grid_constant(const void* pointer);
 // Not for variables of modules, and those of templates, which g++ gives no section.
 bool is_constant(const void* pointer);
 
@@ -265,7 +266,6 @@ inline std::uint64_t policy_of(std::uint32_t) {
 }  // namespace cuda_on_cpu::ptx::isa
 
 // ---- Which memory is it? isspacep as functions -------------------------------------------------------------------------
-// Without __isGridConstant: a kernel's parameters are on the stack of each thread here.
 
 inline unsigned int __isGlobal(const void* pointer) {
     using namespace cuda_on_cpu::ptx::isa;
@@ -281,6 +281,10 @@ inline unsigned int __isLocal(const void* pointer) {
 }
 inline unsigned int __isConstant(const void* pointer) {
     return cuda_on_cpu::ptx::isa::is_constant(pointer) ? 1 : 0;
+}
+// A parameter of the kernel that is __grid_constant__. Each thread has its own copy here.
+inline unsigned int __isGridConstant(const void* pointer) {
+    return cuda_on_cpu::ptx::isa::is_grid_constant(pointer) ? 1 : 0;
 }
 // Of the block itself, and of any block of its cluster.
 inline unsigned int __isCtaShared(const void* pointer) {

@@ -4,8 +4,10 @@
 
 #ifndef CUDA_ON_CPU_STRICT
 
-#include "cuda_on_cpu/warp.h"
 #include "cuda_runtime_api.h"
+#if __cplusplus >= 202002L
+#include "cuda_on_cpu/warp.h"
+#endif
 
 namespace cuda_on_cpu {
 
@@ -81,6 +83,7 @@ inline cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, 
     return cudaGetDriverEntryPointByVersion(symbol, function, 13000, flags, status);
 }
 
+#if __cplusplus >= 202002L
 // --- Warp functions without a mask: of the lanes that are here together --------------------------------------------------
 
 #define CUDA_ON_CPU_UNMASKED_SHUFFLE(name, Place)                                                            \
@@ -106,5 +109,7 @@ CUDA_ON_CPU_UNMASKED_VOTE(int, __all)
 CUDA_ON_CPU_UNMASKED_VOTE(int, __any)
 CUDA_ON_CPU_UNMASKED_VOTE(unsigned, __ballot)
 #undef CUDA_ON_CPU_UNMASKED_VOTE
+
+#endif
 
 #endif

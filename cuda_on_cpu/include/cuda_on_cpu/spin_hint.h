@@ -2,6 +2,8 @@
 
 #include <type_traits>
 
+#include "cuda_on_cpu/needs_cpp20.h"
+
 namespace cuda_on_cpu {
 
 // The calling CUDA thread may be waiting for another: lets the others of its block, and other

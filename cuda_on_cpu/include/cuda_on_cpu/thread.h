@@ -124,6 +124,33 @@ class SharedVariable {
     std::uint64_t seen_by_ = 0;
 };
 
+// --- Parameters ----------------------------------------------------------------------------------------------------
+
+// Where a thread has a kernel's parameters that are __grid_constant__. The translator declares one
+// in kernels of files that ask for the kind of an address.
+struct GridConstant {
+    const volatile void* begin;
+    std::size_t size;
+};
+void set_grid_constants(const GridConstant* first, std::size_t count);
+template <std::size_t kCount>
+class GridConstants {
+  public:
+    template <class... Parameters>
+    explicit GridConstants(const Parameters&... parameters)
+        : list_{{__builtin_addressof(parameters), sizeof parameters}...} {
+        set_grid_constants(list_, sizeof...(parameters));
+    }
+    ~GridConstants() { set_grid_constants(nullptr, 0); }
+    GridConstants(const GridConstants&) = delete;
+    GridConstants& operator=(const GridConstants&) = delete;
+
+  private:
+    GridConstant list_[kCount + 1];  // a parameter pack may be empty
+};
+template <class... Parameters>
+explicit GridConstants(const Parameters&...) -> GridConstants<sizeof...(Parameters)>;
+
 // --- The end ---------------------------------------------------------------------------------------------------
 
 // Ends the launch: prints `message` with the place and the thread, and the launch returns `error`

@@ -86,6 +86,18 @@ __global__ void note_clock(long long* out) {
 __global__ void keep_places(void** places) {
     cudaMalloc(&places[threadIdx.x], 16);
 }
+__global__ void keep_objects(int** places) {
+    for (int round = 0; round < 2; ++round) {
+        if (round == 0) continue;
+        places[threadIdx.x] = new int(threadIdx.x);
+    }
+}
+__device__ void* memory_of_the_device() {
+    return malloc(16);
+}
+__global__ void keep_memory(void** places) {
+    places[threadIdx.x] = memory_of_the_device();
+}
 __global__ void reduce(const float* in, float* out) {
     __shared__ float values[256];
     const unsigned t = threadIdx.x;
@@ -168,6 +180,8 @@ int main(int count, char** values) {
     }
     if (is("clock")) note_clock<<<1, 32>>>(reinterpret_cast<long long*>(data));
     if (is("places")) keep_places<<<1, 32>>>(reinterpret_cast<void**>(data));
+    if (is("objects")) keep_objects<<<1, 32>>>(reinterpret_cast<int**>(data));
+    if (is("memory")) keep_memory<<<1, 32>>>(reinterpret_cast<void**>(data));
     if (is("reduction")) reduce<<<4, 256>>>(data, out);
     if (is("printing")) print_once<<<1, 32>>>();
     if (is("large")) {

@@ -63,6 +63,36 @@ int main() {
     return cudaDeviceSynchronize();
 }
 END
+cat >older.cpp <<'END'
+#include <cuda_runtime.h>
+#include <nccl.h>
+#include <cstdio>
+float sum_of_squares(float x, float y);
+__global__ void kernel_of_another_file(float4 x);
+static __host__ __device__ inline float3 doubled(float3 x) { return make_float3(2 * x.x, 2 * x.y, 2 * x.z); }
+int main() {
+    float *data = nullptr, back = 0, *managed = nullptr;
+    const float one = 1;
+    cudaMalloc(&data, sizeof one);
+    cudaMallocManaged(&managed, sizeof one);
+    cudaMemcpy(data, &one, sizeof one, cudaMemcpyHostToDevice);
+    cudaMemcpy(&back, data, sizeof one, cudaMemcpyDeviceToHost);
+    const cudaChannelFormatDesc format = cudaCreateChannelDesc<uchar4>(), number = cudaCreateChannelDesc<float>();
+    const dim3 grid(2, 3);
+    cudaEvent_t event;
+    cudaEventCreate(&event, cudaEventDisableTiming);
+    printf("%ld: %g %d %d %d %u %g sum %g\n", __cplusplus, back, format.w, format.f == cudaChannelFormatKindUnsigned, number.x,
+           grid.y, doubled(make_float3(1, 2, 3)).z, sum_of_squares(3, 4));
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+END
+printf '#include <cublas_v2.h>\nint main() { cublasHandle_t handle = nullptr; return handle != nullptr; }\n' >blas.cpp
+printf '#include <cuda_fp16.h>\nint main() {}\n' >half.cpp
+printf '#include <cuda_runtime.h>\n#include <mma.h>\n__global__ void k() {}\nint main() { k<<<1, 1>>>(); }\n' >older.cu
+cat >primitives.cu <<'END'
+#include <cooperative_groups/memcpy_async.h>
+__global__ void k(int* to, const int* from) { __pipeline_memcpy_async(to, from, 4); }
+END
 cat >ptx.cu <<'END'
 #include <cstdio>
 #ifndef INSTRUCTION
@@ -406,7 +436,20 @@ expect 'g++ links with -lcuda' 0 '' load_by_gxx g++ -std=c++20 -I"$toolkit/inclu
 expect 'but modules do not find the stand-in in it' 1 'is linked by nvcc' '' ../load_by_gxx ../hello.cubin
 
 expect 'headers that are compiled before know a macro of the program' 1 my_malloc '' "$nvcc" -DcudaMalloc=my_malloc a.cu b.cu
-expect 'g++ is told which standard it needs' 1 'needs C++20' '' g++ -std=c++17 -I"$toolkit/include" -c main.cpp
+for standard in 14 17; do
+    expect "a .cpp of the host in C++$standard" 0 '' older.o \
+        g++ -std=c++$standard -Wall -Wextra -Werror -I"$toolkit/include" -c older.cpp
+    expect 'is linked' 0 '' older g++ ../older.o ../a.o -L"$toolkit/lib64" -lcudart -pthread -ldl -o older
+    expect 'and works' 0 "${standard/1/201}" '' ../older
+    expect 'as it should' 0 ': 1 8 1 32 3 6 sum 25' '' ../older
+    expect 'the header of cuBLAS needs its library only where it is called' 0 '' blas g++ -std=c++$standard -Wall -Wextra -Werror \
+        -I"$toolkit/include" blas.cpp -o blas
+    expect 'a header that needs more says so' 1 'this header needs -std=c++20' '' \
+        g++ -std=c++$standard -I"$toolkit/include" -c half.cpp
+    expect 'in a few lines' 0 '' '' test "$(g++ -std=c++$standard -I"$toolkit/include" -c half.cpp 2>&1 | grep -c error)" -lt 4
+    expect "a .cu file for C++$standard is compiled as C++20" 0 '' older "$nvcc" -std=c++$standard older.cu -o older
+done
+expect 'cooperative groups bring the primitives of pipelines' 0 '' primitives.o "$nvcc" -c primitives.cu
 
 expect 'inline PTX' 0 '' ptx "$nvcc" ptx.cu -o ptx
 expect 'it runs' 0 'lane 5' '' ../ptx
@@ -535,12 +578,17 @@ set_target_properties(squares PROPERTIES CUDA_SEPARABLE_COMPILATION ON CUDA_STAN
 add_executable(from_cmake b.cu)
 target_compile_options(from_cmake PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr -Xcompiler=-Wall>)
 target_link_libraries(from_cmake PRIVATE squares CUDA::cudart)
+add_executable(older_from_cmake older.cpp older_kernel.cu)
+set_target_properties(older_from_cmake PROPERTIES CXX_STANDARD 17 CUDA_STANDARD 14)
+target_link_libraries(older_from_cmake PRIVATE squares CUDA::cudart)
 END
+printf '#include <mma.h>\n__global__ void kernel_of_another_file(float4) {}\n' >older_kernel.cu
 expect 'CMake takes it for a CUDA compiler' 0 'identification is NVIDIA 13.0' build \
     cmake -G Ninja -B build -DCMAKE_CUDA_COMPILER="$nvcc"
 mv ../build .
 expect 'and builds with it' 0 from_cmake '' cmake --build build
 expect 'what CMake made' 0 'sum 25' '' build/from_cmake
+expect 'C++17 and C++14 in CMake' 0 '201703: 1 8 1 32 3 6 sum 25' '' build/older_from_cmake
 
 ((failures == 0)) || echo "$failures failed"
 exit $((failures > 0))

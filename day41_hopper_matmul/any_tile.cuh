@@ -34,8 +34,8 @@ struct RingAndSlices {
 // Idea: C leaves through shared memory. A warp fills a slice of 16 x 32 results, TMA stores it, and
 // the warp goes on.
 // Cost removed: waiting for stores, and the instructions for their addresses.
-// Still limits it: probably power: with busy tensor cores, the GPU lowers its clock. No record of the
-// clock was kept.
+// Still limits it: probably power: with busy tensor cores, the GPU lowers its clock. No record of
+// the clock was kept.
 template <class S>
 __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
     async_store(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {

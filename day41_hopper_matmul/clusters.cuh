@@ -18,10 +18,10 @@ __device__ inline void synchronise_cluster() {
 // of B, which arrive in both blocks. So the barrier of each block counts the bytes of a whole
 // stage.
 //
-// The other block's half may arrive before this thread expects it. Is it counted in the right phase?
-// This phase cannot end without the arrival of this thread. The phase before has ended: the other
-// block loads only after this block's consumers have arrived at `empty`, and they arrive after the
-// end of that phase.
+// The other block's half may arrive before this thread expects it. Is it counted in the right
+// phase? This phase cannot end without the arrival of this thread. The phase before has ended: the
+// other block loads only after this block's consumers have arrived at `empty`, and they arrive
+// after the end of that phase.
 template <class T, int BN>
 __device__ void load_shared_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row,
                                   int col, int k, int rank) {

@@ -7,8 +7,8 @@
 
 namespace day41 {
 
-// Called first, by thread 0. `consumers`: the number of arrivals that empty a stage. The tensor maps
-// are prefetched meanwhile.
+// Called first, by thread 0. `consumers`: the number of arrivals that empty a stage. The tensor
+// maps are prefetched meanwhile.
 template <class T, int BN, int STAGES>
 __device__ void init_barriers(Ring<T, BN, STAGES>& ring, const Maps& maps, int consumers) {
     ptx::prefetch(&maps.a);
@@ -33,10 +33,10 @@ struct RingPosition {
     }
 };
 
-// Sets the sums to zero before the loop. Without hold(), the compiler may move that behind the loop,
-// for the case of no steps: then ptxas sees a write to registers of a running wgmma, and serialises
-// all of them. hold() costs no instruction. tma_wgmma and ring leave no product in flight at the end
-// of a step, so they need none.
+// Sets the sums to zero before the loop. Without hold(), the compiler may move that behind the
+// loop, for the case of no steps: then ptxas sees a write to registers of a running wgmma, and
+// serialises all of them. hold() costs no instruction. tma_wgmma and ring leave no product in
+// flight at the end of a step, so they need none.
 template <int COUNT>
 __device__ void clear(float (&sums)[COUNT]) {
 #pragma unroll

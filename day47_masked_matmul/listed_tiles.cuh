@@ -82,8 +82,8 @@ __device__ inline std::uint32_t four_bytes(const course::DeviceMatrix<const std:
     return word;
 }
 
-// Idea: a block for each tile of the array. Each thread reads the bytes of the elements of C that it
-// will compute in multiply_kept_tiles.
+// Idea: a block for each tile of the array. Each thread reads the bytes of the elements of C that
+// it will compute in multiply_kept_tiles.
 // Cost removed: in every product, loading a byte per element, and all work in dropped tiles.
 // Still limits it: memory. The bytes are read, and an eighth as many are written.
 template <class T>

@@ -153,9 +153,9 @@ __global__ void __launch_bounds__(T::THREADS, 1)
 
 // --- Thresholds shared by blocks -----------------------------------------------------------------
 
-// What a block publishes in a row of tiles: for each row, a threshold that at least k / blocks of its
-// elements, rounded up, do not exceed. If all blocks of the row of tiles have published, at least k
-// elements do not exceed the greatest of their thresholds.
+// What a block publishes in a row of tiles: for each row, a threshold that at least k / blocks of
+// its elements, rounded up, do not exceed. If all blocks of the row of tiles have published, at
+// least k elements do not exceed the greatest of their thresholds.
 struct Publication {
     std::size_t row_of_tiles;
     unsigned least;

@@ -92,9 +92,9 @@ struct Pieces {
 // A block's state of the rows of its tile, in shared memory.
 struct RowState {
     unsigned listed[T::BM];  // keys in the list of the row
-    // The threshold of the row. A value that is not less than it cannot be among the k best: each of
-    // k known elements is less than that value, or equal and in a lower column. NaN until k elements
-    // are known: no value is dropped.
+    // The threshold of the row. A value that is not less than it cannot be among the k best: each
+    // of k known elements is less than that value, or equal and in a lower column. NaN until k
+    // elements are known: no value is dropped.
     float bound[T::BM];
     unsigned first;  // the column of tiles in which the block has begun this row of tiles
 };

@@ -283,8 +283,8 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
 void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     cudaGraphExec_t& executable = domain.graph(steps);
     if (executable == nullptr) {
-        // Streams of other ranks join the capture by the events that they wait for. It must end also
-        // where a call fails.
+        // Streams of other ranks join the capture by the events that they wait for. It must end
+        // also where a call fails.
         const cudaStream_t origin = domain.ranks()[0].edges;
         cudaGraph_t recorded = nullptr;
         CUDA_CHECK(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));

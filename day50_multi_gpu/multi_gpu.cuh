@@ -17,8 +17,8 @@
 //                         peer memory
 //
 // The kernels are here and in persistent.cuh. multi_gpu.cu, the other half of the lesson, has the
-// versions: what is launched where, and what waits for what. mpi.cu and nvshmem.cu have versions for
-// several processes. slab.cuh says how a rank's part of the grid lies in memory: read it first.
+// versions: what is launched where, and what waits for what. mpi.cu and nvshmem.cu have versions
+// for several processes. slab.cuh says how a rank's part of the grid lies in memory: read it first.
 //
 //   ./course run day50                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day50               on four devices of the stand-in
@@ -69,8 +69,8 @@ __global__ void sweep(const float* in, float* out, Local local, Weights weights,
         out[local.index(x, y, z)] = new_value(in, local, weights, x, y, z);
 }
 
-// Sweeps the cells of one x and y in the planes from `begin` to `end` - 1. The value of a cell in an
-// edge plane is stored twice: here, and in the ghost planes of the neighbour that needs it. In a
+// Sweeps the cells of one x and y in the planes from `begin` to `end` - 1. The value of a cell in
+// an edge plane is stored twice: here, and in the ghost planes of the neighbour that needs it. In a
 // thin slab, a plane may be an edge on both sides.
 __device__ inline void sweep_column(const float* in, float* out, const Local& local, const Weights& weights,
                                     const Neighbours& to, int x, int y, int begin, int end) {
@@ -86,8 +86,8 @@ __device__ inline void sweep_column(const float* in, float* out, const Local& lo
     }
 }
 
-// Which of the `count` parts of a slab does block `number` sweep? Blocks start about in the order of
-// their numbers. The last part comes second, so both edges are sent while the middle is swept.
+// Which of the `count` parts of a slab does block `number` sweep? Blocks start about in the order
+// of their numbers. The last part comes second, so both edges are sent while the middle is swept.
 __device__ inline int edges_first(int number, int count) {
     if (number == 0) return 0;
     return number == 1 ? count - 1 : number - 1;

@@ -28,8 +28,8 @@ __device__ inline void wait_for(unsigned& flag, unsigned steps) {
 }
 
 // True for the last block of the grid to arrive. It sets `arrived` to 0 again for the next step.
-// Acquire and release: what the other blocks have stored happens before what the last one does next,
-// also for a neighbour that acquires its flag.
+// Acquire and release: what the other blocks have stored happens before what the last one does
+// next, also for a neighbour that acquires its flag.
 __device__ inline bool is_last_to_arrive(unsigned& arrived) {
     cuda::atomic_ref<unsigned, cuda::thread_scope_device> count(arrived);
     if (count.fetch_add(1, cuda::memory_order_acq_rel) + 1 < gridDim.x) return false;
@@ -39,8 +39,8 @@ __device__ inline bool is_last_to_arrive(unsigned& arrived) {
 
 // Idea: one launch for all steps. In each step, the last block of a GPU to be done sets its GPU's
 // flag here and in the memory of both neighbours. Before the next step, all blocks wait for three
-// flags: of their own GPU and of both neighbours. Polling stays inside a GPU; only the store crosses
-// the link.
+// flags: of their own GPU and of both neighbours. Polling stays inside a GPU; only the store
+// crosses the link.
 // Cost removed: launches and events. A step begins as soon as the neighbours' planes have arrived.
 // Still limits it: the latency of planes and flag on the link. Flags are set after the whole slab,
 // not after its edges.

@@ -14,9 +14,9 @@
 //   packets    the same, each value with the number of      twice the bytes cross the links
 //              the call: no barrier
 //
-// NCCL is the peer. Read gather and ring first, in copies.cu: copies, events, and a small kernel. The
-// other versions launch one kernel per call: one_shot and two_shot are here, push and packets in
-// inboxes.cuh.
+// NCCL is the peer. Read gather and ring first, in copies.cu: copies, events, and a small kernel.
+// The other versions launch one kernel per call: one_shot and two_shot are here, push and packets
+// in inboxes.cuh.
 //
 //   ./course run day51                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day51               on four devices of the stand-in
@@ -123,8 +123,8 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     if (threadIdx.x == 0) passed = number;
 }
 
-// Adds up the values from `begin` to `end` - 1, and stores the sums in the arrays of all ranks. Each
-// rank begins with its own array, so they do not all store to rank 0 at the same time.
+// Adds up the values from `begin` to `end` - 1, and stores the sums in the arrays of all ranks.
+// Each rank begins with its own array, so they do not all store to rank 0 at the same time.
 template <int kWidth>
 __device__ void sum_for_all(const Team& team, const Pointers& arrays, std::size_t begin, std::size_t end) {
     const std::size_t first = (std::size_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;

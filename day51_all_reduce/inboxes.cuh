@@ -78,8 +78,8 @@ __device__ inline float receive(Packet& place, unsigned number) {
 // Cost removed: the barrier, and its fence.
 // Still limits it: half of each packet is its number, so twice the bytes cross the links.
 //
-// Two places are enough, as in push: the packets of the call between have arrived, which proves what
-// the barrier proves there.
+// Two places are enough, as in push: the packets of the call between have arrived, which proves
+// what the barrier proves there.
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     packets(Team team, Pointers arrays, Inboxes inboxes, std::size_t count) {
     unsigned& sent = team.signals[team.rank]->sent[blockIdx.x];

@@ -1,5 +1,5 @@
-// Day 11: the extents of a grid and the address of a cell. From register_tiled_float4 on, a lane
-// has four cells at a time: a quad.
+// Day 11: the extents of a grid and the address of a cell; then quads, which
+// stencil_register_tiled_float4 is the first to use.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,6 +31,8 @@ struct Grid {
         return x > 0 && x < nx - 1 && y > 0 && y < ny - 1 && z > 0 && z < nz - 1;
     }
 };
+
+// --- Four cells at a time, from register_tiled_float4 on -----------------------------------------
 
 // Four cells of a row, which move between memory and registers in one access.
 using Quad = course::Pack<float, 4>;

@@ -27,7 +27,7 @@ template <int kRadius, int kRows, int kWarps, int kAhead>
 struct Ring {
     static_assert(kRadius <= kLaneCells, "the halo along x is one quad wide");
     static constexpr int kTileRows = kRows * kWarps;
-    static constexpr int kPitch = kLaneCells + kWarpCells + kLaneCells;  // of a row with its halo
+    static constexpr int kPitch = kLaneCells + kWarpCells + kLaneCells;  // cells of a row with its halo
     static constexpr int kHaloRows = kTileRows + 2 * kRadius;
     static constexpr int kSlots = kAhead + kRadius + 1;
     float slot[kSlots][kHaloRows][kPitch];
@@ -83,8 +83,7 @@ struct Column {
         const bool plane_inside = z >= kRadius && z < grid.nz - kRadius;
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-            // The neighbours along x may be as far as four cells away: in the quad before or
-            // behind.
+            // Neighbours along x are up to four cells away, in the quad before or behind.
             const Quad before = Quad::load(&ring.slot[slot][row + r][col - kLaneCells]);
             const Quad behind = Quad::load(&ring.slot[slot][row + r][col + kLaneCells]);
             float along_x[3 * kLaneCells];
@@ -152,8 +151,8 @@ __device__ void clear(Object& object) {
 // it provides the neighbours along x and y.
 // Cost removed: the latency of loads. kAhead planes are in flight while one is computed, and a
 // plane costs one barrier.
-// Still limits it: the halo, which other blocks load too, or the barrier. Which of them costs more
-// was not measured.
+// Still limits it: with 7 points, the halo, which other blocks load too, or the barrier; which
+// costs more was not measured. With 25 points it is not the barrier.
 template <int kRadius, int kRows, int kWarps, int kAhead, int kBlocks, bool kAligned>
 __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_async_ring(const float* __restrict__ in,
                                                                            float* __restrict__ out, Grid grid,
@@ -195,7 +194,7 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_async_ring(const
     const auto next_slot = [](int slot) { return slot + 1 == Planes::kSlots ? 0 : slot + 1; };
 
     int newest = first - kRadius;  // the plane that arrives next
-    int slot = 0;                  // its place
+    int slot = 0;                  // its slot
     int free_slot = 0;
     for (int plane = newest; plane < newest + kAhead; ++plane) {
         copy(plane, free_slot);

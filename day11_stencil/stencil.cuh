@@ -11,11 +11,11 @@
 //                                                        ... bulk_ring.cuh:
 //   bulk_ring              the copy engine fetches rows (Hopper)     halo or barriers: not measured
 //                                                        ... temporal.cuh:
+//   overlapped_tile        several sweeps in shared memory (2D)      shared memory, barriers
 //   streaming              several sweeps in one trip to memory      registers
 //
-// Every cell is read and written once per sweep: a copy of the grid is the limit of all versions
-// but those that do several sweeps at once. All versions add the same products in the same order,
-// so their results are equal bit for bit.
+// A sweep reads and writes each cell once. So a copy of the grid is the limit of all versions but
+// those that do several sweeps at once.
 //
 //   ./course run day11                                     every version, verified and timed
 //   ./course inspect day11 --only basic                    sectors per load, line by line
@@ -108,8 +108,8 @@ constexpr int kPlanesOfBlock = 32;               // planes that a block computes
 // current plane becomes the one below, the one above becomes the current one.
 // Cost removed: most of the halo. 1,024 cells of a plane are loaded for 900 results. Along z, only
 // two halo planes are loaded for kPlanesOfBlock planes of results.
-// Still limits it: a thread stores each cell to shared memory once and reads it seven times, two of
-// them as its own neighbour along z.
+// Still limits it: seven reads from shared memory per cell. Three of them are cells that the thread
+// itself has stored.
 __global__ void stencil_coarsened_z(const float* in, float* out, Grid grid, Seven k) {
     __shared__ float planes[3][kPlaneTile][kPlaneTile];
     const int tx = static_cast<int>(threadIdx.x);
@@ -145,8 +145,8 @@ __global__ void stencil_coarsened_z(const float* in, float* out, Grid grid, Seve
 // they stay in registers: three values that move down by one with every plane.
 // Cost removed: two thirds of the shared memory, and three of seven reads from it: below, above and
 // the cell itself.
-// Still limits it: 4-byte loads, and two barriers per plane. No loads of the block are in flight
-// while it synchronises.
+// Still limits it: 4-byte loads, and two barriers per plane. Only one plane of the block is in
+// flight: the next loads follow the second barrier.
 __global__ void stencil_register_tiled(const float* in, float* out, Grid grid, Seven k) {
     __shared__ float current[kPlaneTile][kPlaneTile];
     const int tx = static_cast<int>(threadIdx.x);
@@ -194,16 +194,16 @@ __device__ inline Quad weighted_sums(const Seven& k, const Quad& centre, float l
 constexpr int kThreadRows = 2;  // rows of a thread, neighbours along y
 
 // Idea: four cells of two rows per thread. A warp marches along z with 128 cells of these rows.
-// Neighbours along x come from the lane beside it, those along y from the other row or by another
-// load, usually from the L1 cache: a warp beside it loads the same row.
+// Neighbours along x come from the lane beside it, those along y from the thread's other row or by
+// another load, usually from the L1 cache, as a neighbouring warp loads the same row.
 // Cost removed: three of four load instructions, shared memory, and all barriers.
 // Still limits it: memory bandwidth, nearly. Rows at the edge of a block and planes at the ends of
 // a march are loaded twice.
 //
 // Blocks have 32 x (warps along x) x (warps along y) threads: threadIdx.y and threadIdx.z count
-// warps. kAligned: rows begin at multiples of 16 bytes. Unrolled three times, the planes of a march
-// need not be moved from register to register. Unrolled six times, the kernel for unaligned rows no
-// longer fits into 64 registers per thread, and spills.
+// warps. kAligned: as for load_quad. Unrolled three times, the planes of a march need not be moved
+// from register to register. Unrolled six times, the kernel for unaligned rows no longer fits into
+// 64 registers per thread, and spills.
 template <bool kAligned>
 __global__ __launch_bounds__(1024) void stencil_register_tiled_float4(const float* __restrict__ in,
                                                                       float* __restrict__ out, Grid grid,

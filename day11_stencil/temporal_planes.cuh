@@ -42,9 +42,9 @@ __device__ __forceinline__ void new_plane(Quad (&result)[kRows], const Quad (&be
     }
 }
 
-// Idea: streaming in 3D. A block marches along z; registers hold two planes of every sweep but the
-// first and shift through them. Neighbours along x come from lanes, those along y from the own
-// registers and, between warps, from shared memory.
+// Idea: streaming in 3D. A block marches along z; registers hold the last two planes of sweeps 1 to
+// kSweeps - 1. Neighbours along x come from lanes, those along y from the own registers and,
+// between warps, from shared memory.
 // Cost removed: kSweeps - 1 of kSweeps trips through memory, with one barrier per plane for all
 // sweeps.
 // Still limits it: registers. They bound the tile, and neighbouring blocks both compute the halo.

@@ -83,7 +83,7 @@ __device__ T sum_of_warp(T value) {
     return value;
 }
 
-// Idea: G blocks, as many as the GPU holds at once. In round r block b has tile r G + b. It
+// Idea: as many blocks as the GPU holds at once, G of them. In round r block b has tile r G + b. It
 // publishes the tile's sum as soon as the tile is in shared memory, and scans the tile kAhead
 // rounds later. By then the sums of the G tiles before it have usually been published. Each of G
 // threads reads one of them, and the block adds them to the sum of all tiles before its previous
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kBulkThreads)
             if (lane == 0) stages.sums[stage][warp] = sum;
         }
 
-        // 2. The look-back of the tile of kAhead rounds ago: at the tiles from old - G to old - 1.
+        // 2. The look-back of the tile of kAhead rounds ago: at tiles old - blocks to old - 1.
         const std::size_t old = tile - kAhead * blocks;
         const unsigned old_stage = (round - kAhead) % kStages;
         const bool has_old = round >= kAhead && old < tiles;

@@ -74,7 +74,8 @@ struct OperatorStages {
 // tile once for its sum and once more for its results.
 // Still limits it: memory bandwidth; values of 8 bytes take twice the shuffles.
 //
-// Every run gives the same bits. All arrays of `source` are 16-byte aligned.
+// As for bulk_lookback, all blocks must run at the same time. Every run gives the same bits. All
+// arrays of `source` are 16-byte aligned.
 template <class Source>
 __global__ void __launch_bounds__(Source::kThreads)
     bulk_operator_scan(Source source, std::size_t n, Board board) {
@@ -159,8 +160,8 @@ __global__ void __launch_bounds__(Source::kThreads)
             if (lane == 0) of_warps[round % 2][warp] = before_row;
         }
 
-        // 2. The look-back of the tile of kOpAhead rounds ago: at the tiles from old - G to old -
-        //    1.
+        // 2. The look-back of the tile of kOpAhead rounds ago: at the tiles from old - blocks to
+        //    old - 1.
         const std::size_t old = tile - kOpAhead * blocks;
         const bool has_old = round >= kOpAhead && old < tiles;
         if (has_old && warp < lookers) {

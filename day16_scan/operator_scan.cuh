@@ -45,7 +45,7 @@ struct Affine {
 
 // --- In a warp and in a block -----------------------------------------------------------------------
 
-// `value` of the lane `distance` further up (1) or down (-1). Values are of whole words.
+// `value` of the lane `distance` before this one (1) or after it (-1). Values are of whole words.
 template <int kDirection, class Value>
 __device__ Value shuffle(const Value& value, int distance) {
     constexpr int kWords = sizeof(Value) / sizeof(unsigned);
@@ -86,8 +86,8 @@ __device__ typename Op::Value combined_before(typename Op::Value value, typename
 
 // --- Between blocks ---------------------------------------------------------------------------------
 
-// A value may be longer than a word, so it cannot arrive together with its state. Memory may show
-// two stores to another block in either order, unless there is a fence between them.
+// A value of 8 bytes does not fit into a word with its state. Another block may see two stores in
+// either order, unless a fence separates them.
 template <class Value>
 struct Published {
     Board board;      // the words hold states alone

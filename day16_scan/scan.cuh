@@ -8,10 +8,11 @@
 //   warp_shuffle               warps scan in registers                     an element per thread
 //   scan_scan_add              tiles of 5,120 elements in registers        4 n of traffic
 //   reduce_scan_scan           first the sums alone                        3 n of traffic
+//                              ... single_pass.cuh:
 //   domino                     one pass; a tile waits for the one before   a chain of tiles
 //   decoupled_lookback         a tile adds up the sums before it           loads wait for the look-back
-//   bulk_lookback              (bulk_lookback.cuh) sums are published      memory bandwidth
-//                              rounds ahead; tiles arrive by bulk copies
+//                              ... bulk_lookback.cuh:
+//   bulk_lookback              sums are published rounds ahead             memory bandwidth
 //
 // A scan must read n elements and write n. Each of the first five kernels scans one section per
 // block. The sums of the sections are scanned in the same way, and add_sums adds them to the

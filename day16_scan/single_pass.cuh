@@ -1,4 +1,4 @@
-// Day 16, second part: one pass over memory. 2 n of traffic, which is the least possible.
+// Day 16, second part: one pass over memory.
 #pragma once
 
 #include "look_back.cuh"

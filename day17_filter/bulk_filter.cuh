@@ -53,7 +53,7 @@ __device__ inline unsigned sum_of_warps(const unsigned (&values)[kBulkWarps], un
     return sum;
 }
 
-// Idea: G blocks, as many as the GPU holds at once. In round r block b has tile r G + b. It
+// Idea: as many blocks as the GPU holds at once, G of them. In round r block b has tile r G + b. It
 // publishes the tile's count as soon as the tile is in shared memory, and filters the tile kAhead
 // rounds later. By then the counts of the G tiles before it have usually been published. Each of G
 // threads reads one of them, and the block adds them to the count of all tiles before its previous
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kBulkThreads)
             if (lane == 0) stages.kept[stage][warp] = kept;
         }
 
-        // 2. The look-back of the tile of kAhead rounds ago: at the tiles from old - G to old - 1.
+        // 2. The look-back of the tile of kAhead rounds ago: at tiles old - blocks to old - 1.
         const std::size_t old = tile - kAhead * blocks;
         const unsigned old_stage = (round - kAhead) % kStages;
         const bool has_old = round >= kAhead && old < tiles;

@@ -32,7 +32,7 @@ constexpr int kWarpSize = 32;
 constexpr int kWarps = kBlock / kWarpSize;
 constexpr unsigned kWholeWarp = 0xffffffff;
 
-using Count = unsigned long long;  // of elements; atomicAdd's type of 64 bits
+using Count = unsigned long long;  // a number of elements; atomicAdd has this 64-bit type
 
 // What the filter keeps.
 struct Below {
@@ -277,8 +277,7 @@ __global__ void __launch_bounds__(kBlock)
 
 // Idea: the first element of each run of equal ones differs from its left neighbour, which another
 // lane has. remove_duplicates is the same two kernels with these flags.
-// Cost removed: none, it is another operation. Loading in[i - 1] from memory would double the
-// loads.
+// Cost removed: a second load for each element, of in[i - 1].
 // Still limits it: every element is read twice.
 //
 // For each k, a lane reads values[k] of the lane to its left. The left neighbour of lane 0's

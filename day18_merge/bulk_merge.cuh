@@ -1,4 +1,4 @@
-// Day 18, third part: one warp loads, the others merge. Needs compute capability 9.0.
+// Day 18, last part: one warp loads, the others merge. Needs compute capability 9.0.
 #pragma once
 
 #include "co_rank.cuh"
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                                        slot_b + static_cast<unsigned>(j - of_b.from),
                                        static_cast<unsigned>(j_end - j), k};
             }
-            // Behind the ends of the arrays: the largest key. No bulk copy writes there.
+            // After the ends of the arrays: the largest key. No bulk copy writes there.
             if (lane == 0 && i_end == m && m % kLine != 0) stages.keys[stage][m - of_a.from] = INT32_MAX;
             if (lane <= Shape::kShare && j_end + lane >= n) {
                 stages.keys[stage][slot_b + (j_end + lane - of_b.from)] = INT32_MAX;

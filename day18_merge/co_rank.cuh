@@ -22,13 +22,12 @@ __device__ Index smaller(Index x, Index y) {
 // The co-rank of k: how many of the first k elements of the output come from `a`. The other
 // k - co_rank(k) come from `b`.
 //
-// Let a[i] meet b[k - 1 - i]. If a[i] goes first, there are at most k - 1 elements before it, i
+// Compare a[i] with b[k - 1 - i]. If a[i] goes first, there are at most k - 1 elements before it, i
 // from a and at most k - 1 - i from b: it is one of the first k. If not, k elements go before it:
 // a[0] to a[i - 1] and b[0] to b[k - 1 - i]. So for i = 0, 1, ... the answers are "yes" up to some
 // element, and "no" from there on.
 //
-// <= and not <: of equal keys, that of a goes first. A and B: pointers, or types with an operator
-// [].
+// <= and not <: of equal keys, that of a goes first. A and B: pointers, or types with operator[].
 template <class Index, class A, class B>
 __device__ Index co_rank(Index k, A a, Index m, B b, Index n) {
     Index low = k > n ? k - n : 0;

@@ -1,5 +1,5 @@
 // Day 18's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
-// merge.cuh and overlapped.cuh; bulk_merge is launched in bulk_merge.cu.
+// merge.cuh, merge_path.cuh and overlapped.cuh; bulk_merge is launched in bulk_merge.cu.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -13,6 +13,7 @@
 #include "common/device/tensor_core_support.hpp"
 #include "merge.cuh"
 #include "merge.hpp"
+#include "merge_path.cuh"
 #include "overlapped.cuh"
 
 namespace day18 {

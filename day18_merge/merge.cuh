@@ -5,7 +5,7 @@
 //   basic             each thread finds its share by co-rank        scattered accesses to global memory
 //   tiled             tiles of a and b in shared memory             every element is loaded twice
 //   circular_buffer   ring buffers keep what a tile has left        stores use 4 of 32 bytes of a sector
-//   merge_path        a kernel finds splits; merge in registers     a block loads, merges, stores: in turns
+//   merge_path        (merge_path.cuh) splits; merge in registers   a block loads, merges, stores: in turns
 //   overlapped        (overlapped.cuh) loads while it merges        all threads do the same step at a time
 //   overlapped_pairs  the same, with a value for each key           all threads do the same step at a time
 //   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory bandwidth
@@ -183,88 +183,6 @@ __global__ void __launch_bounds__(kTiledBlock)
         rest.i += taken_from_a;
         rest.j += taken_from_b;
         rest.k += size;
-    }
-}
-
-// --- Merge path ----------------------------------------------------------------------------------
-
-constexpr int kPathBlock = 256;
-constexpr int kPathShare = 15;  // elements per thread; odd, so that threads use different banks
-constexpr unsigned kPathTile = kPathBlock * kPathShare;  // 3,840 elements of the output
-constexpr int kPartitionBlock = 64;
-
-// One thread for each boundary between tiles, and for both ends: splits[t] is the co-rank of the
-// beginning of tile t.
-__global__ void partition(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tiles,
-                          std::size_t* splits) {
-    const std::size_t t = std::size_t{blockIdx.x} * kPartitionBlock + threadIdx.x;
-    if (t <= tiles) splits[t] = co_rank(smaller(t * kPathTile, m + n), a, m, b, n);
-}
-
-// A thread merges its share of a tile, of which a and b have size_a and size_b elements, from a[i]
-// and b[j] on. All indices of `merged` are constants: it stays in registers.
-__device__ inline void merge_share(const Key* a, unsigned size_a, unsigned i, const Key* b, unsigned size_b,
-                                   unsigned j, Key (&merged)[kPathShare]) {
-    Key next_a = i < size_a ? a[i] : 0;
-    Key next_b = j < size_b ? b[j] : 0;
-#pragma unroll
-    for (int x = 0; x < kPathShare; ++x) {
-        const bool from_a = j >= size_b || (i < size_a && next_a <= next_b);
-        merged[x] = from_a ? next_a : next_b;
-        if (from_a) {
-            if (++i < size_a) next_a = a[i];
-        } else {
-            if (++j < size_b) next_b = b[j];
-        }
-    }
-}
-
-// Idea: a kernel of its own computes all splits (partition), so a block knows which 3,840 elements
-// it merges. A thread merges 15 of them in registers, and the tile goes through shared memory once
-// more, so that stores are coalesced. S. Odeh, O. Green, Z. Mwassi, O. Shmueli, Y. Birk, "Merge
-// Path", 2012.
-// Cost removed: the searches in global memory at the beginning of every block; the scattered
-// stores.
-// Still limits it: a block loads, then merges, then stores. Only other blocks of the SM use the
-// memory while it merges.
-__global__ void __launch_bounds__(kPathBlock) merge_path(const Key* a, std::size_t m, const Key* b,
-                                                         std::size_t n, const std::size_t* splits, Key* out) {
-    __shared__ Key tile[kPathTile];  // first what comes from a, then what comes from b
-    const std::size_t k = std::size_t{blockIdx.x} * kPathTile;
-    const auto size = static_cast<unsigned>(smaller<std::size_t>(m + n - k, kPathTile));
-    const std::size_t i_tile = splits[blockIdx.x];
-    const auto size_a = static_cast<unsigned>(splits[blockIdx.x + 1] - i_tile);
-    const Key* const from_a = a + i_tile;
-    const Key* const from_b = b + (k - i_tile);
-    Key mine[kPathShare];
-#pragma unroll
-    for (int x = 0; x < kPathShare; ++x) {
-        const unsigned place = x * kPathBlock + threadIdx.x;
-        if (place < size) mine[x] = place < size_a ? from_a[place] : from_b[place - size_a];
-    }
-#pragma unroll
-    for (int x = 0; x < kPathShare; ++x) {
-        const unsigned place = x * kPathBlock + threadIdx.x;
-        if (place < size) tile[place] = mine[x];
-    }
-    __syncthreads();
-
-    const Key* const tile_b = tile + size_a;
-    const unsigned size_b = size - size_a;
-    const unsigned first = smaller(threadIdx.x * kPathShare, size);
-    const unsigned i = co_rank<unsigned>(first, tile, size_a, tile_b, size_b);
-    merge_share(tile, size_a, i, tile_b, size_b, first - i, mine);
-
-    // All threads have read what they merge: the tile may be overwritten.
-    __syncthreads();
-#pragma unroll
-    for (int x = 0; x < kPathShare; ++x)
-        if (first + x < size) tile[first + x] = mine[x];
-    __syncthreads();
-#pragma unroll
-    for (int x = 0; x < kPathShare; ++x) {
-        const unsigned place = x * kPathBlock + threadIdx.x;
-        if (place < size) out[k + place] = tile[place];
     }
 }
 

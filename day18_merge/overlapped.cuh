@@ -1,8 +1,8 @@
-// Day 18, second part: the next tile is loaded while this one is merged.
+// Day 18, third part: the next tile is loaded while this one is merged.
 #pragma once
 
+#include "co_rank.cuh"
 #include "common/device/ptx.cuh"
-#include "merge.cuh"
 
 namespace day18 {
 

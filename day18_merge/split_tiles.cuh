@@ -8,8 +8,8 @@ namespace day18 {
 constexpr int kSplitBlock = 2 * kWarpSize;
 constexpr std::size_t kNear = 1024;  // elements: how far a split may be from where it is expected
 
-// Idea: as `partition` (merge.cuh), but a block first finds where its first tile begins and its
-// last one ends, a warp for each. The splits in between are expected at equal distances, and
+// Idea: as `partition` (merge_path.cuh), but a block first finds where its first tile begins and
+// its last one ends, a warp for each. The splits in between are expected at equal distances, and
 // searched there first.
 // Cost removed: 27 steps for each split, scattered over the arrays.
 // Still limits it: latency. Each step waits for the one before.

@@ -11,7 +11,7 @@ __device__ unsigned size_of_sweep(std::size_t n, std::size_t first) {
     return n - first < kSweepTile<Bits> ? static_cast<unsigned>(n - first) : kSweepTile<Bits>;
 }
 
-// --- Three steps a digit -------------------------------------------------------------------------
+// --- radix_8bit: count, scan, scatter ------------------------------------------------------------
 
 // The first kernel of a pass of radix_8bit: counts, as in radix_multibit, but of 256 digits. Row d,
 // column t gets the number of keys with digit d in tile t.
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     store_tile<false>(tile, size, pass, as_it_is, out, nullptr);
 }
 
-// --- One sweep a digit ---------------------------------------------------------------------------
+// --- onesweep: one kernel a pass -----------------------------------------------------------------
 
 // What every pass gets.
 template <class Bits>
@@ -68,10 +68,10 @@ struct Pass {
     const std::uint32_t* values_in;
     Bits* out;
     std::uint32_t* values_out;
-    std::size_t n;       // keys, or the most
+    std::size_t n;       // keys; at most so many where `fewer` is set
     const Count* fewer;  // nullptr, or where on the device their number is
     KeyCode<Bits> code;
-    int pass;     // the digit
+    int pass;     // the number of the digit, the lowest is 0
     bool encode;  // the first pass
     bool decode;  // the last one
 };

@@ -9,7 +9,7 @@ namespace day19 {
 
 using course::kWarpSize;
 using course::kWholeWarp;
-using Count = unsigned long long;  // of keys
+using Count = unsigned long long;  // a number of keys
 
 constexpr int kBins = 256;          // values of a digit
 constexpr int kSweepBlock = kBins;  // threads: each also has a bin, that of its number

@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kSegmentBlock) sort_segments_by_warps(Segments
 
 // --- Segments of a block -------------------------------------------------------------------------
 
-// Keys of a thread: of short segments, and of those of medium length.
+// Keys of a thread, for short segments and for those of medium length.
 constexpr int kShortEach = 20;
 constexpr int kMediumEach = 40;
 constexpr std::size_t kShortSegment = kSweepBlock * kShortEach;
@@ -117,7 +117,8 @@ __device__ void sort_segment(const Segments& segments, std::size_t s, SegmentTil
 
 // Idea: a block sorts a segment by all four digits in shared memory, as onesweep sorts a tile by
 // one. A segment that does not fill the tile gets fewer keys per thread.
-// Cost removed: three of four passes through memory, and those over the segment's number.
+// Cost removed: three of four passes through memory. As each segment is sorted by itself, no pass
+// sorts by the number of the segment, either.
 // Still limits it: the ranking, as in onesweep, and four barriers for each digit.
 //
 // Segments of more than kMore keys, and at most kSweepBlock * kEach.

@@ -156,8 +156,8 @@ __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
 
 // Idea: the block splits its keys in shared memory, and only then stores them. Its zeros are
 // neighbours now, and so are its ones.
-// Cost removed: 16 of 28 bytes, as a count for each block replaces one for each key. Stores of
-// neighbouring threads go to neighbouring addresses, but for one step from the zeros to the ones.
+// Cost removed: 16 of 28 bytes, as a count for each block replaces one for each key. Neighbouring
+// threads store to neighbouring addresses, but for one step from the zeros to the ones.
 // Still limits it: 32 passes.
 __global__ void __launch_bounds__(kBlock)
     scatter_split_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,

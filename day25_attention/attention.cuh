@@ -136,7 +136,7 @@ __device__ void for_each_pack(const float* row, std::size_t end, Body body) {
 }
 
 // Idea: a block for each row, of any length: maximum, sum of exponentials, quotient. Masked scores
-// are left out instead of being replaced by -Inf, and keys behind a causal mask are not read.
+// are left out instead of being replaced by -Inf, and the first two reads end at a causal mask.
 // Cost removed: a pass that writes -Inf into masked scores.
 // Still limits it: memory. The row is read three times; the L1 cache serves what fits into it.
 template <int WIDTH>

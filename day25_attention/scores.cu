@@ -1,11 +1,12 @@
 // Day 25's launchers of the scoring functions: argument checks, grids, the lists of versions. The
-// kernels are in scores.cuh.
+// kernels are in scores.cuh, bahdanau.cuh and scores_tensor_cores.cuh.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
 
 #include "attention.hpp"
+#include "bahdanau.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"

@@ -15,9 +15,11 @@
 //   implicit_gemm    8 x 8 outputs per thread, copies ahead      multiply-adds
 //                                                        ... winograd.cuh:
 //   winograd_2x2     2.25 times fewer products                   memory: four times the input
-//   winograd_4x4     4 times fewer products                      rounding errors
+//   winograd_4x4     4 times fewer products                      memory: 2.25 times the input
 //                                                        ... tensor_cores.cuh:
 //   implicit_gemm    mma.sync, channels last, cp.async           mma.sync
+//                                                        ... hopper_conv.cuh:
+//   tma_wgmma        TMA loads the columns, wgmma                L2 and shared memory, probably
 //
 // backward.cuh and winograd_gradient.cuh have the gradients. Pooling and activations are on day 33.
 //

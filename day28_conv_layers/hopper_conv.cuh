@@ -221,7 +221,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
             store_from_registers<S>(y, shape, pixel, first_k, sums);
         }
     }
-    // TMA has read this block's shared memory, which ends with the block.
+    // Shared memory is freed when the block ends: TMA must have read it.
     ptx::tma_store_wait_read<0>();
 }
 

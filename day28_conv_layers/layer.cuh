@@ -1,4 +1,4 @@
-// Day 28: what the kernels share that read images, element by element.
+// Day 28: what the kernels that read images element by element share.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,8 +15,9 @@ __device__ inline float padded(const float* image, const Shape& shape, int c, in
     return inside ? image[(c * shape.h + row) * shape.w + col] : 0.0f;
 }
 
-// Where element (c, r, s) of a filter lies in an image, seen from the first element under the
-// filter: `offset` elements behind it, r rows below it and s columns to the right.
+// For implicit_gemm.cuh and backward.cuh: where element (c, r, s) of a filter lies in an image,
+// seen from the first element under the filter. It is `offset` elements after it, r rows below it
+// and s columns to the right.
 struct alignas(16) Tap {
     int offset;
     int r;

@@ -45,7 +45,14 @@ struct WinogradSizes {
 
 constexpr int kTransformThreads = 128;
 
-// U = G g G^T of each filter and channel. Element e of all of them is a matrix of its own:
+// Idea of the four kernels: products are dear, sums are cheap. Transform, multiply less, transform
+// back.
+// Cost removed: 5 of 9 products with m = 2, 3 of 4 with m = 4.
+// Still limits it: V and M go through memory, (m + 2)^2 / m^2 times the size of x and y each: 4
+// with m = 2, 2.25 with m = 4. With larger m the transforms lose too many digits.
+//
+// The first kernel: U = G g G^T of each filter and channel. Element e of all of them is a matrix of
+// its own:
 //   u   (m + 2)^2 x channels x filters
 // A thread has the filter k of a channel.
 template <int m>
@@ -134,6 +141,7 @@ __global__ void __launch_bounds__(kTransformThreads)
         v[(static_cast<std::size_t>(element) * sizes.channels + c) * sizes.tiles + tile] = value;
     });
 }
+
 // M = U^T V, (m + 2)^2 products at once, one for each z of the grid:
 //   products   (m + 2)^2 x filters x tiles
 // All extents are whole tiles, so nothing is checked. The gradient of the filters splits the depth
@@ -169,13 +177,8 @@ __global__ void __launch_bounds__(Tile::THREADS)
                        column_of(j));
 }
 
-// Y = A^T M A, of which the last tile of a row or column of tiles may have less than m x m outputs.
-// A thread has one tile of a filter. packs: m outputs of a row are one store.
-// Idea of the four kernels: products are dear, sums are cheap. Transform, multiply less, transform
-// back.
-// Cost removed: 5 of 9 products with m = 2, 3 of 4 with m = 4.
-// Still limits it: V and M go through memory, (m + 2)^2 / m^2 times the size of x and y each: 4
-// with m = 2, 2.25 with m = 4. With larger m the transforms lose too many digits.
+// Y = A^T M A, of which the last tile of a row or column of tiles may have fewer than m x m
+// outputs. A thread has one tile of a filter. packs: m outputs of a row are one store.
 template <int m>
 __global__ void __launch_bounds__(kTransformThreads)
     winograd_outputs(const float* products, float* y, Shape shape, WinogradSizes sizes, bool packs) {

@@ -19,13 +19,13 @@
 
 namespace day28 {
 
-// A product's depth is the tiles here, so the channels lie side by side, and a block has 8 of them:
-// that is 32 bytes, a sector. Its other index is the tile.
+// Here the depth of a product is the tiles. So the channels are neighbours in memory, and a block
+// has 8 of them, 32 bytes, a sector. The other index of a block is the tile.
 constexpr int kChannelsOfBlock = 8;
 constexpr int kTilesOfBlock = kTransformThreads / kChannelsOfBlock;
 
-// `channels`, `filters` and `tiles` of `sizes` are the three extents of winograd_multiply(): its
-// depth, and rows and columns of the results. The depth is the tiles of all images, rounded up.
+// winograd_multiply() calls its depth sizes.channels, and the columns of its results sizes.tiles.
+// Here these are the tiles of all images and the channels, both rounded up.
 
 // V, with the channels last:
 //   v   (m + 2)^2 x depth x C, rounded up

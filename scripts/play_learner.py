@@ -5,11 +5,10 @@ fail, with a message), `hint`, the solution pasted in, `check` (must pass). The 
 
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
-    scripts/play_learner.py --by-day           each day's exercises together: all fail; pasted in, the
-                                               solutions make the lesson's files of the learner's, and
-                                               one of them passes a check. Builds twice, all days at once
-    scripts/play_learner.py --by-day --in-order    and each exercise passes while those after it are
-                                               blank: some ten minutes more of processor time
+    scripts/play_learner.py --by-day           each day's exercises together: pasted in, the solutions
+                                               make the lesson's files of the learner's; blank they all
+                                               fail; each passes while those after it are blank, one of
+                                               them in a check. Builds once, all days
     scripts/play_learner.py --without-inspection    without what takes a build that inspects: exercises
                                                whose tests count accesses, and the verdict on a solution
                                                whose traffic counts
@@ -131,11 +130,12 @@ class Player:
                 raise Failed(f"{terminal}: '{text}' in:\n{terminal.output}")
         return terminal.output
 
-    def fail(self, exercise, name):
+    def fail(self, exercise, name, **environment):
         self.do("next", *name, shows=[exercise, "about "])
         self.do(
             "check",
             *name,
+            **environment,
             code=1,
             shows=["not yet " + exercise],
             hides=["ended by signal", "not done after", "does not compile", "cannot be checked"],
@@ -158,13 +158,13 @@ class Player:
                 stdout=subprocess.DEVNULL,
             )
 
-    def fail_all(self, exercises, by_name=True):
+    def fail_all(self, exercises, by_name=True, **environment):
         for exercise in exercises:
-            self.fail(exercise, [exercise] if by_name else [])
+            self.fail(exercise, [exercise] if by_name else [], **environment)
 
-    def solve_all(self, exercises, by_name=True):
+    def solve_all(self, exercises, by_name=True, options=()):
         for exercise in exercises:
-            self.do("solution", *([exercise] if by_name else []), "--paste")
+            self.do("solution", *([exercise] if by_name else []), "--paste", *options)
 
     def put_in_stages(self, directory):
         """Instead of the solutions: the same, of which the variable COURSE_SOLVED says how many are
@@ -269,25 +269,37 @@ class Score:
             print(f"ok: {name} ({time.monotonic() - begin:.0f} s)", flush=True)
 
 
-def play_days(player, days, checked, without_all, in_order, score):
+def has_blank_kernels(day):
+    """Or does each exercise of the day start from a file of its own, as a bug hunt does?"""
+    return "\n- starts_from:" not in pathlib.Path(ROOT, directory_of(day), "exercises.md").read_text()
+
+
+def play_days(player, days, checked, without_all, score):
     """Exercises of each day; `checked`: those whose solution the command judges; `without_all`: the
-    days of which some are not played; `in_order`: each while those after it are blank.
+    days of which some are not played.
     """
+
+    def solve(day):
+        with score.of(days[day], day + ", solutions pasted in"):
+            player.solve_all(ids_of(days[day]), options=["--force"])  # although none has been tried
+            if day not in without_all:
+                player.expect_lesson(directory_of(day))
+
     for day, exercises in days.items():
         with score.of(exercises, day + ", begun"):
             player.do("next", exercises[0]["id"])  # which copies the day's files
+    in_stages = [day for day in days if has_blank_kernels(day)]
+    others = [day for day in days if day not in in_stages]
+    for day in in_stages:
+        solve(day)
+        player.put_in_stages(directory_of(day))
     player.build_ahead(map(directory_of, days))
     for day, exercises in days.items():
         with score.of(exercises, day + ", all blank"):
-            player.fail_all(ids_of(exercises))
-    for day, exercises in days.items():
-        with score.of(exercises, day + ", solutions pasted in"):
-            player.solve_all(ids_of(exercises))
-            if day not in without_all:
-                player.expect_lesson(directory_of(day))
-            if in_order:
-                player.put_in_stages(directory_of(day))
-    player.build_ahead(map(directory_of, days))
+            player.fail_all(ids_of(exercises), COURSE_SOLVED="0")
+    for day in others:
+        solve(day)
+    player.build_ahead(map(directory_of, others))
     in_checks, in_runs = [], []
     for day, exercises in days.items():
         solved = [exercise for exercise in exercises if exercise["id"] in checked]
@@ -297,8 +309,8 @@ def play_days(player, days, checked, without_all, in_order, score):
             (in_checks if is_checked else in_runs).append(exercise)
 
     def play(exercise):
-        with score.of([exercise], exercise["id"] + (", those after it blank" if in_order else ", all solved")):
-            solved = {"COURSE_SOLVED": str(exercise["number"])} if in_order else {}
+        with score.of([exercise], exercise["id"] + ", those after it blank"):
+            solved = {"COURSE_SOLVED": str(exercise["number"])}
             if exercise in in_checks:
                 player.expect_solved(exercise["id"], **solved)
             else:
@@ -306,7 +318,7 @@ def play_days(player, days, checked, without_all, in_order, score):
 
     # Most tests leave cores idle.
     with concurrent.futures.ThreadPoolExecutor(min(os.cpu_count(), 4)) as pool:
-        list(pool.map(play, in_runs if in_order else []))
+        list(pool.map(play, in_runs))
     for exercise in in_checks:
         play(exercise)
 
@@ -315,7 +327,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("day", nargs="*", help="day05, gemm_ladder...; none: all")
     parser.add_argument("--by-day", action="store_true")
-    parser.add_argument("--in-order", action="store_true")
     parser.add_argument("--without-inspection", action="store_true")
     options = parser.parse_args()
     score, skipped = Score(), 0
@@ -334,7 +345,7 @@ def main():
         checked = {e["id"] for e in exercises if not (options.without_inspection and e["is_inspected"])}
         if options.by_day:
             days = {day: list(group) for day, group in itertools.groupby(exercises, day_of)}
-            play_days(player, days, checked, left_out, options.in_order, score)
+            play_days(player, days, checked, left_out, score)
         else:
             for exercise in exercises:
                 name = exercise["id"]

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -38,8 +39,15 @@ bool is_work(std::string_view line) {
                              line.find("] Linking") != std::string_view::npos);
 }
 
+// "3 of 40" of "[3/40] Building ...".
+std::string count_of(std::string_view step) {
+    const auto slash = step.find('/'), end = step.find(']');
+    if (slash == step.npos || end == step.npos || slash > end) return "";
+    return fmt::format("{} of {}", step.substr(1, slash - 1), step.substr(slash + 1, end - slash - 1));
+}
+
 // On a terminal the current step, on one line that the next one overwrites; elsewhere that there is
-// something to build.
+// something to build, and each half a minute how far it is.
 class Progress {
   public:
     explicit Progress(std::string target) : target_(std::move(target)) {}
@@ -55,11 +63,16 @@ class Progress {
             std::fflush(stderr);
         } else if (!shown_) {
             fmt::print(stderr, "course: building {}\n", target_);
+        } else if (const auto now = Clock::now(); now - told_ >= std::chrono::seconds(30)) {
+            fmt::print(stderr, "course: building {}: step {}\n", target_, count_of(step));
+            told_ = now;
         }
         shown_ = true;
     }
 
   private:
+    using Clock = std::chrono::steady_clock;
+
     static std::size_t columns() {
         winsize size{};
         return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
@@ -68,6 +81,7 @@ class Progress {
     std::string target_;
     bool on_terminal_ = isatty(STDERR_FILENO) == 1;
     bool shown_ = false;
+    Clock::time_point told_ = Clock::now();
 };
 
 // What a failed build printed, less the steps that went well.

@@ -41,8 +41,8 @@ struct Job {
 };
 
 struct JobObserver {
-    // Each line, without its end, as it comes; jobs by their number. true: a new part of the job begins,
-    // which is given the whole time again.
+    // Each line, without its end, as it comes; jobs by their number. true: a new part of the job
+    // begins, which is given the whole time again.
     std::function<bool(std::size_t, std::string_view)> on_line{};
     // In the order of the jobs, whichever ends first. false: that was enough, what still runs is
     // killed.

@@ -3,7 +3,7 @@
 //
 //     dV = P^T d_out    dP = d_out V^T    dS = P (dP - D)    dQ = scale dS K    dK = scale dS^T Q
 //
-// with D[i] = d_out[i] . out[i], and P[i][j] = exp(S[i][j] - lse[i]).
+// with D[i] = d_out[i] . out[i], and P[i][j] = exp(S[i][j] - lse[i]). An element of P is a weight.
 //
 //   version           for          what is new                             what limits it
 //   naive             FP32         P and dS are stored                     their memory, and a load per multiply-add
@@ -14,7 +14,8 @@
 //   hopper            FP16, BF16   TMA, wgmma, dQ summed in bulk           shared memory
 //   hopper_ordered    FP16, BF16   in turns                                blocks wait for each other
 //
-// The first two are here, the others in one_pass.cuh, tensor_cores.cuh and hopper.cuh.
+// The first two are here; tiles.cuh has what `recompute` does with a tile. The others are in
+// one_pass.cuh, tensor_cores.cuh and hopper.cuh.
 //
 //   ./course run day34                               every version, verified and timed
 //   ./course run day34 --size 4x8x2048x64            batch x heads x tokens x columns of a head
@@ -27,13 +28,15 @@
 #include "attention_backward.hpp"
 #include "common/bench/attention.hpp"
 #include "parts.cuh"
+#include "tiles.cuh"
 
 namespace day34 {
 
 // --- Version 1 -----------------------------------------------------------------------------------
 
-// Idea: as on paper. One kernel stores P and dS, a thread per element; the next ones multiply.
-// Cost removed: the softmax. With the forward pass's lse a weight is one exponential.
+// Idea: the formulas as on paper. One kernel stores P and dS, a thread per element; the next two
+// multiply.
+// Cost removed: the softmax. With lse from the forward pass, a weight is one exponential.
 // Still limits it: the memory of two matrices of all scores, 2 GB for 16 heads of 4096 tokens, and
 // two loads for each multiply-add.
 __global__ void naive_weights(const Gradient<float> a, const RowTerms terms, float* p, float* ds,
@@ -100,76 +103,10 @@ __global__ void naive_queries(const Gradient<float> a, const float* ds, std::siz
     row_of(a.dq, head, row)[col] = dq * a.scale;
 }
 
-// --- Tiles ---------------------------------------------------------------------------------------
-
-constexpr int kTile = 32;                          // rows of Q, and keys
-constexpr int kThreads = 256;                      // of a block
-constexpr int kAcross = kThreads / kTile;          // threads that share a row
-constexpr int kScores = kTile * kTile / kThreads;  // of a thread
-
-// D: the columns of a tile, 64 or 128 (the D of a row is RowTerms::d). Those from dim on are
-// zero-filled. A row has one element more, so that the same column of neighbouring rows is in
-// different banks.
-template <int D>
-struct Tiles {
-    float q[kTile][D + 1];
-    float d_out[kTile][D + 1];
-    float k[kTile][D + 1];
-    float v[kTile][D + 1];
-    float p[kTile][kTile + 1];  // [row of Q][key]
-    float ds[kTile][kTile + 1];
-};
-
-// Rows of a head from `first` on. Rows out of range are zero-filled.
-template <int D>
-__device__ void load_tile(float (&to)[kTile][D + 1], const HeadsView<const float>& view, std::size_t head,
-                          int first) {
-    for (int i = static_cast<int>(threadIdx.x); i < kTile * D; i += kThreads) {
-        const int row = first + i / D;
-        const int col = i % D;
-        const bool inside = row < view.length() && col < view.dim();
-        to[i / D][col] = inside ? row_of(view, head, static_cast<std::size_t>(row))[col] : 0.0f;
-    }
-}
-
-// P and dS of a tile: rows of Q from `row` on, keys from `key` on. A thread has kScores of one row.
-template <int D>
-__device__ void weigh_tile(const Gradient<float>& a, const RowTerms& terms, Tiles<D>& tiles, std::size_t head,
-                           int row, int key) {
-    const int i = static_cast<int>(threadIdx.x) / kAcross;
-    const int first = static_cast<int>(threadIdx.x) % kAcross;
-    float score[kScores] = {};
-    float dp[kScores] = {};
-    for (int c = 0; c < D; ++c) {
-        const float q = tiles.q[i][c];
-        const float d_out = tiles.d_out[i][c];
-#pragma unroll
-        for (int n = 0; n < kScores; ++n) {
-            score[n] += q * tiles.k[first + n * kAcross][c];
-            dp[n] += d_out * tiles.v[first + n * kAcross][c];
-        }
-    }
-    const std::size_t in_head = static_cast<std::size_t>(row + i);
-    const float lse = terms.lse[head * terms.padded + in_head];
-    const float d = terms.d[head * terms.padded + in_head];
-    const auto seen = static_cast<int>(
-        course::attention::visible_keys(in_head, a.q.extents().length, a.k.extents().length, a.causal));
-#pragma unroll
-    for (int n = 0; n < kScores; ++n) {
-        const int j = first + n * kAcross;
-        const float weight = key + j < seen ? exp2f(score[n] * (a.scale * kLog2E) - lse) : 0.0f;
-        tiles.p[i][j] = weight;
-        tiles.ds[i][j] = weight * (dp[n] - d);
-    }
-}
-
-// The first row that sees `key`, or 0; a multiple of kTile.
-__device__ inline int first_row(const Gradient<float>& a, int key) {
-    if (!a.causal) return 0;
-    return max(0, key - (a.k.length() - a.q.length())) / kTile * kTile;
-}
-
 // --- Version 2 -----------------------------------------------------------------------------------
+
+// From tiles.cuh: load_tile() loads 32 rows of a head, weigh_tile() computes P and dS of a tile.
+// kAcross threads share a row.
 
 // Idea: compute P and dS again, tile by tile, in shared memory. A block of this kernel has 32 rows
 // of Q and all their keys; one of the next kernel has 32 keys and all rows that see them.
@@ -211,7 +148,7 @@ __global__ void __launch_bounds__(kThreads) recompute_queries(const Gradient<flo
         if (first + n * kAcross < a.q.dim()) to[first + n * kAcross] = dq[n] * a.scale;
 }
 
-// dK and dV of 32 keys: key j, columns first, first + 8, ...
+// A thread's dK and dV: of key j of 32, columns first, first + 8, ...
 template <int D>
 struct KeySums {
     float dk[D / kAcross] = {};

@@ -8,7 +8,7 @@
 // in registers, rounded to pairs, the left factors of dV = P^T d_out and dK = dS^T Q (day 27). Only
 // dQ = dS K sums over all keys of the block: dS goes through shared memory, transposed by stmatrix.
 // hopper_tile.cuh has the products and what is done with a tile in registers, hopper_queries.cuh
-// the way of dQ to global memory.
+// how dQ gets to global memory.
 #pragma once
 
 #include "hopper_queries.cuh"
@@ -113,8 +113,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         store_transposed<T, ROWS>(memory.ds[tile % 2], group, ds);
         ptx::fence_proxy_async();
 
-        // The next scores. After the last tile nothing uses them, but ptxas would serialise
-        // products under a condition.
+        // The next scores. After the last tile nothing uses them, but if they were issued under a
+        // condition, ptxas would serialise all products.
         if (tile + 1 < problem.row_tiles) {
             at_q.advance();
             ptx::mbarrier_wait(&memory.q_full[at_q.stage], at_q.parity);
@@ -134,8 +134,8 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         hold(scores);
         weigh_tile<T, D>(problem, keys, group, tile + 1, memory.lse[at_q.stage], scores);
 
-        // This wait loops. So it ends the basic block, at whose begin ptxas would put the wait for
-        // products, ahead of the exponentials.
+        // ptxas moves the wait for products to the start of its basic block, which would be ahead
+        // of the exponentials. The loop of this wait starts a new basic block.
         ptx::mbarrier_wait(&memory.dq_empty, dq_parity);
         ptx::wgmma_wait<0>();  // dQ and dK are there
         hold(dk);

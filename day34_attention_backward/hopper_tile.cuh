@@ -171,7 +171,8 @@ __device__ void multiply_keys(const Box<T, kKeys, ROWS>& ds, const Box<T, D, kKe
 //
 // Register 4 j + 2 h + i of lane 4 g + t in warp w: key 16 w + g + 8 h, row 8 j + 2 t + i of Q.
 
-// Scores of rows that do not see a key become -Inf. Key h is seen from row first_row[h] on.
+// Scores of rows that do not see a key become -Inf. A thread has scores of two keys: g is seen from
+// row first_upper of the tile on, g + 8 from row first_lower on.
 template <int COUNT>
 __device__ void mask(float (&scores)[COUNT], int first_upper, int first_lower) {
     const int row = static_cast<int>(threadIdx.x) % 4 * 2;
@@ -198,7 +199,7 @@ __device__ void weigh(float (&scores)[COUNT], const float* lse, float scale) {
     }
 }
 
-// The registers of weights are, rounded to pairs, those of a left factor.
+// Rounds weights to pairs. Their registers are then those of a left factor.
 template <class T, int COUNT>
 __device__ void round_weights(const float (&weights)[COUNT], unsigned (&p)[COUNT / 8][4]) {
 #pragma unroll
@@ -239,7 +240,7 @@ __device__ void differentiate(const unsigned (&p)[COUNT / 8][4], const float (&d
     }
 }
 
-// dS^T from registers to dS in shared memory: stmatrix stores each 8 x 8 matrix transposed.
+// Stores dS^T from registers as dS in shared memory: stmatrix transposes each 8 x 8 matrix.
 template <class T, int ROWS>
 __device__ void store_transposed(Box<T, kKeys, ROWS>& to, int group, const unsigned (&ds)[ROWS / 16][4]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -252,7 +253,7 @@ __device__ void store_transposed(Box<T, kKeys, ROWS>& to, int group, const unsig
     }
 }
 
-// 64 keys from `first` on: dK or dV to global memory.
+// Stores dK or dV of 64 keys from `first` on to global memory.
 template <class T, int D>
 __device__ void store_keys(const HeadsView<T>& view, std::size_t head, int first, const float (&sums)[D / 2],
                            float factor) {

@@ -1,4 +1,4 @@
-// Day 34, the FP32 versions in which a block of keys also adds to dQ.
+// Day 34, the FP32 versions in which a block with a tile of keys also adds to dQ.
 #pragma once
 
 #include "attention_backward.cuh"
@@ -40,9 +40,9 @@ struct Turns {
 // Idea: one pass. A block of 32 keys has dS of its keys in shared memory; it also multiplies it by
 // K, and adds the product to dQ, where blocks of all keys meet.
 // Cost removed: the second S and dP.
-// Still limits it: atomics. Blocks add in any order, and sums of floats depend on it: two runs
-// differ in the last bits. ORDERED: the blocks of a head add to a tile of rows in the order of
-// their keys, the last keys first, which costs waiting.
+// Still limits it: shared memory, and atomics. Blocks add in any order, and sums of floats depend
+// on it: two runs differ in the last bits. ORDERED: the blocks of a head add to a tile of rows in
+// the order of their keys, the last keys first. So blocks wait for each other.
 //
 // dq is 0 when the kernel starts.
 template <int D, bool ORDERED>

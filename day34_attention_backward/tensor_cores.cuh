@@ -41,8 +41,7 @@ struct WarpMemory {
     Swizzled<T, kWarpKeys, D> v;
     Swizzled<T, kWarpRows, D> q[2];
     Swizzled<T, kWarpRows, D> d_out[2];
-    // dS^T, [key][row]; a row of 64 elements, of which 32 are used, has as many packs as the
-    // swizzle exchanges.
+    // dS^T, [key][row]. 32 of the 64 elements of a row are used: the swizzle permutes eight packs.
     Swizzled<T, kWarpKeys, 64> ds;
 };
 

@@ -20,7 +20,7 @@ using course::kWholeWarp;
 
 constexpr unsigned kLargeBlock = 1024;  // threads; with few blocks, a barrier of the grid is cheap
 
-// What the kernels of this file work on.
+// What the kernels of this file and of the next parts work on.
 struct Traversal {
     Rows out;
     Rows in;
@@ -136,7 +136,7 @@ __device__ inline void append_kept(const Traversal& t, Found& mine, unsigned end
     if (threadIdx.x == 0) mine.count = 0;
 }
 
-// Marks a vertex as visited. True for one thread only, the first.
+// Marks a vertex as visited. Returns true for the first thread only.
 __device__ inline bool visit(unsigned* visited, Vertex v) {
     const unsigned bit = 1u << v % 32;
     // A load costs less than an atomic, and most neighbours have been visited.
@@ -144,8 +144,8 @@ __device__ inline bool visit(unsigned* visited, Vertex v) {
     return (atomicOr(&visited[v / 32], bit) & bit) == 0;
 }
 
-// One level, top-down: the edges of the entries [begin, end) of the queue. This warp is number
-// `warp` of `warps`, and takes its share.
+// One level, top-down: this warp, number `warp` of `warps`, reads its share of the edges of the
+// entries [begin, end) of the queue.
 __device__ inline void top_down(const Traversal& t, Found& mine, unsigned begin, unsigned end, unsigned next,
                                 unsigned warp, unsigned warps, unsigned long long* found) {
     // A small frontier is spread over all warps: each takes fewer than 32 entries, in one step.

@@ -5,7 +5,7 @@
 
 namespace day36 {
 
-// The bitmap of the frontier of a level. Two take turns.
+// The bitmap of the frontier of a level. Two bitmaps take turns.
 __device__ inline unsigned* frontier_of(const Traversal& t, unsigned level) {
     return t.frontier + level % 2 * t.words;
 }
@@ -48,7 +48,7 @@ __device__ inline void step_up(const Traversal& t, unsigned next, unsigned long 
             const Vertex neighbour = t.in.neighbours[e];
             if (has(from, neighbour)) parent = neighbour;
         }
-        // Long lists, one after the other: 32 edges in each step.
+        // The warp reads the rest of long lists, one list after the other: 32 edges in each step.
         unsigned open = __ballot_sync(kWholeWarp, parent == kUnreached && e < end);
         for (; open != 0; open &= open - 1) {
             const int of = __ffs(static_cast<int>(open)) - 1;

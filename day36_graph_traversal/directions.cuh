@@ -8,7 +8,7 @@ namespace day36 {
 constexpr unsigned kFewEdges = 2048;  // two steps of the warps of one block
 
 // One block does all levels until one has more than kFewEdges edges. All its threads have the same
-// `p`. The counter is the block's own, because other blocks may still be reading those of the grid.
+// `p`. The counter is in shared memory: other blocks may still be reading those of the grid.
 __device__ inline void few_levels(const Traversal& t, Found& mine, Progress& p) {
     __shared__ unsigned long long found;
     while (p.begin < p.end && p.edges <= kFewEdges) {

@@ -9,7 +9,7 @@
 //   direction_simple     push, then pull when the frontier is large  as push
 //   frontier             a queue: a thread per vertex of it          an atomic per vertex found
 //   frontier_privatised  a queue of each block in shared memory      a launch and a copy per level
-//   single_block         small levels in one block, without launch   large levels: as before
+//   single_block         small levels in one block, no launch each   large levels: as before
 //   cooperative          all levels in one launch                    a hub is the work of one thread
 //                                                    ... balanced.cuh:
 //   frontier_balanced    a hub becomes many entries of the queue     every edge is read
@@ -18,7 +18,7 @@
 //                                                    ... directions.cuh:
 //   direction_optimised  top-down, bottom-up, or in one block        barriers and latency
 //                                                    ... while_graph.cuh:
-//   while_graph          a graph that launches itself again          two launches per level
+//   while_graph          a CUDA graph repeats the level              two launches per level
 //
 // A search writes two words per vertex, its level and its parent. What it reads is the question:
 // all vertices in each level, all edges once, or only a part of the edges.
@@ -66,7 +66,7 @@ __global__ void reset(unsigned* level, Vertex* parent, unsigned vertices, Vertex
 // Two threads may find the same vertex at the same time: a benign race. Both store the same level,
 // and each is a right parent, so no atomic is needed. `volatile` keeps the compiler from holding
 // values in registers that other threads change. Both threads add to `found`, so it may exceed the
-// number of vertices found, but it is 0 only if there is none.
+// number of vertices found. But it is 0 only if no vertex was found.
 __global__ void push(Rows out, unsigned current, volatile unsigned* level, volatile Vertex* parent,
                      unsigned* found) {
     const Vertex v = global_thread();
@@ -82,8 +82,8 @@ __global__ void push(Rows out, unsigned current, volatile unsigned* level, volat
 
 // Idea: the other way round. A vertex without a level looks for a neighbour in the frontier, along
 // the edges that lead to it (CSC). One is enough: the loop ends.
-// Cost removed: the rest of the list, once a parent is found. And only one thread stores to a
-// vertex.
+// Cost removed: the rest of the list, once a parent is found; and the race, as only one thread
+// stores to a vertex.
 // Still limits it: the same as push. And where the frontier is small, nearly every list is read to
 // its end without a hit.
 __global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex* parent, unsigned* found) {
@@ -136,7 +136,8 @@ __global__ void frontier(Rows out, Vertex* queue, unsigned begin, unsigned end, 
 
 constexpr unsigned kPrivate = 2048;  // vertices in a block's own queue
 
-// Gives `neighbour` level `current`, if it has none. True for one thread only.
+// Gives `neighbour` level `current`, if it has none. Of the threads that try, it returns true for
+// one.
 __device__ inline bool claim(unsigned* level, Vertex neighbour, unsigned current) {
     // A load costs less than an atomic, and most neighbours have a level already.
     if (*const_cast<volatile unsigned*>(&level[neighbour]) != kUnreached) return false;
@@ -222,8 +223,9 @@ __global__ void __launch_bounds__(kFewVertices)
 // Still limits it: a thread reads the whole list of its vertex. A hub with a million neighbours
 // keeps the grid waiting.
 //
-// Three counters take turns. Level `current` adds to found[current % 3] and clears the next one.
-// All threads read that one at the end of level current - 2, before the last barrier of the grid.
+// Three counters take turns. Level `current` adds to found[current % 3] and clears the next one,
+// which no thread still reads: all threads read it at the end of level current - 2, and the barrier
+// of level current - 1 came after that.
 __global__ void cooperative(Rows out, Vertex source, Vertex* queue, unsigned* level, Vertex* parent,
                             unsigned* found) {
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();

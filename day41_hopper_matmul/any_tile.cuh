@@ -1,10 +1,10 @@
 // Day 41, part 4: kernels for any tile size, C stored by TMA, and split-K. The table of versions is
 // in hopper_matmul.cuh.
 //
-// A tile may now have another size, S: one of course::hopper::TileShape. common/tile/wgmma_tile.cuh
-// has the parts of `persistent` for it: Ring, RingPosition, load_stage(), multiply_stage(), clear()
-// and release_stage() are those of the first three parts; produce() is the producer's loop over K,
-// consume() the consumers'. Day 42 uses them, too.
+// S, a course::hopper::TileShape, is the size of a tile and the number of its stages and blocks.
+// common/tile/wgmma_tile.cuh has the parts of `persistent` for any S: Ring, RingPosition,
+// load_stage(), multiply_stage(), clear() and release_stage() are those of the first three parts;
+// produce() is the producer's loop over K, consume() the consumers'. Day 42 uses them, too.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,7 +34,8 @@ struct RingAndSlices {
 // Idea: C leaves through shared memory. A warp fills a slice of 16 x 32 results, TMA stores it, and
 // the warp goes on.
 // Cost removed: waiting for stores, and the instructions for their addresses.
-// Still limits it: power. The tensor cores are busy, and the GPU lowers its clock.
+// Still limits it: probably power: with busy tensor cores, the GPU lowers its clock. No record of
+// the clock was kept.
 template <class S>
 __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
     async_store(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
@@ -65,8 +66,8 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
             const int warp = static_cast<int>(threadIdx.x - kWarpgroup) / 32;
             hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
         }
-        // TMA has read this block's shared memory, which ends with the block. That its writes are
-        // complete is known at the end of the kernel.
+        // TMA must have read this block's shared memory before the block ends. Its writes need no
+        // wait: they are complete when the kernel ends.
         ptx::tma_store_wait_read<0>();
     }
     if constexpr (S::CLUSTER > 1) ring.synchronise_cluster();

@@ -18,9 +18,10 @@ __device__ inline void synchronise_cluster() {
 // of B, which arrive in both blocks. So the barrier of each block counts the bytes of a whole
 // stage.
 //
-// The other block's half may arrive before this thread expects it. It counts for the right phase:
-// this phase cannot end without the arrival of this thread. And the phase before has ended, because
-// the other block has waited at `empty` for this block's consumers, which had waited for that end.
+// The other block's half may arrive before this thread expects it. Is it counted in the right
+// phase? This phase cannot end without the arrival of this thread. The phase before has ended: the
+// other block loads only after this block's consumers have arrived at `empty`, and they arrive
+// after the end of that phase.
 template <class T, int BN>
 __device__ void load_shared_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps& maps, int row,
                                   int col, int k, int rank) {
@@ -43,7 +44,7 @@ __device__ void release_stage(Ring<T, BN, STAGES>& ring, int stage) {
 // Idea: a cluster of two blocks, one below the other. They need the same B, so each loads half of
 // it for both.
 // Cost removed: a third of the loads from L2.
-// Still limits it: the begin and end of a tile. While C is stored and the first stages are loaded,
+// Still limits it: the start and end of a tile. While C is stored and the first stages are loaded,
 // no product is in flight.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
@@ -91,12 +92,12 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
 
 // --- Persistent blocks ---------------------------------------------------------------------------
 
-// Idea: two changes. As many clusters as fit on the GPU; each computes tile after tile. The ring
-// goes on from tile to tile: while the consumers store C, the producer loads the first stages of
-// the next. And the launcher passes another order: tiles in bands of eight rows of tiles, where it
-// was row by row.
-// Cost removed: by the first, the begin of a tile; by the second, misses in L2, as blocks that run
-// at the same time share rows and columns.
+// Idea: two changes. First, there are as many clusters as fit on the GPU, and each computes tile
+// after tile. The ring goes on from tile to tile: while the consumers store C, the producer loads
+// the first stages of the next tile. Second, the launcher passes another order: tiles in bands of
+// eight rows of tiles, where it was row by row.
+// Cost removed: by the first change, the start of a tile; by the second, misses in L2, as blocks
+// that run at the same time share rows and columns.
 // Still limits it: storing C. Meanwhile the consumers do not multiply.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)

@@ -9,9 +9,9 @@
 //   ring         128 x 128   4       a ring of stages: loads run ahead       a barrier of the block per step
 //   specialised  128 x 128   6       a producer warpgroup, two consumers     reads of shared memory
 //   wide_tile    128 x 256   4       consumers get the producer's registers  each block loads its own B
-//   multicast    128 x 256   4       the two blocks of a cluster share B     the begin and end of a tile
+//   multicast    128 x 256   4       the two blocks of a cluster share B     the start and end of a tile
 //   persistent   128 x 256   4       a block computes tile after tile        storing C
-//   async_store  128 x 256   4       C leaves through shared memory and TMA  power
+//   async_store  128 x 256   4       C leaves through shared memory and TMA  probably power
 //   split_k      128 x 128   6       two blocks share the K of a tile        exchanging their sums
 //   fitted       one of eleven       the tile that suits the shape           as its tile
 //   realigned    as fitted           unaligned rows: loaded or copied        loads; copies
@@ -68,9 +68,11 @@ __device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps&
 
 // Issues the products of a stage: 64 rows of A, those of warpgroup `group`, times all of B. wgmma
 // reads both from shared memory, through descriptors. One wgmma takes 16 of K: 32 bytes of A's
-// rows, 16 rows of B. The fence orders earlier accesses to the sums, which are registers, before
-// the products. It does not order writes to shared memory: what threads have written there would
-// need fence_proxy_async(). TMA wrote the stage, so its barrier is enough.
+// rows, 16 rows of B.
+//
+// The fence orders earlier accesses to the sums, which are registers, before the products. It does
+// not order stores to shared memory: if threads had stored the stage, fence_proxy_async() would be
+// needed. TMA wrote it, so its barrier is enough.
 template <class T, int BN>
 __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sums)[BN / 2]) {
     const std::uint64_t a = ptx::descriptor_k_major(stage.a + group * 64 * BK);
@@ -83,8 +85,8 @@ __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sum
     ptx::wgmma_commit();
 }
 
-// Stores alpha sum + beta C from registers, 64 rows from `row` on. Lane 4 g + t of a warp holds
-// columns 2 t and 2 t + 1 of each eight, in rows g and g + 8 of its 16.
+// Stores alpha sum + beta C from registers, 64 rows from `row` on. A warp has 16 of them. Its lane
+// 4 g + t holds columns 2 t and 2 t + 1 of each eight columns, in rows g and g + 8.
 template <int BN>
 __device__ void store_sums(const Output& out, int row, int col, const float (&sums)[BN / 2]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -145,7 +147,7 @@ template <class T, int BN, int STAGES>
 struct Ring {
     Stage<T, BN> stages[STAGES];
     ptx::MBarrier full[STAGES];   // a phase ends when the bytes of the stage have arrived
-    ptx::MBarrier empty[STAGES];  // from `specialised` on: when all consumers are done with the stage
+    ptx::MBarrier empty[STAGES];  // from `specialised` on: it ends when all consumers are done with it
 };
 
 template <class T>

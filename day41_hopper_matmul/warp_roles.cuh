@@ -1,14 +1,14 @@
 // Day 41, part 2: warp specialisation. A producer loads, consumers multiply. Versions specialised
-// and wide_tile. The table of versions, a stage, its loads and its products are in
-// hopper_matmul.cuh.
+// and wide_tile. hopper_matmul.cuh has the table of versions, Stage, load_stage() and
+// multiply_stage().
 #pragma once
 
 #include "hopper_matmul.cuh"
 
 namespace day41 {
 
-// Called first, by thread 0. `consumers`: arrivals that empty a stage. The tensor maps are fetched
-// meanwhile.
+// Called first, by thread 0. `consumers`: the number of arrivals that empty a stage. The tensor
+// maps are prefetched meanwhile.
 template <class T, int BN, int STAGES>
 __device__ void init_barriers(Ring<T, BN, STAGES>& ring, const Maps& maps, int consumers) {
     ptx::prefetch(&maps.a);
@@ -33,10 +33,10 @@ struct RingPosition {
     }
 };
 
-// Sets the sums to zero before the loop: hold() stops the compiler from moving that behind the
-// loop, for the case that there is no step. To ptxas that would be a write to registers of a
-// running wgmma, and it would serialise all of them. tma_wgmma and ring leave no product in flight
-// at the end of a step, so they need no hold().
+// Sets the sums to zero before the loop. Without hold(), the compiler may move that behind the
+// loop, for the case of no steps: then ptxas sees a write to registers of a running wgmma, and
+// serialises all of them. hold() costs no instruction. tma_wgmma and ring leave no product in
+// flight at the end of a step, so they need none.
 template <int COUNT>
 __device__ void clear(float (&sums)[COUNT]) {
 #pragma unroll

@@ -22,8 +22,10 @@ namespace day46 {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::size_t kPointsOfThread = 32;  // for measure(), as long as that makes not more than
-constexpr std::size_t kMostMeasuring = 128;  // blocks
+// A thread of measure() has this many points, or more where the grid would exceed kMostMeasuring
+// blocks.
+constexpr std::size_t kPointsOfThread = 32;
+constexpr std::size_t kMostMeasuring = 128;
 
 // --- Kernels -------------------------------------------------------------------------------------
 
@@ -54,7 +56,7 @@ struct Sums {
     double scale;
 };
 
-// Idea: a warp for each point adds its coordinates to the sums of its centre, as integers. They
+// Idea: a warp for each point adds its coordinates to the sums of its centre, as integers. Integers
 // have the same sum in every order.
 // Cost removed: floating-point atomics, whose last digits depend on the order; sorting the points.
 // Still limits it: atomic additions. If there are few centres, many points contend for the same

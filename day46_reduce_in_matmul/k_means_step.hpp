@@ -14,7 +14,7 @@
 
 namespace day46 {
 
-// A part of what an iteration says of itself.
+// A part of an iteration's progress: one of several partial sums.
 struct Progress {
     double inertia;         // squared distances to the own centres
     std::uint64_t changed;  // points that are assigned to another centre than before

@@ -1,4 +1,5 @@
-// Sums and log-sum-exp of the elements of a row, in the form of Extremum (reduce_in_matmul.cuh).
+// The sum and the log-sum-exp of the elements of a row: reductions R as defined in
+// reduce_in_matmul.cuh.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -10,8 +10,8 @@
 //             reads it                                         second kernel reads each element
 //   fused     tiles are reduced while they are in registers    multiply-adds; with a short d, the
 //                                                              reduction of a tile
-//   fused_wgmma   tensor cores multiply, in FP32 accuracy      with a short d, the reduction
-//                 (reduce_wgmma.cu, Hopper)
+//   fused_wgmma   tensor cores multiply, in FP32 accuracy      with a short d, the reduction of a
+//                 (reduce_wgmma.cu, Hopper)                    tile
 //
 // A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T (op: the
 // matrix or its transpose, as on day 45). So the kernels reduce rows only. Sums and log-sum-exp
@@ -125,8 +125,8 @@ struct Extremum {
         return MAX ? course::ptx::max_nan(a, b) : course::ptx::min_nan(a, b);
     }
 
-    // Per row, the best of the N values comes first, then where it is, then one comparison with the
-    // state. There is no branch except for NaN: M rows are in flight together.
+    // For each row: the best of the N values, then its column, then one comparison with the state.
+    // There is no branch except for NaN, so the work of the M rows overlaps.
     template <int M, int N, class States, class Col>
     static __device__ void add(States states, const float (&values)[M][N], Col col) {
         float best[M];
@@ -180,7 +180,7 @@ struct Extremum {
 //     T        the tile (course::TileShape): BM x BN of a block, WM x WN of a warp, TM x TN of a thread
 //     LoaderB  copies B float by float, or 16 bytes at a time
 
-// Which tiles a block of the fused version takes: a part of one row of tiles, from left to right.
+// Which tiles a block of the fused versions takes: a part of one row of tiles, from left to right.
 // So the states of its rows stay in the block.
 template <class T>
 struct RowPartition {
@@ -220,8 +220,8 @@ struct RowPartition {
     }
 };
 
-// Each thread's states of its TM rows: states[i][threadIdx.x]. In shared memory, because registers
-// are full of sums.
+// Each thread's states of its TM rows: states[i][threadIdx.x]. In shared memory, because the sums
+// take most registers.
 template <class R, class T>
 using RowStates = typename R::State[T::TM][T::THREADS];
 
@@ -261,9 +261,8 @@ __device__ void write_parts(const RowStates<R, T>& states, const course::Distanc
 
 // Idea: the epilogue of a tile does not write it. Each thread merges its 16 x 8 elements into the
 // states of its rows.
-// Cost removed: writing and reading the matrix, 8 bytes for each element. In that time an H200 does
-// about 55 multiply-adds, nearly as many as a d of 64 takes. But the time is not halved, because
-// stores of `unfused` overlap with the multiply-adds of the next tile.
+// Cost removed: writing and reading the matrix, 8 bytes for each element. (The README says why that
+// does not halve the time.)
 // Still limits it: the multiply-adds; with a short d, the reduction of a tile.
 //
 // multiply_tiles() is the main loop of day 45 as a function: it multiplies the tiles of `walk` and

@@ -58,7 +58,7 @@ struct Reducer {
     std::size_t (*scratch_size)(const ReduceShape& shape);
 };
 
-// "unfused", "fused"
+// The versions, slow to fast.
 using Reduce = course::Version<Reducer, ReduceShape>;
 std::span<const Reduce> reduce_versions();
 

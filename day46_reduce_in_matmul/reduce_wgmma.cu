@@ -1,8 +1,8 @@
 // Day 46 on Hopper: the fused reduction, with the products on tensor cores.
 //
 // Step 16 of the ladder multiplies TF32 in FP32 accuracy: each factor is split into two TF32
-// numbers, and three products replace one (common/tile/tf32_wgmma.cuh). What is left to do here is
-// the epilogue. A lane has 2 x 32 results of a tile, two columns of 32 rows.
+// numbers, and three products replace one (common/tile/tf32_wgmma.cuh). New here is the epilogue. A
+// lane has 32 x 2 results of a tile: 32 rows, two columns.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -40,8 +40,8 @@ struct LaneCoords {
     __device__ float norm_of_row(int i) const { return norms[lane.row(i)]; }
 };
 
-// Inf, and what TF32 rounds to Inf, do not survive being split: they leave Inf or NaN in the sum.
-// Then it is computed again, in FP32.
+// Splitting Inf, or a number that TF32 rounds to Inf, leaves Inf or NaN in the sum. Such a sum is
+// computed again, in FP32.
 __device__ void repair(const course::Factors& factors, const LaneCoords& at, float (&values)[ROWS][2]) {
     const auto a = factors.a[0];
     const auto b = factors.b[0];
@@ -59,7 +59,7 @@ __device__ void repair(const course::Factors& factors, const LaneCoords& at, flo
     }
 }
 
-// Idea: `fused`, and tensor cores multiply.
+// Idea: `fused` on tensor cores.
 // Cost removed: multiply-adds of CUDA cores. While one consumer reduces its half of a tile, the
 // products of the other go on.
 // Still limits it: with a short d, the reduction; with a long one, three products instead of one.
@@ -138,7 +138,7 @@ std::string why_no_wgmma(const ReducedMatmul& matmul) {
     if (factors.count() != 1 || factors.op_a != course::Op::kNone || factors.op_b != course::Op::kNone ||
         !factors.a.pointers.empty() || !factors.b.pointers.empty())
         return "takes one product, not transposed";
-    // Of sums of a few terms, the error is larger than FP32's (common/tile/tf32_split.cuh).
+    // Sums of fewer terms have a larger error than FP32's (common/tile/tf32_split.cuh).
     if (factors.k() < 16) return "takes vectors of 16 numbers or more";
     for (const auto& matrix : {factors.a.first, factors.b.first}) {
         if (const std::string reason = course::why_no_tensor_map(matrix); !reason.empty()) return reason;

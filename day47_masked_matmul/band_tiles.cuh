@@ -1,5 +1,5 @@
-// The tiles of a band that keep something, and those that do not, by a formula: what
-// multiply_kept_tiles (masked_matmul.cuh) asks of its parameter Tiles.
+// A formula for the tiles of a band that keep something, and for those that do not: BandTiles, a
+// parameter Tiles of multiply_kept_tiles (masked_matmul.cuh).
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,7 @@
 
 namespace day47 {
 
-// The tiles of a band: kept ones have a kept element, dropped ones have none. Both are counted and
-// found by a formula, without a list.
+// Kept tiles have a kept element, dropped tiles have none. No list is needed.
 //
 // In row r of the tiles of a product, tiles [(r + begin) / WIDE, (r + end) / WIDE) are kept, as far
 // as they exist. The number of kept tiles before a row is a difference of two sums with a formula,
@@ -66,8 +65,8 @@ class BandTiles {
         return most < -std::int64_t{band_.below} || band_.above < least ? Part::kNothing : Part::kSome;
     }
 
-    // Is this warp idle in the tile, so that it need not multiply? Where the diagonal crosses a
-    // tile, few warps could be, and the tile takes as long as its other warps. So none is.
+    // Only in a tile that the diagonal crosses could a warp be idle, and the tile ends when its
+    // other warps have finished. So none is.
     __device__ bool is_idle(unsigned) const { return false; }
 
     // A functor: is element (i, j) of this thread kept?

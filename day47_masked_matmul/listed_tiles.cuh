@@ -1,10 +1,10 @@
-// The tiles of an array of bytes that keep something, and those that do not, as lists: what
-// multiply_kept_tiles (masked_matmul.cuh) asks of its parameter Tiles, and the kernel that makes
-// the lists.
+// Lists of the tiles of an array of bytes that keep something, and of those that do not:
+// ListedTiles, a parameter Tiles of multiply_kept_tiles (masked_matmul.cuh), and the kernel that
+// makes the lists.
 //
 // An array of bytes has no formula, so build_levels() reads it once and stores three levels:
 //
-//     tiles       one list: kept tiles from its begin on, dropped tiles from its end on
+//     tiles       one array: kept tiles from its start on, dropped tiles backwards from its end
 //     warps       how much of each warp's part of a tile is kept: a word beside the tile in the list
 //     elements    a bit for each, in the order of the tile's threads: a thread loads its own at once
 #pragma once
@@ -51,7 +51,8 @@ class Levels {
           list_(reinterpret_cast<Entry*>(bits_ + std::size_t{all_.all} * T::THREADS)) {}
 
     __host__ __device__ const course::EveryTile<T>& all() const { return all_; }
-    // Entries at the begin of the list, and at its end. Both are 0 when build_levels() starts.
+    // The numbers of entries at the start of the list and at its end. Both are 0 when
+    // build_levels() starts.
     __device__ unsigned& kept() const { return counts_[0]; }
     __device__ unsigned& dropped() const { return counts_[1]; }
     __device__ Entry& kept_entry(unsigned i) const { return list_[i]; }
@@ -81,10 +82,10 @@ __device__ inline std::uint32_t four_bytes(const course::DeviceMatrix<const std:
     return word;
 }
 
-// Idea: a block for each tile of the array. Each thread looks at the elements of C that it will
-// compute.
-// Cost removed: with every product, a byte loaded per element; and all work in dropped tiles.
-// Still limits it: memory. The bytes are read, an eighth of them is written.
+// Idea: a block for each tile of the array. Each thread reads the bytes of the elements of C that
+// it will compute in multiply_kept_tiles.
+// Cost removed: in every product, loading a byte per element, and all work in dropped tiles.
+// Still limits it: memory. The bytes are read, and an eighth as many are written.
 template <class T>
 __global__ __launch_bounds__(T::THREADS) void build_levels(const course::Batch<const std::uint8_t> arrays,
                                                            const Levels<T> levels) {
@@ -130,7 +131,7 @@ __global__ __launch_bounds__(T::THREADS) void build_levels(const course::Batch<c
     entry = {blockIdx.x, warps};
 }
 
-// The tiles of an array, as BandTiles. `times`: products that share one array.
+// The tiles of an array, with the members of BandTiles. `times`: how many products share one array.
 template <class T>
 class ListedTiles {
   public:

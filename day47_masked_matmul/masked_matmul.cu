@@ -183,8 +183,8 @@ bool has_aligned_rows(const course::Batch<const float>& batch) {
            batch.first.leading_dimension() % 4 == 0 && batch.stride % 4 == 0;
 }
 
-// Tensor cores take factors whose sums run along rows. Of sums of a few terms, their error is
-// larger than FP32's (common/tile/tf32_split.cuh).
+// Tensor cores take K-major factors. Sums of fewer than 16 terms have a larger error than FP32's
+// (common/tile/tf32_split.cuh).
 void launch_skip_tiles_mma(const MaskedMatmul& matmul, cudaStream_t stream) {
     const course::Factors& factors = matmul.factors;
     if (factors.op_a != course::Op::kNone || factors.op_b != course::Op::kTranspose || factors.k() < 16)

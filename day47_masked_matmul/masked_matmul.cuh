@@ -53,7 +53,7 @@ template <class Mask>
 __global__ void multiply_kept_elements(const course::Factors factors, const Mask mask,
                                        const course::Batch<float> c, float alpha, float fill) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    const std::size_t row_of_all = i / factors.n();  // the rows of all products, counted through
+    const std::size_t row_of_all = i / factors.n();  // counted through the rows of all products
     const std::size_t product = row_of_all / factors.m();
     if (product >= factors.count()) return;
     const std::size_t row = row_of_all % factors.m();
@@ -136,7 +136,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_and_mask(
 
 // --- Only tiles that keep something --------------------------------------------------------------
 
-// Stores `fill` in a tile of C: all threads of the block, row after row.
+// Stores `fill` in a tile of C, row after row, by all threads of the block.
 template <class T>
 __device__ void fill_tile(const course::Tile& tile, const course::DeviceMatrix<float>& matrix, float fill) {
     constexpr unsigned QUADS = T::BN / 4;
@@ -155,15 +155,18 @@ __device__ void fill_tile(const course::Tile& tile, const course::DeviceMatrix<f
     }
 }
 
-// How much of a warp's part of a tile is kept, as two bits: is any element, are all?
+// How much of a warp's part of a tile is kept. Bit 0: is any element kept? Bit 1: are all?
 enum class Part : unsigned { kNothing = 0, kSome = 1, kAll = 3 };
 
 // The order in which multiply_tiles() takes tiles: kept tiles only, dealt to the blocks in turn.
 //
-// Tiles is BandTiles or ListedTiles, which have the same members: kept() and dropped() count tiles
-// with and without a kept element; kept_tile(i) and dropped_tile(i) say where tile i is; of_warp(i,
-// at) is the Part of kept tile i that this warp computes; elements(i, at) is a functor: is element
-// (i, j) of this thread kept?; is_idle(i): this warp need not multiply.
+// Tiles is BandTiles or ListedTiles, which have the same members:
+//
+//     kept(), dropped()                the numbers of tiles with and without a kept element
+//     kept_tile(i), dropped_tile(i)    where tile i of these is
+//     of_warp(i, at)                   how much is kept of this warp's part of kept tile i
+//     elements(i, at)                  a functor (i, j): is element (i, j) of this thread kept?
+//     is_idle(i)                       need this warp not multiply kept tile i?
 template <class Tiles>
 struct KeptTiles {
     const Tiles& tiles;

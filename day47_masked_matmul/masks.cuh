@@ -9,8 +9,7 @@
 namespace day47 {
 
 // Keeps elements near the diagonal: -below <= col - row <= above. Causal attention: above = 0, and
-// `below` is larger than the matrix. Both are less than 2^31, also if negative, and -below <=
-// above.
+// `below` is larger than the matrix. Both are between -2^31 and 2^31, and -below <= above.
 struct Band {
     int below;
     int above;

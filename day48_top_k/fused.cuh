@@ -16,8 +16,8 @@
 
 namespace day48 {
 
-// A block multiplies its tiles one after the other, mostly of one row of tiles. row_lists.cuh has
-// what it keeps for each of the 128 rows of its tile:
+// A block multiplies its tiles one after the other, mostly of one row of tiles. For each of the 128
+// rows of its tile it keeps (row_lists.cuh):
 //
 //     lists.list(row)    in global memory: the list of keys. lists.size tells when it is full
 //     rows.listed[row]   in shared memory: the number of keys in the list
@@ -28,7 +28,7 @@ namespace day48 {
 // T is the tile, 128 x 256 results of a block, 16 x 8 of a thread. EqualShares deals the tiles to
 // the blocks.
 
-// Sums become values of which the smallest are the best.
+// Turns sums into values of which the smallest are the best.
 __device__ inline void finish_values(const course::Distance& distance, float sign,
                                      const course::ThreadTileCoords<T>& at, float (&sums)[T::TM][T::TN]) {
     distance.finish(at, sums);
@@ -57,7 +57,7 @@ __device__ inline bool append_better(const RowLists& lists, RowState& rows, unsi
     Key* place = lists.list(row) + before;
     for (; chosen != 0; chosen &= chosen - 1) {
         // values[which] would move the array from registers to local memory, because `which` is not
-        // known at compile time. So each value is selected or not.
+        // known at compile time. The loop over all j is unrolled, so its indices are.
         const int which = __ffs(static_cast<int>(chosen)) - 1;
         float value = values[0];
 #pragma unroll
@@ -136,8 +136,8 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         const course::ThreadTileCoords<T> at{tile};
         finish_values(distance, sign, at, sums);
         const bool is_full = __syncthreads_or(append_values(lists, rows, at, sums));
-        // Warps now change lists that all threads append to. Before the next append there are the
-        // barriers of the main loop.
+        // Each warp now changes lists to which all threads append. The barriers of the main loop
+        // come before the next append.
         if (lists.is_last_of_row(tile)) {
             write_pieces(lists, rows, tile);
         } else if (is_full) {
@@ -153,9 +153,9 @@ __global__ void __launch_bounds__(T::THREADS, 1)
 
 // --- Thresholds shared by blocks -----------------------------------------------------------------
 
-// What a block publishes in a row of tiles: thresholds that at least k / blocks of its elements,
-// rounded up, do not exceed. If all blocks of the row have published, k elements are not greater
-// than the greatest of their thresholds.
+// What a block publishes in a row of tiles: for each row, a threshold that at least k / blocks of
+// its elements, rounded up, do not exceed. If all blocks of the row of tiles have published, at
+// least k elements do not exceed the greatest of their thresholds.
 struct Publication {
     std::size_t row_of_tiles;
     unsigned least;
@@ -204,8 +204,8 @@ __device__ inline void read_bounds(const RowLists& lists, RowState& rows, const 
     if (threadIdx.x < T::BM) read_bound(lists, rows, tile, threadIdx.x);
 }
 
-// After one tile of a row, two, four ...: while the number of tiles doubles, about k elements are
-// found that are better than what was the k-th best.
+// After 1, 2, 4, 8, ... tiles of a row: each time their number doubles, about k new elements are
+// better than the k-th best was.
 __device__ inline bool is_time_for_bounds(unsigned tiles) {
     return tiles != 0 && (tiles & (tiles - 1)) == 0;
 }
@@ -241,8 +241,8 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         }
         finish_values(distance, sign, at, sums);
         const bool is_full = __syncthreads_or(append_values(lists, rows, at, sums));
-        // Warps now change lists that all threads append to. Before the next append there are the
-        // barriers of the main loop.
+        // Each warp now changes lists to which all threads append. The barriers of the main loop
+        // come before the next append.
         if (lists.is_last_of_row(tile)) {
             finish_row(tile);
         } else if (is_full) {

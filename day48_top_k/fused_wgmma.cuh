@@ -7,7 +7,7 @@
 // by 128 queries. A warp has all 128 points for 16 of the queries: what it lists, no other warp of
 // the block lists.
 //
-// Only for a course_hopper_library.
+// Compiled for compute capability 9.0a only (course_hopper_library in CMakeLists.txt).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -62,8 +62,8 @@ __device__ inline unsigned row_of_warp(tf32::Lane lane, unsigned i) {
     return static_cast<unsigned>(lane.col()) + i % 2;
 }
 
-// Inf, and what TF32 rounds to Inf, do not survive being split: they leave Inf or NaN in the sum.
-// Then it is computed again, in FP32.
+// Splitting Inf, or a number that TF32 rounds to Inf, leaves Inf or NaN in the sum. Such a sum is
+// computed again, in FP32.
 __device__ inline void repair(const course::Factors& factors, const LaneCoords& at,
                               float (&sums)[2][OF_LANE]) {
     const auto a = factors.a[0];
@@ -85,8 +85,8 @@ __device__ inline void repair(const course::Factors& factors, const LaneCoords& 
     }
 }
 
-// values[i]. So written, it would move the array from registers to local memory, because `i` is not
-// known at compile time: halves are selected instead.
+// Returns values[i]. Indexing by an `i` that is not known at compile time would move the array from
+// registers to local memory. So a half is selected, then a half of it, and so on.
 template <int N>
 __device__ float value_at(const float (&values)[N], int i) {
     if constexpr (N == 1) {
@@ -131,8 +131,8 @@ __device__ inline bool append_half(const RowLists& lists, RowState& rows, const 
     return is_full;
 }
 
-// Idea: `fused`, and tensor cores multiply. A warp has whole rows of the tile, so it lists,
-// shortens and publishes for itself.
+// Idea: `fused` on tensor cores. A warp has whole rows of the tile, so it lists, shortens and
+// publishes without the other warps.
 // Cost removed: multiply-adds of CUDA cores; barriers in the epilogue. While the warps of one
 // consumer list their values, the products of the other go on.
 // Still limits it: three products instead of one; a warpgroup waits for its slowest warp. With few

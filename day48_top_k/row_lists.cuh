@@ -19,7 +19,7 @@ namespace day48 {
 using T = course::LargeTile;
 
 // All tiles of all products, row of tiles after row of tiles, in equal shares. The tiles of a block
-// follow each other: in one row of tiles, or from the end of one to the begin of another.
+// follow each other: in one row of tiles, or from the end of one row into the next ones.
 struct EqualShares {
     unsigned down;    // rows of tiles in one product
     unsigned across;  // tiles in a row
@@ -46,9 +46,9 @@ struct EqualShares {
     }
 };
 
-// A block has a list of candidates for each row of its tile. The room of a list: what a shortened
-// list keeps, a tile's columns before there is a threshold, k more until the list counts as full,
-// and one tile's columns, since a list that is not full must take a whole tile.
+// A block has a list of candidates for each row of its tile. A list has room for what a shortened
+// list keeps, for a tile's columns before there is a threshold, for k more until the list counts as
+// full, and for one more tile's columns: a list that is not full must take a whole tile.
 struct ListSize {
     unsigned k;
     unsigned kept;  // by a shortened list: k and some more, so that the search ends sooner
@@ -62,8 +62,8 @@ struct ListSize {
 };
 
 // What blocks leave in global memory: for each row of tiles, and for each block with tiles of it, a
-// piece. Row of tiles r and block b ascend together, so r + b is a different number for each such
-// pair.
+// piece. Piece r + b belongs to row of tiles r and block b. Both ascend together, so no two pairs
+// have the same sum.
 struct Pieces {
     EqualShares tiles;
     unsigned size;
@@ -92,9 +92,9 @@ struct Pieces {
 // A block's state of the rows of its tile, in shared memory.
 struct RowState {
     unsigned listed[T::BM];  // keys in the list of the row
-    // The threshold of the row. A value that is not less cannot be among the k best: k elements are
-    // less, or k elements in lower columns are not greater. NaN until k elements are known: then no
-    // value is dropped.
+    // The threshold of the row. A value that is not less than it cannot be among the k best: each
+    // of k known elements is less than that value, or equal and in a lower column. NaN until k
+    // elements are known: no value is dropped.
     float bound[T::BM];
     unsigned first;  // the column of tiles in which the block has begun this row of tiles
 };
@@ -102,7 +102,9 @@ struct RowState {
 // The parameters of the epilogue.
 struct RowLists {
     ListSize size;
-    Key* lists;  // T::BM for each block; 2^32 keys are more than the lists of 10,000 blocks
+    // T::BM lists for each block. 32-bit indices are enough: the lists of 10,000 blocks have fewer
+    // than 2^32 keys.
+    Key* lists;
     Pieces pieces;
     std::size_t m;
     std::size_t n;

@@ -1,5 +1,5 @@
-// How a warp shortens a list of different keys in any order: it searches a threshold, and copies
-// what is not greater.
+// How a warp shortens a list of distinct keys in any order: it searches for a threshold, and copies
+// the keys that do not exceed it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,9 +9,9 @@
 
 namespace day48 {
 
-// A threshold: between `least` and `most` keys are less than or equal to it, of more than `most`.
-// Any such number is right, so the search halves an interval and counts, until the count is in that
-// range. `each` calls a function with each of the lane's keys.
+// Returns a threshold that between `least` and `most` keys do not exceed. There must be more than
+// `most` keys. Any such threshold is right, so a binary search halves an interval and counts, until
+// the count is in that range. `each` calls a function with each of the lane's keys.
 template <class Each>
 __device__ Key find_bound(const Each& each, unsigned least, unsigned most) {
     Key first = kNoKey;
@@ -20,7 +20,7 @@ __device__ Key find_bound(const Each& each, unsigned least, unsigned most) {
         first = min(first, key);
         last = max(last, key);
     });
-    // Always: fewer than `least` keys are up to `low`, more than `most` are up to `high`.
+    // Invariant: fewer than `least` keys are up to `low`, more than `most` are up to `high`.
     Key low = course::warp_reduce(first, [](Key a, Key b) { return min(a, b); }) - 1;
     Key high = course::warp_reduce(last, [](Key a, Key b) { return max(a, b); });
     for (;;) {

@@ -90,9 +90,9 @@ __global__ void __launch_bounds__(kSelectThreads)
 
 // --- Select in one pass --------------------------------------------------------------------------
 
-// Helpers: find_bound(list, count, least, most) returns a threshold that between `least` and `most`
-// keys of a list do not exceed; copy_up_to(bound, list, count, to) keeps these keys
-// (thresholds.cuh).
+// From thresholds.cuh: find_bound(list, count, least, most) returns a threshold that between
+// `least` and `most` keys of a list do not exceed; copy_up_to(bound, list, count, to) keeps these
+// keys.
 
 // A bitonic sort of `count` keys, a power of two, by all threads of the block. Each pass over
 // `width` merges pairs of sequences, one ascending, one descending, into sequences of `width`.

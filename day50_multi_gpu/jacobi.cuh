@@ -29,7 +29,7 @@ constexpr int kJacobiThreads = 128;
 struct Strip {
     int columns;
     int rows;
-    int first;     // of the whole grid: the row that is row 0 here
+    int first;     // row 0 of the rank is this row of the whole grid
     int all_rows;  // of the whole grid
 
     // A slab has kRadius ghost rows on each side. This stencil needs one of them.
@@ -58,8 +58,8 @@ __device__ inline double sum_of_block(double value) {
 }
 
 // Idea: a block sweeps one row, begin + blockIdx.x * stride. In steps with a norm it also adds up
-// the squares of the residual of this row. The residual of a cell is the mean of its neighbours
-// minus the cell, which is what the step adds to it.
+// the squares of the residuals of this row. The residual of a cell is what the step adds to it: the
+// mean of its neighbours minus the cell.
 //
 // Why a sum for each row? A floating-point sum depends on the order of its additions. With one sum
 // for each GPU, or with atomicAdd, the norm would depend on the number of GPUs or change from run
@@ -67,7 +67,7 @@ __device__ inline double sum_of_block(double value) {
 // cut, so its sum is the same bits on any number of GPUs. The rows are added in their order, on the
 // host.
 //
-// Still limits it: a row is a block, so narrow grids leave threads idle.
+// Still limits it: a block has one row, so narrow grids leave threads idle.
 __global__ void jacobi_rows(const float* in, float* out, Strip strip, int begin, int stride,
                             double* row_sums) {
     const int row = begin + static_cast<int>(blockIdx.x) * stride;

@@ -174,7 +174,7 @@ void peer_copy_overlapped(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 #ifdef COURSE_HAS_NCCL
 // Idea: each rank sends to its neighbours and receives from them, as it would between nodes. The
-// calls of a group are one operation: outside a group the first send would wait for a receive that
+// calls of a group are one operation. Outside a group, the first send would wait for a receive that
 // this thread has not called yet.
 void exchange_by_nccl(Domain& domain, unsigned step, unsigned steps) {
     const std::size_t plane = domain.extents().plane();
@@ -277,13 +277,14 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
 }
 
 // Idea: stream capture records the launches of all steps once, on the streams of all devices. One
-// call then launches all of them. Waits for events become edges of the graph.
+// call then launches all of them. Waits for events become dependencies between nodes of the graph.
 // Cost removed: the host's time for each launch, event and wait.
 // Still limits it: each node takes time to start, and those of two GPUs wait for each other.
 void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     cudaGraphExec_t& executable = domain.graph(steps);
     if (executable == nullptr) {
-        // The streams of all ranks take part in the recording, and it ends also where a call fails.
+        // Streams of other ranks join the capture by the events that they wait for. It must end
+        // also where a call fails.
         const cudaStream_t origin = domain.ranks()[0].edges;
         cudaGraph_t recorded = nullptr;
         CUDA_CHECK(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));
@@ -301,8 +302,8 @@ void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     CUDA_CHECK(cudaGraphLaunch(executable, stream));
 }
 
-// How deep are the tiles of `persistent`? A block takes as many as every other one, or one less.
-// Deep tiles share fewer planes with others; shallow ones leave fewer blocks idle at the end.
+// How deep are the tiles of `persistent`? Blocks differ by one tile at most. Deep tiles share fewer
+// planes with others; shallow ones leave fewer blocks idle at the end.
 int depth_of_tiles(const Local& local, long long columns, long long blocks) {
     constexpr int kDeepest = 32;
     constexpr int kShared = 2;  // planes; what a tile costs besides its own, measured in planes
@@ -349,7 +350,7 @@ void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 // --- The list ------------------------------------------------------------------------------------
 
-// What one GPU moves and computes; of several, the one with the most planes.
+// What the GPU with the most planes moves and computes.
 course::Work work(const Problem& problem) {
     const Extents& e = problem.extents;
     const auto planes = static_cast<double>((e.nz + problem.ranks - 1) / problem.ranks);

@@ -17,8 +17,8 @@
 //                         peer memory
 //
 // The kernels are here and in persistent.cuh. multi_gpu.cu, the other half of the lesson, has the
-// versions: what is launched where, and what waits for what. mpi.cu has versions between processes,
-// with MPI. slab.cuh says how a rank's part of the grid lies in memory.
+// versions: what is launched where, and what waits for what. mpi.cu and nvshmem.cu have versions
+// for several processes. slab.cuh says how a rank's part of the grid lies in memory: read it first.
 //
 //   ./course run day50                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day50               on four devices of the stand-in
@@ -69,9 +69,9 @@ __global__ void sweep(const float* in, float* out, Local local, Weights weights,
         out[local.index(x, y, z)] = new_value(in, local, weights, x, y, z);
 }
 
-// The new values of one x and y in the planes from `begin` to `end` - 1. Where they are an edge,
-// each is stored here and in the ghost planes of the neighbour that needs it. In a thin slab, a
-// plane may be an edge on both sides.
+// Sweeps the cells of one x and y in the planes from `begin` to `end` - 1. The value of a cell in
+// an edge plane is stored twice: here, and in the ghost planes of the neighbour that needs it. In a
+// thin slab, a plane may be an edge on both sides.
 __device__ inline void sweep_column(const float* in, float* out, const Local& local, const Weights& weights,
                                     const Neighbours& to, int x, int y, int begin, int end) {
     const int last_edge = local.planes - kRadius;  // its first plane
@@ -86,8 +86,8 @@ __device__ inline void sweep_column(const float* in, float* out, const Local& lo
     }
 }
 
-// Blocks start about in the order of their numbers. In this order of the `count` parts of a slab,
-// its last part comes second, so both edges are sent while the middle is swept.
+// Which of the `count` parts of a slab does block `number` sweep? Blocks start about in the order
+// of their numbers. The last part comes second, so both edges are sent while the middle is swept.
 __device__ inline int edges_first(int number, int count) {
     if (number == 0) return 0;
     return number == 1 ? count - 1 : number - 1;
@@ -95,8 +95,8 @@ __device__ inline int edges_first(int number, int count) {
 
 // Idea: peer access. A kernel can store to another GPU's memory like to its own, so it stores a
 // cell of an edge there at once.
-// Cost removed: reading the edge planes again, the calls that copy them, and the launches of their
-// own for the edges.
+// Cost removed: reading the edge planes again, the calls that copy them, and separate launches for
+// the edges.
 // Still limits it: the host launches each step, and events order the steps of neighbours.
 __global__ void sweep_and_store(const float* in, float* out, Local local, Weights weights, Neighbours to) {
     const int x = static_cast<int>(blockIdx.x) * kCols + static_cast<int>(threadIdx.x);

@@ -9,8 +9,7 @@
 
 namespace day50 {
 
-// A flag counts the steps that a rank has done. It lies in the memory of the neighbour that reads
-// it.
+// A flag counts the steps that a rank has done. It lies in the memory of the GPU that polls it.
 struct Flags {
     Progress* mine;
     unsigned* below;  // in the memory of the rank below, set by this rank; null where there is none
@@ -28,9 +27,9 @@ __device__ inline void wait_for(unsigned& flag, unsigned steps) {
     cuda::atomic_thread_fence(cuda::memory_order_acquire, cuda::thread_scope_system);
 }
 
-// True for one block of the grid, the last one. Then all blocks have arrived, and `arrived` is 0
-// again for the next step. Acquire and release: what the other blocks have stored happens before
-// what the last one does next, also for a neighbour that sees its flag.
+// True for the last block of the grid to arrive. It sets `arrived` to 0 again for the next step.
+// Acquire and release: what the other blocks have stored happens before what the last one does
+// next, also for a neighbour that acquires its flag.
 __device__ inline bool is_last_to_arrive(unsigned& arrived) {
     cuda::atomic_ref<unsigned, cuda::thread_scope_device> count(arrived);
     if (count.fetch_add(1, cuda::memory_order_acq_rel) + 1 < gridDim.x) return false;
@@ -38,9 +37,10 @@ __device__ inline bool is_last_to_arrive(unsigned& arrived) {
     return true;
 }
 
-// Idea: one launch for all steps. In each step, the last block of a GPU to be done sets a flag here
-// and in the memory of both neighbours; before the next step, all blocks wait for these three
-// flags. A flag lies in the memory of the GPU that polls it, so only the store crosses the link.
+// Idea: one launch for all steps. In each step, the last block of a GPU to be done sets its GPU's
+// flag here and in the memory of both neighbours. Before the next step, all blocks wait for three
+// flags: of their own GPU and of both neighbours. Polling stays inside a GPU; only the store
+// crosses the link.
 // Cost removed: launches and events. A step begins as soon as the neighbours' planes have arrived.
 // Still limits it: the latency of planes and flag on the link. Flags are set after the whole slab,
 // not after its edges.

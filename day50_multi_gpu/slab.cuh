@@ -15,7 +15,7 @@ namespace day50 {
 struct Local {
     int nx, ny;
     int planes;
-    int first;  // of the whole grid: the plane that is plane 0 here
+    int first;  // plane 0 of the rank is this plane of the whole grid
     int nz;     // planes of the whole grid
 
     __host__ __device__ std::size_t plane() const { return static_cast<std::size_t>(nx) * ny; }

@@ -14,8 +14,9 @@
 //   packets    the same, each value with the number of      twice the bytes cross the links
 //              the call: no barrier
 //
-// NCCL's is beside them, as the peer. Read gather and ring first, in copies.cu: copies, events, and
-// a small kernel. Here is what is one kernel per call; push and packets are in inboxes.cuh.
+// NCCL is the peer. Read gather and ring first, in copies.cu: copies, events, and a small kernel.
+// The other versions launch one kernel per call: one_shot and two_shot are here, push and packets
+// in inboxes.cuh.
 //
 //   ./course run day51                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day51               on four devices of the stand-in
@@ -60,7 +61,7 @@ using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
 // store crosses the link. Release and acquire, at the scope of the whole system: all that a block
 // has read and written before the barrier happens before all that others do after it.
 __device__ inline void meet(const Team& team, unsigned number) {
-    __syncthreads();  // what other threads of this block do before the barrier is before the flag
+    __syncthreads();  // what all threads of this block have done happens before the flag is set
     const int other = static_cast<int>(threadIdx.x);
     if (other < team.ranks) {
         unsigned& theirs = team.signals[other]->arrived[blockIdx.x][team.rank];
@@ -87,10 +88,10 @@ __device__ course::Pack<float, kWidth> sum_of_ranks(const Pointers& arrays, int 
     return sum;
 }
 
-// The values from `begin` to `end` - 1, in rounds, in each of which a thread has kWidth values. In
-// place, a GPU may overwrite its values only when the others have read them. So a barrier is
-// between reading and writing, in which the sums wait in registers. It is also the barrier that
-// must follow the last read: what comes after the kernel may overwrite the input.
+// Adds up the values from `begin` to `end` - 1 in rounds. In each round a thread has kWidth values.
+// In place, a GPU may overwrite its values only after the others have read them. So there is a
+// barrier between reading and writing; the sums stay in registers meanwhile. In the last round, the
+// same barrier protects the input from what follows the kernel and may overwrite it.
 template <int kWidth>
 __device__ void sum_everything(const Team& team, const Pointers& arrays, std::size_t begin, std::size_t end,
                                unsigned& number) {
@@ -122,8 +123,8 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     if (threadIdx.x == 0) passed = number;
 }
 
-// The sums of the values from `begin` to `end` - 1, stored in the arrays of all ranks, this rank's
-// first: so they do not all store to rank 0 at the same time.
+// Adds up the values from `begin` to `end` - 1, and stores the sums in the arrays of all ranks.
+// Each rank begins with its own array, so they do not all store to rank 0 at the same time.
 template <int kWidth>
 __device__ void sum_for_all(const Team& team, const Pointers& arrays, std::size_t begin, std::size_t end) {
     const std::size_t first = (std::size_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;
@@ -136,7 +137,8 @@ __device__ void sum_for_all(const Team& team, const Pointers& arrays, std::size_
 
 // Idea: a part for each GPU. It reads the part from all arrays, and stores the sums in all arrays.
 // Reduce-scatter and all-gather, as in the ring, in one pass.
-// Cost removed: of n - 1 arrays, a GPU reads 1 / n, and receives 1 / n. No sum is computed twice.
+// Cost removed: from each other GPU, a GPU reads 1 / n of an array, and receives 1 / n of the sums.
+// No sum is computed twice.
 // Still limits it: the links. The sums cross them after the values.
 // In place this is right without a barrier in the middle: one thread of one rank reads a value of
 // all arrays and then overwrites it, and no other thread touches it.

@@ -40,11 +40,11 @@ struct Rank {
     int device = 0;
     unsigned multiprocessors = 0;
     cudaStream_t stream = nullptr;  // all work of this rank, in order
-    cudaEvent_t ready = nullptr;    // all that `stream` had before
+    cudaEvent_t ready = nullptr;    // all work before it in `stream` is complete
     cudaEvent_t sent = nullptr;     // a copy to another rank is complete
     cudaEvent_t added = nullptr;    // what has been received is added, and may be overwritten
     float* staging = nullptr;       // where other ranks' values arrive; Group::need_staging
-    char* inbox = nullptr;          // where values arrive that are sent; Group::need_inboxes
+    char* inbox = nullptr;          // where values arrive in push and packets; Group::need_inboxes
     Signals* signals = nullptr;
 };
 

@@ -1,6 +1,7 @@
-// Day 51, where the lesson begins: the versions that copy, and NCCL. The table of all versions is
-// in all_reduce.cuh. One host thread drives all ranks. Each rank has a stream. Events mark what is
-// complete in it; other streams wait for events, the host does not wait.
+// Day 51, where the lesson begins: the versions that copy, and NCCL. Then read all_reduce.cuh,
+// which has the table of all versions. all_reduce.hpp says what a Rank has: a stream, events, a
+// staging area. One host thread drives all ranks. An event marks that the work before it in a
+// stream is complete. Other streams wait for events; the host does not wait.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@
 namespace day51 {
 namespace {
 
-// Idea: a thread per value. What other GPUs have is copied to this GPU before.
+// Idea: a thread per value. The values of other GPUs have been copied to this GPU before.
 // Cost removed: none.
 // Still limits it: the values are written to this GPU's memory, then read again, and added by a
 // second launch.
@@ -86,7 +87,8 @@ struct Ring {
 
 // In step s, rank r sends part r - s to the next rank, which adds its own values. After n - 1 steps
 // the sum of part p has been at all ranks: it began at rank p, and is complete at rank p - 1.
-// Two loops over the ranks: all send before the first one waits for what it receives.
+// Two loops over the ranks: a stream waits for the latest record of an event, so all ranks record
+// `sent` before one of them waits for it.
 void reduce_scatter(const Ring& ring) {
     for (int step = 0; step + 1 < ring.size(); ++step) {
         for (int r = 0; r < ring.size(); ++r) {
@@ -109,11 +111,13 @@ void reduce_scatter(const Ring& ring) {
     }
 }
 
-// Rank r has the sums of part r + 1. They go round once more, now straight to where they belong. No
-// event is needed before a sum overwrites the output of the next rank: the sum contains the values
-// that the next rank has sent on, so its own copy of them is complete. At the end each rank has
-// waited, from neighbour to neighbour, for all others: the next all-reduce may use the staging
-// areas at once.
+// Rank r has the sums of part r + 1. They go round once more, now straight to the outputs.
+//
+// Why is no event needed before a sum overwrites the output of the next rank? The next rank has
+// sent that part on in reduce_scatter. The sum contains these values, so that copy is complete.
+//
+// At the end each rank has waited, from neighbour to neighbour, for all others. So the next
+// all-reduce may use the staging areas at once.
 void all_gather(const Ring& ring) {
     for (int step = 0; step + 1 < ring.size(); ++step) {
         for (int r = 0; r < ring.size(); ++r) {

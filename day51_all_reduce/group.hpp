@@ -1,4 +1,4 @@
-// What the versions share that is not the lesson: whose turn a device is.
+// What the versions share that is not the lesson: which device is the current one.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -25,9 +25,9 @@ struct Inboxes {
 // not read by others, so it may be overwritten as soon as the kernel has ended.
 // Still limits it: the barrier. Its release waits until all stores have arrived.
 //
-// Why are two places enough? A place is used again two calls later. In the call between, this block
-// has met the same block of the other rank. So that rank had begun the call between, and had ended
-// the kernel that read this place.
+// Why are two places enough? A place is used again two calls later. In the call between these two,
+// this block has met the same block of the other rank. So that rank had begun the call between, and
+// had ended the kernel that read this place.
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     push(Team team, Pointers arrays, Inboxes inboxes, std::size_t count) {
@@ -78,8 +78,8 @@ __device__ inline float receive(Packet& place, unsigned number) {
 // Cost removed: the barrier, and its fence.
 // Still limits it: half of each packet is its number, so twice the bytes cross the links.
 //
-// Two places are enough, as in push: that the packets of the call between have arrived proves the
-// same as the barrier there.
+// Two places are enough, as in push: the packets of the call between have arrived, which proves
+// what the barrier proves there.
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     packets(Team team, Pointers arrays, Inboxes inboxes, std::size_t count) {
     unsigned& sent = team.signals[team.rank]->sent[blockIdx.x];

@@ -41,8 +41,8 @@ class NamedBarriers {
         unsigned arrived = 0;
     };
 
-    // Of a thread that waits in vote(); the result is on its stack. The barrier may be in use for the
-    // next time before it reads that.
+    // Of a thread that waits in vote(); the result is on its stack. The barrier may be in use for
+    // the next time before it reads that.
     struct Vote {
         unsigned id;
         bool predicate;

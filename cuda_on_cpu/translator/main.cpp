@@ -189,8 +189,8 @@ void print(const std::vector<translator::Warning>& warnings, const std::string& 
 constexpr const char* kOwnProgram =
     "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
 
-// Takes `-include FILE` out of these, every one. Such a file comes behind cuda_runtime.h: it may use
-// what that declares, and so does its translation.
+// Takes `-include FILE` out of these, every one. Such a file comes behind cuda_runtime.h: it may
+// use what that declares, and so does its translation.
 Arguments take_inclusions(Arguments& options) {
     Arguments inclusions;
     for (auto option = options.begin(); option != options.end();) {

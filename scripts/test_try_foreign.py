@@ -116,6 +116,10 @@ class Verdicts(unittest.TestCase):
             self.verdict_of("", "1 2 3", "elapsed 3 ms", "max error: 7.5", "if failed, see the log"), {"ran"}
         )
 
+    def test_the_size_of_the_l2_cache_is_no_difference(self):
+        self.assertEqual(verdict("L2 cache size: 33554432 bytes"), ("ran", ""))
+        self.assertEqual(verdict("L2 difference: 3"), ("ran", "largest difference that it prints: 3"))
+
 
 class Runs(unittest.TestCase):
     REPORT = "cuda_on_cpu: kernel k: block (0,0,0), thread (1,0,0): illegal access to 0x10, in a.cu:7\n"
@@ -243,6 +247,11 @@ class Corpus(unittest.TestCase):
         self.assertNotIn("-lcublas", log.splitlines()[0])
         self.assertIn("corpus         4      3               2 (50 %)", self.output.getvalue())
         self.assertIn("| corpus/d/wrong.cu | wrong | 7: FAILED 7 |", (self.root / "markdown").read_text())
+
+    def test_a_library_is_linked_whose_header_is_included(self):
+        self.write("corpus/g/sums.cu", "#include <nccl.h>\nint main() {}")
+        program = try_foreign.Program(self.root, self.root / "corpus/g/sums.cu", [])
+        self.assertEqual(program.libraries(), ["-lnccl"])
 
     def test_modules_are_made_and_sources_copied_for_programs_that_compile_them(self):
         self.write("corpus/e/loads.cu", '#define FILE_NAME "kernel64.fatbin"\nint main() {}')

@@ -135,7 +135,7 @@ RIGHT = re.compile(
     re.IGNORECASE,
 )
 DIFFERENCE = re.compile(
-    r"\b(?:error|diff(?:erence)?|deviation|delta|rmse|l2)\b[^\n\d+-]{0,30}?[:=]\s*(" + NUMBER + r"|-?nan)",
+    r"\b(?:error|diff(?:erence)?|deviation|delta|rmse|l2(?! cache))\b[^\n\d+-]{0,30}?[:=]\s*(" + NUMBER + r"|-?nan)",
     re.IGNORECASE,
 )
 NAN = re.compile(r"(?<![\w.])[-+]?nan(?:\(\w*\))?(?![\w.])", re.IGNORECASE)
@@ -367,6 +367,7 @@ class Program:
             "cuda": "cuda.h cudaTypedefs.h",
             "nvrtc": "nvrtc.h nvrtc_helper.h",
             "cudnn": "cudnn.h",
+            "nccl": "nccl.h",
             "nppc": "npp.h",
             "gomp": "omp.h",
         }

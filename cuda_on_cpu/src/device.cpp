@@ -460,6 +460,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.canMapHostMemory = 1;
     p.asyncEngineCount = kCopyEngines;
     p.concurrentKernels = 1;
+    p.streamPrioritiesSupported = 1;
     p.unifiedAddressing = 1;
     set_texture_limits(p);
     p.l2CacheSize = static_cast<int>(last_level_cache_bytes());
@@ -601,7 +602,8 @@ cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) {
 }
 
 cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
-    *least = *greatest = 0;
+    if (least != nullptr) *least = kLeastPriority;
+    if (greatest != nullptr) *greatest = kGreatestPriority;
     return cudaSuccess;
 }
 

@@ -33,6 +33,10 @@ const DeviceLimits& device_limits();
 // Has the program called the runtime, which initialises the driver, too?
 extern std::atomic<bool> runtime_in_use;
 
+// Of streams: a lower number is more urgent. A GPU's numbers; here priorities change nothing.
+constexpr int kLeastPriority = 0;
+constexpr int kGreatestPriority = -5;
+
 // Multiprocessors: as many as OS threads run blocks.
 unsigned multiprocessors();
 

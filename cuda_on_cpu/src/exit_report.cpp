@@ -31,6 +31,7 @@ std::atomic<const char*> poisoned_by{nullptr};
 std::atomic<bool> counted_from_poison{false};
 std::atomic<std::size_t> looked_at{0};
 std::mutex mutex;
+OrderOf order_shows_of = OrderOf::threads;
 const std::string* order_shows_in = nullptr;   // a kernel. Never destroyed: late destructors launch, too
 const std::string* host_pointer_in = nullptr;  // "argument a of kernel k"
 pid_t process = 0;                             // a child of fork() has nothing to report
@@ -73,9 +74,11 @@ void report(int status, void*) {
         if (memory.type == cudaMemoryTypeManaged) look_at_counter(memory.begin, memory.size);
     }
     std::string kernel, pointer;
+    OrderOf order = OrderOf::threads;
     {
         const std::scoped_lock lock(mutex);
         if (order_shows_in != nullptr) kernel = *order_shows_in;
+        order = order_shows_of;
         if (host_pointer_in != nullptr) pointer = *host_pointer_in;
     }
     std::string what;
@@ -86,9 +89,12 @@ void report(int status, void*) {
             "that "
             "nothing has written.";
     } else if (!kernel.empty()) {
-        what =
-            "the results of kernel " + kernel +
-            " depend on the order in which its threads run: is a __syncthreads() or a __syncwarp() missing?";
+        what = "the results of kernel " + kernel +
+               (order == OrderOf::blocks
+                    ? " depend on the order in which its blocks run: does a block read what another one "
+                      "writes, or do two write to the same place?"
+                    : " depend on the order in which its threads run: is a __syncthreads() or a "
+                      "__syncwarp() missing?");
     } else if (!pointer.empty()) {
         what = pointer +
                " has a pointer to host memory, which a GPU cannot reach: if the kernel uses it, copy what it "
@@ -191,9 +197,11 @@ void note_failure(cudaError_t error) {
     illegal_access = illegal_access || error == cudaErrorIllegalAddress;
 }
 
-void note_order_shows(const std::string& kernel) {
+void note_order_shows(const std::string& kernel, OrderOf of) {
     const std::scoped_lock lock(mutex);
-    if (order_shows_in == nullptr) order_shows_in = new std::string(kernel);
+    if (order_shows_in != nullptr) return;
+    order_shows_in = new std::string(kernel);
+    order_shows_of = of;
 }
 
 void note_host_pointer(const std::string& kernel, const std::string& argument) {

@@ -15,8 +15,10 @@ void note_launch();
 // The stand-in has said what is wrong with a kernel. Only behind an illegal access there may be
 // more.
 void note_failure(cudaError_t error);
-// The results of the kernel were others when its threads ran in the other order.
-void note_order_shows(const std::string& kernel);
+// The results of the kernel were others when its threads, or only its blocks, ran in the other
+// order.
+enum class OrderOf { threads, blocks };
+void note_order_shows(const std::string& kernel, OrderOf of);
 // A structure among the kernel's arguments has a pointer to host memory.
 void note_host_pointer(const std::string& kernel, const std::string& argument);
 // The host has copied these bytes from device memory. Is there anything in them that comes from

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "arrays.hpp"
 #include "child_grids.hpp"
 #include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"
@@ -83,6 +84,12 @@ cudaError_t check_side(const char* function, const Side& side, std::size_t width
     const auto allocation = find_allocation(side.pointer);
     if (!allocation && !side.on_device) return cudaSuccess;
     if (!device_accessible(side.pointer, extent)) {
+        if (is_live_array(static_cast<cudaArray_const_t>(side.pointer))) {
+            return refuse(cudaErrorInvalidValue, function,
+                          "%s = %p is a CUDA array; expected a pointer, or cudaMemcpy2DToArray() and "
+                          "cudaMemcpy2DFromArray()",
+                          side.name, side.pointer);
+        }
         const std::string where = describe_address(side.pointer);
         return refuse(cudaErrorInvalidValue, function, "%s = %p, %zu bytes: %s%s", side.name, side.pointer,
                       extent, allocation ? "not inside one live allocation; it starts " : "not device memory",

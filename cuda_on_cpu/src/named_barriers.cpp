@@ -32,6 +32,26 @@ void NamedBarriers::meet(unsigned id, unsigned threads, Site site, bool waits) {
     block_.notify(event::ArrivalBarrierLeft{scheduler.thread_number(), &barrier, site});
 }
 
+NamedBarriers::Votes NamedBarriers::vote(unsigned id, unsigned threads, bool predicate, Site site) {
+    Votes result;
+    votes_.push_back({id, predicate, &result});
+    meet(id, threads, site);
+    return result;
+}
+
+void NamedBarriers::count_votes(unsigned id) {
+    const auto is_here = [id](const Vote& vote) { return vote.id == id; };
+    Votes sum;
+    for (const Vote& vote : votes_) {
+        sum.all += is_here(vote) ? 1 : 0;
+        sum.true_ones += is_here(vote) && vote.predicate ? 1 : 0;
+    }
+    for (const Vote& vote : votes_) {
+        if (is_here(vote)) *vote.result = sum;
+    }
+    std::erase_if(votes_, is_here);
+}
+
 void NamedBarriers::meet_in_tile(unsigned size, void* operand, TileWork work, const char* name, Site site) {
     Scheduler& scheduler = block_.scheduler();
     const unsigned self = scheduler.thread_number();
@@ -70,6 +90,7 @@ void NamedBarriers::wait(unsigned id, const char* name, Site site) {
 
 void NamedBarriers::release(unsigned id) {
     barrier(id).arrived = 0;
+    if (!votes_.empty()) count_votes(id);
     block_.notify(event::ArrivalBarrierCompleted{&barrier(id)});
     block_.scheduler().wake_if(Wait::named_barrier,
                                [id](const Thread& thread) { return thread.named_barrier == id; });

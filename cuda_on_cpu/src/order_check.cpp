@@ -255,15 +255,20 @@ OrderCheck::Answer OrderCheck::run_copy(Order order, char* results) {
     return static_cast<Answer>(WEXITSTATUS(status));
 }
 
-// In the first copy.
-void OrderCheck::find_out() {
+// In a copy that makes others: neither it nor they print anything.
+void OrderCheck::prepare_copy() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
     dup2(nowhere, STDOUT_FILENO);
     dup2(nowhere, STDERR_FILENO);
+    seen_atomics = reinterpret_cast<SeenAtomics*>(shared_memory(sizeof(SeenAtomics)));
+}
+
+// In the first copy.
+void OrderCheck::find_out() {
+    prepare_copy();
     copy_all(allocations_, before_);
     Answer answer = Answer::unknown;
-    seen_atomics = reinterpret_cast<SeenAtomics*>(shared_memory(sizeof(SeenAtomics)));
     if (seen_atomics != nullptr)
         answer = run_copy({.blocks_reversed = true, .threads_reversed = true}, after_);
     if (answer == Answer::atomics) answer = compare_orders_of_threads();
@@ -294,6 +299,30 @@ OrderCheck::Answer OrderCheck::compare_orders_of_threads() {
     if (!seen_atomics->failed && rounding.differ(descends ? other : usual, third, allocations_))
         return Answer::by_right;
     return Answer::depends;
+}
+
+// In a copy that is made after the launch, when its results are known to depend on the order.
+void OrderCheck::find_out_about_blocks() {
+    prepare_copy();
+    const char* from = before_;
+    for (const Allocation& each : allocations_) {
+        std::memcpy(each.begin, from, each.size);
+        from += each.size;
+    }
+    char* const usual = shared_memory(bytes_);
+    Answer answer = Answer::unknown;
+    if (seen_atomics != nullptr && run_copy({}, usual) == Answer::same_unless_it_differs &&
+        run_copy({.threads_reversed = true}, after_) == Answer::same_unless_it_differs &&
+        std::memcmp(usual, after_, bytes_) == 0)
+        answer = Answer::depends_on_blocks;
+    _exit(static_cast<int>(answer));
+}
+
+bool OrderCheck::depends_on_blocks_alone() {
+    started_ = now();
+    copy_ = fork();
+    if (copy_ == 0) find_out_about_blocks();
+    return copy_ > 0 && answer_of_copy() == Answer::depends_on_blocks;
 }
 
 OrderCheck::Answer OrderCheck::answer_of_copy() {
@@ -333,8 +362,9 @@ OrderCheck::~OrderCheck() {
     if (copy_ > 0) {
         const long long begin = now();
         const Answer answer = answer_of_copy();
-        if (answer == Answer::depends || (answer == Answer::same_unless_it_differs && differs()))
-            note_order_shows(launch_.name);
+        if (answer == Answer::depends) note_order_shows(launch_.name, OrderOf::threads);
+        if (answer == Answer::same_unless_it_differs && differs())
+            note_order_shows(launch_.name, depends_on_blocks_alone() ? OrderOf::blocks : OrderOf::threads);
         if (answer == Answer::by_right) launch_.kernel->times_repeated = kLaunchesOfAKernel;
         time_spent += now() - begin;
     }

@@ -41,13 +41,18 @@ class OrderCheck {
   private:
     bool applies() const;
     void start();
-    enum class Answer { same_unless_it_differs, unknown, atomics, depends, by_right };
+    enum class Answer { same_unless_it_differs, unknown, atomics, depends, depends_on_blocks, by_right };
     struct Order {
         bool blocks_reversed = false;
         bool threads_reversed = false;
         bool sums_late = false;
     };
+    static void prepare_copy();
     [[noreturn]] void find_out();
+    // Are the results the same with the threads of each block in the other order? Then only the
+    // order of blocks changes them.
+    bool depends_on_blocks_alone();
+    [[noreturn]] void find_out_about_blocks();
     // A copy of this process, with one OS thread. It ends without a trace, with an answer; nothing
     // if it cannot be made.
     Answer run_copy(Order order, char* results);

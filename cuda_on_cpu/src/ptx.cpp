@@ -69,6 +69,12 @@ void arrive_at_named_barrier(unsigned id, unsigned threads, Site site) {
     block_runner().named_barriers().meet(id, threads, site, false);
 }
 
+int vote_at_named_barrier(BarrierKind kind, unsigned id, unsigned threads, bool predicate, Site site) {
+    const NamedBarriers::Votes votes = block_runner().named_barriers().vote(id, threads, predicate, site);
+    if (kind == BarrierKind::count) return static_cast<int>(votes.true_ones);
+    return (kind == BarrierKind::all ? votes.true_ones == votes.all : votes.true_ones > 0) ? 1 : 0;
+}
+
 // ---- mbarriers ----------------------------------------------------------------------------------
 
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site) {

@@ -8,6 +8,7 @@
 
 #include "child_grids.hpp"
 #include "cuda_runtime_api.h"
+#include "device.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "graph.hpp"
@@ -313,7 +314,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, i
     *stream = streams().create(
         {.device = current_device(),
          .flags = flags,
-         .priority = priority,
+         .priority = std::clamp(priority, kGreatestPriority, kLeastPriority),
          .tail = {.task = nullptr, .blocking = flags == cudaStreamDefault, .device = current_device()},
          .capture = nullptr,
          .after = {}});
@@ -420,7 +421,8 @@ cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID at
             attributes_of(stream).synchronization = value->syncPolicy;
             return cudaSuccess;
         case cudaLaunchAttributePriority:
-            if (!is_default(stream)) stream->priority = value->priority;
+            if (!is_default(stream))
+                stream->priority = std::clamp(value->priority, kGreatestPriority, kLeastPriority);
             return cudaSuccess;
         default:
             return refuse(cudaErrorInvalidValue, __func__, "attribute %d is none of a stream", attribute);

@@ -517,6 +517,40 @@ TEST(PtxThreads, BlockBarriers) {
     EXPECT_EQ(out.to_host(), (std::vector<Word>{95, 40, 0}));
 }
 
+// Two halves of the block of 128 vote at barriers of their own, several times in a row.
+__global__ void vote_in_halves(Word* out) {
+    const Word half = threadIdx.x / 64;
+    for (Word i = 0; i < 3; ++i) {
+        Word count, any, all;
+        asm volatile(
+            "{.reg .pred p, q, r; setp.lt.u32 p, %3, %4;\n"
+            "barrier.red.popc.aligned.u32 %0, %5, 64, p;\n"
+            "bar.red.or.pred q, %5, 64, p;\n"
+            "bar.red.and.pred r, %5, 64, p;\n"
+            "selp.u32 %1, 1, 0, q; selp.u32 %2, 1, 0, r;}"
+            : "=r"(count), "=r"(any), "=r"(all)
+            : "r"(threadIdx.x), "r"(80 + 24 * i), "r"(1 + half));
+        Word everywhere;
+        asm volatile(
+            "{.reg .pred p, q; setp.eq.u32 p, %1, 127; bar.red.or.pred q, 5, p; selp.u32 %0, 1, 0, q;}"
+            : "=r"(everywhere)
+            : "r"(threadIdx.x));
+        if (threadIdx.x % 64 == 7) {
+            Word* const mine = out + 4 * (3 * half + i);
+            mine[0] = count;
+            mine[1] = any;
+            mine[2] = all;
+            mine[3] = everywhere;
+        }
+    }
+}
+TEST(PtxThreads, VoteAtNamedBarriers) {
+    DeviceVector<Word> out(24);
+    vote_in_halves<<<1, 128>>>(out.data());
+    EXPECT_EQ(out.to_host(), (std::vector<Word>{64, 1, 1, 1, 64, 1, 1, 1, 64, 1, 1, 1,  //
+                                                16, 1, 0, 1, 40, 1, 0, 1, 64, 1, 1, 1}));
+}
+
 // ---- Asynchronous copies ------------------------------------------------------------------------
 
 __global__ void copies(const float* in, float* out) {

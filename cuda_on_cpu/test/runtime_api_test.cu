@@ -280,7 +280,16 @@ TEST(Device, TellsVersionsLimitsAndPriorities) {
     int least = -1000;
     int greatest = 1000;
     ASSERT_EQ(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
-    EXPECT_GE(least, greatest);  // lower numbers are more urgent
+    EXPECT_GT(least, greatest);  // lower numbers are more urgent
+    int alone = -1000;
+    ASSERT_EQ(cudaDeviceGetStreamPriorityRange(&alone, nullptr), cudaSuccess);
+    EXPECT_EQ(alone, least);
+    ASSERT_EQ(cudaDeviceGetStreamPriorityRange(nullptr, &alone), cudaSuccess);
+    EXPECT_EQ(alone, greatest);
+    int priorities_supported = 0;
+    ASSERT_EQ(cudaDeviceGetAttribute(&priorities_supported, cudaDevAttrStreamPrioritiesSupported, 0),
+              cudaSuccess);
+    EXPECT_EQ(priorities_supported, 1);
     EXPECT_EQ(cudaSetDeviceFlags(cudaDeviceScheduleAuto), cudaSuccess);
     EXPECT_EQ(cudaDeviceSetCacheConfig(cudaFuncCachePreferNone), cudaSuccess);
 }
@@ -649,6 +658,21 @@ TEST(Streams, AreCreatedInManyWays) {
     cudaStream_t refused = nullptr;
     EXPECT_TRUE(gives(cudaStreamCreateWithFlags(&refused, 0x70), cudaErrorInvalidValue));
     EXPECT_TRUE(gives(cudaStreamDestroy(nullptr), cudaErrorInvalidResourceHandle));
+}
+
+TEST(Streams, HavePrioritiesWithinTheRangeOfTheDevice) {
+    int least = 0;
+    int greatest = 0;
+    ASSERT_EQ(cudaDeviceGetStreamPriorityRange(&least, &greatest), cudaSuccess);
+    for (const auto& [asked, given] :
+         {std::pair{greatest + 1, greatest + 1}, {greatest - 100, greatest}, {least + 100, least}}) {
+        cudaStream_t stream = nullptr;
+        ASSERT_EQ(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, asked), cudaSuccess);
+        int priority = 77;
+        EXPECT_EQ(cudaStreamGetPriority(stream, &priority), cudaSuccess);
+        EXPECT_EQ(priority, given) << "asked for " << asked;
+        EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    }
 }
 
 TEST(Streams, ByDefaultHaveNames) {

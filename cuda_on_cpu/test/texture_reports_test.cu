@@ -82,6 +82,16 @@ __global__ void fetch_linear(cudaTextureObject_t texture, int i, float* out) {
 }
 
 // A driver makes it; what lies in the allocation can be read, and a fetch from behind it stops.
+TEST_F(TextureReports, OfACopyToAnArrayAsIfItWereAPointer) {
+    const std::vector<uchar4> host(8);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cudaMemcpy(array_, host.data(), sizeof(uchar4) * host.size(), cudaMemcpyHostToDevice),
+              cudaErrorInvalidValue);
+    EXPECT_TRUE(mentions(testing::internal::GetCapturedStderr(),
+                         {"cudaMemcpy: destination", "is a CUDA array", "cudaMemcpy2DToArray()"}));
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
+}
+
 TEST(LinearTextures, OfOneThatIsLargerThanItsAllocation) {
     DeviceVector<float> memory(std::vector<float>(1024, 2.5F));
     DeviceVector<float> out(1);

@@ -189,6 +189,21 @@ void print(const std::vector<translator::Warning>& warnings, const std::string& 
 constexpr const char* kOwnProgram =
     "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
 
+// Takes `-include FILE` out of these, every one. Such a file comes behind cuda_runtime.h: it may
+// use what that declares, and so does its translation.
+Arguments take_inclusions(Arguments& options) {
+    Arguments inclusions;
+    for (auto option = options.begin(); option != options.end();) {
+        if (*option != "-include" || option + 1 == options.end()) {
+            ++option;
+            continue;
+        }
+        inclusions.insert(inclusions.end(), option, option + 2);
+        option = options.erase(option, option + 2);
+    }
+    return inclusions;
+}
+
 int compile_cuda(const Settings& settings, const std::string& compiler, const Command& command) {
     // What nvcc defines, the last two with --extended-lambda and --expt-relaxed-constexpr, which
     // need no option here.
@@ -200,7 +215,9 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
 
     const auto dialect =
         compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
-    const Arguments options = joined({compiler}, {command.others, kDefinitions});
+    Arguments others = command.others;
+    const Arguments inclusions = take_inclusions(others);
+    const Arguments options = joined({compiler}, {others, kDefinitions});
     translator::PrecompiledHeaders precompiled;
     if (!settings.headers.empty() && dialect == translator::Dialect::gnu)
         precompiled = translator::precompiled_headers(settings.headers, options);
@@ -208,11 +225,12 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     std::string text;
     // `definitions` are those of host code or of device code.
     const auto preprocess = [&](const Arguments& definitions) {
-        const int status = translator::run_program(
-            joined(options,
-                   {precompiled.options,
-                    definitions,
-                    {"-E", "-x", "c++", "-include", "cuda_runtime.h", command.source, "-o", preprocessed}}));
+        const int status =
+            translator::run_program(joined(options, {precompiled.options,
+                                                     definitions,
+                                                     {"-E", "-x", "c++", "-include", "cuda_runtime.h"},
+                                                     inclusions,
+                                                     {command.source, "-o", preprocessed}}));
         if (status != 0) return status;
         if (read_file(preprocessed, text)) return 0;
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot read %s\n", preprocessed.c_str());
@@ -254,9 +272,8 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     // -I and the like have done their work; clang would complain. g++ would, of the option.
     const Arguments quiet =
         dialect == translator::Dialect::clang ? Arguments{"-Wno-unused-command-line-argument"} : Arguments{};
-    status = translator::run_program(
-        joined({compiler},
-               {command.others, quiet, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
+    status = translator::run_program(joined(
+        {compiler}, {others, quiet, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
     std::remove(preprocessed.c_str());  // the translated text stays: worth a look
     return status == 0 && watched ? keep_functions_apart(command.object) : status;
 }

@@ -182,6 +182,7 @@ inline void bar_warp_sync(std::uint32_t mask, Site site = Site::here()) {
 
 // Arrives at a named barrier, and goes on.
 void arrive_at_named_barrier(unsigned id, unsigned threads, Site site);
+int vote_at_named_barrier(BarrierKind kind, unsigned id, unsigned threads, bool predicate, Site site);
 
 inline unsigned block_threads() {
     return blockDim.x * blockDim.y * blockDim.z;
@@ -203,16 +204,24 @@ inline void bar_sync(std::uint32_t id, Site site = Site::here()) {
 inline void bar_arrive(std::uint32_t id, std::uint32_t threads, Site site = Site::here()) {
     arrive_at_named_barrier(id, threads, site);
 }
-inline int bar_red_of_kind(BarrierKind kind, std::uint32_t id, bool a, Site site) {
-    if (id != 0) device_failure(cudaErrorNotSupported, "bar.red is provided for barrier 0 only", site);
-    return block_barrier(kind, a, site);
+inline int bar_red_of_kind(BarrierKind kind, std::uint32_t id, std::uint32_t threads, bool a, Site site) {
+    if (id == 0 && threads == threads_of_warps()) return block_barrier(kind, a, site);
+    return vote_at_named_barrier(kind, id, threads, a, site);
+}
+inline std::uint32_t bar_red_popc_of(std::uint32_t id, std::uint32_t threads, bool a,
+                                     Site site = Site::here()) {
+    return static_cast<std::uint32_t>(bar_red_of_kind(BarrierKind::count, id, threads, a, site));
 }
 inline std::uint32_t bar_red_popc(std::uint32_t id, bool a, Site site = Site::here()) {
-    return static_cast<std::uint32_t>(bar_red_of_kind(BarrierKind::count, id, a, site));
+    return bar_red_popc_of(id, threads_of_warps(), a, site);
+}
+template <Op kOp>
+__forceinline__ bool bar_red_of(std::uint32_t id, std::uint32_t threads, bool a, Site site = Site::here()) {
+    return bar_red_of_kind(kOp == Op::and_ ? BarrierKind::all : BarrierKind::any, id, threads, a, site) != 0;
 }
 template <Op kOp>
 __forceinline__ bool bar_red(std::uint32_t id, bool a, Site site = Site::here()) {
-    return bar_red_of_kind(kOp == Op::and_ ? BarrierKind::all : BarrierKind::any, id, a, site) != 0;
+    return bar_red_of<kOp>(id, threads_of_warps(), a, site);
 }
 
 // ---- The rest ----------------------------------------------------------------------------------------------------------

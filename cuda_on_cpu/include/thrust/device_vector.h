@@ -6,3 +6,6 @@
 #endif
 #include_next <thrust/device_vector.h>
 #include <thrust/system/cuda/error.h>
+
+// NVIDIA's Thrust is made of CUB, and programs that include Thrust alone use cub::BlockReduce.
+#include <cub/cub.cuh>

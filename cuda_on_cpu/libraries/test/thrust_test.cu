@@ -125,6 +125,19 @@ TEST(Thrust, SortsSelectsAndCombines) {
     EXPECT_EQ(thrust::reduce(permuted, permuted + 3), 20 + 30 + 31);
 }
 
+__global__ void sum_in_block(const int* x, int* sum) {
+    using Reduce = cub::BlockReduce<int, 64>;
+    __shared__ Reduce::TempStorage storage;
+    const int total = Reduce(storage).Sum(x[threadIdx.x]);
+    if (threadIdx.x == 0) *sum = total;
+}
+
+TEST(Thrust, BringsCubAlong) {
+    thrust::device_vector<int> x(64, 3), sum(1);
+    sum_in_block<<<1, 64>>>(thrust::raw_pointer_cast(x.data()), thrust::raw_pointer_cast(sum.data()));
+    EXPECT_EQ(sum[0], 192);
+}
+
 TEST(Thrust, PoliciesNameAStream) {
     cudaStream_t stream = nullptr;
     cudaStreamCreate(&stream);

@@ -22,6 +22,25 @@ int main() {
     return cudaDeviceSynchronize();
 }
 END
+cat >pairs.cuh <<'END'
+#include <iomanip>
+#include <iostream>
+__device__ void swap_pair(int* a) {
+    int first = a[0];
+    a[0] = a[1], a[1] = first;
+}
+END
+cat >pairs.cu <<'END'
+__global__ void turn(int* a) { swap_pair(a); }
+int main() {
+    int* a;
+    cudaMallocManaged(&a, 2 * sizeof *a);
+    a[0] = 5, a[1] = 7;
+    turn<<<1, 1>>>(a);
+    cudaDeviceSynchronize();
+    std::cout << std::setw(3) << a[0] << std::setw(3) << a[1] << "\n";
+}
+END
 cat >square.cuh <<'END'
 #pragma once
 __device__ inline float square(float x) { return x * x; }
@@ -360,6 +379,8 @@ expect 'after all other objects' 0 $'late 1024\nlists still there' '' ../late
 
 expect 'a program' 0 '' a.out "$nvcc" hello.cu
 expect 'it runs' 0 'hello from thread 1' '' ../a.out
+expect 'a header that only the command line includes' 0 '' pairs "$nvcc" -include pairs.cuh pairs.cu -o pairs
+expect 'with device code and the standard library' 0 '  7  5' '' ../pairs
 expect 'a .cpp file with a lerp() of its own' 0 '' older "$nvcc" old.cpp -o older
 expect 'it is called' 0 'lerp 101' '' ../older
 expect 'the driver API' 0 '' driver "$nvcc" driver.cpp -o driver -lcuda

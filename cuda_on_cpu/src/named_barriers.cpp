@@ -8,13 +8,13 @@ namespace cuda_on_cpu {
 
 void NamedBarriers::meet(unsigned id, unsigned threads, Site site, bool waits) {
     Scheduler& scheduler = block_.scheduler();
-    if (id < 1 || id >= barriers_.size() || threads < 1 || threads % kWarpLanes != 0 ||
-        threads > scheduler.threads())
+    const unsigned whole_warps = (scheduler.threads() + kWarpLanes - 1) / kWarpLanes * kWarpLanes;
+    if (id < 1 || id >= barriers_.size() || threads < 1 || threads % kWarpLanes != 0 || threads > whole_warps)
         block_.fail(cudaErrorLaunchFailure,
                     "named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
                         " threads; expected a number of 1 to 15 (0 is __syncthreads), and a multiple of 32 "
                         "threads of the " +
-                        std::to_string(scheduler.threads()) + " that the block has",
+                        std::to_string(whole_warps) + " in the block's warps",
                     site);
     Barrier& barrier = barriers_[id];
     if (barrier.arrived > 0 && barrier.expected != threads)
@@ -22,6 +22,9 @@ void NamedBarriers::meet(unsigned id, unsigned threads, Site site, bool waits) {
                     "named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
                         " threads; others wait there for " + std::to_string(barrier.expected),
                     site);
+    // A barrier counts warps: the lanes that the last one lacks come with the block's last thread.
+    const bool is_last_thread = scheduler.thread_number() + 1 == scheduler.threads();
+    if (is_last_thread) barrier.arrived += whole_warps - scheduler.threads();
     if (arrive(id, threads, site)) {
         release(id);
         if (!waits) return;

@@ -551,6 +551,36 @@ TEST(PtxThreads, VoteAtNamedBarriers) {
                                                 16, 1, 0, 1, 40, 1, 0, 1, 64, 1, 1, 1}));
 }
 
+// A barrier counts whole warps: the last one of 40 threads has 8.
+__global__ void meet_in_whole_warps(Word* out) {
+    __shared__ Word box[40];
+    const Word t = threadIdx.x;
+    for (Word i = 0; i < 3; ++i) {
+        box[t] = 100 * i + t;
+        asm volatile("bar.sync 1, 64;" ::: "memory");
+        out[t] += box[39 - t];
+        asm volatile("bar.sync 2;" ::: "memory");
+    }
+    if (t >= 32) {
+        box[t] = t;
+        asm volatile("bar.sync 3, 32;" ::: "memory");
+        out[t] = box[71 - t];
+    }
+    Word count;
+    asm volatile("{.reg .pred p; setp.ge.u32 p, %1, 10; bar.red.popc.u32 %0, 4, 64, p;}"
+                 : "=r"(count)
+                 : "r"(t));
+    if (t == 0) out[40] = count;
+}
+TEST(PtxThreads, NamedBarriersCountWholeWarps) {
+    DeviceVector<Word> out(41);
+    meet_in_whole_warps<<<1, 40>>>(out.data());
+    const std::vector<Word> got = out.to_host();
+    for (Word t = 0; t < 40; ++t)
+        EXPECT_EQ(got[t], t < 32 ? 300 + 3 * (39 - t) : 71 - t) << t;
+    EXPECT_EQ(got[40], 30u);
+}
+
 // ---- Asynchronous copies ------------------------------------------------------------------------
 
 __global__ void copies(const float* in, float* out) {

@@ -184,6 +184,17 @@ TEST(KernelDeclarations, AreDeclarationsOnly) {
 
 // ---- Shared memory ------------------------------------------------------------------------------
 
+TEST(Kernels, TellOfGridConstantsWhereTheFileAsks) {
+    const std::string kernel = "__global__ void k(int a, const __grid_constant__ int b) {";
+    const std::string told = "GridConstants cuda_on_cpu_grid_constants_(b);";
+    EXPECT_FALSE(contains(gnu(kernel + "}"), told));
+    EXPECT_TRUE(contains(gnu(kernel + "} void f(void* p) { __isLocal(p); }"), told));
+    EXPECT_TRUE(contains(
+        gnu(kernel + "} void f(long p) { asm(\"{.reg .pred q; isspacep.local q, %0;}\" :: \"l\"(p)); }"),
+        told));
+    EXPECT_FALSE(contains(gnu(kernel + "} unsigned int __isLocal(const void* p);"), told));
+}
+
 TEST(Shared, ArraysMayHaveGapsAroundThem) {
     const auto in_gaps = [](std::string_view input) {
         return dense(translate(input, Dialect::gnu, translator::SharedArrays::in_gaps));

@@ -1043,14 +1043,17 @@ class Translation {
         if (names.empty() || !asks_for_kinds()) return "";
         return " const ::cuda_on_cpu::GridConstants cuda_on_cpu_grid_constants_(" + names.substr(2) + ");";
     }
-    // Does the file call __isGridConstant() or a relative, besides defining them?
+    // Does the file call __isGridConstant() or a relative, besides defining them, or their
+    // instruction?
     bool asks_for_kinds() {
         static constexpr std::array<std::string_view, 3> kNames = {"__isGridConstant", "__isGlobal",
                                                                    "__isLocal"};
         if (!asks_for_kinds_) {
             asks_for_kinds_ = false;
             for (std::size_t i = 0; i < tokens_.size() && !*asks_for_kinds_; ++i)
-                asks_for_kinds_ = one_of(tokens_[i].text, kNames) && text_before(i) != "int";
+                asks_for_kinds_ = (one_of(tokens_[i].text, kNames) && text_before(i) != "int") ||
+                                  (tokens_[i].kind == TokenKind::literal &&
+                                   tokens_[i].text.find("isspacep.") != std::string_view::npos);
         }
         return *asks_for_kinds_;
     }

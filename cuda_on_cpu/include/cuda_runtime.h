@@ -10,6 +10,10 @@
 
 #if __cplusplus < 202002L && !defined(__CUDACC__)  // host code that calls the runtime API
 
+#if __cplusplus < 201402L
+#error "CUDA on the CPU: cuda_runtime.h needs -std=c++14 or later; with CMake -DCMAKE_CXX_STANDARD=14"
+#include "-std=c++14"  // ends the compilation, as in needs_cpp20.h
+#endif
 #include "channel_descriptor.h"
 #include "cuda_on_cpu/language.h"
 #include "cuda_on_cpu/removed_names.h"

@@ -81,7 +81,6 @@ __global__ void fetch_linear(cudaTextureObject_t texture, int i, float* out) {
     *out = tex1Dfetch<float>(texture, i);
 }
 
-// A driver makes it; what lies in the allocation can be read, and a fetch from behind it stops.
 TEST_F(TextureReports, OfACopyToAnArrayAsIfItWereAPointer) {
     const std::vector<uchar4> host(8);
     testing::internal::CaptureStderr();
@@ -92,6 +91,7 @@ TEST_F(TextureReports, OfACopyToAnArrayAsIfItWereAPointer) {
     EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
 }
 
+// A driver makes it; what lies in the allocation can be read, and a fetch from behind it stops.
 TEST(LinearTextures, OfOneThatIsLargerThanItsAllocation) {
     DeviceVector<float> memory(std::vector<float>(1024, 2.5F));
     DeviceVector<float> out(1);

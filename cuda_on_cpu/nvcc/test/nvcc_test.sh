@@ -470,6 +470,7 @@ for standard in 14 17; do
     expect 'in a few lines' 0 '' '' test "$(g++ -std=c++$standard -I"$toolkit/include" -c half.cpp 2>&1 | grep -c error)" -lt 4
     expect "a .cu file for C++$standard is compiled as C++20" 0 '' older "$nvcc" -std=c++$standard older.cu -o older
 done
+expect 'C++11 is told in a line' 1 'cuda_runtime.h needs -std=c++14 or later' '' g++ -std=c++11 -I"$toolkit/include" -c older.cpp
 expect 'cooperative groups bring the primitives of pipelines' 0 '' primitives.o "$nvcc" -c primitives.cu
 
 expect 'inline PTX' 0 '' ptx "$nvcc" ptx.cu -o ptx

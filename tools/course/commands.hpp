@@ -91,7 +91,7 @@ struct CheckCommand {
     bool gpu = false;
     bool inspect = false;            // also count accesses, in a build of its own
     std::string html;                // file for the page of the inspection; empty: none
-    std::chrono::seconds limit{60};  // of one run of the tests
+    std::chrono::seconds limit{60};  // of one test
     std::size_t failures_shown = 2;  // of the test that fails
 };
 // kFailed when one is not solved.

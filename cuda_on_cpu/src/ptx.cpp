@@ -65,9 +65,6 @@ std::uint64_t globaltimer() {
 void exit() {
     block_runner().scheduler().end_thread();
 }
-void arrive_at_named_barrier(unsigned id, unsigned threads, Site site) {
-    block_runner().named_barriers().meet(id, threads, site, false);
-}
 
 int vote_at_named_barrier(BarrierKind kind, unsigned id, unsigned threads, bool predicate, Site site) {
     const NamedBarriers::Votes votes = block_runner().named_barriers().vote(id, threads, predicate, site);

@@ -180,8 +180,7 @@ inline void bar_warp_sync(std::uint32_t mask, Site site = Site::here()) {
 
 // ---- Blocks and clusters -----------------------------------------------------------------------------------------------
 
-// Arrives at a named barrier, and goes on.
-void arrive_at_named_barrier(unsigned id, unsigned threads, Site site);
+// bar.red: waits, and tells how the threads there have voted.
 int vote_at_named_barrier(BarrierKind kind, unsigned id, unsigned threads, bool predicate, Site site);
 
 inline unsigned block_threads() {
@@ -202,7 +201,7 @@ inline void bar_sync(std::uint32_t id, Site site = Site::here()) {
     bar_sync_of(id, threads_of_warps(), site);
 }
 inline void bar_arrive(std::uint32_t id, std::uint32_t threads, Site site = Site::here()) {
-    arrive_at_named_barrier(id, threads, site);
+    named_barrier_arrive(id, threads, site);
 }
 inline int bar_red_of_kind(BarrierKind kind, std::uint32_t id, std::uint32_t threads, bool a, Site site) {
     if (id == 0 && threads == threads_of_warps()) return block_barrier(kind, a, site);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,9 @@ const std::vector<Shape>& shapes() {
         {.n = 3, .c = 6, .h = 4, .w = 4, .k = 7, .r = 4, .s = 4},
         {.n = 1, .c = 3, .h = 5, .w = 5, .k = 2, .r = 1, .s = 1, .padding = 1, .stride = 2},
         {.n = 1, .c = 4, .h = 33, .w = 35, .k = 3, .r = 3, .s = 3, .padding = 1},
-        // The depth of the gradient of the filters is split, for winograd_4x4 too.
-        {.n = 5, .c = 2, .h = 33, .w = 36, .k = 3, .r = 3, .s = 3, .padding = 1},
+        // The depth of the gradient of the filters is split, for winograd_4x4 too, into parts that
+        // are not equal: the last one is shorter.
+        {.n = 4, .c = 2, .h = 35, .w = 36, .k = 3, .r = 3, .s = 3, .padding = 1},
     };
     return list;
 }
@@ -140,6 +142,45 @@ TEST_P(VersionTest, NastyValuesAreRight) {
         expect_right({.n = 2, .c = 3, .h = 9, .w = 8, .k = 5, .r = 3, .s = 3, .padding = 1}, pattern);
 }
 
+// What fills up the last tiles is multiplied by zero, and zero times NaN is NaN: so it must be
+// zero, too. A NaN in the last element of an operand reaches the results that it is a factor of, no
+// others. Winograd's sums mix the elements of a tile and of a filter, so there the NaN may reach
+// more: but of x and dy only results of the same image, and of w only those of the same filter.
+TEST_P(VersionTest, ANanReachesItsOwnResultsOnly) {
+    const bool winograd = GetParam().version->launcher.winograd != 0;
+    // Depths of 18, 27, 36 and 45 are no multiple of 8, nor are 2, 3 and 5 channels and filters.
+    for (const Shape& shape : {Shape{.n = 2, .c = 3, .h = 5, .w = 6, .k = 5, .r = 3, .s = 3, .padding = 1},
+                               Shape{.n = 3, .c = 2, .h = 7, .w = 5, .k = 4, .r = 3, .s = 3}})
+        for (const bool in_a : {true, false})
+            for (const bool at_end : {false, true}) {
+                // In the padding the other operand is multiplied by zero, legally.
+                if (!in_a && (shape.padding > 0 || GetParam().pass == Pass::kBackwardInput)) continue;
+                SCOPED_TRACE(to_text(shape) + (at_end ? ", at the end of " : ", at the beginning of ") +
+                             (in_a ? "the first operand" : "the second operand"));
+                Tensors tensors(GetParam(), shape);
+                std::vector<float>& host = in_a ? tensors.a_host : tensors.b_host;
+                (at_end ? host.back() : host.front()) = std::numeric_limits<float>::quiet_NaN();
+                (in_a ? tensors.a : tensors.b).copy_from(host);
+                tensors.run(GetParam());
+                const std::vector<float> got = tensors.out.to_host();
+                const std::vector<double> expected =
+                    pass_on_cpu(GetParam().pass, shape, tensors.a_host, tensors.b_host).values;
+                // Neighbours that Winograd's sums mix, in memory.
+                const std::size_t together = !winograd                                   ? 1
+                                             : GetParam().pass == Pass::kBackwardWeights ? 9
+                                             : GetParam().pass == Pass::kForward
+                                                 ? static_cast<std::size_t>(shape.plane())
+                                                 : static_cast<std::size_t>(shape.h * shape.w);
+                for (std::size_t i = 0; i < got.size(); ++i) {
+                    const auto group =
+                        expected.begin() + static_cast<std::ptrdiff_t>(i / together * together);
+                    const bool may = std::any_of(group, group + static_cast<std::ptrdiff_t>(together),
+                                                 [](double value) { return std::isnan(value); });
+                    ASSERT_TRUE(std::isnan(got[i]) ? may : !std::isnan(expected[i])) << "element " << i;
+                }
+            }
+}
+
 TEST_P(VersionTest, NoImagesAreLegal) {
     const Shape shape{.n = 0, .c = 2, .h = 4, .w = 4, .k = 3, .r = 3, .s = 3, .padding = 1};
     Tensors tensors(GetParam(), shape);
@@ -205,7 +246,21 @@ TEST_P(VersionTest, RefusesBadArguments) {
                       large.span().subspan(0, t.out.size()), t.scratch.span())
                   .find("overlaps an operand"),
               std::string::npos);
+    EXPECT_NE(message(shape, t.a.span(), large.span().subspan(0, t.b.size()),
+                      large.span().subspan(0, t.out.size()), t.scratch.span())
+                  .find("overlaps an operand"),
+              std::string::npos);
     if (t.scratch.size() == 0) return;
+    GuardedBuffer<float> more(t.scratch.size() + std::max({t.a.size(), t.b.size(), t.out.size()}));
+    const auto tensor = [&](std::size_t size) { return more.span().subspan(t.scratch.size() - 1, size); };
+    const auto scratch = more.span().subspan(0, t.scratch.size());
+    for (const std::string& refused : {message(shape, tensor(t.a.size()), t.b.span(), t.out.span(), scratch),
+                                       message(shape, t.a.span(), tensor(t.b.size()), t.out.span(), scratch),
+                                       message(shape, t.a.span(), t.b.span(), tensor(t.out.size()), scratch)})
+        EXPECT_NE(refused.find("scratch overlaps a tensor"), std::string::npos) << refused;
+    EXPECT_NE(message(shape, t.a.span(), t.b.span(), t.out.span(), more.span().subspan(1, t.scratch.size()))
+                  .find("scratch is not 16-byte aligned"),
+              std::string::npos);
     EXPECT_NE(message(shape, t.a.span(), t.b.span(), t.out.span(),
                       t.scratch.span().subspan(0, t.scratch.size() - 1))
                   .find("scratch has"),
@@ -250,6 +305,16 @@ class TensorCores : public course::DeviceTest {
         if (!reason.empty()) GTEST_SKIP() << reason;
     }
 
+    static std::vector<day28::TensorCoreVersion<T>> all_versions() {
+        const auto versions = day28::tensor_core_versions<T>();
+        std::vector<day28::TensorCoreVersion<T>> all(versions.begin(), versions.end());
+        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+            const auto tiles = day28::tma_wgmma_tiles();
+            all.insert(all.end(), tiles.begin(), tiles.end());
+        }
+        return all;
+    }
+
     // Of all versions. misaligned: y, by so many elements.
     static void expect_right(const Shape& shape, std::size_t misaligned = 0) {
         SCOPED_TRACE(to_text(shape));
@@ -260,13 +325,7 @@ class TensorCores : public course::DeviceTest {
         GuardedBuffer<T> w(reference.w.size());
         x.copy_from(reference.x);
         w.copy_from(reference.w);
-        const auto versions = day28::tensor_core_versions<T>();
-        std::vector<day28::TensorCoreVersion<T>> all(versions.begin(), versions.end());
-        if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-            const auto tiles = day28::tma_wgmma_tiles();
-            all.insert(all.end(), tiles.begin(), tiles.end());
-        }
-        for (const auto& version : all) {
+        for (const auto& version : all_versions()) {
             if (!version.cannot_run(shape).empty()) continue;
             SCOPED_TRACE(version.name);
             GuardedBuffer<T> y(outputs(shape), misaligned);
@@ -297,6 +356,65 @@ TYPED_TEST(TensorCores, AwkwardShapesAreRight) {
 TYPED_TEST(TensorCores, AnyAlignmentOfTheOutput) {
     for (const int filters : {4, 8})
         this->expect_right({.n = 1, .c = 8, .h = 5, .w = 5, .k = filters, .r = 3, .s = 3, .padding = 1}, 1);
+}
+
+TYPED_TEST(TensorCores, RefuseOperandsThatAreNotAligned) {
+    const Shape shape{.n = 1, .c = 8, .h = 3, .w = 3, .k = 2, .r = 3, .s = 3};
+    for (const auto& version : this->all_versions()) {
+        if (!version.cannot_run(shape).empty()) continue;
+        SCOPED_TRACE(version.name);
+        for (const bool of_x : {true, false}) {
+            GuardedBuffer<TypeParam> x(inputs(shape), of_x ? 1 : 0);
+            GuardedBuffer<TypeParam> w(weights(shape), of_x ? 0 : 1);
+            GuardedBuffer<TypeParam> y(outputs(shape));
+            EXPECT_EQ(course::refusal(
+                          [&] { version.launcher.run(shape, x.span(), w.span(), y.span(), {}, nullptr); }),
+                      "conv_layers: an operand is not 16-byte aligned; expected what cudaMalloc returns");
+        }
+    }
+}
+
+// A depth of 24 or 72 does not fill the last stage. What fills it up is zero in both factors: a NaN
+// that is multiplied by zero would be NaN.
+TYPED_TEST(TensorCores, ANanReachesItsOwnResultsOnly) {
+    for (const Shape& shape : {Shape{.n = 2, .c = 24, .h = 3, .w = 2, .k = 3, .r = 1, .s = 1},
+                               Shape{.n = 2, .c = 8, .h = 4, .w = 5, .k = 3, .r = 3, .s = 3, .padding = 1}})
+        for (const bool in_x : {true, false})
+            for (const bool at_end : {false, true}) {
+                if (!in_x && shape.padding > 0) continue;
+                SCOPED_TRACE(to_text(shape) + (at_end ? ", at the end of " : ", at the beginning of ") +
+                             (in_x ? "x" : "w"));
+                std::vector<TypeParam> x_host(inputs(shape), static_cast<TypeParam>(1.0f));
+                std::vector<TypeParam> w_host(weights(shape), static_cast<TypeParam>(1.0f));
+                std::vector<TypeParam>& host = in_x ? x_host : w_host;
+                (at_end ? host.back() : host.front()) =
+                    static_cast<TypeParam>(std::numeric_limits<float>::quiet_NaN());
+                // The first and the last element have the same place in every layout.
+                std::vector<float> x_nchw(x_host.size(), 1.0f), w_kcrs(w_host.size(), 1.0f);
+                std::vector<float>& plain = in_x ? x_nchw : w_kcrs;
+                (at_end ? plain.back() : plain.front()) = std::numeric_limits<float>::quiet_NaN();
+                const std::vector<double> expected =
+                    pass_on_cpu(Pass::kForward, shape, x_nchw, w_kcrs).values;
+                GuardedBuffer<TypeParam> x(x_host.size()), w(w_host.size());
+                x.copy_from(x_host);
+                w.copy_from(w_host);
+                for (const auto& version : this->all_versions()) {
+                    if (!version.cannot_run(shape).empty()) continue;
+                    SCOPED_TRACE(version.name);
+                    GuardedBuffer<TypeParam> y(outputs(shape));
+                    version.launcher.run(shape, x.span(), w.span(), y.span(), {}, nullptr);
+                    const std::vector<TypeParam> got = y.to_host();
+                    const auto plane = static_cast<std::size_t>(shape.plane());
+                    const auto filters = static_cast<std::size_t>(shape.k);
+                    for (std::size_t i = 0; i < got.size(); ++i) {
+                        const std::size_t pixel = i / filters;
+                        const std::size_t nchw =
+                            (pixel / plane * filters + i % filters) * plane + pixel % plane;
+                        ASSERT_EQ(std::isnan(static_cast<float>(got[i])), std::isnan(expected[nchw]))
+                            << "element " << i;
+                    }
+                }
+            }
 }
 
 // --- References ----------------------------------------------------------------------------------

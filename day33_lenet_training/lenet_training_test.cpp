@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -116,6 +117,23 @@ TEST_F(Training, TheGradientIsThatOfTheLayers) {
         ASSERT_NEAR(got[i], expected[i], 1e-5 + 1e-4 * std::abs(expected[i])) << "parameter " << i;
 }
 
+// With weights of 0 and biases of 1, all outputs of the first two layers' windows are equal. The
+// gradient goes to the first one.
+TEST_F(Training, OfEqualOutputsTheFirstGetsTheGradient) {
+    const Digits digits = day33::draw_digits(2, 13);
+    LeNet layers(2, digits, 4, LeNet::Kernels::kOfLayers);
+    LeNet pictures(2, digits, 4, LeNet::Kernels::kOfPictures);
+    std::vector<float> parameters = layers.parameters();
+    std::fill_n(parameters.begin(), 150, 0.0f);
+    std::fill_n(parameters.begin() + 152, 6, 1.0f);
+    layers.set_parameters(parameters);
+    pictures.set_parameters(parameters);
+    const std::vector<float> expected = layers.gradient_of_first_batch();
+    const std::vector<float> got = pictures.gradient_of_first_batch();
+    for (std::size_t i = 0; i < got.size(); ++i)
+        ASSERT_NEAR(got[i], expected[i], 1e-5 + 1e-4 * std::abs(expected[i])) << "parameter " << i;
+}
+
 // Two batches, so that the counter goes round, and parameters move with momentum.
 TEST_F(Training, StepsAreThoseOfTheLayers) {
     const Digits digits = day33::draw_digits(4, 12);
@@ -130,6 +148,119 @@ TEST_F(Training, StepsAreThoseOfTheLayers) {
     const std::vector<float> got = pictures.parameters();
     for (std::size_t i = 0; i < got.size(); ++i)
         ASSERT_NEAR(got[i], expected[i], 1e-4) << "parameter " << i;
+}
+
+// With all weights 0, the scores are the last biases: they choose the answer, and the loss is
+// log(sum of exp) - score. Scores of +-300 have no exponential in float: it must be that of the
+// difference from the largest score.
+std::vector<float> only_biases(const LeNet& net, int answer) {
+    std::vector<float> values(net.parameters().size());
+    for (int i = 0; i < 10; ++i)
+        values[values.size() - 12 + static_cast<std::size_t>(i)] = i == answer ? 300.0f : -300.0f;
+    return values;
+}
+
+TEST_F(Training, LargeScoresHaveAFiniteLoss) {
+    const Digits digits = day33::draw_digits(3, 10);
+    for (const auto kernels : {LeNet::Kernels::kOfLayers, LeNet::Kernels::kOfPictures}) {
+        LeNet net(3, digits, 1, kernels);
+        for (const int answer : {digits.labels[0], (digits.labels[0] + 1) % 10}) {
+            net.set_parameters(only_biases(net, answer));
+            const std::vector<float> gradient = net.gradient_of_first_batch();
+            double loss = 0;
+            std::vector<float> expected(10);
+            for (const int label : digits.labels) {
+                loss += label == answer ? 0 : 600.0 / 3;
+                expected[static_cast<std::size_t>(answer)] += 1.0f / 3;
+                expected[static_cast<std::size_t>(label)] -= 1.0f / 3;
+            }
+            EXPECT_NEAR(net.loss(), loss, 1e-3);
+            for (std::size_t i = 0; i < 10; ++i)
+                EXPECT_NEAR(gradient[gradient.size() - 12 + i], expected[i], 1e-6) << "score " << i;
+        }
+    }
+}
+
+// Five digits in batches of two: the fifth does not count.
+TEST_F(Training, AccuracyIsTheShareOfTheRightAnswersInFullBatches) {
+    const Digits digits = day33::draw_digits(5, 14);
+    LeNet net(2, digits, 2);
+    for (int answer = 0; answer < 10; ++answer) {
+        net.set_parameters(only_biases(net, answer));
+        const auto right = std::count(digits.labels.begin(), digits.labels.begin() + 4, answer);
+        EXPECT_EQ(net.accuracy(digits), static_cast<double>(right) / 4) << "answer " << answer;
+    }
+}
+
+// Steps take one batch after the other, and begin again after the last. The digit that is left over
+// is in none of them.
+TEST_F(Training, EachStepTakesTheNextBatch) {
+    const Digits digits = day33::draw_digits(5, 15);
+    constexpr std::ptrdiff_t kPixels = 28 * 28;
+    for (const auto kernels : {LeNet::Kernels::kOfLayers, LeNet::Kernels::kOfPictures}) {
+        LeNet net(2, digits, 3, kernels);
+        const std::vector<float> parameters = net.parameters();
+        const auto loss_of_batch = [&](std::ptrdiff_t batch) {
+            const auto pictures = digits.pictures.begin() + 2 * kPixels * batch;
+            const auto labels = digits.labels.begin() + 2 * batch;
+            LeNet alone(2, {{pictures, pictures + 2 * kPixels}, {labels, labels + 2}}, 3, kernels);
+            static_cast<void>(alone.gradient_of_first_batch());
+            return alone.loss();
+        };
+        const double losses[] = {loss_of_batch(0), loss_of_batch(1)};
+        EXPECT_NE(losses[0], losses[1]);
+        for (int step = 0; step < 3; ++step) {
+            net.set_parameters(parameters);
+            net.step(nullptr);
+            EXPECT_EQ(net.loss(), losses[step % 2]) << "step " << step;
+        }
+        // The counter is at the second batch: this sets it back, and is no step itself.
+        static_cast<void>(net.gradient_of_first_batch());
+        net.set_parameters(parameters);
+        net.step(nullptr);
+        EXPECT_EQ(net.loss(), losses[0]);
+    }
+}
+
+// v = 0.9 v - 0.02 g, and parameters += v. The first step has no velocity yet.
+TEST_F(Training, AStepMovesAgainstTheGradientWithMomentum) {
+    const Digits digits = day33::draw_digits(2, 16);
+    for (const auto kernels : {LeNet::Kernels::kOfLayers, LeNet::Kernels::kOfPictures}) {
+        LeNet net(2, digits, 4, kernels);
+        std::vector<float> velocity(net.parameters().size());
+        for (int step = 0; step < 2; ++step) {
+            const std::vector<float> before = net.parameters();
+            const std::vector<float> gradient = net.gradient_of_first_batch();
+            net.step(nullptr);
+            const std::vector<float> after = net.parameters();
+            for (std::size_t i = 0; i < after.size(); ++i) {
+                velocity[i] = 0.9f * velocity[i] - 0.02f * gradient[i];
+                ASSERT_NEAR(after[i], before[i] + velocity[i], 1e-6)
+                    << "step " << step << ", parameter " << i;
+            }
+        }
+    }
+}
+
+// Uniform with a variance of 2 / (inputs of an output).
+TEST_F(Training, WeightsBeginWithTheVarianceOfTheirLayer) {
+    const LeNet net(1, day33::draw_digits(1, 17), 5);
+    const std::vector<float> parameters = net.parameters();
+    struct Part {
+        std::size_t weights;
+        std::size_t biases;
+        double inputs;
+    };
+    std::size_t begin = 0;
+    for (const Part& part : {Part{150, 6, 25}, Part{2400, 16, 150}, Part{48000, 120, 400},
+                             Part{10080, 84, 120}, Part{840, 10, 84}}) {
+        double squares = 0;
+        for (std::size_t i = begin; i < begin + part.weights; ++i)
+            squares += static_cast<double>(parameters[i]) * static_cast<double>(parameters[i]);
+        EXPECT_NEAR(squares / static_cast<double>(part.weights) * part.inputs, 2, 0.4);
+        begin += (part.weights + 3) / 4 * 4 + (part.biases + 3) / 4 * 4;
+    }
+    EXPECT_EQ(begin, parameters.size());
 }
 
 TEST_F(Training, AccuracyCountsRightAnswers) {

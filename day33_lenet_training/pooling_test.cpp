@@ -37,6 +37,11 @@ const std::vector<PoolShape>& shapes() {
         {.planes = 70, .h = 18, .w = 8, .window = 3, .padding = 1, .stride = 2},
         {.planes = 2, .h = 1, .w = 4, .window = 3, .padding = 1, .stride = 2},
         {.planes = 2, .h = 19, .w = 4, .window = 2, .stride = 2},
+        // The same rows, but another stride or padding than that kernel is for.
+        {.planes = 2, .h = 6, .w = 8, .window = 2, .stride = 1},
+        {.planes = 2, .h = 6, .w = 8, .window = 3, .padding = 1, .stride = 3},
+        {.planes = 2, .h = 6, .w = 8, .window = 2, .padding = 1, .stride = 2},
+        {.planes = 2, .h = 6, .w = 8, .window = 3, .stride = 2},
     };
     return list;
 }
@@ -194,6 +199,28 @@ TEST_F(Pooling, NoPlanesAreLegal) {
 }
 
 class Activation : public course::DeviceTest {};
+
+// A NaN must show in the results, not become 0.
+TEST_F(Activation, ANanPassesForwardAndBackward) {
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    for (const int plane : {3, 4}) {  // 4: four values at a time
+        const day33::Channels shape{1, 1, plane};
+        std::vector<float> z(shape.elements(), -1.0f);
+        z[1] = nan;
+        GuardedBuffer<float> y(z.size()), dz(z.size()), dbias(1), scratch(1);
+        y.copy_from(z);
+        DeviceBuffer<float> bias{std::span<const float>(std::vector<float>{0.5f})};
+        day33::bias_relu(shape, y.span(), bias.span(), nullptr);
+        EXPECT_TRUE(std::isnan(y.to_host()[1]));
+        EXPECT_EQ(y.to_host()[0], 0.0f);
+        dz.copy_from(std::vector<float>(z.size(), 2.0f));
+        day33::bias_relu_gradient(shape, y.span(), dz.span(), dz.span(), dbias.span(), scratch.span(),
+                                  nullptr);
+        EXPECT_EQ(dz.to_host()[0], 0.0f);
+        EXPECT_EQ(dz.to_host()[1], 2.0f);
+        EXPECT_EQ(dbias.to_host()[0], 2.0f);
+    }
+}
 
 TEST_F(Activation, BiasAndReluWithTheirGradients) {
     for (const day33::Channels& shape : {day33::Channels{1, 1, 1}, day33::Channels{3, 5, 8},

@@ -5,10 +5,10 @@ fail, with a message), `hint`, the solution pasted in, `check` (must pass). The 
 
     scripts/play_learner.py                    every exercise of every day
     scripts/play_learner.py day05 gemm_ladder  of these
-    scripts/play_learner.py --by-day           each day's exercises together: pasted in, the solutions
-                                               make the lesson's files of the learner's; blank they all
-                                               fail; each passes while those after it are blank, one of
-                                               them in a check. Builds once, all days
+    scripts/play_learner.py --by-day           each day's exercises together: the blank files compile;
+                                               pasted in, the solutions make the lesson's files of the
+                                               learner's; blank they all fail; each passes while those
+                                               after it are blank, one of them in a check. Builds once
     scripts/play_learner.py --without-inspection    without what takes a build that inspects: exercises
                                                whose tests count accesses, and the verdict on a solution
                                                whose traffic counts
@@ -142,7 +142,7 @@ class Player:
         )
         self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
 
-    def build_ahead(self, directories):
+    def build_ahead(self, targets):
         """What checks would build one day after the other, with all cores. What does not compile is
         for the check to say.
         """
@@ -154,9 +154,35 @@ class Player:
                 stdout=subprocess.DEVNULL,
             )
             subprocess.run(
-                ["ninja", "-C", build, "-k", "0", *(name + "_exercise" for name in directories)],
+                ["ninja", "-C", build, "-k", "0", *targets],
                 stdout=subprocess.DEVNULL,
             )
+
+    def expect_blank_files_compile(self, directory):
+        """As the learner has them, not in stages: what a check says of their text."""
+        build = pathlib.Path(ROOT, "build", "cpu")
+        commands = subprocess.run(
+            ["ninja", "-C", build, "-t", "commands", directory + "_exercise"],
+            check=True,
+            stdout=subprocess.PIPE,
+            text=True,
+        ).stdout.splitlines()
+        tree = f"/exercises/{directory}/"
+        compiled = [command for command in commands if tree in command and " -c " in command]
+        if not compiled:
+            raise Failed(f"no file of {directory} is compiled; expected those of its exercises")
+        for command in compiled:
+            done = subprocess.run(
+                command + " -fsyntax-only",
+                shell=True,
+                cwd=build,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+            )
+            if done.returncode != 0:
+                raise Failed(f"a blank file does not compile:\n{done.stdout}")
 
     def fail_all(self, exercises, by_name=True, **environment):
         for exercise in exercises:
@@ -290,16 +316,25 @@ def play_days(player, days, checked, without_all, score):
             player.do("next", exercises[0]["id"])  # which copies the day's files
     in_stages = [day for day in days if has_blank_kernels(day)]
     others = [day for day in days if day not in in_stages]
+
+    def compile_blank(day):
+        with score.of(days[day], day + ", blank files compile"):
+            player.expect_blank_files_compile(directory_of(day))
+
+    blank_files = [directory_of(day) + "_exercise_sources" for day in in_stages]
+    player.build_ahead(["cuda_on_cpu_compile", *blank_files])
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(compile_blank, in_stages))
     for day in in_stages:
         solve(day)
         player.put_in_stages(directory_of(day))
-    player.build_ahead(map(directory_of, days))
+    player.build_ahead(directory_of(day) + "_exercise" for day in days)
     for day, exercises in days.items():
         with score.of(exercises, day + ", all blank"):
             player.fail_all(ids_of(exercises), COURSE_SOLVED="0")
     for day in others:
         solve(day)
-    player.build_ahead(map(directory_of, others))
+    player.build_ahead(directory_of(day) + "_exercise" for day in others)
     in_checks, in_runs = [], []
     for day, exercises in days.items():
         solved = [exercise for exercise in exercises if exercise["id"] in checked]

@@ -252,8 +252,10 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
         if (status != 0) return status;
         text = translator::merge_passes(host_text, text, warnings);
     }
-    const bool watched =
-        std::find(command.others.begin(), command.others.end(), "-fsanitize=thread") != command.others.end();
+    const auto has_option = [&](const char* option) {
+        return std::find(command.others.begin(), command.others.end(), option) != command.others.end();
+    };
+    const bool watched = has_option("-fsanitize=thread");
     try {
         text = translator::translate(
             text, dialect, watched ? translator::SharedArrays::in_gaps : translator::SharedArrays::plain,
@@ -275,7 +277,8 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     status = translator::run_program(joined(
         {compiler}, {others, quiet, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
     std::remove(preprocessed.c_str());  // the translated text stays: worth a look
-    return status == 0 && watched ? keep_functions_apart(command.object) : status;
+    const bool has_object = status == 0 && !has_option("-fsyntax-only");
+    return has_object && watched ? keep_functions_apart(command.object) : status;
 }
 
 // "800,900a"; false if that is no list of compute capabilities.

@@ -102,6 +102,8 @@ set(exercise $<BOOL:$<TARGET_PROPERTY:COURSE_EXERCISE>>)
 set(host_warnings -Wall -Wextra -Wpedantic -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND host_warnings -Wno-psabi)     # a note about what g++ 4.6 changed
+  # The lines of an exercise say that they are another file's: g++ takes them for those of a header.
+  list(APPEND host_warnings $<$<BOOL:$<TARGET_PROPERTY:COURSE_EXERCISE>>:-Wno-subobject-linkage>)
   list(APPEND host_warnings -Wno-restrict)  # g++ 12 sees overlap in "literal" + std::string (GCC bug 105651)
 else()
   # Kernels ask for loops to be unrolled (#pragma unroll). That is a request to nvcc; clang++ warns when it does not.

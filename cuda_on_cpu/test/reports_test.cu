@@ -795,9 +795,11 @@ __global__ void domino(int* flags, int* sums, int* running, int* most) {
 }
 TEST(SpinLoops, LetABlockWorkThatOthersWaitFor) {
     constexpr int kBlocks = 1000;
+    constexpr int kFew = 250;  // more than 800, where each block that waits lets another one begin
     int fewest = kBlocks;
-    // On a busy machine a block may seem to wait while the system does not let it run.
-    for (int launch = 0; launch < 5 && fewest > 50; ++launch) {
+    // On a busy machine a block may seem to wait while the system does not let it run: up to 100 at
+    // once have been seen.
+    for (int launch = 0; launch < 5 && fewest > kFew; ++launch) {
         std::vector<int> first_is_set(kBlocks + 1);
         first_is_set[0] = 1;
         DeviceVector<int> flags(first_is_set);
@@ -808,7 +810,7 @@ TEST(SpinLoops, LetABlockWorkThatOthersWaitFor) {
         EXPECT_EQ(sums.to_host()[kBlocks], kBlocks * 256);
         fewest = std::min(fewest, most.to_host()[0]);
     }
-    EXPECT_LE(fewest, 50) << "blocks at once";
+    EXPECT_LE(fewest, kFew) << "blocks at once";
 }
 
 TEST(Graphs, NameTheFunctionThatACapturedLaunchDoesNotGive) {

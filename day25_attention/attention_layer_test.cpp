@@ -381,19 +381,32 @@ TEST_P(AttentionLayerTest, ComputesWhatPytorchHasComputed) {
     expect_as_pytorch(kPytorchReference, version());
 }
 
-// Larger cases, computed now. COURSE_PYTHON: the Python that has PyTorch, if `python3` has not.
+// What PyTorch computes for larger cases, now. Asked once: it takes seconds to start.
+// COURSE_PYTHON: the Python that has PyTorch, if `python3` has not.
+struct PytorchAnswer {
+    std::string why_not;  // there is none; empty if there is
+    course::ShellOutcome outcome;
+};
+const PytorchAnswer& ask_pytorch() {
+    static const PytorchAnswer answer = []() -> PytorchAnswer {
+        const char* const chosen = std::getenv("COURSE_PYTHON");
+        const std::string python = chosen == nullptr ? "python3" : chosen;
+        if (course::run_in_shell("'" + python + "' -c 'import torch'").exit_code != 0)
+            return {python + " has no PyTorch; COURSE_PYTHON can name one that has", {}};
+        if (!std::filesystem::exists(COURSE_REFERENCE_SCRIPT))
+            return {"there is no " COURSE_REFERENCE_SCRIPT, {}};
+        return {"", course::run_in_shell("'" + python +
+                                         "' -W ignore " COURSE_REFERENCE_SCRIPT
+                                         " --case 1,65,65,64,2,1,0,0,self --case 2,33,33,24,3,1,1,1,self"
+                                         " --case 2,20,130,16,4,1,0,1,memory --case 3,17,40,32,1,0,0,1,cross"
+                                         " --case 1,128,128,32,8,1,1,0,self")};
+    }();
+    return answer;
+}
+
 TEST_P(AttentionLayerTest, ComputesWhatPytorchComputes) {
-    const char* const chosen = std::getenv("COURSE_PYTHON");
-    const std::string python = chosen == nullptr ? "python3" : chosen;
-    if (course::run_in_shell("'" + python + "' -c 'import torch'").exit_code != 0)
-        GTEST_SKIP() << python << " has no PyTorch; COURSE_PYTHON can name one that has";
-    if (!std::filesystem::exists(COURSE_REFERENCE_SCRIPT))
-        GTEST_SKIP() << "there is no " << COURSE_REFERENCE_SCRIPT;
-    const course::ShellOutcome outcome = course::run_in_shell(
-        "'" + python +
-        "' -W ignore " COURSE_REFERENCE_SCRIPT
-        " --case 1,65,65,64,2,1,0,0,self --case 2,33,33,24,3,1,1,1,self --case 2,20,130,16,4,1,0,1,memory"
-        " --case 3,17,40,32,1,0,0,1,cross --case 1,128,128,32,8,1,1,0,self");
+    const auto& [why_not, outcome] = ask_pytorch();
+    if (!why_not.empty()) GTEST_SKIP() << why_not;
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
     expect_as_pytorch(outcome.text, version());
 }

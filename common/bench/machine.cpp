@@ -6,7 +6,7 @@
 #include <cctype>
 #include <fstream>
 #include <iterator>
-#include <regex>
+#include <sstream>
 
 #include "common/check/check.hpp"
 
@@ -44,10 +44,13 @@ std::string machine_slug(std::string_view device_name) {
 }
 
 std::string driver_version(std::string_view proc_text) {
-    std::cmatch match;
-    const std::regex version(R"(NVRM version:.*?\s(\d+\.\d+(\.\d+)?)\s)");
-    if (!std::regex_search(proc_text.data(), proc_text.data() + proc_text.size(), match, version)) return "";
-    return match[1];
+    const std::size_t line = proc_text.find("NVRM version:");
+    if (line == proc_text.npos) return "";
+    // The version is the first word of numbers with points between.
+    std::istringstream words(std::string(proc_text.substr(line, proc_text.find('\n', line) - line)));
+    for (std::string word; words >> word;)
+        if (word.find('.') != word.npos && word.find_first_not_of("0123456789.") == word.npos) return word;
+    return "";
 }
 
 Machine this_machine() {

@@ -69,3 +69,5 @@ std::string find_guard_damage(const DeviceBuffer<std::byte>& memory, std::size_t
 }
 
 }  // namespace course::detail
+
+template class course::GuardedBuffer<float>;

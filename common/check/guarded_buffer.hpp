@@ -85,4 +85,6 @@ std::size_t GuardedBuffer<T>::total_bytes(std::size_t size, std::size_t offset) 
     return guards * detail::kGuardBytes;
 }
 
+extern template class GuardedBuffer<float>;  // compiled in guarded_buffer.cpp
+
 }  // namespace course

@@ -13,12 +13,6 @@
 namespace course::tool {
 namespace {
 
-std::string_view next_line(std::string_view& text) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    return line;
-}
-
 // The line of "FILE:LINE:COLUMN: ..."; 0 if it is about another file.
 int line_of(std::string_view message, std::string_view file) {
     if (!message.starts_with(file) || message.size() == file.size() || message[file.size()] != ':') return 0;

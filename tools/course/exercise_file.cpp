@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "functions.hpp"
+#include "text_file.hpp"
 
 namespace course::tool {
 namespace {
@@ -151,12 +152,6 @@ void require_different_kernels(std::string_view day, const std::vector<Exercise>
             seen.push_back(kernel);
         }
     }
-}
-
-std::string_view next_line(std::string_view& text) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    return line;
 }
 
 bool is_item(std::string_view line) {

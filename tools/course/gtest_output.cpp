@@ -3,15 +3,10 @@
 #include <algorithm>
 
 #include "gtest_phrases.hpp"
+#include "text_file.hpp"
 
 namespace course::tool {
 namespace {
-
-std::string_view next_line(std::string_view& text) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(line.size() + 1, text.size()));
-    return line;
-}
 
 // "[  FAILED  ] Suite.Test (3 ms)" or "[  FAILED  ] Suite.Test, where GetParam() = x (3 ms)" -> "Suite.Test"
 std::string test_name(std::string_view line) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -32,6 +33,12 @@ void replace_file(const fs::path& name, std::string_view text) {
         }
     }
     fs::rename(temporary, file);
+}
+
+std::string_view next_line(std::string_view& text) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    return line;
 }
 
 }  // namespace course::tool

@@ -1,0 +1,3 @@
+// The instantiations that instantiations.hpp promises.
+#define COURSE_INSTANTIATE
+#include "instantiations.hpp"

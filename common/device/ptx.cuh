@@ -20,6 +20,7 @@ using cuda_on_cpu::ptx::cp_async_4;
 using cuda_on_cpu::ptx::cp_async_commit;
 using cuda_on_cpu::ptx::cp_async_wait;
 using cuda_on_cpu::ptx::exp2_approx;
+using cuda_on_cpu::ptx::ld_relaxed_sys_v2_b64;
 using cuda_on_cpu::ptx::ldmatrix_x1;
 using cuda_on_cpu::ptx::ldmatrix_x2;
 using cuda_on_cpu::ptx::ldmatrix_x2_trans;
@@ -33,6 +34,7 @@ using cuda_on_cpu::ptx::mma_m16n8k32_e4m3;
 using cuda_on_cpu::ptx::mma_m16n8k32_e5m2;
 using cuda_on_cpu::ptx::mma_m16n8k32_s8;
 using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
+using cuda_on_cpu::ptx::st_relaxed_sys_v2_b64;
 using cuda_on_cpu::ptx::to_tf32;
 
 __device__ inline int opaque(int value) {
@@ -118,6 +120,28 @@ __device__ inline void cp_async_wait() {
 #ifdef COURSE_PTX_AMPERE
     asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 #endif
+}
+
+// ---- Words that other GPUs store or load --------------------------------------------------------
+//
+// PTX ISA, ld and st with .relaxed.sys.global and .v2.b64 (from compute capability 7.0 on): 16 bytes
+// of global memory by one instruction, at a multiple of 16. Each of the two words is loaded and
+// stored as a whole, whatever other threads of the system do; the two in any order. So another
+// thread may see one of them without the other.
+
+__device__ inline ulonglong2 ld_relaxed_sys_v2_b64(const ulonglong2* address) {
+    ulonglong2 words;
+    asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];"
+                 : "=l"(words.x), "=l"(words.y)
+                 : "l"(__cvta_generic_to_global(address))
+                 : "memory");
+    return words;
+}
+
+__device__ inline void st_relaxed_sys_v2_b64(ulonglong2* address, ulonglong2 words) {
+    asm volatile("st.relaxed.sys.global.v2.b64 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(address)),
+                 "l"(words.x), "l"(words.y)
+                 : "memory");
 }
 
 // ---- Tensor cores -------------------------------------------------------------------------------

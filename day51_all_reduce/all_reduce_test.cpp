@@ -409,30 +409,27 @@ TEST_F(Versions, DoNotTakeValuesForPackets) {
     }
 }
 
-// Half of a packet may arrive before the other half. All inboxes hold such halves of call 1 here,
-// with a wrong value in the half that has not arrived.
-TEST_F(Versions, WaitForBothHalvesOfAPacket) {
+// Only the number counts, and only that of this call. All inboxes hold packets of another number
+// here, whose values have the bits of the right one.
+TEST_F(Versions, TakePacketsOfThisCallAlone) {
     constexpr std::size_t kCount = 2000;
-    struct Half {
-        float value;
-        std::uint32_t number;
-    };
+    constexpr std::uint32_t kThisCall = 1;
     const day51::Version& packets = day51::versions()[5];
-    for (const std::size_t arrived : {0, 1}) {
-        SCOPED_TRACE("half " + std::to_string(arrived) + " has arrived");
+    for (const std::uint32_t other : {kThisCall - 1, kThisCall + 1}) {
+        SCOPED_TRACE("packets of call " + std::to_string(other));
         Group group(devices_for(2));
         if (const std::string reason = packets.cannot_run(day51::problem_of(group, kCount)); !reason.empty())
             GTEST_SKIP() << reason;
         group.need_inboxes(8, 64 * day51::kBlock);
         const std::size_t bytes = day51::kInboxKinds * 2 * 2 * group.inbox_blocks() * group.inbox_bytes();
-        std::vector<Half> halves(bytes / sizeof(Half), Half{1.5f, 0});
-        for (std::size_t i = arrived; i < halves.size(); i += 2)
-            halves[i].number = 1;
+        std::vector<std::uint32_t> words(bytes / sizeof(std::uint32_t), kThisCall);
+        for (std::size_t i = 3; i < words.size(); i += 4)
+            words[i] = other;
         std::vector<std::unique_ptr<OfRank>> memory;
         Arrays arrays;
         for (const day51::Rank& rank : group.ranks()) {
             const OnDevice on(rank.device);
-            CUDA_CHECK(cudaMemcpy(rank.inbox, halves.data(), bytes, cudaMemcpyHostToDevice));
+            CUDA_CHECK(cudaMemcpy(rank.inbox, words.data(), bytes, cudaMemcpyHostToDevice));
             OfRank& mine = *memory.emplace_back(std::make_unique<OfRank>(Trial{.count = kCount, .calls = 0}));
             mine.in.copy_from(Values(kCount, 2.0f));
             arrays.in.emplace_back(mine.in.span());

@@ -62,42 +62,34 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     if (threadIdx.x == 0) passed = number;
 }
 
-// A value with the number of the call. 8 bytes are stored and loaded as a whole, so a word with the
-// right number has the right value.
-using Word = unsigned long long;
-__device__ inline Word word_of(float value, unsigned number) {
-    return Word{number} << 32 | __float_as_uint(value);
-}
-__device__ inline unsigned number_in(Word word) {
-    return static_cast<unsigned>(word >> 32);
-}
-__device__ inline float value_in(Word word) {
-    return __uint_as_float(static_cast<unsigned>(word));
-}
+// Three values and the number of the call. 16 bytes are stored and loaded as a whole, so a packet
+// with the right number has the right values.
+struct alignas(16) Packet {
+    float value[3];
+    unsigned number;
+};
+constexpr int kOfPacket = 3;
 
-// Two words, which one instruction stores or loads. But one of the two may arrive before the other.
-// That is why each has the number.
-using Packet = ulonglong2;
-constexpr int kOfPacket = 2;
-
-// Waits until both values are those of this call.
-__device__ inline Packet receive(const Packet* place, unsigned number) {
-    Packet packet;
-    do {
-        packet = course::ptx::ld_relaxed_sys_v2_b64(place);
-    } while (number_in(packet.x) != number || number_in(packet.y) != number);
+// The values from i on; zeros beyond the end of the array.
+__device__ inline Packet packet_at(const float* in, std::size_t i, std::size_t count, unsigned number) {
+    Packet packet{{}, number};
+    for (int v = 0; v < kOfPacket; ++v)
+        if (i + v < count) packet.value[v] = in[i + v];
     return packet;
 }
 
-// The values i and i + 1 of an array. A last one without a neighbour is sent with a zero.
-__device__ inline Packet packet_at(const float* in, std::size_t i, std::size_t count, unsigned number) {
-    return {word_of(in[i], number), word_of(i + 1 < count ? in[i + 1] : 0.0f, number)};
+__device__ inline Packet receive(const Packet* place, unsigned number) {
+    Packet packet;
+    do {
+        packet = course::ptx::ld_relaxed_sys_b128(place);
+    } while (packet.number != number);
+    return packet;
 }
 
-// Idea: each value carries its own flag, the number of the call, in one word. A thread polls the
-// places in its own memory until the numbers are right.
+// Idea: values carry their own flag, the number of the call, in one packet. A thread polls the
+// places in its own memory until the number is right.
 // Cost removed: the barrier, and its fence.
-// Still limits it: half of each packet are numbers, so twice the bytes cross the links.
+// Still limits it: a quarter of each packet is its number, so a third more bytes cross the links.
 //
 // Two places are enough, as in push: the packets of the call between have arrived, which proves
 // what the barrier proves there.
@@ -110,20 +102,20 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     for (std::size_t i = first, k = 0; i < count; i += of_round, ++k) {
         const Packet packet = packet_at(in, i, count, number);
         for (int step = 1; step < team.ranks; ++step)
-            course::ptx::st_relaxed_sys_v2_b64(
+            course::ptx::st_relaxed_sys_b128(
                 inboxes.place<Packet>(rank_after(team, step), team.rank, number, k), packet);
     }
     for (std::size_t i = first, k = 0; i < count; i += of_round, ++k) {
         const Packet own = packet_at(in, i, count, number);
         float sum[kOfPacket] = {};
         for (int r = 0; r < team.ranks; ++r) {
-            const Packet packet =
+            const Packet next =
                 r == team.rank ? own : receive(inboxes.place<Packet>(team.rank, r, number, k), number);
-            sum[0] = r == 0 ? value_in(packet.x) : sum[0] + value_in(packet.x);
-            sum[1] = r == 0 ? value_in(packet.y) : sum[1] + value_in(packet.y);
+            for (int v = 0; v < kOfPacket; ++v)
+                sum[v] = r == 0 ? next.value[v] : sum[v] + next.value[v];
         }
-        out[i] = sum[0];
-        if (i + 1 < count) out[i + 1] = sum[1];
+        for (int v = 0; v < kOfPacket; ++v)
+            if (i + v < count) out[i + v] = sum[v];
     }
     __syncthreads();  // all threads have read `sent`
     if (threadIdx.x == 0) sent = number;

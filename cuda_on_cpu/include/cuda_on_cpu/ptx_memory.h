@@ -97,8 +97,8 @@ __forceinline__ void fence() {
     }
 }
 
-// What other threads may write meanwhile, and what a thread may wait for. Of a vector of more than 8
-// bytes each element is atomic by itself, as on a GPU.
+// What other threads may write meanwhile, and what a thread may wait for. Of a vector of more than
+// 8 bytes each element is atomic by itself, as on a GPU.
 template <unsigned F>
 inline constexpr bool kAtomic = (F & (flag::volatile_ | flag::relaxed | flag::acquire | flag::release |
                                       flag::mmio)) != 0;
@@ -276,17 +276,18 @@ inline std::uint64_t policy_of(std::uint32_t) {
 
 namespace cuda_on_cpu::ptx {
 
-// Two words, each of them atomic. The load may be that of a thread that waits.
-__forceinline__ ulonglong2 ld_relaxed_sys_v2_b64(const ulonglong2* address, Site site = Site::here()) {
+// 16 bytes as a whole. The load may be that of a thread that waits.
+template <class T>
+__forceinline__ T ld_relaxed_sys_b128(const T* address, Site site = Site::here()) {
     spin_hint();
-    std::uint64_t words[2];
-    isa::ld_vector<isa::b64, 2, isa::Space::global, isa::flag::relaxed, isa::Scope::sys>(
-        words, reinterpret_cast<std::uintptr_t>(address), site);
-    return {words[0], words[1]};
+    isa::place_of<isa::b64, 2, isa::Space::global>(reinterpret_cast<std::uintptr_t>(address), site);
+    return load_16_bytes(address);
 }
-__forceinline__ void st_relaxed_sys_v2_b64(ulonglong2* address, ulonglong2 words, Site site = Site::here()) {
-    isa::st_vector<isa::b64, 2, isa::Space::global, isa::flag::relaxed, isa::Scope::sys>(
-        reinterpret_cast<std::uintptr_t>(address), {{words.x, words.y}}, site);
+template <class T>
+__forceinline__ void st_relaxed_sys_b128(T* address, const std::type_identity_t<T>& value,
+                                         Site site = Site::here()) {
+    isa::place_of<isa::b64, 2, isa::Space::global>(reinterpret_cast<std::uintptr_t>(address), site);
+    store_16_bytes(address, value);
 }
 
 }  // namespace cuda_on_cpu::ptx

@@ -102,8 +102,8 @@ void launch_push(Group& group, const Arrays& arrays) {
     for (int r = 0; r < group.size(); ++r) {
         const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
         const OnDevice on(rank.device);
-        push<kWidth>
-            <<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), pointers_to(arrays), inboxes, count);
+        push<kWidth><<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), arrays.in[r].data(),
+                                                         arrays.out[r].data(), inboxes, count);
         CUDA_CHECK_LAUNCH();
     }
 }
@@ -115,12 +115,13 @@ void push_kernels(Group& group, const Arrays& arrays) {
 
 void packets_kernels(Group& group, const Arrays& arrays) {
     const std::size_t count = arrays.in[0].size();
-    const unsigned blocks = blocks_for_all(group, count, 1);
-    const Inboxes inboxes = inboxes_for(group, Sent::kPackets, blocks, count, 1, sizeof(Packet));
+    const unsigned blocks = blocks_for_all(group, count, kOfPacket);
+    const Inboxes inboxes = inboxes_for(group, Sent::kPackets, blocks, count, kOfPacket, sizeof(Packet));
     for (int r = 0; r < group.size(); ++r) {
         const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
         const OnDevice on(rank.device);
-        packets<<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), pointers_to(arrays), inboxes, count);
+        packets<<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), arrays.in[r].data(),
+                                                    arrays.out[r].data(), inboxes, count);
         CUDA_CHECK_LAUNCH();
     }
 }

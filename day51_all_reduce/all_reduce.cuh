@@ -11,7 +11,7 @@
 //              stores the sums in the memory of all
 //   push       one kernel: each GPU stores its array in     one barrier
 //              inboxes of all others
-//   packets    the same, each value with the number of      twice the bytes cross the links
+//   packets    the same, three values with the number of    a third more bytes cross the links
 //              the call: no barrier
 //
 // NCCL is the peer. Read gather and ring first, in copies.cu: copies, events, and a small kernel.

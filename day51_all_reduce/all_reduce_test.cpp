@@ -349,7 +349,7 @@ TEST_F(Versions, LaunchBlocksThatAllRun) {
         arrays.out.push_back(mine.out.span());
         fewest = std::min(fewest, 2 * rank.multiprocessors);
     }
-    group.need_inboxes(fewest, 8 * (kCount / fewest + day51::kBlock));  // not while a stream captures
+    group.need_inboxes(fewest, 16 * (kCount / fewest + day51::kBlock));  // not while a stream captures
     for (const std::size_t version : {2, 3, 4, 5}) {
         const day51::Version& all = day51::versions()[version];
         if (const std::string reason = all.cannot_run(day51::problem_of(group, kCount)); !reason.empty())
@@ -405,6 +405,41 @@ TEST_F(Versions, DoNotTakeValuesForPackets) {
         for (std::size_t r = 0; r < memory.size(); ++r) {
             const OnDevice on(group.ranks()[r].device);
             ASSERT_TRUE(same_bits(memory[r]->out.to_host(), Values(kCount, 3.0f))) << "rank " << r;
+        }
+    }
+}
+
+// Only the number counts, and only that of this call. All inboxes hold packets of another number
+// here, whose values have the bits of the right one.
+TEST_F(Versions, TakePacketsOfThisCallAlone) {
+    constexpr std::size_t kCount = 2000;
+    constexpr std::uint32_t kThisCall = 1;
+    const day51::Version& packets = day51::versions()[5];
+    for (const std::uint32_t other : {kThisCall - 1, kThisCall + 1}) {
+        SCOPED_TRACE("packets of call " + std::to_string(other));
+        Group group(devices_for(2));
+        if (const std::string reason = packets.cannot_run(day51::problem_of(group, kCount)); !reason.empty())
+            GTEST_SKIP() << reason;
+        group.need_inboxes(8, 64 * day51::kBlock);
+        const std::size_t bytes = day51::kInboxKinds * 2 * 2 * group.inbox_blocks() * group.inbox_bytes();
+        std::vector<std::uint32_t> words(bytes / sizeof(std::uint32_t), kThisCall);
+        for (std::size_t i = 3; i < words.size(); i += 4)
+            words[i] = other;
+        std::vector<std::unique_ptr<OfRank>> memory;
+        Arrays arrays;
+        for (const day51::Rank& rank : group.ranks()) {
+            const OnDevice on(rank.device);
+            CUDA_CHECK(cudaMemcpy(rank.inbox, words.data(), bytes, cudaMemcpyHostToDevice));
+            OfRank& mine = *memory.emplace_back(std::make_unique<OfRank>(Trial{.count = kCount, .calls = 0}));
+            mine.in.copy_from(Values(kCount, 2.0f));
+            arrays.in.emplace_back(mine.in.span());
+            arrays.out.push_back(mine.out.span());
+        }
+        packets.launcher(group, arrays);
+        for (std::size_t r = 0; r < memory.size(); ++r) {
+            CUDA_CHECK(cudaStreamSynchronize(group.ranks()[r].stream));
+            const OnDevice on(group.ranks()[r].device);
+            ASSERT_TRUE(same_bits(memory[r]->out.to_host(), Values(kCount, 4.0f))) << "rank " << r;
         }
     }
 }

@@ -12,14 +12,18 @@ class OnDevice {
   public:
     explicit OnDevice(int device) {
         CUDA_CHECK(cudaGetDevice(&before_));
-        CUDA_CHECK(cudaSetDevice(device));
+        changed_ = device != before_;
+        if (changed_) CUDA_CHECK(cudaSetDevice(device));
     }
-    ~OnDevice() { static_cast<void>(cudaSetDevice(before_)); }
+    ~OnDevice() {
+        if (changed_) static_cast<void>(cudaSetDevice(before_));
+    }
     OnDevice(const OnDevice&) = delete;
     OnDevice& operator=(const OnDevice&) = delete;
 
   private:
     int before_ = 0;
+    bool changed_ = false;
 };
 
 }  // namespace day51

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "all_reduce.cuh"
+#include "common/device/ptx.cuh"
 
 namespace day51 {
 
@@ -19,6 +20,12 @@ struct Inboxes {
     }
 };
 
+// The ranks after this one, in turn: not all ranks send to rank 0 first.
+__device__ inline int rank_after(const Team& team, int step) {
+    const int rank = team.rank + step;
+    return rank < team.ranks ? rank : rank - team.ranks;
+}
+
 // Idea: send the values instead of a flag that they are ready. Each GPU stores its array in the
 // inboxes of all others, meets them once, and adds what has arrived.
 // Cost removed: the barrier before the values are read, and the way back of a load. The input is
@@ -30,17 +37,16 @@ struct Inboxes {
 // had ended the kernel that read this place.
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
-    push(Team team, Pointers arrays, Inboxes inboxes, std::size_t count) {
+    push(Team team, const float* in, float* out, Inboxes inboxes, std::size_t count) {
     using Values = course::Pack<float, kWidth>;
     unsigned& passed = team.signals[team.rank]->passed[blockIdx.x];
     const unsigned number = passed + 1;
-    const float* const in = arrays.in[team.rank];
     const std::size_t first = (std::size_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;
     const std::size_t of_round = std::size_t{gridDim.x} * kBlock * kWidth;
     for (std::size_t i = first, k = 0; i < count; i += of_round, ++k) {
         const Values values = Values::load(in + i);
         for (int step = 1; step < team.ranks; ++step)
-            *inboxes.place<Values>((team.rank + step) % team.ranks, team.rank, number, k) = values;
+            *inboxes.place<Values>(rank_after(team, step), team.rank, number, k) = values;
     }
     meet(team, number);
     for (std::size_t i = first, k = 0; i < count; i += of_round, ++k) {
@@ -51,58 +57,65 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
             for (int v = 0; v < kWidth; ++v)
                 sum.value[v] = r == 0 ? next.value[v] : sum.value[v] + next.value[v];
         }
-        sum.store(arrays.out[team.rank] + i);
+        sum.store(out + i);
     }
     if (threadIdx.x == 0) passed = number;
 }
 
-// A value and the number of the call. 8 bytes are stored and loaded as a whole, so a packet with
-// the right number has the right value.
-using Packet = unsigned long long;
-using AtomicPacket = cuda::atomic_ref<Packet, cuda::thread_scope_system>;
+// Three values and the number of the call. 16 bytes are stored and loaded as a whole, so a packet
+// with the right number has the right values.
+struct alignas(16) Packet {
+    float value[3];
+    unsigned number;
+};
+constexpr int kOfPacket = 3;
 
-__device__ inline Packet packet_of(float value, unsigned number) {
-    return Packet{number} << 32 | __float_as_uint(value);
+// The values from i on; zeros beyond the end of the array.
+__device__ inline Packet packet_at(const float* in, std::size_t i, std::size_t count, unsigned number) {
+    Packet packet{{}, number};
+    for (int v = 0; v < kOfPacket; ++v)
+        if (i + v < count) packet.value[v] = in[i + v];
+    return packet;
 }
 
-__device__ inline float receive(Packet& place, unsigned number) {
-    Packet packet = 0;
+__device__ inline Packet receive(const Packet* place, unsigned number) {
+    Packet packet;
     do {
-        packet = AtomicPacket(place).load(cuda::memory_order_relaxed);
-    } while (packet >> 32 != number);
-    return __uint_as_float(static_cast<unsigned>(packet));
+        packet = course::ptx::ld_relaxed_sys_b128(place);
+    } while (packet.number != number);
+    return packet;
 }
 
-// Idea: each value carries its own flag, the number of the call, in one word. A thread polls the
-// places in its own memory until the numbers are right.
+// Idea: values carry their own flag, the number of the call, in one packet. A thread polls the
+// places in its own memory until the number is right.
 // Cost removed: the barrier, and its fence.
-// Still limits it: half of each packet is its number, so twice the bytes cross the links.
+// Still limits it: a quarter of each packet is its number, so a third more bytes cross the links.
 //
 // Two places are enough, as in push: the packets of the call between have arrived, which proves
 // what the barrier proves there.
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
-    packets(Team team, Pointers arrays, Inboxes inboxes, std::size_t count) {
+    packets(Team team, const float* in, float* out, Inboxes inboxes, std::size_t count) {
     unsigned& sent = team.signals[team.rank]->sent[blockIdx.x];
     const unsigned number = sent + 1;
-    const float* const in = arrays.in[team.rank];
-    const std::size_t first = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    const std::size_t of_round = std::size_t{gridDim.x} * kBlock;
+    const std::size_t first = (std::size_t{blockIdx.x} * kBlock + threadIdx.x) * kOfPacket;
+    const std::size_t of_round = std::size_t{gridDim.x} * kBlock * kOfPacket;
     for (std::size_t i = first, k = 0; i < count; i += of_round, ++k) {
-        const Packet packet = packet_of(in[i], number);
-        for (int step = 1; step < team.ranks; ++step) {
-            Packet* const place =
-                inboxes.place<Packet>((team.rank + step) % team.ranks, team.rank, number, k);
-            AtomicPacket(*place).store(packet, cuda::memory_order_relaxed);
-        }
+        const Packet packet = packet_at(in, i, count, number);
+        for (int step = 1; step < team.ranks; ++step)
+            course::ptx::st_relaxed_sys_b128(
+                inboxes.place<Packet>(rank_after(team, step), team.rank, number, k), packet);
     }
     for (std::size_t i = first, k = 0; i < count; i += of_round, ++k) {
-        float sum = 0;
+        const Packet own = packet_at(in, i, count, number);
+        float sum[kOfPacket] = {};
         for (int r = 0; r < team.ranks; ++r) {
-            const float value =
-                r == team.rank ? in[i] : receive(*inboxes.place<Packet>(team.rank, r, number, k), number);
-            sum = r == 0 ? value : sum + value;
+            const Packet next =
+                r == team.rank ? own : receive(inboxes.place<Packet>(team.rank, r, number, k), number);
+            for (int v = 0; v < kOfPacket; ++v)
+                sum[v] = r == 0 ? next.value[v] : sum[v] + next.value[v];
         }
-        arrays.out[team.rank][i] = sum;
+        for (int v = 0; v < kOfPacket; ++v)
+            if (i + v < count) out[i + v] = sum[v];
     }
     __syncthreads();  // all threads have read `sent`
     if (threadIdx.x == 0) sent = number;

@@ -20,6 +20,7 @@ using cuda_on_cpu::ptx::cp_async_4;
 using cuda_on_cpu::ptx::cp_async_commit;
 using cuda_on_cpu::ptx::cp_async_wait;
 using cuda_on_cpu::ptx::exp2_approx;
+using cuda_on_cpu::ptx::ld_relaxed_sys_b128;
 using cuda_on_cpu::ptx::ldmatrix_x1;
 using cuda_on_cpu::ptx::ldmatrix_x2;
 using cuda_on_cpu::ptx::ldmatrix_x2_trans;
@@ -33,6 +34,7 @@ using cuda_on_cpu::ptx::mma_m16n8k32_e4m3;
 using cuda_on_cpu::ptx::mma_m16n8k32_e5m2;
 using cuda_on_cpu::ptx::mma_m16n8k32_s8;
 using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
+using cuda_on_cpu::ptx::st_relaxed_sys_b128;
 using cuda_on_cpu::ptx::to_tf32;
 
 __device__ inline int opaque(int value) {
@@ -118,6 +120,47 @@ __device__ inline void cp_async_wait() {
 #ifdef COURSE_PTX_AMPERE
     asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 #endif
+}
+
+// ---- 16 bytes that other GPUs store or load -----------------------------------------------------
+//
+// PTX ISA, ld and st with .relaxed.sys.global and .b128 (from compute capability 7.0 on): 16 bytes
+// of global memory, at a multiple of 16. They are loaded and stored as a whole, whatever other
+// threads of the system do: loads and stores of 16 bytes by cuda::atomic_ref, which newer toolkits
+// have, are these instructions. Of a vector like .v2.b64 each element would be a whole, but not
+// both together.
+
+template <class T>
+__device__ T ld_relaxed_sys_b128(const T* address) {
+    static_assert(sizeof(T) == 16 && alignof(T) == 16, "ld_relaxed_sys_b128 loads 16 aligned bytes");
+    ulonglong2 halves;
+    asm volatile(
+        "{\n"
+        ".reg .b128 whole;\n"
+        "ld.relaxed.sys.global.b128 whole, [%2];\n"
+        "mov.b128 {%0, %1}, whole;\n"
+        "}"
+        : "=l"(halves.x), "=l"(halves.y)
+        : "l"(__cvta_generic_to_global(address))
+        : "memory");
+    T value;
+    std::memcpy(&value, &halves, sizeof(value));
+    return value;
+}
+
+template <class T>
+__device__ void st_relaxed_sys_b128(T* address, const T& value) {
+    static_assert(sizeof(T) == 16 && alignof(T) == 16, "st_relaxed_sys_b128 stores 16 aligned bytes");
+    ulonglong2 halves;
+    std::memcpy(&halves, &value, sizeof(halves));
+    asm volatile(
+        "{\n"
+        ".reg .b128 whole;\n"
+        "mov.b128 whole, {%1, %2};\n"
+        "st.relaxed.sys.global.b128 [%0], whole;\n"
+        "}" ::"l"(__cvta_generic_to_global(address)),
+        "l"(halves.x), "l"(halves.y)
+        : "memory");
 }
 
 // ---- Tensor cores -------------------------------------------------------------------------------

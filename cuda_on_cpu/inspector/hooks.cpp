@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "cuda_on_cpu/atomics.h"
 #include "recorder.hpp"
 
 namespace {

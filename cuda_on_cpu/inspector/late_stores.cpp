@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "block.hpp"
+#include "cuda_on_cpu/atomics.h"
 #include "environment.hpp"
 #include "shadow.hpp"
 

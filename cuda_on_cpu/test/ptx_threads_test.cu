@@ -233,6 +233,9 @@ __global__ void loads(Checks check, const unsigned char* in) {
     check.equal(l, -0x7c7d7e80ll);
     asm volatile("ld.global.v2.u64 {%0, %1}, [%2];" : "=l"(l), "=l"(m) : "l"(in));
     check.equal(m, static_cast<long long>(0x8f8e8d8c8b8a8988ull));
+    asm volatile("ld.relaxed.sys.global.v2.b64 {%0, %1}, [%2];" : "=l"(l), "=l"(m) : "l"(in));
+    check.equal(l, static_cast<long long>(0x8786858483828180ull));
+    check.equal(m, static_cast<long long>(0x8f8e8d8c8b8a8988ull));
     asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x), "=r"(y), "=r"(z), "=r"(d) : "l"(in));
     check.equal(x ^ y ^ z, 0x8b8a8988u ^ 0x04040404u);
     check.equal(d, 0x8f8e8d8cu);
@@ -256,14 +259,16 @@ __global__ void stores(unsigned char* out) {
     asm volatile("st.release.gpu.global.v2.b32 [%0+16], {%1, %2};" ::"l"(out), "r"(1), "r"(2) : "memory");
     asm volatile("st.volatile.global.u64 [%0+24], %1;" ::"l"(out), "l"(0x1122334455667788ll) : "memory");
     asm volatile("st.relaxed.cta.u32 [%0+4], 0xdeadbeef;" ::"l"(out) : "memory");
+    asm volatile("st.relaxed.sys.global.v2.b64 [%0+32], {%1, %2};" ::"l"(out), "l"(3ll), "l"(4ll) : "memory");
 }
 TEST(PtxThreads, Stores) {
-    DeviceVector<unsigned char> out(32);
+    DeviceVector<unsigned char> out(48);
     stores<<<1, 1>>>(out.data());
     EXPECT_EQ(out.to_host(),
-              (std::vector<unsigned char>{0x34, 0, 0x78, 0x56, 0xef, 0xbe, 0xad, 0xde, 0,    0,   0x80,
-                                          0x3f, 0, 0,    0,    0xc0, 1,    0,    0,    0,    2,   0,
-                                          0,    0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}));
+              (std::vector<unsigned char>{0x34, 0,    0x78, 0x56, 0xef, 0xbe, 0xad, 0xde, 0, 0, 0x80, 0x3f,
+                                          0,    0,    0,    0xc0, 1,    0,    0,    0,    2, 0, 0,    0,
+                                          0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 3, 0, 0,    0,
+                                          0,    0,    0,    0,    4,    0,    0,    0,    0, 0, 0,    0}));
 }
 
 // ---- Atomic operations --------------------------------------------------------------------------

@@ -36,6 +36,37 @@ concept two_words = sizeof(T) == 16 && alignof(T) >= 16 && std::is_trivially_cop
 bool exchange_16_bytes(void* address, const void* value, void* old);
 bool compare_and_swap_16_bytes(void* address, const void* expected, const void* desired, void* old);
 
+// Loads and stores of 16 bytes, aligned to 16. An inspection sees those that the compiler compiles.
+template <class T>
+__forceinline__ T load_16_bytes(const T* address,
+                                [[maybe_unused]] std::memory_order order = std::memory_order_relaxed) {
+    static_assert(sizeof(T) == 16 && std::is_trivially_copyable_v<T>);
+    T found;
+#ifdef __SANITIZE_THREAD__
+    __extension__ using Bits = unsigned __int128;
+    const Bits bits = __atomic_load_n(reinterpret_cast<const Bits*>(address), static_cast<int>(order));
+    __builtin_memcpy(&found, &bits, sizeof found);
+#else
+    const unsigned long long zero[2] = {};
+    compare_and_swap_16_bytes(const_cast<T*>(address), zero, zero, &found);
+#endif
+    return found;
+}
+template <class T>
+__forceinline__ void store_16_bytes(T* address, const T& value,
+                                    [[maybe_unused]] std::memory_order order = std::memory_order_relaxed) {
+    static_assert(sizeof(T) == 16 && std::is_trivially_copyable_v<T>);
+#ifdef __SANITIZE_THREAD__
+    __extension__ using Bits = unsigned __int128;
+    Bits bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    __atomic_store_n(reinterpret_cast<Bits*>(address), bits, static_cast<int>(order));
+#else
+    T old;
+    exchange_16_bytes(address, &value, &old);
+#endif
+}
+
 // *address = change(*address) in one step; returns what was there before.
 template <class T, class Change>
 __forceinline__ T fetch_and_change(T* address, Change change) {

@@ -107,10 +107,7 @@ template <class Bits>
 __forceinline__ Bits atomic_load(Bits& place, std::memory_order order) {
     spin_hint();
     if constexpr (sizeof(Bits) == 16) {
-        const Bits zero{};
-        Bits found;
-        compare_and_swap_16_bytes(&place, &zero, &zero, &found);
-        return found;
+        return load_16_bytes(&place, order);
     } else {
         return std::atomic_ref<Bits>(place).load(order);
     }
@@ -119,8 +116,7 @@ __forceinline__ Bits atomic_load(Bits& place, std::memory_order order) {
 template <class Bits>
 __forceinline__ void atomic_store(Bits& place, Bits value, std::memory_order order) {
     if constexpr (sizeof(Bits) == 16) {
-        Bits old;
-        exchange_16_bytes(&place, &value, &old);
+        store_16_bytes(&place, value, order);
     } else {
         std::atomic_ref<Bits>(place).store(value, order);
     }

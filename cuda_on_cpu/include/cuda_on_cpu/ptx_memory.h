@@ -97,7 +97,8 @@ __forceinline__ void fence() {
     }
 }
 
-// What other threads may write meanwhile, and what a thread may wait for.
+// What other threads may write meanwhile, and what a thread may wait for. Of a vector of more than
+// 8 bytes each element is atomic by itself, as on a GPU.
 template <unsigned F>
 inline constexpr bool kAtomic = (F & (flag::volatile_ | flag::relaxed | flag::acquire | flag::release |
                                       flag::mmio)) != 0;
@@ -113,6 +114,9 @@ __forceinline__ void ld_vector(Bits<T> (&d)[kCount], std::uint64_t address, Site
         const Word<8 * sizeof d> word =
             std::atomic_ref(*static_cast<Word<8 * sizeof d>*>(place)).load(std::memory_order_relaxed);
         std::memcpy(d, &word, sizeof d);
+    } else if constexpr (kAtomic<F>) {
+        for (int i = 0; i < kCount; ++i)
+            d[i] = std::atomic_ref(static_cast<Bits<T>*>(place)[i]).load(std::memory_order_relaxed);
     } else {
         const auto access = *static_cast<Access<Bits<T>, kCount>*>(place);
         std::memcpy(d, &access, sizeof d);
@@ -144,6 +148,9 @@ __forceinline__ void st_vector(std::uint64_t address, List<Bits<T>, kCount> valu
         Word<8 * sizeof values> word;
         std::memcpy(&word, &values, sizeof word);
         std::atomic_ref(*static_cast<Word<8 * sizeof values>*>(place)).store(word, std::memory_order_relaxed);
+    } else if constexpr (kAtomic<F>) {
+        for (int i = 0; i < kCount; ++i)
+            std::atomic_ref(static_cast<Bits<T>*>(place)[i]).store(values.word[i], std::memory_order_relaxed);
     } else {
         Access<Bits<T>, kCount> access;
         std::memcpy(&access, &values, sizeof values);
@@ -264,6 +271,26 @@ inline std::uint64_t policy_of(std::uint32_t) {
 }
 
 }  // namespace cuda_on_cpu::ptx::isa
+
+// ---- Loads and stores that day code calls by name (common/device/ptx.cuh) ----------------------------------------------
+
+namespace cuda_on_cpu::ptx {
+
+// 16 bytes as a whole. The load may be that of a thread that waits.
+template <class T>
+__forceinline__ T ld_relaxed_sys_b128(const T* address, Site site = Site::here()) {
+    spin_hint();
+    isa::place_of<isa::b64, 2, isa::Space::global>(reinterpret_cast<std::uintptr_t>(address), site);
+    return load_16_bytes(address);
+}
+template <class T>
+__forceinline__ void st_relaxed_sys_b128(T* address, const std::type_identity_t<T>& value,
+                                         Site site = Site::here()) {
+    isa::place_of<isa::b64, 2, isa::Space::global>(reinterpret_cast<std::uintptr_t>(address), site);
+    store_16_bytes(address, value);
+}
+
+}  // namespace cuda_on_cpu::ptx
 
 // ---- Which memory is it? isspacep as functions -------------------------------------------------------------------------
 

@@ -400,6 +400,25 @@ TEST(GlobalMemory, Atomics) {
     EXPECT_EQ(kernel.unique_written_bytes, 64u);
 }
 
+// Of 16 bytes, which a function of the stand-in carries out.
+__global__ void store_and_load_16_bytes(uint4* places) {
+    uint4 value = {threadIdx.x, 0, 0, 0};
+    __nv_atomic_store(&places[threadIdx.x], &value, __NV_ATOMIC_RELAXED);
+    __nv_atomic_load(&places[threadIdx.x], &value, __NV_ATOMIC_RELAXED);
+}
+
+TEST(GlobalMemory, AtomicLoadsAndStoresOf16Bytes) {
+    const Buffer<uint4> places(32);
+    const KernelInspection kernel = inspect_one([&] { store_and_load_16_bytes<<<1, 32>>>(places.get()); });
+    const std::vector<AccessLine> found = lines(kernel, Space::kGlobal, Operation::kAtomic);
+    ASSERT_EQ(found.size(), 2u);
+    for (const AccessLine& atomic : found) {
+        EXPECT_EQ(atomic.requests, 1u);
+        EXPECT_EQ(atomic.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
+    }
+    EXPECT_EQ(kernel.unique_written_bytes, 512u);
+}
+
 // --- Divergence ----------------------------------------------------------------------------------
 
 __global__ void branches(const float* in, float* out) {

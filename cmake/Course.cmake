@@ -367,6 +367,11 @@ function(course_exercises directory)
     list(GET pair 1 suffix)
     if(TARGET ${of_lesson})
       add_executable(${directory}_${suffix} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${of_lesson}> ${objects})
+      # First the instantiations that a test leaves to course_test_main: an object of the lesson may hold a copy of one, and would be
+      # taken for that alone, beside the learner's object, which defines the same kernels.
+      if(NOT suffix STREQUAL "exercise_program")
+        target_link_libraries(${directory}_${suffix} PRIVATE course_test_main)
+      endif()
       target_link_libraries(${directory}_${suffix} PRIVATE $<TARGET_PROPERTY:${of_lesson},LINK_LIBRARIES>)
       if(COURSE_LATE_STORES)
         target_link_libraries(${directory}_${suffix} PRIVATE cuda_on_cpu_late_stores)

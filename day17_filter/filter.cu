@@ -1,5 +1,5 @@
 // Day 17's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
-// filter.cuh and single_pass.cuh; bulk_filter is launched in bulk_filter.cu.
+// filter.cuh, tiles.cuh and single_pass.cuh; bulk_filter is launched in bulk_filter.cu.
 #include <array>
 #include <vector>
 
@@ -11,6 +11,7 @@
 #include "filter.cuh"
 #include "filter.hpp"
 #include "single_pass.cuh"
+#include "tiles.cuh"
 
 namespace day17 {
 namespace {

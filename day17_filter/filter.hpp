@@ -1,4 +1,4 @@
-// The host API of day 17: filters of 32-bit integers. The kernels are in filter.cuh,
+// The host API of day 17: filters of 32-bit integers. The kernels are in filter.cuh, tiles.cuh,
 // single_pass.cuh and bulk_filter.cuh.
 #pragma once
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "filter.cuh"
+#include "tiles.cuh"
 #include "words.cuh"
 
 namespace day17 {

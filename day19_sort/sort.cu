@@ -1,5 +1,5 @@
 // Day 19's launchers: argument checks, passes and their buffers, the list of versions. The kernels
-// are in comparison.cuh and sort.cuh.
+// are in comparison.cuh, sort.cuh and multibit.cuh.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -9,6 +9,7 @@
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "comparison.cuh"
+#include "multibit.cuh"
 #include "sort.cuh"
 #include "sort.hpp"
 

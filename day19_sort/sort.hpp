@@ -1,5 +1,6 @@
 // The host API of day 19: 32-bit unsigned keys in ascending order. The kernels are in
-// comparison.cuh, sort.cuh and onesweep.cuh. radix_sort.hpp sorts other keys, and pairs.
+// comparison.cuh, sort.cuh, multibit.cuh and onesweep.cuh. radix_sort.hpp sorts other keys, and
+// pairs.
 #pragma once
 
 #include <cuda_runtime.h>

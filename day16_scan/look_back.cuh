@@ -55,8 +55,9 @@ struct Draw {
 
 // One thread of each block draws a number: 0, 1, 2, ... Blocks start in any order. If each takes
 // the tile that it has drawn, all earlier tiles belong to blocks that have started. The last draw
-// prepares the next launch. When the numbers of launches start again, it also clears the words that
-// this launch, of `tiles` tiles, does not write.
+// prepares the next launch. Before the numbers of launches start again, it also clears the words
+// that this launch, of `tiles` tiles, does not write. The last launch does so, and the one before
+// it: of the last launch of an earlier cycle, too, no word may be left.
 __device__ inline Draw draw(const Board& board, std::size_t tiles) {
     const unsigned long long ticket = atomicAdd(board.ticket, 1);
     const auto number = static_cast<unsigned>(ticket);
@@ -64,7 +65,7 @@ __device__ inline Draw draw(const Board& board, std::size_t tiles) {
     if (number == gridDim.x - 1) {
         const unsigned next = (launch + 1) % kLaunches;
         *board.ticket = static_cast<unsigned long long>(next) << 32;
-        for (std::size_t i = tiles; next == 0 && i < board.capacity; ++i)
+        for (std::size_t i = tiles; launch >= kLaunches - 2 && i < board.capacity; ++i)
             board.words[i] = 0;
     }
     return {number, launch};

@@ -264,6 +264,27 @@ TEST_P(VersionTest, NumbersOfLaunchesStartAgain) {
     expect_right(100000, 3);  // number 0 again
 }
 
+// What the last launch of a cycle has written must be gone before the last one of the next.
+TEST_P(VersionTest, NoWordOfTheLastNumberIsLeft) {
+    constexpr std::size_t kMost = 100000;
+    Workspace workspace(kMost);
+    const DeviceBuffer<float> in{std::span<const float>(std::vector<float>(kMost, 1.0f))};
+    DeviceBuffer<float> out(kMost);
+    constexpr unsigned long long kLast = (1ULL << 30) - 1;
+    const auto scan = [&](unsigned long long launch, std::size_t n) {
+        const unsigned long long ticket = launch << 32;
+        CUDA_CHECK(cudaMemcpy(workspace.ticket(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
+        GetParam()->launcher(in.span().subspan(0, n), out.span().subspan(0, n), workspace, nullptr);
+    };
+    scan(kLast, kMost);
+    scan(kLast - 1, 100);
+    std::vector<unsigned long long> words(workspace.words_capacity());
+    CUDA_CHECK(
+        cudaMemcpy(words.data(), workspace.words(), words.size() * sizeof(words[0]), cudaMemcpyDeviceToHost));
+    for (std::size_t i = 0; i < words.size(); ++i)
+        EXPECT_NE(words[i] >> 34, kLast) << "word " << i;
+}
+
 // Blocks of the stand-in are done nearly in order, and the nearest prefix is never far. So here all
 // tiles but the last five have published their sums, and only the first its prefix. The five blocks
 // that run draw the other tiles, and look back three times.

@@ -157,20 +157,22 @@ __global__ void __launch_bounds__(kBulkThreads)
         if (has_old) {
             const bool looks = threadIdx.x < blocks && old + threadIdx.x >= blocks;
             while (looks && state_of(word, launch) == 0)
-                word = board.words[old - blocks + threadIdx.x];
+                word = load_relaxed(&board.words[old - blocks + threadIdx.x]);
             const T sum = sum_of_warp(looks ? value_of<T>(word) : T{0});
             if (lane == 0) found[round % 2][warp] = sum;
         }
         __syncthreads();  // the sums are complete; all threads have finished the round before
         if (threadIdx.x == 0) {
             if (tile < tiles)
-                board.words[tile] = make_word(launch, kSum, sum_of_first(kBulkWarps, stages.sums[stage]));
+                store_relaxed(&board.words[tile],
+                              make_word(launch, kSum, sum_of_first(kBulkWarps, stages.sums[stage])));
             if (round > kAhead) begin_copy(round - kAhead - 1 + kStages);
         }
         if (round < kAhead) continue;
         if (!has_old) break;
         // The word for the next round is loaded early; usually it has been published already.
-        word = threadIdx.x < blocks && old + blocks < tiles ? board.words[old + threadIdx.x] : 0;
+        word =
+            threadIdx.x < blocks && old + blocks < tiles ? load_relaxed(&board.words[old + threadIdx.x]) : 0;
 
         // 3. The scan of that tile.
         prefix += sum_of_first(kBulkWarps, found[round % 2]);

@@ -23,12 +23,12 @@ __device__ void publish_halves(const Board& board, std::size_t tile, unsigned la
     static_assert(sizeof(Value) == 8);
     unsigned halves[2];
     memcpy(halves, &value, sizeof(value));
-    board.words[tile * 2] = make_word(launch, kSum, halves[0]);
-    board.words[tile * 2 + 1] = make_word(launch, kSum, halves[1]);
+    store_relaxed(&board.words[tile * 2], make_word(launch, kSum, halves[0]));
+    store_relaxed(&board.words[tile * 2 + 1], make_word(launch, kSum, halves[1]));
 }
 
 __device__ inline Halves load_halves(const Board& board, std::size_t tile) {
-    return {board.words[tile * 2], board.words[tile * 2 + 1]};
+    return {load_relaxed(&board.words[tile * 2]), load_relaxed(&board.words[tile * 2 + 1])};
 }
 
 __device__ inline bool arrived(const Halves& halves, unsigned launch) {

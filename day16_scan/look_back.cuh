@@ -6,8 +6,12 @@
 #include <cstring>
 
 #include "block_scan.cuh"
+#include "common/device/relaxed.cuh"
 
 namespace day16 {
+
+using course::load_relaxed;
+using course::store_relaxed;
 
 // A tile's word: a value, and what it is the sum of. 64 bits are loaded and stored whole, so the
 // value needs no fence before its state. The word also holds the number of the launch: words of
@@ -44,7 +48,7 @@ __device__ T value_of(Word word) {
 // What the blocks of a launch share, and the launches of a workspace.
 struct Board {
     unsigned long long* ticket;  // 2^32 times the number of the launch, and the draws of this launch
-    volatile Word* words;        // one for each tile
+    Word* words;                 // one for each tile
     std::size_t capacity;        // how many words there are
 };
 
@@ -64,9 +68,9 @@ __device__ inline Draw draw(const Board& board, std::size_t tiles) {
     const auto launch = static_cast<unsigned>(ticket >> 32);
     if (number == gridDim.x - 1) {
         const unsigned next = (launch + 1) % kLaunches;
-        *board.ticket = static_cast<unsigned long long>(next) << 32;
+        store_relaxed(board.ticket, static_cast<unsigned long long>(next) << 32);
         for (std::size_t i = tiles; launch >= kLaunches - 2 && i < board.capacity; ++i)
-            board.words[i] = 0;
+            store_relaxed(&board.words[i], Word{0});
     }
     return {number, launch};
 }
@@ -76,14 +80,14 @@ __device__ inline Draw draw(const Board& board, std::size_t tiles) {
 // goes on 32 tiles further left. D. Merrill and M. Garland, "Single-pass parallel prefix scan with
 // decoupled look-back", NVIDIA, 2016.
 template <class T>
-__device__ T look_back(const volatile Word* words, unsigned number, unsigned launch) {
+__device__ T look_back(const Word* words, unsigned number, unsigned launch) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     T sum = 0;
     for (long long nearest = static_cast<long long>(number) - 1;; nearest -= kWarpSize) {
         const long long mine = nearest - lane;
         Word word = make_word(launch, kPrefix, T{0});  // before the first tile
         do {
-            if (mine >= 0) word = words[mine];
+            if (mine >= 0) word = load_relaxed(&words[mine]);
         } while (__any_sync(kWholeWarp, state_of(word, launch) == 0));
         const unsigned prefixes = __ballot_sync(kWholeWarp, state_of(word, launch) == kPrefix);
         const int last = prefixes != 0 ? __ffs(static_cast<int>(prefixes)) - 1 : kWarpSize - 1;
@@ -98,10 +102,12 @@ __device__ T look_back(const volatile Word* words, unsigned number, unsigned lau
 // Publishes the sum of the tile, looks back, and publishes the prefix. Returns the sum of all tiles
 // before. The first warp calls it.
 template <class T>
-__device__ T publish_and_look_back(volatile Word* words, unsigned number, unsigned launch, T total) {
-    if (threadIdx.x == 0) words[number] = make_word(launch, number == 0 ? kPrefix : kSum, total);
+__device__ T publish_and_look_back(Word* words, unsigned number, unsigned launch, T total) {
+    if (threadIdx.x == 0)
+        store_relaxed(&words[number], make_word(launch, number == 0 ? kPrefix : kSum, total));
     const T before = number == 0 ? T{0} : look_back<T>(words, number, launch);
-    if (threadIdx.x == 0 && number > 0) words[number] = make_word(launch, kPrefix, before + total);
+    if (threadIdx.x == 0 && number > 0)
+        store_relaxed(&words[number], make_word(launch, kPrefix, before + total));
     return before;
 }
 

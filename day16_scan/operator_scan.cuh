@@ -99,7 +99,7 @@ template <class Value>
 __device__ void publish(const Published<Value>& published, Draw drawn, State state, const Value& value) {
     (state == kSum ? published.sums : published.prefixes)[drawn.number] = value;
     __threadfence();  // release: a thread that reads the state can read the value
-    published.board.words[drawn.number] = make_word(drawn.launch, state, 0U);
+    store_relaxed(&published.board.words[drawn.number], make_word(drawn.launch, state, 0U));
 }
 
 // As look_back(), but in order, as Op need not be commutative: the lane whose tile is further left
@@ -113,7 +113,7 @@ __device__ typename Op::Value look_back_in_order(const Published<typename Op::Va
         const long long mine = nearest - lane;
         unsigned state = kPrefix;  // before the first tile
         do {
-            if (mine >= 0) state = state_of(published.board.words[mine], drawn.launch);
+            if (mine >= 0) state = state_of(load_relaxed(&published.board.words[mine]), drawn.launch);
         } while (__any_sync(kWholeWarp, state == 0));
         __threadfence();  // acquire
         const unsigned prefixes = __ballot_sync(kWholeWarp, state == kPrefix);

@@ -25,11 +25,11 @@ __global__ void __launch_bounds__(kBlock) domino(const float* in, float* out, st
         Word word = make_word(launch, kPrefix, 0.0f);
         if (number > 0) {
             do
-                word = board.words[number - 1];
+                word = load_relaxed(&board.words[number - 1]);
             while (state_of(word, launch) != kPrefix);
         }
         before_tile = value_of<float>(word);
-        board.words[number] = make_word(launch, kPrefix, before_tile + total);
+        store_relaxed(&board.words[number], make_word(launch, kPrefix, before_tile + total));
     }
     __syncthreads();
     write_scan<false>(tile, items, before_tile + before);

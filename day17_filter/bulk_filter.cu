@@ -16,7 +16,7 @@ void launch_rounds(const std::int32_t* in, std::size_t n, Keep keep, std::int32_
     const std::size_t resident = course::resident_blocks(kKernel, kBulkThreads, sizeof(Stages));
     const auto grid = static_cast<unsigned>(std::min({tiles, resident, std::size_t{kBulkThreads}}));
     auto* progress = reinterpret_cast<Progress*>(workspace.progress());
-    volatile Word* words = workspace.words();
+    Word* words = workspace.words();
     void* arguments[] = {&in, &n, &keep, &out, &count, &progress, &words};
     CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kKernel), grid, kBulkThreads,
                                            arguments, sizeof(Stages), stream));

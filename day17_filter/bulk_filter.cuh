@@ -68,7 +68,7 @@ __device__ inline unsigned sum_of_warps(const unsigned (&values)[kBulkWarps], un
 template <class Keep>
 __global__ void __launch_bounds__(kBulkThreads)
     bulk_filter(const std::int32_t* in, std::size_t n, Keep keep, std::int32_t* out, Count* count,
-                Progress* progress, volatile Word* words) {
+                Progress* progress, Word* words) {
     extern __shared__ __align__(128) unsigned char memory[];
     Stages& stages = *reinterpret_cast<Stages*>(memory);
     __shared__ unsigned found[2][kBulkWarps];
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(kBulkThreads)
         if (has_old) {
             const bool looks = threadIdx.x < blocks && old + threadIdx.x >= blocks;
             while (looks && state_of(word, launch) == kEmpty)
-                word = words[old - blocks + threadIdx.x];
+                word = load_relaxed(&words[old - blocks + threadIdx.x]);
             const auto kept = looks ? static_cast<unsigned>(count_of(word)) : 0;
             const unsigned sum = __reduce_add_sync(kWholeWarp, kept);
             if (lane == 0) found[round % 2][warp] = sum;
@@ -142,13 +142,14 @@ __global__ void __launch_bounds__(kBulkThreads)
         __syncthreads();  // the counts are complete; all threads have finished the round before
         if (threadIdx.x == 0) {
             if (tile < tiles)
-                words[tile] = make_word(launch, kSum, sum_of_warps(stages.kept[stage], by_warps_before));
+                store_relaxed(&words[tile],
+                              make_word(launch, kSum, sum_of_warps(stages.kept[stage], by_warps_before)));
             if (round > kAhead) begin_copy(round - kAhead - 1 + kStages);
         }
         if (round < kAhead) continue;
         if (!has_old) break;
         // The word for the next round is loaded early; usually it has been published already.
-        word = threadIdx.x < blocks && old + blocks < tiles ? words[old + threadIdx.x] : 0;
+        word = threadIdx.x < blocks && old + blocks < tiles ? load_relaxed(&words[old + threadIdx.x]) : 0;
 
         // 3. The filter of that tile, by warps. Staged words are in the order that they will have
         //    in a sector.
@@ -164,7 +165,6 @@ __global__ void __launch_bounds__(kBulkThreads)
                         staged);
             __syncwarp();
             store_line(staged, begin, begin + kept, place - begin);
-            __syncwarp();
         }
         if (threadIdx.x == 0 && old + 1 == tiles) *count = kept_before + by_tile;
     }

@@ -13,14 +13,14 @@ namespace day17 {
 // Lane l reads the word of tile ticket.tile - 1 - l. Sums are added up to the nearest prefix;
 // without one the warp goes on 32 tiles further left. D. Merrill and M. Garland, "Single-pass
 // parallel prefix scan with decoupled look-back", NVIDIA, 2016.
-__device__ inline Count look_back(const volatile Word* words, Ticket ticket) {
+__device__ inline Count look_back(const Word* words, Ticket ticket) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     Count sum = 0;
     for (long long nearest = static_cast<long long>(ticket.tile) - 1;; nearest -= kWarpSize) {
         const long long mine = nearest - lane;
         Word word = make_word(ticket.launch, kPrefix, 0);  // before the first tile
         do {
-            if (mine >= 0) word = words[mine];
+            if (mine >= 0) word = load_relaxed(&words[mine]);
         } while (__any_sync(kWholeWarp, state_of(word, ticket.launch) == kEmpty));
         const unsigned prefixes = __ballot_sync(kWholeWarp, state_of(word, ticket.launch) == kPrefix);
         const int last = prefixes != 0 ? __ffs(static_cast<int>(prefixes)) - 1 : kWarpSize - 1;
@@ -34,10 +34,10 @@ __device__ inline Count look_back(const volatile Word* words, Ticket ticket) {
 
 // Looks back, publishes the prefix, and returns how many elements the tiles before keep. The last
 // tile's prefix is the count of all. The first warp calls it.
-__device__ inline Count publish_prefix(volatile Word* words, Ticket ticket, unsigned total, Count* count) {
+__device__ inline Count publish_prefix(Word* words, Ticket ticket, unsigned total, Count* count) {
     const Count before = look_back(words, ticket);
     if (threadIdx.x == 0) {
-        words[ticket.tile] = make_word(ticket.launch, kPrefix, before + total);
+        store_relaxed(&words[ticket.tile], make_word(ticket.launch, kPrefix, before + total));
         if (ticket.tile == gridDim.x - 1) *count = before + total;
     }
     return before;
@@ -52,7 +52,7 @@ __device__ inline Count publish_prefix(volatile Word* words, Ticket ticket, unsi
 template <class Keep>
 __global__ void __launch_bounds__(kBlock)
     single_pass(const std::int32_t* in, std::size_t n, Keep keep, std::int32_t* out, Count* count,
-                Progress* progress, volatile Word* words) {
+                Progress* progress, Word* words) {
     __shared__ std::int32_t staged[kTile];
     __shared__ Ticket drawn;
     __shared__ Count before_tile;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kBlock)
     const unsigned flags = keep.flags(values, in, first, size);
     unsigned total;
     const unsigned place = kept_before_warp(flags, total);
-    if (threadIdx.x == 0) words[ticket.tile] = make_word(ticket.launch, kSum, total);
+    if (threadIdx.x == 0) store_relaxed(&words[ticket.tile], make_word(ticket.launch, kSum, total));
     stage_kept(values, flags, place, staged);
     if (threadIdx.x < kWarpSize) {
         const Count found = publish_prefix(words, ticket, total, count);
@@ -103,7 +103,7 @@ __device__ inline void stage_both(const std::int32_t (&values)[kEach], unsigned 
 // Still limits it: memory bandwidth: every element is written.
 __global__ void __launch_bounds__(kBlock)
     partition(const std::int32_t* in, std::size_t n, TileBelow keep, std::int32_t* out, Count* count,
-              Progress* progress, volatile Word* words) {
+              Progress* progress, Word* words) {
     __shared__ std::int32_t staged[kTile];
     __shared__ Ticket drawn;
     __shared__ Count before_tile;
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kBlock)
     const unsigned flags = keep.flags(values, in, first, size);
     unsigned total;
     const unsigned place = kept_before_warp(flags, total);
-    if (threadIdx.x == 0) words[ticket.tile] = make_word(ticket.launch, kSum, total);
+    if (threadIdx.x == 0) store_relaxed(&words[ticket.tile], make_word(ticket.launch, kSum, total));
     stage_both(values, flags, place, size, staged);
     if (threadIdx.x < kWarpSize) {
         const Count found = publish_prefix(words, ticket, total, count);

@@ -4,7 +4,12 @@
 
 #include <cuda_runtime.h>
 
+#include "common/device/relaxed.cuh"
+
 namespace day17 {
+
+using course::load_relaxed;
+using course::store_relaxed;
 
 using Count = unsigned long long;  // a number of elements
 
@@ -54,14 +59,14 @@ __device__ inline Ticket draw_ticket(Progress* progress) {
     const Ticket ticket{static_cast<unsigned>(drawn >> 32), static_cast<unsigned>(drawn)};
     if (ticket.tile == gridDim.x - 1) {
         const unsigned next = ticket.launch + 1 < kLaunches ? ticket.launch + 1 : 1;
-        atomicExch(&progress->ticket, static_cast<unsigned long long>(next) << 32);
+        store_relaxed(&progress->ticket, static_cast<unsigned long long>(next) << 32);
     }
     return ticket;
 }
 
 // Before the numbers of launches begin again, the last block of the last launch clears all words.
 // Thread 0 of each block calls it at the end.
-__device__ inline void finish(Progress* progress, volatile Word* words, unsigned launch) {
+__device__ inline void finish(Progress* progress, Word* words, unsigned launch) {
     if (launch != kLaunches - 1) return;
     __threadfence();  // release
     if (atomicAdd(&progress->blocks_done, 1ULL) < gridDim.x - 1) return;

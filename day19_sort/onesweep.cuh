@@ -2,6 +2,7 @@
 // those of 64. How a block sorts its tile is in ranking.cuh.
 #pragma once
 
+#include "common/device/relaxed.cuh"
 #include "ranking.cuh"
 
 namespace day19 {
@@ -162,12 +163,14 @@ __global__ void __launch_bounds__(kHistogramBlock)
 
 // How many keys of digit threadIdx.x the tiles before this one have. Reads the words of kGroup
 // tiles at a time: four independent loads take hardly longer than one.
-__device__ inline Count look_back(const volatile Word* words, unsigned tile, int pass) {
+__device__ inline Count look_back(const Word* words, unsigned tile, int pass) {
     Count before = 0;
     for (unsigned left = tile; left > 0;) {
         Word asked[kGroup];
         for (unsigned g = 0; g < kGroup; ++g)
-            asked[g] = g < left ? words[(left - 1 - g) * std::size_t{kBins} + threadIdx.x] : 0;
+            asked[g] = g < left
+                           ? course::load_relaxed(&words[(left - 1 - g) * std::size_t{kBins} + threadIdx.x])
+                           : 0;
         for (unsigned g = 0; g < kGroup; ++g) {
             if (state_of(asked[g]) < sum_state(pass)) break;  // not published yet: read again from here on
             before += count_of(asked[g]);
@@ -188,7 +191,7 @@ __device__ inline Count look_back(const volatile Word* words, unsigned tile, int
 // kFewer: the number of keys is on the device, and may be smaller than the grid is made for.
 template <class Bits, bool kPairs, bool kFewer>
 __global__ void __launch_bounds__(kSweepBlock, 2)
-    onesweep(Pass<Bits> arguments, const Count* totals, volatile Word* words, unsigned* ticket) {
+    onesweep(Pass<Bits> arguments, const Count* totals, Word* words, unsigned* ticket) {
     extern __shared__ __align__(16) unsigned char shared[];
     auto& tile = *reinterpret_cast<Tile<Bits, kPairs>*>(shared);
     __shared__ unsigned drawn;
@@ -214,10 +217,8 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     count_bytes_of_warps(keys, pass, tile);
     __syncthreads();
     const unsigned count = sum_of_warps(tile);
-    const bool is_last_bin = threadIdx.x == kBins - 1;  // has what load_keys() put behind the end
-    const unsigned real = is_last_bin ? count - (kSweepTile<Bits> - size) : count;
-    volatile Word* const word = words + std::size_t{number} * kBins + threadIdx.x;
-    *word = make_word(sum_state(pass), real);
+    Word* const word = words + std::size_t{number} * kBins + threadIdx.x;
+    course::store_relaxed(word, make_word(sum_state(pass), count));
 
     const unsigned first_in_tile = scan_bins(count, tile.sums);
     const Count first_of_digit = scan_bins(totals[threadIdx.x], tile.sums_of_all);
@@ -231,7 +232,7 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     }
 
     const Count before = look_back(words, number, pass);
-    *word = make_word(prefix_state(pass), before + real);
+    course::store_relaxed(word, make_word(prefix_state(pass), before + count));
     if constexpr (kPairs) stage_values(places, tile);
     tile.offsets[threadIdx.x] = first_of_digit + before - first_in_tile;
     __syncthreads();

@@ -241,6 +241,58 @@ TEST_F(OperatorScan, Recurrence) {
     }
 }
 
+// As LookBack.OverManyTilesWithoutAPrefix in scan_test.cpp: all tiles but the last five have
+// published their sums, and only the first its prefix. The five blocks that run look back three
+// times each. Factors of -1 and 1, so that every earlier tile counts, and in which order.
+TEST_F(OperatorScan, LooksBackInOrderOverManyTilesWithoutAPrefix) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks of a grid";
+    constexpr std::size_t kTiles = 80;
+    constexpr std::size_t kPublished = kTiles - 5;
+    const std::size_t n = kTiles * kTile - 100;
+    std::vector<float> factors = whole_numbers<float>(n, 0, 1, 1);
+    for (float& factor : factors)
+        factor = 2 * factor - 1;
+    const std::vector<float> offsets = whole_numbers<float>(n, -8, 8, 2);
+    std::vector<float> expected(n);
+    float x = 0;
+    for (std::size_t i = 0; i < n; ++i)
+        expected[i] = x = factors[i] * x + offsets[i];
+
+    struct Map {
+        float factor = 1;
+        float offset = 0;
+    };
+    std::vector<Map> maps(kPublished);
+    std::vector<unsigned long long> words(kPublished);
+    for (std::size_t tile = 0; tile < kPublished; ++tile) {
+        Map& map = maps[tile];
+        for (std::size_t i = tile * kTile; i < (tile + 1) * kTile; ++i)
+            map = {map.factor * factors[i], factors[i] * map.offset + offsets[i]};
+        words[tile] = (1ULL << 2 | (tile == 0 ? 2 : 1)) << 32;  // launch 1, state prefix or sum
+    }
+    Workspace workspace(n);
+    const auto copy = [](void* to, const auto& from) {
+        CUDA_CHECK(cudaMemcpy(to, from.data(), from.size() * sizeof(from[0]), cudaMemcpyHostToDevice));
+    };
+    copy(workspace.words(), words);
+    copy(workspace.values(0), maps);
+    copy(workspace.values(1), std::vector<Map>{maps[0]});  // the only prefix
+    copy(workspace.ticket(), std::vector<unsigned long long>{1ULL << 32 | kPublished});
+
+    const DeviceBuffer<float> factors_on_device{std::span<const float>(factors)};
+    const DeviceBuffer<float> offsets_on_device{std::span<const float>(offsets)};
+    GuardedBuffer<float> out(n);
+    course::run_few_blocks(
+        [&] {
+            day16::solve_recurrence(factors_on_device.span(), offsets_on_device.span(), out.span(), workspace,
+                                    nullptr);
+        },
+        {0});
+    const std::vector<float> got = out.to_host();
+    for (std::size_t i = kPublished * kTile; i < n; ++i)
+        ASSERT_EQ(got[i], expected[i]) << "element " << i;
+}
+
 TEST_F(OperatorScan, InPlaceAndWithOtherScansOnOneWorkspace) {
     const std::size_t n = 3 * kTile + 5;
     const std::vector<float> ones(n, 1);

@@ -322,7 +322,9 @@ TEST(LookBack, OverManyTilesWithoutAPrefix) {
 TEST_P(VersionTest, SameBitsInEveryRun) {
     if (std::string_view(GetParam()->name) == "decoupled_lookback")
         GTEST_SKIP() << "adds the sums in an order that depends on timing";
-    const std::vector<float> in = course::make_data<float>(150001, DataPattern::kSignedUniform, kSeed);
+    // Five rounds of bulk_lookback.
+    const std::size_t n = course::multiprocessors() * std::size_t{5} * kBulkTile + 77;
+    const std::vector<float> in = course::make_data<float>(n, DataPattern::kSignedUniform, kSeed);
     const DeviceBuffer<float> device{std::span<const float>(in)};
     DeviceBuffer<float> out(in.size());
     Workspace workspace(in.size());

@@ -318,6 +318,8 @@ TEST_P(VersionTest, RefusesBadArguments) {
     EXPECT_EQ(message(all.subspan(0, 16), all.subspan(16, 16), one), "");
 }
 
+using PartitionTest = course::DeviceTest;
+
 class OnAnotherGpu : public course::DeviceTest {};
 
 TEST_F(OnAnotherGpu, AVersionIsRefusedWithItsReason) {
@@ -400,6 +402,43 @@ TEST_P(VersionTest, MoreElementsThan32BitsCount) {
         .launcher.launch(out.span(), INT32_MIN + static_cast<std::int32_t>(places.size()), few.span(),
                          count.span(), workspace, nullptr);
     EXPECT_EQ(count.to_host()[0], places.size());
+}
+
+// 34 GB: hardly any element is kept, so others come from beyond 2^32 to the front of the output.
+TEST_F(PartitionTest, MoreRejectedThan32BitsCount) {
+    const std::size_t n = (std::size_t{1} << 32) + 5000;
+    if (const std::string reason = course::why_not_so_large(2 * n * sizeof(std::int32_t)); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<std::int32_t> in(n);
+    CUDA_CHECK(cudaMemset(in.data(), 1, in.bytes()));
+    const std::vector<std::size_t> kept = {7, (std::size_t{1} << 32) + 3};
+    const std::vector<std::size_t> marked = {3, std::size_t{1} << 31, (std::size_t{1} << 32) - 1, n - 1};
+    const auto put = [&](std::size_t place, std::int32_t value) {
+        CUDA_CHECK(cudaMemcpy(in.data() + place, &value, sizeof(value), cudaMemcpyHostToDevice));
+    };
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        put(kept[i], -5 - static_cast<std::int32_t>(i));
+    for (std::size_t i = 0; i < marked.size(); ++i)
+        put(marked[i], 100 + static_cast<std::int32_t>(i));
+    DeviceBuffer<std::int32_t> out(n);
+    DeviceBuffer<Count> count(1);
+    Workspace workspace(n);
+    course::find_version(day17::versions(), "partition")
+        .launcher.launch(in.span(), 0, out.span(), count.span(), workspace, nullptr);
+    ASSERT_EQ(count.to_host()[0], kept.size());
+    const auto expect_at = [&](std::size_t place, std::int32_t value) {
+        std::int32_t got = 0;
+        CUDA_CHECK(cudaMemcpy(&got, out.data() + place, sizeof(got), cudaMemcpyDeviceToHost));
+        EXPECT_EQ(got, value) << "at " << place;
+    };
+    expect_at(0, -5);
+    expect_at(1, -6);
+    // Element i goes to place n - 1 - (i - those kept before it).
+    expect_at(n - 1 - marked[0], 100);
+    expect_at(n - 1 - (marked[1] - 1), 101);
+    expect_at(n - 1 - (marked[2] - 1), 102);
+    expect_at(2, 103);
+    expect_at(n - 1, 0x01010101);
 }
 
 // The versions whose tiles look back, and what they leave in the workspace (words.cuh). The blocks

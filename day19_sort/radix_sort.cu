@@ -237,7 +237,8 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
     CUDA_CHECK_LAUNCH();
     // So many that the GPU has blocks to choose from, but few enough that those without work cost
     // little.
-    const auto blocks = static_cast<unsigned>(std::min<std::size_t>(segments, 8192));
+    const auto blocks =
+        static_cast<unsigned>(std::min<std::size_t>(segments, std::size_t{64} * course::multiprocessors()));
     const auto by_blocks = [&](auto kernel, std::size_t tile) {
         course::launch(kernel, {.grid = blocks, .block = kSweepBlock, .shared_bytes = tile, .stream = stream},
                        all);

@@ -20,6 +20,7 @@
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 
@@ -310,6 +311,18 @@ TYPED_TEST(SegmentSort, EachKindOfLength) {
     expect_segments_sorted<TypeParam>({31, 32, 33, 0, 255, 256, 257, 1023, 1024, 1025, 2049, 4096, 5119},
                                       "short");
     expect_segments_sorted<TypeParam>({5120, 1, 5121, 10239, 0, 10240}, "medium");
+}
+
+// A block looks at 32 segments at a time, and sorts those of its length one after the other.
+TYPED_TEST(SegmentSort, SeveralOfABlock) {
+    const std::size_t blocks = std::size_t{64} * course::multiprocessors();
+    std::vector<std::uint64_t> lengths(33 * blocks + 5, 1);
+    // Of block 3: neighbours in one look, the last of it, and the first of the next one.
+    for (const std::size_t looked : {0, 1, 7, 31, 32})
+        lengths[looked * blocks + 3] = 300 + looked;
+    lengths[33 * blocks + 4] = 5121;
+    lengths[32 * blocks + 4] = 6000;
+    expect_segments_sorted<TypeParam>(lengths, "33 segments for each block");
 }
 
 // Together with others they must not take their places.

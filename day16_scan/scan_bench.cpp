@@ -94,7 +94,8 @@ course::Case sum_case(const course::Dims& size) {
 template <class T>
 course::Case integer_case(const course::Dims& size) {
     const std::size_t n = course::only_extent(size, "elements");
-    auto usual = usual_case<T>("inclusive sum of integers", sizeof(T) == 4 ? "int32" : "int64", n);
+    const std::string dtype = sizeof(T) == 4 ? "int32" : "int64";
+    auto usual = usual_case<T>("inclusive sum of " + dtype, dtype, n);
     usual.add({.name = "inclusive_scan",
                .launch =
                    [data = usual.data](cudaStream_t stream) {

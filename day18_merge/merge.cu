@@ -202,8 +202,10 @@ void merge_many(Operation operation, std::span<const Sorted> runs, const Output&
     require(workspace.capacity() >= total, "merge_many: workspace has capacity ", workspace.capacity(),
             "; expected at least the length of out, ", total);
 
-    const Launcher launch =
-        operation == Operation::kPairs ? launch_overlapped<true> : launch_overlapped<false>;
+    const bool has_bulk_copies = course::why_no_bulk_copies().empty();
+    const Launcher launch_keys = has_bulk_copies ? launch_bulk<false> : launch_overlapped<false>;
+    const Launcher launch_pairs = has_bulk_copies ? launch_bulk<true> : launch_overlapped<true>;
+    const Launcher launch = operation == Operation::kPairs ? launch_pairs : launch_keys;
     std::size_t rounds = 1;
     while ((std::size_t{1} << rounds) < runs.size())
         ++rounds;

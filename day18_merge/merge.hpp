@@ -77,8 +77,9 @@ std::span<const Version> versions();
 // Merges any number of sorted arrays, by a tree of merges of two: in each round neighbours are
 // merged, so 2^r arrays take r rounds, and each moves all elements. Stable: of equal keys those of
 // an earlier array come first. `out` and `spare` have as many elements as all `runs` together, and
-// overlap neither each other nor a run; what `spare` has afterwards is unspecified. Throws as the
-// versions do.
+// overlap neither each other nor a run; what `spare` has afterwards is unspecified. bulk_merge
+// merges two arrays where it can: they begin at 16-byte aligned addresses, so lengths are best
+// multiples of 4. Elsewhere overlapped does. Throws as the versions do.
 void merge_many(Operation operation, std::span<const Sorted> runs, const Output& out, const Output& spare,
                 Workspace& workspace, cudaStream_t stream);
 

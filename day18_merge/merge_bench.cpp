@@ -2,6 +2,7 @@
 // CPU.
 #include <algorithm>
 #include <memory>
+#include <parallel/algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,6 +139,85 @@ course::Case merge_case(Operation operation, Shape shape, const std::string& nam
     return usual.result;
 }
 
+// --- Many arrays ---------------------------------------------------------------------------------
+
+constexpr std::size_t kArrays = 8;
+
+struct ManyData {
+    explicit ManyData(std::size_t total)
+        : copy_from(kRounds * total), copy_to(kRounds * total), out(total), spare(total), workspace(total) {
+        std::vector<Key> all;
+        for (std::size_t r = 0; r < kArrays; ++r) {
+            const std::size_t size = total * (r + 1) / kArrays - total * r / kArrays;
+            std::vector<Key> keys = sorted_keys(size, Shape::kRandom, r % 2 == 1);
+            for (Key& key : keys)
+                key ^= static_cast<Key>(r / 2);  // pairs of arrays differ
+            std::ranges::sort(keys);
+            all.insert(all.end(), keys.begin(), keys.end());
+            arrays.emplace_back(std::span<const Key>(keys));
+            runs.push_back({arrays.back().span(), {}});
+        }
+        __gnu_parallel::sort(all.begin(), all.end());
+        expected = course::ExpectedOutput<Key>(std::move(all));
+        CUDA_CHECK(cudaMemset(copy_from.data(), 1, copy_from.bytes()));
+    }
+
+    static constexpr std::size_t kRounds = 3;  // of merges of two
+    std::vector<DeviceBuffer<Key>> arrays;
+    std::vector<day18::Sorted> runs;
+    course::ExpectedOutput<Key> expected;
+    DeviceBuffer<Key> copy_from;
+    DeviceBuffer<Key> copy_to;
+    course::GuardedBuffer<Key> out;
+    DeviceBuffer<Key> spare;
+    day18::Workspace workspace;
+};
+
+// The same tree of merges, by CUB.
+course::Contestant cub_tree(ManyData& data, const course::Work& work) {
+    std::vector<course::Contestant> merges;
+    std::vector<day18::Sorted> current = data.runs;
+    for (std::size_t round = ManyData::kRounds; round > 0; --round) {
+        const course::DeviceSpan<Key> to = round % 2 == 1 ? data.out.span() : data.spare.span();
+        std::vector<day18::Sorted> merged;
+        std::size_t offset = 0;
+        for (std::size_t r = 0; r < current.size(); r += 2) {
+            const std::size_t size = current[r].keys.size() + current[r + 1].keys.size();
+            const course::DeviceSpan<Key> part = to.subspan(offset, size);
+            merges.push_back(
+                day18::cub_merge(Operation::kKeys, current[r], current[r + 1], {part, {}}, work));
+            merged.push_back({part, {}});
+            offset += size;
+        }
+        current = merged;
+    }
+    course::Contestant tree = merges.front();
+    tree.launch = [merges](cudaStream_t stream) {
+        for (const course::Contestant& merge : merges)
+            merge.launch(stream);
+    };
+    return tree;
+}
+
+course::Case many_case(const course::Dims& size) {
+    const std::size_t total = course::only_extent(size, "elements of the output");
+    course::UsualCase<ManyData> usual("keys of 8 arrays " + std::to_string(total), "int32",
+                                      std::make_shared<ManyData>(total));
+    usual.output_in_place(&ManyData::out, [](ManyData& d) { return d.expected.verify(d.out); });
+    const double bytes = static_cast<double>(total) * sizeof(Key);
+    const course::Work work{.bytes = 2 * ManyData::kRounds * bytes, .written = ManyData::kRounds * bytes};
+    usual.add(cub_tree(*usual.data, work));
+    usual.add({.name = "merge_many",
+               .launch =
+                   [data = usual.data](cudaStream_t stream) {
+                       day18::merge_many(Operation::kKeys, data->runs, {data->out.span(), {}},
+                                         {data->spare.span(), {}}, data->workspace, stream);
+                   },
+               .work = work});
+    usual.limit_copy(&ManyData::copy_from, &ManyData::copy_to, {}, "cudaMemcpy_24_bytes_an_element");
+    return usual.result;
+}
+
 std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     std::vector<std::function<course::Case(const course::Dims&)>> cases;
     const auto add = [&cases](Operation operation, Shape shape, const std::string& name) {
@@ -151,6 +231,7 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     add(Operation::kPairs, Shape::kAFirst, "pairs a first");
     add(Operation::kPairs, Shape::kUneven, "pairs 1:1000");
     add(Operation::kPairs, Shape::kAllEqual, "pairs all equal");
+    cases.emplace_back(many_case);
     return cases;
 }
 

@@ -198,6 +198,56 @@ course::Case radix_case(const std::string& name, const std::string& dtype, const
     return usual.result;
 }
 
+// --- Segments ------------------------------------------------------------------------------------
+
+// Random keys in segments of 0 to 2 * `mean` keys.
+struct SegmentData {
+    SegmentData(std::size_t mean, std::size_t n) : copy_from(n), copy_to(n), out(n), workspace(2 * n, 8) {
+        std::vector<std::uint64_t> ends = {0};
+        course::Random random(19);
+        while (ends.back() < n)
+            ends.push_back(std::min<std::uint64_t>(n, ends.back() + random.below(2 * mean + 1)));
+        std::vector<Key> keys(n);
+        course::for_each_index(n, [&](std::size_t i) { keys[i] = random_key(i); });
+        in = DeviceBuffer<Key>(std::span<const Key>(keys));
+        offsets = DeviceBuffer<std::uint64_t>(std::span<const std::uint64_t>(ends));
+        course::for_each_index(ends.size() - 1, [&](std::size_t s) {
+            std::sort(keys.begin() + static_cast<std::ptrdiff_t>(ends[s]),
+                      keys.begin() + static_cast<std::ptrdiff_t>(ends[s + 1]));
+        });
+        expected = course::ExpectedOutput<Key>(std::move(keys));
+        CUDA_CHECK(cudaMemset(copy_from.data(), 1, copy_from.bytes()));
+    }
+
+    DeviceBuffer<Key> in;
+    DeviceBuffer<std::uint64_t> offsets;
+    DeviceBuffer<Key> copy_from;
+    DeviceBuffer<Key> copy_to;
+    course::GuardedBuffer<Key> out;
+    course::ExpectedOutput<Key> expected;
+    day19::RadixWorkspace workspace;
+};
+
+course::Case segments_case(std::size_t mean, const course::Dims& size) {
+    const std::size_t n = course::only_extent(size, "keys");
+    course::UsualCase<SegmentData> usual("segments of " + std::to_string(mean) + ", " + std::to_string(n),
+                                         "uint32", std::make_shared<SegmentData>(mean, n));
+    usual.output_in_place(&SegmentData::out, [](SegmentData& d) { return d.expected.verify(d.out); });
+    const double bytes = static_cast<double>(n) * sizeof(Key);
+    const course::Work work{.bytes = 2 * bytes, .written = bytes};
+    SegmentData& data = *usual.data;
+    usual.add(day19::cub_sort_segments(data.in.span(), data.offsets.span(), data.out.span(), work));
+    usual.add({.name = "sort_segments",
+               .launch =
+                   [data = usual.data](cudaStream_t stream) {
+                       day19::sort_segments<Key>(data->in.span(), data->offsets.span(), data->out.span(),
+                                                 day19::Direction::kAscending, data->workspace, stream);
+                   },
+               .work = work});
+    usual.limit_copy(&SegmentData::copy_from, &SegmentData::copy_to);
+    return usual.result;
+}
+
 std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     std::vector<std::function<course::Case(const course::Dims&)>> cases;
     const auto add = [&cases](Shape shape, const std::string& name) {
@@ -212,16 +262,19 @@ std::vector<std::function<course::Case(const course::Dims&)>> all_cases() {
     cases.push_back(
         [](const auto& size) { return radix_case<std::uint64_t, false>("64 bits", "uint64", size); });
     cases.push_back([](const auto& size) { return radix_case<float, false>("floats", "float", size); });
+    for (const std::size_t mean : {100, 3000, 50000})
+        cases.push_back([mean](const auto& size) { return segments_case(mean, size); });
     return cases;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{.day = "day19_sort",
-                                  .title = "sorts of n keys: unsigned, 32 bits; then pairs, 64 bits, floats",
-                                  .default_size = {1 << 10},
-                                  .bench_sizes = {{1 << 10}, {1 << 16}, {1 << 20}, {1 << 24}, {1 << 28}},
-                                  .make_cases = all_cases()};
+    const course::Program program{
+        .day = "day19_sort",
+        .title = "sorts of n keys: unsigned, 32 bits; then pairs, 64 bits, floats, segments",
+        .default_size = {1 << 10},
+        .bench_sizes = {{1 << 10}, {1 << 16}, {1 << 20}, {1 << 24}, {1 << 28}},
+        .make_cases = all_cases()};
     return course::run_program(program, argc, argv);
 }

@@ -4,6 +4,7 @@
 
 #ifdef COURSE_HAS_CUDA_LIBRARIES
 #include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_segmented_sort.cuh>
 #include <memory>
 
 #include "common/check/check.hpp"
@@ -61,6 +62,17 @@ course::Contestant cub_sort_pairs(course::DeviceSpan<const Key> in,
                                                    values_out.data(), n, 0, 32, stream);
         });
 }
+
+course::Contestant cub_sort_segments(course::DeviceSpan<const Key> in,
+                                     course::DeviceSpan<const std::uint64_t> offsets,
+                                     course::DeviceSpan<Key> out, const course::Work& work) {
+    return cub_contestant(
+        work, in.size(), [=](void* storage, std::size_t& bytes, auto n, cudaStream_t stream) {
+            return cub::DeviceSegmentedSort::SortKeys(storage, bytes, in.data(), out.data(), n,
+                                                      static_cast<decltype(n)>(offsets.size() - 1),
+                                                      offsets.data(), offsets.data() + 1, stream);
+        });
+}
 #else
 namespace {
 
@@ -79,6 +91,11 @@ course::Contestant cub_sort(course::DeviceSpan<const K>, course::DeviceSpan<K>, 
 course::Contestant cub_sort_pairs(course::DeviceSpan<const Key>, course::DeviceSpan<const std::uint32_t>,
                                   course::DeviceSpan<Key>, course::DeviceSpan<std::uint32_t>,
                                   const course::Work& work) {
+    return without_cub(work);
+}
+
+course::Contestant cub_sort_segments(course::DeviceSpan<const Key>, course::DeviceSpan<const std::uint64_t>,
+                                     course::DeviceSpan<Key>, const course::Work& work) {
     return without_cub(work);
 }
 #endif

@@ -16,4 +16,10 @@ course::Contestant cub_sort_pairs(course::DeviceSpan<const Key> in,
                                   course::DeviceSpan<Key> out, course::DeviceSpan<std::uint32_t> values_out,
                                   const course::Work& work);
 
+// cub::DeviceSegmentedSort::SortKeys, likewise. Segment s has the keys offsets[s] to offsets[s + 1]
+// - 1.
+course::Contestant cub_sort_segments(course::DeviceSpan<const Key> in,
+                                     course::DeviceSpan<const std::uint64_t> offsets,
+                                     course::DeviceSpan<Key> out, const course::Work& work);
+
 }  // namespace day19

@@ -18,14 +18,14 @@ void input_direct(const Call& call) {
                    call.a, call.b, call.out, shape);
 }
 
-// --- dx as a convolution -------------------------------------------------------------------------
+// --- dx as convolutions --------------------------------------------------------------------------
 
-// Its shape: the outputs of stride 1 are its images, C its filters.
+// With stride 1, one convolution, whose filters are C.
 Shape transposed(const Shape& shape) {
     return {.n = shape.n,
             .c = shape.k,
-            .h = shape.h + 2 * shape.padding - shape.r + 1,
-            .w = shape.w + 2 * shape.padding - shape.s + 1,
+            .h = shape.p(),
+            .w = shape.q(),
             .k = shape.c,
             .r = shape.r,
             .s = shape.s,
@@ -33,17 +33,55 @@ Shape transposed(const Shape& shape) {
             .stride = 1};
 }
 
+// With a larger stride, one for each phase. `first` has the most rows and columns, so its padding
+// is enough for all.
+Shape of_phase(const Shape& shape, const Phase& phase) {
+    Shape convolution = transposed(shape);
+    convolution.r = phase.rows;
+    convolution.s = phase.cols;
+    convolution.padding = course::ceil_div(shape.r, shape.stride) - 1;
+    return convolution;
+}
+
+Phase phase_at(const Shape& shape, int row, int col) {
+    return {row, col, course::ceil_div(shape.r - row, shape.stride),
+            course::ceil_div(shape.s - col, shape.stride)};
+}
+
+// Beyond these rows and columns of the filters there are none that begin a phase.
+int phases_down(const Shape& shape) {
+    return std::min(shape.stride, shape.r);
+}
+int phases_across(const Shape& shape) {
+    return std::min(shape.stride, shape.s);
+}
+
+// Elements that a phase has at most, in the padding too.
+std::size_t phase_elements(const Shape& shape) {
+    const Phase last = phase_at(shape, phases_down(shape) - 1, phases_across(shape) - 1);
+    const Shape most = of_phase(shape, last);
+    const auto plane = [](int rows, int cols) {
+        return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
+    };
+    return static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.c) *
+           std::max(plane(most.p(), most.q()), plane(rows_of_phase(shape), cols_of_phase(shape)));
+}
+
 std::string transposed_constraint(const Shape& shape) {
     if (shape.r != shape.s) return "needs square filters; these are " + course::shape_text(shape.r, shape.s);
     if (shape.padding >= shape.r)
         return "needs a padding below the filter's " + std::to_string(shape.r) + " rows; it is " +
                std::to_string(shape.padding);
-    const Shape other = transposed(shape);
-    const double spread = static_cast<double>(other.n) * other.c * other.h * other.w;
-    if (spread > 0x1p30)
-        return "spreads dy to " + std::to_string(static_cast<std::size_t>(spread)) +
+    if (shape.stride == 1) return implicit_gemm_constraint(transposed(shape));
+    constexpr int kMostPhases = 64;
+    const int phases = phases_down(shape) * phases_across(shape);
+    if (phases > kMostPhases)
+        return "is a convolution for each of " + std::to_string(phases) + " phases of a stride of " +
+               std::to_string(shape.stride) + "; expected at most " + std::to_string(kMostPhases);
+    if (phase_elements(shape) > std::size_t{1} << 30)
+        return "makes a phase of " + std::to_string(phase_elements(shape)) +
                " elements; expected at most 1073741824";
-    return implicit_gemm_constraint(other);
+    return implicit_gemm_constraint(of_phase(shape, phase_at(shape, 0, 0)));
 }
 
 std::string transposed_winograd_constraint(const Shape& shape) {
@@ -51,35 +89,48 @@ std::string transposed_winograd_constraint(const Shape& shape) {
     return reason.empty() ? transposed_constraint(shape) : reason;
 }
 
-std::size_t spread_floats(const Shape& shape) {
-    const Shape other = transposed(shape);
-    return shape.stride == 1 ? 0 : whole_packs(static_cast<std::size_t>(other.n) * other.image());
-}
-
+// Turned filters, and the scratch memory of the forward version.
 template <std::size_t (*kScratch)(const Shape&)>
 std::size_t transposed_scratch(const Shape& shape) {
-    return whole_packs(weights(shape)) + spread_floats(shape) + kScratch(transposed(shape));
+    const std::size_t turned = whole_packs(weights(shape));
+    if (shape.stride == 1) return turned + kScratch(transposed(shape));
+    return turned + whole_packs(phase_elements(shape)) + kScratch(of_phase(shape, phase_at(shape, 0, 0)));
 }
 
-// Turned filters, spread dy, and then the scratch memory of the forward version kEnqueue.
-template <void (*kEnqueue)(const Call&)>
-void as_convolution(const Call& call) {
-    const Shape& shape = call.shape;
-    const Shape other = transposed(shape);
-    const int filters = shape.k * shape.filter();
-    float* const turned = call.scratch;
-    float* const spread = turned + whole_packs(static_cast<std::size_t>(filters));
+void turn(const Call& call, const Phase& phase) {
+    const int filters = call.shape.c * call.shape.k * phase.rows * phase.cols;
     course::launch(turn_filters,
                    {.grid = blocks(filters, kCopyThreads), .block = kCopyThreads, .stream = call.stream},
-                   call.b, turned, shape);
-    if (shape.stride > 1)
-        course::launch(spread_gradient,
-                       {.grid = blocks(other.n * other.image(), kCopyThreads),
-                        .block = kCopyThreads,
-                        .stream = call.stream},
-                       call.a, spread, shape, other.h, other.w);
-    kEnqueue({other, shape.stride > 1 ? spread : call.a, turned, call.out, spread + spread_floats(shape),
-              call.stream});
+                   call.b, call.scratch, call.shape, phase);
+}
+
+// With stride 1.
+template <void (*kEnqueue)(const Call&)>
+void as_convolution(const Call& call) {
+    turn(call, phase_at(call.shape, 0, 0));
+    kEnqueue({transposed(call.shape), call.a, call.scratch, call.out,
+              call.scratch + whole_packs(weights(call.shape)), call.stream});
+}
+
+void as_implicit_gemm(const Call& call) {
+    const Shape& shape = call.shape;
+    if (shape.stride == 1) return as_convolution<implicit_gemm>(call);
+    float* const results = call.scratch + whole_packs(weights(shape));
+    float* const scratch = results + whole_packs(phase_elements(shape));
+    const int elements = shape.n * shape.c * rows_of_phase(shape) * cols_of_phase(shape);
+    if (shape.stride > shape.r)  // rows and columns that are under no filter
+        CUDA_CHECK(cudaMemsetAsync(call.out, 0, inputs(shape) * sizeof(float), call.stream));
+    for (int row = 0; row < phases_down(shape); ++row)
+        for (int col = 0; col < phases_across(shape); ++col) {
+            const Phase phase = phase_at(shape, row, col);
+            const Shape convolution = of_phase(shape, phase);
+            turn(call, phase);
+            implicit_gemm({convolution, call.a, call.scratch, results, scratch, call.stream});
+            course::launch(
+                place_phase,
+                {.grid = blocks(elements, kCopyThreads), .block = kCopyThreads, .stream = call.stream},
+                results, call.out, shape, phase, convolution);
+        }
 }
 
 // --- dw ------------------------------------------------------------------------------------------
@@ -136,8 +187,7 @@ std::span<const Version> backward_input_versions() {
         {"direct", "a thread per input, which gathers", {run<float, kPass, input_direct>}, work},
         {"implicit_gemm",
          "a convolution with turned filters",
-         {run<float, kPass, as_convolution<implicit_gemm>, kGemmScratch, transposed_constraint>,
-          kGemmScratch},
+         {run<float, kPass, as_implicit_gemm, kGemmScratch, transposed_constraint>, kGemmScratch},
          work,
          transposed_constraint},
         {"winograd_4x4",

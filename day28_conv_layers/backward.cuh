@@ -55,30 +55,62 @@ __global__ void input_gradient_direct(const float* dy, const float* w, float* dx
 constexpr int kCopyThreads = 256;
 
 // Idea: dx is the convolution of dy with the filters turned by 180 degrees, C and K exchanged, and
-// R - 1 - padding zeros around dy. So every kernel for the forward pass computes it. This one
-// writes the turned filters.
-// Cost removed: everything that the forward kernels have removed.
-// Still limits it: with a stride, the zeros between the rows and columns of dy; see below.
-__global__ void turn_filters(const float* w, float* turned, Shape shape) {
+// R - 1 - padding zeros around dy. So every kernel for the forward pass computes it, with filters
+// that turn_filters() writes.
+//
+// With a stride t, row h of x was under row r of a filter only if h + padding - r is a multiple of
+// t. So (h + padding) % t, the *phase* of h, says which rows of the filters count: r = phase, phase
+// + t, ... The rows and columns of dx that have one phase are a convolution with stride 1, of dy
+// with a part of the filters.
+// Cost removed: everything that the forward kernels have removed; and products with the zeros that
+// a stride would put between the elements of dy.
+// Still limits it: with few channels, as in the first layer, most rows of a tile are empty.
+struct Phase {
+    int row;   // of the filters: the first one that counts
+    int col;   // likewise
+    int rows;  // how many count
+    int cols;
+};
+
+// turned  C x K x phase.rows x phase.cols
+__global__ void turn_filters(const float* w, float* turned, Shape shape, Phase phase) {
     const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
-    if (i >= shape.k * shape.filter()) return;
-    const int s = i % shape.s;
-    const int r = i / shape.s % shape.r;
-    const int c = i / (shape.r * shape.s) % shape.c;
-    const int k = i / shape.filter();
-    turned[((c * shape.k + k) * shape.r + shape.r - 1 - r) * shape.s + shape.s - 1 - s] = w[i];
+    const int taps = phase.rows * phase.cols;
+    if (i >= shape.c * shape.k * taps) return;
+    const int k = i / taps % shape.k;
+    const int c = i / taps / shape.k;
+    const int r = phase.row + (phase.rows - 1 - i / phase.cols % phase.rows) * shape.stride;
+    const int s = phase.col + (phase.cols - 1 - i % phase.cols) * shape.stride;
+    turned[i] = w[((k * shape.c + c) * shape.r + r) * shape.s + s];
 }
 
-// A stride of 2 means: compute all outputs, keep every second one. Backward, those that were not
-// kept have the gradient 0. rows x cols is the plane that stride 1 would have made.
-__global__ void spread_gradient(const float* dy, float* spread, Shape shape, int rows, int cols) {
+// Rows and columns of dx that have a phase, and some that are in the padding.
+__host__ __device__ inline int rows_of_phase(const Shape& shape) {
+    return (shape.h + shape.padding - 1) / shape.stride + 1;
+}
+__host__ __device__ inline int cols_of_phase(const Shape& shape) {
+    return (shape.w + shape.padding - 1) / shape.stride + 1;
+}
+
+// Writes the elements of a phase to their places in dx. `of_phase` is the output of the convolution
+// `convolved`. It begins as many rows before row 0 of the phase as its padding is more than the
+// filters need. What it does not have was under no filter: 0.
+__global__ void place_phase(const float* of_phase, float* dx, Shape shape, Phase phase, Shape convolved) {
     const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
-    if (i >= shape.n * shape.k * rows * cols) return;
+    const int rows = rows_of_phase(shape);
+    const int cols = cols_of_phase(shape);
+    if (i >= shape.n * shape.c * rows * cols) return;
     const int plane = i / (rows * cols);
     const int row = i / cols % rows;
     const int col = i % cols;
-    const bool kept = row % shape.stride == 0 && col % shape.stride == 0;
-    spread[i] = kept ? dy[plane * shape.plane() + row / shape.stride * shape.q() + col / shape.stride] : 0.0f;
+    const int h = row * shape.stride + phase.row - shape.padding;
+    const int w = col * shape.stride + phase.col - shape.padding;
+    if (h < 0 || h >= shape.h || w < 0 || w >= shape.w) return;
+    const int from_row = row + convolved.padding + 1 - phase.rows;
+    const int from_col = col + convolved.padding + 1 - phase.cols;
+    const bool exists = from_row < convolved.p() && from_col < convolved.q();
+    dx[(plane * shape.h + h) * shape.w + w] =
+        exists ? of_phase[plane * convolved.plane() + from_row * convolved.q() + from_col] : 0.0f;
 }
 
 // --- With respect to the filters -----------------------------------------------------------------

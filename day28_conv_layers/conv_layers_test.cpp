@@ -45,6 +45,12 @@ const std::vector<Shape>& shapes() {
         {.n = 3, .c = 6, .h = 4, .w = 4, .k = 7, .r = 4, .s = 4},
         {.n = 1, .c = 3, .h = 5, .w = 5, .k = 2, .r = 1, .s = 1, .padding = 1, .stride = 2},
         {.n = 1, .c = 4, .h = 33, .w = 35, .k = 3, .r = 3, .s = 3, .padding = 1},
+        // Phases of a stride: none without a row of the filter, and some; the last one with fewer
+        // rows; rows of the image under no filter, and those beyond the last output's.
+        {.n = 2, .c = 3, .h = 14, .w = 16, .k = 4, .r = 6, .s = 6, .padding = 3, .stride = 3},
+        {.n = 2, .c = 3, .h = 11, .w = 14, .k = 3, .r = 2, .s = 2, .padding = 1, .stride = 4},
+        {.n = 1, .c = 4, .h = 8, .w = 7, .k = 3, .r = 1, .s = 1, .stride = 2},
+        {.n = 1, .c = 2, .h = 10, .w = 11, .k = 2, .r = 5, .s = 5, .padding = 4, .stride = 2},
         // The depth of the gradient of the filters is split, for winograd_4x4 too, into parts that
         // are not equal: the last one is shorter.
         {.n = 4, .c = 2, .h = 35, .w = 36, .k = 3, .r = 3, .s = 3, .padding = 1},
@@ -279,6 +285,8 @@ TEST(Constraints, SayWhyAVersionCannotRun) {
               "needs square filters; these are 3 x 5");
     EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm", {.h = 9, .w = 9, .padding = 1}),
               "needs a padding below the filter's 1 rows; it is 1");
+    EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm", {.h = 99, .w = 99, .r = 9, .s = 9, .stride = 9}),
+              "is a convolution for each of 81 phases of a stride of 9; expected at most 64");
     EXPECT_NE(
         reason(Pass::kForward, "direct_tiled", {.h = 99, .w = 99, .r = 99, .s = 99}).find("shared memory"),
         std::string::npos);

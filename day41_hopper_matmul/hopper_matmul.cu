@@ -239,14 +239,17 @@ KernelFor<T> fitted() {
 
 // --- Unaligned rows ------------------------------------------------------------------------------
 
-// Microseconds for aligned copies of both factors, as measured on an H100: two kernels and memory,
-// and bytes read and written. Where rows of C are unaligned, a slower version stores it.
-double time_of_copies(const Shape& shape) {
-    constexpr double kKernels = 7.5;
-    constexpr double kSlowerStore = 4;
-    constexpr double kBytesPerMicrosecond = 3.6e6;
-    const auto elements = static_cast<double>(shape.m * shape.k + shape.k * shape.n);
-    return kKernels + (shape.n % 4 == 0 ? 0 : kSlowerStore) + 4 * elements / kBytesPerMicrosecond;
+// Microseconds for aligned copies of the factors that TMA cannot address, as measured on an H100: a
+// kernel for each, and bytes read and written. Where rows of C are unaligned, a slower version
+// stores it.
+double time_of_copies(const Shape& shape, bool copies_a, bool copies_b) {
+    constexpr double kKernel = 0.9;
+    constexpr double kSlowerStore = 1.7;
+    constexpr double kBytesPerMicrosecond = 3.3e6;
+    const std::size_t elements = (copies_a ? shape.m * shape.k : 0) + (copies_b ? shape.k * shape.n : 0);
+    const int kernels = (copies_a ? 1 : 0) + (copies_b ? 1 : 0);
+    return kernels * kKernel + (shape.n % 4 == 0 ? 0 : kSlowerStore) +
+           4 * static_cast<double>(elements) / kBytesPerMicrosecond;
 }
 
 // Products so large that the copies do not show are fastest with TMA. C needs no copy: versions
@@ -256,11 +259,11 @@ void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     const Gemm<T> gemm = checked("hopper_matmul", unchecked);
     if (gemm.c.rows() == 0 || gemm.c.cols() == 0) return;
     const Shape shape{.m = gemm.c.rows(), .n = gemm.c.cols(), .k = gemm.a.cols()};
-    const bool reached = gemm.a.cols() == 0 || (course::why_no_tensor_map(gemm.a).empty() &&
-                                                course::why_no_tensor_map(gemm.b).empty());
-    if (!reached) {
+    const bool copies_a = shape.k > 0 && !course::why_no_tensor_map(gemm.a).empty();
+    const bool copies_b = shape.k > 0 && !course::why_no_tensor_map(gemm.b).empty();
+    if (copies_a || copies_b) {
         const double through_copies =
-            time_of_copies(shape) + time_of_fastest(shape, course::multiprocessors());
+            time_of_copies(shape, copies_a, copies_b) + time_of_fastest(shape, course::multiprocessors());
         if (course::time_of_unaligned({1, shape.m, shape.n, shape.k}) < through_copies) {
             const course::FactorsOf<T> factors{.a = {.first = gemm.a}, .b = {.first = gemm.b}};
             return course::multiply_unaligned<T>(factors, {.first = gemm.c}, gemm.alpha, gemm.beta, stream);

@@ -68,6 +68,22 @@ void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     }
 }
 
+template <std::size_t TILE>
+void launch_tile(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    require_countable(matmul);
+    if (why_no_tensor_maps(matmul.factors).empty()) {
+        launch_wgmma_with(TILE, matmul, stream);
+    } else {
+        course::multiply_unaligned_with(TILE, matmul.factors, matmul.c, matmul.alpha, matmul.beta, stream);
+    }
+}
+static_assert(kWgmmaTiles == 3 && course::kUnalignedTiles == 3, "wgmma_tiles() has them all");
+
+std::string needs_hopper(const Shape&) {
+    return course::why_no_hopper();
+}
+
 }  // namespace
 
 std::span<const BatchedBfloat16> bfloat16_versions() {
@@ -87,6 +103,15 @@ std::span<const BatchedBfloat16> bfloat16_versions() {
                         .launcher = launch_wgmma_or_tiles,
                         .work = work<__nv_bfloat16>,
                         .constraint = needs_tensor_cores},
+    };
+    return list;
+}
+
+std::span<const BatchedBfloat16> wgmma_tiles() {
+    static const std::array list = {
+        BatchedBfloat16{"tile_0", "", launch_tile<0>, work<__nv_bfloat16>, needs_hopper},
+        BatchedBfloat16{"tile_1", "", launch_tile<1>, work<__nv_bfloat16>, needs_hopper},
+        BatchedBfloat16{"tile_2", "", launch_tile<2>, work<__nv_bfloat16>, needs_hopper},
     };
     return list;
 }

@@ -20,5 +20,7 @@ using Bfloat16Launcher = void (*)(const Bfloat16Matmul& matmul, cudaStream_t str
 // "tile_each", "pipelined", "wgmma". They say by their constraint what they need of a GPU.
 using BatchedBfloat16 = course::Version<Bfloat16Launcher, Shape>;
 std::span<const BatchedBfloat16> bfloat16_versions();
+// Each tile that "wgmma" chooses from, as a version of its own.
+std::span<const BatchedBfloat16> wgmma_tiles();
 
 }  // namespace day45

@@ -99,6 +99,8 @@ class BatchedBfloat16Test : public course::DeviceTestWithParam<const day45::Batc
 
 INSTANTIATE_TEST_SUITE_P(DayFortyFive, BatchedBfloat16Test, course::each_of(day45::bfloat16_versions()),
                          course::VersionName());
+INSTANTIATE_TEST_SUITE_P(TilesOfWgmma, BatchedBfloat16Test, course::each_of(day45::wgmma_tiles()),
+                         course::VersionName());
 
 // Rows of whole chunks of eight, and others; aligned to 16 bytes, and not.
 TEST_P(BatchedBfloat16Test, EveryLayout) {
@@ -118,6 +120,12 @@ TEST_P(BatchedBfloat16Test, EveryLayout) {
             expect_exact(small, {a, b, {.misaligned_by = 1}});
             expect_exact(small, {{.op = op_a, .pointers = true}, b, {.padding = 2, .pointers = true}});
             expect_exact(small, {a, {.op = op_b, .misaligned_by = 2, .pointers = true}});
+            // Rows that end within 16 bytes: of 8 and of 4 bytes; aligned rows of odd length.
+            for (const std::size_t extent : {20, 22})
+                expect_exact({2, extent, extent, extent}, {a, b});
+            const Shape odd{2, 13, 13, 13};
+            expect_exact(odd, {{.op = op_a, .padding = 3}, {.op = op_b, .misaligned_by = 1}});
+            expect_exact(odd, {{.op = op_a, .misaligned_by = 1}, {.op = op_b, .padding = 3}});
         }
     }
 }
@@ -131,6 +139,9 @@ TEST_P(BatchedBfloat16Test, Edges) {
             expect_exact({2, 5, 9, k}, layouts);
         for (const std::size_t k : {8, 56, 64, 72, 136})  // in chunks
             expect_exact({2, 16, 8, k}, layouts);
+        // Every stage of a ring twice; rows of 16, 8, 4 and 2 bytes.
+        for (const std::size_t k : {896, 900, 898, 901})
+            expect_exact({1, 5, 9, k}, layouts);
         for (const std::size_t m : {1, 8, 15, 16, 17, 63, 64, 65, 120, 127, 128, 129})
             expect_exact({2, m, 9, 12}, layouts);
         for (const std::size_t n : {1, 8, 15, 16, 17, 63, 64, 65, 120, 127, 128, 129, 257})

@@ -24,7 +24,8 @@ namespace ptx = course::ptx;
 using course::hopper::kWarpgroup;  // 128 threads
 
 // A block computes BM x BN results: a consumer warpgroup for each 64 rows, and a producer, which is
-// one warp. BLOCKS of them fit on an SM: one multiplies while the others store.
+// one warp. BLOCKS of them fit on an SM: one multiplies while the others store. A wide tile reads
+// less of A and B for each product.
 template <int BM_, int BN_, int STAGES_, int BLOCKS_>
 struct WgmmaTile {
     using Sum = float;
@@ -32,6 +33,7 @@ struct WgmmaTile {
     static constexpr int CONSUMERS = BM / 64;
     static constexpr int THREADS = CONSUMERS * kWarpgroup + 32;
 };
+using WideWgmmaTile = WgmmaTile<128, 256, 4, 1>;
 using LargeWgmmaTile = WgmmaTile<128, 128, 3, 2>;
 using SmallWgmmaTile = WgmmaTile<64, 64, 4, 3>;
 

@@ -17,6 +17,7 @@ namespace course::ptx {
 // kernel's line.
 using cuda_on_cpu::ptx::cp_async_16;
 using cuda_on_cpu::ptx::cp_async_4;
+using cuda_on_cpu::ptx::cp_async_8;
 using cuda_on_cpu::ptx::cp_async_commit;
 using cuda_on_cpu::ptx::cp_async_wait;
 using cuda_on_cpu::ptx::exp2_approx;
@@ -89,6 +90,18 @@ __device__ inline void cp_async_4(void* shared, const void* global, bool valid =
                  : "memory");
 #else
     detail::copy_now<unsigned>(shared, global, valid_bytes);
+#endif
+}
+
+// As cp_async_4, 8 bytes.
+__device__ inline void cp_async_8(void* shared, const void* global, bool valid = true) {
+    const unsigned valid_bytes = valid ? 8 : 0;
+#ifdef COURSE_PTX_AMPERE
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(detail::shared_address(shared)),
+                 "l"(global), "r"(valid_bytes)
+                 : "memory");
+#else
+    detail::copy_now<uint2>(shared, global, valid_bytes);
 #endif
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "common/check/matmul_arguments.hpp"
+#include "common/device/factors.hpp"
 #include "common/device/grid.hpp"
 
 namespace course {
@@ -31,6 +32,12 @@ struct Tiling {
         const double of_multiprocessor =
             static_cast<double>(tiles * cluster) / static_cast<double>(multiprocessors);
         return launch + rounds * (tile + steps * step) + of_multiprocessor * steps * load;
+    }
+
+    // A batch is a product with as many rows of tiles.
+    double time_of_batch(const ProductShape& shape, std::size_t multiprocessors) const {
+        const std::size_t m = ceil_div(shape.m, rows) * rows;
+        return time({.m = m * shape.count, .n = shape.n, .k = shape.k}, multiprocessors);
     }
 
     // Clusters that run at a time. The blocks of one are in the same part of the GPU, where not all

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "common/device/factors.hpp"
+#include "common/device/ptx.cuh"
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/wgmma_split.cuh"
@@ -44,7 +45,8 @@ __device__ Chunk load_chunk(const DeviceMatrix<const T>& matrix, int row, int co
     if (aligned >= begin && aligned + 16 * pieces <= end) {
         const auto* const at = reinterpret_cast<const uint4*>(aligned);
         const uint4 low = at[0];
-        const uint4 high = pieces == 2 ? at[1] : low;
+        uint4 high = {};
+        if (pieces == 2) high = at[1];
         chunk.words[0] = low.x, chunk.words[1] = low.y, chunk.words[2] = low.z, chunk.words[3] = low.w;
         chunk.words[4] = high.x, chunk.words[5] = high.y, chunk.words[6] = high.z, chunk.words[7] = high.w;
     } else {
@@ -77,40 +79,92 @@ __device__ inline uint4 aligned_chunk(Chunk chunk) {
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
+// What all rows of a matrix begin and end at multiples of: 16, 8, 4 or 2 bytes.
+template <class T>
+__device__ unsigned alignment_of_rows(const DeviceMatrix<const T>& matrix) {
+    const auto all = reinterpret_cast<std::uintptr_t>(matrix.data()) |
+                     (matrix.leading_dimension() | matrix.cols()) * sizeof(T) | 16;
+    return static_cast<unsigned>(all & (~all + 1));
+}
+
+template <int BYTES>
+__device__ void copy_piece(void* to, const void* from, bool valid) {
+    if constexpr (BYTES == 16) ptx::cp_async_16(to, from, valid ? 16 : 0);
+    if constexpr (BYTES == 8) ptx::cp_async_8(to, from, valid);
+    if constexpr (BYTES == 4) ptx::cp_async_4(to, from, valid);
+}
+
 // One producer thread's part of a tile of a factor: LINES rows or columns of it from `first` on, 64
 // of K. In shared memory the tile is as TMA would write it: rows of 128 bytes, chunk c of row r at
 // c ^ (r % 8). A K-major tile has LINES rows, an MN-major one 64 rows for each 64 columns.
 template <class T, int LINES, bool K_MAJOR>
 struct GatheredTile {
     static constexpr int CHUNKS = LINES * 8 / kGatherThreads;
-    Chunk chunks[CHUNKS];
+    const DeviceMatrix<const T>& matrix;
+    int first;
+    int k;
+    T* tile;
+    int thread;
 
-    __device__ void load(const DeviceMatrix<const T>& matrix, int first, int k, int thread) {
+    // Calls use(i, row, col, to) for each chunk of the thread, which comes from (row, col).
+    template <class Use>
+    __device__ void for_each_chunk(Use use) const {
 #pragma unroll
         for (int i = 0; i < CHUNKS; ++i) {
             const int number = thread + i * kGatherThreads;
             const int line = number / 8;
             const int along = number % 8 * kInChunk;
-            chunks[i] = K_MAJOR ? load_chunk(matrix, first + line, k + along)
-                                : load_chunk(matrix, k + line % 64, first + line / 64 * 64 + along);
+            T* const to = tile + line * 64 + (number % 8 ^ line % 8) * kInChunk;
+            if constexpr (K_MAJOR) {
+                use(i, first + line, k + along, to);
+            } else {
+                use(i, k + line % 64, first + line / 64 * 64 + along, to);
+            }
         }
     }
-    __device__ void store(T* tile, int thread) const {
+
+    // Asynchronous copies. What is out of range becomes zero.
+    template <int BYTES>
+    __device__ void copy() const {
+        constexpr int kElements = BYTES / static_cast<int>(sizeof(T));
+        for_each_chunk([&](int, int row, int col, T* to) {
 #pragma unroll
-        for (int i = 0; i < CHUNKS; ++i) {
-            const int number = thread + i * kGatherThreads;
-            const int line = number / 8;
-            const int place = number % 8 ^ line % 8;
-            *reinterpret_cast<uint4*>(tile + line * 64 + place * kInChunk) = aligned_chunk(chunks[i]);
+            for (int piece = 0; piece < kInChunk; piece += kElements) {
+                const bool valid =
+                    row < static_cast<int>(matrix.rows()) && col + piece < static_cast<int>(matrix.cols());
+                copy_piece<BYTES>(to + piece, valid ? &matrix(row, col + piece) : matrix.data(), valid);
+            }
+        });
+    }
+
+    // A copy of 2 bytes is never asynchronous.
+    __device__ void load_and_shift() const {
+        Chunk chunks[CHUNKS];
+        for_each_chunk([&](int i, int row, int col, T*) { chunks[i] = load_chunk(matrix, row, col); });
+        for_each_chunk(
+            [&](int i, int, int, T* to) { *reinterpret_cast<uint4*>(to) = aligned_chunk(chunks[i]); });
+    }
+
+    __device__ void gather(unsigned alignment) const {
+        if (alignment == 16) {
+            copy<16>();
+        } else if (alignment == 8) {
+            copy<8>();
+        } else if (alignment == 4) {
+            copy<4>();
+        } else {
+            load_and_shift();
         }
     }
 };
 
-// Idea: two producer warpgroups load what TMA cannot: aligned pieces of 16 bytes, shifted into
-// place in registers, and stored in the layout that wgmma reads. Where tiles are few, the blocks of
-// a cluster share K.
+// Idea: two producer warpgroups load what TMA cannot, in the layout that wgmma reads: by
+// asynchronous copies of 16, 8 or 4 bytes, some steps ahead. Rows that begin at odd elements are
+// loaded in aligned pieces of 16 bytes and shifted into place in registers. Where tiles are few,
+// the blocks of a cluster share K.
 // Cost removed: copies of both matrices to aligned rows, two kernels more and memory for them.
-// Still limits it: two loads and about 20 instructions for each 16 bytes.
+// Still limits it: an instruction for 4 or 8 bytes; for odd rows two loads and about 20
+// instructions for 16 bytes, and nothing in flight meanwhile.
 template <class S, bool A_K_MAJOR, bool B_K_MAJOR>
 __global__ void __launch_bounds__(S::CONSUMERS* kWarpgroup + kGatherThreads, S::BM == 64 ? 2 : 1)
     multiply_gathered(const __grid_constant__ FactorsOf<typename S::T> factors,
@@ -143,18 +197,29 @@ __global__ void __launch_bounds__(S::CONSUMERS* kWarpgroup + kGatherThreads, S::
                                      : static_cast<int>(threadIdx.x) - S::CONSUMERS * kWarpgroup;
         const DeviceMatrix<const T> a = factors.a[product];
         const DeviceMatrix<const T> b = factors.b[product];
-        for (int step = part.first; step < part.first + part.count; ++step, at.advance()) {
-            GatheredTile<T, S::BM, A_K_MAJOR> a_tile;
-            GatheredTile<T, S::BN, B_K_MAJOR> b_tile;
-            a_tile.load(a, row, step * S::BK, thread);
-            b_tile.load(b, col, step * S::BK, thread);
-            ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
-            a_tile.store(ring.a[at.stage], thread);
-            b_tile.store(ring.b[at.stage][0], thread);
+        const unsigned alignment_a = alignment_of_rows(a);
+        const unsigned alignment_b = alignment_of_rows(b);
+        // A stage is full when its copies have arrived, which is waited for kAhead steps later. The
+        // consumers are done with a stage one step late: that is why kAhead is not larger.
+        constexpr int kAhead = S::STAGES - 2;
+        const auto announce = [&](int stage) {
             ptx::fence_proxy_async();  // wgmma must see it
             __syncwarp();
-            if (thread % 32 == 0) ptx::mbarrier_arrive(&ring.full[at.stage]);
+            if (thread % 32 == 0) ptx::mbarrier_arrive(&ring.full[stage]);
+        };
+        for (int step = 0; step < part.count; ++step, at.advance()) {
+            ptx::mbarrier_wait(&ring.empty[at.stage], at.parity ^ 1);
+            const int k = (part.first + step) * S::BK;
+            GatheredTile<T, S::BM, A_K_MAJOR>{a, row, k, ring.a[at.stage], thread}.gather(alignment_a);
+            GatheredTile<T, S::BN, B_K_MAJOR>{b, col, k, ring.b[at.stage][0], thread}.gather(alignment_b);
+            ptx::cp_async_commit();
+            if (step < kAhead) continue;
+            ptx::cp_async_wait<kAhead>();
+            announce((at.stage + 2) % S::STAGES);  // kAhead steps ago
         }
+        ptx::cp_async_wait<0>();
+        for (int step = max(part.count - kAhead, 0); step < part.count; ++step)
+            announce(step % S::STAGES);
         if constexpr (S::SPLITS > 1) {
             ring.synchronise_cluster();
             ring.synchronise_cluster();

@@ -16,6 +16,12 @@ template <class T>
 void multiply_unaligned(const FactorsOf<T>& factors, const Batch<float>& c, float alpha, float beta,
                         cudaStream_t stream);
 
+// The same with a given tile, below kUnalignedTiles, whatever the shape.
+constexpr std::size_t kUnalignedTiles = 3;
+template <class T>
+void multiply_unaligned_with(std::size_t tile, const FactorsOf<T>& factors, const Batch<float>& c,
+                             float alpha, float beta, cudaStream_t stream);
+
 // How long that takes on this GPU, in microseconds, about.
 double time_of_unaligned(const ProductShape& shape);
 

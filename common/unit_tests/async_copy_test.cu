@@ -26,13 +26,15 @@ std::vector<float> numbers(std::size_t count) {
 
 constexpr unsigned kThreads = 96;
 
-// Each thread copies a value or four, and gives out what another thread has copied.
+// Each thread copies one value, two or four, and gives out what another thread has copied.
 template <int kValues>
 __global__ void reverse(float* out, const float* in) {
     alignas(16) __shared__ float tile[kThreads * kValues];
     const unsigned mine = threadIdx.x * kValues;
     if constexpr (kValues == 4) {
         ptx::cp_async_16(tile + mine, in + mine);
+    } else if constexpr (kValues == 2) {
+        ptx::cp_async_8(tile + mine, in + mine);
     } else {
         ptx::cp_async_4(tile + mine, in + mine);
     }
@@ -55,6 +57,7 @@ void expect_reversed() {
 
 TEST_F(AsyncCopyTest, WholeCopiesArrive) {
     expect_reversed<1>();
+    expect_reversed<2>();
     expect_reversed<4>();
 }
 
@@ -99,27 +102,28 @@ TEST_F(AsyncCopyTest, BytesThatAreNotValidBecomeZero) {
 }
 
 __global__ void copy_nothing_from(const float* nowhere, float* out) {
-    alignas(16) __shared__ float tile[5];
+    alignas(16) __shared__ float tile[7];
     for (float& value : tile)
         value = 9;
     ptx::cp_async_16(tile, nowhere, 0);
-    ptx::cp_async_4(tile + 4, nowhere, false);
+    ptx::cp_async_8(tile + 4, nowhere, false);
+    ptx::cp_async_4(tile + 6, nowhere, false);
     ptx::cp_async_commit();
     ptx::cp_async_wait<0>();
-    for (int i = 0; i < 5; ++i)
+    for (int i = 0; i < 7; ++i)
         out[i] = tile[i];
 }
 
 TEST_F(AsyncCopyTest, ASourceOfNoValidBytesIsNotRead) {
     const DeviceBuffer<float> in(1024);
-    DeviceBuffer<float> out(5);
+    DeviceBuffer<float> out(7);
     // Null, memory that is not allocated, and an address that is not 16-byte aligned.
     for (const float* nowhere :
          {static_cast<const float*>(nullptr), in.data() + (std::size_t{1} << 40), in.data() + 1}) {
-        CUDA_CHECK(cudaMemset(out.data(), 0xFF, 5 * sizeof(float)));
+        CUDA_CHECK(cudaMemset(out.data(), 0xFF, 7 * sizeof(float)));
         copy_nothing_from<<<1, 1>>>(nowhere, out.data());
         CUDA_CHECK_LAUNCH();
-        EXPECT_EQ(out.to_host(), std::vector<float>(5, 0.0f));
+        EXPECT_EQ(out.to_host(), std::vector<float>(7, 0.0f));
     }
 }
 

@@ -24,6 +24,9 @@ namespace ptx {
 inline void cp_async_4(void* shared, const void* global, bool valid = true, Site site = Site::here()) {
     issue_copy(shared, global, 4, valid ? 4 : 0, site);
 }
+inline void cp_async_8(void* shared, const void* global, bool valid = true, Site site = Site::here()) {
+    issue_copy(shared, global, 8, valid ? 8 : 0, site);
+}
 inline void cp_async_16(void* shared, const void* global, unsigned valid_bytes = 16,
                         Site site = Site::here()) {
     issue_copy(shared, global, 16, valid_bytes, site);

@@ -1,4 +1,5 @@
-// Day 18, last part: one warp loads, the others merge. Needs compute capability 9.0.
+// Day 18, last part: one warp loads, the others merge. Needs compute capability 9.0. The kernel
+// stands last, after what its producer and its consumers use.
 #pragma once
 
 #include "co_rank.cuh"

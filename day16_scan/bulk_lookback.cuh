@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(kBulkThreads)
     const std::size_t tiles = (n + kBulkTile - 1) / kBulkTile;
     const auto is_whole = [&](std::size_t tile) { return (tile + 1) * kBulkTile <= n; };
 
-    // The last tile may be shorter. It is not copied, but read from global memory.
+    // The last tile may be shorter. It is read from global memory instead.
     const auto begin_copy = [&](unsigned round) {
         const std::size_t tile = round * blocks + blockIdx.x;
         if (!is_whole(tile)) return;

@@ -128,7 +128,8 @@ __global__ void __launch_bounds__(Source::kThreads)
 
     Value prefix = Op::neutral();  // of all tiles before the one that this block stored last
     Halves word = {0, 0};          // of the tile that this thread looks at
-    // Scans of this warp's part of the newest tiles, the oldest first.
+        // This thread's elements of the newest tiles, scanned within the warp's part; the oldest
+        // first.
     typename Op::template Kept<kOpRows * kPack> kept[kOpAhead + 1] = {};
     for (unsigned round = 0;; ++round) {
         // 1. The scan of this warp's part of this round's tile.

@@ -9,7 +9,7 @@ namespace day16 {
 // --- Operators -----------------------------------------------------------------------------------
 //
 // Each brings its scan of a warp. A warp holds several rows of values, a value of each row in each
-// lane. Rows are scanned at once, so that shuffles do not wait for each other.
+// lane. All rows are scanned together, so that their shuffles overlap.
 //   total(value)  the values of all lanes, combined in order; every lane gets it
 //   scan(rows)    each row by itself: lane l gets the combined values of lanes 0 to l
 //   Kept          some values in registers
@@ -36,7 +36,7 @@ struct Sum64 : Sum<std::uint64_t> {
     }
 };
 
-// All lanes get the segments' beginnings by a vote. So only sums are shuffled.
+// A vote gives all lanes the beginnings of segments, so only sums are shuffled.
 struct SegmentedSumOfWarp : SegmentedSum {
     template <int kCount>
     struct Kept {
@@ -58,7 +58,7 @@ struct SegmentedSumOfWarp : SegmentedSum {
     template <int kCount>
     static __device__ void scan(Value (&rows)[kCount]) {
         const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-        int first[kCount];  // lane of this lane's segment
+        int first[kCount];  // the lane where this lane's segment begins
 #pragma unroll
         for (int i = 0; i < kCount; ++i) {
             rows[i].begins =
@@ -80,7 +80,7 @@ struct SegmentedSumOfWarp : SegmentedSum {
 //
 // A source provides the elements. Its Stage is a tile in shared memory: kRows rows of packs
 // for each warp, as in bulk_lookback. A pack is 16 bytes of the output, and the lanes of a warp
-// read theirs at the same time. Of the sizes that were tried, these take the least time.
+// read theirs at the same time. These sizes were the fastest of those tried.
 
 struct Integers {
     using Op = Sum64;

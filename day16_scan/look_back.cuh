@@ -45,9 +45,9 @@ __device__ T value_of(Word word) {
     return value;
 }
 
-// What the blocks of a launch share, and the launches of a workspace.
+// What the blocks of a launch share. It stays for the next launch with the same workspace.
 struct Board {
-    unsigned long long* ticket;  // 2^32 times the number of the launch, and the draws of this launch
+    unsigned long long* ticket;  // upper half: the number of the launch; lower half: draws so far
     Word* words;                 // one for each tile
     std::size_t capacity;        // how many words there are
 };
@@ -59,9 +59,12 @@ struct Draw {
 
 // One thread of each block draws a number: 0, 1, 2, ... Blocks start in any order. If each takes
 // the tile that it has drawn, all earlier tiles belong to blocks that have started. The last draw
-// prepares the next launch. Before the numbers of launches start again, it also clears the words
-// that this launch, of `tiles` tiles, does not write. The last launch does so, and the one before
-// it: of the last launch of an earlier cycle, too, no word may be left.
+// prepares the next launch.
+//
+// The numbers of launches repeat after kLaunches, and no word with the same number may be left from
+// before. So the last two launches of a cycle clear all words that they do not write, those beyond
+// their `tiles`. The last one thereby removes the words of all other numbers, and the one before it
+// those of the last.
 __device__ inline Draw draw(const Board& board, std::size_t tiles) {
     const unsigned long long ticket = atomicAdd(board.ticket, 1);
     const auto number = static_cast<unsigned>(ticket);

@@ -1,6 +1,6 @@
 // Day 16, beyond sums: a scan of anything that has an associative operator.
 //
-// An operator is a type with a Value (of whole words), its neutral element, and a function
+// An operator is a type with a Value (a multiple of 4 bytes), its neutral element, and a function
 // apply(left, right) that need not commute. Segments, keys and recurrences are operators, too.
 #pragma once
 
@@ -45,7 +45,8 @@ struct Affine {
 
 // --- In a warp and in a block -----------------------------------------------------------------------
 
-// `value` of the lane `distance` before this one (1) or after it (-1). Values are of whole words.
+// `value` of the lane `distance` before this one (1) or after it (-1). Values are multiples of 4
+// bytes.
 template <int kDirection, class Value>
 __device__ Value shuffle(const Value& value, int distance) {
     constexpr int kWords = sizeof(Value) / sizeof(unsigned);
@@ -103,7 +104,7 @@ __device__ void publish(const Published<Value>& published, Draw drawn, State sta
 }
 
 // As look_back(), but in order, as Op need not be commutative: the lane whose tile is further left
-// has the left operand.
+// has the left operand. Only lane 0 gets the result.
 template <class Op>
 __device__ typename Op::Value look_back_in_order(const Published<typename Op::Value>& published, Draw drawn) {
     using Value = typename Op::Value;
@@ -124,7 +125,7 @@ __device__ typename Op::Value look_back_in_order(const Published<typename Op::Va
             const Value left = shuffle<-1>(part, stride);
             if (lane + stride < kWarpSize) part = Op::apply(left, part);
         }
-        result = Op::apply(part, result);  // right in lane 0
+        result = Op::apply(part, result);  // complete in lane 0 only
         if (prefixes != 0) return result;
     }
 }

@@ -34,8 +34,8 @@ void check_arguments(DeviceSpan<const T> in, DeviceSpan<T> out, const Workspace&
             "; expected at least the length of in, ", in.size());
 }
 
-// Scans sections, then their sums likewise, which may be several sections again; then adds. `sums`:
-// room for the sums of all levels.
+// Scans the sections, then their sums by a recursive call, then adds. `sums` has room for the sums
+// of all levels.
 template <auto kKernel, int kSection>
 void scan_sections(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
     const std::size_t sections = ceil_div<std::size_t>(n, kSection);

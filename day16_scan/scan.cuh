@@ -19,7 +19,7 @@
 // elements.
 //
 //   ./course run day16                                  every version, verified and timed
-//   ./course inspect day16 --only coarsened          bank conflicts, line by line
+//   ./course inspect day16 --only coarsened             bank conflicts, line by line
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,5 @@
-// Day 16, second part: one pass over memory.
+// Day 16, second part: one pass over memory. Tiles are in block_scan.cuh; Board, draw() and the
+// look-back are in look_back.cuh.
 #pragma once
 
 #include "look_back.cuh"

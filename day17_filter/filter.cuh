@@ -17,7 +17,7 @@
 // `out`: it depends on how many elements before it are kept.
 //
 //   ./course run day17                                  every version, verified and timed
-//   ./course inspect day17 --only coarsened          sectors and bank conflicts, line by line
+//   ./course inspect day17 --only coarsened             sectors and bank conflicts, line by line
 #pragma once
 
 #include <cuda_runtime.h>

@@ -38,7 +38,7 @@ __device__ inline void load_values(const std::int32_t* in, std::size_t first, un
     }
 }
 
-// What is kept of a tile of `size` elements: bit k of flags() says whether values[k] is.
+// The condition, for a tile of `size` elements: bit k of flags() is set if values[k] is kept.
 struct TileBelow {
     std::int32_t threshold;
     __device__ unsigned flags(const std::int32_t (&values)[kEach], const std::int32_t* /*in*/,
@@ -94,6 +94,8 @@ __device__ inline void store_staged(const std::int32_t* staged, unsigned size, s
         if (k >= 0) out[place + k] = staged[k];
 }
 
+// First kernel of coarsened and of remove_duplicates: how many elements does each tile keep? The
+// second one is scan_counts.
 template <class Keep>
 __global__ void __launch_bounds__(kBlock)
     count_tiles(const std::int32_t* in, std::size_t n, Keep keep, Count* counts) {
@@ -107,7 +109,8 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x == 0) counts[blockIdx.x] = total;
 }
 
-// Idea: a thread has 16 elements, and what a tile keeps is staged in shared memory.
+// Idea: a thread has 16 elements, and what a tile keeps is staged in shared memory. This is the
+// third kernel, after count_tiles and scan_counts.
 // Cost removed: 15 of 16 counts, and most scans: ballots give the places within a warp. Stores are
 // coalesced, however few elements are kept.
 // Still limits it: every element is read twice.
@@ -128,7 +131,7 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 // Idea: the first element of each run of equal ones differs from its left neighbour, which another
-// lane has. remove_duplicates is the same two kernels with these flags.
+// lane has. remove_duplicates is the same kernels with these flags.
 // Cost removed: a second load for each element, of in[i - 1].
 // Still limits it: every element is read twice.
 //

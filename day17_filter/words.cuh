@@ -51,9 +51,9 @@ struct Ticket {
     unsigned tile;
 };
 
-// Blocks start in any order, and a block may only wait for blocks that run. So a block does not
-// take tile blockIdx.x but draws the next one. The block that draws the last tile prepares the next
-// launch.
+// Blocks start in any order, and a block may only wait for blocks that have started. So a block
+// does not take tile blockIdx.x but draws the next one. The block that draws the last tile prepares
+// the next launch.
 __device__ inline Ticket draw_ticket(Progress* progress) {
     const unsigned long long drawn = atomicAdd(&progress->ticket, 1ULL);
     const Ticket ticket{static_cast<unsigned>(drawn >> 32), static_cast<unsigned>(drawn)};

@@ -1,4 +1,5 @@
-// Day 18, last part: one warp loads, the others merge. Needs compute capability 9.0.
+// Day 18, last part: one warp loads, the others merge. Needs compute capability 9.0. The kernel
+// stands last, after what its producer and its consumers use.
 #pragma once
 
 #include "co_rank.cuh"
@@ -26,7 +27,7 @@ struct BulkShape {
 };
 
 constexpr unsigned kStages = 2;         // tiles in shared memory
-constexpr unsigned kMostOwnRounds = 8;  // tiles of a block whose splits it searches itself
+constexpr unsigned kMostOwnRounds = 8;  // tiles of a block whose splits it finds itself
 
 // The slots of a stage where a tile's parts of a and of b begin, their sizes, and where the result
 // begins in the output.
@@ -118,10 +119,10 @@ __device__ inline void store_merged(const std::int32_t* merged, unsigned count, 
 // ring.
 // Still limits it: memory bandwidth.
 //
-// The first own_rounds tiles of block b of G are b, b + G, b + 2 G and so on. Its warps search
-// their splits. Later tiles are drawn, and their splits are those that split_tiles has found
-// meanwhile: a programmatic dependent launch. If there are no later tiles, `splits` is null. All
-// arrays are 16-byte aligned.
+// The first own_rounds tiles of block b of G are b, b + G, b + 2 G and so on. Its warps find their
+// splits. Later tiles are drawn, and their splits are those that split_tiles has found meanwhile: a
+// programmatic dependent launch. If there are no later tiles, `splits` is null. All arrays are
+// 16-byte aligned.
 template <bool kPairs>
 __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
     bulk_merge(const Key* a, const Value* values_a, std::size_t m, const Key* b, const Value* values_b,

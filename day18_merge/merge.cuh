@@ -18,7 +18,7 @@
 // All versions are stable: of equal keys, those of a come first.
 //
 //   ./course run day18                                every version, verified and timed
-//   ./course inspect day18 --only merge_path       sectors and bank conflicts, line by line
+//   ./course inspect day18 --only merge_path          sectors and bank conflicts, line by line
 #pragma once
 
 #include "co_rank.cuh"
@@ -70,14 +70,14 @@ constexpr unsigned kTiledTile = kTiledBlock * kTiledShare;    // 1,024 elements 
 constexpr unsigned kTilesOfBlock = 8;                         // one after the other
 constexpr unsigned kBlockShare = kTiledTile * kTilesOfBlock;  // 8,192 elements of the output
 
-// Where a block's parts of the output, of a and of b begin and end. Two threads search, all threads
-// get the result.
+// Where a block's parts of the output (k), of a (i) and of b (j) begin and end.
 struct Part {
     std::size_t k, k_end;
     std::size_t i, i_end;
     std::size_t j, j_end;
 };
 
+// Two threads search, all threads get the result.
 __device__ inline Part part_of_block(const Key* a, std::size_t m, const Key* b, std::size_t n) {
     __shared__ std::size_t found[2];
     Part part;

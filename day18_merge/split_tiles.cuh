@@ -9,13 +9,13 @@ constexpr int kSplitBlock = 2 * kWarpSize;
 constexpr std::size_t kNear = 1024;  // elements: how far a split may be from where it is expected
 
 // Idea: as `partition` (merge_path.cuh), but a block first finds where its first tile begins and
-// its last one ends, a warp for each. The splits in between are expected at equal distances, and
-// searched there first.
+// its last one ends, by a warp each. The splits in between are expected at equal distances: each
+// search begins there.
 // Cost removed: 27 steps for each split, scattered over the arrays.
 // Still limits it: latency. Each step waits for the one before.
 //
 // It also resets the ticket from which the blocks of bulk_merge draw tiles. They do not wait for
-// that: they start at once, and merge tiles whose splits they search themselves.
+// that: they start at once, and first merge tiles whose splits they find themselves.
 __global__ void __launch_bounds__(kSplitBlock)
     split_tiles(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tile_size,
                 std::size_t tiles, std::size_t* splits, unsigned* ticket) {

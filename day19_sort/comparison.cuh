@@ -53,7 +53,8 @@ constexpr unsigned kSorted = 2 * kBitonicBlock;  // keys of a tile
 __device__ inline void bitonic_sort(Key* tile) {
     for (unsigned length = 2; length <= kSorted; length *= 2) {
         for (unsigned stride = length / 2; stride > 0; stride /= 2) {
-            // Insert a 0 bit in the number of the thread: the first key of its pair.
+            // The first key of this thread's pair: its number with a 0 inserted at the bit of
+            // `stride`.
             const unsigned i = 2 * threadIdx.x - threadIdx.x % stride;
             const bool upwards = (i & length) == 0;
             order(tile, upwards ? i : i + stride, upwards ? i + stride : i);
@@ -109,7 +110,7 @@ __device__ inline std::size_t smaller(std::size_t x, std::size_t y) {
 
 // Idea: `in` consists of sorted runs; each pair of neighbours is merged to one run of twice the
 // length. A block merges 2,048 keys of the output. As the length of a run is a multiple of that,
-// they come from one pair. Two threads search the co-ranks of the beginning and the end of the
+// they come from one pair. Two threads search for the co-ranks of the beginning and the end of the
 // block's part.
 // Cost removed: the limit to one block.
 // Still limits it: every doubling is a pass that reads and writes all keys: 17 for 2^28 of them.

@@ -69,8 +69,8 @@ struct Pass {
     const std::uint32_t* values_in;
     Bits* out;
     std::uint32_t* values_out;
-    std::size_t n;       // keys; at most so many where `fewer` is set
-    const Count* fewer;  // nullptr, or where on the device their number is
+    std::size_t n;       // the number of keys; an upper bound where `fewer` is set
+    const Count* fewer;  // nullptr, or the address of their number in device memory
     KeyCode<Bits> code;
     int pass;     // the number of the digit, the lowest is 0
     bool encode;  // the first pass
@@ -113,6 +113,7 @@ __device__ inline Count count_of(Word word) {
 // in its own bank; with keys of 64 bits, or fewer columns, some lanes share one. The warps of a
 // block share them all, so the additions are atomic.
 // Cost removed: all reads for counting but one.
+//
 // It also clears the words, for the first pass.
 template <class Bits, int kAllColumns>
 __global__ void __launch_bounds__(kHistogramBlock)
@@ -199,10 +200,10 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     std::size_t n = most;
     if constexpr (kFewer) {
         n = *fewer;
-        if (std::size_t{blockIdx.x} * kSweepTile<Bits> >= n) return;  // as many blocks as tiles go on
+        if (std::size_t{blockIdx.x} * kSweepTile<Bits> >= n) return;  // one block per tile goes on
     }
-    // Blocks start in any order, and a block may only wait for blocks that run: so it draws its
-    // tile.
+    // Blocks start in any order, and a block may only wait for blocks that have started: so it
+    // draws its tile.
     if (threadIdx.x == 0) drawn = atomicAdd(ticket, 1U);
     clear_counters(tile);
     __syncthreads();

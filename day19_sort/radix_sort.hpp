@@ -4,8 +4,8 @@
 // Floating-point numbers are in total order: -infinity, ..., -0, +0, ..., infinity, then NaN, of
 // either sign. Descending is the reverse order, NaN first. Sorts are stable in either direction.
 //
-// A block needs up to 64 KB of shared memory, as all GPUs of compute capability 7.5 and later have
-// it; to sort pairs 91 KB, which those of 7.5 have not: there sort_pairs() throws CudaError.
+// A block needs up to 64 KB of shared memory, which GPUs from compute capability 7.5 on provide. To
+// sort pairs it needs 91 KB: on 7.5 sort_pairs() throws CudaError.
 #pragma once
 
 #include <cuda_runtime.h>

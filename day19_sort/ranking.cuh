@@ -1,4 +1,5 @@
-// How a block sorts its tile by one digit of eight bits: what radix_8bit and onesweep share.
+// How a block sorts its tile by one digit of eight bits: what radix_8bit and onesweep share. Read
+// scatter_bytes in onesweep.cuh first: it calls these functions in their order. stage_keys() ranks.
 #pragma once
 
 #include "common/device/ptx.cuh"

@@ -21,8 +21,9 @@ constexpr int kSegmentBlock = 256;
 constexpr int kTinyEach = 8;  // keys of a lane
 constexpr std::size_t kTinySegment = kWarpSize * kTinyEach;
 
-// Idea: a warp sorts a segment of at most 256 keys. Each lane has a key of each row of 32, and sees
-// all others one after the other. It counts those that go before its own: that is their place.
+// Idea: a warp sorts a segment of at most 256 keys. Each lane has a key of each row of 32, and
+// reads all others one after the other. It counts those that go before its own: that is the key's
+// place.
 // Cost removed: a block, four passes and their barriers, for a handful of keys.
 // Still limits it: comparisons, as many as the square of the length.
 __global__ void __launch_bounds__(kSegmentBlock) sort_segments_by_warps(Segments segments) {
@@ -147,7 +148,7 @@ struct LongSegment {
     std::size_t first;  // in the keys of all segments
     std::size_t begin;  // in those of the long ones
 };
-constexpr int kListBits = 40;  // of the list's word: keys so far. In front of them: segments so far
+constexpr int kListBits = 40;  // lower bits of the list's word: keys so far. Upper bits: segments
 
 struct LongSegments {
     LongSegment* list;
@@ -155,8 +156,8 @@ struct LongSegments {
     Count* keys;  // of all of them
 };
 
-// One thread for each segment. It gets its number in the list and its place among the keys at once,
-// so both are in the same order, whichever it is.
+// One thread for each segment. One atomic gives it its number in the list and its place among the
+// keys, so both are in the same order. Which order does not matter.
 __global__ void __launch_bounds__(kSegmentBlock) list_long_segments(Segments segments, LongSegments longs) {
     const std::size_t step = std::size_t{gridDim.x} * kSegmentBlock;
     for (std::size_t s = std::size_t{blockIdx.x} * kSegmentBlock + threadIdx.x; s < segments.count;

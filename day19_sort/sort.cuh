@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
-// What a thread without a key has instead. All its bits are 1, and as the threads without a key are
-// the last ones of the block, a stable split leaves them there: behind all keys.
+// What a thread without a key has instead. All its bits are 1, and the threads without a key are
+// the last ones of the block. So a stable split leaves these keys at the end of the tile.
 constexpr Key kNoKey = 0xffffffff;
 
 // Splits the block's keys by a bit, stably. Returns the one at place t to thread t; the tile has
@@ -157,7 +157,7 @@ __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
 // Idea: the block splits its keys in shared memory, and only then stores them. Its zeros are
 // neighbours now, and so are its ones.
 // Cost removed: 16 of 28 bytes, as a count for each block replaces one for each key. Neighbouring
-// threads store to neighbouring addresses, but for one step from the zeros to the ones.
+// threads store to neighbouring addresses, except where the zeros end and the ones begin.
 // Still limits it: 32 passes.
 __global__ void __launch_bounds__(kBlock)
     scatter_split_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,

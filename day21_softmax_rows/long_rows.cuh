@@ -1,7 +1,7 @@
 // Day 21, second part: rows too long for the registers of one block.
 //
 //   version           what is new                                        what limits it
-//   cluster_per_row   blocks of a cluster read each other's              at most 8 blocks
+//   cluster_per_row   blocks of a cluster write to each other's          at most 8 blocks
 //                     shared memory
 //   whole_gpu         the registers of all SMs; one barrier for          no loads are in flight while the
 //                     the grid                                           grid synchronises
@@ -27,7 +27,7 @@ namespace day21 {
 
 namespace cg = cooperative_groups;
 
-constexpr int kValuesOfSm = 32768;  // that fit in the registers of an SM, beside what else a thread needs
+constexpr int kValuesOfSm = 32768;       // floats of rows that fit in the registers of an SM
 constexpr int kMostBlocksOfCluster = 8;  // the portable limit
 
 // Idea: a cluster of blocks, on neighbouring SMs, shares a row. Each block finds maximum and sum of
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kPassThreads)
         Pack packs[kPassValues / kWidth];
         load<kPassThreads>(packs, chunk);
         const float max = max_of(packs);
-        // Log-softmax's way: the values are not replaced. The kernel only needs the sum.
+        // As for log-softmax, the values are not replaced. The kernel only needs the sum.
         mine = merge(mine, {max, exponentiate<Output::kLogSoftmax>(packs, shift_of(max))});
     }
     mine = block_merge<kPassThreads>(warp_merge(mine));

@@ -22,8 +22,8 @@ using Pack = course::Pack<float, kWidth>;
 //     a row of 13 columns, 8 bytes before a multiple of 16     0 1 | 2 3 4 5 | 6 7 8 9 | 10 11 12
 //     its packs                                    2 3 4 5,   6 7 8 9,   0 1 10 11,   12 . . .
 //
-// So any row has as few packs as one that begins at a multiple of 16. A long row is cut into slices
-// of `packs_of_slice` packs.
+// So any row has as few packs as one that begins at a multiple of 16 bytes. A long row is cut into
+// slices of `packs_of_slice` packs.
 //
 // kWhole: every row of the matrix and of the result consists of whole packs. Then the compiler
 // leaves out what edges need, in registers and in instructions.
@@ -32,7 +32,7 @@ struct Slice {
     const float* in;  // the first whole pack of the slice
     float* out;       // its result
     int packs;        // of the slice
-    int whole;        // those of them that are whole come first
+    int whole;        // whole packs of the slice; they come first
     int edges;        // columns of the row that are in no whole pack
     int head;         // those of them before the first whole pack
     int last_whole;   // whole packs from here on; negative: how many before

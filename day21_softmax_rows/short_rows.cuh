@@ -85,8 +85,8 @@ constexpr __host__ __device__ int tile_size(int elements) {
 // Cost removed: loads and stores of single columns.
 // Still limits it: each element passes through shared memory three times.
 //
-// kOwn: the columns that a lane has of a row, where they are so few that a loop would cost more
-// than they do; otherwise 0.
+// kOwn: the columns of a row that a lane has, where they are so few that the overhead of a loop
+// would dominate; otherwise 0.
 template <Output kOutput, int kLanes, int kOwn>
 __global__ void __launch_bounds__(kTileThreads)
     rows_in_shared(const float* in, float* out, std::size_t rows, int cols, int rows_of_warp) {

@@ -143,7 +143,7 @@ __device__ float exponentiate(Pack (&packs)[kPacks], float shift) {
 
 // --- A block per row -----------------------------------------------------------------------------
 
-// What is subtracted where the maximum of a part is `max`. If a part is -Inf throughout, -Inf -
+// The value to subtract where the maximum of a part is `max`. If a part is -Inf throughout, -Inf -
 // (-Inf) would be NaN and spoil the sum of the row (day 20).
 __device__ inline float shift_of(float max) {
     return max == -INFINITY ? 0.0f : max;
@@ -194,8 +194,8 @@ __device__ void finish(Pack (&packs)[kPacks], float part_max, MaxSum row) {
             x = kOutput == Output::kSoftmax ? x * factor : (x - shift) - log_of_sum;
 }
 
-// Idea: the same with a block for a row. Each warp finds maximum and sum of its part; then the
-// warps exchange these pairs in shared memory, with a single barrier.
+// Idea: as warp_per_row, with a block for a row. Each warp finds maximum and sum of its part; then
+// the warps exchange these pairs in shared memory, with a single barrier.
 // Cost removed: the limit of 1024 columns.
 // Still limits it: at 32768 columns one row fills the registers of an SM. No other block is
 // resident that could use memory while this one waits at its barrier.

@@ -5,7 +5,7 @@
 //
 // where h = p stride - padding + r and w = q stride - padding + s.
 //
-// dx is a convolution of dy again, and dw a matrix product with a very long depth.
+// dx is again a convolution, of dy; dw is a matrix product with a very long depth.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -84,7 +84,7 @@ __global__ void turn_filters(const float* w, float* turned, Shape shape, Phase p
     turned[i] = w[((k * shape.c + c) * shape.r + r) * shape.s + s];
 }
 
-// Rows and columns of dx that have a phase, and some that are in the padding.
+// Rows and columns of dx that have a phase. Some of them may be in the padding.
 __host__ __device__ inline int rows_of_phase(const Shape& shape) {
     return (shape.h + shape.padding - 1) / shape.stride + 1;
 }
@@ -93,8 +93,8 @@ __host__ __device__ inline int cols_of_phase(const Shape& shape) {
 }
 
 // Writes the elements of a phase to their places in dx. `of_phase` is the output of the convolution
-// `convolved`. It begins as many rows before row 0 of the phase as its padding is more than the
-// filters need. What it does not have was under no filter: 0.
+// `convolved`. It begins convolved.padding - (phase.rows - 1) rows before row 0 of the phase.
+// Elements beyond its end were under no filter: their gradient is 0.
 __global__ void place_phase(const float* of_phase, float* dx, Shape shape, Phase phase, Shape convolved) {
     const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
     const int rows = rows_of_phase(shape);
@@ -119,8 +119,8 @@ constexpr int kReduceThreads = 128;
 
 // Idea: a block per weight. Its threads share the N x P x Q products.
 // Cost removed: the outer loops.
-// Still limits it: each block reads a channel of x and one of dy; each of both is read by many
-// blocks.
+// Still limits it: each block reads a channel of x and one of dy, and many blocks read the same
+// channel.
 __global__ void weight_gradient_direct(const float* x, const float* dy, float* dw, Shape shape) {
     const int weight = static_cast<int>(blockIdx.x);
     const int s = weight % shape.s;
@@ -140,9 +140,9 @@ __global__ void weight_gradient_direct(const float* x, const float* dy, float* d
 }
 
 // Idea: dw (K x CRS) = dy (K x NPQ) times the transposed columns (NPQ x CRS), which are read from
-// the images. The result is small and the depth is long, so the depth is split among the z of the
-// grid (split-K): each part of it gives a partial result, and sum_parts() adds them.
-// Cost removed: most loads: each fragment serves eight products; and idle multiprocessors.
+// the images. The result is small and the depth is long, so the depth is split over gridDim.z
+// (split-K): each part of it gives a partial result, and sum_parts() adds them.
+// Cost removed: most loads, as each fragment serves eight products; idle SMs.
 // Still limits it: 4-byte copies, which a transposed tile cannot do without; the partial results.
 __global__ void __launch_bounds__(Tile::THREADS)
     weight_gradient_split_k(const float* x, const float* dy, float* partial, Shape shape, int steps_of_part) {

@@ -110,6 +110,7 @@ __device__ void sum_everything(const Team& team, const Pointers& arrays, std::si
 // by itself. For up to one round of values it waits for the others twice, however many there are.
 // Cost removed: launches, events, and 2 (n - 1) steps, one after the other.
 // Still limits it: each GPU reads n - 1 whole arrays. All GPUs compute the same sums.
+//
 // kWidth: floats of an access, 4 where all arrays are aligned to 16 bytes, else 1.
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
@@ -140,6 +141,7 @@ __device__ void sum_for_all(const Team& team, const Pointers& arrays, std::size_
 // Cost removed: from each other GPU, a GPU reads 1 / n of an array, and receives 1 / n of the sums.
 // No sum is computed twice.
 // Still limits it: the links. The sums cross them after the values.
+//
 // In place this is right without a barrier in the middle: one thread of one rank reads a value of
 // all arrays and then overwrites it, and no other thread touches it.
 template <int kWidth>

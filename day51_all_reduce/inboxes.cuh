@@ -6,8 +6,8 @@
 
 namespace day51 {
 
-// The inboxes of all ranks. A place in them belongs to a sender, to one of two calls in turn, and
-// to a thread.
+// The inboxes of all ranks. A place in them belongs to a sender and a thread. There are two of
+// each, which calls use in turn (double buffering).
 struct Inboxes {
     char* of[kMostRanks];
     std::size_t blocks;

@@ -1,14 +1,14 @@
-// Words by which the blocks of a launch tell each other something.
+// Words through which the blocks of a launch communicate.
 #pragma once
 
 #include <cuda/atomic>
 
 namespace course {
 
-// Loads and stores that other threads of the GPU may make at the same time. *Relaxed*: the whole
-// word is accessed, in memory that all blocks see, and anew each time; but no other access is
-// ordered before or behind it. Where another variable belongs to the word, the writer needs a fence
-// before the store, and the reader one behind the load.
+// For words that other threads of the GPU load and store at the same time. *Relaxed*: the whole
+// word is accessed, in memory that all blocks see, never a copy in a register. But no other access
+// is ordered before or after it. Where another variable belongs to the word, the writer needs a
+// fence before the store, and the reader one after the load.
 template <class T>
 __device__ T load_relaxed(const T* address) {
     return cuda::atomic_ref<T, cuda::thread_scope_device>(*const_cast<T*>(address))

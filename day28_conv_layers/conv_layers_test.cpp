@@ -46,8 +46,8 @@ const std::vector<Shape>& shapes() {
         {.n = 1, .c = 3, .h = 5, .w = 5, .k = 2, .r = 1, .s = 1, .padding = 1, .stride = 2},
         {.n = 1, .c = 4, .h = 33, .w = 35, .k = 3, .r = 3, .s = 3, .padding = 1},
         // Phases of a stride: none without a row of the filter, and some; the last one with fewer
-        // rows; rows of the image under no filter, and those beyond the last output's; filters of 225
-        // elements, which is no multiple of 4.
+        // rows; rows of the image under no filter, and those beyond the last output's; filters of
+        // 225 elements, which is no multiple of 4.
         {.n = 2, .c = 3, .h = 14, .w = 16, .k = 4, .r = 6, .s = 6, .padding = 3, .stride = 3},
         {.n = 2, .c = 3, .h = 11, .w = 14, .k = 3, .r = 2, .s = 2, .padding = 1, .stride = 4},
         {.n = 1, .c = 4, .h = 8, .w = 7, .k = 3, .r = 1, .s = 1, .stride = 2},

@@ -169,7 +169,7 @@ struct ManyData {
     DeviceBuffer<Key> copy_from;
     DeviceBuffer<Key> copy_to;
     course::GuardedBuffer<Key> out;
-    DeviceBuffer<Key> spare;
+    course::GuardedBuffer<Key> spare;
     day18::Workspace workspace;
 };
 
@@ -203,7 +203,12 @@ course::Case many_case(const course::Dims& size) {
     const std::size_t total = course::only_extent(size, "elements of the output");
     course::UsualCase<ManyData> usual("keys of 8 arrays " + std::to_string(total), "int32",
                                       std::make_shared<ManyData>(total));
-    usual.output_in_place(&ManyData::out, [](ManyData& d) { return d.expected.verify(d.out); });
+    usual.output_in_place(&ManyData::out, [](ManyData& d) {
+        course::VerifyResult result = d.expected.verify(d.out);
+        result.damage = d.spare.damage();
+        return result;
+    });
+    usual.also_spoil([](ManyData& d) { d.spare.spoil(); });
     const double bytes = static_cast<double>(total) * sizeof(Key);
     const course::Work work{.bytes = 2 * ManyData::kRounds * bytes, .written = ManyData::kRounds * bytes};
     usual.add(cub_tree(*usual.data, work));

@@ -126,7 +126,9 @@ struct Offsets {
     std::size_t a = 0;
     std::size_t b = 0;
     std::size_t out = 0;
-    std::size_t values = 0;
+    std::size_t a_values = 0;
+    std::size_t b_values = 0;
+    std::size_t out_values = 0;
 };
 
 // What is merged, and what comes out of it.
@@ -164,10 +166,10 @@ class VersionTest : public course::DeviceTestWithParam<const day18::Version*> {
         const std::size_t total = a.size() + b.size();
         const OnDevice a_device(a, at.a);
         const OnDevice b_device(b, at.b);
-        const OnDevice a_values_device(a_values, at.values);
-        const OnDevice b_values_device(b_values, at.values + 1);
+        const OnDevice a_values_device(a_values, at.a_values);
+        const OnDevice b_values_device(b_values, at.b_values);
         GuardedBuffer<Key> out(total, at.out);
-        GuardedBuffer<Value> out_values(expected_values.size(), at.values);
+        GuardedBuffer<Value> out_values(expected_values.size(), at.out_values);
         GetParam()->launcher.launch({a_device.span(), a_values_device.span()},
                                     {b_device.span(), b_values_device.span()},
                                     {out.span(), out_values.span()}, workspace_for(total), nullptr);
@@ -240,12 +242,30 @@ TEST_P(VersionTest, RandomSizesAndAlignments) {
     for (int round = 0; round < 24; ++round) {
         const std::size_t m = random.below(round % 3 == 0 ? 100 : 9000);
         const std::size_t n = random.below(round % 3 == 1 ? 100 : 9000);
-        const Offsets at{random.below(5), random.below(5), random.below(40), random.below(5)};
+        const Offsets at{.a = random.below(5),
+                         .b = random.below(5),
+                         .out = random.below(40),
+                         .a_values = random.below(5),
+                         .b_values = random.below(5),
+                         .out_values = random.below(5)};
         const Pattern pattern = kPatterns[random.below(static_cast<std::uint32_t>(std::size(kPatterns)))];
         EXPECT_EQ(merge(make_keys(m, pattern, false, round), make_keys(n, pattern, true, round), at), "")
             << "m = " << m << ", n = " << n << ", " << kNames[static_cast<int>(pattern)] << "; a " << at.a
-            << ", b " << at.b << ", out " << at.out << ", values " << at.values
-            << " elements after an aligned address";
+            << ", b " << at.b << ", out " << at.out << ", values of a " << at.a_values << ", of b "
+            << at.b_values << ", of out " << at.out_values << " elements after an aligned address";
+    }
+}
+
+// Bulk copies need all arrays aligned. Several tiles, so that one is copied.
+TEST_P(VersionTest, OneArrayIsNotAligned) {
+    const std::vector<Key> a = make_keys(9000, Pattern::kFewKeys, false);
+    const std::vector<Key> b = make_keys(8000, Pattern::kFewKeys, true);
+    for (std::size_t Offsets::*const array : {&Offsets::a, &Offsets::b, &Offsets::out, &Offsets::a_values,
+                                              &Offsets::b_values, &Offsets::out_values}) {
+        Offsets at;
+        at.*array = 1;
+        EXPECT_EQ(merge(a, b, at), "")
+            << at.a << at.b << at.out << at.a_values << at.b_values << at.out_values;
     }
 }
 
@@ -476,6 +496,27 @@ TEST_F(MergeMany, AnyNumberOfArrays) {
         EXPECT_EQ(out.to_host(), keys) << count << " arrays, keys alone";
         EXPECT_EQ(out.damage() + out_values.damage() + spare.damage() + spare_values.damage(), "");
     }
+}
+
+TEST_F(MergeMany, RunsOnTheGivenStream) {
+    const std::vector<Key> keys = make_keys(3000, Pattern::kRandom, false);
+    const OnDevice run(keys, 0);
+    const std::vector<Sorted> runs(3, {run.span(), {}});
+    std::vector<Key> expected;
+    for (const Key key : keys)
+        expected.insert(expected.end(), 3, key);
+    GuardedBuffer<Key> out(expected.size());
+    GuardedBuffer<Key> spare(expected.size());
+    Workspace workspace(expected.size());
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        day18::merge_many(Operation::kKeys, runs, {out.span(), {}}, {spare.span(), {}}, workspace, stream);
+    });
+    // Nothing may have run while it was captured, on another stream.
+    CUDA_CHECK(cudaDeviceSynchronize());
+    out.spoil();
+    spare.spoil();
+    work.run();
+    EXPECT_EQ(out.to_host(), expected);
 }
 
 TEST_F(MergeMany, RefusesBadArguments) {

@@ -36,7 +36,8 @@ class UsualCase {
         : result{.problem = std::move(problem), .dtype = std::move(dtype)}, data(std::move(shared)) {}
 
     // The guarded output: spoiled before each measurement, and compared afterwards by
-    // verify(data, contents of the output) -> VerifyResult. A case has one such output.
+    // verify(data, contents of the output) -> VerifyResult, which may have the damage of other
+    // buffers. A case has one such output.
     template <class Buffer, class Verify>
     void output(Buffer Data::*buffer, Verify verify) {
         output_in_place(buffer, [buffer, verify](Data& d) { return verify(d, (d.*buffer).to_host()); });
@@ -51,7 +52,7 @@ class UsualCase {
         also_spoil([buffer](Data& d) { (d.*buffer).spoil(); });
         result.verify = [data = data, buffer, verify] {
             VerifyResult verified = verify(*data);
-            verified.damage = ((*data).*buffer).damage();
+            verified.damage += ((*data).*buffer).damage();
             return verified;
         };
     }

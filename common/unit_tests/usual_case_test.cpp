@@ -69,6 +69,16 @@ TEST_F(UsualCaseTest, OutputIsSpoiltVerifiedAndGuarded) {
     EXPECT_NE(usual_.result.verify().damage, "");
 }
 
+TEST_F(UsualCaseTest, DamageOfOtherOutputsCounts) {
+    usual_.output(&Ones::out, [](const Ones&, const auto& got) {
+        course::VerifyResult result = all_are(got, 1);
+        result.damage = "the guards of another output";
+        return result;
+    });
+    course::testing::fill(usual_.data->out.span(), 1, 0, kCount);
+    EXPECT_EQ(usual_.result.verify().damage, "the guards of another output");
+}
+
 TEST_F(UsualCaseTest, AllThatIsToBeSpoiltIs) {
     usual_.output(&Ones::out, [](const Ones&, const auto& got) { return all_are(got, 1); });
     usual_.also_spoil([](Ones& data) { data.spoilt += 1; });

@@ -230,7 +230,7 @@ struct SegmentData {
 
 course::Case segments_case(std::size_t mean, const course::Dims& size) {
     const std::size_t n = course::only_extent(size, "keys");
-    course::UsualCase<SegmentData> usual("segments of " + std::to_string(mean) + ", " + std::to_string(n),
+    course::UsualCase<SegmentData> usual("segments of " + std::to_string(mean) + " " + std::to_string(n),
                                          "uint32", std::make_shared<SegmentData>(mean, n));
     usual.output_in_place(&SegmentData::out, [](SegmentData& d) { return d.expected.verify(d.out); });
     const double bytes = static_cast<double>(n) * sizeof(Key);

@@ -68,12 +68,13 @@ std::size_t phase_elements(const Shape& shape) {
 }
 
 std::string transposed_constraint(const Shape& shape) {
+    if (shape.stride < 1) return "needs a stride of at least 1; it is " + std::to_string(shape.stride);
     if (shape.r != shape.s) return "needs square filters; these are " + course::shape_text(shape.r, shape.s);
     if (shape.padding >= shape.r)
         return "needs a padding below the filter's " + std::to_string(shape.r) + " rows; it is " +
                std::to_string(shape.padding);
     if (shape.stride == 1) return implicit_gemm_constraint(transposed(shape));
-    constexpr int kMostPhases = 64;
+    constexpr int kMostPhases = 1024;
     const int phases = phases_down(shape) * phases_across(shape);
     if (phases > kMostPhases)
         return "is a convolution for each of " + std::to_string(phases) + " phases of a stride of " +

@@ -291,8 +291,11 @@ TEST(Constraints, SayWhyAVersionCannotRun) {
               "needs square filters; these are 3 x 5");
     EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm", {.h = 9, .w = 9, .padding = 1}),
               "needs a padding below the filter's 1 rows; it is 1");
-    EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm", {.h = 99, .w = 99, .r = 9, .s = 9, .stride = 9}),
-              "is a convolution for each of 81 phases of a stride of 9; expected at most 64");
+    EXPECT_EQ(
+        reason(Pass::kBackwardInput, "implicit_gemm", {.h = 99, .w = 99, .r = 33, .s = 33, .stride = 33}),
+        "is a convolution for each of 1089 phases of a stride of 33; expected at most 1024");
+    EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm", {.stride = 0}),
+              "needs a stride of at least 1; it is 0");
     EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm", {.h = 99, .w = 99, .r = 8, .s = 8, .stride = 8}),
               "");
     EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm",

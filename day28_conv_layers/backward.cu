@@ -33,8 +33,8 @@ Shape transposed(const Shape& shape) {
             .stride = 1};
 }
 
-// With a larger stride, one for each phase. `first` has the most rows and columns, so its padding
-// is enough for all.
+// With a larger stride, one for each phase. The first phase has the most rows and columns, so its
+// padding is enough for all.
 Shape of_phase(const Shape& shape, const Phase& phase) {
     Shape convolution = transposed(shape);
     convolution.r = phase.rows;
@@ -48,7 +48,7 @@ Phase phase_at(const Shape& shape, int row, int col) {
             course::ceil_div(shape.s - col, shape.stride)};
 }
 
-// Beyond these rows and columns of the filters there are none that begin a phase.
+// How many rows of the filters begin a phase.
 int phases_down(const Shape& shape) {
     return std::min(shape.stride, shape.r);
 }
@@ -56,7 +56,8 @@ int phases_across(const Shape& shape) {
     return std::min(shape.stride, shape.s);
 }
 
-// Elements that a phase has at most, in the padding too.
+// Elements that a phase has at most, in the padding too. The last phase has the fewest rows of the
+// filters, so its convolution has the most outputs.
 std::size_t phase_elements(const Shape& shape) {
     const Phase last = phase_at(shape, phases_down(shape) - 1, phases_across(shape) - 1);
     const Shape most = of_phase(shape, last);

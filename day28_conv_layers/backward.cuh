@@ -54,17 +54,9 @@ __global__ void input_gradient_direct(const float* dy, const float* w, float* dx
 
 constexpr int kCopyThreads = 256;
 
-// Idea: dx is the convolution of dy with the filters turned by 180 degrees, C and K exchanged, and
-// R - 1 - padding zeros around dy. So every kernel for the forward pass computes it, with filters
-// that turn_filters() writes.
-//
 // With a stride t, row h of x was under row r of a filter only if h + padding - r is a multiple of
 // t. So (h + padding) % t, the *phase* of h, says which rows of the filters count: r = phase, phase
-// + t, ... The rows and columns of dx that have one phase are a convolution with stride 1, of dy
-// with a part of the filters.
-// Cost removed: everything that the forward kernels have removed; and products with the zeros that
-// a stride would put between the elements of dy.
-// Still limits it: with few channels, as in the first layer, most rows of a tile are empty.
+// + t, ... The same holds for columns. With stride 1, there is one phase, and all rows count.
 struct Phase {
     int row;   // of the filters: the first one that counts
     int col;   // likewise
@@ -72,6 +64,14 @@ struct Phase {
     int cols;
 };
 
+// Idea: dx is the convolution of dy with the filters turned by 180 degrees, C and K exchanged, and
+// R - 1 - padding zeros around dy. So every kernel for the forward pass computes it, with filters
+// that this one writes. With a stride, the elements of dx that have one phase are such a
+// convolution, with the rows and columns of the filters that count.
+// Cost removed: everything that the forward kernels have removed; and products with the zeros that
+// a stride would put between the elements of dy.
+// Still limits it: with few channels, as in the first layer, most rows of a tile are empty.
+//
 // turned  C x K x phase.rows x phase.cols
 __global__ void turn_filters(const float* w, float* turned, Shape shape, Phase phase) {
     const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);

@@ -68,6 +68,7 @@ void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     }
 }
 
+// On Hopper, whatever the shape: tile TILE of those for aligned rows, or of those for others.
 template <std::size_t TILE>
 void launch_tile(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;

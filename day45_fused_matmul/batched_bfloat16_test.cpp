@@ -139,7 +139,7 @@ TEST_P(BatchedBfloat16Test, Edges) {
             expect_exact({2, 5, 9, k}, layouts);
         for (const std::size_t k : {8, 56, 64, 72, 136})  // in chunks
             expect_exact({2, 16, 8, k}, layouts);
-        // Every stage of a ring twice; rows of 16, 8, 4 and 2 bytes.
+        // Every stage of a ring twice; rows aligned to 16, 8, 4 and 2 bytes.
         for (const std::size_t k : {896, 900, 898, 901})
             expect_exact({1, 5, 9, k}, layouts);
         for (const std::size_t m : {1, 8, 15, 16, 17, 63, 64, 65, 120, 127, 128, 129})

@@ -79,7 +79,7 @@ __device__ inline uint4 aligned_chunk(Chunk chunk) {
     return make_uint4(words[0], words[1], words[2], words[3]);
 }
 
-// What all rows of a matrix begin and end at multiples of: 16, 8, 4 or 2 bytes.
+// The largest of 16, 8, 4 and 2 bytes at multiples of which every row begins and ends.
 template <class T>
 __device__ unsigned alignment_of_rows(const DeviceMatrix<const T>& matrix) {
     const auto all = reinterpret_cast<std::uintptr_t>(matrix.data()) |
@@ -87,6 +87,7 @@ __device__ unsigned alignment_of_rows(const DeviceMatrix<const T>& matrix) {
     return static_cast<unsigned>(all & (~all + 1));
 }
 
+// Issues a copy of BYTES; zeros instead, if it is not `valid`.
 template <int BYTES>
 __device__ void copy_piece(void* to, const void* from, bool valid) {
     if constexpr (BYTES == 16) ptx::cp_async_16(to, from, valid ? 16 : 0);
@@ -137,7 +138,7 @@ struct GatheredTile {
         });
     }
 
-    // A copy of 2 bytes is never asynchronous.
+    // For rows that begin at odd elements: cp.async has no copies of 2 bytes.
     __device__ void load_and_shift() const {
         Chunk chunks[CHUNKS];
         for_each_chunk([&](int i, int row, int col, T*) { chunks[i] = load_chunk(matrix, row, col); });

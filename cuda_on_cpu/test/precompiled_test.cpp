@@ -58,6 +58,14 @@ TEST_F(Precompiled, AreMadeOnce) {
     EXPECT_NE(headers().files.find("cuda_runtime.h"), std::string::npos);
 }
 
+// An editor's command. With this option g++ makes no headers, and each look at a file would try.
+TEST_F(Precompiled, AreMadeForTheSyntaxAlone) {
+    const translator::PrecompiledHeaders only_syntax = headers({"-fsyntax-only"});
+    ASSERT_EQ(only_syntax.options.size(), 3U);
+    EXPECT_TRUE(fs::exists(only_syntax.options.at(2) + ".gch"));
+    EXPECT_EQ(only_syntax.options, headers().options);
+}
+
 // Which libraries a target links decides the order of its options.
 TEST_F(Precompiled, AreSharedWhateverTheOrderOfDefinitions) {
     const auto options = headers({"-O1", "-DNDEBUG", "-fPIC", "-g1"}).options;

@@ -147,6 +147,7 @@ PrecompiledHeaders precompiled_headers(const std::string& directory,
                                        const std::vector<std::string>& full_command) {
     std::vector<std::string> command = full_command;
     std::erase_if(command, is_definition_of_program);
+    std::erase(command, "-fsyntax-only");  // with it, g++ would write no headers
     std::error_code error;
     fs::create_directories(directory, error);
     const std::string header = (fs::path(directory) / (name_of(command) + ".hpp")).string();

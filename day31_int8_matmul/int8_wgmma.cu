@@ -38,7 +38,8 @@ void launch_tiles(In a, In w, Out c, cudaStream_t stream) {
     const course::ClusterLaunch how{.threads = (1 + S::CONSUMERS) * hopper::kWarpgroup,
                                     .shared = sizeof(WgmmaMemory<S>),
                                     .cluster = S::CLUSTER,
-                                    .persistent = true};
+                                    .persistent = true,
+                                    .early = true};
     how.start(wgmma<S>, course::blocks_of(order, S::CLUSTER), stream, maps, course::make_output(c, 1, 0),
               static_cast<int>(a.cols()), order, through_tma);
 }

@@ -32,7 +32,7 @@ template <class T>
 struct TmaWgmma {
     static constexpr int ROWS = 128, COLS = 128, BOX_A = 128, BOX_B = 64, CLUSTER = 1;
     static constexpr int THREADS = 2 * kWarpgroup;
-    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false;
+    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false, EARLY = false;
     static constexpr std::size_t SHARED = sizeof(OneStage<T>);
     static constexpr auto kernel = tma_wgmma<T>;
 };
@@ -70,6 +70,7 @@ struct OfShape {
     static constexpr int ROWS = S::BM * S::SHARERS, COLS = S::BN, BOX_A = S::BM, BOX_B = S::SHARE;
     static constexpr int CLUSTER = S::CLUSTER;
     static constexpr int THREADS = (1 + S::CONSUMERS) * kWarpgroup;
+    static constexpr bool EARLY = true;  // the ring's init() waits for the kernel before
 };
 template <class S>
 struct AsyncStore : OfShape<S> {
@@ -122,8 +123,11 @@ void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
     }
     if (K::STORES_THROUGH_TMA) maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
     const RasterOrder order = course::make_order(c, K::ROWS, K::COLS, K::PERSISTENT ? kBand : 1);
-    const course::ClusterLaunch how{
-        .threads = K::THREADS, .shared = K::SHARED, .cluster = K::CLUSTER, .persistent = K::PERSISTENT};
+    const course::ClusterLaunch how{.threads = K::THREADS,
+                                    .shared = K::SHARED,
+                                    .cluster = K::CLUSTER,
+                                    .persistent = K::PERSISTENT,
+                                    .early = K::EARLY};
     how.start(K::kernel, course::blocks_of(order, K::CLUSTER), stream, maps,
               course::make_output(c, alpha, beta), static_cast<int>(a.cols()), order);
 }

@@ -45,7 +45,8 @@ template <class K>
 constexpr course::ClusterLaunch kHow = {.threads = (1 + K::S::CONSUMERS) * kWarpgroup,
                                         .shared = K::SHARED,
                                         .cluster = K::S::CLUSTER,
-                                        .persistent = K::PERSISTENT};
+                                        .persistent = K::PERSISTENT,
+                                        .early = true};
 
 template <class K, class T>
 std::string why_not(const Product<T>& product) {

@@ -68,7 +68,8 @@ void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     }
 }
 
-// On Hopper, whatever the shape: tile TILE of those for aligned rows, or of those for others.
+// On Hopper, whatever the shape: tile TILE of those for aligned rows, or of those for others, which
+// are fewer.
 template <std::size_t TILE>
 void launch_tile(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
@@ -76,10 +77,11 @@ void launch_tile(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (why_no_tensor_maps(matmul.factors).empty()) {
         launch_wgmma_with(TILE, matmul, stream);
     } else {
-        course::multiply_unaligned_with(TILE, matmul.factors, matmul.c, matmul.alpha, matmul.beta, stream);
+        course::multiply_unaligned_with(TILE % course::kUnalignedTiles, matmul.factors, matmul.c,
+                                        matmul.alpha, matmul.beta, stream);
     }
 }
-static_assert(kWgmmaTiles == 3 && course::kUnalignedTiles == 3, "wgmma_tiles() has them all");
+static_assert(kWgmmaTiles == 4 && course::kUnalignedTiles <= 4, "wgmma_tiles() has them all");
 
 std::string needs_hopper(const Shape&) {
     return course::why_no_hopper();
@@ -113,6 +115,7 @@ std::span<const BatchedBfloat16> wgmma_tiles() {
         BatchedBfloat16{"tile_0", "", launch_tile<0>, work<__nv_bfloat16>, needs_hopper},
         BatchedBfloat16{"tile_1", "", launch_tile<1>, work<__nv_bfloat16>, needs_hopper},
         BatchedBfloat16{"tile_2", "", launch_tile<2>, work<__nv_bfloat16>, needs_hopper},
+        BatchedBfloat16{"tile_3", "", launch_tile<3>, work<__nv_bfloat16>, needs_hopper},
     };
     return list;
 }

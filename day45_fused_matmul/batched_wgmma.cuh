@@ -34,7 +34,8 @@ struct WgmmaTile {
     static constexpr int THREADS = CONSUMERS * kWarpgroup + 32;
 };
 using WideWgmmaTile = WgmmaTile<128, 256, 4, 1>;
-using LargeWgmmaTile = WgmmaTile<128, 128, 3, 2>;
+using LargeWgmmaTile = WgmmaTile<128, 192, 5, 1>;
+using MediumWgmmaTile = WgmmaTile<128, 64, 4, 2>;
 using SmallWgmmaTile = WgmmaTile<64, 64, 4, 3>;
 
 // How TMA sees the batches: maps of four extents, of which the third is the product.
@@ -138,6 +139,8 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     auto& [stages, slices, full, empty] = *reinterpret_cast<WgmmaMemory<S>*>(memory);
     const int group = static_cast<int>(threadIdx.x) / kWarpgroup;  // of the consumers, then the producer
     if (threadIdx.x == 0) {
+        ptx::prefetch(&maps.a);
+        ptx::prefetch(&maps.b);
         for (int stage = 0; stage < S::STAGES; ++stage) {
             ptx::mbarrier_init(&full[stage], 1);
             ptx::mbarrier_init(&empty[stage], S::CONSUMERS);
@@ -145,6 +148,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         ptx::fence_mbarrier_init();
     }
     __syncthreads();
+    cudaGridDependencySynchronize();  // the kernel before has ended
 
     course::hopper::RingPosition<S> at;  // the next stage, and the parity of its phase
     if (group == S::CONSUMERS) {

@@ -17,7 +17,7 @@ std::string why_no_tensor_maps(const course::FactorsOf<__nv_bfloat16>& factors);
 void launch_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream);
 
 // The same with a given tile, below kWgmmaTiles, whatever the shape.
-constexpr std::size_t kWgmmaTiles = 3;
+constexpr std::size_t kWgmmaTiles = 4;
 void launch_wgmma_with(std::size_t tile, const Bfloat16Matmul& matmul, cudaStream_t stream);
 
 }  // namespace day45

@@ -4,6 +4,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <type_traits>
@@ -28,7 +29,8 @@ struct ClusterLaunch {
     int threads;
     std::size_t shared;
     int cluster;
-    bool persistent;  // no more blocks than run at a time
+    bool persistent;     // no more blocks than run at a time
+    bool early = false;  // while the kernel in front ends: it calls cudaGridDependencySynchronize()
 
     // `blocks`: as many as there is work for.
     template <class... Parameters>
@@ -40,16 +42,18 @@ struct ClusterLaunch {
             const unsigned clusters = resident_blocks(kernel, threads, shared) / of_cluster;
             blocks = std::min(blocks, std::max(clusters, 1u) * of_cluster);
         }
-        cudaLaunchAttribute attribute{};
-        attribute.id = cudaLaunchAttributeClusterDimension;
-        attribute.val.clusterDim = {of_cluster, 1, 1};
+        std::array<cudaLaunchAttribute, 2> attributes{};
+        attributes[0].id = cudaLaunchAttributeClusterDimension;
+        attributes[0].val.clusterDim = {of_cluster, 1, 1};
+        attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        attributes[1].val.programmaticStreamSerializationAllowed = early ? 1 : 0;
         cudaLaunchConfig_t config{};
         config.gridDim = blocks;
         config.blockDim = static_cast<unsigned>(threads);
         config.dynamicSmemBytes = shared;
         config.stream = stream;
-        config.attrs = &attribute;
-        config.numAttrs = 1;
+        config.attrs = attributes.data();
+        config.numAttrs = attributes.size();
         CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, arguments...));
     }
 };

@@ -30,7 +30,8 @@ void launch_tiles(const FactorsOf<typename S::T>& factors, const Batch<float>& c
     const ClusterLaunch how{.threads = S::CONSUMERS * hopper::kWarpgroup + hopper::kGatherThreads,
                             .shared = sizeof(hopper::Ring<S>),
                             .cluster = S::SPLITS,
-                            .persistent = false};
+                            .persistent = false,
+                            .early = true};
     how.start(kernel, blocks_for(std::size_t{down} * across * c.count * S::SPLITS, 1), stream, factors, c,
               alpha, beta, down, across);
 }

@@ -186,6 +186,7 @@ __global__ void __launch_bounds__(S::CONSUMERS* kWarpgroup + kGatherThreads, S::
         ptx::fence_mbarrier_init();
     }
     ring.synchronise_cluster();
+    cudaGridDependencySynchronize();  // the kernel before has ended
 
     const unsigned number = blockIdx.x / S::SPLITS;
     const unsigned product = number / (down * across);

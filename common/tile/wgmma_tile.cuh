@@ -75,7 +75,8 @@ struct alignas(1024) Ring {
     ptx::MBarrier full[S::STAGES];
     ptx::MBarrier empty[S::STAGES];
 
-    // Called by all threads of the cluster, first.
+    // Called by all threads of the cluster, first. With a programmatic dependent launch, this part
+    // runs while the kernel in front ends; then its results are waited for.
     __device__ void init(const Maps& maps) {
         if (threadIdx.x == 0) {
             ptx::prefetch(&maps.a);
@@ -87,6 +88,7 @@ struct alignas(1024) Ring {
             ptx::fence_mbarrier_init();
         }
         synchronise_cluster();
+        cudaGridDependencySynchronize();  // the kernel before has ended
     }
 
     // A barrier of all threads of the cluster, which may be one block.

@@ -5,6 +5,7 @@
 #include "backward.cuh"
 #include "common/device/launch.hpp"
 #include "conv_layers.hpp"
+#include "few_channels.cuh"
 #include "launchers.hpp"
 
 namespace day28 {
@@ -135,6 +136,44 @@ void as_implicit_gemm(const Call& call) {
         }
 }
 
+// --- dx of few channels --------------------------------------------------------------------------
+
+PhaseTiles phase_tiles(const Shape& shape) {
+    return {course::ceil_div(rows_of_phase(shape), kPhaseTile),
+            course::ceil_div(cols_of_phase(shape), kPhaseTile), shape.stride * shape.stride};
+}
+
+std::string few_channels_constraint(const Shape& shape) {
+    if (shape.c > kMostChannels)
+        return "is for at most " + std::to_string(kMostChannels) + " channels; these are " +
+               std::to_string(shape.c);
+    if (shape.stride < 1) return "needs a stride of at least 1; it is " + std::to_string(shape.stride);
+    constexpr int kMostStride = 16;
+    if (shape.stride > kMostStride)
+        return "needs a stride of at most " + std::to_string(kMostStride) + "; it is " +
+               std::to_string(shape.stride);
+    const int most = kMostTaps * shape.stride;
+    if (shape.r > most || shape.s > most)
+        return "needs filters of at most " + course::shape_text(most, most) + " with a stride of " +
+               std::to_string(shape.stride) + "; these are " + course::shape_text(shape.r, shape.s);
+    return "";
+}
+
+void few_channels(const Call& call) {
+    const Shape& shape = call.shape;
+    const PhaseTiles tiles = phase_tiles(shape);
+    constexpr std::array kKernels = {input_gradient_few_channels<1>, input_gradient_few_channels<2>,
+                                     input_gradient_few_channels<3>, input_gradient_few_channels<4>};
+    static_assert(kKernels.size() == kMostChannels);
+    const std::size_t blocks = std::size_t{static_cast<unsigned>(tiles.down)} *
+                               static_cast<unsigned>(tiles.across) * static_cast<unsigned>(tiles.phases) *
+                               static_cast<unsigned>(shape.n);
+    course::launch(
+        kKernels[static_cast<std::size_t>(shape.c) - 1],
+        {.grid = course::blocks_for(blocks, 1), .block = dim3(kPhaseTile, kWarps), .stream = call.stream},
+        call.a, call.b, call.out, shape, tiles);
+}
+
 // --- dw ------------------------------------------------------------------------------------------
 
 void weights_direct(const Call& call) {
@@ -185,7 +224,7 @@ std::span<const Version> backward_input_versions() {
     constexpr Pass kPass = Pass::kBackwardInput;
     constexpr auto kGemmScratch = transposed_scratch<implicit_gemm_scratch>;
     constexpr auto kWinogradScratch = transposed_scratch<winograd_scratch<4>>;
-    static const std::array<Version, 3> list = {{
+    static const std::array<Version, 4> list = {{
         {"direct", "a thread per input, which gathers", {run<float, kPass, input_direct>}, work},
         {"implicit_gemm",
          "a convolution with turned filters",
@@ -198,6 +237,11 @@ std::span<const Version> backward_input_versions() {
           kWinogradScratch, 4},
          fewer_products,
          transposed_winograd_constraint},
+        {"few_channels",
+         "a thread per eight inputs, all channels",
+         {run<float, kPass, few_channels, nullptr, few_channels_constraint>},
+         work,
+         few_channels_constraint},
     }};
     return list;
 }

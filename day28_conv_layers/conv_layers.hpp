@@ -1,6 +1,6 @@
 // Convolutional layers: the host API of day 28. The kernels are in conv_layers.cuh,
-// implicit_gemm.cuh, winograd.cuh, tensor_cores.cuh, hopper_conv.cuh, backward.cuh and
-// winograd_gradient.cuh.
+// implicit_gemm.cuh, winograd.cuh, tensor_cores.cuh, hopper_conv.cuh, backward.cuh,
+// few_channels.cuh and winograd_gradient.cuh.
 #pragma once
 
 #include <cuda_bf16.h>

@@ -55,6 +55,10 @@ const std::vector<Shape>& shapes() {
         // The depth of the gradient of the filters is split, for winograd_4x4 too, into parts that
         // are not equal: the last one is shorter.
         {.n = 4, .c = 2, .h = 35, .w = 36, .k = 3, .r = 3, .s = 3, .padding = 1},
+        // few_channels: as many taps as a phase may have, with a stride too; several of its tiles
+        // down and across, and images after the first.
+        {.n = 1, .c = 2, .h = 67, .w = 35, .k = 5, .r = 8, .s = 8, .padding = 3},
+        {.n = 2, .c = 1, .h = 69, .w = 131, .k = 2, .r = 15, .s = 16, .padding = 2, .stride = 2},
     };
     return list;
 }
@@ -304,6 +308,14 @@ TEST(Constraints, SayWhyAVersionCannotRun) {
     EXPECT_EQ(reason(Pass::kBackwardInput, "implicit_gemm",
                      {.h = 45, .w = 45, .k = 32768, .r = 45, .s = 45, .stride = 2}),
               "packs the filters into 1109393408 floats; expected at most 1073741824");
+    EXPECT_EQ(reason(Pass::kBackwardInput, "few_channels", {.c = 5}),
+              "is for at most 4 channels; these are 5");
+    EXPECT_EQ(reason(Pass::kBackwardInput, "few_channels", {.stride = 0}),
+              "needs a stride of at least 1; it is 0");
+    EXPECT_EQ(reason(Pass::kBackwardInput, "few_channels", {.stride = 17}),
+              "needs a stride of at most 16; it is 17");
+    EXPECT_EQ(reason(Pass::kBackwardInput, "few_channels", {.h = 99, .w = 99, .r = 3, .s = 17, .stride = 2}),
+              "needs filters of at most 16 x 16 with a stride of 2; these are 3 x 17");
     EXPECT_NE(
         reason(Pass::kForward, "direct_tiled", {.h = 99, .w = 99, .r = 99, .s = 99}).find("shared memory"),
         std::string::npos);

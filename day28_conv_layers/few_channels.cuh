@@ -1,0 +1,120 @@
+// Day 28: the gradient with respect to an input of few channels, as that of a network's first layer.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "backward.cuh"
+#include "common/device/grid.hpp"
+#include "common/device/ptx.cuh"
+#include "conv_layers.hpp"
+
+namespace day28 {
+
+constexpr int kMostChannels = 4;  // of x, whose weights are one load of 16 bytes
+constexpr int kMostTaps = 8;      // rows and columns of a filter that a phase has
+
+// A block computes 32 x 32 elements of a phase: a column per lane, eight rows per warp. It loads
+// patches of dy, and the weights for them, four filters at a time.
+constexpr int kPhaseTile = 32;
+constexpr int kRowsPerThread = 8;
+constexpr int kWarps = kPhaseTile / kRowsPerThread;
+constexpr int kDepth = 4;
+constexpr int kPatch = kPhaseTile + kMostTaps - 1;
+
+// The tiles of all phases of an image.
+struct PhaseTiles {
+    int down;
+    int across;
+    int phases;  // stride * stride
+};
+
+// Idea: a thread computes eight elements of dx, for all C channels of an image. Then an element of
+// dy, loaded once, serves C products, and the weights of C channels, also loaded once, eight rows.
+// Neighbouring blocks have the phases of the same part of dx, so they share dy in L2.
+// Cost removed: the empty rows of implicit GEMM's tiles; the turned filters, and results that must
+// be moved to their places.
+// Still limits it: copies of 4 bytes.
+//
+// Row i of a phase is row i stride + phase_row - padding of dx, and tap j of the phase multiplies row
+// i - j of dy.
+template <int C>
+__global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
+    input_gradient_few_channels(const float* dy, const float* w, float* dx, Shape shape, PhaseTiles tiles) {
+    __shared__ float patches[kDepth][kPatch][kPatch];
+    __shared__ float4 weights[kDepth][kMostTaps][kMostTaps];
+    int index = static_cast<int>(blockIdx.x);
+    const int phase_row = index % shape.stride;
+    const int phase_col = index / shape.stride % shape.stride;
+    index /= tiles.phases;
+    const int first_col = index % tiles.across * kPhaseTile;
+    const int first_row = index / tiles.across % tiles.down * kPhaseTile;
+    const int n = index / tiles.across / tiles.down;
+    // Taps of this phase: none, where the stride is larger than the filter.
+    const int rows = course::ceil_div(max(shape.r - phase_row, 0), shape.stride);
+    const int cols = course::ceil_div(max(shape.s - phase_col, 0), shape.stride);
+    const int plane = shape.plane();
+    const int lane = static_cast<int>(threadIdx.x);
+    const int warp = static_cast<int>(threadIdx.y);
+
+    float sums[kRowsPerThread][C] = {};
+    for (int first_k = 0; first_k < shape.k; first_k += kDepth) {
+        const int depth = min(kDepth, shape.k - first_k);
+        for (int i = warp; i < kPhaseTile + rows - 1; i += kWarps)
+            for (int j = lane; j < kPhaseTile + cols - 1; j += kPhaseTile) {
+                const int p = first_row - (rows - 1) + i;
+                const int q = first_col - (cols - 1) + j;
+                const bool inside = p >= 0 && p < shape.p() && q >= 0 && q < shape.q();
+                const float* const first = dy + (n * shape.k + first_k) * plane + p * shape.q() + q;
+#pragma unroll
+                for (int d = 0; d < kDepth; ++d)
+                    course::ptx::cp_async_4(&patches[d][i][j], first + d * plane, inside && d < depth);
+            }
+        for (int i = warp * kPhaseTile + lane; i < depth * rows * cols; i += kPhaseTile * kWarps) {
+            const int d = i / (rows * cols);
+            const int r = phase_row + i / cols % rows * shape.stride;
+            const int s = phase_col + i % cols * shape.stride;
+            float of_channel[kMostChannels] = {};
+            for (int c = 0; c < C; ++c)
+                of_channel[c] = w[(((first_k + d) * C + c) * shape.r + r) * shape.s + s];
+            weights[d][i / cols % rows][i % cols] =
+                make_float4(of_channel[0], of_channel[1], of_channel[2], of_channel[3]);
+        }
+        course::ptx::cp_async_commit();
+        course::ptx::cp_async_wait<0>();
+        __syncthreads();  // the patches and the weights are complete
+        for (int d = 0; d < depth; ++d)
+            for (int j = 0; j < cols; ++j) {
+                // Rows of dy that this thread's rows of dx meet, from the last tap on: each step needs
+                // one more.
+                const float(*const top)[kPatch] = &patches[d][warp * kRowsPerThread];
+                float column[kRowsPerThread + kMostTaps - 1];
+#pragma unroll
+                for (int t = 0; t < kRowsPerThread - 1; ++t)
+                    column[t] = top[t][lane + cols - 1 - j];
+#pragma unroll
+                for (int i = 0; i < kMostTaps; ++i) {
+                    if (i == rows) break;
+                    column[i + kRowsPerThread - 1] = top[i + kRowsPerThread - 1][lane + cols - 1 - j];
+                    const float4 four = weights[d][rows - 1 - i][j];
+                    const float of_channel[kMostChannels] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+                    for (int t = 0; t < kRowsPerThread; ++t)
+#pragma unroll
+                        for (int c = 0; c < C; ++c)
+                            sums[t][c] += column[i + t] * of_channel[c];
+                }
+            }
+        __syncthreads();  // safe to overwrite
+    }
+
+    const int col = (first_col + lane) * shape.stride + phase_col - shape.padding;
+    if (col < 0 || col >= shape.w) return;
+    for (int t = 0; t < kRowsPerThread; ++t) {
+        const int row = (first_row + warp * kRowsPerThread + t) * shape.stride + phase_row - shape.padding;
+        if (row < 0 || row >= shape.h) continue;
+        for (int c = 0; c < C; ++c)
+            dx[n * shape.image() + (c * shape.h + row) * shape.w + col] = sums[t][c];
+    }
+}
+
+}  // namespace day28

@@ -1,4 +1,5 @@
-// Day 28: the gradient with respect to an input of few channels, as that of a network's first layer.
+// Day 28: the gradient with respect to an input of few channels, as that of a network's first
+// layer.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,8 +36,8 @@ struct PhaseTiles {
 // be moved to their places.
 // Still limits it: copies of 4 bytes.
 //
-// Row i of a phase is row i stride + phase_row - padding of dx, and tap j of the phase multiplies row
-// i - j of dy.
+// Row i of a phase is row i stride + phase_row - padding of dx, and tap j of the phase multiplies
+// row i - j of dy.
 template <int C>
 __global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
     input_gradient_few_channels(const float* dy, const float* w, float* dx, Shape shape, PhaseTiles tiles) {
@@ -84,8 +85,8 @@ __global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
         __syncthreads();  // the patches and the weights are complete
         for (int d = 0; d < depth; ++d)
             for (int j = 0; j < cols; ++j) {
-                // Rows of dy that this thread's rows of dx meet, from the last tap on: each step needs
-                // one more.
+                // Rows of dy that this thread's rows of dx meet, from the last tap on: each step
+                // needs one more.
                 const float(*const top)[kPatch] = &patches[d][warp * kRowsPerThread];
                 float column[kRowsPerThread + kMostTaps - 1];
 #pragma unroll

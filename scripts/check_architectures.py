@@ -5,6 +5,7 @@
     scripts/check_architectures.py --lessons              one file of each of them: the lesson's
     scripts/check_architectures.py day15_reduction        the files of a directory; or single files
     scripts/check_architectures.py --architectures 86,120 --jobs 8
+    scripts/check_architectures.py --host --architectures 90    host code, too, of which no object is made
 
 Files with sm_90a's own instructions (course_hopper_library) are compiled for 90a alone, which is
 all they can be built for, and only where 90 is one of the architectures. The last line is "N
@@ -96,12 +97,15 @@ def selected(found, names):
     return chosen
 
 
-def compile_for(path, command, directory, architectures):
-    """Compiles a file's kernels, not its host code, for all architectures at once."""
+def compile_for(path, command, directory, architectures, host):
+    """Compiles a file's kernels for all architectures at once; its host code is checked, if asked for."""
     words = shlex.split(CODE.sub("", command))
-    words[words.index("-c")] = "-fatbin"
-    with tempfile.NamedTemporaryFile(suffix=".fatbin") as object_file:
-        words[words.index("-o") + 1] = object_file.name
+    if host:
+        words.append("-Xcompiler=-fsyntax-only")
+    else:
+        words[words.index("-c")] = "-fatbin"
+    with tempfile.TemporaryDirectory() as temporary:
+        words[words.index("-o") + 1] = os.path.join(temporary, "made")
         for architecture in architectures:
             words.append(f"--generate-code=arch=compute_{architecture},code=sm_{architecture}")
         begin = time.monotonic()
@@ -114,6 +118,7 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="*", help="files or directories; without them all")
+    parser.add_argument("--host", action="store_true", help="check host code, too")
     parser.add_argument("--lessons", action="store_true", help="one file of each directory")
     parser.add_argument(
         "--architectures",
@@ -159,7 +164,7 @@ def main():
                 wanted = architectures
                 skipped += len(arguments.architectures) - len(architectures)
             if wanted:
-                jobs.append(pool.submit(compile_for, path, command, directory, wanted))
+                jobs.append(pool.submit(compile_for, path, command, directory, wanted, arguments.host))
         for job in concurrent.futures.as_completed(jobs):
             path, wanted, done, seconds = job.result()
             if done.returncode == 0:
@@ -169,7 +174,11 @@ def main():
             print(done.stdout)
             bad = wanted
             if len(wanted) > 1:
-                bad = [one for one in wanted if compile_for(path, *found[path], [one])[2].returncode != 0]
+                bad = [
+                    one
+                    for one in wanted
+                    if compile_for(path, *found[path], [one], arguments.host)[2].returncode != 0
+                ]
             passed += len(wanted) - len(bad)
             failed += len(bad)
             print(f"{path}: does not compile for {' '.join(bad)}", flush=True)

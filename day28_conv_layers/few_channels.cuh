@@ -4,6 +4,8 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+
 #include "backward.cuh"
 #include "common/device/grid.hpp"
 #include "common/device/ptx.cuh"
@@ -53,7 +55,7 @@ __global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
     // Taps of this phase: none, where the stride is larger than the filter.
     const int rows = course::ceil_div(max(shape.r - phase_row, 0), shape.stride);
     const int cols = course::ceil_div(max(shape.s - phase_col, 0), shape.stride);
-    const int plane = shape.plane();
+    const std::ptrdiff_t plane = shape.plane();  // four of them may be more than an int holds
     const int lane = static_cast<int>(threadIdx.x);
     const int warp = static_cast<int>(threadIdx.y);
 
@@ -65,7 +67,8 @@ __global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
                 const int p = first_row - (rows - 1) + i;
                 const int q = first_col - (cols - 1) + j;
                 const bool inside = p >= 0 && p < shape.p() && q >= 0 && q < shape.q();
-                const float* const first = dy + (n * shape.k + first_k) * plane + p * shape.q() + q;
+                const float* const first =
+                    dy + (n * shape.k + first_k) * plane + std::ptrdiff_t{p} * shape.q() + q;
 #pragma unroll
                 for (int d = 0; d < kDepth; ++d)
                     course::ptx::cp_async_4(&patches[d][i][j], first + d * plane, inside && d < depth);

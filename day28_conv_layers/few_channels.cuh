@@ -1,4 +1,4 @@
-// Day 28: the gradient with respect to an input of few channels, as that of a network's first
+// Day 28: the gradient with respect to an input of few channels, such as that of a network's first
 // layer.
 #pragma once
 
@@ -13,10 +13,16 @@
 
 namespace day28 {
 
-constexpr int kMostChannels = 4;  // of x, whose weights are one load of 16 bytes
-constexpr int kMostTaps = 8;      // rows and columns of a filter that a phase has
+// A stride of s splits dx into s x s phases. Row i of a phase is row i stride + phase_row - padding
+// of dx. Tap j, row phase_row + j stride of a filter, multiplies row i - j of dy. The same holds
+// for columns.
 
-// A block computes 32 x 32 elements of a phase: a column per lane, eight rows per warp. It loads
+// The weights of all channels of x, four at most, are one 16-byte load.
+constexpr int kMostChannels = 4;
+// A phase has at most 8 x 8 taps.
+constexpr int kMostTaps = 8;
+
+// A block computes 32 x 32 pixels of a phase: a column per lane, eight rows per warp. It loads
 // patches of dy, and the weights for them, four filters at a time.
 constexpr int kPhaseTile = 32;
 constexpr int kRowsPerThread = 8;
@@ -31,15 +37,13 @@ struct PhaseTiles {
     int phases;  // stride * stride
 };
 
-// Idea: a thread computes eight elements of dx, for all C channels of an image. Then an element of
-// dy, loaded once, serves C products, and the weights of C channels, also loaded once, eight rows.
-// Neighbouring blocks have the phases of the same part of dx, so they share dy in L2.
-// Cost removed: the empty rows of implicit GEMM's tiles; the turned filters, and results that must
-// be moved to their places.
-// Still limits it: copies of 4 bytes.
-//
-// Row i of a phase is row i stride + phase_row - padding of dx, and tap j of the phase multiplies
-// row i - j of dy.
+// Idea: a thread computes all C channels of eight pixels of dx, below each other in a phase. An
+// element of dy, loaded once, serves all C channels; the weights of a tap, also loaded once, serve
+// eight rows. Neighbouring blocks compute the phases of the same part of dx, so they share dy in
+// L2.
+// Cost removed: the empty rows of implicit GEMM's tiles; the kernels that rotate the filters and
+// interleave the phases in dx.
+// Still limits it: asynchronous copies of only 4 bytes.
 template <int C>
 __global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
     input_gradient_few_channels(const float* dy, const float* w, float* dx, Shape shape, PhaseTiles tiles) {
@@ -88,8 +92,8 @@ __global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
         __syncthreads();  // the patches and the weights are complete
         for (int d = 0; d < depth; ++d)
             for (int j = 0; j < cols; ++j) {
-                // Rows of dy that this thread's rows of dx meet, from the last tap on: each step
-                // needs one more.
+                // Sliding window: the rows of dy that this thread's rows of dx need, from the last
+                // tap on. Each further tap needs one more row.
                 const float(*const top)[kPatch] = &patches[d][warp * kRowsPerThread];
                 float column[kRowsPerThread + kMostTaps - 1];
 #pragma unroll

@@ -137,8 +137,8 @@ function(course_test name)
     set(alone COURSE_TEST_ALONE=1)
   endif()
   course_add_shards(${name} ${name} "${arg_SHARDS}" "${arg_LABEL}" ${alone})
-  # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first. With one OS thread: how
-  # blocks that run at the same time get on has been seen.
+  # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first. One OS thread
+  # is enough: the first run had blocks on several at the same time.
   if(arg_BOTH_ORDERS AND COURSE_BACKEND STREQUAL "cpu")
     course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL}" ${alone} CUDA_ON_CPU_ORDER=descending
       CUDA_ON_CPU_THREADS=1)

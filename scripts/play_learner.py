@@ -8,8 +8,8 @@ fail, with a message), `hint`, the solution pasted in, `check` (must pass). The 
     scripts/play_learner.py --by-day           each day's exercises together: the blank files compile;
                                                pasted in, the solutions make the lesson's files of the
                                                learner's; blank they all fail; each passes while those
-                                               after it are blank. One of a day by commands, the
-                                           others by their tests alone. Builds once
+                                               after it are blank. Commands play one of each day;
+                                               of the others the tests run. Builds once
     scripts/play_learner.py --without-inspection    without what takes a build that inspects: exercises
                                                whose tests count accesses, and the verdict on a solution
                                                whose traffic counts
@@ -359,6 +359,9 @@ def play_days(player, days, checked, without_all, score):
         by_tests += [exercise for exercise in exercises if exercise not in by_command]
         with score.of(by_command, day + ", all blank"):
             player.fail_all(ids_of(by_command), COURSE_SOLVED="0")
+    for exercise in by_tests:
+        with score.of([exercise], exercise["id"] + ", hint"):
+            player.do("hint", exercise["id"], shows=[exercise["id"] + ", hint 1 of 3"])
 
     def fail(exercise):
         with score.of([exercise], exercise["id"] + ", all blank"):

@@ -1,16 +1,22 @@
 // Day 21's program: every version of softmax verified and timed, beside a copy of the same bytes
 // (the machine's limit) and the CPU.
+//
+//     day21_softmax_rows --sweep       200 random shapes of 64 to 128 MB, for `auto` and the copy
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "common/bench/random_products.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/random.hpp"
 #include "softmax_rows.hpp"
 
 namespace {
@@ -69,6 +75,29 @@ course::Case make_case(const course::Dims& size) {
     return usual.result;
 }
 
+// Rows of 1 to 100,000 columns, drawn at random, as many as 64 to 128 MB take. Every second shape has
+// a multiple of 4 columns.
+std::vector<course::Dims> sweep_of_rows() {
+    constexpr int kCount = 200;
+    course::Random random(21);
+    std::vector<course::Dims> sizes;
+    for (int i = 0; i < kCount; ++i) {
+        auto cols = static_cast<std::size_t>(std::exp(random.uniform(0, std::log(100000.0f))));
+        if (i % 2 == 1) cols = (cols + 3) / 4 * 4;
+        const auto elements = static_cast<std::size_t>(std::exp2(random.uniform(24, 25)));
+        sizes.push_back({course::ceil_div(elements, cols), cols});
+    }
+    return sizes;
+}
+
+course::Case make_sweep_case(const course::Dims& size) {
+    course::Case result = make_case(size);
+    std::erase_if(result.contestants, [](const course::Contestant& one) {
+        return one.role == course::Role::kOurs ? one.name != "auto" : one.role == course::Role::kPeer;
+    });
+    return result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,6 +111,9 @@ int main(int argc, char** argv) {
                                                   {512, 131072},
                                                   {16, 1 << 20},
                                                   {1, 1 << 22}},
-                                  .make_cases = {make_case}};
+                                  .sweep_sizes = sweep_of_rows(),
+                                  .make_cases = {make_case},
+                                  .sweep_cases = {make_sweep_case},
+                                  .sweep_repeats = course::kSweepRepeats};
     return course::run_program(program, argc, argv);
 }

@@ -35,7 +35,7 @@ struct Products {
     const float* x;
     __device__ float operator()(Offset i) const { return a.values[i] * x[a.cols[i]]; }
 };
-// The partial sums that csr_adaptive and csr_merge leave for the rows that they cut.
+// The partial sums that csr_merge leaves for the rows that it cuts (merge_path.cuh).
 struct Sums {
     const float* sums;
     __device__ float operator()(Offset i) const { return sums[i]; }
@@ -86,10 +86,20 @@ constexpr int kLongRow = 32;  // entries per lane; a row with more is left to a 
 // The share of a block: the entries from `begin` to the next piece's.
 struct alignas(16) Piece {
     Offset begin;
+    Index row;   // the first of the rows; of a part of a long row: which of the LongRows
+    Index rows;  // > 0: so many whole rows. -k: part k of a long row, of which the first is part 0
+};
+
+// A row with too many entries for a block is cut into parts.
+struct LongRow {
     Index row;
-    // > 0: so many whole rows from `row` on. 0: the first part of a long row. -k: a further part,
-    // whose sum goes to carries[k - 1].
-    Index rows;
+    Index first;  // part k's sum is stored in sums[first + k]
+    Index parts;
+};
+struct LongRows {
+    const LongRow* rows;
+    unsigned* arrived;  // how many parts of each row are summed; 0 before and after a product
+    float* sums;
 };
 
 // Stores the products of the entries [begin, end) in shared memory: that of entry i in products[i -
@@ -132,6 +142,29 @@ __device__ inline float sum_with_lanes(const float* values, int begin, int end, 
     return sum;
 }
 
+// Stores the sum of a part of a long row. The last part to arrive sums them all, always in the same
+// order, so the result has the same bits every time. Called by one warp, with the sum in all lanes.
+__device__ inline void add_part(const LongRows& long_rows, Index which, Index part, float sum, float* y) {
+    const LongRow row = long_rows.rows[which];
+    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
+    unsigned before = 0;
+    if (lane == 0) {
+        long_rows.sums[row.first + part] = sum;
+        __threadfence();  // release: the sum is visible before the arrival
+        before = atomicAdd(&long_rows.arrived[which], 1u);
+    }
+    if (__shfl_sync(kWholeWarp, before, 0) + 1 != static_cast<unsigned>(row.parts)) return;
+    __threadfence();  // acquire: the other parts' sums
+    float total = 0;
+    for (Index k = lane; k < row.parts; k += kWarpSize)
+        total += __ldcg(&long_rows.sums[row.first + k]);
+    for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
+        total += __shfl_xor_sync(kWholeWarp, total, distance);
+    if (lane != 0) return;
+    y[row.row] = total;
+    long_rows.arrived[which] = 0;
+}
+
 // Idea: a block stores the products of its piece in shared memory. Only then does it look at rows:
 // a few lanes sum each row, more of them where the piece has fewer rows.
 // Cost removed: lanes that wait for long rows, and most of those that short rows leave idle:
@@ -139,24 +172,27 @@ __device__ inline float sum_with_lanes(const float* values, int begin, int end, 
 // Still limits it: memory; and each product passes through shared memory.
 template <class O>
 __global__ void __launch_bounds__(kAdaptiveBlock, kAdaptiveBlocksPerSm)
-    csr_adaptive_kernel(CsrView<O> a, const Piece* pieces, float* carries, const float* x, float* y) {
+    csr_adaptive_kernel(CsrView<O> a, const Piece* pieces, LongRows long_rows, const float* x, float* y) {
     alignas(16) __shared__ float products[kAdaptiveTile];
     const Piece piece = pieces[blockIdx.x];
     const Offset end = pieces[blockIdx.x + 1].begin;
+    const Offset origin = piece.begin / kPack * kPack;
+    // Where row i of the piece begins in `products`.
+    const auto start = [&](int i) { return static_cast<int>(a.row_start[piece.row + i] - origin); };
     stage_products<kAdaptiveBlock, kAdaptivePacks>(a, x, piece.begin, end, products);
     __syncthreads();
 
-    const Offset origin = piece.begin / kPack * kPack;
     if (piece.rows <= 0) {  // part of one row, for one warp
         if (threadIdx.x >= kWarpSize) return;
         const float sum = sum_with_lanes(products, static_cast<int>(piece.begin - origin),
                                          static_cast<int>(end - origin), kWarpSize);
-        if (threadIdx.x == 0) (piece.rows == 0 ? y[piece.row] : carries[-piece.rows - 1]) = sum;
+        add_part(long_rows, piece.row, -piece.rows, sum, y);
         return;
     }
-    __shared__ int long_rows[kAdaptiveTile / kLongRow];
-    __shared__ int long_count;
-    if (threadIdx.x == 0) long_count = 0;
+    // Rows that are left to a whole warp.
+    __shared__ int postponed[kAdaptiveTile / kLongRow];
+    __shared__ int postponed_count;
+    if (threadIdx.x == 0) postponed_count = 0;
     // As many lanes per row as the block has for all of them, up to a warp.
     int lanes = kWarpSize;
     while (lanes > 1 && lanes * piece.rows > kAdaptiveBlock)
@@ -165,25 +201,24 @@ __global__ void __launch_bounds__(kAdaptiveBlock, kAdaptiveBlocksPerSm)
     for (int first = 0; first < piece.rows; first += kAdaptiveBlock / lanes) {
         const int i = first + static_cast<int>(threadIdx.x) / lanes;
         // Lanes without a row take the last one: all must take part in the shuffles.
-        const Index row = piece.row + min(i, piece.rows - 1);
-        const auto begin = static_cast<int>(a.row_start[row] - origin);
-        const auto row_end = static_cast<int>(a.row_start[row + 1] - origin);
+        const int row = min(i, piece.rows - 1);
+        const int begin = start(row);
+        const int row_end = start(row + 1);
         const bool is_long = row_end - begin > kLongRow * lanes;
         const float sum = sum_with_lanes(products, begin, is_long ? begin : row_end, lanes);
         if (i >= piece.rows || threadIdx.x % lanes != 0) continue;
         if (is_long) {
-            long_rows[atomicAdd(&long_count, 1)] = row;
+            postponed[atomicAdd(&postponed_count, 1)] = row;
         } else {
-            y[row] = sum;
+            y[piece.row + row] = sum;
         }
     }
     __syncthreads();
-    // A whole warp for each row that was too long for its lanes.
-    for (int i = static_cast<int>(threadIdx.x) / kWarpSize; i < long_count; i += kAdaptiveBlock / kWarpSize) {
-        const Index row = long_rows[i];
-        const float sum = sum_with_lanes(products, static_cast<int>(a.row_start[row] - origin),
-                                         static_cast<int>(a.row_start[row + 1] - origin), kWarpSize);
-        if (threadIdx.x % kWarpSize == 0) y[row] = sum;
+    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
+    for (int i = warp; i < postponed_count; i += kAdaptiveBlock / kWarpSize) {
+        const int row = postponed[i];
+        const float sum = sum_with_lanes(products, start(row), start(row + 1), kWarpSize);
+        if (threadIdx.x % kWarpSize == 0) y[piece.row + row] = sum;
     }
 }
 

@@ -382,6 +382,45 @@ TEST(Statistics, ByHand) {
     EXPECT_EQ(row_statistics(from_rows(0, {})).longest, 0);
 }
 
+TEST(Generators, MostlyEmptyAndRecursive) {
+    const CsrMatrix sparse = mostly_empty({100, 40}, 7, 3);
+    EXPECT_EQ(sparse.entries(), 15 * 3);
+    EXPECT_EQ(row_statistics(sparse).empty, 85);
+    EXPECT_EQ(sparse.row_length(7), 3);
+
+    // A quarter of the halves gets each entry: 76 % of them lie in the upper half, and in the left.
+    const CsrMatrix network = recursive(1 << 12, 8);
+    ASSERT_EQ(network.entries(), 8 << 12);
+    const auto share = [&](std::ptrdiff_t count) {
+        return static_cast<double>(count) / static_cast<double>(network.entries());
+    };
+    EXPECT_NEAR(share(network.row_start()[1 << 11]), 0.76, 0.02);
+    EXPECT_NEAR(share(std::ranges::count_if(network.cols(), [](Index col) { return col < 1 << 11; })), 0.76,
+                0.02);
+    EXPECT_GT(row_statistics(network).longest, 200);
+    EXPECT_EQ(recursive(1, 3).entries(), 3);
+    EXPECT_EQ(refusal([] { recursive(12, 3); }), "recursive: rows is 12; expected a power of 2");
+    EXPECT_EQ(refusal([] { mostly_empty({5, 5}, 0, 1); }), "mostly_empty: period is 0; expected 1 or more");
+}
+
+TEST(Generators, FamiliesHaveAboutAsManyRowsAndEntriesAsAskedFor) {
+    for (const Family& family : families()) {
+        const std::string name = family.name;
+        const CsrMatrix csr = family.make(5000, 26);
+        const double rows = name == "wide" ? 64.0 * csr.shape().rows : csr.shape().rows;
+        EXPECT_GE(rows, 2500) << name;
+        EXPECT_LE(rows, 5100) << name;
+        const double mean = static_cast<double>(csr.entries()) / rows;
+        EXPECT_NEAR(mean,
+                    name == "laplacian"      ? 5
+                    : name == "mostly empty" ? 108.0 / (2 + 5000 % 29)
+                                             : 26,
+                    7)  // the longest rows of a power law are cut
+            << name;
+        EXPECT_GE(family.make(1, 1).shape().rows, 1) << name;
+    }
+}
+
 TEST(Generators, ShapesAndLengths) {
     const CsrMatrix band = banded(100, 27);
     EXPECT_EQ(band.entries(), 27 * 100 - 2 * (13 * 14 / 2));

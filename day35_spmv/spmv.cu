@@ -267,53 +267,67 @@ OperatorPtr make_packed_sell(const CsrMatrix& csr, OffsetRule) {
 
 // --- Adaptive CSR --------------------------------------------------------------------------------
 
-struct PiecePlan {
-    std::vector<Piece> pieces;      // and one more, which begins where the entries end
-    std::vector<Index> carry_rows;  // the row of each carry
+struct Pieces {
+    std::vector<Piece> pieces;  // and one more, which begins where the entries end
+    std::vector<LongRow> long_rows;
+    Index parts = 0;  // of all long rows
 };
 
-PiecePlan cut_into_pieces(std::span<const Offset> row_start) {
+// At most `tile` entries per piece, a multiple of the pack.
+Pieces cut_into_pieces(std::span<const Offset> row_start, int tile) {
     const auto rows = static_cast<Index>(row_start.size() - 1);
     // How far a block that begins with this entry gets; its packs begin at multiples of four.
-    const auto reach = [](Offset begin) { return begin / kPack * kPack + kAdaptiveTile; };
-    PiecePlan plan;
+    const auto reach = [tile](Offset begin) { return begin / kPack * kPack + tile; };
+    Pieces cut;
     for (Index row = 0; row < rows;) {
         const Offset begin = row_start[row];
         Index end = row;
-        while (end < rows && end - row < kAdaptiveTile && row_start[end + 1] <= reach(begin))
+        while (end < rows && end - row < tile && row_start[end + 1] <= reach(begin))
             ++end;
-        plan.pieces.push_back({begin, row, end - row});
-        if (end == row) {
-            for (Offset part = reach(begin); part < row_start[row + 1]; part = reach(part)) {
-                plan.carry_rows.push_back(row);
-                plan.pieces.push_back({part, row, -static_cast<Index>(plan.carry_rows.size())});
-            }
-            ++end;
+        if (end > row) {
+            cut.pieces.push_back({begin, row, end - row});
+            row = end;
+            continue;
         }
-        row = end;
+        const auto which = static_cast<Index>(cut.long_rows.size());
+        Index parts = 0;
+        for (Offset part = begin; part < row_start[row + 1]; part = reach(part))
+            cut.pieces.push_back({part, which, -parts++});
+        cut.long_rows.push_back({row, cut.parts, parts});
+        cut.parts += parts;
+        ++row;
     }
-    plan.pieces.push_back({row_start.back(), rows, 0});
-    return plan;
+    cut.pieces.push_back({row_start.back(), rows, 0});
+    return cut;
+}
+
+// Fewer entries for each block where there would not be enough blocks for all multiprocessors.
+int adaptive_tile(Offset entries) {
+    constexpr Offset kBlocksOnEach = 8;
+    const auto tile = static_cast<int>(
+        std::min<Offset>(kAdaptiveTile, entries / (kBlocksOnEach * course::multiprocessors())));
+    return std::max(kAdaptiveTile / 4, tile / kPack * kPack);
 }
 
 }  // namespace
 
 template <class O>
 OperatorPtr csr_adaptive(DeviceCsr<O> matrix, std::span<const Offset> row_start) {
-    const PiecePlan plan = cut_into_pieces(row_start);
-    const auto blocks = static_cast<unsigned>(plan.pieces.size() - 1);
-    const auto count = static_cast<Offset>(plan.carry_rows.size());
+    const Pieces cut = cut_into_pieces(row_start, adaptive_tile(matrix.entries));
+    const auto blocks = static_cast<unsigned>(cut.pieces.size() - 1);
     OperatorPtr product = new_operator(matrix.shape);
     const CsrView<O> a = keep(*product, std::move(matrix));
-    const Piece* const pieces = product->upload(plan.pieces);
-    product->set_filling_bytes(plan.pieces.size() * sizeof(Piece));
-    const Index* const carry_rows = product->keep(course::DeviceBuffer<Index>(std::span(plan.carry_rows)));
-    float* const carries = product->keep(course::DeviceBuffer<float>(count));
+    const Piece* const pieces = product->upload(cut.pieces);
+    product->set_filling_bytes(cut.pieces.size() * sizeof(Piece));
+    course::DeviceBuffer<unsigned> arrived(cut.long_rows.size());
+    CUDA_CHECK(cudaMemset(arrived.data(), 0, arrived.bytes()));
+    const LongRows long_rows = {product->keep(course::DeviceBuffer<LongRow>(std::span(cut.long_rows))),
+                                product->keep(std::move(arrived)),
+                                product->keep(course::DeviceBuffer<float>(cut.parts))};
     product->set_choice(std::to_string(blocks) + " pieces");
     product->launch = [=](const float* x, float* y, cudaStream_t stream) {
-        csr_adaptive_kernel<<<blocks, kAdaptiveBlock, 0, stream>>>(a, pieces, carries, x, y);
+        csr_adaptive_kernel<<<blocks, kAdaptiveBlock, 0, stream>>>(a, pieces, long_rows, x, y);
         CUDA_CHECK_LAUNCH();
-        launch_add_segments(count, carry_rows, Sums{carries}, y, stream);
     };
     return product;
 }
@@ -355,20 +369,26 @@ template OperatorPtr csr_merge<Offset>(DeviceCsr<Offset>, std::span<const Offset
 
 // Rows are shared out where no row is much longer than the others and they fill the GPU, or there
 // is little to do for each: one lane per row, in slices, where a slice's rows are alike; several
-// lanes per row else. Otherwise entries are shared out.
+// lanes per row else. Otherwise entries are shared out: in COO where these are many, but fit in the
+// L2 cache of a large GPU. Measured on 195 matrices, of the kinds of families().
 AutoChoice choose(const RowStatistics& rows) {
     constexpr double kLittleFilling = 1.15;
-    constexpr Offset kManyLanes = 1 << 17;         // enough to fill the GPU
-    constexpr double kShortRow = 16 * 32 * kPack;  // sixteen steps of a warp with csr_vectorised
+    constexpr Offset kManyRows = 1 << 17;         // a lane for each fills the GPU
+    constexpr Offset kManyLanes = 1 << 14;        // enough to hide most of the latency
+    constexpr double kShortRow = 4 * 32 * kPack;  // four steps of a warp with csr_vectorised
+    constexpr Offset kManyEntries = 1 << 20;
+    constexpr Offset kTooManyEntries = 1 << 23;  // COO's 12 bytes each begin to cost
     const auto longest = static_cast<double>(rows.longest);
-    const bool no_row_is_long = longest <= 2 * rows.mean + 64;
-    if (rows.shape.rows >= kManyLanes && no_row_is_long) {
+    if (longest > 2 * rows.mean + 64) {
+        const bool coo = rows.entries >= kManyEntries && rows.entries < kTooManyEntries;
+        return {coo ? "coo_segmented" : "csr_adaptive"};
+    }
+    if (rows.shape.rows >= kManyRows) {
         if (rows.sell_filling <= kLittleFilling) return {"packed_sell", 1};
         if (rows.sorted_filling <= kLittleFilling) return {"packed_sell", kPackedSigma};
     }
     const bool rows_fill_gpu = Offset{rows.shape.rows} * lanes_by_mean(rows.mean, kPack) >= kManyLanes;
-    if (no_row_is_long && (rows_fill_gpu || rows.mean <= kShortRow)) return {"csr_vectorised"};
-    return {"csr_adaptive"};
+    return {rows_fill_gpu || rows.mean <= kShortRow ? "csr_vectorised" : "csr_adaptive"};
 }
 
 namespace {
@@ -384,6 +404,7 @@ OperatorPtr make_auto(const CsrMatrix& csr, OffsetRule rule) {
     const std::string version = choice.version;
     OperatorPtr product = version == "packed_sell"      ? make_packed_sell_with(csr, choice.sigma)
                           : version == "csr_vectorised" ? make_csr_vectorised(csr, rule)
+                          : version == "coo_segmented"  ? make_coo_segmented(csr, rule)
                                                         : make_csr_adaptive(csr, rule);
     product->set_choice(version + ", " + product->choice());
     return product;

@@ -30,7 +30,7 @@ class Operator {
     // Queues y = A x on `stream`. x: shape().cols floats, y: shape().rows, both with any alignment
     // of a float. Throws std::invalid_argument for other lengths or a y that overlaps x, CudaError
     // when a launch fails. An x that is NaN or Inf changes only the rows with an entry in that
-    // column.
+    // column. Products of one operator must not run at the same time: it holds their partial sums.
     void multiply(course::DeviceSpan<const float> x, course::DeviceSpan<float> y,
                   cudaStream_t stream = nullptr) const;
 
@@ -89,7 +89,7 @@ std::span<const Spmv> versions();
 
 // The version that `auto` takes for such rows.
 struct AutoChoice {
-    const char* version;  // packed_sell, csr_vectorised or csr_adaptive
+    const char* version;  // packed_sell, csr_vectorised, csr_adaptive or coo_segmented
     Index sigma = 1;      // of packed_sell
 };
 AutoChoice choose(const RowStatistics& rows);

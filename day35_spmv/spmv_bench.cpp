@@ -1,5 +1,7 @@
 // Day 35's program: every version verified and timed on five kinds of matrices, or on the user's,
 // beside cuSPARSE and the CPU; then which format wins, and why.
+//
+//     day35_spmv --sweep       200 random matrices of nine kinds, for `auto` and all of cuSPARSE
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,10 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/random_products.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
 #include "host/matrices.hpp"
 #include "spmv.hpp"
 #include "spmv_peer.hpp"
@@ -223,6 +227,41 @@ course::Case blocks_case(const course::Dims& size) {
                      with_whole_values(day35::node_blocks(root(rows_of(size) / 4.0, 1 / 3.0), 3)));
 }
 
+// --- The sweep: kind x rows x mean of the entries per row, drawn at random ------------------------
+
+std::vector<course::Dims> sweep_of_matrices() {
+    constexpr std::size_t kCount = 200;
+    constexpr std::size_t kMostEntries = std::size_t{1} << 23;
+    course::Random random(35);
+    const auto draw = [&](double least, double most) {  // 2^least to 2^most, the logarithm uniform
+        return static_cast<std::size_t>(std::lround(std::exp2(random.uniform(least, most))));
+    };
+    std::vector<course::Dims> sizes;
+    while (sizes.size() < kCount) {
+        const std::size_t rows = draw(10, 21);
+        const std::size_t mean = draw(0, 6.5);
+        if (rows * mean <= kMostEntries)
+            sizes.push_back({1 + sizes.size() % day35::families().size(), rows, mean});
+    }
+    return sizes;
+}
+
+course::Case make_sweep_case(const course::Dims& size) {
+    const std::span<const day35::Family> families = day35::families();
+    if (size.size() != 3 || size[0] < 1 || size[0] > families.size() || size[1] > (1u << 28) ||
+        size[2] > 4096)
+        throw std::invalid_argument(
+            "expected kind x rows x mean of a row's entries, for example 2x1000000x8");
+    const day35::Family& family = families[size[0] - 1];
+    const CsrMatrix csr = family.make(static_cast<Index>(size[1]), static_cast<Index>(size[2]));
+    course::Case result = make_case(family.name, with_whole_values(csr));
+    result.comment = {};
+    std::erase_if(result.contestants, [](const course::Contestant& one) {
+        return one.name != "auto" && !one.name.starts_with("cusparse");
+    });
+    return result;
+}
+
 void add_options(CLI::App& app, course::Program& program, std::string& file) {
     app.add_option("--matrix", file, "a Matrix Market file (.mtx), instead of the five matrices")
         ->excludes(app.get_option("--size"))
@@ -250,7 +289,10 @@ int main(int argc, char** argv) {
         .title = "y = A x, A sparse, FP32; size: rows (the Laplacian has four times as many)",
         .default_size = {1 << 12},
         .bench_sizes = {{1 << 20}},
+        .sweep_sizes = sweep_of_matrices(),
         .make_cases = {band_case, random_case, power_law_case, laplacian_case, blocks_case},
+        .sweep_cases = {make_sweep_case},
+        .sweep_repeats = course::kSweepRepeats,
         .add_options = [&file](CLI::App& app, course::Program& own) { add_options(app, own, file); }};
     return course::run_program(program, argc, argv);
 }

@@ -224,8 +224,10 @@ TEST_F(ChoiceTest, AutoFollowsTheRows) {
     EXPECT_EQ(choice(banded(100, 3)), "csr_vectorised");
     EXPECT_EQ(choice(one_dense_row(10, 3, 5000)), "csr_adaptive");
     EXPECT_EQ(choice(with_lengths(std::vector<Index>(64, 3000))), "csr_adaptive") << "all rows are long";
-    EXPECT_EQ(choice(with_lengths(std::vector<Index>(64, 2000))), "csr_vectorised") << "a few steps each";
-    EXPECT_EQ(choice(with_lengths(std::vector<Index>(4096, 2100))), "csr_vectorised") << "enough rows";
+    EXPECT_EQ(choice(with_lengths(std::vector<Index>(64, 500))), "csr_vectorised") << "a few steps each";
+    EXPECT_EQ(choice(with_lengths(std::vector<Index>(512, 600))), "csr_vectorised") << "enough rows";
+    EXPECT_EQ(choice(with_lengths(std::vector<Index>(511, 600))), "csr_adaptive");
+    EXPECT_EQ(choice(one_dense_row(10, 3, 1 << 20)), "coo_segmented");
 }
 
 // A band of 27 with one longer row: it has one lane, for which all others may have to wait.

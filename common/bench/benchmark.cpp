@@ -13,8 +13,7 @@
 namespace course {
 namespace {
 
-constexpr double kShortLaunchMs = 0.020;
-constexpr double kBatchMs = 0.200;
+constexpr double kBatchMs = 0.5;
 constexpr int kLargestBatch = 256;
 constexpr int kHeadStart = 10;  // microseconds for each launch
 
@@ -49,7 +48,6 @@ std::string_view name(L2State state) {
 int launches_per_repeat(double launch_ms) {
     if (!(launch_ms >= 0))
         throw std::invalid_argument("launches_per_repeat: expected a time of 0 ms or more");
-    if (launch_ms >= kShortLaunchMs) return 1;
     const double wanted = std::ceil(kBatchMs / std::max(launch_ms, kBatchMs / kLargestBatch));
     return static_cast<int>(std::min<double>(wanted, kLargestBatch));
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -31,6 +32,15 @@ CsrMatrix uniform_random(Shape shape, Index per_row);
 // the columns. Columns are anywhere. mean >= 1.
 CsrMatrix power_law(Shape shape, double mean);
 
+// R-MAT (Chakrabarti, Zhan and Faloutsos, 2004): `per_row` entries per row on average, each in a
+// quarter of the matrix drawn with probability 0.57, 0.19, 0.19 or 0.05, then in a quarter of that,
+// and so on. Few rows and columns have most entries, as in social networks. `rows` is a power of 2.
+CsrMatrix recursive(Index rows, Index per_row);
+
+// Of `period` neighbouring rows the first has `per_row` columns, each anywhere, and the others are
+// empty. Both >= 1.
+CsrMatrix mostly_empty(Shape shape, Index period, Index per_row);
+
 // The 5-point Laplacian of a square grid of side^2 points: 4 on the diagonal, -1 for each
 // neighbour.
 CsrMatrix laplacian_2d(Index side);
@@ -38,6 +48,14 @@ CsrMatrix laplacian_2d(Index side);
 // As from mechanics in three dimensions: side^3 nodes, each connected with the 27 nodes around it
 // and itself, and each connection a dense block of `unknowns` x `unknowns`.
 CsrMatrix node_blocks(Index side, Index unknowns);
+
+// A kind of matrices: of about so many rows, each with about `mean` entries on average. Rows of a
+// Laplacian have five, and those of the blocks whole blocks.
+struct Family {
+    const char* name;
+    CsrMatrix (*make)(Index rows, Index mean);
+};
+std::span<const Family> families();
 
 // In [-8, 8]: products of two are at most 64, and float adds 2^18 of them without rounding.
 std::vector<float> whole_numbers(std::size_t size, std::uint64_t seed);

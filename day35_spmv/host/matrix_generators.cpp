@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -94,6 +95,37 @@ CsrMatrix power_law(Shape shape, double mean) {
     return with_columns_anywhere(shape, lengths);
 }
 
+CsrMatrix recursive(Index rows, Index per_row) {
+    course::require(rows >= 1 && (rows & (rows - 1)) == 0, "recursive: rows is ", rows,
+                    "; expected a power of 2");
+    course::require(per_row >= 0, "recursive: per_row is ", per_row, "; expected 0 or more");
+    const std::size_t entries = static_cast<std::size_t>(rows) * static_cast<std::size_t>(per_row);
+    std::vector<Index> row(entries);
+    std::vector<Index> col(entries);
+    std::vector<float> values(entries);
+#pragma omp parallel for if (rows >= kWorthSharing)
+    for (std::size_t i = 0; i < entries; ++i) {
+        course::Random random(kSeed, static_cast<std::uint64_t>(i) << 8);
+        for (Index half = rows / 2; half > 0; half /= 2) {
+            const std::uint32_t percent = random.below(100);
+            if (percent >= 76) row[i] += half;                                     // the lower quarters
+            if ((percent >= 57 && percent < 76) || percent >= 95) col[i] += half;  // those on the right
+        }
+        values[i] = random.uniform(-1, 1);
+    }
+    return CsrMatrix::from_entries({rows, rows}, row, col, values);
+}
+
+CsrMatrix mostly_empty(Shape shape, Index period, Index per_row) {
+    require_shape("mostly_empty", shape, per_row > 0);
+    course::require(period >= 1, "mostly_empty: period is ", period, "; expected 1 or more");
+    course::require(per_row >= 1, "mostly_empty: per_row is ", per_row, "; expected 1 or more");
+    std::vector<Index> lengths(shape.rows, 0);
+    for (Offset row = 0; row < shape.rows; row += period)
+        lengths[row] = per_row;
+    return with_columns_anywhere(shape, lengths);
+}
+
 CsrMatrix laplacian_2d(Index side) {
     course::require(side >= 0 && side <= 46340, "laplacian_2d: side is ", side, "; expected 0 to 46340");
     std::vector<Offset> start = {0};
@@ -146,6 +178,46 @@ CsrMatrix node_blocks(Index side, Index unknowns) {
                 }
             }
         });
+}
+
+std::span<const Family> families() {
+    static constexpr auto kRoot = [](double number, double exponent) {
+        return static_cast<Index>(std::floor(std::pow(number, exponent) + 1e-6));
+    };
+    static constexpr Family kFamilies[] = {
+        {"band", [](Index rows, Index mean) { return banded(rows, mean | 1); }},
+        {"random",
+         [](Index rows, Index mean) {
+             return uniform_random({rows, rows}, mean);
+         }},
+        {"wide",
+         [](Index rows, Index mean) {
+             return uniform_random({rows / 64 + 1, rows}, mean * 64);
+         }},
+        {"tall",
+         [](Index rows, Index mean) {
+             return uniform_random({rows, rows / 64 + 1}, mean);
+         }},
+        {"power law",
+         [](Index rows, Index mean) {
+             return power_law({rows, rows}, mean);
+         }},
+        {"R-MAT",
+         [](Index rows, Index mean) {
+             return recursive(static_cast<Index>(std::bit_floor(static_cast<std::uint32_t>(rows))), mean);
+         }},
+        {"mostly empty",
+         [](Index rows, Index mean) {
+             return mostly_empty({rows, rows}, 2 + rows % 29, mean * 4);
+         }},
+        {"laplacian", [](Index rows, Index) { return laplacian_2d(kRoot(rows, 0.5)); }},
+        {"blocks",
+         [](Index rows, Index mean) {
+             const Index unknowns = 1 + mean / 27;
+             return node_blocks(std::max(1, kRoot(rows / unknowns, 1 / 3.0)), unknowns);
+         }},
+    };
+    return kFamilies;
 }
 
 std::vector<float> whole_numbers(std::size_t size, std::uint64_t seed) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <cstdio>
 #include <iterator>
 #include <set>
@@ -126,18 +127,24 @@ const MeasuredRecord* peer_of(const MeasuredRecord& record, const std::vector<Me
     });
 }
 
+// The names of the records with this role, in their order.
+std::vector<std::string> names_of(const std::vector<MeasuredRecord>& records, const std::string& role) {
+    std::vector<std::string> names;
+    for (const MeasuredRecord& record : records) {
+        if (record.role == role && std::ranges::find(names, record.version) == names.end())
+            names.push_back(record.version);
+    }
+    return names;
+}
+
 // The name that all records with this role have.
 std::string only_name(const std::vector<MeasuredRecord>& records, const std::string& role) {
-    std::string name;
-    for (const MeasuredRecord& record : records) {
-        if (record.role != role || record.version == name) continue;
-        if (!name.empty())
-            throw std::runtime_error(fmt::format("expected one version with the role '{}', not '{}' and '{}'",
-                                                 role, name, record.version));
-        name = record.version;
-    }
-    if (name.empty()) throw std::runtime_error(fmt::format("no record has the role '{}'", role));
-    return name;
+    const std::vector<std::string> names = names_of(records, role);
+    if (names.empty()) throw std::runtime_error(fmt::format("no record has the role '{}'", role));
+    if (names.size() > 1)
+        throw std::runtime_error(fmt::format("expected one version with the role '{}', not '{}' and '{}'",
+                                             role, names[0], names[1]));
+    return names[0];
 }
 
 // The record of `version` on `problem`; null where there is none.
@@ -206,27 +213,41 @@ std::string caption(const MeasuredRecord& record, std::string_view link) {
                        record.date.substr(0, 10), link);
 }
 
+// A sweep compares one version with the fastest peer of each problem; with the limit where no record
+// is a peer's.
 struct Sweep {
     std::string ours;
-    std::string peer;
+    std::string other;
     std::vector<std::string> problems;
-    std::vector<double> warm;     // peer's time / ours, for each problem
-    std::vector<double> flushed;  // 0 where one was not measured
+    std::vector<double> other_ms{};  // warm
+    std::vector<double> warm{};      // the other's time / ours, for each problem
+    std::vector<double> flushed{};   // 0 where one was not measured
+
+    // One flushed ratio missing, and the mean would be that of other problems.
+    bool all_flushed() const { return std::ranges::min(flushed) > 0; }
 };
 
 Sweep sweep_of(const std::vector<MeasuredRecord>& records) {
-    Sweep sweep{only_name(records, "ours"), only_name(records, "peer"), problems_of(records), {}, {}};
+    const std::vector<std::string> peers = names_of(records, "peer");
+    const std::string role = peers.empty() ? "limit" : "peer";
+    Sweep sweep{.ours = only_name(records, "ours"),
+                .other = peers.size() > 1 ? "the fastest peer" : only_name(records, role),
+                .problems = problems_of(records)};
     for (const std::string& problem : sweep.problems) {
-        for (const std::string& name : {sweep.ours, sweep.peer}) {
-            if (find_record(records, problem, name, "warm") == nullptr)
+        const auto other = [&](const char* l2) {
+            return fastest(records, [&](const MeasuredRecord& record) {
+                return record.role == role && record.problem == problem && record.l2 == l2;
+            });
+        };
+        const auto ours = [&](const char* l2) { return find_record(records, problem, sweep.ours, l2); };
+        for (const auto& [record, name] :
+             {std::pair(ours("warm"), sweep.ours), std::pair(other("warm"), sweep.other)}) {
+            if (record == nullptr)
                 throw std::runtime_error(fmt::format("'{}' has no warm record of '{}'", problem, name));
         }
-        const auto times_as_fast = [&](const char* l2) {
-            return ratio(find_record(records, problem, sweep.ours, l2),
-                         find_record(records, problem, sweep.peer, l2));
-        };
-        sweep.warm.push_back(times_as_fast("warm"));
-        sweep.flushed.push_back(times_as_fast("flushed"));
+        sweep.other_ms.push_back(other("warm")->median_ms);
+        sweep.warm.push_back(ratio(ours("warm"), other("warm")));
+        sweep.flushed.push_back(ratio(ours("flushed"), other("flushed")));
     }
     return sweep;
 }
@@ -300,14 +321,11 @@ std::string sweep_table(const std::vector<MeasuredRecord>& records) {
     const Sweep sweep = sweep_of(records);
     std::vector<Row> rows;
     for (std::size_t i = 0; i < sweep.problems.size(); ++i) {
-        const auto time = [&](const std::string& name) {
-            return format_time(find_record(records, sweep.problems[i], name, "warm")->median_ms);
-        };
-        rows.push_back({sweep.problems[i], time(sweep.ours), time(sweep.peer),
-                        ratio_text(sweep.warm[i], 1, 2), ratio_text(sweep.flushed[i], 1, 2)});
+        rows.push_back({sweep.problems[i], format_time(sweep.other_ms[i] / sweep.warm[i]),
+                        format_time(sweep.other_ms[i]), ratio_text(sweep.warm[i], 1, 2),
+                        ratio_text(sweep.flushed[i], 1, 2)});
     }
-    // One flushed ratio missing, and the mean would be that of other problems.
-    const bool all_flushed = std::ranges::min(sweep.flushed) > 0;
+    const bool all_flushed = sweep.all_flushed();
     rows.push_back({fmt::format("**geometric mean of {}**", sweep.problems.size()), "", "",
                     ratio_text(geometric_mean(sweep.warm), 1, 3),
                     all_flushed ? ratio_text(geometric_mean(sweep.flushed), 1, 3) : ""});
@@ -315,8 +333,8 @@ std::string sweep_table(const std::vector<MeasuredRecord>& records) {
                     all_flushed ? ratio_text(std::ranges::min(sweep.flushed), 1, 3) : ""});
     return markdown({{"problem", kLeft},
                      {sweep.ours, kRight},
-                     {sweep.peer, kRight},
-                     {fmt::format("{} / {}", sweep.peer, sweep.ours), kRight},
+                     {sweep.other, kRight},
+                     {fmt::format("{} / {}", sweep.other, sweep.ours), kRight},
                      {"with L2 flushed", kRight}},
                     rows);
 }
@@ -421,18 +439,23 @@ std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::
 
 std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::string_view link) {
     const Sweep sweep = sweep_of(records);
-    const auto lowest = std::ranges::min_element(sweep.warm);
-    const auto highest = std::ranges::max_element(sweep.warm);
-    const auto problem_at = [&](auto place) {
-        return sweep.problems[static_cast<std::size_t>(place - sweep.warm.begin())];
+    const auto described = [&](const std::vector<double>& ratios) {
+        const auto at_place = [&](auto place) {
+            return fmt::format("{:.2f}× ({})", *place,
+                               sweep.problems[static_cast<std::size_t>(place - ratios.begin())]);
+        };
+        return fmt::format("at least as fast on {}, geometric mean {:.2f}×, lowest {}, highest {}",
+                           std::ranges::count_if(ratios, [](double value) { return value >= 1; }),
+                           geometric_mean(ratios), at_place(std::ranges::min_element(ratios)),
+                           at_place(std::ranges::max_element(ratios)));
     };
     return fmt::format(
-        "`{}` beside `{}` on {} shapes, warm cache, {}: at least as fast on {}; geometric mean {:.2f}×, "
-        "lowest {:.2f}× ({}), highest "
-        "{:.2f}× ({}). Every shape: {}.\n",
-        sweep.ours, sweep.peer, sweep.problems.size(), records.front().device,
-        std::ranges::count_if(sweep.warm, [](double value) { return value >= 1; }),
-        geometric_mean(sweep.warm), *lowest, problem_at(lowest), *highest, problem_at(highest), link);
+        "`{}` beside {} on {} problems, {}. Warm cache: {}.{} Every problem: {}.\n", sweep.ours,
+        sweep.other.starts_with("the ") ? sweep.other : fmt::format("`{}`", sweep.other),
+        sweep.problems.size(), records.front().device, described(sweep.warm),
+        sweep.all_flushed() ? fmt::format(" L2 flushed before each launch: {}.", described(sweep.flushed))
+                            : "",
+        link);
 }
 
 namespace {

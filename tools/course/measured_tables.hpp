@@ -22,9 +22,9 @@ std::string full_table(const std::vector<MeasuredRecord>& of_one_problem);
 // device, both warm, and how many times faster ours is. Empty when there is no record of ours.
 std::string comparison_table(const std::vector<MeasuredRecord>& records);
 
-// Our one version beside the one peer on every problem: times, how many times faster ours is, warm
-// and flushed, with the geometric mean and the lowest of these. Throws when there is not exactly
-// one of each on every problem.
+// Our one version beside the fastest peer of each problem (beside the limit, if no record is a
+// peer's): times, how many times faster ours is, warm and flushed, with the geometric mean and the
+// lowest of these. Throws where a problem lacks one of the two, or ours is more than one version.
 std::string sweep_table(const std::vector<MeasuredRecord>& records);
 
 // "Measured on NVIDIA H200, driver 580.65.06, CUDA 13.0, commit 1a2b3c4d5e6f, 2026-11-21."
@@ -51,7 +51,8 @@ std::string summary_table(const std::vector<MeasuredRecord>& records, const std:
 std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
                          std::string_view link);
 
-// A sweep in one sentence: how many problems, geometric mean, lowest, highest.
+// A sweep in a few sentences: how many problems, then warm and flushed how many of them are won,
+// geometric mean, lowest, highest.
 std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::string_view link);
 
 // Grids on one GPU and on several: problems named "25-point NXxNYxNZxSTEPS on N GPUs", of which

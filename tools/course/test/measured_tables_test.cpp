@@ -239,9 +239,27 @@ TEST(SweepTable, EndsWithTheMeanAndTheLowest) {
 
 TEST(SweepTable, InOneSentence) {
     EXPECT_EQ(sweep_summary(swept(), kLink),
-              "`14_auto` beside `00_cublas` on 3 shapes, warm cache, NVIDIA H200: at least as fast on 2; "
-              "geometric mean 2.00×, "
-              "lowest 0.50× (b), highest 8.00× (c). Every shape: [page](page.md).\n");
+              "`14_auto` beside `00_cublas` on 3 problems, NVIDIA H200. Warm cache: at least as fast on 2, "
+              "geometric mean 2.00×, lowest 0.50× (b), highest 8.00× (c). L2 flushed before each launch: at "
+              "least as fast on 2, geometric mean 1.00×, lowest 0.25× (b), highest 4.00× (c). Every problem: "
+              "[page](page.md).\n");
+    std::vector<MeasuredRecord> warm = swept();
+    std::erase_if(warm, [](const MeasuredRecord& one) { return one.l2 == "flushed"; });
+    EXPECT_FALSE(contains(sweep_summary(warm, kLink), "flushed"));
+}
+
+TEST(SweepTable, ComparesWithTheFastestPeerOrWithTheLimit) {
+    EXPECT_EQ(sweep_table({record("auto", 2, "ours", "a"), record("csr", 8, "peer", "a"),
+                           record("sell", 4, "peer", "a"), record("auto", 2, "ours", "b"),
+                           record("csr", 1, "peer", "b"), record("copy", 0.1, "limit", "b")}),
+              "| problem | auto | the fastest peer | the fastest peer / auto |\n"
+              "| --- | --: | --: | --: |\n"
+              "| a | 2.00 ms | 4.00 ms | 2.00 |\n"
+              "| b | 2.00 ms | 1.00 ms | 0.50 |\n"
+              "| **geometric mean of 2** |  |  | 1.000 |\n"
+              "| **lowest** |  |  | 0.500 |\n");
+    EXPECT_TRUE(contains(sweep_table({record("auto", 2, "ours", "a"), record("copy", 1, "limit", "a")}),
+                         "| a | 2.00 ms | 1.00 ms | 0.50 |"));
 }
 
 TEST(SweepTable, MistakesAreNamed) {

@@ -75,8 +75,8 @@ course::Case make_case(const course::Dims& size) {
     return usual.result;
 }
 
-// Rows of 1 to 100,000 columns, drawn at random, as many as 64 to 128 MB take. Every second shape has
-// a multiple of 4 columns.
+// Rows of 1 to 100,000 columns, drawn at random, as many as 64 to 128 MB take. Every second shape
+// has a multiple of 4 columns.
 std::vector<course::Dims> sweep_of_rows() {
     constexpr int kCount = 200;
     course::Random random(21);

@@ -213,8 +213,8 @@ std::string caption(const MeasuredRecord& record, std::string_view link) {
                        record.date.substr(0, 10), link);
 }
 
-// A sweep compares one version with the fastest peer of each problem; with the limit where no record
-// is a peer's.
+// A sweep compares one version with the fastest peer of each problem; with the limit where no
+// record is a peer's.
 struct Sweep {
     std::string ours;
     std::string other;

@@ -114,17 +114,18 @@ void peer_copy(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 
-// The edges of a slab are its first kRadius planes and its last kRadius planes. In a thin slab some
-// planes would be in both: then the second part is shorter.
+// The edges of a slab are the kRadius planes beside each neighbour. In a thin slab some planes
+// would be in both: then the second part is shorter.
 struct Edges {
     int first_end;   // the first part is planes 0 to first_end - 1,
     int last_begin;  // the second part last_begin to planes - 1
     int planes;
 };
-Edges edges_of(const Rank& rank) {
+Edges edges_of(const Domain& domain, const Rank& rank) {
     const int planes = static_cast<int>(rank.slab.planes);
-    const int first_end = std::min(kRadius, planes);
-    return {first_end, std::max(first_end, planes - kRadius), planes};
+    const bool has_above = rank.slab.first + rank.slab.planes < domain.extents().nz;
+    const int first_end = rank.slab.first > 0 ? std::min(kRadius, planes) : 0;
+    return {first_end, has_above ? std::max(first_end, planes - kRadius) : planes, planes};
 }
 
 // The middle reads no ghost planes: it needs the edges of the last step swept, but not exchanged.
@@ -137,14 +138,14 @@ void wait_for_last_step(Domain& domain, std::size_t r) {
 }
 
 void sweep_edges(const Domain& domain, const Rank& rank, unsigned step, unsigned steps) {
-    const Edges edges = edges_of(rank);
+    const Edges edges = edges_of(domain, rank);
     sweep_planes(domain, rank, step, steps, 0, edges.first_end, rank.edges);
     sweep_planes(domain, rank, step, steps, edges.last_begin, edges.planes, rank.edges);
     CUDA_CHECK(cudaEventRecord(rank.edges_swept, rank.edges));
 }
 
 void sweep_middle(const Domain& domain, const Rank& rank, unsigned step, unsigned steps) {
-    const Edges edges = edges_of(rank);
+    const Edges edges = edges_of(domain, rank);
     sweep_planes(domain, rank, step, steps, edges.first_end, edges.last_begin, rank.middle);
     CUDA_CHECK(cudaEventRecord(rank.middle_done, rank.middle));
 }

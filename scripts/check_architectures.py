@@ -100,10 +100,7 @@ def selected(found, names):
 def compile_for(path, command, directory, architectures, host):
     """Compiles a file's kernels for all architectures at once; its host code is checked, if asked for."""
     words = shlex.split(CODE.sub("", command))
-    if host:
-        words.append("-Xcompiler=-fsyntax-only")
-    else:
-        words[words.index("-c")] = "-fatbin"
+    words[words.index("-c")] = "-cuda" if host else "-fatbin"
     with tempfile.TemporaryDirectory() as temporary:
         words[words.index("-o") + 1] = os.path.join(temporary, "made")
         for architecture in architectures:

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <cstdio>
 #include <iterator>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <tuple>
@@ -439,23 +439,29 @@ std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::
 
 std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::string_view link) {
     const Sweep sweep = sweep_of(records);
-    const auto described = [&](const std::vector<double>& ratios) {
-        const auto at_place = [&](auto place) {
-            return fmt::format("{:.2f}× ({})", *place,
-                               sweep.problems[static_cast<std::size_t>(place - ratios.begin())]);
-        };
-        return fmt::format("at least as fast on {}, geometric mean {:.2f}×, lowest {}, highest {}",
-                           std::ranges::count_if(ratios, [](double value) { return value >= 1; }),
-                           geometric_mean(ratios), at_place(std::ranges::min_element(ratios)),
-                           at_place(std::ranges::max_element(ratios)));
+    const auto mean = [](const std::vector<double>& ratios) {
+        return fmt::format("{:.2f}×", geometric_mean(ratios));
     };
-    return fmt::format(
-        "`{}` beside {} on {} problems, {}. Warm cache: {}.{} Every problem: {}.\n", sweep.ours,
-        sweep.other.starts_with("the ") ? sweep.other : fmt::format("`{}`", sweep.other),
-        sweep.problems.size(), records.front().device, described(sweep.warm),
-        sweep.all_flushed() ? fmt::format(" L2 flushed before each launch: {}.", described(sweep.flushed))
-                            : "",
-        link);
+    const auto lowest = [&](const std::vector<double>& ratios) {
+        const auto place = std::ranges::min_element(ratios);
+        return fmt::format("{:.2f}× ({})", *place,
+                           sweep.problems[static_cast<std::size_t>(place - ratios.begin())]);
+    };
+    const auto won = [](const std::vector<double>& ratios) {
+        return std::ranges::count_if(ratios, [](double value) { return value >= 1; });
+    };
+    std::string text =
+        fmt::format("`{}` beside {} on {} problems, {}: geometric mean {} with a warm cache", sweep.ours,
+                    sweep.other.starts_with("the ") ? sweep.other : fmt::format("`{}`", sweep.other),
+                    sweep.problems.size(), records.front().device, mean(sweep.warm));
+    if (sweep.all_flushed()) {
+        text += fmt::format(", {} with the L2 flushed; lowest {} and {}; at least as fast on {} and {}",
+                            mean(sweep.flushed), lowest(sweep.warm), lowest(sweep.flushed), won(sweep.warm),
+                            won(sweep.flushed));
+    } else {
+        text += fmt::format(", lowest {}; at least as fast on {}", lowest(sweep.warm), won(sweep.warm));
+    }
+    return fmt::format("{}. Every problem: {}.\n", text, link);
 }
 
 namespace {

@@ -51,8 +51,8 @@ std::string summary_table(const std::vector<MeasuredRecord>& records, const std:
 std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
                          std::string_view link);
 
-// A sweep in a few sentences: how many problems, then warm and flushed how many of them are won,
-// geometric mean, lowest, highest.
+// A sweep in one sentence: how many problems; geometric mean, lowest, and how many are won, warm
+// and flushed.
 std::string sweep_summary(const std::vector<MeasuredRecord>& records, std::string_view link);
 
 // Grids on one GPU and on several: problems named "25-point NXxNYxNZxSTEPS on N GPUs", of which

@@ -135,10 +135,13 @@ __device__ void copy_quad(float* shared, const float* row, int x, int nx) {
     }
 }
 
-// Zero-fills an object in shared memory, because no copy writes the places of out-of-range cells.
+// Zero-fills an object in shared memory. No copy writes the places of out-of-range cells, but the
+// kernels load them with the quads around them. No result depends on these values. They are cleared
+// so that a block reads only what it has written, which an inspection checks.
 // All threads of the block call it, and a barrier must follow.
 template <class Object>
 __device__ void clear(Object& object) {
+    static_assert(sizeof(Object) % sizeof(Quad) == 0, "whole quads are stored");
     auto* const floats = reinterpret_cast<float*>(&object);
     const unsigned thread = threadIdx.y * blockDim.x + threadIdx.x;
     for (std::size_t i = thread * kLaneCells; i < sizeof(Object) / sizeof(float);

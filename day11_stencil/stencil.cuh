@@ -137,7 +137,10 @@ __global__ void stencil_coarsened_z(const float* in, float* out, Grid grid, Seve
             }
             out[grid.index(x, y, z)] = value;
         }
-        __syncthreads();  // the lowest plane may be overwritten
+        // As in the book, whose planes change places by copies. Here the ring of planes would do
+        // without: the next store goes to the lowest plane, of which a thread reads its own cell
+        // only.
+        __syncthreads();
     }
 }
 

@@ -90,8 +90,8 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_stream_planes(co
     const int warp_before = max(warp - 1, 0);
     const int warp_behind = min(warp + 1, kWarps - 1);
 
-    // The first steps read planes that were not loaded yet. The ring is cleared so that they read
-    // zeros; results before plane `first` are not stored.
+    // The first steps read planes and edges that were not written yet: zeros. What they compute
+    // does not reach a cell that is stored.
     clear(front);
     __syncthreads();  // before copies of other threads
 

@@ -153,43 +153,55 @@ TEST_P(VersionTest, NastyValuesAreRight) {
         expect_right({.n = 2, .c = 3, .h = 9, .w = 8, .k = 5, .r = 3, .s = 3, .padding = 1}, pattern);
 }
 
-// What fills up the last tiles is multiplied by zero, and zero times NaN is NaN: so it must be
-// zero, too. A NaN in the last element of an operand reaches the results that it is a factor of, no
-// others. Winograd's sums mix the elements of a tile and of a filter, so there the NaN may reach
-// more: but of x and dy only results of the same image, and of w only those of the same filter.
+// What fills up the last tiles is multiplied by zero, and zero times NaN or Inf is NaN: so it must
+// be zero, too. A NaN or an Inf reaches the results that it is a factor of, no others: in the first
+// and the last element of an operand, and in the first one of its second channel or filter, which
+// is read with a zero if the one before it is read too far. Winograd's sums mix the elements of a
+// tile and of a filter, so there the NaN may reach more: but of x and dy only results of the same
+// image, and of w only those of the same filter.
+void expect_spread(const PassAndVersion& p, const Shape& shape, bool in_a, std::size_t index, float special) {
+    SCOPED_TRACE(to_text(shape) + ", " + std::to_string(special) + " in element " + std::to_string(index) +
+                 " of the " + (in_a ? "first operand" : "second operand"));
+    Tensors tensors(p, shape);
+    std::vector<float>& host = in_a ? tensors.a_host : tensors.b_host;
+    host[index] = special;
+    (in_a ? tensors.a : tensors.b).copy_from(host);
+    tensors.run(p);
+    const std::vector<float> got = tensors.out.to_host();
+    const std::vector<double> expected = pass_on_cpu(p.pass, shape, tensors.a_host, tensors.b_host).values;
+    // Neighbours that Winograd's sums mix, in memory.
+    const int plane = p.pass == Pass::kForward ? shape.plane() : shape.h * shape.w;
+    const std::size_t together = p.version->launcher.winograd == 0  ? 1
+                                 : p.pass == Pass::kBackwardWeights ? 9
+                                                                    : static_cast<std::size_t>(plane);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const auto group = expected.begin() + static_cast<std::ptrdiff_t>(i / together * together);
+        const bool may = std::any_of(group, group + static_cast<std::ptrdiff_t>(together),
+                                     [](double value) { return std::isnan(value); });
+        ASSERT_TRUE(std::isnan(got[i]) ? may : !std::isnan(expected[i])) << "element " << i;
+        if (!std::isinf(special)) continue;
+        ASSERT_EQ(std::isinf(got[i]), std::isinf(expected[i])) << "element " << i;
+    }
+}
+
 TEST_P(VersionTest, ANanReachesItsOwnResultsOnly) {
-    const bool winograd = GetParam().version->launcher.winograd != 0;
+    const Pass pass = GetParam().pass;
+    std::vector<float> specials = {std::numeric_limits<float>::quiet_NaN()};
+    if (GetParam().version->launcher.winograd == 0)
+        specials.push_back(std::numeric_limits<float>::infinity());
     // Depths of 18, 27, 36 and 45 are no multiple of 8, nor are 2, 3 and 5 channels and filters.
     for (const Shape& shape : {Shape{.n = 2, .c = 3, .h = 5, .w = 6, .k = 5, .r = 3, .s = 3, .padding = 1},
                                Shape{.n = 3, .c = 2, .h = 7, .w = 5, .k = 4, .r = 3, .s = 3}})
-        for (const bool in_a : {true, false})
-            for (const bool at_end : {false, true}) {
-                // In the padding the other operand is multiplied by zero, legally.
-                if (!in_a && (shape.padding > 0 || GetParam().pass == Pass::kBackwardInput)) continue;
-                SCOPED_TRACE(to_text(shape) + (at_end ? ", at the end of " : ", at the beginning of ") +
-                             (in_a ? "the first operand" : "the second operand"));
-                Tensors tensors(GetParam(), shape);
-                std::vector<float>& host = in_a ? tensors.a_host : tensors.b_host;
-                (at_end ? host.back() : host.front()) = std::numeric_limits<float>::quiet_NaN();
-                (in_a ? tensors.a : tensors.b).copy_from(host);
-                tensors.run(GetParam());
-                const std::vector<float> got = tensors.out.to_host();
-                const std::vector<double> expected =
-                    pass_on_cpu(GetParam().pass, shape, tensors.a_host, tensors.b_host).values;
-                // Neighbours that Winograd's sums mix, in memory.
-                const std::size_t together = !winograd                                   ? 1
-                                             : GetParam().pass == Pass::kBackwardWeights ? 9
-                                             : GetParam().pass == Pass::kForward
-                                                 ? static_cast<std::size_t>(shape.plane())
-                                                 : static_cast<std::size_t>(shape.h * shape.w);
-                for (std::size_t i = 0; i < got.size(); ++i) {
-                    const auto group =
-                        expected.begin() + static_cast<std::ptrdiff_t>(i / together * together);
-                    const bool may = std::any_of(group, group + static_cast<std::ptrdiff_t>(together),
-                                                 [](double value) { return std::isnan(value); });
-                    ASSERT_TRUE(std::isnan(got[i]) ? may : !std::isnan(expected[i])) << "element " << i;
-                }
-            }
+        for (const bool in_a : {true, false}) {
+            // In the padding the other operand is multiplied by zero, legally.
+            if (!in_a && (shape.padding > 0 || pass == Pass::kBackwardInput)) continue;
+            const bool in_dy = pass == (in_a ? Pass::kBackwardInput : Pass::kBackwardWeights);
+            const int row = in_dy ? shape.plane() : in_a ? shape.h * shape.w : shape.filter();
+            const std::size_t size = in_a ? lengths(pass, shape).a : lengths(pass, shape).b;
+            for (const std::size_t index : {std::size_t{0}, static_cast<std::size_t>(row), size - 1})
+                for (const float special : specials)
+                    expect_spread(GetParam(), shape, in_a, index, special);
+        }
 }
 
 TEST_P(VersionTest, NoImagesAreLegal) {

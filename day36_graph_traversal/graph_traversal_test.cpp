@@ -214,16 +214,42 @@ TEST_P(VersionTest, ReadsNothingBehindTheLastVertex) {
     EXPECT_EQ(day36::what_is_wrong(graph, 3, level.to_host(), parent.to_host()), "");
 }
 
+// The same, where the memory behind the levels looks like a vertex of the first frontier, or like
+// one that was not reached.
+TEST_P(VersionTest, SearchesNothingBehindTheLastVertex) {
+    constexpr std::size_t kVertices = 257;
+    const Graph graph = day36::uniform(kVertices, 2000, kSeed);
+    const DeviceGraph on_device(graph);
+    Workspace workspace(on_device);
+    for (const std::uint32_t behind : {0u, kUnreached}) {
+        SCOPED_TRACE("behind the levels: " + std::to_string(behind));
+        const std::vector<std::uint32_t> all(kVertices + 31, behind);
+        course::DeviceBuffer<std::uint32_t> level{std::span(all)};
+        course::DeviceBuffer<Vertex> parent(kVertices);
+        GetParam()->launcher(on_device, 3, level.span().subspan(0, kVertices), parent.span(), workspace,
+                             nullptr);
+        const std::vector<std::uint32_t> got = level.to_host();
+        EXPECT_EQ(std::vector(got.begin() + kVertices, got.end()), std::vector<std::uint32_t>(31, behind));
+        EXPECT_EQ(day36::what_is_wrong(graph, 3, std::span(got).first(kVertices), parent.to_host()), "");
+    }
+}
+
 TEST_P(VersionTest, WritesToOtherMemoryNextTime) {
     const Graph graph = day36::path(5);
     const DeviceGraph on_device(graph);
     Workspace workspace(on_device);
-    for (std::size_t misaligned = 0; misaligned < 3; ++misaligned) {
-        GuardedBuffer<std::uint32_t> level(5, misaligned);
-        GuardedBuffer<Vertex> parent(5, misaligned + 1);
-        GetParam()->launcher(on_device, 4, level.span(), parent.span(), workspace, nullptr);
-        EXPECT_EQ(level.to_host(), (std::vector<std::uint32_t>{4, 3, 2, 1, 0}));
-        EXPECT_EQ(parent.to_host(), (std::vector<Vertex>{1, 2, 3, 4, 4}));
+    GuardedBuffer<std::uint32_t> first_level(5), second_level(5, 1);
+    GuardedBuffer<Vertex> first_parent(5, 1), second_parent(5, 2);
+    // Both are other memory, then one of them.
+    for (const auto& [level, parent] : {std::pair{&first_level, &first_parent},
+                                        {&second_level, &second_parent},
+                                        {&first_level, &second_parent},
+                                        {&first_level, &first_parent}}) {
+        level->spoil();
+        parent->spoil();
+        GetParam()->launcher(on_device, 4, level->span(), parent->span(), workspace, nullptr);
+        EXPECT_EQ(level->to_host(), (std::vector<std::uint32_t>{4, 3, 2, 1, 0}));
+        EXPECT_EQ(parent->to_host(), (std::vector<Vertex>{1, 2, 3, 4, 4}));
     }
 }
 
@@ -276,6 +302,54 @@ TEST_P(VersionTest, RefusesBadArguments) {
 TEST(ManyLevels, OnALongPath) {
     Searches searches(day36::path(66000));
     searches.expect_right(course::find_version(day36::versions(), "frontier"), 0);
+}
+
+// A hub, its 3,000 leaves, 100 ports and 40 leaves for each of these. direction_optimised goes
+// top-down to the hub's leaves, bottom-up to the ports, and top-down again, from a queue that it
+// has made of the bitmap: the ports are few, and their edges many.
+TEST(DirectionOptimised, GoesTopDownBehindALargeLevel) {
+    constexpr Vertex kLeaves = 3000, kPorts = 100, kOfPort = 40;
+    constexpr Vertex kFirstPort = 1 + kLeaves, kFirstOfPorts = kFirstPort + kPorts;
+    std::vector<Edge> edges;
+    for (Vertex v = 1; v <= kLeaves; ++v) {
+        edges.push_back({0, v});
+        edges.push_back({v, 1 + v % kLeaves});
+    }
+    for (Vertex port = 0; port < kPorts; ++port) {
+        edges.push_back({1 + port, kFirstPort + port});
+        for (Vertex i = 0; i < kOfPort; ++i)
+            edges.push_back({kFirstPort + port, kFirstOfPorts + port * kOfPort + i});
+    }
+    Searches searches(Graph::undirected(kFirstOfPorts + kPorts * kOfPort, edges));
+    for (const Vertex source : {Vertex{0}, kFirstOfPorts})
+        searches.expect_right(course::find_version(day36::versions(), "direction_optimised"), source);
+}
+
+// A hub, its leaves, 100 ports, 40 second ports, each of which leads to two leaves of its own, and
+// a path: from the ports on top-down, twice. The search from the end of the path comes first, so
+// entries of the queue that this one has not written belong to vertices that are far away.
+TEST(DirectionOptimised, GoesTopDownTwiceBehindALargeLevel) {
+    constexpr Vertex kLeaves = 5000, kPorts = 100, kSecond = 40, kPath = 1000;
+    constexpr Vertex kFirstPort = 1 + kLeaves, kFirstSecond = kFirstPort + kPorts;
+    constexpr Vertex kLastLeaves = kFirstSecond + kSecond, kFirstOfPath = kLastLeaves + 2 * kSecond;
+    std::vector<Edge> edges;
+    for (Vertex v = 1; v <= kLeaves; ++v) {
+        edges.push_back({0, v});
+        edges.push_back({v, 1 + v % kLeaves});
+    }
+    for (Vertex port = kFirstPort; port < kFirstSecond; ++port) {
+        edges.push_back({port - kFirstPort + 1, port});
+        for (Vertex second = kFirstSecond; second < kLastLeaves; ++second)
+            edges.push_back({port, second});
+    }
+    for (Vertex leaf = kLastLeaves; leaf < kFirstOfPath; ++leaf)
+        edges.push_back({kFirstSecond + (leaf - kLastLeaves) / 2, leaf});
+    edges.push_back({kLastLeaves, kFirstOfPath});
+    for (Vertex v = kFirstOfPath; v + 1 < kFirstOfPath + kPath; ++v)
+        edges.push_back({v, v + 1});
+    Searches searches(Graph::undirected(kFirstOfPath + kPath, edges));
+    for (const Vertex source : {kFirstOfPath + kPath - 1, Vertex{0}})
+        searches.expect_right(course::find_version(day36::versions(), "direction_optimised"), source);
 }
 
 // --- Graphs --------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 
 #include "attention_reference.hpp"
 #include "attention_test_data.hpp"
+#include "common/bench/machine.hpp"
 #include "common/check/check.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
@@ -307,13 +308,15 @@ std::vector<float> layer_in_floats(const AttentionWeights& weights, const Call& 
     return product(heads, weights.out_weight.data(), width, width);
 }
 
-// The bound that the program verifies with, at the size that it times: some rows of 2048 tokens of
-// 512 columns.
+// The bound that the program verifies with, at the width that it times, of 512 columns: some rows
+// of 2048 tokens as there, on a CPU of 512. Fewer tokens make the bounds tighter, and the error of
+// a wrong scale larger.
 TEST(AttentionLayerReference, BoundsAreTightEnough) {
     if (course::lanes_descend())
-        GTEST_SKIP() << "twenty seconds without a kernel: the order of threads makes no difference";
+        GTEST_SKIP() << "seconds without a kernel: the order of threads makes no difference";
     constexpr std::size_t kWidth = 512;
-    const Call call = make_call({1, 4, 2048}, kWidth, "memory", false, false);
+    const Call call =
+        make_call({1, 4, course::is_cpu_stand_in() ? 512u : 2048u}, kWidth, "memory", false, false);
     const auto expected = [&](float factor_of_scores) {
         AttentionLayerOnCpu layer({kWidth, 1, false}, kSeed);
         AttentionWeights weights = layer.weights();
@@ -336,7 +339,7 @@ TEST(AttentionLayerReference, BoundsAreTightEnough) {
         return day25::verify(std::vector<float>(other.value.begin(), other.value.end()), right).differing;
     };
     EXPECT_GT(wrong(0), most) << "the same weight for every key";
-    EXPECT_GT(wrong(1.001f), right.value.size() / 100) << "a scale that is a thousandth off";
+    EXPECT_GT(wrong(1.001f), right.value.size() / 2) << "a scale that is a thousandth off";
 }
 
 // --- PyTorch -------------------------------------------------------------------------------------

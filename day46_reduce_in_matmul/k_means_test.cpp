@@ -71,9 +71,12 @@ TEST_F(KMeansTest, UpdateMovesToMeans) {
     course::Random random(3);
     SCOPED_TRACE("course::Random seed 3");
     for (const auto pattern : course::kFinitePatterns) {
+        const bool is_first = pattern == course::kFinitePatterns.front();
         for (const std::size_t d : {1, 2, 32, 33, 100}) {
             for (const std::size_t n : {1, 9, 1000}) {
                 for (const std::size_t k : {1, 3, 300}) {
+                    // Every shape once, and every pattern in shapes that add a few and many points.
+                    if (!is_first && (d != 33 || n == 1 || k == 1)) continue;
                     const auto points = course::make_data<float>(n * d, pattern, 1);
                     const auto centres = course::make_data<float>(k * d, course::DataPattern::kNormal, 2);
                     std::vector<std::uint32_t> assignment(n);  // of 300 centres, the odd ones get no points
@@ -168,6 +171,9 @@ Judgement judge(Metric metric, std::span<const float> points, std::span<const fl
     const double roundings =
         course::Bound{.terms = d + 4, .growth = course::Growth::kSquareRoot}.roundings() *
         course::FloatTraits<float>::kEpsilon;
+    std::vector<double> squared(k);  // the length of each centre
+    for (std::size_t i = 0; i < centres.size(); ++i)
+        squared[i / d] += static_cast<double>(centres[i]) * static_cast<double>(centres[i]);
     Judgement all;
     for (std::size_t point = 0; point < n; ++point) {
         const auto value = [&](std::size_t centre) { return distances.values[point * k + centre]; };
@@ -175,10 +181,8 @@ Judgement judge(Metric metric, std::span<const float> points, std::span<const fl
             return roundings * distances.magnitudes[point * k + centre];
         };
         const auto shift = [&](std::size_t centre) {
-            double squared = 0;
-            for (std::size_t i = 0; i < d; ++i)
-                squared += std::pow(static_cast<double>(centres[centre * d + i]), 2);
-            return std::pair(2 * std::sqrt(value(centre) * squared) * 0x1p-24, squared * 0x1p-48);
+            return std::pair(2 * std::sqrt(value(centre) * squared[centre]) * 0x1p-24,
+                             squared[centre] * 0x1p-48);
         };
         std::size_t nearest = 0;
         for (std::size_t centre = 1; centre < k; ++centre)

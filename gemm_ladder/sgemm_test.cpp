@@ -164,6 +164,8 @@ TEST_P(StepTest, DataPatterns) {
 TEST_P(StepTest, PaddedAndMisalignedRows) {
     for (const std::size_t padding : {0, 1, 2, 4}) {
         for (const std::size_t misaligned_by : {0, 1, 2}) {
+            // One of the two is enough to make packs impossible.
+            if (padding % 4 != 0 && misaligned_by != 0) continue;
             const float beta = misaligned_by == 0 ? 0.0f : -0.5f;
             expect_exact(
                 {.shape = {130, 66, 37}, .beta = beta, .padding = padding, .misaligned_by = misaligned_by});

@@ -46,14 +46,17 @@ class Thin : public course::DeviceTestWithParam<std::size_t> {  // the thin exte
 INSTANTIATE_TEST_SUITE_P(Ladder, Thin, testing::Values(1, 2, 7, 8, 9, 16));
 
 TEST_P(Thin, AroundStripsAndChunks) {
-    for (const std::size_t wide : {1, 31, 33, 127, 128, 129, 260}) {
-        for (const std::size_t k : {1, 4, 63, 64, 65, 255, 256, 257})
-            expect_exact_both(wide, k, 1);
+    constexpr std::size_t kWide[] = {1, 31, 33, 127, 128, 129, 260};
+    constexpr std::size_t kDepths[] = {1, 4, 63, 64, 65, 255, 256, 257};
+    // Every second pair: each extent in four of them, whole strips with whole chunks among them.
+    for (std::size_t i = 0; i < std::size(kWide); ++i) {
+        for (std::size_t j = i % 2; j < std::size(kDepths); j += 2)
+            expect_exact_both(kWide[i], kDepths[j], 1);
     }
 }
 
 TEST_P(Thin, ManyParts) {
-    for (const unsigned blocks : {2u, 3u, 7u, 40u, 1000000u}) {
+    for (const unsigned blocks : {2u, 7u, 40u, 1000000u}) {
         expect_exact_both(130, 1031, blocks);
         expect_exact_both(36, 1540, blocks, {.alpha = -0.5f, .beta = 1, .padding = 4});
         expect_exact_both(3, 4003, blocks, {.beta = -0.5f});

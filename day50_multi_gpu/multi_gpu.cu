@@ -114,8 +114,9 @@ void peer_copy(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 
-// The edges of a slab are the kRadius planes beside each neighbour. In a thin slab some planes
-// would be in both: then the second part is shorter.
+// The edges of a slab are the kRadius planes beside each neighbour. The first slab and the last one
+// have one part: planes without a neighbour to wait for them belong to the middle, which saves a
+// launch. In a thin slab some planes would be in both parts: then the second one is shorter.
 struct Edges {
     int first_end;   // the first part is planes 0 to first_end - 1,
     int last_begin;  // the second part last_begin to planes - 1

@@ -20,6 +20,7 @@
 #include "common/test/shell_run.hpp"
 #include "domain.hpp"
 #include "jacobi.hpp"
+#include "timeline.hpp"
 
 namespace {
 
@@ -257,6 +258,43 @@ TEST_P(VersionTest, LeavesTheCurrentDevice) {
     CUDA_CHECK(cudaGetDevice(&device));
     CUDA_CHECK(cudaSetDevice(0));
     EXPECT_EQ(device, last);
+}
+
+class Overlap : public course::DeviceTest {};
+
+// A launch that is not needed costs time, but no result shows it. E: an edge, M: the middle, of
+// each rank in the order of the launches. Only planes beside a neighbour are swept as edges, before
+// the middle, and none of them twice: a slab of 4 planes is one edge.
+TEST_F(Overlap, SweepsEdgesFirstAndOnlyBesideANeighbour) {
+    struct Case {
+        std::size_t ranks;
+        std::size_t planes;  // of each rank
+        std::vector<std::string> sweeps;
+    };
+    const std::vector<Case> cases = {{1, 12, {"M"}},
+                                     {2, 12, {"EM", "EM"}},
+                                     {3, 12, {"EM", "EEM", "EM"}},
+                                     {3, 8, {"EM", "EE", "EM"}},
+                                     {3, 5, {"EM", "EE", "EM"}},
+                                     {3, 4, {"E", "E", "E"}}};
+    for (const day50::Version& version : day50::versions()) {
+        if (version.name != "peer_copy_overlapped" && version.name != "nccl_overlapped") continue;
+        for (const Case& each : cases) {
+            SCOPED_TRACE(version.name + ", " + std::to_string(each.ranks) + " slabs of " +
+                         std::to_string(each.planes) + " planes");
+            Domain domain({9, 9, each.ranks * each.planes}, devices_for(each.ranks));
+            if (!version.cannot_run(day50::problem_of(domain, 1)).empty()) continue;
+            domain.copy_from(std::vector<float>(domain.extents().cells()));
+            day50::Timeline timeline(domain);
+            version.launcher(domain, 1, nullptr);
+            CUDA_CHECK(cudaStreamSynchronize(nullptr));
+            std::vector<std::string> sweeps(each.ranks);
+            for (const day50::Timeline::Bar& bar : timeline.bars())
+                if (bar.what == "sweep")
+                    sweeps[static_cast<std::size_t>(bar.rank)] += bar.stream == "edges" ? "E" : "M";
+            EXPECT_EQ(sweeps, each.sweeps);
+        }
+    }
 }
 
 // Jacobi's method: the same grid, the same number of steps and the same norm on any number of

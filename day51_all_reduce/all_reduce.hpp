@@ -24,7 +24,7 @@ inline constexpr int kBlock = 512;  // threads of a block
 inline constexpr int kMostBlocks = 256;
 struct Signals {
     unsigned arrived[kMostBlocks][kMostRanks];  // barriers that this block of that rank has come to
-    unsigned passed[kMostBlocks];               // and that this rank's block had passed at its end
+    unsigned passed[kMostBlocks];               // barriers of this rank's block in all ended launches
     unsigned sent[kMostBlocks];                 // calls in which this block has sent packets
 };
 

@@ -175,6 +175,10 @@ std::string Meeting::why_not(int awaited) {
     if (doing != Kind::none)
         return text("rank %d, which waits in %s, call %llu", awaited, name_of(doing),
                     static_cast<unsigned long long>(other.number.load()));
+    const auto own_doing = static_cast<Kind>(own().doing.load());
+    if (own_doing == Kind::send || own_doing == Kind::receive)
+        return text("rank %d, which has not called %s rank %d", awaited,
+                    own_doing == Kind::send ? "ncclRecv from" : "ncclSend to", rank_);
     const auto number = static_cast<unsigned long long>(other.number.load());
     return text("rank %d, which has not made this call (its last collective: %s%s)", awaited,
                 number == 0 ? "none" : ("call " + std::to_string(number) + ", ").c_str(),

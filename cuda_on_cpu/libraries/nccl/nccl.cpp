@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdarg>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -317,7 +318,8 @@ class Turn {
 
 struct Issue {
     ncclComm_t comm;
-    cudaStream_t stream;
+    int rank;
+    std::vector<cudaStream_t> streams;
     std::vector<Operation> operations;
 };
 
@@ -328,10 +330,39 @@ struct Group {
     std::vector<Issue> issues;
     std::vector<ncclComm_t> made;  // communicators
 };
-thread_local Group group;
 
+// At the end of its host thread, a group that is still open is reported: nothing of it was carried
+// out, and no stream has an error.
+struct GroupOfThread : Group {
+    ~GroupOfThread() {
+        if (issues.empty()) return;
+        std::fprintf(stderr,
+                     "cuda_on_cpu: NCCL: %s of rank %d was never carried out: ncclGroupStart has no "
+                     "ncclGroupEnd\n",
+                     name_of(issues.front().operations.front().call.kind), issues.front().rank);
+    }
+};
+thread_local GroupOfThread group;
+
+// All streams of `later` wait for what `first` has now.
+cudaError_t let_wait(const std::vector<cudaStream_t>& later, cudaStream_t first) {
+    for (const cudaStream_t stream : later) {
+        if (stream == first) continue;
+        cudaEvent_t event = nullptr;
+        cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+        if (error == cudaSuccess) error = cudaEventRecord(event, first);
+        if (error == cudaSuccess) error = cudaStreamWaitEvent(stream, event);
+        if (event != nullptr) static_cast<void>(cudaEventDestroy(event));
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+
+// The calls of a group are one piece of work, in the stream of the first one. As in NCCL, it begins
+// after what all streams of the group have, and all of them go on after it.
 ncclResult_t issue(Issue work) {
     ncclComm& comm = *work.comm;
+    const cudaStream_t stream = work.streams.front();
     const DeviceScope scope(comm.device);
     const char* const function = name_of(work.operations.front().call.kind);
     StreamOperation operation;
@@ -347,7 +378,12 @@ ncclResult_t issue(Issue work) {
             return carry_out(comm, operations);
         };
     }
-    const cudaError_t error = submit(work.stream, function, std::move(operation));
+    cudaError_t error = cudaSuccess;
+    for (const cudaStream_t other : work.streams) {
+        if (error == cudaSuccess) error = let_wait({stream}, other);
+    }
+    if (error == cudaSuccess) error = submit(stream, function, std::move(operation));
+    if (error == cudaSuccess) error = let_wait(work.streams, stream);
     return error == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError;
 }
 
@@ -405,6 +441,27 @@ ncclResult_t check_alone(const char* function, ncclComm& comm, const Call& call)
     return ncclSuccess;
 }
 
+// In place, a rank's part lies where it lies in the array of all. Other buffers must be apart: a
+// GPU would read what another block has overwritten.
+ncclResult_t check_overlap(const char* function, const Operation& operation, std::size_t send_bytes,
+                           std::size_t receive_bytes, const ncclComm& comm) {
+    const auto send = reinterpret_cast<std::uintptr_t>(operation.send);
+    const auto receive = reinterpret_cast<std::uintptr_t>(operation.receive);
+    if (send >= receive + receive_bytes || receive >= send + send_bytes) return ncclSuccess;
+    const auto rank = static_cast<std::size_t>(comm.rank);
+    const std::uintptr_t before_send = operation.call.kind == Kind::all_gather ? rank * send_bytes : 0;
+    const std::uintptr_t before_receive =
+        operation.call.kind == Kind::reduce_scatter ? rank * receive_bytes : 0;
+    if (send - before_send == receive - before_receive) return ncclSuccess;
+    return refuse(ncclInvalidArgument, function,
+                  "the buffers of rank %d overlap: send %p, receive %p. Expected buffers apart, or in place: "
+                  "send = receive%s",
+                  comm.rank, operation.send, operation.receive,
+                  operation.call.kind == Kind::all_gather       ? " + rank * count"
+                  : operation.call.kind == Kind::reduce_scatter ? " - rank * count"
+                                                                : "");
+}
+
 ncclResult_t check_call(const char* function, const Operation& operation, const ncclComm& comm) {
     const Call& call = operation.call;
     if (call.type < 0 || call.type >= ncclNumTypes)
@@ -414,19 +471,27 @@ ncclResult_t check_call(const char* function, const Operation& operation, const 
     if (call.root < 0 || call.root >= comm.ranks)
         return refuse(ncclInvalidArgument, function, "rank %d; the communicator has %d, from 0", call.root,
                       comm.ranks);
+    const std::size_t most = SIZE_MAX / bytes_of(call.type) / static_cast<std::size_t>(comm.ranks);
+    if (call.count > most)
+        return refuse(ncclInvalidArgument, function, "the count of rank %d is %llu; expected at most %zu",
+                      comm.rank, static_cast<unsigned long long>(call.count), most);
     const std::size_t bytes = call.count * bytes_of(call.type);
     const auto all = static_cast<std::size_t>(comm.ranks) * bytes;
+    const std::size_t send_bytes = call.kind == Kind::reduce_scatter ? all : bytes;
+    const std::size_t receive_bytes = call.kind == Kind::all_gather ? all : bytes;
     const bool is_root = comm.rank == call.root;
     const bool sends = call.kind != Kind::receive && (call.kind != Kind::broadcast || is_root);
     const bool receives = call.kind != Kind::send && (call.kind != Kind::reduce || is_root);
     if (sends) {
-        const ncclResult_t error = check_buffer(function, "the send buffer", operation.send,
-                                                call.kind == Kind::reduce_scatter ? all : bytes, comm);
+        const ncclResult_t error =
+            check_buffer(function, "the send buffer", operation.send, send_bytes, comm);
         if (error != ncclSuccess) return error;
     }
     if (!receives) return ncclSuccess;
-    return check_buffer(function, "the receive buffer", operation.receive,
-                        call.kind == Kind::all_gather ? all : bytes, comm);
+    const ncclResult_t error =
+        check_buffer(function, "the receive buffer", operation.receive, receive_bytes, comm);
+    if (error != ncclSuccess || !sends) return error;
+    return check_overlap(function, operation, send_bytes, receive_bytes, comm);
 }
 
 ncclResult_t check_stream_of(const char* function, cudaStream_t stream, const ncclComm& comm) {
@@ -448,21 +513,20 @@ ncclResult_t call_for(const char* function, ncclComm_t comm, cudaStream_t stream
         error = refuse(comm->error, function, "an earlier call of rank %d has failed", comm->rank);
     if (group.depth == 0) {
         if (error == ncclSuccess) error = check_alone(function, *comm, operation.call);
-        return error != ncclSuccess ? error : issue({comm, stream, {operation}});
+        return error != ncclSuccess ? error : issue({comm, comm->rank, {stream}, {operation}});
     }
     if (error != ncclSuccess) {
         group.error = error;
         return error;
     }
     comm->alone.thread = {};
-    const auto same = std::find_if(group.issues.begin(), group.issues.end(), [&](const Issue& each) {
-        return each.comm == comm && each.stream == stream;
-    });
-    if (same != group.issues.end()) {
-        same->operations.push_back(operation);
-    } else {
-        group.issues.push_back({comm, stream, {operation}});
+    const auto same = std::ranges::find(group.issues, comm, &Issue::comm);
+    if (same == group.issues.end()) {
+        group.issues.push_back({comm, comm->rank, {stream}, {operation}});
+        return ncclSuccess;
     }
+    same->operations.push_back(operation);
+    if (std::ranges::find(same->streams, stream) == same->streams.end()) same->streams.push_back(stream);
     return ncclSuccess;
 }
 
@@ -537,6 +601,17 @@ ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const 
     *comm = nullptr;
     forget(made);
     return error;
+}
+
+// The end of a communicator that calls since ncclGroupStart name: ncclGroupEnd would use it.
+ncclResult_t check_not_in_group(const char* function, ncclComm_t comm) {
+    if (const ncclResult_t error = check_comm(function, comm); error != ncclSuccess) return error;
+    const auto same = std::ranges::find(group.issues, comm, &Issue::comm);
+    const bool is_made = std::ranges::find(group.made, comm) != group.made.end();
+    if (same == group.issues.end() && !is_made) return ncclSuccess;
+    return refuse(ncclInvalidUsage, function,
+                  "%s of rank %d is in a group that has not ended. Expected ncclGroupEnd first",
+                  is_made ? "ncclCommInitRank" : name_of(same->operations.front().call.kind), comm->rank);
 }
 
 // Until its work is done.
@@ -627,14 +702,14 @@ ncclResult_t ncclCommInitAll(ncclComm_t* made, int count, const int* devices) {
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-    if (const ncclResult_t error = check_comm(__func__, comm); error != ncclSuccess) return error;
+    if (const ncclResult_t error = check_not_in_group(__func__, comm); error != ncclSuccess) return error;
     wait_for_work(*comm);
     return comm->error;
 }
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
     if (comm == nullptr) return ncclSuccess;
-    if (const ncclResult_t error = check_comm(__func__, comm); error != ncclSuccess) return error;
+    if (const ncclResult_t error = check_not_in_group(__func__, comm); error != ncclSuccess) return error;
     wait_for_work(*comm);
     forget(comm);
     return ncclSuccess;
@@ -643,6 +718,8 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
     if (comm == nullptr) return ncclSuccess;
     if (const ncclResult_t error = check_comm(__func__, comm); error != ncclSuccess) return error;
+    std::erase_if(group.issues, [&](const Issue& each) { return each.comm == comm; });
+    std::erase(group.made, comm);
     if (comm->meeting != nullptr) {
         comm->meeting->own().state = Presence::aborted;
         comm->meeting->abort_by_host();
@@ -693,10 +770,17 @@ ncclResult_t ncclGroupStart() {
 ncclResult_t ncclGroupEnd() {
     if (group.depth == 0) return refuse(ncclInvalidUsage, __func__, "there is no ncclGroupStart before it");
     if (--group.depth > 0) return ncclSuccess;
-    const Group ended = std::exchange(group, Group{});
+    const Group ended = std::exchange<Group>(group, Group{});
     if (ended.error != ncclSuccess) return ended.error;
     for (const ncclComm_t comm : ended.made) {
         if (const ncclResult_t error = meet("ncclCommInitRank", *comm); error != ncclSuccess) return error;
+    }
+    // The memory may have been freed since the call.
+    for (const Issue& each : ended.issues) {
+        for (const Operation& operation : each.operations) {
+            const ncclResult_t error = check_call(name_of(operation.call.kind), operation, *each.comm);
+            if (error != ncclSuccess) return error;
+        }
     }
     ncclResult_t error = ncclSuccess;
     for (const Issue& each : ended.issues) {

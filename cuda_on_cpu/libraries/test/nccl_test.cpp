@@ -264,6 +264,30 @@ TEST_F(Ranks, SendAndReceiveInARing) {
     }
 }
 
+// The two sends of a step need the two receives, which are calls of other streams.
+TEST_F(Ranks, AGroupMayUseSeveralStreams) {
+    auto send = arrays<int>(100);
+    auto receive = arrays<int>(100);
+    cudaStream_t second[2] = {};
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    for (const int rank : {0, 1}) {
+        ASSERT_EQ(cudaSetDevice(rank), cudaSuccess);
+        ASSERT_EQ(cudaStreamCreate(&second[rank]), cudaSuccess);
+        // Of the second stream, but before the send.
+        ASSERT_EQ(cudaMemsetAsync(send[rank].data(), rank + 1, 100 * sizeof(int), second[rank]), cudaSuccess);
+        ASSERT_EQ(ncclSend(send[rank].data(), 100, ncclInt, 1 - rank, comms[rank], streams[rank]),
+                  ncclSuccess);
+        ASSERT_EQ(ncclRecv(receive[rank].data(), 100, ncclInt, 1 - rank, comms[rank], second[rank]),
+                  ncclSuccess);
+    }
+    ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
+    for (const int rank : {0, 1}) {
+        EXPECT_EQ(cudaStreamSynchronize(second[rank]), cudaSuccess);
+        EXPECT_EQ(receive[rank].read(), std::vector<int>(100, (2 - rank) * 0x01010101)) << "rank " << rank;
+        EXPECT_EQ(cudaStreamDestroy(second[rank]), cudaSuccess);
+    }
+}
+
 TEST_F(Ranks, EachMayHaveAHostThread) {
     auto data = arrays<double>(100);
     std::vector<std::thread> threads;
@@ -312,6 +336,17 @@ TEST_F(Ranks, AMissingRankIsReported) {
         EXPECT_NE(report.find(part), std::string::npos) << report;
 }
 
+TEST_F(Ranks, ASendWithoutAReceiveIsReported) {
+    auto data = arrays<float>(16);
+    const std::string report =
+        report_of([&] { ncclSend(data[0].data(), 16, ncclFloat, 1, comms[0], streams[0]); });
+    EXPECT_NE(
+        report.find("rank 0: ncclSend to rank 1, call 1 has waited 2 s for rank 1, which has not called "
+                    "ncclRecv from rank 0"),
+        std::string::npos)
+        << report;
+}
+
 TEST_F(Ranks, SendsThatWaitForEachOtherAreReported) {
     auto data = arrays<float>(16);
     const std::string report = report_of([&] {
@@ -355,6 +390,91 @@ TEST_F(Ranks, WrongArgumentsAreRefused) {
         EXPECT_NE(report.find(part), std::string::npos) << report;
 }
 
+// 2^62 floats are 2^64 bytes, of which 64-bit arithmetic leaves 0.
+TEST_F(Ranks, ACountOfMoreThanAllMemoryIsRefused) {
+    auto data = arrays<float>(16);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(ncclAllReduce(data[1].data(), data[1].data(), std::size_t{1} << 62, ncclFloat, ncclSum,
+                            comms[1], streams[1]),
+              ncclInvalidArgument);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("the count of rank 1 is 4611686018427387904"),
+              std::string::npos);
+}
+
+// In place has one position; other buffers are apart.
+TEST_F(Ranks, BuffersThatOverlapAreRefused) {
+    auto data = arrays<float>(16 * kRanks);
+    const auto gather = [&](int rank, std::size_t from) {
+        return ncclAllGather(data[rank].data() + from, data[rank].data(), 16, ncclFloat, comms[rank],
+                             streams[rank]);
+    };
+    const auto scatter = [&](int rank, std::size_t to) {
+        return ncclReduceScatter(data[rank].data(), data[rank].data() + to, 16, ncclFloat, ncclSum,
+                                 comms[rank], streams[rank]);
+    };
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(
+        ncclAllReduce(data[2].data(), data[2].data() + 15, 16, ncclFloat, ncclSum, comms[2], streams[2]),
+        ncclInvalidArgument);
+    EXPECT_EQ(gather(1, 0), ncclInvalidArgument);
+    EXPECT_EQ(scatter(2, 0), ncclInvalidArgument);
+    const std::string report = testing::internal::GetCapturedStderr();
+    for (const char* part :
+         {"ncclAllReduce: the buffers of rank 2 overlap", "ncclAllGather: the buffers of rank 1 overlap",
+          "send = receive + rank * count", "send = receive - rank * count"})
+        EXPECT_NE(report.find(part), std::string::npos) << report;
+    in_group([&](int rank) { return gather(rank, static_cast<std::size_t>(rank) * 16); });
+    in_group([&](int rank) { return scatter(rank, static_cast<std::size_t>(rank) * 16); });
+    in_group([&](int rank) {
+        return ncclAllReduce(data[rank].data(), data[rank].data() + 16, 16, ncclFloat, ncclSum, comms[rank],
+                             streams[rank]);
+    });
+}
+
+TEST_F(Ranks, MemoryFreedWithinAGroupIsReported) {
+    auto data = arrays<float>(16);
+    testing::internal::CaptureStderr();
+    ASSERT_EQ(ncclGroupStart(), ncclSuccess);
+    for (int rank = 0; rank < kRanks; ++rank)
+        EXPECT_EQ(ncclAllReduce(data[rank].data(), data[rank].data(), 16, ncclFloat, ncclSum, comms[rank],
+                                streams[rank]),
+                  ncclSuccess);
+    data.pop_back();
+    EXPECT_EQ(ncclGroupEnd(), ncclInvalidArgument);
+    const std::string report = testing::internal::GetCapturedStderr();
+    for (const char* part : {"ncclAllReduce: the send buffer of rank 2", "which has been freed"})
+        EXPECT_NE(report.find(part), std::string::npos) << report;
+}
+
+// Its calls are still to be carried out.
+TEST_F(Ranks, ACommunicatorOfAnOpenGroupIsNotDestroyed) {
+    auto data = arrays<float>(16);
+    testing::internal::CaptureStderr();
+    in_group([&](int rank) {
+        const ncclResult_t result = ncclAllReduce(data[rank].data(), data[rank].data(), 16, ncclFloat,
+                                                  ncclSum, comms[rank], streams[rank]);
+        EXPECT_EQ(ncclCommDestroy(comms[rank]), ncclInvalidUsage);
+        return result;
+    });
+    const std::string report = testing::internal::GetCapturedStderr();
+    EXPECT_NE(report.find("ncclCommDestroy: ncclAllReduce of rank 1 is in a group that has not ended"),
+              std::string::npos)
+        << report;
+    EXPECT_EQ(data[0].read()[0], expected<float>(0, ncclSum));
+}
+
+TEST_F(Ranks, AGroupThatNeverEndsIsReported) {
+    auto data = arrays<float>(16);
+    testing::internal::CaptureStderr();
+    std::thread([&] {
+        EXPECT_EQ(ncclGroupStart(), ncclSuccess);
+        EXPECT_EQ(ncclAllReduce(data[1].data(), data[1].data(), 16, ncclFloat, ncclSum, comms[1], streams[1]),
+                  ncclSuccess);
+    }).join();
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("ncclAllReduce of rank 1 was never carried out"),
+              std::string::npos);
+}
+
 TEST(Communicators, ARankThatNeverComesIsReported) {
     ncclUniqueId id;
     ASSERT_EQ(ncclGetUniqueId(&id), ncclSuccess);
@@ -381,8 +501,11 @@ TEST(Communicators, ThoseOfAGroupAreCompleteAtItsEnd) {
     ASSERT_EQ(ncclCommInitAll(&comm, 1, nullptr), ncclSuccess);
     testing::internal::CaptureStderr();
     EXPECT_EQ(ncclSend(nullptr, 0, ncclFloat, 0, comm, nullptr), ncclInvalidUsage);
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("complete after ncclGroupEnd only"),
-              std::string::npos);
+    EXPECT_EQ(ncclCommDestroy(comm), ncclInvalidUsage);
+    const std::string report = testing::internal::GetCapturedStderr();
+    for (const char* part :
+         {"complete after ncclGroupEnd only", "ncclCommInitRank of rank 0 is in a group that has not ended"})
+        EXPECT_NE(report.find(part), std::string::npos) << report;
     EXPECT_NE(ncclGroupEnd(), ncclSuccess);
     EXPECT_EQ(ncclCommDestroy(comm), ncclSuccess);
 }

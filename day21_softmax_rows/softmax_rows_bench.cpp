@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/random_products.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"

@@ -2,7 +2,7 @@
 //
 //   version         what is new                                        what limits it
 //   coo_segmented   a warp sums runs of one row, then adds them to y   12 bytes per entry, y set to 0
-//   csr_adaptive    a block takes whole rows, 1,024 entries in all     products pass shared memory
+//   csr_adaptive    a block takes whole rows, up to 1,024 entries      products pass shared memory
 //
 // merge_path.cuh takes the last step: it cuts rows anywhere.
 #pragma once

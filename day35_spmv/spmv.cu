@@ -273,7 +273,7 @@ struct Pieces {
     Index parts = 0;  // of all long rows
 };
 
-// At most `tile` entries per piece, a multiple of the pack.
+// At most `tile` entries per piece.
 Pieces cut_into_pieces(std::span<const Offset> row_start, int tile) {
     const auto rows = static_cast<Index>(row_start.size() - 1);
     // How far a block that begins with this entry gets; its packs begin at multiples of four.
@@ -304,9 +304,8 @@ Pieces cut_into_pieces(std::span<const Offset> row_start, int tile) {
 // Fewer entries for each block where there would not be enough blocks for all multiprocessors.
 int adaptive_tile(Offset entries) {
     constexpr Offset kBlocksOnEach = 8;
-    const auto tile = static_cast<int>(
-        std::min<Offset>(kAdaptiveTile, entries / (kBlocksOnEach * course::multiprocessors())));
-    return std::max(kAdaptiveTile / 4, tile / kPack * kPack);
+    const Offset share = entries / (kBlocksOnEach * course::multiprocessors());
+    return static_cast<int>(std::clamp<Offset>(share, kAdaptiveTile / 4, kAdaptiveTile));
 }
 
 }  // namespace
@@ -369,15 +368,16 @@ template OperatorPtr csr_merge<Offset>(DeviceCsr<Offset>, std::span<const Offset
 
 // Rows are shared out where no row is much longer than the others and they fill the GPU, or there
 // is little to do for each: one lane per row, in slices, where a slice's rows are alike; several
-// lanes per row else. Otherwise entries are shared out: in COO where these are many, but fit in the
-// L2 cache of a large GPU. Measured on 195 matrices, of the kinds of families().
+// lanes per row else. Otherwise entries are shared out. COO was fastest for 2^20 entries and more,
+// and never measured beyond 2^23: then 12 bytes for each count. After 192 matrices on an H100, of
+// the kinds of families().
 AutoChoice choose(const RowStatistics& rows) {
     constexpr double kLittleFilling = 1.15;
     constexpr Offset kManyRows = 1 << 17;         // a lane for each fills the GPU
     constexpr Offset kManyLanes = 1 << 14;        // enough to hide most of the latency
     constexpr double kShortRow = 4 * 32 * kPack;  // four steps of a warp with csr_vectorised
     constexpr Offset kManyEntries = 1 << 20;
-    constexpr Offset kTooManyEntries = 1 << 23;  // COO's 12 bytes each begin to cost
+    constexpr Offset kTooManyEntries = 1 << 23;
     const auto longest = static_cast<double>(rows.longest);
     if (longest > 2 * rows.mean + 64) {
         const bool coo = rows.entries >= kManyEntries && rows.entries < kTooManyEntries;

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "common/bench/random_products.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/check.hpp"
 #include "common/check/guarded_buffer.hpp"

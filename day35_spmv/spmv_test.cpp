@@ -14,6 +14,7 @@
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "device_csr.hpp"
@@ -140,6 +141,16 @@ TEST_P(VersionTest, RandomMatrices) {
     }
 }
 
+// csr_adaptive gives a block 256 to 1,024 entries, as many as leave eight blocks for each
+// multiprocessor.
+TEST_P(VersionTest, ManyEntriesForEachMultiprocessor) {
+    for (const Index entries : {600, 1100}) {
+        const Index rows = static_cast<Index>(course::multiprocessors()) * entries;  // of eight entries
+        SCOPED_TRACE(std::to_string(rows) + " rows");
+        expect_exact(with_whole_values(power_law({rows, 40000}, 8)));
+    }
+}
+
 // Rows that end where a block's or a thread's share ends, one before and one after it.
 TEST_P(VersionTest, RowsAroundTheShareOfABlock) {
     for (const Index around : {8, 32, 256, 1024, 2048, 4096}) {
@@ -246,6 +257,14 @@ TEST_F(ChoiceTest, AutoKeepsToSlicesWhileNoRowIsLong) {
     EXPECT_EQ(choice(118, 1.16, 1.15), "packed_sell, 1024");
     EXPECT_EQ(choice(118, 1.16, 1.16), "csr_vectorised, 1");
     EXPECT_EQ(choice(119, 1.01, 1.01), "csr_adaptive, 1");
+
+    const auto skewed = [](Offset entries) {
+        return std::string(choose({.shape = {1000, 1000}, .entries = entries, .longest = 1 << 20}).version);
+    };
+    EXPECT_EQ(skewed((1 << 20) - 1), "csr_adaptive");
+    EXPECT_EQ(skewed(1 << 20), "coo_segmented");
+    EXPECT_EQ(skewed((1 << 23) - 1), "coo_segmented");
+    EXPECT_EQ(skewed(1 << 23), "csr_adaptive");
 }
 
 TEST_F(ChoiceTest, SellIsRefusedWhereItWouldBeFilling) {

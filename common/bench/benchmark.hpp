@@ -40,8 +40,8 @@ Measurement measure_flushed(const std::string& label, const std::function<void(c
 Measurement measure_on_host(const std::function<void()>& work, const RepeatLimits& limits = {});
 
 // How many launches to time together when one takes `launch_ms`: as many as fill 500 us, at most
-// 256. The clock's resolution and the gaps around the events, about 3 us, are then at most 1 % of
-//      the figure, whether two versions take the same number of launches or not.
+// 256. What stands around the events costs about 3 us. It is then about 1 % of any figure, so that
+// versions with different numbers of launches can be compared.
 int launches_per_repeat(double launch_ms);
 
 }  // namespace course

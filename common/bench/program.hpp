@@ -65,6 +65,9 @@ struct Case {
     std::function<std::string(std::span<const Record>)> comment{};
 };
 
+// A problem of a sweep is measured a few times.
+inline constexpr RepeatLimits kSweepRepeats = {.min_repeats = 5, .max_repeats = 40, .max_seconds = 0.04};
+
 struct Program {
     std::string day;                  // directory: "day01_vector_add"
     std::string title;                // a line for --help and the head of the output

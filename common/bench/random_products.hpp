@@ -30,9 +30,6 @@ struct RandomShapes {
     std::size_t multiple = 1;  // all extents are multiples of it
 };
 
-// A shape of a sweep is measured a few times.
-inline constexpr RepeatLimits kSweepRepeats = {.min_repeats = 5, .max_repeats = 40, .max_seconds = 0.04};
-
 // m x n x k. The shapes take turns in what their extents are multiples of: 1, 2, 4, ..., 64.
 std::vector<Dims> random_matmuls(const RandomShapes& how = {});
 

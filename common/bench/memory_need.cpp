@@ -13,6 +13,7 @@
 #include "common/bench/machine.hpp"
 #include "common/bench/machine_memory.hpp"
 #include "common/check/bytes.hpp"
+#include "common/device/device_buffer.hpp"
 
 namespace course {
 namespace {
@@ -20,16 +21,10 @@ namespace {
 constexpr double kNumbers = 1 << 21;  // of a small case: the product of the numbers that are varied
 constexpr double kNoise = 0.01;       // of the largest small case: what is no array's
 
-std::size_t device_memory_used() {
-    std::size_t free = 0;
-    std::size_t total = 0;
-    return cudaMemGetInfo(&free, &total) == cudaSuccess ? total - free : 0;
-}
-
 // While it lives, operator new counts.
 class Count {
   public:
-    Count() : device_before_(device_memory_used()) {
+    Count() : device_before_(device_buffer_bytes) {
         host_memory_count.now = 0;
         host_memory_count.most = 0;
         host_memory_count.counts = true;
@@ -40,7 +35,7 @@ class Count {
 
     MemoryNeed so_far() const {
         return {static_cast<double>(host_memory_count.most),
-                static_cast<double>(device_memory_used()) - static_cast<double>(device_before_)};
+                static_cast<double>(device_buffer_bytes) - static_cast<double>(device_before_)};
     }
 
   private:

@@ -41,7 +41,13 @@ void* allocate_on_device(std::size_t count, std::size_t element_bytes) {
                               text_of_bytes(total_bytes), text_of_bytes(free_bytes)));
     }
     CUDA_CHECK(code);
+    device_buffer_bytes += count * element_bytes;
     return memory;
+}
+
+void free_on_device(void* memory, std::size_t bytes) {
+    static_cast<void>(cudaFree(memory));
+    device_buffer_bytes -= bytes;
 }
 
 void copy_host_to_device(void* device, std::size_t device_count, const void* host, std::size_t host_count,

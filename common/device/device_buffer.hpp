@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -19,6 +20,10 @@ namespace course {
 // product does not fit in std::size_t, and CudaError naming the bytes asked for and the bytes free
 // when the device has not got them.
 void* allocate_on_device(std::size_t count, std::size_t element_bytes);
+void free_on_device(void* memory, std::size_t bytes);
+
+// What all DeviceBuffers of this process hold. (cudaMemGetInfo also counts what others hold.)
+inline constinit std::atomic<std::size_t> device_buffer_bytes{0};
 
 // Both return when the copy is done, after everything queued on `stream` before it. (Copies that
 // overlap with work need cudaMemcpyAsync and pinned memory, and are a lesson of their own.) Throws
@@ -54,7 +59,7 @@ class DeviceBuffer {
     }
 
     ~DeviceBuffer() {
-        if (data_ != nullptr) static_cast<void>(cudaFree(data_));
+        if (data_ != nullptr) free_on_device(data_, bytes());
     }
 
     void copy_from(std::span<const T> host, cudaStream_t stream = nullptr) {

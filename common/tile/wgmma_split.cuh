@@ -36,7 +36,7 @@ struct PartOfK {
 template <class S>
 __device__ void send_sums(Received<S>& received, const Sums<S>& sums) {
     const int rank = S::rank();
-    const unsigned thread = threadIdx.x - kWarpgroup;
+    const unsigned thread = threadIdx.x % (S::CONSUMERS * kWarpgroup);
 #pragma unroll
     for (int to = 0; to < S::SPLITS; ++to) {
         if (to == rank) continue;
@@ -54,7 +54,7 @@ __device__ void store_own_sums(const OutputOf<typename S::Sum>& out, TileCoords 
                                const Received<S>& received, const Sums<S>& sums) {
     static_assert(OWNED<S> % 4 == 0, "a block stores eight columns at least");
     const int rank = S::rank();
-    const unsigned thread = threadIdx.x - kWarpgroup;
+    const unsigned thread = threadIdx.x % (S::CONSUMERS * kWarpgroup);
     const int lane = static_cast<int>(threadIdx.x) % 32;
     const int warp = static_cast<int>(threadIdx.x) / 32 % 4;
 #pragma unroll

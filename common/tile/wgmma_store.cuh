@@ -68,6 +68,54 @@ __device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const Outpu
     }
 }
 
+// A warp's 16 rows of results in shared memory. A row begins 8 banks behind the one before, so that
+// the eight bytes of 16 lanes, of four rows, are in 32 different banks.
+template <class S>
+using RowsOfWarp = typename S::Sum[16][S::BN + 8];
+template <class S>
+using RowsOfWarps = RowsOfWarp<S>[S::CONSUMERS * 4];
+
+// Stores COUNT neighbours at a time, whatever lane has computed them.
+template <class S, int COUNT>
+__device__ void store_rows(const RowsOfWarp<S>& rows, const OutputOf<typename S::Sum>& out,
+                           TileCoords first) {
+    constexpr int kInRow = S::BN / COUNT;
+#pragma unroll 4
+    for (int i = static_cast<int>(threadIdx.x) % 32; i < 16 * kInRow; i += 32) {
+        const int row = i / kInRow;
+        const int col = i % kInRow * COUNT;
+        if (!inside(out, first.row + row, first.col + col)) continue;
+        auto* const to = &out.c(first.row + row, first.col + col);
+        auto results = Pack<typename S::Sum, COUNT>::load(&rows[row][col]);
+        const auto before = out.beta == 0 ? results : Pack<typename S::Sum, COUNT>::load(to);
+#pragma unroll
+        for (int element = 0; element < COUNT; ++element) {
+            results.value[element] *= out.alpha;
+            if (out.beta != 0) results.value[element] += out.beta * before.value[element];
+        }
+        results.store(to);
+    }
+}
+
+// Stores the 64 rows of a warpgroup through shared memory: neighbouring lanes store neighbours of a
+// row, wherever it begins. `rows` is the warp's own.
+template <class S>
+__device__ void store_in_rows(RowsOfWarp<S>& rows, const OutputOf<typename S::Sum>& out, TileCoords tile,
+                              const Sums<S>& sums) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+    for (int i = 0; i < S::BN / 2; i += 2)
+        PairOf<typename S::Sum>{{sums[i], sums[i + 1]}}.store(
+            &rows[i / 2 % 2 * 8 + lane / 4][i / 4 * 8 + lane % 4 * 2]);
+    __syncwarp();  // the rows are complete
+    tile.row += static_cast<int>(threadIdx.x) / 32 % 4 * 16;
+    if (out.c.cols() % 4 == 0 && out.c.leading_dimension() % 4 == 0 && is_aligned(out.c.data(), 16)) {
+        store_rows<S, 4>(rows, out, tile);
+    } else {
+        store_rows<S, 1>(rows, out, tile);
+    }
+}
+
 // Stores the tile through shared memory: a warp stores a slice with one instruction and goes on.
 // TMA drops what is out of range in pieces of 16 bytes. Where C's last column is within such a
 // piece, the slice is stored from registers instead.

@@ -321,6 +321,30 @@ TEST_F(ProgramTest, ASizeThatDoesNotFitSaysWhatAllItsArraysNeed) {
         << said;
 }
 
+TEST_F(ProgramTest, WhatOtherProcessesAllocateMeanwhileIsNotCounted) {
+    std::vector<void*> of_others;  // as seen by cudaMemGetInfo
+    const course::Program program{
+        .day = "day00_others",
+        .title = "",
+        .default_size = {1000},
+        .make_cases = {[&of_others](const Dims& size) {
+            CUDA_CHECK(cudaMalloc(&of_others.emplace_back(), of_others.size() << 22));
+            const auto data = std::make_shared<course::DeviceBuffer<float>>(size.at(0));
+            course::Case result{.problem = "fill", .dtype = "float"};
+            result.spoil = [data] {};
+            return result;
+        }}};
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const std::vector<const char*> arguments = {"day00_others", "--size", "1000000000000000"};
+    EXPECT_EQ(course::run_program(program, static_cast<int>(arguments.size()), arguments.data()), 2);
+    testing::internal::GetCapturedStdout();
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("size 1000000000000000: needs about 3.55 PiB"), std::string::npos) << said;
+    for (void* const memory : of_others)
+        CUDA_CHECK(cudaFree(memory));
+}
+
 TEST_F(ProgramTest, AHostArrayThatDoesNotFitIsRefusedBeforeTheSystemEndsTheProgram) {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "a sanitizer has an operator new of its own";

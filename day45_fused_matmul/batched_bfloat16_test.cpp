@@ -124,6 +124,9 @@ TEST_P(BatchedBfloat16Test, EveryLayout) {
             // Rows that end within 16 bytes: of 8 and of 4 bytes; aligned rows of odd length.
             for (const std::size_t extent : {20, 22})
                 expect_exact({2, extent, extent, extent}, {a, b});
+            // C: rows that end within a float4, and rows of whole ones that begin within one.
+            expect_exact({2, 40, 22, 20}, {a, b, {.padding = 2}});
+            expect_exact({2, 40, 24, 20}, {a, b, {.misaligned_by = 1}});
             const Shape odd{2, 13, 13, 13};
             expect_exact(odd, {{.op = op_a, .padding = 3}, {.op = op_b, .misaligned_by = 1}});
             expect_exact(odd, {{.op = op_a, .misaligned_by = 1}, {.op = op_b, .padding = 3}});

@@ -14,6 +14,11 @@
 
 namespace course {
 
+// Is `address` a multiple of `bytes`, a power of two?
+__host__ __device__ inline bool is_aligned(const void* address, std::size_t bytes) {
+    return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
+}
+
 template <class T, int N>
 struct alignas(sizeof(T) * N) Pack {
     static_assert(sizeof(T) * N == 4 || sizeof(T) * N == 8 || sizeof(T) * N == 16,
@@ -23,7 +28,7 @@ struct alignas(sizeof(T) * N) Pack {
 
     // The N values from `address` on; `address` must be aligned to the pack.
     static __device__ Pack load(const T* address) {
-        const Word word = *reinterpret_cast<const Word*>(address);
+        const Word word = *words_at(address);
         Pack pack;
         std::memcpy(&pack, &word, sizeof(pack));
         return pack;
@@ -32,14 +37,14 @@ struct alignas(sizeof(T) * N) Pack {
     __device__ void store(T* address) const {
         Word word;
         std::memcpy(&word, this, sizeof(word));
-        *reinterpret_cast<Word*>(address) = word;
+        *words_at(address) = word;
     }
 
     // A streaming store, for what is not read again soon: the L2 cache evicts it first.
     __device__ void store_streaming(T* address) const {
         Word word;
         std::memcpy(&word, this, sizeof(word));
-        __stcs(reinterpret_cast<Word*>(address), word);
+        __stcs(words_at(address), word);
     }
 
   private:
@@ -47,11 +52,19 @@ struct alignas(sizeof(T) * N) Pack {
     // store each member by itself.
     using Word = std::conditional_t<sizeof(T) * N == 16, uint4,
                                     std::conditional_t<sizeof(T) * N == 8, uint2, unsigned>>;
-};
 
-// Is `address` a multiple of `bytes`, a power of two?
-__host__ __device__ inline bool is_aligned(const void* address, std::size_t bytes) {
-    return reinterpret_cast<std::uintptr_t>(address) % bytes == 0;
-}
+    template <class U>
+    static __device__ auto words_at(U* address) {
+#ifdef CUDA_ON_CPU
+        // A GPU refuses other addresses, a CPU may not.
+        if (!is_aligned(address, sizeof(Pack)))
+            cuda_on_cpu::device_failure(
+                cudaErrorMisalignedAddress,
+                "misaligned access: the address of a Pack must be a multiple of its size",
+                cuda_on_cpu::Site::here());
+#endif
+        return reinterpret_cast<std::conditional_t<std::is_const_v<U>, const Word, Word>*>(address);
+    }
+};
 
 }  // namespace course

@@ -1,7 +1,7 @@
 // Step 14: the tile that suits the shape.
 //
 // Change:     seven tiles, two ways each, and a table of what they cost on this GPU; and kernels
-//             for thin products.
+//             for thin products and for a short K.
 // Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100
 //             columns.
 // Prediction: on large squares the speed of step 12, and what its last round lost.
@@ -21,7 +21,8 @@
 // tuner can do it.
 //
 // A C of a few rows or columns would leave most of any tile empty. There memory bandwidth is the
-// limit, and a kernel without tiles runs (thin.cu).
+// limit, and a kernel without tiles runs (thin.cu). With a short K the stores of C are
+// (shallow.cu).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,6 +37,7 @@
 
 #include "beyond.hpp"
 #include "launch.hpp"
+#include "shallow.hpp"
 #include "thin.hpp"
 #include "tiles.hpp"
 
@@ -130,6 +132,7 @@ double time_of_shared(const TileCost& cost, const Work& work, std::size_t blocks
 // Enough for aligned and for unaligned rows.
 ScratchSize scratch_of(const Shape& shape) {
     if (is_worth_a_thin_kernel(shape)) return thin_scratch(shape, thin_blocks());
+    if (is_worth_a_shallow_kernel(shape)) return {};
     ScratchSize most;
     for (const bool aligned : {false, true}) {
         const Choice choice = choose(shape, aligned, current_gpu());
@@ -143,6 +146,7 @@ ScratchSize scratch_of(const Shape& shape) {
 void launch(const Sgemm& gemm, cudaStream_t stream) {
     const Shape shape{gemm.m(), gemm.n(), gemm.k()};
     if (is_worth_a_thin_kernel(shape)) return launch_thin(thin_blocks(), gemm, stream);
+    if (is_worth_a_shallow_kernel(shape)) return launch_shallow(gemm, stream);
     const Choice choice = choose(shape, rows_are_whole_packs(gemm), current_gpu());
     if (choice.shared_by == 0) {
         choice.tile->whole.launch(gemm, stream);

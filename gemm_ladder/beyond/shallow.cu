@@ -1,0 +1,83 @@
+// Products with a short K (for step 14).
+//
+// Change:     no loop over tiles of K, no float4: a warp stores 32 neighbours of a row at a time.
+// Why:        C is larger than A and B by far, so memory bandwidth is the limit: the stores of C.
+//             Tiles of step 12 store fragments, and fill a pipeline that has one step.
+//
+// A block of 256 threads computes 64 x 128 elements of C; a thread 8 rows of every 32nd column. So
+// rows may begin anywhere.
+#include <stdexcept>
+#include <string>
+
+#include "../edges.cuh"
+#include "launch.hpp"
+#include "shallow.hpp"
+
+namespace gemm {
+namespace {
+
+constexpr int kRows = 64;
+constexpr int kCols = 128;
+constexpr int kThreads = 256;
+constexpr int kDepth = static_cast<int>(kShallow);
+constexpr int kRowsEach = kRows / (kThreads / 32);
+constexpr int kColsEach = kCols / 32;
+
+__global__ void __launch_bounds__(kThreads) sgemm_shallow(Sgemm gemm) {
+    __shared__ __align__(16) float a[kDepth][kRows + 4];  // transposed, and fewer bank conflicts
+    __shared__ float b[kDepth][kCols];
+    const int thread = static_cast<int>(threadIdx.x);
+    const auto across = static_cast<unsigned>((gemm.n() + kCols - 1) / kCols);
+    const std::size_t row = std::size_t{blockIdx.x / across} * kRows;
+    const std::size_t col = std::size_t{blockIdx.x % across} * kCols;
+#pragma unroll
+    for (int i = thread; i < kRows * kDepth; i += kThreads)
+        a[i % kDepth][i / kDepth] = load_or_zero(gemm.a, row + i / kDepth, i % kDepth);
+#pragma unroll
+    for (int i = thread; i < kDepth * kCols; i += kThreads)
+        b[i / kCols][i % kCols] = load_or_zero(gemm.b, i / kCols, col + i % kCols);
+    __syncthreads();
+
+    const int first_row = thread / 32 * kRowsEach;
+    const int lane = thread % 32;
+    float sums[kRowsEach][kColsEach] = {};
+    const int depth = static_cast<int>(gemm.k());
+    for (int k = 0; k < depth; ++k) {
+        float a_column[kRowsEach];
+#pragma unroll
+        for (int i = 0; i < kRowsEach; i += 4)
+            load4(&a[k][first_row + i], &a_column[i]);
+#pragma unroll
+        for (int j = 0; j < kColsEach; ++j) {
+            const float element = b[k][lane + j * 32];
+#pragma unroll
+            for (int i = 0; i < kRowsEach; ++i)
+                sums[i][j] += a_column[i] * element;
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < kRowsEach; ++i) {
+#pragma unroll
+        for (int j = 0; j < kColsEach; ++j)
+            store(gemm, row + first_row + i, col + lane + j * 32, sums[i][j]);
+    }
+}
+
+}  // namespace
+
+bool is_worth_a_shallow_kernel(const Shape& shape) {
+    return is_shallow(shape) && tiles_in<kRows, kCols>(shape.m, shape.n) >= course::multiprocessors() / 2;
+}
+
+void launch_shallow(const Sgemm& given, cudaStream_t stream) {
+    const Sgemm gemm = checked(given);
+    if (!is_shallow({gemm.m(), gemm.n(), gemm.k()})) {
+        throw std::invalid_argument("launch_shallow: K is " + std::to_string(gemm.k()) +
+                                    "; expected at most " + std::to_string(kShallow));
+    }
+    const unsigned tiles = tiles_of<kRows, kCols>(gemm);
+    if (tiles == 0) return;
+    course::launch(sgemm_shallow, {.grid = tiles, .block = kThreads, .stream = stream}, gemm);
+}
+
+}  // namespace gemm

@@ -276,6 +276,7 @@ __device__ void write_tensor_tile(const Sgemm& gemm, const Origin& origin, const
 template <int VEC>
 __global__ __launch_bounds__(THREADS, BLOCKS) void sgemm_tf32x3(Sgemm gemm) {
     extern __shared__ float4 shared[];
+    wait_for_kernel_in_front();
     const Origin origin = origin_of_tile<BM, BN>(gemm, blockIdx.x);
     Sums sums = {};
     multiply_tf32x3<VEC>(gemm, origin, reinterpret_cast<Stage*>(shared), sums);

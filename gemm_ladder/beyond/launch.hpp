@@ -1,9 +1,24 @@
 // The host side of kernels in beyond/ that give each tile of C a block.
 #pragma once
 
+#include <type_traits>
+
 #include "../launch.hpp"
+#include "tiles.hpp"
 
 namespace gemm {
+
+// As course::launch(). From compute capability 9.0 on, blocks may start while the kernel in front
+// ends (programmatic dependent launch, day 41): `kernel` calls wait_for_kernel_in_front() first.
+template <class... Parameters>
+void launch_early(void (*kernel)(Parameters...), const course::LaunchConfig& config,
+                  const std::type_identity_t<Parameters>&... arguments) {
+    if (current_gpu().capability >= 90) {
+        course::launch_early(kernel, config, arguments...);
+    } else {
+        course::launch(kernel, config, arguments...);
+    }
+}
 
 // Are rows aligned, and do all of them consist of whole float4? Then every float4 is in range or
 // out of range as a whole.
@@ -20,8 +35,7 @@ struct BlockPerTile {
         const Sgemm gemm = checked(given);
         const unsigned tiles = tiles_of<BM, BN>(gemm);
         if (tiles == 0) return;
-        course::launch(rows_are_whole_packs(gemm) ? WHOLE_PACKS : ANY, {tiles, THREADS, SHARED, stream},
-                       gemm);
+        launch_early(rows_are_whole_packs(gemm) ? WHOLE_PACKS : ANY, {tiles, THREADS, SHARED, stream}, gemm);
     }
 
     static course::KernelResources resources() {

@@ -12,6 +12,7 @@
 #include "../edges.cuh"
 #include "launch.hpp"
 #include "shallow.hpp"
+#include "tile.cuh"
 
 namespace gemm {
 namespace {
@@ -26,6 +27,7 @@ constexpr int kColsEach = kCols / 32;
 __global__ void __launch_bounds__(kThreads) sgemm_shallow(Sgemm gemm) {
     __shared__ __align__(16) float a[kDepth][kRows + 4];  // transposed, and fewer bank conflicts
     __shared__ float b[kDepth][kCols];
+    wait_for_kernel_in_front();
     const int thread = static_cast<int>(threadIdx.x);
     const auto across = static_cast<unsigned>((gemm.n() + kCols - 1) / kCols);
     const std::size_t row = std::size_t{blockIdx.x / across} * kRows;
@@ -77,7 +79,7 @@ void launch_shallow(const Sgemm& given, cudaStream_t stream) {
     }
     const unsigned tiles = tiles_of<kRows, kCols>(gemm);
     if (tiles == 0) return;
-    course::launch(sgemm_shallow, {.grid = tiles, .block = kThreads, .stream = stream}, gemm);
+    launch_early(sgemm_shallow, {.grid = tiles, .block = kThreads, .stream = stream}, gemm);
 }
 
 }  // namespace gemm

@@ -210,6 +210,7 @@ template <class T, int VEC>
 __global__ __launch_bounds__(kThreads, T::BLOCKS_EACH) void sgemm_few_rows(Sgemm gemm, Division division) {
     __shared__ float of_warps[kWarps][T::AT_ONCE][T::COLS];
     __shared__ Sums<T::ELEMENTS> total;
+    wait_for_kernel_in_front();
     const std::size_t col = std::size_t{blockIdx.x / division.parts} * T::COLS;
     const Part<T::CHUNK> part(division, gemm.k());
     float sums[T::ROWS][T::EACH] = {};
@@ -280,6 +281,7 @@ template <class T, int VEC>
 __global__ __launch_bounds__(kThreads) void sgemm_few_columns(Sgemm gemm, Division division) {
     alignas(16) __shared__ float b[T::COLS][T::PADDED];
     __shared__ Sums<T::ELEMENTS> total;
+    wait_for_kernel_in_front();
     const std::size_t row = std::size_t{blockIdx.x / division.parts} * T::ROWS;
     // The warp's first row in the strip.
     const int first = static_cast<int>(threadIdx.x) / course::kWarpSize * T::EACH;
@@ -401,8 +403,7 @@ void launch_thin(unsigned blocks, const Sgemm& given, cudaStream_t stream) {
     if (division.strips == 0) return;
     const auto kernel =
         is_whole_packs(has_few_columns(shape) ? gemm.a : gemm.b) ? thin.whole_packs : thin.any;
-    kernel<<<course::blocks_for(division.blocks(), 1), kThreads, 0, stream>>>(gemm, division);
-    CUDA_CHECK_LAUNCH();
+    launch_early(kernel, {course::blocks_for(division.blocks(), 1), kThreads, 0, stream}, gemm, division);
 }
 
 }  // namespace gemm

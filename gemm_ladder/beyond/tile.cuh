@@ -14,6 +14,14 @@
 
 namespace gemm {
 
+// The kernel in front has ended, and what it wrote is visible: called before memory is touched by
+// kernels that launch_early() starts.
+__device__ inline void wait_for_kernel_in_front() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    cudaGridDependencySynchronize();
+#endif
+}
+
 using course::DeviceMatrix;
 using course::Place;
 using course::place_of;

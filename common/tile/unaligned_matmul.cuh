@@ -23,9 +23,10 @@ __device__ unsigned alignment_of_rows(const DeviceMatrix<const T>& matrix) {
     return static_cast<unsigned>(all & (~all + 1));
 }
 
-// The way of a factor's tiles, one for each step of 64 along K, through the registers of a
-// warpgroup: 64 rows or columns of it from `first` on. A K-major tile is 64 rows of 64 elements
-// along K, an MN-major one 64 rows along K. Neighbouring lanes have neighbours of a row.
+// Loads tiles of a factor into the registers of a warpgroup, one for each step of 64 along K, and
+// writes them to shared memory. They are 64 rows of A or columns of B, from `first` on. The rows of
+// a K-major tile lie along K, those of an MN-major one across it. Neighbouring lanes load
+// neighbours of a row.
 template <class T, bool K_MAJOR>
 class Gatherer {
   public:
@@ -115,10 +116,10 @@ class Gatherer {
     const DeviceMatrix<const T>& matrix_;
     int first_;
     unsigned alignment_;
-    unsigned words_[64 * 64 / kWarpgroup];  // of two elements; where rows are odd, of one
+    unsigned words_[64 * 64 / kWarpgroup];  // two elements in each, or one where rows begin at odd ones
 };
 
-// A block has one tile of 64 x 64 results; SPLITS blocks have the same, each with its part of K.
+// A block computes 64 x 64 results; SPLITS blocks share them, each with its part of K.
 template <class T, int SPLITS>
 using GatheredShape = TileShape<T, 64, 64, 2, 1, SPLITS>;
 

@@ -19,17 +19,17 @@ using Launcher = void (*)(const FactorsOf<T>&, const Batch<float>&, float, float
 template <class T, int SPLITS>
 void launch_tiles(const FactorsOf<T>& factors, const Batch<float>& c, float alpha, float beta,
                   cudaStream_t stream) {
-    using S = hopper::GatheredShape<T, SPLITS>;
+    using S = hopper::UnalignedShape<T, SPLITS>;
     const auto down = static_cast<unsigned>(ceil_div<std::size_t>(factors.m(), S::BM));
     const auto across = static_cast<unsigned>(ceil_div<std::size_t>(factors.n(), S::BN));
     const bool a_is_k_major = factors.op_a == Op::kNone;
     const bool b_is_k_major = factors.op_b == Op::kTranspose;
-    const auto kernel = a_is_k_major ? (b_is_k_major ? hopper::multiply_gathered<S, true, true>
-                                                     : hopper::multiply_gathered<S, true, false>)
-                                     : (b_is_k_major ? hopper::multiply_gathered<S, false, true>
-                                                     : hopper::multiply_gathered<S, false, false>);
+    const auto kernel = a_is_k_major ? (b_is_k_major ? hopper::multiply_unaligned_tile<S, true, true>
+                                                     : hopper::multiply_unaligned_tile<S, true, false>)
+                                     : (b_is_k_major ? hopper::multiply_unaligned_tile<S, false, true>
+                                                     : hopper::multiply_unaligned_tile<S, false, false>);
     const ClusterLaunch how{.threads = hopper::kWarpgroup,
-                            .shared = sizeof(hopper::GatheredMemory<S>),
+                            .shared = sizeof(hopper::UnalignedMemory<S>),
                             .cluster = SPLITS,
                             .persistent = false,
                             .early = true};
@@ -50,7 +50,7 @@ constexpr Candidate candidate(double launch, double tile, double step, double lo
              .columns = 64,
              .cluster = SPLITS,
              .splits = SPLITS,
-             .blocks = hopper::kGatheringBlocks,
+             .blocks = hopper::kBlocksPerSm,
              .depth = 64,
              .launch = launch,
              .tile = tile,

@@ -1,4 +1,5 @@
-// Products of 16-bit matrices, rows of any alignment, with wgmma: threads load what TMA cannot.
+// Products of 16-bit matrices whose rows have any alignment, with wgmma. TMA loads only 16-byte
+// aligned rows, so here threads load the factors into registers and store them to shared memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,25 +16,26 @@
 
 namespace course::hopper {
 
-// The largest of 16, 8, 4 and 2 bytes at multiples of which every row begins and ends.
+// The alignment of the rows: the largest of 16, 8, 4 and 2 bytes such that every row begins and
+// ends at a multiple of it. A piece of so many bytes is in range or out of range as a whole.
 template <class T>
 __device__ unsigned alignment_of_rows(const DeviceMatrix<const T>& matrix) {
-    const auto all = reinterpret_cast<std::uintptr_t>(matrix.data()) |
-                     (matrix.leading_dimension() | matrix.cols()) * sizeof(T) | 16;
-    return static_cast<unsigned>(all & (~all + 1));
+    const auto bits = reinterpret_cast<std::uintptr_t>(matrix.data()) |
+                      (matrix.leading_dimension() | matrix.cols()) * sizeof(T) | 16;
+    return static_cast<unsigned>(bits & (~bits + 1));  // the lowest bit that is set
 }
 
-// Loads tiles of a factor into the registers of a warpgroup, one for each step of 64 along K, and
-// writes them to shared memory. They are 64 rows of A or columns of B, from `first` on. The rows of
-// a K-major tile lie along K, those of an MN-major one across it. Neighbouring lanes load
-// neighbours of a row.
+// A warpgroup copies a factor's tiles to shared memory through registers, one tile of 64 x 64
+// elements for each step along K. `first` is the first row of A, or column of B, in the tiles. A
+// row of a K-major tile runs along K; in an MN-major tile, each row belongs to one k. Neighbouring
+// lanes load neighbouring pieces of a row.
 template <class T, bool K_MAJOR>
-class Gatherer {
+class TileCopier {
   public:
-    __device__ Gatherer(const DeviceMatrix<const T>& matrix, int first)
+    __device__ TileCopier(const DeviceMatrix<const T>& matrix, int first)
         : matrix_(matrix), first_(first), alignment_(alignment_of_rows(matrix)) {}
 
-    // Issues the loads of the tile from `k` on. What is out of range becomes zero.
+    // Issues the loads of the tile from `k` on. Out-of-range elements are zero-filled.
     __device__ void load(int k) {
         if (alignment_ == 16) {
             load_pieces<16>(k);
@@ -42,16 +44,17 @@ class Gatherer {
         } else if (alignment_ == 4) {
             load_pieces<4>(k);
         } else {
-            for_each_piece<4>(k, [&](int i, const T* from, int in_row, int) {
-                const auto* const bits = reinterpret_cast<const unsigned short*>(from);
-                words_[i * 2] = in_row > 0 ? bits[0] : 0;
-                words_[i * 2 + 1] = in_row > 1 ? bits[1] : 0;
+            for_each_piece<4>(k, [&](int i, const T* from, int remaining, int) {
+                const auto* const elements = reinterpret_cast<const unsigned short*>(from);
+                words_[i * 2] = remaining > 0 ? elements[0] : 0;
+                words_[i * 2 + 1] = remaining > 1 ? elements[1] : 0;
             });
         }
     }
 
-    // Waits for them, and writes the tile to shared memory as TMA would: rows of 128 bytes, chunk c
-    // of row r at c ^ (r % 8).
+    // Stores the loaded tile to shared memory as TMA would: rows of 128 bytes, swizzled, so that
+    // the 16-byte chunk c of row r is at chunk c ^ (r % 8). The first use of the registers waits
+    // for the loads.
     __device__ void store(T* tile) const {
         if (alignment_ == 16) {
             store_pieces<16>(tile);
@@ -67,25 +70,29 @@ class Gatherer {
     }
 
   private:
-    // Calls use(i, from, in_row, to) for each of the thread's pieces of BYTES: its place in the
-    // matrix, how many elements the row has from there on, and its place in shared memory.
+    // Calls use(i, from, remaining, to) for each of the thread's pieces of BYTES bytes. `from` is
+    // the piece's address in the matrix, `to` its first element in the tile in shared memory. From
+    // the piece on, the row has `remaining` elements; none of them is in range if that is 0 or
+    // less.
     template <int BYTES, class Use>
     __device__ void for_each_piece(int k, Use use) const {
         constexpr int kElements = BYTES / static_cast<int>(sizeof(T));
-        constexpr int kRows = kWarpgroup * kElements / 64;  // at a time
+        constexpr int kRows = kWarpgroup * kElements / 64;  // that the warpgroup covers at a time
         int thread = static_cast<int>(threadIdx.x);
-        ptx::hold(thread);  // addresses are computed in each step: registers do not hold them all
-        const int above = thread / (64 / kElements);
+        // The compiler cannot move addresses that depend on `thread` out of the loop over steps.
+        // There they would take too many registers.
+        ptx::hold(thread);
+        const int first_line = thread / (64 / kElements);
         const int element = thread % (64 / kElements) * kElements;
-        const int row = (K_MAJOR ? first_ : k) + above;
+        const int row = (K_MAJOR ? first_ : k) + first_line;
         const int col = (K_MAJOR ? k : first_) + element;
-        const int in_row = static_cast<int>(matrix_.cols()) - col;
-        const int rows = static_cast<int>(matrix_.rows()) - row;
+        const int remaining = static_cast<int>(matrix_.cols()) - col;
+        const int remaining_rows = static_cast<int>(matrix_.rows()) - row;
         const T* from = matrix_.data() + row * matrix_.leading_dimension() + col;
 #pragma unroll
         for (int i = 0; i < 64 / kRows; ++i) {
-            const int line = above + i * kRows;
-            use(i, from, i * kRows < rows ? in_row : 0,
+            const int line = first_line + i * kRows;
+            use(i, from, i * kRows < remaining_rows ? remaining : 0,
                 line * 64 + (element / 8 ^ line % 8) * 8 + element % 8);
             from += kRows * matrix_.leading_dimension();
         }
@@ -94,8 +101,9 @@ class Gatherer {
     template <int BYTES>
     __device__ void load_pieces(int k) {
         using Piece = Pack<unsigned, BYTES / 4>;
-        for_each_piece<BYTES>(k, [&](int i, const T* from, int in_row, int) {
-            const Piece piece = in_row > 0 ? Piece::load(reinterpret_cast<const unsigned*>(from)) : Piece{};
+        for_each_piece<BYTES>(k, [&](int i, const T* from, int remaining, int) {
+            const Piece piece =
+                remaining > 0 ? Piece::load(reinterpret_cast<const unsigned*>(from)) : Piece{};
 #pragma unroll
             for (int word = 0; word < BYTES / 4; ++word)
                 words_[i * BYTES / 4 + word] = piece.value[word];
@@ -116,43 +124,47 @@ class Gatherer {
     const DeviceMatrix<const T>& matrix_;
     int first_;
     unsigned alignment_;
-    unsigned words_[64 * 64 / kWarpgroup];  // two elements in each, or one where rows begin at odd ones
+    // Two elements in each word, and half the words used; one in each if the alignment is 2 bytes.
+    unsigned words_[64 * 64 / kWarpgroup];
 };
 
-// A block computes 64 x 64 results; SPLITS blocks share them, each with its part of K.
+// A block computes one tile of 64 x 64 results. With SPLITS > 1, the blocks of a cluster compute
+// the same tile, each for its part of K. There are two stages: a double buffer.
 template <class T, int SPLITS>
-using GatheredShape = TileShape<T, 64, 64, 2, 1, SPLITS>;
+using UnalignedShape = TileShape<T, 64, 64, 2, 1, SPLITS>;
 
-// The factors of one step.
+// The tiles of A and B of one step along K.
 template <class T>
-struct alignas(1024) GatheredStep {
+struct alignas(1024) StepTiles {
     T a[64 * 64];
     T b[64 * 64];
 };
 
-// Shared memory of a block. When no step needs it any longer, it holds sums.
+// Shared memory of a block: a double buffer in the main loop, the sums in the epilogue.
 template <class S>
-union GatheredMemory {
-    GatheredStep<typename S::T> steps[2];
+union UnalignedMemory {
+    StepTiles<typename S::T> steps[2];
     RowsOfWarps<S> rows;
     Received<S> received;
 };
 
-constexpr int kGatheringBlocks = 4;  // of an SM
+constexpr int kBlocksPerSm = 4;
 
-// Idea: threads load the factors into registers, an element at a time if rows are odd, and write
-// them to shared memory as wgmma reads them. No TMA, no producer, no ring: while one block of an SM
-// waits, three others work. Where tiles are few, the blocks of a cluster share K.
-// Cost removed: copies of both matrices to aligned rows, two kernels more and memory for them.
+// Idea: threads load the factors into registers, in pieces as large as the alignment allows, and
+// store them to shared memory in the layout that wgmma reads. No TMA, no producer warpgroup, no
+// mbarriers: a double buffer, and the loads of the next step are in flight during the products of
+// this one. While one block of an SM waits, three others work. Where tiles are few, the blocks of a
+// cluster share K.
+// Cost removed: the copies of unaligned factors to aligned rows: a kernel for each, and memory.
 // Still limits it: the number of loads, and their latency in each step.
 template <class S, bool A_K_MAJOR, bool B_K_MAJOR>
-__global__ void __launch_bounds__(kWarpgroup, kGatheringBlocks)
-    multiply_gathered(const __grid_constant__ FactorsOf<typename S::T> factors,
-                      const __grid_constant__ Batch<float> c, float alpha, float beta, unsigned down,
-                      unsigned across) {
+__global__ void __launch_bounds__(kWarpgroup, kBlocksPerSm)
+    multiply_unaligned_tile(const __grid_constant__ FactorsOf<typename S::T> factors,
+                            const __grid_constant__ Batch<float> c, float alpha, float beta, unsigned down,
+                            unsigned across) {
     using T = typename S::T;
     extern __shared__ __align__(1024) unsigned char bytes[];
-    auto& memory = *reinterpret_cast<GatheredMemory<S>*>(bytes);
+    auto& memory = *reinterpret_cast<UnalignedMemory<S>*>(bytes);
     cudaGridDependencySynchronize();  // the kernel before has ended
 
     const unsigned number = blockIdx.x / S::SPLITS;
@@ -162,29 +174,31 @@ __global__ void __launch_bounds__(kWarpgroup, kGatheringBlocks)
     const PartOfK<S> part(steps_of<S>(static_cast<int>(factors.k())), S::rank());
     const DeviceMatrix<const T> a = factors.a[product];
     const DeviceMatrix<const T> b = factors.b[product];
-    Gatherer<T, A_K_MAJOR> gatherer_a(a, coords.row);
-    Gatherer<T, B_K_MAJOR> gatherer_b(b, coords.col);
+    TileCopier<T, A_K_MAJOR> copier_a(a, coords.row);
+    TileCopier<T, B_K_MAJOR> copier_b(b, coords.col);
     const auto load = [&](int step) {
-        gatherer_a.load((part.first + step) * S::BK);
-        gatherer_b.load((part.first + step) * S::BK);
+        copier_a.load((part.first + step) * S::BK);
+        copier_b.load((part.first + step) * S::BK);
     };
     Sums<S> sums;
     clear(sums);
     load(0);
     for (int step = 0; step < part.count; ++step) {
-        // The products of two steps ago are done: all have waited for them before the last barrier.
-        GatheredStep<T>& tile = memory.steps[step % 2];
-        gatherer_a.store(tile.a);
-        gatherer_b.store(tile.b);
+        // Safe to overwrite: the products of step - 2 read these tiles, and all warps waited for
+        // them before the barrier of step - 1. Those of step - 1 may still be in flight.
+        StepTiles<T>& tiles = memory.steps[step % 2];
+        copier_a.store(tiles.a);
+        copier_b.store(tiles.b);
         ptx::wgmma_wait<0>();
-        ptx::fence_proxy_async();  // wgmma must see the tile
+        ptx::fence_proxy_async();  // makes this thread's stores visible to wgmma
         if (step + 1 < part.count) load(step + 1);
-        __syncthreads();  // the tile is complete
+        __syncthreads();  // the tiles are complete
         const std::uint64_t at_a =
-            A_K_MAJOR ? ptx::descriptor_k_major(tile.a) : ptx::descriptor_mn_major(tile.a, sizeof(tile.a));
+            A_K_MAJOR ? ptx::descriptor_k_major(tiles.a) : ptx::descriptor_mn_major(tiles.a, sizeof(tiles.a));
         const std::uint64_t at_b =
-            B_K_MAJOR ? ptx::descriptor_k_major(tile.b) : ptx::descriptor_mn_major(tile.b, sizeof(tile.b));
+            B_K_MAJOR ? ptx::descriptor_k_major(tiles.b) : ptx::descriptor_mn_major(tiles.b, sizeof(tiles.b));
         ptx::wgmma_fence();
+        // A wgmma takes 16 of K: 32 bytes of each K-major row, or 16 MN-major rows of 128 bytes.
 #pragma unroll
         for (int i = 0; i < 4; ++i)
             ptx::wgmma<T, !B_K_MAJOR, !A_K_MAJOR>(sums, ptx::advanced(at_a, i * (A_K_MAJOR ? 32 : 2048)),
@@ -193,7 +207,7 @@ __global__ void __launch_bounds__(kWarpgroup, kGatheringBlocks)
     }
     ptx::wgmma_wait<0>();
     const OutputOf<float> out = make_output(c[product], alpha, beta);
-    Ring<S>::synchronise_cluster();  // all are done with the steps
+    Ring<S>::synchronise_cluster();  // the tiles of all blocks are safe to overwrite
     if constexpr (S::SPLITS > 1) {
         send_sums<S>(memory.received, sums);
         Ring<S>::synchronise_cluster();  // the sums have arrived

@@ -1,4 +1,5 @@
-// From the sums of a wgmma, in registers, to C: alpha sum + beta C.
+// Stores to C the sums that wgmma has left in registers: C = alpha sum + beta C. Three ways: from
+// registers; in rows that pass through shared memory; in slices that TMA stores.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +13,7 @@ namespace course::hopper {
 constexpr int kSliceColumns = 32;
 
 // Stores the slice from column `first` of the tile on. Lane 4 g + t holds columns 2 t and 2 t + 1
-// of each eight, in rows g and g + 8: four lanes store a whole sector of 32 bytes.
+// of each group of eight, in rows g and g + 8: four lanes store a whole sector of 32 bytes.
 template <class S>
 __device__ void store_slice(const OutputOf<typename S::Sum>& out, TileCoords tile, int first,
                             const Sums<S>& sums) {
@@ -40,10 +41,11 @@ template <class S>
 using Slices = Slice<typename S::Sum>[S::CONSUMERS * 4][S::SLICES];
 
 // Fills a slice from column `first` of the tile on, swizzled as TMA expects it: 16-byte chunk c of
-// row r at c ^ (r % 8). A row is 128 bytes, all 32 banks, so a chunk's place in the row is its
-// banks. In a wavefront 16 lanes write two chunks, 2 j and 2 j + 1, of each of four rows, XORed
-// with g: an even row g and row g + 1 would get the same two. So odd rows begin with j ^ 2, which
-// is the other half of the row.
+// row r is at chunk c ^ (r % 8). A row is 128 bytes, all 32 banks, so the place of a chunk in its
+// row determines its banks. In a wavefront 16 lanes store chunks 2 j and 2 j + 1 of four rows g, at
+// 2 j ^ g and (2 j + 1) ^ g. In an even row and the odd row after it, these are the same two
+// places: a bank conflict. So odd rows take j ^ 2 instead of j: chunks in the other half of the
+// row.
 template <class S>
 __device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const OutputOf<typename S::Sum>& out,
                            TileCoords tile, const Sums<S>& sums) {
@@ -56,6 +58,8 @@ __device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const Outpu
         const int eight = odd ? j ^ 2 : j;
 #pragma unroll
         for (int lower = 0; lower < 2; ++lower) {
+            // Constant indices, then a selection: an index known only at run time would move the
+            // sums to local memory.
             const auto* const even_sums = &sums[(first / 8 + j) * 4 + lower * 2];
             const auto* const odd_sums = &sums[(first / 8 + (j ^ 2)) * 4 + lower * 2];
             const int row = lower * 8 + g;
@@ -68,14 +72,15 @@ __device__ void fill_slice(Slice<typename S::Sum>& slice, int first, const Outpu
     }
 }
 
-// A warp's 16 rows of results in shared memory. A row begins 8 banks behind the one before, so that
-// the eight bytes of 16 lanes, of four rows, are in 32 different banks.
+// A warp's 16 rows of sums in shared memory. Padding by 8 makes each row begin 8 banks after the
+// one before. So when 16 lanes store 8 bytes each, to four rows, they use all 32 banks once.
 template <class S>
 using RowsOfWarp = typename S::Sum[16][S::BN + 8];
 template <class S>
 using RowsOfWarps = RowsOfWarp<S>[S::CONSUMERS * 4];
 
-// Stores COUNT neighbours at a time, whatever lane has computed them.
+// Stores alpha sum + beta C for a warp's rows: each lane COUNT neighbouring elements at a time.
+// `first` is the first row and column of the warp's part of the tile.
 template <class S, int COUNT>
 __device__ void store_rows(const RowsOfWarp<S>& rows, const OutputOf<typename S::Sum>& out,
                            TileCoords first) {
@@ -97,8 +102,9 @@ __device__ void store_rows(const RowsOfWarp<S>& rows, const OutputOf<typename S:
     }
 }
 
-// Stores the 64 rows of a warpgroup through shared memory: neighbouring lanes store neighbours of a
-// row, wherever it begins. `rows` is the warp's own.
+// Stores the 64 rows of a warpgroup through shared memory. From registers, one instruction would
+// store only every other element of an unaligned row. Here neighbouring lanes store neighbouring
+// elements, whatever the alignment of the row. `rows` belongs to this warp.
 template <class S>
 __device__ void store_in_rows(RowsOfWarp<S>& rows, const OutputOf<typename S::Sum>& out, TileCoords tile,
                               const Sums<S>& sums) {
@@ -116,9 +122,9 @@ __device__ void store_in_rows(RowsOfWarp<S>& rows, const OutputOf<typename S::Su
     }
 }
 
-// Stores the tile through shared memory: a warp stores a slice with one instruction and goes on.
-// TMA drops what is out of range in pieces of 16 bytes. Where C's last column is within such a
-// piece, the slice is stored from registers instead.
+// Stores the tile through shared memory: one lane issues one TMA store per slice, and the warp goes
+// on. Of what is out of range, TMA drops only whole pieces of 16 bytes. If C ends within such a
+// piece, the last slice is stored from registers instead.
 template <class S>
 __device__ void store_through_tma(const CUtensorMap& map, Slice<typename S::Sum> (&slices)[S::SLICES],
                                   const OutputOf<typename S::Sum>& out, TileCoords tile,
@@ -130,7 +136,8 @@ __device__ void store_through_tma(const CUtensorMap& map, Slice<typename S::Sum>
     for (int first = 0; first < S::BN; first += kSliceColumns) {
         if (columns % 4 != 0 && tile.col + first + kSliceColumns > columns) {
             store_slice<S>(out, tile, first, sums);
-            if (first_lane) ptx::tma_store_commit();  // an empty group: groups are counted as slices are
+            // An empty group: the wait below assumes one group per slice.
+            if (first_lane) ptx::tma_store_commit();
             continue;
         }
         Slice<typename S::Sum>& slice = slices[first / kSliceColumns % S::SLICES];

@@ -1,11 +1,13 @@
 // Products with a short K (for step 14).
 //
-// Change:     no loop over tiles of K, no float4: a warp stores 32 neighbours of a row at a time.
-// Why:        C is larger than A and B by far, so memory bandwidth is the limit: the stores of C.
-//             Tiles of step 12 store fragments, and fill a pipeline that has one step.
+// Change:     all of K is one tile: no loop over tiles, no pipeline. No float4 in global memory: a
+//             warp stores 32 neighbours of a row at a time.
+// Why:        C is by far larger than A and B, so the stores of C are the limit (memory bandwidth).
+//             Step 12 fills a pipeline for only one or two tiles of K. Where rows are unaligned,
+//             each of its lanes stores four neighbours one by one.
 //
-// A block of 256 threads computes 64 x 128 elements of C; a thread 8 rows of every 32nd column. So
-// rows may begin anywhere.
+// A block of 256 threads computes 64 x 128 elements of C, a thread 8 rows of 4 columns that are 32
+// apart. So a warp's stores are coalesced, whatever the alignment of the rows.
 #include <stdexcept>
 #include <string>
 
@@ -25,7 +27,7 @@ constexpr int kRowsEach = kRows / (kThreads / 32);
 constexpr int kColsEach = kCols / 32;
 
 __global__ void __launch_bounds__(kThreads) sgemm_shallow(Sgemm gemm) {
-    __shared__ __align__(16) float a[kDepth][kRows + 4];  // transposed, and fewer bank conflicts
+    __shared__ __align__(16) float a[kDepth][kRows + 4];  // transposed; padded against bank conflicts
     __shared__ float b[kDepth][kCols];
     wait_for_kernel_in_front();
     const int thread = static_cast<int>(threadIdx.x);

@@ -1,15 +1,17 @@
 // Products whose C has few rows or few columns (for step 14).
 //
-// Change:     no tiles. The large factor is loaded once, from global memory to registers; the thin
-//             one is read from the cache, or from shared memory.
+// Change:     no tiles. The large factor is loaded once, from global memory to registers. The thin
+//             one is read through the cache (few rows) or from shared memory (few columns).
 // Why:        most of a tile would be out of range. And memory bandwidth is the limit: an element
 //             of the large factor is used in at most kThin multiply-adds.
 //
-//     few rows       C = A (thin) x B     a lane adds up 4 columns, a warp 8 of every 64 rows of B
-//     few columns    C = A x B (thin)     a lane adds up every 32nd float4 of 4 rows of A
+//     few rows       C = A (thin) x B     a lane has 4 columns of C; a warp takes 8 of every 64 rows
+//                                         of B
+//     few columns    C = A x B (thin)     a warp has 4 rows of C; a lane takes every 32nd float4 of
+//                                         these rows of A
 //
-// A block has a strip of C and a part of K. There are enough parts to keep the GPU busy; their sums
-// are a reduction (PMPP chapter 10).
+// A block has a strip of C and a part of K. There are enough parts to keep the GPU busy. The
+// partial sums of a strip are added up by its last block: a reduction (PMPP chapter 10).
 #include <algorithm>
 #include <cuda/atomic>
 #include <stdexcept>

@@ -24,7 +24,7 @@ constexpr double kNoise = 0.01;       // of the largest small case: what is no a
 // While it lives, operator new counts.
 class Count {
   public:
-    Count() : device_before_(device_buffer_bytes) {
+    Count() : device_before_(device_buffer_bytes()) {
         host_memory_count.now = 0;
         host_memory_count.most = 0;
         host_memory_count.counts = true;
@@ -35,7 +35,7 @@ class Count {
 
     MemoryNeed so_far() const {
         return {static_cast<double>(host_memory_count.most),
-                static_cast<double>(device_buffer_bytes) - static_cast<double>(device_before_)};
+                static_cast<double>(device_buffer_bytes()) - static_cast<double>(device_before_)};
     }
 
   private:

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <limits>
 #include <stdexcept>
 
@@ -9,6 +10,8 @@
 
 namespace course {
 namespace {
+
+std::atomic<std::size_t> bytes_held = 0;
 
 void require_same_length(const char* what, std::size_t host_count, std::size_t device_count) {
     if (host_count != device_count) {
@@ -41,13 +44,17 @@ void* allocate_on_device(std::size_t count, std::size_t element_bytes) {
                               text_of_bytes(total_bytes), text_of_bytes(free_bytes)));
     }
     CUDA_CHECK(code);
-    device_buffer_bytes += count * element_bytes;
+    bytes_held += count * element_bytes;
     return memory;
 }
 
 void free_on_device(void* memory, std::size_t bytes) {
     static_cast<void>(cudaFree(memory));
-    device_buffer_bytes -= bytes;
+    bytes_held -= bytes;
+}
+
+std::size_t device_buffer_bytes() {
+    return bytes_held;
 }
 
 void copy_host_to_device(void* device, std::size_t device_count, const void* host, std::size_t host_count,

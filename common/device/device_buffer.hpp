@@ -4,7 +4,6 @@
 
 #include <cuda_runtime.h>
 
-#include <atomic>
 #include <cstddef>
 #include <span>
 #include <type_traits>
@@ -23,7 +22,7 @@ void* allocate_on_device(std::size_t count, std::size_t element_bytes);
 void free_on_device(void* memory, std::size_t bytes);
 
 // What all DeviceBuffers of this process hold. (cudaMemGetInfo also counts what others hold.)
-inline constinit std::atomic<std::size_t> device_buffer_bytes{0};
+std::size_t device_buffer_bytes();
 
 // Both return when the copy is done, after everything queued on `stream` before it. (Copies that
 // overlap with work need cudaMemcpyAsync and pinned memory, and are a lesson of their own.) Throws

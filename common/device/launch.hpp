@@ -77,10 +77,10 @@ void launch(void (*kernel)(Parameters...), const LaunchConfig& config,
     CUDA_CHECK_LAUNCH();
 }
 
-// The same as a programmatic dependent launch (compute capability 9.0): blocks may start before the
-// kernel in front has ended, as soon as all of its blocks have called
-// cudaTriggerProgrammaticLaunchCompletion(). They must call cudaGridDependencySynchronize() before
-// they touch memory.
+// The same as a programmatic dependent launch (compute capability 9.0, and code built for it):
+// blocks may start before the kernel in front has ended, as soon as all of its blocks have called
+// cudaTriggerProgrammaticLaunchCompletion() or ended. They must call
+// cudaGridDependencySynchronize() before they touch memory.
 template <class... Parameters>
 void launch_early(void (*kernel)(Parameters...), const LaunchConfig& config,
                   const std::type_identity_t<Parameters>&... arguments) {

@@ -133,7 +133,7 @@ __device__ TileCoords coords_of(const RasterOrder& order, int index) {
 // Steps along K: one iteration each, for the tiles of one stage.
 template <class S>
 __device__ int steps_of(int depth) {
-    return (depth + S::BK - 1) / S::BK;
+    return depth / S::BK + (depth % S::BK == 0 ? 0 : 1);  // depth + BK may exceed an int
 }
 
 // One thread issues the loads of a stage, from `k` on. A block of a cluster loads its rows of A and

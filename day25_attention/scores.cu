@@ -128,14 +128,9 @@ void launch_luong_narrow(const ScoreInputs& in, DeviceSpan<float> scores, Device
 }
 
 std::string why_not_early(const ScoreShape&) {
-    // Code built for an older GPU, which the driver translates, does not wait.
-    static const bool waits = [] {
-        cudaFuncAttributes attributes{};
-        CUDA_CHECK(cudaFuncGetAttributes(&attributes, multiply_rows_early<4>));
-        return attributes.ptxVersion >= 90;
-    }();
-    return waits ? ""
-                 : "needs programmatic dependent launches: compute capability 9.0, and code built for it";
+    return course::may_start_early(multiply_rows_early<4>)
+               ? ""
+               : "needs programmatic dependent launches: compute capability 9.0, and code built for it";
 }
 
 void launch_luong_early(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,

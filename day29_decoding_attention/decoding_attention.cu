@@ -136,27 +136,6 @@ void launch_async_ring(const Decoding<T>& decoding, Workspace& workspace, cudaSt
                   [](auto dim) { return std::pair(&async_ring<T, dim()>, kWarps * sizeof(Ring<T, dim()>)); });
 }
 
-// The second kernel starts early where its code waits for the first one (wait_for_previous()).
-template <class T, int D>
-void launch_combine_shares(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
-    static const bool early = [] {
-        cudaFuncAttributes attributes{};
-        CUDA_CHECK(cudaFuncGetAttributes(&attributes, combine_shares<T, D>));
-        return attributes.ptxVersion >= 90;
-    }();
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute.val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config{};
-    config.gridDim = workspace.blocks() - 1;
-    config.blockDim = D * kPartGroups;
-    config.stream = stream;
-    config.attrs = &attribute;
-    config.numAttrs = early ? 1 : 0;
-    const float* const parts = workspace.parts();
-    CUDA_CHECK(cudaLaunchKernelEx(&config, combine_shares<T, D>, task_of(decoding), parts));
-}
-
 template <class T>
 void launch_equal_shares(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
     if (!check_arguments(decoding, workspace)) return;
@@ -165,7 +144,10 @@ void launch_equal_shares(const Decoding<T>& decoding, Workspace& workspace, cuda
                        {workspace.blocks(), kWarps * 32, kWarps * sizeof(Ring<T, dim()>), stream},
                        task_of(decoding), workspace.parts());
         // With one block, nothing is divided.
-        if (workspace.blocks() > 1) launch_combine_shares<T, dim()>(decoding, workspace, stream);
+        if (workspace.blocks() == 1) return;
+        course::launch_early(combine_shares<T, dim()>,
+                             {workspace.blocks() - 1, dim() * kPartGroups, 0, stream}, task_of(decoding),
+                             workspace.parts());
     });
 }
 

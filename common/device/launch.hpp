@@ -77,8 +77,25 @@ void launch(void (*kernel)(Parameters...), const LaunchConfig& config,
     CUDA_CHECK_LAUNCH();
 }
 
-// The same as a programmatic dependent launch (compute capability 9.0, and code built for it):
-// blocks may start before the kernel in front has ended, as soon as all of its blocks have called
+// May blocks of `kernel` start before the kernel in front has ended? For that the GPU needs compute
+// capability 9.0, and the code must be built for it: what the driver translates from code for an
+// older GPU does not wait in cudaGridDependencySynchronize().
+template <class... Parameters>
+bool may_start_early(void (*kernel)(Parameters...)) {
+    int device = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    static std::mutex mutex;
+    static std::map<std::pair<void (*)(Parameters...), int>, bool> known;
+    const std::scoped_lock lock(mutex);
+    const auto found = known.find({kernel, device});
+    if (found != known.end()) return found->second;
+    cudaFuncAttributes attributes{};
+    CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
+    return known[{kernel, device}] = attributes.ptxVersion >= 90;
+}
+
+// The same as a programmatic dependent launch, where the kernel may_start_early(): its blocks may
+// start as soon as all blocks of the kernel in front have called
 // cudaTriggerProgrammaticLaunchCompletion() or ended. They must call
 // cudaGridDependencySynchronize() before they touch memory.
 template <class... Parameters>
@@ -94,7 +111,7 @@ void launch_early(void (*kernel)(Parameters...), const LaunchConfig& config,
     how.dynamicSmemBytes = config.shared_bytes;
     how.stream = config.stream;
     how.attrs = &attribute;
-    how.numAttrs = 1;
+    how.numAttrs = may_start_early(kernel) ? 1 : 0;
     CUDA_CHECK(cudaLaunchKernelEx(&how, kernel, arguments...));
 }
 

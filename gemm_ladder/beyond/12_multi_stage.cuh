@@ -338,7 +338,7 @@ __device__ void write_tile(const Sgemm& gemm, const Origin& origin, const float 
 template <class T, int VEC, int BLOCKS>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_multi_stage(Sgemm gemm) {
     extern __shared__ float4 shared[];  // the stages; afterwards, rows of C
-    wait_for_kernel_in_front();
+    wait_for_kernel_in_front();         // this one may have been started early
     const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, blockIdx.x);
     float sums[T::TM][T::TN] = {};  // TM x TN results of this thread
     multiply_pipelined<T, VEC>(gemm, origin, 0, gemm.k(), reinterpret_cast<Stage<T>*>(shared), sums);

@@ -1,39 +1,9 @@
 // The host side of kernels in beyond/ that give each tile of C a block.
 #pragma once
 
-#include <type_traits>
-
 #include "../launch.hpp"
-#include "common/check/check.hpp"
-#include "tiles.hpp"
 
 namespace gemm {
-
-// Is the GPU of compute capability 9.0 or above, and the code built for it? Code built for an older
-// one, which the driver translates, does not wait in wait_for_kernel_in_front(). All kernels of
-// versions 12 to 15 are built for the same GPUs, so the first that is asked answers for all.
-template <class... Parameters>
-bool may_start_early(void (*kernel)(Parameters...)) {
-    if (current_gpu().capability < 90) return false;
-    static const bool built_for_it = [&] {
-        cudaFuncAttributes attributes{};
-        CUDA_CHECK(cudaFuncGetAttributes(&attributes, kernel));
-        return attributes.ptxVersion >= 90;
-    }();
-    return built_for_it;
-}
-
-// As course::launch(). Where they may_start_early(), blocks may start while the kernel in front
-// ends (programmatic dependent launch, day 41): `kernel` calls wait_for_kernel_in_front() first.
-template <class... Parameters>
-void launch_early(void (*kernel)(Parameters...), const course::LaunchConfig& config,
-                  const std::type_identity_t<Parameters>&... arguments) {
-    if (may_start_early(kernel)) {
-        course::launch_early(kernel, config, arguments...);
-    } else {
-        course::launch(kernel, config, arguments...);
-    }
-}
 
 // Are rows aligned, and do all of them consist of whole float4? Then every float4 is in range or
 // out of range as a whole.
@@ -50,7 +20,8 @@ struct BlockPerTile {
         const Sgemm gemm = checked(given);
         const unsigned tiles = tiles_of<BM, BN>(gemm);
         if (tiles == 0) return;
-        launch_early(rows_are_whole_packs(gemm) ? WHOLE_PACKS : ANY, {tiles, THREADS, SHARED, stream}, gemm);
+        course::launch_early(rows_are_whole_packs(gemm) ? WHOLE_PACKS : ANY, {tiles, THREADS, SHARED, stream},
+                             gemm);
     }
 
     static course::KernelResources resources() {

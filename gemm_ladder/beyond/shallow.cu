@@ -27,7 +27,7 @@ constexpr int kRowsEach = kRows / (kThreads / 32);
 constexpr int kColsEach = kCols / 32;
 
 __global__ void __launch_bounds__(kThreads) sgemm_shallow(Sgemm gemm) {
-    __shared__ __align__(16) float a[kDepth][kRows + 4];  // transposed; padded against bank conflicts
+    __shared__ __align__(16) float a[kDepth][kRows + 4];  // transposed; padded: fewer bank conflicts
     __shared__ float b[kDepth][kCols];
     wait_for_kernel_in_front();
     const int thread = static_cast<int>(threadIdx.x);
@@ -81,7 +81,7 @@ void launch_shallow(const Sgemm& given, cudaStream_t stream) {
     }
     const unsigned tiles = tiles_of<kRows, kCols>(gemm);
     if (tiles == 0) return;
-    launch_early(sgemm_shallow, {.grid = tiles, .block = kThreads, .stream = stream}, gemm);
+    course::launch_early(sgemm_shallow, {.grid = tiles, .block = kThreads, .stream = stream}, gemm);
 }
 
 }  // namespace gemm

@@ -405,7 +405,8 @@ void launch_thin(unsigned blocks, const Sgemm& given, cudaStream_t stream) {
     if (division.strips == 0) return;
     const auto kernel =
         is_whole_packs(has_few_columns(shape) ? gemm.a : gemm.b) ? thin.whole_packs : thin.any;
-    launch_early(kernel, {course::blocks_for(division.blocks(), 1), kThreads, 0, stream}, gemm, division);
+    course::launch_early(kernel, {course::blocks_for(division.blocks(), 1), kThreads, 0, stream}, gemm,
+                         division);
 }
 
 }  // namespace gemm

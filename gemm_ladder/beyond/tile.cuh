@@ -14,8 +14,8 @@
 
 namespace gemm {
 
-// The kernel in front has ended, and what it wrote is visible: called before memory is touched by
-// kernels that launch_early() starts.
+// Waits until the kernel in front has ended and what it wrote is visible. Kernels that
+// course::launch_early() starts call it before they touch memory (day 41, PDL).
 __device__ inline void wait_for_kernel_in_front() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize();

@@ -69,8 +69,8 @@ int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
     }
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 
-    // Tests run side by side, one for each core: the references of one need no more than two, and
-    // one that waits for its threads must not burn another's time.
+    // Tests run side by side, one for each core. So the references of one need no more than two
+    // threads, and one that waits for its threads must not burn another's time.
     setenv("OMP_NUM_THREADS", "2", 0);
     setenv("OMP_WAIT_POLICY", "passive", 0);
     std::filesystem::remove(report);

@@ -5,6 +5,8 @@
 #   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [SHARDS n] [BOTH_ORDERS] [TOGETHER])
 #     GoogleTest program, whose tests ctest runs in n parts, as NAME.1of2; as many as make a part last less than about ten seconds.
 #     TOGETHER: seven files are compiled as one, which reads the headers once
+#   course_test_again(NAME VARIANT ENVIRONMENT ... [FILTER "..."])
+#     the tests of NAME that match FILTER once more, as NAME.VARIANT, with these environment variables; on the CPU only
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
 #              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
@@ -25,7 +27,10 @@
 #              [SMALL_SIZE "..."] [PROGRAMS ...])
 #     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
-add_custom_target(course_tests)  # all tests, and what they run; `all` has the other programs, too
+# Tests come in two halves: those of the lessons and of common, once, with threads in ascending order; and the others, which have the
+# label "thorough". A target for each builds the tests and what they run; `all` has the other programs, too.
+add_custom_target(course_tests)
+add_custom_target(course_tests_thorough)
 add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons; no program, nor what only programs need
 
 # Of kernels on the CPU, for all targets of a directory. Compiling them with more takes longer than it saves.
@@ -129,7 +134,7 @@ function(course_test name)
   elseif(COURSE_BACKEND STREQUAL "cpu")
     target_compile_options(${name} PRIVATE -fPIC)  # not -fPIE: some objects become part of a shared library, too
   endif()
-  add_dependencies(course_tests ${name})
+  course_add_to_tests(${name})
   # Each test in a process of its own: a lesson that asks once how large the device is must not hear it from another test. On a GPU
   # a process would begin with half a second of CUDA's.
   set(alone "")
@@ -140,9 +145,30 @@ function(course_test name)
   # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first. One OS thread
   # is enough: the first run had blocks on several at the same time.
   if(arg_BOTH_ORDERS AND COURSE_BACKEND STREQUAL "cpu")
-    course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL}" ${alone} CUDA_ON_CPU_ORDER=descending
+    course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL};thorough" ${alone} CUDA_ON_CPU_ORDER=descending
       CUDA_ON_CPU_THREADS=1)
   endif()
+endfunction()
+
+# Makes `target` part of the half that the tests of this directory are in.
+function(course_add_to_tests target)
+  if("thorough" IN_LIST CMAKE_DIRECTORY_LABELS)
+    add_dependencies(course_tests_thorough ${target})
+  else()
+    add_dependencies(course_tests ${target})
+  endif()
+endfunction()
+
+function(course_test_again name variant)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FILTER" "ENVIRONMENT")
+  if(NOT COURSE_BACKEND STREQUAL "cpu")
+    return()
+  endif()
+  if(arg_FILTER)
+    list(APPEND arg_ENVIRONMENT "GTEST_FILTER=${arg_FILTER}")
+  endif()
+  string(REGEX REPLACE "_test$" "" label ${name})
+  course_add_shards(${name} ${name}.${variant} 1 "${label};thorough" COURSE_TEST_ALONE=1 ${arg_ENVIRONMENT})
 endfunction()
 
 # The tests of a program, in parts. Each writes a report (common/test/main.cpp), from which ./course test counts single tests. A test
@@ -232,9 +258,9 @@ function(course_day)
   if(COURSE_INSPECT)
     foreach(size IN LISTS arg_CLEAN_SIZES)
       set(name ${directory}.clean.${size})
-      add_dependencies(course_tests ${directory})
+      add_dependencies(course_tests_thorough ${directory})
       add_test(NAME ${name} COMMAND ${directory} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
-      set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS inspection)
+      set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS "inspection;thorough")
     endforeach()
   endif()
   list(POP_FRONT arg_CLEAN_SIZES small_size)

@@ -160,12 +160,23 @@ CLI::App* add_inspect(CommandLine& line) {
 }
 
 void add_test(CommandLine& line) {
-    auto* command =
-        line.add("test", "Builds and runs all tests, or those of one day", "example: ./course test day01");
-    const auto day = std::make_shared<std::optional<std::string>>();
-    command->add_option("DAY", *day, kDay);
-    command->callback([&line, day] {
-        line.action = [day](const Checkout& checkout) { return test_days(checkout, *day); };
+    auto* command = line.add("test", "Builds and runs the tests of all lessons, or all tests of one day",
+                             "example: ./course test day01\n         ./course test --thorough");
+    const auto options = std::make_shared<TestOptions>();
+    auto* day = command->add_option("DAY", options->day, kDay);
+    const auto add_half = [&](const char* name, TestHalf half, const char* summary) {
+        return command
+            ->add_flag_callback(
+                name, [options, half] { options->half = half; }, summary)
+            ->excludes(day);
+    };
+    auto* thorough = add_half(
+        "--thorough", TestHalf::kBoth,
+        "Also threads in descending order, streams in other orders, the tests of cuda_on_cpu and tools/");
+    add_half("--rest", TestHalf::kRest, "Only what --thorough runs and a plain ./course test does not")
+        ->excludes(thorough);
+    command->callback([&line, options] {
+        line.action = [options](const Checkout& checkout) { return test_days(checkout, *options); };
     });
 }
 

@@ -197,7 +197,8 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
     std::vector<std::unique_ptr<ResultFile>> files;
     std::vector<Job> jobs;
     for (const std::string& program : programs) {
-        build_target(build, program);
+        // The lesson's is named as its day, a target that builds the day's tests, too.
+        build_target(build, program.ends_with("_program") ? program : program + "_program");
         files.push_back(std::make_unique<ResultFile>(build, program));
         // Inspected programs name the learner's lines, not those of the headers that they call.
         jobs.push_back(

@@ -504,7 +504,9 @@ StreamOperation launch_operation(KernelCall call, const LaunchConfiguration& con
 
 cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
     KernelCall call = std::exchange(prepared, KernelCall{});
-    if (call.kernel == nullptr) return note(cudaErrorInvalidDeviceFunction);
+    if (call.kernel == nullptr)
+        return refuse(cudaErrorInvalidDeviceFunction, "kernel launch",
+                      "the function in front of <<<...>>> is no kernel");
     LaunchConfiguration complete = configuration;
     if (kernel_runs()) {
         if (call.error != cudaSuccess) return note(call.error);

@@ -752,10 +752,63 @@ class Translation {
         }
         require_kernel(open);
         const std::size_t end = third_bracket(close) + 1;
-        const std::size_t arguments = tokens_.next(end - 1);
-        after_[closing(arguments)] =
-            ", ::cuda_on_cpu::launch(" + flat({begin, close}) + ")" + after_[closing(arguments)];
+        const std::size_t last = closing(tokens_.next(end - 1));
+        text_[begin_of_callee(open)].insert(
+            0, "(::cuda_on_cpu::configuration(" + flat({begin, close}) + ") << (");
+        after_[last] = ", ::cuda_on_cpu::Prepared()))" + after_[last];
         erase({open, end});
+    }
+
+    // Where the expression in front of `<<<` begins: `k`, `a::k<int>`, `(*p)`, `list[i].kernel`,
+    // `find<int>(x)`.
+    std::size_t begin_of_callee(std::size_t launch) const {
+        std::size_t begin = launch;
+        for (;;) {
+            std::size_t last = tokens_.previous(begin);
+            if (tokens_.is(last, ">")) last = before_template_arguments(last);
+            if (tokens_.is(last, ")") || tokens_.is(last, "]")) {
+                begin = tokens_.match(last);
+                if (begin == kNone) fail(launch, "no kernel in front of <<<");
+                if (ends_called(tokens_.previous(begin))) continue;
+                return begin;
+            }
+            if (last == kNone || tokens_[last].kind != TokenKind::identifier)
+                fail(launch, "no kernel in front of <<<");
+            begin = last;
+            std::size_t before = tokens_.previous(begin);
+            if (tokens_.is(before, "template")) before = tokens_.previous(before);
+            if (tokens_.is(before, ".")) {
+                begin = before;
+            } else if (tokens_.is(before, ">") && before > 0 && tokens_[before - 1].is("-")) {
+                begin = before - 1;
+            } else if (tokens_.is(before, ":") && before > 0 && tokens_[before - 1].is(":")) {
+                begin = before - 1;
+                const std::size_t scope = tokens_.previous(begin);
+                const bool is_nested = scope != kNone && (tokens_.is(scope, ">") ||
+                                                          (tokens_[scope].kind == TokenKind::identifier &&
+                                                           !is_statement_word(tokens_[scope].text)));
+                if (!is_nested) return begin;
+            } else {
+                return begin;
+            }
+        }
+    }
+    // May an expression that is called, or has an index, end with token `i`?
+    bool ends_called(std::size_t i) const {
+        if (i == kNone) return false;
+        if (tokens_.is(i, ")")) {
+            const std::size_t head = tokens_.previous(tokens_.match(i));
+            return head == kNone || !is_statement_word(tokens_[head].text);
+        }
+        if (tokens_.is(i, ">")) return before_template_arguments(i) != kNone;
+        return tokens_.is(i, "]") ||
+               (tokens_[i].kind == TokenKind::identifier && !is_statement_word(tokens_[i].text));
+    }
+    static bool is_statement_word(std::string_view word) {
+        static constexpr std::array<std::string_view, 12> kWords = {
+            "if",   "for", "while", "switch", "constexpr", "catch",
+            "else", "do",  "case",  "return", "co_return", "co_yield"};
+        return one_of(word, kWords);
     }
 
     // `f<<<...>>>()` calls f here, whatever it is. What is known to be a function, and no kernel,
@@ -901,6 +954,11 @@ class Translation {
     std::size_t before_template_arguments(std::size_t close) const {
         int depth = 0;
         for (std::size_t p = close; p != kNone; p = tokens_.previous(p)) {
+            const bool closes = tokens_[p].is(")") || tokens_[p].is("]") || tokens_[p].is("}");
+            if (closes && tokens_.match(p) != kNone) {  // what is in brackets is an operator
+                p = tokens_.match(p);
+                continue;
+            }
             if (tokens_[p].is(">")) ++depth;
             if (tokens_[p].is("<") && --depth == 0) return tokens_.previous(p);
             if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;

@@ -5,13 +5,15 @@
 //     __global__ void scale(float* x, float a) { x[threadIdx.x] *= a; }
 //     void scale(float* x, float a) { <Kernel object>; ...prepare("x, a", [=]() mutable { x[threadIdx.x] *= a; }, x, a); }
 //
-// and every launch into a call of that function followed by the configuration:
+// and every launch into a configuration, and a call of that function behind it:
 //
 //     scale<<<1, 32>>>(x, 2.0f);
-//     scale(x, 2.0f), ::cuda_on_cpu::launch(1, 32);
+//     (::cuda_on_cpu::configuration(1, 32) << (scale(x, 2.0f), ::cuda_on_cpu::Prepared()));
 //
-// Overloads, templates, deduced arguments, conversions and function pointers to kernels thus keep
-// working by themselves.
+// C++ evaluates the left side of << first, as CUDA evaluates the configuration before the
+// arguments. Both may launch other kernels: these are launched before the call of the function
+// prepares this one. Overloads, templates, deduced arguments, conversions and function pointers to
+// kernels thus keep working by themselves.
 #pragma once
 
 #include <atomic>
@@ -149,9 +151,13 @@ struct LaunchConfiguration {
 // has them.
 cudaError_t launch_prepared(const LaunchConfiguration& configuration);
 
-inline void launch(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
-    static_cast<void>(
-        launch_prepared({.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream}));
+inline LaunchConfiguration configuration(dim3 grid, dim3 block, std::size_t dynamic_shared = 0,
+                                         cudaStream_t stream = nullptr) {
+    return {.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream};
+}
+struct Prepared {};
+inline void operator<<(const LaunchConfiguration& configuration, Prepared) {
+    static_cast<void>(launch_prepared(configuration));
 }
 
 // The Kernel of a function pointer: calls it, with zeroed arguments, in a mode in which it only

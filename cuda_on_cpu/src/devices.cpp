@@ -16,6 +16,7 @@
 #include "environment.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
+#include "pages.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -78,8 +79,6 @@ cudaError_t disable_peer_access(const char* function, int peer) {
 
 namespace {
 
-constexpr std::size_t kPage = 4096;  // as in memory.cpp
-
 // For the signal handler, which may take no mutex that the thread could hold.
 class SpinLock {
   public:
@@ -109,7 +108,7 @@ std::vector<Guarded>& guarded() {
 std::atomic<unsigned> times_lifted{0};
 
 void protect(const Guarded& memory, int protection) {
-    mprotect(memory.mapping + kPage, memory.size - 2 * kPage, protection);
+    mprotect(memory.mapping + page_size(), memory.size - 2 * page_size(), protection);
 }
 
 bool reaches(int device, const Guarded& memory) {
@@ -149,7 +148,8 @@ GuardFault guard_fault(const void* address, int device) {
     const auto* byte = static_cast<const char*>(address);
     const std::scoped_lock lock(guard_lock);
     for (const Guarded& memory : guarded()) {
-        if (byte < memory.mapping + kPage || byte >= memory.mapping + memory.size - kPage) continue;
+        if (byte < memory.mapping + page_size() || byte >= memory.mapping + memory.size - page_size())
+            continue;
         if (device >= 0 && !reaches(device, memory)) return GuardFault::forbidden;
         lift();
         return GuardFault::retry;

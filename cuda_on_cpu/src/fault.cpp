@@ -20,6 +20,7 @@
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
+#include "pages.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
 
@@ -137,7 +138,7 @@ std::string describe_peer(const void* address) {
         } else if (const std::string index = describe_wild_index(fault.address); !index.empty()) {
             what += ", " + index;
         } else if (runner.in_dynamic_shared(static_cast<char*>(fault.address) - 1) ||
-                   runner.in_dynamic_shared(static_cast<char*>(fault.address) + 4096)) {
+                   runner.in_dynamic_shared(static_cast<char*>(fault.address) + page_size())) {
             what += ", outside the block's dynamic shared memory";
         }
     }

@@ -8,14 +8,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
 #include "memory.hpp"
+#include "pages.hpp"
 #include "stream.hpp"
 
 namespace cuda_on_cpu {
@@ -23,7 +26,6 @@ namespace {
 
 constexpr std::uint64_t kMemory = 0x794d7570436e4f43;
 constexpr std::uint64_t kEvent = 0x74457570436e4f43;
-constexpr std::size_t kPage = 4096;
 
 ExportedFile exported(std::uint64_t mark, int file) {
     struct stat status {};
@@ -59,6 +61,31 @@ int open_file(const char* function, const void* handle, std::uint64_t mark, Expo
     return -1;
 }
 
+// The number of a process and when it began, since numbers are used again; 0: it has ended. One
+// that its parent has not waited for yet has ended, too.
+std::uint64_t identity_of_process(pid_t process) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    const std::size_t end_of_name = text.rfind(')');
+    if (end_of_name == text.npos) return 0;
+    std::istringstream fields(text.substr(end_of_name + 1));
+    char state = 0;
+    fields >> state;
+    constexpr int kState = 3;  // as `man 5 proc` counts the fields
+    constexpr int kStart = 22;
+    std::string skipped;
+    for (int field = kState + 1; field < kStart; ++field)
+        fields >> skipped;
+    std::uint64_t start = 0;
+    if (!(fields >> start) || state == 'Z' || state == 'X') return 0;
+    return static_cast<std::uint64_t>(process) << 32 | (start & 0xFFFFFFFF);
+}
+
+pid_t number_of_process(std::uint64_t identity) {
+    return static_cast<pid_t>(identity >> 32);
+}
+
 struct Imported {
     std::uint64_t inode;
     char* mapping;  // with a guard page on each side
@@ -87,7 +114,7 @@ cudaError_t export_memory(const char* function, void* pointer, void* handle) {
     const int file = share_allocation(allocation->begin);
     if (file < 0) return refuse(cudaErrorMemoryAllocation, function, "%zu bytes", allocation->size);
     ExportedFile what = exported(kMemory, file);
-    what.offset = static_cast<std::uint64_t>(allocation->begin - allocation->mapping) - kPage;
+    what.offset = static_cast<std::uint64_t>(allocation->begin - allocation->mapping) - page_size();
     what.size = allocation->size;
     std::memset(handle, 0, CUDA_IPC_HANDLE_SIZE);
     std::memcpy(handle, &what, sizeof what);
@@ -107,12 +134,12 @@ cudaError_t import_memory(const char* function, const void* handle, void** point
         *pointer = known;
         return cudaSuccess;
     }
-    const std::size_t pages = (what.offset + what.size + kPage - 1) / kPage * kPage;
-    const std::size_t mapping_size = pages + 2 * kPage;
+    const std::size_t pages = round_up_to_pages(what.offset + what.size);
+    const std::size_t mapping_size = pages + 2 * page_size();
     void* const around =
         mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char* const mapping = static_cast<char*>(around);
-    const bool is_mapped = around != MAP_FAILED && mmap(mapping + kPage, pages, PROT_READ | PROT_WRITE,
+    const bool is_mapped = around != MAP_FAILED && mmap(mapping + page_size(), pages, PROT_READ | PROT_WRITE,
                                                         MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
     close(file);
     if (!is_mapped) {
@@ -120,7 +147,7 @@ cudaError_t import_memory(const char* function, const void* handle, void** point
         return refuse(cudaErrorMemoryAllocation, function, "%llu bytes",
                       static_cast<unsigned long long>(what.size));
     }
-    char* const begin = mapping + kPage + what.offset;
+    char* const begin = mapping + page_size() + what.offset;
     imported()[begin] = {what.inode, mapping, mapping_size, what.size};
     add_range(begin, what.size, cudaMemoryTypeDevice);
     expect_concurrency();
@@ -172,15 +199,42 @@ void SharedEvent::tell(void* handle) const {
     std::memcpy(handle, &what, sizeof what);
 }
 
+std::uint64_t SharedEvent::issue() {
+    static const std::uint64_t self = identity_of_process(getpid());
+    records_->recorder = self;
+    return records_->issued.fetch_add(1) + 1;
+}
+
 void SharedEvent::reach(std::uint64_t record) {
     std::uint64_t reached = records_->reached;
     while (reached < record && !records_->reached.compare_exchange_weak(reached, record)) {
     }
 }
 
-void SharedEvent::wait_for(std::uint64_t record) const {
-    while (!has_reached(record))
+bool SharedEvent::is_lost(std::uint64_t record) const {
+    if (has_reached(record)) return false;
+    const std::uint64_t recorder = records_->recorder;
+    return recorder != identity_of_process(number_of_process(recorder)) && !has_reached(record);
+}
+
+cudaError_t SharedEvent::wait_for(const char* function, std::uint64_t record) const {
+    using Clock = std::chrono::steady_clock;
+    constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
+    for (auto next_look = Clock::now(); !has_reached(record);) {
+        if (Clock::now() >= next_look) {
+            if (is_lost(record)) return refuse_lost(function);
+            next_look = Clock::now() + kBetweenLooks;
+        }
         std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+    return cudaSuccess;
+}
+
+cudaError_t SharedEvent::refuse_lost(const char* function) const {
+    return refuse(cudaErrorIllegalState, function,
+                  "process %d has recorded the event, and has ended before its work in front of the event "
+                  "did; expected a process that waits for its streams before it ends",
+                  number_of_process(records_->recorder));
 }
 
 }  // namespace cuda_on_cpu

@@ -31,11 +31,12 @@ cudaError_t import_memory(const char* function, const void* handle, void** point
 // False: no pointer of import_memory().
 bool close_memory(void* pointer);
 
-// What processes know of an event: how often it has been recorded, and which of these records have
-// been reached.
+// What processes know of an event: how often it has been recorded, which of these records have been
+// reached, and which process made the last one.
 struct SharedRecords {
     std::atomic<std::uint64_t> issued;
     std::atomic<std::uint64_t> reached;
+    std::atomic<std::uint64_t> recorder;  // as identity_of_process() has it
 };
 
 // A page of it that other processes can map, until the last event here that uses it is destroyed.
@@ -48,11 +49,15 @@ class SharedEvent {
     SharedEvent& operator=(const SharedEvent&) = delete;
 
     void tell(void* handle) const;
-    std::uint64_t issue() { return records_->issued.fetch_add(1) + 1; }
+    std::uint64_t issue();
     void reach(std::uint64_t record);
     std::uint64_t issued() const { return records_->issued; }
     bool has_reached(std::uint64_t record) const { return records_->reached >= record; }
-    void wait_for(std::uint64_t record) const;
+    // The process that recorded it has ended before it did: the record is never reached.
+    bool is_lost(std::uint64_t record) const;
+    // Waits until the record is reached. Errors of `function`: it is lost.
+    cudaError_t wait_for(const char* function, std::uint64_t record) const;
+    cudaError_t refuse_lost(const char* function) const;
 
   private:
     SharedEvent(int file, SharedRecords* records) : file_(file), records_(records) {}

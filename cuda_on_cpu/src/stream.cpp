@@ -366,8 +366,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     } else if (event->shared != nullptr && !event->shared->has_reached(event->shared->issued())) {
         const TaskPointer task = new_task(
             [shared = event->shared, record = event->shared->issued()] {
-                shared->wait_for(record);
-                return cudaSuccess;
+                return shared->wait_for("cudaStreamWaitEvent", record);
             },
             true);
         task->host_function = true;  // another process may wait for this one
@@ -549,8 +548,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     const std::shared_ptr<SharedEvent> shared = event->shared;
     const std::uint64_t record = shared != nullptr ? shared->issued() : 0;
     const cudaError_t error = wait(__func__, tasks_of(*event));
-    if (shared != nullptr && error == cudaSuccess) shared->wait_for(record);
-    return error;
+    if (shared == nullptr || error != cudaSuccess) return error;
+    return shared->wait_for(__func__, record);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
@@ -558,8 +557,10 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (event->captured)
         return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
     const cudaError_t error = ask(__func__, tasks_of(*event));
-    const bool is_open = event->shared != nullptr && !event->shared->has_reached(event->shared->issued());
-    return error == cudaSuccess && is_open ? note(cudaErrorNotReady) : error;
+    if (error != cudaSuccess || event->shared == nullptr) return error;
+    const std::uint64_t record = event->shared->issued();
+    if (event->shared->has_reached(record)) return cudaSuccess;
+    return event->shared->is_lost(record) ? event->shared->refuse_lost(__func__) : note(cudaErrorNotReady);
 }
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {

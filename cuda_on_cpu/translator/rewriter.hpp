@@ -1,0 +1,131 @@
+// The tokens of a file, what becomes of them, and what the parts of the translation (parts.hpp)
+// ask about C++.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokens.hpp"
+#include "translate.hpp"
+
+namespace translator {
+
+template <std::size_t N>
+bool one_of(std::string_view word, const std::array<std::string_view, N>& words) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// A half-open range of tokens.
+struct Range {
+    std::size_t begin;
+    std::size_t end;
+};
+
+// A file while it is translated.
+struct File {
+    File(std::string_view input, std::vector<Warning>* to_warn);
+
+    Tokens tokens;
+    std::vector<std::string> text;   // of each token, changed or not
+    std::vector<std::string> after;  // what is inserted behind it
+    std::vector<Warning>* warnings;
+    std::size_t device_code_end = 0;     // tokens up to here are in a function that runs on the device
+    std::set<std::string_view> told_of;  // names
+};
+
+// The base of each part of the translation.
+class Rewriter {
+  protected:
+    explicit Rewriter(File& file)
+        : tokens_(file.tokens),
+          text_(file.text),
+          after_(file.after),
+          device_code_end_(file.device_code_end),
+          told_of_(file.told_of),
+          warnings_(file.warnings) {}
+
+    // --- Editing ---------------------------------------------------------------------------------
+
+    // Removes a token; line ends (a raw string may hold some) and directives stay, so that the line
+    // structure does.
+    void erase(std::size_t i);
+    void erase(Range range);
+    static std::string line_ends(std::string_view text);
+    // The text of some tokens, on one line.
+    std::string flat(Range range) const;
+    std::size_t closing(std::size_t open) const;
+    // The name in the last line marker, `# line "file" flags`, before token `i`.
+    std::string file_of(std::size_t i) const;
+    std::string place_of(std::size_t i) const;
+    void warn(std::size_t i, const std::string& message) const;
+    [[noreturn]] void fail(std::size_t i, const std::string& message) const;
+
+    // --- What the tokens mean --------------------------------------------------------------------
+
+    bool begins_statement(std::size_t i) const;
+    std::string_view text_before(std::size_t i) const;
+    // Words before a declaration that are no part of the type.
+    static bool is_attribute_word(std::string_view word);
+    // Behind `__global__` or `__device__`: up to the end of the function's body, if it has one.
+    void enter_device_code(std::size_t word);
+    bool is_member(std::size_t name) const;
+    // Does the file seem to declare this name somewhere without any of these words?
+    bool is_declared_without(std::size_t name, std::initializer_list<std::string_view> words) const;
+    // Does a type seem to stand before this name?
+    bool may_be_declared(std::size_t name) const;
+    // Is this brace one of a namespace, or of no function, class or the like at all?
+    bool is_namespace(std::size_t brace) const;
+    // The first token of the declaration that token `i` is part of.
+    std::size_t declaration_begin(std::size_t i) const;
+    // May this word stand around a function's name, together with an argument list of its own?
+    bool is_decoration(std::size_t i) const;
+    bool names_type(std::size_t i) const;
+    // The `)` of `__launch_bounds__(256)` and the like.
+    bool ends_decoration(std::size_t i) const;
+    // Splits at the commas that are outside all brackets, template argument lists included.
+    std::vector<Range> split(Range range) const;
+    // The name that a declaration such as `const T* name`, `T name[N][M]` or `void (*name)(int)`
+    // declares; kNone if none.
+    std::size_t declared_name(Range range) const;
+    // `Array<float, 4> x`: the type's own name stands before the angle bracket and has been counted
+    // only once.
+    bool angle_before(Range range, std::size_t name) const;
+    std::string parameter_names(Range parameters) const;
+    // Does this brace open a function, and no namespace or class?
+    bool opens_function(std::size_t brace) const;
+    bool in_function(std::size_t i) const;
+    std::size_t outermost_function(std::size_t i) const;
+    // `=`, also as the end of `+=`, but of no comparison.
+    bool is_assignment(std::size_t i) const;
+    // From its first word to the end of its body.
+    Range whole_loop(std::size_t loop, std::size_t close) const;
+    // The first `;` from `i` on that is outside brackets that open behind `i`.
+    std::size_t end_of_statement(std::size_t i) const;
+    std::size_t next_in(Range range) const;
+    static bool is_asm(const Token& token);
+    // asm volatile: loads from memory that may be polled give way themselves.
+    bool of_asm(std::size_t i) const;
+    // Does the `while` at `loop` end a do statement? Then the body of a `do` in the same block ends
+    // right before it.
+    bool ends_do(std::size_t loop) const;
+    // The first token behind the statement that starts at `i`; kNone if there is none.
+    std::size_t behind_statement(std::size_t i) const;
+    std::size_t behind_simple_statement(std::size_t i) const;
+
+    const Tokens& tokens_;
+    std::vector<std::string>& text_;
+    std::vector<std::string>& after_;
+    std::size_t& device_code_end_;
+    std::set<std::string_view>& told_of_;
+
+  private:
+    std::vector<Warning>* warnings_;
+};
+
+}  // namespace translator

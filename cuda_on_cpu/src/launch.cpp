@@ -169,11 +169,6 @@ cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
     return cudaSuccess;
 }
 
-uint3 index_in(dim3 extent, std::uint64_t i) {
-    return uint3{static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
-                 static_cast<unsigned>(i / (std::uint64_t{extent.x} * extent.y))};
-}
-
 // Which block starts as number `next` of `blocks` (CUDA_ON_CPU_BLOCKS)?
 class StartOrder {
   public:

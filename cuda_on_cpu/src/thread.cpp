@@ -55,8 +55,6 @@ unsigned converged_lanes(Site site) {
 
 constinit thread_local unsigned polls = 0;
 constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
-constinit thread_local bool order_may_show = false;
-constinit thread_local bool result_unused = false;
 // In constant memory, as atomics_are_noted.
 CUDA_ON_CPU_CONSTANT constinit bool lockstep = false;
 

@@ -15,6 +15,7 @@
 #include "block.hpp"
 #include "child_grids.hpp"
 #include "cuda_on_cpu/kernel_api.h"
+#include "current_device.hpp"
 #include "devices.hpp"
 #include "environment.hpp"
 #include "errors.hpp"

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda_runtime_api.h"
+#include "current_device.hpp"
 #include "device.hpp"
 #include "devices.hpp"
 #include "driver.hpp"

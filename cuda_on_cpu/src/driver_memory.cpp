@@ -6,7 +6,7 @@
 #include "arrays.hpp"
 #include "copies.hpp"
 #include "cuda_runtime_api.h"
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "driver.hpp"
 #include "memory.hpp"
 #include "observer.hpp"

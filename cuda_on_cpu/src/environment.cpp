@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "devices.hpp"
+#include "current_device.hpp"
 
 namespace cuda_on_cpu {
 namespace {

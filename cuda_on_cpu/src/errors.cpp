@@ -12,7 +12,7 @@
 #include "child_grids.hpp"
 #include "cuda_on_cpu/removed_names.h"
 #include "cuda_runtime_api.h"
-#include "devices.hpp"
+#include "current_device.hpp"
 
 namespace cuda_on_cpu {
 namespace {

@@ -15,12 +15,13 @@
 #include <string>
 
 #include "block.hpp"
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "fibre.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
 #include "pages.hpp"
+#include "peer_guard.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "child_grids.hpp"
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "errors.hpp"
 #include "graph_nodes.hpp"
 #include "memory_operations.hpp"

@@ -24,8 +24,9 @@
 
 #include "block.hpp"
 #include "child_grids.hpp"
+#include "current_device.hpp"
 #include "device.hpp"
-#include "devices.hpp"
+#include "device_variables.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
 #include "exit_report.hpp"

@@ -7,6 +7,7 @@
 
 #include "child_grids.hpp"
 #include "cuda_runtime_api.h"
+#include "current_device.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "memory.hpp"

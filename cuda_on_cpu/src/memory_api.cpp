@@ -10,7 +10,9 @@
 #include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
+#include "current_device.hpp"
 #include "device.hpp"
+#include "device_variables.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "exit_report.hpp"
@@ -65,7 +67,7 @@ cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type
         }
     }
     if (type == cudaMemoryTypeDevice && release_to_graph(pointer)) return cudaSuccess;
-    return note(release(pointer, type, function));
+    return note(release_any(pointer, type, function));
 }
 
 // One side of a copy of `height` rows. On a GPU a pointer said to be of the device must be one, and
@@ -409,7 +411,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     }
     const auto release_now = [=] {
         if (release_to_graph(pointer)) return cudaSuccess;
-        return note(release(pointer, cudaMemoryTypeDevice, "cudaFreeAsync"));
+        return note(release_any(pointer, cudaMemoryTypeDevice, "cudaFreeAsync"));
     };
     return submit(stream, __func__, StreamOperation{.work = release_now, .launch = {}});
 }

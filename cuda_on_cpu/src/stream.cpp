@@ -8,8 +8,8 @@
 
 #include "child_grids.hpp"
 #include "cuda_runtime_api.h"
+#include "current_device.hpp"
 #include "device.hpp"
-#include "devices.hpp"
 #include "errors.hpp"
 #include "graph.hpp"
 #include "handles.hpp"

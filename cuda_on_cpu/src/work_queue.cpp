@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
 #include "observer.hpp"

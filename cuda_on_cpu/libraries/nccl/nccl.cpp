@@ -1,5 +1,6 @@
 // NCCL's functions: what each rank is asked to do becomes work of its stream, which meets that of
 // the other ranks in shared memory (meeting.hpp).
+#include "current_device.hpp"
 #include "nccl.h"
 
 #include <unistd.h>
@@ -21,7 +22,6 @@
 #include <vector>
 
 #include "device_memory.hpp"
-#include "devices.hpp"
 #include "elements.hpp"
 #include "errors.hpp"
 #include "meeting.hpp"

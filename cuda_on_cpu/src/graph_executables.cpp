@@ -4,11 +4,12 @@
 #include <set>
 #include <utility>
 
+#include "capture.hpp"
 #include "child_grids.hpp"
 #include "current_device.hpp"
 #include "errors.hpp"
 #include "graph_nodes.hpp"
-#include "memory_operations.hpp"
+#include "stream.hpp"
 
 namespace cuda_on_cpu {
 struct Executable;

@@ -7,6 +7,7 @@
 #include "errors.hpp"
 #include "kernel_call.hpp"
 #include "memory_operations.hpp"
+#include "stream.hpp"
 
 namespace cuda_on_cpu {
 
@@ -66,16 +67,6 @@ cudaMemcpy3DParms one_dimensional(void* to, const void* from, std::size_t bytes,
     params.extent = {bytes, 1, 1};
     params.kind = kind;
     return params;
-}
-
-StreamOperation host_operation(cudaHostFn_t function, void* user_data) {
-    return {.work = as_host_function([=] {
-                function(user_data);
-                return cudaSuccess;
-            }),
-            .type = cudaGraphNodeTypeHost,
-            .may_wait = true,
-            .launch = {}};
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "capture.hpp"
 #include "child_grids.hpp"
 #include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"

@@ -1,5 +1,5 @@
-// Streams, events and captures. What is issued to a stream goes to the queue of work
-// (work_queue.hpp), or, while the stream captures, becomes a node of a graph (graph.hpp).
+// Streams and events. What is issued to a stream goes to the queue of work (work_queue.hpp), or,
+// while the stream captures, becomes a node of a graph (capture.hpp).
 #pragma once
 
 #include <chrono>
@@ -9,36 +9,15 @@
 
 #include "cuda_on_cpu/launch.h"
 #include "driver_types.h"
+#include "stream_operation.hpp"
 #include "work_queue.hpp"
 
 namespace cuda_on_cpu {
 
-// Something to do in a stream, or in a node of a graph.
-struct StreamOperation {
-    Work work;
-    cudaGraphNodeType type = cudaGraphNodeTypeMemcpy;
-    bool may_wait = false;                      // for the host or for another stream
-    bool host_waits = false;                    // the call returns when the work is done
-    std::optional<LaunchConfiguration> launch;  // of a kernel
-};
-
-// What one capture has noted so far. Streams that join it through events share it.
-struct Capture {
-    ~Capture();
-
-    cudaGraph_t graph = nullptr;
-    bool owns_graph = true;
-    std::size_t nodes_before = 0;  // that the graph had when the capture began
-    cudaStream_t origin = nullptr;
-    bool relaxed = false;  // allows calls that a GPU's driver may answer by waiting
-    bool invalidated = false;
-};
+struct Capture;
 
 // The capture that `stream` is part of, or null. An invalid handle is an error of `function`.
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture);
-// Whether some stream captures at all.
-bool somebody_captures();
-
 // Something went wrong in `stream`: the capture it is part of, if any, can only end in an error.
 void invalidate_capture_of(cudaStream_t stream);
 
@@ -55,6 +34,8 @@ inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) 
     return submit(stream, function,
                   StreamOperation{.work = std::move(work), .host_waits = true, .launch = {}});
 }
+
+StreamOperation host_operation(cudaHostFn_t function, void* user_data);
 
 // Would work issued to the stream now be done when the call returns? If not, it must not read what
 // the caller may change.

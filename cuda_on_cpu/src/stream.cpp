@@ -13,7 +13,7 @@
 #include "device.hpp"
 #include "errors.hpp"
 #include "handles.hpp"
-#include "ipc.hpp"
+#include "shared_event.hpp"
 #include "stream_state.hpp"
 
 namespace {

@@ -126,8 +126,8 @@ void adjust_guard(Kernels& k) {
 
 }  // namespace
 
-KernelOnDevice::KernelOnDevice(int device, bool polls)
-    : device_(several_devices() ? device : -1), polls_(polls) {
+KernelOnDevice::KernelOnDevice(int device, bool may_poll)
+    : device_(several_devices() ? device : -1), polls_(may_poll) {
     if (device_ < 0) return;
     // Kernels that poll may wait for this one.
     constexpr auto kPatience = std::chrono::seconds(1);

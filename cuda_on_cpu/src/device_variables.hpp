@@ -11,7 +11,7 @@ namespace cuda_on_cpu {
 // runs: memory has one protection for the whole process. Does nothing where there is one device.
 class KernelOnDevice {
   public:
-    KernelOnDevice(int device, bool polls);
+    KernelOnDevice(int device, bool may_poll);
     ~KernelOnDevice();
     KernelOnDevice(const KernelOnDevice&) = delete;
     KernelOnDevice& operator=(const KernelOnDevice&) = delete;

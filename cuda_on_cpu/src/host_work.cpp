@@ -1,5 +1,6 @@
 #include "cuda_on_cpu/host_work.h"
 
+#include "capture.hpp"
 #include "cuda_on_cpu/thread.h"
 #include "cuda_runtime_api.h"
 #include "device_memory.hpp"

@@ -1,6 +1,5 @@
 // NCCL's functions: what each rank is asked to do becomes work of its stream, which meets that of
 // the other ranks in shared memory (meeting.hpp).
-#include "current_device.hpp"
 #include "nccl.h"
 
 #include <unistd.h>
@@ -21,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include "capture.hpp"
+#include "current_device.hpp"
 #include "device_memory.hpp"
 #include "elements.hpp"
 #include "errors.hpp"

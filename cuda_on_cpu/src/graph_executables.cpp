@@ -226,7 +226,7 @@ cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
     if (!work_is_deferred() && !may_wait(*graph)) {
         assign_defaults(*graph);
         const DeviceScope scope(device_of(stream));
-        return note(run_here(*graph));
+        return set_last_error(run_here(*graph));
     }
     std::vector<TaskPointer> tasks;
     const TaskPointer first = add_task(tasks, {});
@@ -349,7 +349,8 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
         fresh == nullptr ? cudaGraphExecUpdateResultInfo{cudaGraphExecUpdateError, nullptr, nullptr}
                          : update(changeable(*executable), *fresh);
     if (result != nullptr) *result = info;
-    return info.result == cudaGraphExecUpdateSuccess ? cudaSuccess : note(cudaErrorGraphExecUpdateFailure);
+    return info.result == cudaGraphExecUpdateSuccess ? cudaSuccess
+                                                     : set_last_error(cudaErrorGraphExecUpdateFailure);
 }
 
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
@@ -387,7 +388,7 @@ cudaError_t cudaGraphExecChildGraphNodeSetParams(cudaGraphExec_t executable, cud
     const auto fresh = make_executable(*child);
     const bool fits =
         fresh != nullptr && update(*found->bodies[0], *fresh).result == cudaGraphExecUpdateSuccess;
-    return fits ? cudaSuccess : note(cudaErrorGraphExecUpdateFailure);
+    return fits ? cudaSuccess : set_last_error(cudaErrorGraphExecUpdateFailure);
 }
 
 cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t executable, cudaGraphNode_t node, unsigned enabled) {

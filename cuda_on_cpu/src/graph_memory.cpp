@@ -83,7 +83,7 @@ cudaError_t graph_release(const char* function, void* pointer, StreamOperation* 
     if (!allocation || allocation->freed || allocation->begin != pointer)
         return refuse(cudaErrorInvalidValue, function, "pointer %p is not the start of a live allocation",
                       pointer);
-    operation->work = [=] { return note(release_any(pointer, cudaMemoryTypeDevice, function)); };
+    operation->work = [=] { return set_last_error(release_any(pointer, cudaMemoryTypeDevice, function)); };
     return cudaSuccess;
 }
 

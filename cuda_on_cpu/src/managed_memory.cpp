@@ -216,7 +216,7 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
         error != cudaSuccess)
         return error;
     // It waits for all work of both devices.
-    if (!kernel_runs() && several_devices()) {
+    if (!in_kernel() && several_devices()) {
         wait_for_streams_of(to_device);
         wait_for_streams_of(from_device);
     }

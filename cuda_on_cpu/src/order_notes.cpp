@@ -34,7 +34,7 @@ CUDA_ON_CPU_CONSTANT constinit bool atomics_are_noted = false;
 
 bool note_atomic(AtomicKind kind, const void* address, double size) {
     BlockRunner& runner = block_runner();
-    if (seen_atomics == nullptr || !runner.running()) return false;
+    if (seen_atomics == nullptr || !runner.runs_block()) return false;
     SeenAtomics& seen = *seen_atomics;
     seen.any = true;
     if (kind == AtomicKind::float_sum) {

@@ -90,17 +90,17 @@ cudaError_t refuse_in_kernel(const char* function) {
 }
 
 cudaError_t wait(const char* function, std::vector<TaskPointer> tasks) {
-    if (kernel_runs()) return refuse_in_kernel(function);
+    if (in_kernel()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
     wait_for(std::move(tasks));
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
-cudaError_t ask(const char* function, const std::vector<TaskPointer>& tasks) {
-    if (kernel_runs()) return refuse_in_kernel(function);
+cudaError_t query(const char* function, const std::vector<TaskPointer>& tasks) {
+    if (in_kernel()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
-    if (!tasks.empty() && !ask_for(tasks)) return note(cudaErrorNotReady);
-    return note(lost_context());
+    if (!tasks.empty() && !poll_tasks(tasks)) return set_last_error(cudaErrorNotReady);
+    return set_last_error(lost_context());
 }
 
 // The stream of a call that waits or asks, which no capture allows.
@@ -186,9 +186,9 @@ std::vector<TaskPointer> tasks_before(cudaEvent_t event) {
 }
 
 cudaError_t check_issue(cudaStream_t stream, const char* function) {
-    if (kernel_runs()) return refuse(cudaErrorNotSupported, function, "in a kernel");
+    if (in_kernel()) return refuse(cudaErrorNotSupported, function, "in a kernel");
     if (in_host_function()) return refuse_in_host_function(function);
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
     if ((stream == nullptr || stream == cudaStreamLegacy) && invalidate_captures(is_blocking)) {
         return refuse(cudaErrorStreamCaptureImplicit, function,
@@ -227,7 +227,7 @@ StreamOperation host_operation(cudaHostFn_t function, void* user_data) {
 }
 
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation) {
-    if (kernel_runs()) return submit_by_kernel(stream, function, std::move(operation));
+    if (in_kernel()) return submit_by_kernel(stream, function, std::move(operation));
     if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
     if (!is_default(stream) && stream->capture != nullptr) {
         stream->capture->record(std::move(operation), stream->after);
@@ -236,17 +236,13 @@ cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation op
     StreamTail& tail = tail_of(stream);
     if (!operation.may_wait && !work_is_deferred()) {
         const DeviceScope scope(device_of(stream));
-        return note(operation.work());
+        return set_last_error(operation.work());
     }
     const TaskPointer task = new_task(std::move(operation.work), operation.may_wait);
     task->host_function = operation.type == cudaGraphNodeTypeHost;
     issue_task(task, tail);
     if (operation.host_waits) wait_for({task});
-    return operation.host_waits ? note(lost_context()) : cudaSuccess;
-}
-
-bool runs_at_once(cudaStream_t) {
-    return !work_is_deferred();
+    return operation.host_waits ? set_last_error(lost_context()) : cudaSuccess;
 }
 
 void wait_for_all_streams() {
@@ -266,7 +262,7 @@ using namespace cuda_on_cpu;
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
     if (stream == nullptr) return refuse(cudaErrorInvalidValue, __func__, "stream is null");
     if (flags > cudaStreamNonBlocking) return refuse(cudaErrorInvalidValue, __func__, "flags %u", flags);
-    if (kernel_runs() && flags != cudaStreamNonBlocking) {
+    if (in_kernel() && flags != cudaStreamNonBlocking) {
         return refuse(cudaErrorInvalidValue, __func__,
                       "a kernel creates streams with cudaStreamNonBlocking only; flags is %u", flags);
     }
@@ -302,12 +298,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     if (const cudaError_t error = check_outside_capture(stream, __func__); error != cudaSuccess) return error;
-    return ask(__func__, open_tasks_of(tail_of(stream)));
+    return query(__func__, open_tasks_of(tail_of(stream)));
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
-    if (kernel_runs()) return wait_for_event_by_kernel(stream, event);
+    if (in_kernel()) return wait_for_event_by_kernel(stream, event);
     if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
     if (event->captured) {
         const auto capture = event->capture.lock();
@@ -332,7 +328,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
         task->host_function = true;  // another process may wait for this one
         issue_task(task, tail_of(stream));
     }
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
@@ -415,7 +411,7 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
 }
 
 cudaError_t cudaCtxResetPersistingL2Cache() {
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,
@@ -462,7 +458,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
-    if (kernel_runs()) return record_event_by_kernel(event, stream);
+    if (in_kernel()) return record_event_by_kernel(event, stream);
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (event->device != device_of(stream)) {
@@ -494,7 +490,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     } else if (shared != nullptr) {
         shared->reach(record);
     }
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -516,11 +512,12 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
     if (event->captured)
         return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
-    const cudaError_t error = ask(__func__, tasks_of(*event));
+    const cudaError_t error = query(__func__, tasks_of(*event));
     if (error != cudaSuccess || event->shared == nullptr) return error;
     const std::uint64_t record = event->shared->issued();
     if (event->shared->has_reached(record)) return cudaSuccess;
-    return event->shared->is_lost(record) ? event->shared->refuse_lost(__func__) : note(cudaErrorNotReady);
+    return event->shared->is_lost(record) ? event->shared->refuse_lost(__func__)
+                                          : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
@@ -562,11 +559,11 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
             return refuse(cudaErrorInvalidResourceHandle, __func__,
                           "an event that was not recorded, or without timing");
         }
-        if (!tasks_of(*event).empty()) return note(cudaErrorNotReady);
+        if (!tasks_of(*event).empty()) return set_last_error(cudaErrorNotReady);
     }
     const auto time_of = [](const CUevent_st& event) {
         return event.recording != nullptr ? event.recording->time : event.time;
     };
     *milliseconds = std::chrono::duration<float, std::milli>(time_of(*end) - time_of(*start)).count();
-    return note(lost_context());
+    return set_last_error(lost_context());
 }

@@ -37,10 +37,6 @@ inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) 
 
 StreamOperation host_operation(cudaHostFn_t function, void* user_data);
 
-// Would work issued to the stream now be done when the call returns? If not, it must not read what
-// the caller may change.
-bool runs_at_once(cudaStream_t stream);
-
 // Waits for all streams of all devices, or of one, as cudaFree does.
 void wait_for_all_streams();
 void wait_for_streams_of(int device);

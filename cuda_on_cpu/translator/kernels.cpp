@@ -56,7 +56,7 @@ void Kernels::translate_kernel(std::size_t global) {
     tell_of_references(list);
     const std::string names = parameter_names(list);
     after_[body] = " static constinit ::cuda_on_cpu::Kernel cuda_on_cpu_kernel_(" + constructor +
-                   "); if (cuda_on_cpu_kernel_.asked" + parameter_types(list) + "()) return; " + kMark +
+                   "); if (cuda_on_cpu_kernel_.is_query" + parameter_types(list) + "()) return; " + kMark +
                    "cuda_on_cpu_kernel_.prepare(\"" + (names.empty() ? "" : names.substr(2)) +
                    "\", [=]() mutable {" + grid_constants(list) + after_[body];
     text_[closing(body)] = "}" + names + ");}";

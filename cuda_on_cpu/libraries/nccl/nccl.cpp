@@ -22,9 +22,9 @@
 
 #include "capture.hpp"
 #include "current_device.hpp"
-#include "device_memory.hpp"
 #include "elements.hpp"
 #include "errors.hpp"
+#include "library_arguments.hpp"
 #include "meeting.hpp"
 #include "memory.hpp"
 #include "stream.hpp"

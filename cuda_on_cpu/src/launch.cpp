@@ -498,33 +498,40 @@ StreamOperation launch_operation(KernelCall call, const LaunchConfiguration& con
             .launch = configuration};
 }
 
+namespace {
+
+cudaError_t launch_by_kernel(KernelCall call, LaunchConfiguration configuration) {
+    if (call.error != cudaSuccess) return set_last_error(call.error);
+    if (const cudaError_t error = check_launch(call, &configuration); error != cudaSuccess) return error;
+    return submit_by_kernel(configuration.stream, "kernel launch",
+                            launch_operation(std::move(call), configuration));
+}
+
+cudaError_t launch_by_host(KernelCall call, LaunchConfiguration configuration) {
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
+    cudaError_t error = check_launch(call, &configuration);
+    if (error == cudaSuccess && call.error != cudaSuccess) {
+        lose_context(call.error);
+        return cudaSuccess;
+    }
+    if (error == cudaSuccess) error = check_device_of(configuration.stream, "kernel launch");
+    if (error != cudaSuccess) {
+        invalidate_capture_of(configuration.stream);
+        return error;
+    }
+    return submit_by_host(configuration.stream, "kernel launch",
+                          launch_operation(std::move(call), configuration));
+}
+
+}  // namespace
+
 cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
     KernelCall call = std::exchange(prepared, KernelCall{});
     if (call.kernel == nullptr)
         return refuse(cudaErrorInvalidDeviceFunction, "kernel launch",
                       "the function in front of <<<...>>> is no kernel");
-    LaunchConfiguration complete = configuration;
-    if (in_kernel()) {
-        if (call.error != cudaSuccess) return set_last_error(call.error);
-    } else if (const cudaError_t lost = lost_context(); lost != cudaSuccess) {
-        return set_last_error(lost);
-    }
-    if (const cudaError_t error = check_launch(call, &complete); error != cudaSuccess) {
-        if (!in_kernel()) invalidate_capture_of(complete.stream);
-        return error;
-    }
-    if (call.error != cudaSuccess) {
-        lose_context(call.error);
-        return cudaSuccess;
-    }
-    if (!in_kernel()) {
-        if (const cudaError_t error = check_device_of(complete.stream, "kernel launch");
-            error != cudaSuccess) {
-            invalidate_capture_of(complete.stream);
-            return error;
-        }
-    }
-    return submit(complete.stream, "kernel launch", launch_operation(std::move(call), complete));
+    return in_kernel() ? launch_by_kernel(std::move(call), configuration)
+                       : launch_by_host(std::move(call), configuration);
 }
 
 // --- LaunchState ---------------------------------------------------------------------------------

@@ -185,8 +185,9 @@ std::vector<TaskPointer> tasks_before(cudaEvent_t event) {
     return tasks_of(*event);
 }
 
-cudaError_t check_issue(cudaStream_t stream, const char* function) {
-    if (in_kernel()) return refuse(cudaErrorNotSupported, function, "in a kernel");
+namespace {
+
+cudaError_t check_issue_by_host(cudaStream_t stream, const char* function) {
     if (in_host_function()) return refuse_in_host_function(function);
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
@@ -195,6 +196,13 @@ cudaError_t check_issue(cudaStream_t stream, const char* function) {
                       "the default stream would wait for a stream that captures");
     }
     return cudaSuccess;
+}
+
+}  // namespace
+
+cudaError_t check_issue(cudaStream_t stream, const char* function) {
+    if (in_kernel()) return refuse(cudaErrorNotSupported, function, "in a kernel");
+    return check_issue_by_host(stream, function);
 }
 
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture) {
@@ -227,8 +235,12 @@ StreamOperation host_operation(cudaHostFn_t function, void* user_data) {
 }
 
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation) {
-    if (in_kernel()) return submit_by_kernel(stream, function, std::move(operation));
-    if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
+    return in_kernel() ? submit_by_kernel(stream, function, std::move(operation))
+                       : submit_by_host(stream, function, std::move(operation));
+}
+
+cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOperation operation) {
+    if (const cudaError_t error = check_issue_by_host(stream, function); error != cudaSuccess) return error;
     if (!is_default(stream) && stream->capture != nullptr) {
         stream->capture->record(std::move(operation), stream->after);
         return cudaSuccess;

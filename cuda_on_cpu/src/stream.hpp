@@ -29,6 +29,8 @@ cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 // Issues `operation`, or notes it when the stream captures. Refuses when the context is lost or the
 // handle is invalid.
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation);
+// The same where it is known that no kernel runs on this OS thread; in a kernel: child_grids.hpp.
+cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOperation operation);
 // The same for work that the host waits for.
 inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
     return submit(stream, function,

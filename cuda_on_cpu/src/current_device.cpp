@@ -1,7 +1,5 @@
 #include "current_device.hpp"
 
-#include "environment.hpp"
-
 namespace cuda_on_cpu {
 
 int device_count() {

@@ -1,9 +1,9 @@
 // How many devices there are (CUDA_ON_CPU_DEVICES), and which one is current.
 #pragma once
 
-namespace cuda_on_cpu {
+#include "environment.hpp"
 
-inline constexpr int kMostDevices = 64;
+namespace cuda_on_cpu {
 
 int device_count();
 inline bool several_devices() {

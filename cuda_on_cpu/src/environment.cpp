@@ -8,8 +8,6 @@
 #include <string_view>
 #include <thread>
 
-#include "current_device.hpp"
-
 namespace cuda_on_cpu {
 namespace {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "errors.hpp"
-#include "graph_nodes.hpp"
+#include "graph_state.hpp"
 
 namespace cuda_on_cpu {
 

@@ -38,8 +38,9 @@ std::string string_literal(std::string_view text) {
 
 }  // namespace
 
-// PTX becomes calls of functions. What there is no function for is an error where the compiler
-// makes code of it: headers may have more asm statements than a program uses.
+// Each PTX instruction becomes a function call. An instruction that is not supported becomes a call
+// that fails to compile only where code is generated for it, because headers may have asm
+// statements that the program never uses.
 void AsmStatements::translate_asm(std::size_t word) {
     std::size_t open = tokens_.next(word);
     while (open != kNone && tokens_[open].kind == TokenKind::identifier)  // volatile
@@ -77,7 +78,7 @@ void AsmStatements::translate_asm(std::size_t word) {
     text_[end].erase(0, 1);  // the semicolon
 }
 
-// What has become of some tokens, on one line.
+// The translation of some tokens, on one line.
 std::string AsmStatements::translated(Range range) const {
     std::string result;
     for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -93,7 +94,7 @@ std::string AsmStatements::translated(Range range) const {
     return result;
 }
 
-// The characters of literals side by side.
+// Adjacent string literals, joined.
 std::string AsmStatements::joined_literals(Range range) const {
     std::string text;
     for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -120,7 +121,7 @@ std::vector<PtxOperand> AsmStatements::asm_operands(Range section) const {
         if (i >= section.end) break;
         if (tokens_.is(i, ",")) {
             ++i;
-        } else if (tokens_[i].kind != TokenKind::literal) {  // nvcc does without a comma
+        } else if (tokens_[i].kind != TokenKind::literal) {  // nvcc accepts a missing comma
             break;
         }
     }

@@ -2,7 +2,7 @@
 
 namespace translator {
 
-// On the CPU the words mean nothing, but that each .cu file has its own variables.
+// On the CPU these words mean nothing, except that each .cu file has its own copy of a variable.
 void DeviceDeclarations::translate_device(std::size_t i) {
     erase(i);
     enter_device_code(i);
@@ -12,9 +12,10 @@ void DeviceDeclarations::translate_device(std::size_t i) {
     const std::size_t name = variable_name(declaration);
     if (name == kNone) return;
     note_device_variable({declaration.begin, name});
-    // "used": it may be written by its name, as in a module, which the compiler does not see.
+    // "used": a program may access the variable by name, as that of a module. The compiler cannot
+    // see that.
     for (std::size_t p = declaration.begin; p < name; ++p) {
-        if (text_[p].find("static __attribute__") != std::string::npos) return;  // of __device__ before
+        if (text_[p].find("static __attribute__") != std::string::npos) return;  // by an earlier __device__
         if (tokens_[p].is("static")) {
             text_[i] = "__attribute__((used))";
             return;
@@ -24,7 +25,8 @@ void DeviceDeclarations::translate_device(std::size_t i) {
         text_[i] = "static __attribute__((used))";
 }
 
-// Constants have the same value on both sides, and managed variables are the same variable.
+// Constants have the same value on host and device, and a managed variable is one variable for
+// both.
 void DeviceDeclarations::note_device_variable(Range before_name) {
     static constexpr std::array<std::string_view, 3> kCommon = {"const", "constexpr", "__managed__"};
     for (std::size_t p = before_name.begin; p < before_name.end; ++p) {
@@ -33,8 +35,8 @@ void DeviceDeclarations::note_device_variable(Range before_name) {
     device_variables_.insert(tokens_[before_name.end].text);
 }
 
-// No section holds variables that may be written beside some that may not. Behind the word
-// stands __attribute__((section("cuda_on_cpu_constant"))), of its macro.
+// A section cannot hold both writable and read-only variables. The macro __constant__ leaves
+// __attribute__((section("cuda_on_cpu_constant"))) after the word.
 void DeviceDeclarations::choose_constant_section(std::size_t word) {
     static constexpr std::array<std::string_view, 5> kEnds = {";", "=", "[", "{", ","};
     std::size_t section = kNone;
@@ -46,13 +48,13 @@ void DeviceDeclarations::choose_constant_section(std::size_t word) {
             for (; i < end; ++i)
                 if (tokens_[i].is("\"cuda_on_cpu_constant\"")) section = i;
         } else if (token.is("<")) {
-            // Arguments of a template: const within them is another type's.
+            // Template arguments: a const in there belongs to another type.
             int depth = 1;
             while (depth > 0 && ++i < tokens_.size())
                 depth += tokens_[i].is("<") ? 1 : tokens_[i].is(">") ? -1 : tokens_[i].is(">>") ? -2 : 0;
         } else if (token.is("const") || token.is("constexpr")) {
             is_const = true;
-        } else if (token.is("*")) {  // a pointer to const may be written
+        } else if (token.is("*")) {  // a pointer to const is itself writable
             is_const = false;
         } else if (one_of(token.text, kEnds)) {
             break;
@@ -61,8 +63,8 @@ void DeviceDeclarations::choose_constant_section(std::size_t word) {
     if (is_const && section != kNone) text_[section] = "\"cuda_on_cpu_const\"";
 }
 
-// The name of the variable that a declaration at `declaration.begin` declares; kNone if that is
-// none, or one of a class, or if it has another linkage than that of its file.
+// The name of the variable that the declaration declares; kNone if it declares none, or a member of
+// a class, or if its linkage is not internal to the file.
 std::size_t DeviceDeclarations::variable_name(Range declaration) const {
     static constexpr std::array<std::string_view, 9> kOthers = {
         "extern", "inline", "using", "typedef", "friend", "operator", "namespace", "concept", "template"};
@@ -102,7 +104,7 @@ std::size_t DeviceDeclarations::variable_name(Range declaration) const {
     return kNone;
 }
 
-// `extern __constant__ float c[];` in a header: the definition must not be static.
+// With `extern __constant__ float c[];` in a header the definition must not be static.
 bool DeviceDeclarations::is_declared_extern(std::string_view name) const {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         if (!tokens_[i].is(name)) continue;
@@ -113,8 +115,8 @@ bool DeviceDeclarations::is_declared_extern(std::string_view name) const {
     return false;
 }
 
-// Host code that reads or writes a __device__ variable by its name: on a GPU it has a copy of
-// its own. As the argument of a function it may be a symbol.
+// Host code that reads or writes a __device__ variable by name would use the host's copy of it on a
+// GPU. An argument of a function may be a symbol, as in cudaMemcpyToSymbol.
 void DeviceDeclarations::tell_of_device_variable(std::size_t name) {
     if (name < device_code_end_ || is_namespace(tokens_.enclosing_brace(name)) || may_be_declared(name) ||
         is_member(name) || tokens_.is(tokens_.previous(name), ":") || is_argument(name) ||
@@ -126,7 +128,7 @@ void DeviceDeclarations::tell_of_device_variable(std::size_t name) {
                    "cudaMemcpyToSymbol");
 }
 
-// Of a function other than printf.
+// An argument of a function other than printf.
 bool DeviceDeclarations::is_argument(std::size_t i) const {
     static constexpr std::array<std::string_view, 7> kNoCalls = {"if",     "while",  "for",    "switch",
                                                                  "return", "printf", "fprintf"};

@@ -2,7 +2,7 @@
 
 namespace translator {
 
-// Device code that calls a function of the host: nvcc refuses that.
+// nvcc refuses device code that calls a host function.
 void HostFunctions::tell_of_host_function(std::size_t name) {
     if (!host_functions_) host_functions_ = find_host_functions();
     if (!host_functions_->contains(tokens_[name].text) || is_member(name) || may_be_declared(name) ||
@@ -14,8 +14,7 @@ void HostFunctions::tell_of_host_function(std::size_t name) {
                    "__device__ before it");
 }
 
-// The functions of namespaces that the program's own files define, and that only the host can
-// call.
+// Functions at namespace scope that the program's own files define for the host alone.
 std::set<std::string_view> HostFunctions::find_host_functions() const {
     static constexpr std::array<std::string_view, 6> kOthers = {"__global__", "__device__", "constexpr",
                                                                 "consteval",  "operator",   "friend"};

@@ -62,8 +62,8 @@ void Kernels::translate_kernel(std::size_t global) {
     text_[closing(body)] = "}" + names + ");}";
 }
 
-// Declares where the thread has its parameters that are __grid_constant__, in a file that asks.
-// Elsewhere their addresses are not taken, so that they stay in registers.
+// Declares the addresses of __grid_constant__ parameters, in a file that queries them. In other
+// files their addresses are not taken, so that they stay in registers.
 std::string Kernels::grid_constants(Range parameters) {
     std::string names;
     for (const Range& part : split(parameters)) {
@@ -74,8 +74,8 @@ std::string Kernels::grid_constants(Range parameters) {
     return " const ::cuda_on_cpu::GridConstants cuda_on_cpu_grid_constants_(" + names.substr(2) + ");";
 }
 
-// Does the file call __isGridConstant() or a relative, besides defining them, or their
-// instruction?
+// Does the file call __isGridConstant(), __isGlobal() or __isLocal(), or use the PTX instruction
+// isspacep?
 bool Kernels::asks_for_kinds() {
     static constexpr std::array<std::string_view, 3> kNames = {"__isGridConstant", "__isGlobal", "__isLocal"};
     if (!asks_for_kinds_) {
@@ -99,7 +99,7 @@ void Kernels::require_void(Range head) const {
     if (returns_value) fail(head.end, "a kernel returns nothing: expected __global__ void");
 }
 
-// A launch copies the argument's address to the GPU, here its value.
+// On a GPU a launch would copy the address of the argument; here it copies the value.
 void Kernels::tell_of_references(Range parameters) const {
     for (const Range& part : split(parameters)) {
         int angle = 0;
@@ -116,7 +116,7 @@ void Kernels::tell_of_references(Range parameters) const {
     }
 }
 
-// "_with<decltype(x), decltype(n)>", or nothing if a parameter has no name.
+// "_with<decltype(x), decltype(n)>"; empty if a parameter has no name.
 std::string Kernels::parameter_types(Range parameters) const {
     std::string types;
     for (const Range& part : split(parameters)) {

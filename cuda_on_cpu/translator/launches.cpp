@@ -4,8 +4,8 @@ namespace translator {
 
 namespace {
 
-// `fill(v.begin(), v.end(), 0);` is std::fill, beside a kernel of that name too. Precompiled
-// headers declare these: the file's tokens do not show them.
+// `fill(v.begin(), v.end(), 0);` calls std::fill even if a kernel has the same name. Precompiled
+// headers declare these functions, so their declarations are not among the file's tokens.
 bool is_standard_function(std::string_view name) {
     static constexpr std::array<std::string_view, 35> kNames = {
         "advance",   "copy",      "copy_backward", "copy_if",     "copy_n",       "fill",      "fill_n",
@@ -25,7 +25,7 @@ bool is_statement_word(std::string_view word) {
 
 }  // namespace
 
-// Three equal brackets, as of a launch: `<<<`, and with blanks `<< <` or `< <<`.
+// The three angle brackets of a launch: `<<<`, or with a blank `<< <` or `< <<`.
 bool Launches::is_launch_bracket(std::size_t i, std::string_view bracket) const {
     if (i >= tokens_.size()) return false;
     const std::size_t second = tokens_.next(i);
@@ -101,8 +101,8 @@ bool Launches::ends_called(std::size_t i) const {
     return tokens_.is(i, "]") ||
            (tokens_[i].kind == TokenKind::identifier && !is_statement_word(tokens_[i].text));
 }
-// `f<<<...>>>()` calls f here, whatever it is. What is known to be a function, and no kernel,
-// is refused as by nvcc.
+// `f<<<...>>>()` would call f whatever it is. A function that is known not to be a kernel is
+// refused, as nvcc refuses it.
 void Launches::require_kernel(std::size_t launch) const {
     std::size_t name = tokens_.previous(launch);
     if (tokens_.is(name, ">")) name = before_template_arguments(name);
@@ -115,7 +115,7 @@ void Launches::require_kernel(std::size_t launch) const {
                      "(...), or call it without <<<...>>>");
 }
 
-// `k(x);` would call a kernel as a function, and launch nothing.
+// `k(x);` would call the kernel as a function and launch nothing.
 void Launches::require_configuration(std::size_t name) const {
     if (!begins_statement(name)) return;
     std::size_t open = tokens_.next(name);
@@ -143,7 +143,7 @@ std::size_t Launches::before_template_arguments(std::size_t close) const {
     int depth = 0;
     for (std::size_t p = close; p != kNone; p = tokens_.previous(p)) {
         const bool closes = tokens_[p].is(")") || tokens_[p].is("]") || tokens_[p].is("}");
-        if (closes && tokens_.match(p) != kNone) {  // what is in brackets is an operator
+        if (closes && tokens_.match(p) != kNone) {  // inside brackets it is an operator
             p = tokens_.match(p);
             continue;
         }
@@ -154,8 +154,8 @@ std::size_t Launches::before_template_arguments(std::size_t close) const {
     return kNone;
 }
 
-// Where the file defines the function `name`, if the name has no other meaning: no kernel, no
-// variable and no member.
+// Where the file defines the function `name`; kNone if the name may also be a kernel, a variable or
+// a member.
 std::size_t Launches::plain_function(std::string_view name) const {
     std::size_t definition = kNone;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {

@@ -1,4 +1,4 @@
-// The parts of the translation, by what they translate. Each has a file of its own.
+// The parts of the translation, one class and one .cpp file for each part of the language.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +13,7 @@
 
 namespace translator {
 
-// Where a kernel says that it may poll memory, in a file that does.
+// Marks the place of a kernel's may_poll(), which only files with polling loops get.
 inline const std::string kMark = "\x01";
 
 // Inline PTX, asm("...").
@@ -48,7 +48,7 @@ class DeviceDeclarations : Rewriter {
     std::set<std::string_view> device_variables_;
 };
 
-// Functions of the host that device code calls.
+// Calls of host functions in device code.
 class HostFunctions : Rewriter {
   public:
     explicit HostFunctions(File& file) : Rewriter(file) {}
@@ -107,11 +107,11 @@ class Kernels : Rewriter {
     std::string parameter_types(Range parameters) const;
 
     std::set<std::string_view> kernels_;
-    std::optional<bool> asks_for_kinds_;  // looked for when a kernel has a __grid_constant__
+    std::optional<bool> asks_for_kinds_;  // computed for the first kernel with a __grid_constant__
 };
 
-// `extern __shared__ T name[]...;` outside functions: declared again in each function that uses the
-// name.
+// `extern __shared__ T name[]...;` outside functions. Each function that uses the name gets a
+// declaration of its own.
 struct GlobalShared {
     std::string name;
     std::string declaration;
@@ -137,20 +137,20 @@ class SharedVariables : Rewriter {
     std::vector<GlobalShared> global_shared_;
 };
 
-// Something declared volatile, known in one function (the brace that opens it) or, if kNone,
-// everywhere.
+// A volatile variable, or a function with one. Its scope is the function that this brace opens;
+// kNone: the file.
 struct VolatileName {
     std::string_view text;
     std::size_t function;
 };
 
-// A function that loads with a hint for the cache, and the brace that opens it.
+// A function that loads with a cache hint, and the brace that opens its body.
 struct LoadingFunction {
     std::string_view name;
     std::size_t brace;
 };
 
-// Loops that wait for other threads.
+// Loops that poll memory and so wait for other threads.
 class WaitingLoops : Rewriter {
   public:
     explicit WaitingLoops(File& file) : Rewriter(file) {}

@@ -52,9 +52,9 @@ void SharedVariables::translate_shared(std::size_t shared) {
     }
 }
 
-// Programs access shared memory as vectors, with ldmatrix and by WMMA, which wants 32 bytes: on
-// a GPU, where shared memory begins at such an address, variables are aligned unless an odd
-// size lies before them. The attribute lowers no other alignment.
+// Vectorised accesses, ldmatrix and WMMA need up to 32-byte alignment. On a GPU shared memory
+// starts at such an address, so that variables are aligned unless one of odd size precedes them.
+// The attribute never lowers another alignment.
 void SharedVariables::align(Range declaration) {
     for (const Range& part : split(declaration)) {
         const std::size_t last = tokens_.previous(part.end);
@@ -77,8 +77,8 @@ void SharedVariables::refuse_initialisers(Range declaration) const {
     }
 }
 
-// `__shared__ alignas(16) float tile[4]`: nvcc takes alignas in the middle of a declaration,
-// g++ at its front only.
+// `__shared__ alignas(16) float tile[4]`: nvcc accepts alignas in the middle of a declaration, g++
+// only at its start.
 void SharedVariables::move_alignment_to_front(Range declaration) {
     for (std::size_t i = tokens_.next(declaration.begin); i < declaration.end; i = tokens_.next(i)) {
         if (!tokens_[i].is("alignas") || !tokens_.is(tokens_.next(i), "(")) continue;
@@ -143,8 +143,8 @@ void SharedVariables::declare_global_shared() {
     }
 }
 
-// Has the function whose body opens at `body` a parameter, or a variable of its outermost
-// block, of that name?
+// Does the function whose body opens at `body` declare that name, as a parameter or in its
+// outermost block?
 bool SharedVariables::declares_itself(std::size_t body, std::string_view name) const {
     static constexpr std::array<std::string_view, 5> kNotTypes = {"return", "case", "else", "goto", "throw"};
     for (std::size_t i = declaration_begin(tokens_.previous(body)); i < tokens_.match(body); ++i) {

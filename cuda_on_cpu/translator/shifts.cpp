@@ -4,7 +4,7 @@ namespace translator {
 
 namespace {
 
-// Between operands of the right side of an assignment.
+// An operator between operands on the right side of an assignment.
 bool is_binary(const Token& token) {
     static constexpr std::array<std::string_view, 5> kOperators = {"&", "|", "^", "!", "="};
     return one_of(token.text, kOperators);
@@ -12,9 +12,9 @@ bool is_binary(const Token& token) {
 
 }  // namespace
 
-// A GPU shifts all bits out where the amount is the width or more, a CPU takes the amount
-// modulo the width. So the amount is marked, and shifts by a marked amount
-// (cuda_on_cpu/shift.h) do as a GPU does. A literal needs no mark.
+// If the shift amount is the width or more, a GPU shifts all bits out, while a CPU takes the amount
+// modulo the width. The translation marks the amount; shifts by a marked amount
+// (cuda_on_cpu/shift.h) give the GPU's result. A literal needs no mark.
 void Shifts::translate_shift(std::size_t i) {
     const std::size_t before = tokens_.previous(i);
     if (before == kNone || tokens_[before].is("operator") || tokens_[before].is(tokens_[i].text)) return;
@@ -25,8 +25,7 @@ void Shifts::translate_shift(std::size_t i) {
     if (begin == kNone || end == kNone || end <= begin) return;
     const bool literal = tokens_[begin].kind == TokenKind::number && tokens_.next(begin) == end;
     if (literal) return;
-    if (assigns &&
-        is_member(before)) {  // of a bit field there are no references: x.f <<= n becomes x.f = x.f << n
+    if (assigns && is_member(before)) {  // a bit field cannot be referenced: x.f <<= n becomes x.f = x.f << n
         const std::size_t chain = begin_of_chain(before);
         if (chain == kNone) return;
         after_[begin - 1] +=
@@ -37,8 +36,8 @@ void Shifts::translate_shift(std::size_t i) {
     after_[tokens_.previous(end)] += ")";
 }
 
-// Of `a.b->c`, whose last name is at `i`; kNone if a call or an index is in it, which must not
-// happen twice.
+// The start of `a.b->c`, whose last name is at `i`; kNone if it contains a call or an index, which
+// must not be evaluated twice.
 std::size_t Shifts::begin_of_chain(std::size_t i) const {
     while (is_member(i)) {
         const std::size_t dot = tokens_.previous(i);
@@ -48,8 +47,8 @@ std::size_t Shifts::begin_of_chain(std::size_t i) const {
     return i;
 }
 
-// Is there an `<` before in the same brackets that no `>` has closed, so that `>>` may end two
-// lists of template arguments?
+// Is an earlier `<` in the same brackets still open, so that `>>` may end two template argument
+// lists?
 bool Shifts::has_open_angle(std::size_t i) const {
     int closed = 0;
     for (std::size_t p = tokens_.previous(i); p != kNone; p = tokens_.previous(p)) {
@@ -63,7 +62,7 @@ bool Shifts::has_open_angle(std::size_t i) const {
     return false;
 }
 
-// Behind the right operand of a shift that begins at `i`; kNone where that is not clear.
+// The token after the shift amount that starts at `i`; kNone if its end is not clear.
 std::size_t Shifts::end_of_amount(std::size_t i, bool assigns) const {
     static constexpr std::array<std::string_view, 14> kEnds = {";", ",", ")", "]", "}", "?", ":",
                                                                "<", ">", "=", "!", "&", "|", "^"};

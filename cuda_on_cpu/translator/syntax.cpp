@@ -1,4 +1,4 @@
-// What the tokens of a file mean: the second half of Rewriter.
+// Rewriter's questions about C++ syntax.
 #include "rewriter.hpp"
 
 namespace translator {
@@ -193,8 +193,8 @@ std::string Rewriter::parameter_names(Range parameters) const {
 }
 
 bool Rewriter::opens_function(std::size_t brace) const {
-    // A brace opens a namespace or a class if such a word stands in what comes before it, else
-    // something in a function.
+    // A brace opens a namespace or a class if such a word precedes it, otherwise something in a
+    // function.
     static constexpr std::array<std::string_view, 4> kScopes = {"namespace", "class", "struct", "union"};
     for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {
         if (tokens_[p].is(";") || tokens_[p].is("{") || tokens_[p].is("}")) break;

@@ -13,10 +13,10 @@ using namespace std::string_literals;
 
 const std::string kMayPoll = "cuda_on_cpu_kernel_.may_poll(); ";
 
-// Which kernel it is that a loop is called from is not known, so all of a file that polls are
-// said to poll.
+// It is not known which kernel calls a function with a polling loop. If a file has one, all its
+// kernels count as polling.
 std::string with_marks(const std::string& text) {
-    // The last ones are of loads by inline PTX.
+    // The last four are loads of inline PTX.
     static constexpr std::string_view kPolls[] = {"::cuda_on_cpu::empty_loop()", "::cuda_on_cpu::poll()",
                                                   "isa_::flag::volatile_",       "isa_::flag::relaxed",
                                                   "isa_::flag::acquire",         "isa_::flag::cv"};
@@ -159,7 +159,7 @@ void Translation::translate_word(std::size_t i) {
         erase(i);
         if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) erase({open, closing(open) + 1});
     } else if (word.is("__noinline__")) {
-        // Inside __attribute__((...)) it is the compiler's own word.
+        // Inside __attribute__((...)) the word is the compiler's.
         if (!tokens_.is(tokens_.previous(i), "(") && !tokens_.is(tokens_.previous(i), ",")) {
             text_[i] = "__attribute__((noinline))";
         }
@@ -188,14 +188,14 @@ void Translation::translate_word(std::size_t i) {
     }
 }
 
-// `atomicAdd(p, x);` may run in any order of threads and gives the same, unlike `i =
-// atomicAdd(p, x);`.
+// The result of `atomicAdd(p, x);` does not depend on the order of threads, unlike that of
+// `i = atomicAdd(p, x);`.
 void Translation::mark_unused_result(std::size_t name) {
     const std::size_t open = tokens_.next(name);
     if (!tokens_.is(open, "(")) return;
     const std::size_t close = closing(open);
     if (!tokens_.is(tokens_.next(close), ";") || !begins_statement(name)) return;
-    // A function among the arguments might use an atomic function, or let other threads run.
+    // A function in the arguments might call an atomic function or let other threads run.
     for (std::size_t i = open + 1; i < close; ++i) {
         if (tokens_[i].kind == TokenKind::identifier && tokens_.is(tokens_.next(i), "(") &&
             !computes_only(tokens_[i].text))
@@ -205,7 +205,7 @@ void Translation::mark_unused_result(std::size_t name) {
     after_[close] += ", ::cuda_on_cpu::result_unused = false";
 }
 
-// Which thread gets which address depends on the order of threads by right (order_check.hpp).
+// Which thread gets which address may depend on the order of threads (order_check.hpp).
 void Translation::tell_of_allocation(std::size_t i) {
     static const std::string kMayShow = " ::cuda_on_cpu::order_may_show = true;";
     const std::size_t body = outermost_function(i);
@@ -215,8 +215,8 @@ void Translation::tell_of_allocation(std::size_t i) {
     after_[body] += kMayShow;
 }
 
-// texture<float, 2, cudaReadModeElementType> name; and what is done with it. Programs may have
-// a class of that name.
+// `texture<float, 2, cudaReadModeElementType> name;` and its uses. Programs may have their own
+// class with the name `texture`.
 void Translation::tell_of_texture_reference(std::size_t word) const {
     std::size_t i = tokens_.next(word);
     if (tokens_[word].is("texture")) {
@@ -240,7 +240,7 @@ void Translation::tell_of_removed_property(std::size_t i) {
                 instead);
 }
 
-// nvcc warns of it, g++ takes it for an error.
+// nvcc gives a warning, g++ an error.
 void Translation::return_from_main(std::size_t name) {
     const std::size_t parameters = tokens_.next(name);
     if (!tokens_.is(tokens_.previous(name), "int") || !tokens_.is(parameters, "(")) return;
@@ -266,7 +266,7 @@ bool Translation::in_lambda(std::size_t i, std::size_t function) const {
 }
 
 void Translation::translate_unroll(std::size_t i) {
-    if (dialect_ == Dialect::clang) return;  // knows it
+    if (dialect_ == Dialect::clang) return;  // clang has the pragma itself
     std::string_view rest = tokens_[i].text.substr(1);
     const auto take_word = [&rest] {
         while (!rest.empty() &&
@@ -286,13 +286,13 @@ void Translation::translate_unroll(std::size_t i) {
     const std::string_view factor = take_word();
     const bool is_number = !factor.empty() && std::all_of(factor.begin(), factor.end(),
                                                           [](char c) { return c >= '0' && c <= '9'; });
-    // g++ takes a literal number only. 32 unrolls loops over a tile completely; one that is
-    // unrolled in part, or not, adds to its sum in memory, because a barrier further out leaves
-    // no register alone.
+    // g++ accepts only a literal number. 32 unrolls loops over a tile completely. A loop that is
+    // not fully unrolled accumulates in memory, because a barrier in an outer loop spills all
+    // registers.
     text_[i] = "#pragma GCC unroll " + (is_number ? std::string(factor) : "32"s) + line_ends(tokens_[i].text);
 }
 
-// `(const void*)kernel` and `reinterpret_cast<void*>(kernel)` would hide which kernel it is.
+// `(const void*)kernel` and `reinterpret_cast<void*>(kernel)` would hide the kernel's type.
 void Translation::remove_casts_of_kernels(std::size_t function) {
     const std::size_t open = tokens_.next(function);
     if (!tokens_.is(open, "(")) return;

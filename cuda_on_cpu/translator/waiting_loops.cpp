@@ -4,7 +4,7 @@ namespace translator {
 
 namespace {
 
-// Loads with a hint for the cache; __ldcv lets others run by itself.
+// Loads with a cache hint. __ldcv is not among them: it lets other threads run by itself.
 bool is_load(std::string_view word) {
     static constexpr std::array<std::string_view, 5> kLoads = {"__ldca", "__ldcg", "__ldcs", "__ldg",
                                                                "__ldlu"};
@@ -19,7 +19,8 @@ bool is_builtin_type(std::string_view word) {
 
 }  // namespace
 
-// `while (*flag == 0);` polls memory: on a GPU others run meanwhile, here they must be let run.
+// `while (*flag == 0);` polls memory. On a GPU other threads run meanwhile; here the loop must
+// yield to them.
 bool WaitingLoops::translate_empty_loop(std::size_t loop) {
     const std::size_t open = tokens_.next(loop);
     if (!tokens_.is(open, "(") || ends_do(loop)) return false;
@@ -35,10 +36,9 @@ bool WaitingLoops::translate_empty_loop(std::size_t loop) {
     return false;
 }
 
-// A loop with something in its body polls memory too, if it reads volatile memory: directly, by
-// the name of something declared volatile, or through a function that does; or if each round
-// does the same. In a loop that does not count, loads with a hint for the cache poll, too, if
-// they load from one address again and again.
+// A loop with a body also polls memory if it reads volatile memory, directly or through a function,
+// or if all its iterations do the same. In a loop without a counter, loads with a cache hint poll,
+// too, if they load from the same address again and again.
 void WaitingLoops::translate_waiting_loop(std::size_t loop) {
     const std::size_t open = tokens_.next(loop);
     if (!tokens_.is(open, "(")) return;
@@ -55,8 +55,7 @@ void WaitingLoops::translate_waiting_loop(std::size_t loop) {
     if (!mentions_volatile(whole) && (counts || !repeats_itself(whole))) return;
     const std::size_t first = next_in(condition);
     if (first == kNone || tokens_[first].is("true") || tokens_[first].is("1")) {
-        // The compiler must still see that the loop is endless, so the condition stays as it
-        // is.
+        // The condition stays, so that the compiler still sees an endless loop.
         const std::size_t body = ends_do(loop) ? tokens_.match(tokens_.previous(loop)) : tokens_.next(close);
         if (tokens_.is(body, "{")) {
             after_[body] += " ::cuda_on_cpu::poll();";
@@ -73,7 +72,7 @@ void WaitingLoops::translate_waiting_loop(std::size_t loop) {
     text_[condition.end] = ")" + text_[condition.end];
 }
 
-// `again: ... goto again;` is a loop, too.
+// `again: ... goto again;` is also a loop.
 void WaitingLoops::translate_goto(std::size_t jump) {
     const std::size_t target = tokens_.next(jump);
     const std::size_t end = tokens_.next(target);
@@ -98,7 +97,7 @@ std::size_t WaitingLoops::label_before(std::size_t i, std::string_view name) con
     return kNone;
 }
 
-// In this range, and in the functions that it calls and that the file has defined before.
+// Replaces loads in this range, and in functions that it calls and that the file defined earlier.
 void WaitingLoops::replace_loads(Range range) {
     for (std::size_t i = range.begin; i < range.end; ++i) {
         if (tokens_[i].kind != TokenKind::identifier || !tokens_.is(tokens_.next(i), "(")) continue;
@@ -115,9 +114,9 @@ void WaitingLoops::replace_loads(Range range) {
     }
 }
 
-// Does each round of a loop do the same as the last, unless memory changes? No variable is
-// counted, nothing is stored, no other function is called, and what is assigned does not depend
-// on what was assigned before. So it waits, or ends at once.
+// Do all iterations of a loop do the same unless memory changes? That is so if it counts no
+// variable, stores nothing, calls no other function, and assigns only values that do not depend on
+// earlier assignments. Such a loop waits, or ends at once.
 bool WaitingLoops::repeats_itself(Range range) const {
     static constexpr std::array<std::string_view, 15> kMayBeCalled = {"if",
                                                                       "while",
@@ -138,14 +137,14 @@ bool WaitingLoops::repeats_itself(Range range) const {
                                                                "else",  "true",     "false"};
     std::vector<std::string_view> assigned;
     std::vector<Range> values;
-    bool looks = false;  // at anything
+    bool looks = false;  // at a variable
     for (std::size_t i = range.begin; i < range.end; ++i) {
         const Token& token = tokens_[i];
         if (token.kind == TokenKind::identifier && tokens_.is(tokens_.next(i), "(") &&
             !one_of(token.text, kMayBeCalled) && !is_load(token.text))
             return false;
         if (token.is("(") && (tokens_.is(tokens_.previous(i), "]") || tokens_.is(tokens_.previous(i), ")")))
-            return false;  // a lambda, or a call by way of a pointer
+            return false;  // a lambda, or a call through a pointer
         looks = looks || (token.kind == TokenKind::identifier && !one_of(token.text, kMayBeCalled) &&
                           !one_of(token.text, kJumps));
         if (tokens_.is_run(i, "+", 2) || tokens_.is_run(i, "-", 2)) return false;
@@ -184,7 +183,7 @@ bool WaitingLoops::mentions_volatile(Range range) const {
     return false;
 }
 
-// System headers are left out: nothing there waits for a CUDA thread.
+// System headers are skipped: nothing in them waits for a CUDA thread.
 void WaitingLoops::find_volatile_names() {
     bool system = false;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
@@ -233,7 +232,7 @@ void WaitingLoops::note_volatile(std::size_t i) {
     }
 }
 
-// The `(` of the parameter list that token `i`, outside functions, stands in.
+// The `(` of the parameter list that contains token `i`, which is outside functions.
 std::size_t WaitingLoops::enclosing_parenthesis(std::size_t i) const {
     for (std::size_t p = declaration_begin(i); p < i; ++p) {
         if (tokens_[p].is("(") && tokens_.match(p) != kNone && tokens_.match(p) > i) return p;
@@ -241,7 +240,7 @@ std::size_t WaitingLoops::enclosing_parenthesis(std::size_t i) const {
     return kNone;
 }
 
-// From the end of a parameter list to the brace of the body; kNone for a mere declaration.
+// The brace of the body after this end of a parameter list; kNone if it is only a declaration.
 std::size_t WaitingLoops::skip_to_body(std::size_t parameters_end) const {
     for (std::size_t p = tokens_.next(parameters_end); p != kNone; p = tokens_.next(p)) {
         if (tokens_[p].is("{")) return p;

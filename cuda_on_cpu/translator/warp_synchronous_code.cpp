@@ -2,9 +2,9 @@
 
 namespace translator {
 
-// `s[t] += s[t + 16]; s[t] += s[t + 8];` on volatile memory: each lane reads what another has
-// stored in the statement before. Before Volta the lanes of a warp ran each statement together;
-// now it takes a __syncwarp() in between.
+// `s[t] += s[t + 16]; s[t] += s[t + 8];` on volatile memory: each lane loads what another lane
+// stored in the previous statement. Before Volta the lanes of a warp executed each statement in
+// lockstep; since then a __syncwarp() is needed in between.
 void WarpSynchronousCode::find_warp_synchronous_code(const std::vector<VolatileName>& volatile_names) {
     for (const VolatileName& name : volatile_names) {
         if (name.function != kNone && name.text.data() != nullptr) look_at_stores(name);
@@ -35,7 +35,7 @@ void WarpSynchronousCode::look_at_stores(const VolatileName& name) {
         store_in_step(store);
 }
 
-// The store whose statement begins at `i`; its end is kNone if it is none.
+// The store whose statement starts at `i`; its end is kNone if the statement is no store.
 WarpSynchronousCode::Store WarpSynchronousCode::store_at(std::size_t i) const {
     Store store{i, kNone, kNone, false};
     const std::size_t open = tokens_.next(i);
@@ -64,7 +64,7 @@ WarpSynchronousCode::Store WarpSynchronousCode::store_at(std::size_t i) const {
     return store;
 }
 
-// Is it in a loop in which nothing synchronises?
+// Is the store in a loop without synchronisation?
 bool WarpSynchronousCode::repeats_without_sync(const Store& store, std::size_t function) const {
     for (std::size_t i = store.name; i-- > function;) {
         if (!tokens_[i].is("for") && !tokens_[i].is("while")) continue;

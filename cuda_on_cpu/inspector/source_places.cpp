@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "environment.hpp"
+#include "image_file.hpp"
 
 namespace cuda_on_cpu::inspector {
 namespace {
@@ -163,7 +164,7 @@ std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& pla
     static auto& mutex = *new std::mutex;
     static auto& known = *new std::unordered_map<Place, SourceLine>;
     const std::scoped_lock lock(mutex);
-    std::map<std::string, Module> modules;
+    std::map<const void*, Module> modules;
     for (const Place place : places) {
         if (known.contains(place)) continue;
         if (place < kSites) {
@@ -172,12 +173,12 @@ std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& pla
         }
         Dl_info image;
         if (dladdr(reinterpret_cast<void*>(place), &image) == 0) continue;
-        Module& module = modules[image.dli_fname];
+        Module& module = modules[image.dli_fbase];
         module.begin = reinterpret_cast<std::uint64_t>(image.dli_fbase);
         module.places.push_back(place);
     }
-    for (const auto& [file, module] : modules)
-        ask(file, module, known);
+    for (const auto& [begin, module] : modules)
+        ask(file_of_image(begin), module, known);
     std::unordered_map<Place, SourceLine> lines;
     for (const Place place : places) {
         if (const auto found = known.find(place); found != known.end()) lines.insert(*found);

@@ -39,6 +39,15 @@ void unpoison([[maybe_unused]] void* stack, [[maybe_unused]] std::size_t size) {
 #endif
 }
 
+// A fibre may lay out itself anew, before another one goes on.
+void renew_for_thread_sanitizer([[maybe_unused]] Fibre& fibre) {
+#ifdef __SANITIZE_THREAD__
+    void*& known = fibre.of_thread_sanitizer;
+    if (known != nullptr && known != __tsan_get_current_fiber()) __tsan_destroy_fiber(known);
+    known = __tsan_create_fiber(0);
+#endif
+}
+
 #ifndef CUDA_ON_CPU_SWITCHES_ITSELF
 FibreEntry boost_entry = nullptr;  // of all fibres
 
@@ -75,11 +84,10 @@ void* new_context(void* stack_top, [[maybe_unused]] std::size_t stack_size, Fibr
 
 bool guards_take_mappings() {
     static const bool take = [] {
-        constexpr std::size_t kPage = 4096;
-        void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        void* page = mmap(nullptr, page_size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (page == MAP_FAILED) return true;
-        const bool light = madvise(page, kPage, kInstallGuard) == 0;
-        munmap(page, kPage);
+        const bool light = madvise(page, page_size(), kInstallGuard) == 0;
+        munmap(page, page_size());
         return !light;
     }();
     return take;
@@ -87,7 +95,7 @@ bool guards_take_mappings() {
 
 FibreStacks::~FibreStacks() {
     if (memory_ == nullptr) return;
-    munmap(memory_, kStacks * kStride + kPage);
+    munmap(memory_, kStacks * stride() + page_size());
     all_writable -= writable_;
 }
 
@@ -95,7 +103,7 @@ void FibreStacks::create(Fibre& fibre, FibreEntry entry) {
     if (fibre.stack_bottom == nullptr) {
         if (memory_ == nullptr) {
             // Only addresses: what a process may allocate counts memory that it may write.
-            void* memory = mmap(nullptr, kStacks * kStride + kPage, PROT_NONE,
+            void* memory = mmap(nullptr, kStacks * stride() + page_size(), PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (memory == MAP_FAILED) no_room();
             memory_ = static_cast<char*>(memory);
@@ -103,24 +111,25 @@ void FibreStacks::create(Fibre& fibre, FibreEntry entry) {
         if (used_ == writable_) {
             // Pages cost memory when a thread first blocks that deep.
             const std::size_t more = std::min(kStacksAtOnce, kStacks - writable_);
-            char* begin = memory_ + writable_ * kStride + kPage;
-            if (mprotect(begin, more * kStride, PROT_READ | PROT_WRITE) != 0) no_room();
+            char* begin = memory_ + writable_ * stride() + page_size();
+            if (mprotect(begin, more * stride(), PROT_READ | PROT_WRITE) != 0) no_room();
             writable_ += more;
             all_writable += more;
         }
         // A guard page below, where a stack that grows too large ends, and one above, where a write
         // past a local array does.
-        char* guard = memory_ + used_++ * kStride;
-        if (!install_guard(guard + kStride, kPage)) no_room();
-        fibre.stack_bottom = guard + kPage;
-        fibre.stack_size = kStride - kPage;
+        char* guard = memory_ + used_++ * stride();
+        if (!install_guard(guard + stride(), page_size())) no_room();
+        fibre.stack_bottom = guard + page_size();
+        fibre.stack_size = stride() - page_size();
     }
     unpoison(fibre.stack_bottom, fibre.stack_size);
-    // Stacks lie whole pages apart, and an L1 cache chooses its set by the place within a page:
-    // equal frames of different threads would fight for the same few sets. So each stack begins a
+    renew_for_thread_sanitizer(fibre);
+    // Stacks lie whole pages apart, and an L1 cache chooses its set by the place within 4 KB: equal
+    // frames of different threads would fight for the same few sets. So each stack begins a
     // few cache lines lower than the last.
-    const auto number = static_cast<std::size_t>(static_cast<char*>(fibre.stack_bottom) - memory_) / kStride;
-    const std::size_t unused = number * kLinesApart * kCacheLine % kPage;
+    const auto number = static_cast<std::size_t>(static_cast<char*>(fibre.stack_bottom) - memory_) / stride();
+    const std::size_t unused = number * kLinesApart * kCacheLine % kCacheWay;
     fibre.context = new_context(static_cast<char*>(fibre.stack_bottom) + fibre.stack_size - unused,
                                 fibre.stack_size - unused, entry);
 }
@@ -128,7 +137,7 @@ void FibreStacks::create(Fibre& fibre, FibreEntry entry) {
 bool FibreStacks::room_for(std::size_t stacks) {
     const std::size_t made = all_writable;
     if (stacks <= made) return true;
-    const std::size_t size = (stacks - made) * kStride;
+    const std::size_t size = (stacks - made) * stride();
     void* memory =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory != MAP_FAILED && munmap(memory, size) == 0;
@@ -136,8 +145,9 @@ bool FibreStacks::room_for(std::size_t stacks) {
 
 bool FibreStacks::in_guard_page(const void* address) const {
     const char* byte = static_cast<const char*>(address);
-    if (memory_ == nullptr || byte < memory_ || byte >= memory_ + used_ * kStride + kPage) return false;
-    return static_cast<std::size_t>(byte - memory_) % kStride < kPage;
+    if (memory_ == nullptr || byte < memory_ || byte >= memory_ + used_ * stride() + page_size())
+        return false;
+    return static_cast<std::size_t>(byte - memory_) % stride() < page_size();
 }
 
 }  // namespace cuda_on_cpu

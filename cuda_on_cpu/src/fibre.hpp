@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "pages.hpp"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define CUDA_ON_CPU_ASAN 1
 #elif defined(__has_feature)
@@ -13,6 +15,9 @@
 #endif
 #ifdef CUDA_ON_CPU_ASAN
 #include <sanitizer/common_interface_defs.h>
+#endif
+#ifdef __SANITIZE_THREAD__
+#include <sanitizer/tsan_interface.h>
 #endif
 #if defined(__x86_64__) && !defined(CUDA_ON_CPU_ASAN)
 #define CUDA_ON_CPU_SWITCHES_ITSELF 1
@@ -26,6 +31,7 @@ struct Fibre {
     void* context = nullptr;       // where to go on; meaningful while suspended
     void* stack_bottom = nullptr;  // lowest usable address
     std::size_t stack_size = 0;
+    void* of_thread_sanitizer = nullptr;  // what it knows of this fibre
 };
 
 // What a fibre on a new stack does first. It never returns.
@@ -42,6 +48,14 @@ void* new_context(void* stack_top, std::size_t stack_size, FibreEntry entry);
 #define CUDA_ON_CPU_AVX512_REGISTERS
 #endif
 
+// ThreadSanitizer has to know which stack comes next.
+inline void announce_switch([[maybe_unused]] Fibre& from, [[maybe_unused]] const Fibre& to) {
+#ifdef __SANITIZE_THREAD__
+    from.of_thread_sanitizer = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(to.of_thread_sanitizer, 0);
+#endif
+}
+
 // Leaves `from` and goes on in `to`. Returns when a fibre switches back to `from`. `context` is the
 // stack pointer; there lies the address to go on at.
 //
@@ -50,6 +64,7 @@ void* new_context(void* stack_top, std::size_t stack_size, FibreEntry entry);
 // compiler saves what it needs of the registers named below. The 128 bytes below the stack pointer
 // may be in use.
 [[gnu::always_inline]] inline void switch_fibre(Fibre& from, Fibre& to) {
+    announce_switch(from, to);
     void** left = &from.context;
     void* next = to.context;
     asm volatile(
@@ -92,8 +107,7 @@ inline void switch_fibre(Fibre& from, Fibre& to) {
 
 #endif
 
-// Memory for fibres. The stride is not a power of two: equal frames of different threads would
-// share cache sets.
+// Memory for fibres.
 class FibreStacks {
   public:
     FibreStacks() = default;
@@ -109,19 +123,22 @@ class FibreStacks {
     bool in_guard_page(const void* address) const;
     // All of the stacks lie in [begin, end); both null before the first is laid out.
     const char* begin() const { return memory_; }
-    const char* end() const { return memory_ == nullptr ? nullptr : memory_ + kStacks * kStride; }
+    const char* end() const { return memory_ == nullptr ? nullptr : memory_ + kStacks * stride(); }
 
   private:
-    static constexpr std::size_t kPage = 4096;
     static constexpr std::size_t kCacheLine = 64;
+    static constexpr std::size_t kCacheWay = 4096;  // bytes that all lie in different sets of an L1 cache
     static constexpr std::size_t kLinesApart =
         5;  // about what a waiting thread touches; odd, so that all sets are used
 #ifdef CUDA_ON_CPU_ASAN
-    static constexpr std::size_t kPagesPerStack = 65;
+    static constexpr std::size_t kStackSize = 256 << 10;
 #else
-    static constexpr std::size_t kPagesPerStack = 17;
+    static constexpr std::size_t kStackSize = 64 << 10;
 #endif
-    static constexpr std::size_t kStride = kPagesPerStack * kPage;
+    // A stack, and the guard page below it.
+    static std::size_t stride() {
+        return round_up_to_pages(kStackSize) + page_size();
+    }
     static constexpr std::size_t kStacks = 1024 + 1;  // as many as a block has threads, and one
     static constexpr std::size_t kStacksAtOnce = 32;
 

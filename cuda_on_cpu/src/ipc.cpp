@@ -1,63 +1,23 @@
 #include "ipc.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <string>
-#include <thread>
 
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
+#include "exported_file.hpp"
 #include "memory.hpp"
+#include "pages.hpp"
 #include "stream.hpp"
 
 namespace cuda_on_cpu {
 namespace {
 
 constexpr std::uint64_t kMemory = 0x794d7570436e4f43;
-constexpr std::uint64_t kEvent = 0x74457570436e4f43;
-constexpr std::size_t kPage = 4096;
-
-ExportedFile exported(std::uint64_t mark, int file) {
-    struct stat status {};
-    fstat(file, &status);
-    return {.mark = mark,
-            .inode = status.st_ino,
-            .process = getpid(),
-            .file = file,
-            .offset = 0,
-            .size = static_cast<std::uint64_t>(status.st_size)};
-}
-
-// The file of a handle; -1: there is none, and a sentence says so.
-int open_file(const char* function, const void* handle, std::uint64_t mark, ExportedFile* what) {
-    std::memcpy(what, handle, sizeof *what);
-    if (what->mark != mark) {
-        refuse(cudaErrorInvalidResourceHandle, function, "this handle is none that a process has exported");
-        return -1;
-    }
-    if (what->process == getpid()) {
-        refuse(cudaErrorDeviceUninitialized, function,
-               "this process has exported the handle; expected a handle of another process");
-        return -1;
-    }
-    const std::string path = "/proc/" + std::to_string(what->process) + "/fd/" + std::to_string(what->file);
-    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-    struct stat status {};
-    if (file >= 0 && fstat(file, &status) == 0 && status.st_ino == what->inode) return file;
-    if (file >= 0) close(file);
-    refuse(cudaErrorInvalidResourceHandle, function,
-           "process %d, which has exported the handle, has ended or has freed what it stands for",
-           what->process);
-    return -1;
-}
 
 struct Imported {
     std::uint64_t inode;
@@ -87,7 +47,7 @@ cudaError_t export_memory(const char* function, void* pointer, void* handle) {
     const int file = share_allocation(allocation->begin);
     if (file < 0) return refuse(cudaErrorMemoryAllocation, function, "%zu bytes", allocation->size);
     ExportedFile what = exported(kMemory, file);
-    what.offset = static_cast<std::uint64_t>(allocation->begin - allocation->mapping) - kPage;
+    what.offset = static_cast<std::uint64_t>(allocation->begin - allocation->mapping) - page_size();
     what.size = allocation->size;
     std::memset(handle, 0, CUDA_IPC_HANDLE_SIZE);
     std::memcpy(handle, &what, sizeof what);
@@ -107,12 +67,12 @@ cudaError_t import_memory(const char* function, const void* handle, void** point
         *pointer = known;
         return cudaSuccess;
     }
-    const std::size_t pages = (what.offset + what.size + kPage - 1) / kPage * kPage;
-    const std::size_t mapping_size = pages + 2 * kPage;
+    const std::size_t pages = round_up_to_pages(what.offset + what.size);
+    const std::size_t mapping_size = pages + 2 * page_size();
     void* const around =
         mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char* const mapping = static_cast<char*>(around);
-    const bool is_mapped = around != MAP_FAILED && mmap(mapping + kPage, pages, PROT_READ | PROT_WRITE,
+    const bool is_mapped = around != MAP_FAILED && mmap(mapping + page_size(), pages, PROT_READ | PROT_WRITE,
                                                         MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
     close(file);
     if (!is_mapped) {
@@ -120,7 +80,7 @@ cudaError_t import_memory(const char* function, const void* handle, void** point
         return refuse(cudaErrorMemoryAllocation, function, "%llu bytes",
                       static_cast<unsigned long long>(what.size));
     }
-    char* const begin = mapping + kPage + what.offset;
+    char* const begin = mapping + page_size() + what.offset;
     imported()[begin] = {what.inode, mapping, mapping_size, what.size};
     add_range(begin, what.size, cudaMemoryTypeDevice);
     expect_concurrency();
@@ -137,50 +97,6 @@ bool close_memory(void* pointer) {
     munmap(found->second.mapping, found->second.mapping_size);
     imported().erase(found);
     return true;
-}
-
-std::shared_ptr<SharedEvent> SharedEvent::make() {
-    const int file = memfd_create("cuda_on_cpu event", MFD_CLOEXEC);
-    void* memory = MAP_FAILED;
-    if (file >= 0 && ftruncate(file, sizeof(SharedRecords)) == 0)
-        memory = mmap(nullptr, sizeof(SharedRecords), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory != MAP_FAILED)
-        return std::shared_ptr<SharedEvent>(new SharedEvent(file, static_cast<SharedRecords*>(memory)));
-    if (file >= 0) close(file);
-    return nullptr;
-}
-
-std::shared_ptr<SharedEvent> SharedEvent::open(const char* function, const void* handle) {
-    ExportedFile what{};
-    const int file = open_file(function, handle, kEvent, &what);
-    if (file < 0) return nullptr;
-    void* const memory = mmap(nullptr, sizeof(SharedRecords), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory != MAP_FAILED)
-        return std::shared_ptr<SharedEvent>(new SharedEvent(file, static_cast<SharedRecords*>(memory)));
-    close(file);
-    return nullptr;
-}
-
-SharedEvent::~SharedEvent() {
-    munmap(records_, sizeof(SharedRecords));
-    close(file_);
-}
-
-void SharedEvent::tell(void* handle) const {
-    const ExportedFile what = exported(kEvent, file_);
-    std::memset(handle, 0, CUDA_IPC_HANDLE_SIZE);
-    std::memcpy(handle, &what, sizeof what);
-}
-
-void SharedEvent::reach(std::uint64_t record) {
-    std::uint64_t reached = records_->reached;
-    while (reached < record && !records_->reached.compare_exchange_weak(reached, record)) {
-    }
-}
-
-void SharedEvent::wait_for(std::uint64_t record) const {
-    while (!has_reached(record))
-        std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 }  // namespace cuda_on_cpu

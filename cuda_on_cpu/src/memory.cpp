@@ -17,14 +17,15 @@
 #include <mutex>
 
 #include "cuda_on_cpu/spin_hint.h"
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "environment.hpp"
 #include "exit_report.hpp"
 #include "fault.hpp"
 #include "fibre.hpp"
-#include "memory_pools.hpp"
 #include "module_ranges.hpp"
 #include "observer.hpp"
+#include "pages.hpp"
+#include "peer_guard.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
 #include <sanitizer/asan_interface.h>
@@ -36,7 +37,6 @@
 namespace cuda_on_cpu {
 namespace {
 
-constexpr std::size_t kPage = 4096;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kAlignment =
     16;  // less than a GPU's 256: the closer the end lies to its guard page, the better
@@ -58,10 +58,6 @@ std::size_t live_bytes = 0;
 std::array<std::size_t, kMostDevices> live_of_device{};  // of device memory, where there are several
 std::size_t capacity = 0;                                // of all allocations together; 0: not known yet
 std::atomic<std::size_t> allocation_count{0};
-
-std::size_t round_up(std::size_t value, std::size_t step) {
-    return (value + step - 1) / step * step;
-}
 
 Allocation* find_locked(const volatile void* address) {
     const char* byte = const_cast<const char*>(static_cast<const volatile char*>(address));
@@ -186,8 +182,8 @@ bool in_program_image(const volatile void* pointer, std::size_t size) {
 // First byte of `allocation`'s slack, before or behind it, that differs from the canary; null if
 // all are.
 const char* damaged_byte(const Allocation& allocation) {
-    const char* pages = allocation.mapping + kPage;
-    const char* pages_end = allocation.mapping + allocation.mapping_size - kPage;
+    const char* pages = allocation.mapping + page_size();
+    const char* pages_end = allocation.mapping + allocation.mapping_size - page_size();
     const auto damaged = [&allocation](const char* from, const char* to) -> const char* {
         for (; from < to; ++from) {
             const bool is_high = reinterpret_cast<std::uintptr_t>(from) % 2 != 0;  // as fill() has it
@@ -241,18 +237,18 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     order_may_show = true;  // in a kernel, of its threads: which thread gets which place
     static const bool tells_leaks = environment().leaks && std::atexit(tell_leaks) == 0;
     static_cast<void>(tells_leaks);
-    const std::size_t pages = round_up(size, kPage);
+    const std::size_t pages = round_up_to_pages(size);
     if (pages < size || !has_room_for(size)) return nullptr;
-    const std::size_t mapping_size = pages + 2 * kPage;
+    const std::size_t mapping_size = pages + 2 * page_size();
     void* mapping =
         mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return nullptr;
-    char* first_page = static_cast<char*>(mapping) + kPage;
+    char* first_page = static_cast<char*>(mapping) + page_size();
     if (mprotect(first_page, pages, PROT_READ | PROT_WRITE) != 0) {
         munmap(mapping, mapping_size);
         return nullptr;
     }
-    // All of it is filled below: with a page fault every 4 KiB that took 33 ms for 64 MB, and takes
+    // All of it is filled below: with a page fault every page that took 33 ms for 64 MB, and takes
     // 9.
     if (pages >= kHugePage) madvise(first_page, pages, MADV_HUGEPAGE);
 
@@ -275,8 +271,9 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     return begin;
 }
 
+constinit std::atomic<void (*)(const void*)> pool_memory_released{nullptr};
+
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
-    if (release_imported(pointer)) return cudaSuccess;
     const std::scoped_lock lock(mutex);
     Allocation* allocation = find_locked(pointer);
     const bool managed_as_device =
@@ -298,7 +295,8 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     if (allocation->type == cudaMemoryTypeManaged) look_at_counter(allocation->begin, allocation->size);
     // The addresses stay reserved for a while, so that a use after free stops at the line that does
     // it.
-    ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + kPage, allocation->mapping_size - 2 * kPage);
+    ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + page_size(),
+                                allocation->mapping_size - 2 * page_size());
     if (allocation->file >= 0) {
         close(allocation->file);  // other processes that have mapped it keep it
         allocation->file = -1;
@@ -311,7 +309,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     live_bytes -= allocation->size;
     if (allocation->type == cudaMemoryTypeDevice)
         live_of_device[static_cast<std::size_t>(allocation->device)] -= allocation->size;
-    note_pool_release(allocation->begin);
+    if (const auto tell_pool = pool_memory_released.load()) tell_pool(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
     freed_order().push_back(allocation->mapping);
     if (freed_order().size() > kQuarantine) forget_oldest_freed();
@@ -324,8 +322,8 @@ int share_allocation(char* begin) {
     if (allocation == nullptr || allocation->freed || allocation->mapping == nullptr) return -1;
     if (allocation->file >= 0) return allocation->file;
     forget_guarded(allocation->mapping);
-    char* const pages = allocation->mapping + kPage;
-    const std::size_t size = allocation->mapping_size - 2 * kPage;
+    char* const pages = allocation->mapping + page_size();
+    const std::size_t size = allocation->mapping_size - 2 * page_size();
     const int file = memfd_create("cuda_on_cpu", MFD_CLOEXEC);
     if (file < 0) return -1;
     for (std::size_t done = 0; done < size;) {
@@ -397,9 +395,10 @@ bool device_accessible(const volatile void* pointer, std::size_t size) {
 
 bool plain_host_memory(const volatile void* pointer) {
     if (pointer == nullptr || in_program_image(pointer, 1) || find_allocation(pointer)) return false;
-    auto* page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(pointer) / kPage * kPage);
+    auto* page =
+        reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(pointer) / page_size() * page_size());
     unsigned char resident = 0;
-    return mincore(page, kPage, &resident) == 0;  // fails where nothing is mapped
+    return mincore(page, page_size(), &resident) == 0;  // fails where nothing is mapped
 }
 
 namespace {
@@ -479,8 +478,8 @@ std::string damaged_allocation() {
         std::string report = damage_report(allocation);
         if (report.empty()) continue;
         // Reported once: the canary is restored.
-        char* slack_end = allocation.mapping + allocation.mapping_size - kPage;
-        char* slack_begin = std::max(allocation.mapping + kPage, allocation.begin - kAlignment);
+        char* slack_end = allocation.mapping + allocation.mapping_size - page_size();
+        char* slack_begin = std::max(allocation.mapping + page_size(), allocation.begin - kAlignment);
         fill(slack_begin, static_cast<std::size_t>(allocation.begin - slack_begin), allocation.canary);
         char* behind = allocation.begin + allocation.size;
         fill(behind, static_cast<std::size_t>(slack_end - behind), allocation.canary);

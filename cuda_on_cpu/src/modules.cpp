@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -11,16 +12,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 
 #include "cuda_on_cpu/launch.h"
 #include "module_ranges.hpp"
 #include "module_text.hpp"
 
+CUmod_st::~CUmod_st() {
+    cuda_on_cpu::close_file_of_module(dynamic);
+}
+
 namespace cuda_on_cpu {
 namespace {
-
-std::mutex mutex;
 
 constexpr std::string_view kElfMark = ELFMAG;
 // The kernel object of a function whose encoding is E is _ZZ E E19cuda_on_cpu_kernel_.
@@ -167,26 +169,41 @@ void take_symbols(CUmod_st& module, std::string_view file, char* base) {
 
 // --- Loading -------------------------------------------------------------------------------------
 
-// Shared objects are loaded from files, which debuggers and messages about lines need, too. They go
-// when the program ends.
-class Files {
+// Shared objects are loaded from files. This one loses its name as soon as it is loaded: so a
+// program that crashes leaves none behind, and a child process, when it ends, takes none from its
+// parent. The open file is what messages about lines read.
+class ModuleFile {
   public:
-    std::string write(std::string_view bytes) {
-        std::string name = (std::filesystem::temp_directory_path() / "cuda_module_XXXXXX").string();
-        const int file = mkstemp(name.data());
-        if (file < 0) return "";
-        const bool complete = ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
-        close(file);
-        names_.push_back(name);
-        return complete ? name : "";
+    explicit ModuleFile(std::string_view bytes)
+        : name_((std::filesystem::temp_directory_path() / "cuda_module_XXXXXX").string()),
+          file_(mkostemp(name_.data(), O_CLOEXEC)) {
+        is_complete_ =
+            file_ >= 0 && write(file_, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
     }
-    ~Files() {
-        for (const std::string& name : names_)
-            unlink(name.c_str());
+    ~ModuleFile() {
+        if (file_ < 0) return;
+        unlink(name_.c_str());
+        if (!is_loaded_) close(file_);
+    }
+    ModuleFile(const ModuleFile&) = delete;
+    ModuleFile& operator=(const ModuleFile&) = delete;
+
+    bool is_complete() const { return is_complete_; }
+    // Null: dlerror() says why.
+    link_map* load() {
+        void* const handle = dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL);
+        link_map* map = nullptr;
+        if (handle == nullptr || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
+        note_module(map->l_ld, file_);
+        is_loaded_ = true;
+        return map;
     }
 
   private:
-    std::vector<std::string> names_;
+    std::string name_;
+    int file_;
+    bool is_complete_ = false;
+    bool is_loaded_ = false;
 };
 
 }  // namespace
@@ -234,16 +251,11 @@ Image image_at(const void* data) {
 
 CUresult load_module(const char* function, CUmodule* module, const Image& image) {
     if (image.error != CUDA_SUCCESS) return refuse(function, image.error, image.why);
-    static Files files;
-    std::string name;
-    {
-        const std::scoped_lock lock(mutex);
-        name = files.write(image.bytes);
-    }
-    if (name.empty())
+    ModuleFile file(image.bytes);
+    if (!file.is_complete())
         return refuse(function, CUDA_ERROR_OUT_OF_MEMORY, "the module cannot be written to a temporary file");
-    void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
+    const link_map* const map = file.load();
+    if (map == nullptr) {
         const std::string why = dlerror();
         const bool unlinked = why.find("undefined symbol") != std::string::npos;
         return refuse(
@@ -252,10 +264,8 @@ CUresult load_module(const char* function, CUmodule* module, const Image& image)
                               "-lcuda, so that they find the stand-in in it"
                             : ""));
     }
-    link_map* map = nullptr;
-    dlinfo(handle, RTLD_DI_LINKMAP, &map);
-    note_module(map->l_ld);
     auto made = std::make_unique<CUmod_st>();
+    made->dynamic = map->l_ld;
     take_symbols(*made, image.bytes, reinterpret_cast<char*>(map->l_addr));
     *module = made.release();
     return CUDA_SUCCESS;

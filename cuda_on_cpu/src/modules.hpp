@@ -31,6 +31,12 @@ struct CUfunc_st {
 };
 
 struct CUmod_st {
+    CUmod_st() = default;
+    CUmod_st(const CUmod_st&) = delete;
+    CUmod_st& operator=(const CUmod_st&) = delete;
+    ~CUmod_st();
+
+    const void* dynamic = nullptr;  // section of the shared object
     std::map<std::string, cuda_on_cpu::ModuleSymbol, std::less<>> kernels;
     std::map<std::string, cuda_on_cpu::ModuleSymbol, std::less<>> variables;
     std::map<std::string, std::unique_ptr<CUfunc_st>, std::less<>> functions;  // that were asked for

@@ -5,11 +5,13 @@
 #ifndef __NO_INLINE__
 #define __NO_INLINE__
 #endif
+#include <array>
 #include <cstdarg>
 #include <cstdio>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cuda_on_cpu/thread.h"
 #include "environment.hpp"
@@ -28,7 +30,7 @@ std::string& writer_of_line() {
 }
 
 bool names_threads() {
-    return environment().named_lines && on_device();
+    return environment().named_lines && in_kernel();
 }
 
 void print_named(std::string_view text) {
@@ -46,18 +48,38 @@ void print_named(std::string_view text) {
     }
 }
 
-int print(const char* format, std::va_list arguments) {
-    note_output();
-    if (!names_threads()) return std::vfprintf(stdout, format, arguments);
+// What printf() makes of the arguments; a negative length: nothing.
+struct Text {
+    int length;
+    std::string text;
+};
+
+Text formatted(const char* format, std::va_list arguments) {
     std::va_list again;
     va_copy(again, arguments);
-    const int length = std::vsnprintf(nullptr, 0, format, again);
+    std::array<char, 256> line;
+    const int length = std::vsnprintf(line.data(), line.size(), format, again);
     va_end(again);
-    if (length < 0) return length;
-    std::string text(static_cast<std::size_t>(length) + 1, '\0');
+    if (length < 0) return {length, ""};
+    const auto size = static_cast<std::size_t>(length);
+    if (size < line.size()) return {length, std::string(line.data(), size)};
+    std::string text(size + 1, '\0');
     std::vsnprintf(text.data(), text.size(), format, arguments);
     text.pop_back();
-    print_named(text);
+    return {length, std::move(text)};
+}
+
+// A string that a kernel prints may lie in memory that it cannot read. That ends the kernel in the
+// middle of formatting, so this comes before the stream is locked and before memory is allocated.
+int print(const char* format, std::va_list arguments) {
+    note_output();
+    if (!in_kernel()) return std::vfprintf(stdout, format, arguments);
+    const auto [length, text] = formatted(format, arguments);
+    if (names_threads()) {
+        print_named(text);
+    } else if (std::fwrite(text.data(), 1, text.size(), stdout) < text.size()) {
+        return -1;
+    }
     return length;
 }
 

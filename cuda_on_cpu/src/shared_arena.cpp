@@ -26,22 +26,22 @@ bool all_canary(const char* begin, const char* end) {
 }  // namespace
 
 SharedArena::SharedArena() {
-    void* memory =
-        mmap(nullptr, kBytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* memory = mmap(nullptr, bytes() + 2 * page_size(), PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
-    begin_ = static_cast<char*>(memory) + kPage;
-    mprotect(begin_, kBytes, PROT_READ | PROT_WRITE);
+    begin_ = static_cast<char*>(memory) + page_size();
+    mprotect(begin_, bytes(), PROT_READ | PROT_WRITE);
 }
 
 SharedArena::~SharedArena() {
-    munmap(begin_ - kPage, kBytes + 2 * kPage);
+    munmap(begin_ - page_size(), bytes() + 2 * page_size());
 }
 
 // Dynamic shared memory ends at the guard page, so that a read past its end stops at the line that
 // does it. Up to 127 bytes of alignment are between the two: the canary.
 void SharedArena::begin_block(std::size_t dynamic_bytes) {
     const std::size_t room = rounded_up(dynamic_bytes);
-    char* const start = begin_ + kBytes - room;
+    char* const start = begin_ + bytes() - room;
     dynamic_ = start;
     dynamic_bytes_ = dynamic_bytes;
     fill(start, dynamic_bytes, kSharedPoison);
@@ -51,7 +51,7 @@ void SharedArena::begin_block(std::size_t dynamic_bytes) {
 }
 
 bool SharedArena::canary_intact() const {
-    return all_canary(static_cast<const char*>(dynamic_) + dynamic_bytes_, begin_ + kBytes);
+    return all_canary(static_cast<const char*>(dynamic_) + dynamic_bytes_, begin_ + bytes());
 }
 
 bool SharedArena::holds(const void* address, std::size_t size) const {

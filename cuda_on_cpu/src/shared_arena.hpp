@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "pages.hpp"
+
 namespace cuda_on_cpu {
 
 struct SharedObject {
@@ -35,7 +37,7 @@ class SharedArena {
     void* dynamic() const { return dynamic_; }
     std::size_t dynamic_bytes() const { return dynamic_bytes_; }
     std::size_t static_bytes() const { return static_bytes_; }
-    bool in_arena(const void* address) const { return address >= begin_ && address < begin_ + kBytes; }
+    bool in_arena(const void* address) const { return address >= begin_ && address < begin_ + bytes(); }
     // Does [address, address + size) belong to the block? The rest of the arena does not.
     bool holds(const void* address, std::size_t size) const;
 
@@ -58,8 +60,7 @@ class SharedArena {
     static constexpr std::size_t kMostWindows = 255;
 
   private:
-    static constexpr std::size_t kPage = 4096;
-    static constexpr std::size_t kBytes = 57 * kPage;  // 228 KB
+    static std::size_t bytes() { return round_up_to_pages(std::size_t{228} << 10); }
     static constexpr std::size_t kWindow = std::size_t{1} << 24;
 
     char* begin_ = nullptr;

@@ -6,15 +6,15 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <list>
+#include <map>
 #include <mutex>
 #include <random>
-#include <set>
 #include <system_error>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
 #include "observer.hpp"
@@ -27,15 +27,27 @@ constinit thread_local Task* task_of_os_thread = nullptr;
 constinit thread_local bool host_function = false;
 constexpr auto kPatience = std::chrono::milliseconds(20);  // with a host function, before the host goes on
 
+// By number, that is in the order of issue.
+using TasksByNumber = std::map<std::uint64_t, TaskPointer>;
+using Numbers = std::unordered_set<std::uint64_t>;
+
 struct Queue {
     std::mutex mutex;
     std::condition_variable changed;
-    std::list<TaskPointer> open;  // in the order of issue
+    TasksByNumber open;
+    TasksByNumber ready;  // those of them that wait for no other
     std::atomic<std::size_t> open_count{0};
     std::uint64_t issued = 0;
     std::atomic<std::uint64_t> changes{0};                 // tasks issued or done
     std::atomic<unsigned> waiting{0};                      // hosts that wait
     std::array<TaskPointer, kMostDevices> last_of_legacy;  // of each device
+    // Of each device: the last tasks of its legacy stream and of the streams that synchronise with
+    // it, but for those that another one of them comes after.
+    std::array<TasksByNumber, kMostDevices> last_of_blocking;
+    // What a host has asked for, and the numbers of all that must be done for it: hosts ask for the
+    // same again and again.
+    std::vector<TaskPointer> asked;
+    Numbers needed_for_asked;
 };
 
 // Never destroyed: OS threads may run tasks until the process has ended.
@@ -52,9 +64,32 @@ bool late() {
     return environment().streams.order != IssueOrder::issue;
 }
 
-bool is_ready(Task& task) {
-    std::erase_if(task.after, [](const TaskPointer& before) { return before->state == Task::State::done; });
-    return task.after.empty() && task.state == Task::State::pending;
+bool is_done(const Task& task) {
+    return task.state == Task::State::done;
+}
+
+bool is_ready(const Task& task) {
+    return task.missing == 0 && task.state == Task::State::pending;
+}
+
+// With the lock.
+void set_running(Queue& q, Task& task) {
+    task.state = Task::State::running;
+    q.ready.erase(task.number);
+}
+
+// With the lock.
+void set_done(Queue& q, Task& task) {
+    task.state = Task::State::done;
+    task.after.clear();
+    for (const TaskPointer& next : task.behind) {
+        if (--next->missing == 0) q.ready.emplace(next->number, next);
+    }
+    task.behind.clear();
+    q.last_of_blocking[static_cast<std::size_t>(task.device)].erase(task.number);
+    q.open.erase(task.number);
+    --q.open_count;
+    ++q.changes;
 }
 
 void report_open_work() {
@@ -74,6 +109,8 @@ void report_open_work_at_exit() {
     static_cast<void>(registered);
 }
 
+void run_any_task();
+
 // Where work runs late, a host that polls memory, or sleeps, and calls nothing of CUDA would wait
 // for ever: after a while the work runs all the same, as it would have long since on a GPU.
 [[noreturn]] void run_what_nobody_waits_for() {
@@ -88,7 +125,7 @@ void report_open_work_at_exit() {
         unchanged = now == seen && q.open_count > 0 ? unchanged + 1 : 0;
         seen = now;
         while (unchanged >= kLooks && q.open_count > 0 && q.waiting == 0 && running_tasks == 0)
-            ask_for(all_open_tasks());
+            run_any_task();
     }
 }
 
@@ -114,10 +151,7 @@ void execute(const TaskPointer& task) {
     if (error != cudaSuccess) lose_context(error);
     Queue& q = queue();
     const std::scoped_lock lock(q.mutex);
-    task->state = Task::State::done;
-    q.open.remove(task);
-    --q.open_count;
-    ++q.changes;
+    set_done(q, *task);
     if (!late()) start_ready_tasks();
     q.changed.notify_all();
 }
@@ -136,12 +170,13 @@ bool start_on_worker(const TaskPointer& task) {
 // thread of its own.
 void start_ready_tasks() {
     Queue& q = queue();
-    for (const TaskPointer& task : q.open) {
-        if (!is_ready(*task)) continue;
-        task->state = Task::State::running;
+    while (!q.ready.empty()) {
+        const TaskPointer task = q.ready.begin()->second;
+        set_running(q, *task);
         task->host_goes_on = true;
         if (!start_on_worker(task)) {
             task->state = Task::State::pending;
+            q.ready.emplace(task->number, task);
             return;
         }
     }
@@ -150,7 +185,7 @@ void start_ready_tasks() {
 // Runs a task that is ready and waits until it is done or the host may go on.
 void run(std::unique_lock<std::mutex>& lock, const TaskPointer& task) {
     Queue& q = queue();
-    task->state = Task::State::running;
+    set_running(q, *task);
     if (task->may_wait && start_on_worker(task)) {
         const auto over = [&] { return task->state == Task::State::done || task->host_goes_on; };
         if (!task->host_function) {
@@ -166,54 +201,80 @@ void run(std::unique_lock<std::mutex>& lock, const TaskPointer& task) {
     lock.lock();
 }
 
-void add_ready_before(const TaskPointer& task, std::set<Task*>& seen, std::vector<TaskPointer>& ready) {
-    if (task->state != Task::State::pending || !seen.insert(task.get()).second) return;
-    if (is_ready(*task)) {
-        ready.push_back(task);
-        return;
+// The numbers of all tasks that are not done and have to be, for these to be done. Not recursive: a
+// stream may hold any number of tasks.
+Numbers needed_for(const std::vector<TaskPointer>& tasks) {
+    Numbers needed;
+    std::vector<const Task*> left;
+    const auto add = [&](const std::vector<TaskPointer>& more) {
+        for (const TaskPointer& task : more) {
+            if (!is_done(*task) && needed.insert(task->number).second) left.push_back(task.get());
+        }
+    };
+    add(tasks);
+    while (!left.empty()) {
+        const Task& task = *left.back();
+        left.pop_back();
+        add(task.after);
     }
-    for (const TaskPointer& before : task->after)
-        add_ready_before(before, seen, ready);
+    return needed;
 }
 
-std::vector<TaskPointer> ready_tasks() {
-    std::vector<TaskPointer> ready;
-    for (const TaskPointer& task : queue().open) {
-        if (is_ready(*task)) ready.push_back(task);
-    }
-    return ready;
-}
-
-// Which one runs next for a host that waits for `targets`? `late` runs as little as it can, the
-// task issued last first: what a missing event leaves open then comes in the wrong order.
-TaskPointer choose(const std::vector<TaskPointer>& targets) {
-    std::vector<TaskPointer> ready;
-    if (environment().streams.order != IssueOrder::random) {
-        std::set<Task*> seen;
-        for (const TaskPointer& target : targets)
-            add_ready_before(target, seen, ready);
-    }
-    // Something that is running may wait for a task that none of the targets comes after.
-    if (ready.empty()) ready = ready_tasks();
+// Which one runs next for a host that waits for the tasks that are `needed`; null: for all that are
+// open? `late` runs as little as it can, the task issued last first: what a missing event leaves
+// open then comes in the wrong order.
+TaskPointer choose(const Numbers* needed) {
+    const TasksByNumber& ready = queue().ready;
     if (ready.empty()) return nullptr;
-    if (environment().streams.order == IssueOrder::random)
-        return *std::ranges::max_element(ready, {}, [](const TaskPointer& task) { return task->priority; });
-    std::sort(ready.begin(), ready.end(),
-              [](const TaskPointer& a, const TaskPointer& b) { return a->number < b->number; });
-    return ready[draw_index(ready.size())];
+    const auto priority = [](const auto& each) { return each.second->priority; };
+    const auto is_needed = [needed](const auto& each) {
+        return needed == nullptr || needed->contains(each.first);
+    };
+    // Something that is running may wait for a task that none of the needed ones comes after.
+    switch (environment().streams.order) {
+        case IssueOrder::random:
+            return std::ranges::max_element(ready, {}, priority)->second;
+        case IssueOrder::late: {
+            const auto found = std::find_if(ready.rbegin(), ready.rend(), is_needed);
+            return (found != ready.rend() ? found : ready.rbegin())->second;
+        }
+        case IssueOrder::issue:
+            break;
+    }
+    const auto found = std::ranges::find_if(ready, is_needed);
+    return (found != ready.end() ? found : ready.begin())->second;
+}
+
+// With the lock.
+void run_or_yield(std::unique_lock<std::mutex>& lock, const Numbers* needed) {
+    if (const TaskPointer next = choose(needed); next != nullptr) {
+        run(lock, next);
+    } else {
+        lock.unlock();
+        std::this_thread::yield();
+    }
+}
+
+void run_any_task() {
+    std::unique_lock lock(queue().mutex);
+    run_or_yield(lock, nullptr);
+}
+
+std::vector<TaskPointer> tasks_in(const TasksByNumber& tasks) {
+    std::vector<TaskPointer> all;
+    all.reserve(tasks.size());
+    for (const auto& [number, task] : tasks)
+        all.push_back(task);
+    return all;
 }
 
 // With the lock. The tasks that a new one in the stream comes after.
 std::vector<TaskPointer> before_next(const StreamTail& tail) {
     Queue& q = queue();
+    if (tail.legacy) return tasks_in(q.last_of_blocking[static_cast<std::size_t>(tail.device)]);
     std::vector<TaskPointer> before;
-    if (tail.legacy) {
-        std::copy_if(q.open.begin(), q.open.end(), std::back_inserter(before),
-                     [&](const TaskPointer& task) { return task->blocking && task->device == tail.device; });
-        return before;
-    }
     const auto add = [&before](const TaskPointer& task) {
-        if (task != nullptr && task->state != Task::State::done) before.push_back(task);
+        if (task != nullptr && !is_done(*task)) before.push_back(task);
     };
     add(tail.task);
     if (tail.blocking) add(q.last_of_legacy[static_cast<std::size_t>(tail.device)]);
@@ -231,19 +292,30 @@ std::uint64_t draw_priority() {
     return 1 + draw_index(std::size_t{1} << 32);
 }
 
-void add_all_before(const Task& task, std::set<const Task*>& before) {
-    for (const TaskPointer& each : task.after) {
-        if (before.insert(each.get()).second) add_all_before(*each, before);
-    }
+// Numbers that are open and that `task`, one of the queue, does not come after.
+bool is_beside(const Task& task, std::uint64_t number) {
+    return number > task.number || std::ranges::binary_search(task.beside, number);
 }
 
-// With the lock, and its `after`.
+// With the lock, and its `after`. The task comes after all that one of its `after` comes after:
+// what is left is beside each of them, or was issued later.
 void note_beside(const Queue& q, Task& task) {
-    std::set<const Task*> before;
-    add_all_before(task, before);
-    for (const TaskPointer& open : q.open) {
-        if (!before.contains(open.get())) task.beside.push_back(open->number);
+    std::vector<const Task*> after;
+    for (const TaskPointer& before : task.after) {
+        if (!is_done(*before)) after.push_back(before.get());
     }
+    const auto last = std::ranges::max_element(after, {}, &Task::number);
+    const auto add = [&](std::uint64_t number) {
+        if (std::ranges::all_of(after, [=](const Task* before) { return is_beside(*before, number); }))
+            task.beside.push_back(number);
+    };
+    if (last != after.end()) {
+        for (const std::uint64_t number : (*last)->beside) {
+            if (q.open.contains(number)) add(number);
+        }
+    }
+    for (auto at = q.open.upper_bound(last == after.end() ? 0 : (*last)->number); at != q.open.end(); ++at)
+        add(at->first);
 }
 
 void append(Queue& q, const TaskPointer& task, const StreamTail& tail) {
@@ -251,15 +323,28 @@ void append(Queue& q, const TaskPointer& task, const StreamTail& tail) {
     task->priority = tail.priority;
     task->number = ++q.issued;
     ++q.changes;
-    task->blocking = tail.blocking || tail.legacy;
     task->device = tail.device;
-    q.open.push_back(task);
+    std::erase_if(task->after, [](const TaskPointer& before) { return is_done(*before); });
+    for (const TaskPointer& before : task->after)
+        before->behind.push_back(task);
+    task->missing = task->after.size();
+    q.open.emplace(task->number, task);
+    if (is_ready(*task)) q.ready.emplace(task->number, task);
     ++q.open_count;
 }
 
 void end_stream_in(Queue& q, StreamTail& tail, const TaskPointer& task) {
+    const auto device = static_cast<std::size_t>(tail.device);
+    TasksByNumber& last_of_blocking = q.last_of_blocking[device];
+    if (tail.legacy) {
+        last_of_blocking.clear();
+        q.last_of_legacy[device] = task;
+    } else if (tail.blocking) {
+        for (const TaskPointer& before : {tail.task, q.last_of_legacy[device]})
+            if (before != nullptr) last_of_blocking.erase(before->number);
+    }
+    if (tail.legacy || tail.blocking) last_of_blocking.emplace(task->number, task);
     tail.task = task;
-    if (tail.legacy) q.last_of_legacy[static_cast<std::size_t>(tail.device)] = task;
 }
 
 }  // namespace
@@ -325,7 +410,7 @@ std::vector<TaskPointer> open_tasks_of(const StreamTail& tail) {
 std::vector<TaskPointer> all_open_tasks() {
     if (queue().open_count.load(std::memory_order_acquire) == 0) return {};
     const std::scoped_lock lock(queue().mutex);
-    return {queue().open.begin(), queue().open.end()};
+    return tasks_in(queue().open);
 }
 
 std::vector<TaskPointer> open_tasks_of_device(int device) {
@@ -339,10 +424,12 @@ void wait_for(std::vector<TaskPointer> tasks) {
     Queue& q = queue();
     ++q.waiting;
     std::unique_lock lock(q.mutex);
+    const Numbers needed = needed_for(tasks);
     for (;;) {
-        std::erase_if(tasks, [](const TaskPointer& task) { return task->state == Task::State::done; });
+        while (!tasks.empty() && is_done(*tasks.back()))
+            tasks.pop_back();
         if (tasks.empty()) break;
-        if (const TaskPointer next = choose(tasks); next != nullptr) {
+        if (const TaskPointer next = choose(&needed); next != nullptr) {
             run(lock, next);
         } else {
             q.changed.wait(lock);
@@ -351,25 +438,22 @@ void wait_for(std::vector<TaskPointer> tasks) {
     --q.waiting;
 }
 
-bool ask_for(const std::vector<TaskPointer>& tasks) {
+bool poll_tasks(const std::vector<TaskPointer>& tasks) {
     Queue& q = queue();
     std::unique_lock lock(q.mutex);
-    const bool done = std::all_of(tasks.begin(), tasks.end(),
-                                  [](const TaskPointer& task) { return task->state == Task::State::done; });
-    if (done) return true;
-    if (const TaskPointer next = choose(tasks); next != nullptr) {
-        run(lock, next);
-    } else {
-        lock.unlock();
-        std::this_thread::yield();
+    if (std::ranges::all_of(tasks, [](const TaskPointer& task) { return is_done(*task); })) return true;
+    if (tasks != q.asked) {
+        q.asked = tasks;
+        q.needed_for_asked = needed_for(tasks);
     }
+    run_or_yield(lock, &q.needed_for_asked);
     return false;
 }
 
 bool is_done(const TaskPointer& task) {
     if (task == nullptr) return true;
     const std::scoped_lock lock(queue().mutex);
-    return task->state == Task::State::done;
+    return is_done(*task);
 }
 
 Task* running_task() {
@@ -402,7 +486,7 @@ void let_host_go_on(Task* task) {
 
 void host_polls() {
     if (queue().open_count.load(std::memory_order_acquire) == 0) return;
-    ask_for(all_open_tasks());
+    run_any_task();
 }
 
 bool in_host_function() {

@@ -29,12 +29,13 @@ struct Task {
     Work work;
     bool may_wait =
         false;  // for the host or for another stream, so it must not run on the host's own OS thread
-    bool host_function = false;      // it may wait for anything
-    int device = 0;                  // of its stream
-    bool blocking = false;           // of the legacy stream or of a stream that synchronises with it
-    std::uint64_t number = 0;        // in the order of issue
-    std::uint64_t priority = 0;      // its stream's when it was issued; random:SEED alone has any
-    std::vector<TaskPointer> after;  // what has to be done before
+    bool host_function = false;       // it may wait for anything
+    int device = 0;                   // of its stream
+    std::uint64_t number = 0;         // in the order of issue
+    std::uint64_t priority = 0;       // its stream's when it was issued; random:SEED alone has any
+    std::vector<TaskPointer> after;   // what has to be done before
+    std::vector<TaskPointer> behind;  // the tasks that have this one in their `after`
+    std::size_t missing = 0;          // those of `after` that are not done
     // In an inspection: the numbers of those that were open when it was issued, and that it does
     // not come after.
     std::vector<std::uint64_t> beside;
@@ -46,7 +47,6 @@ struct Task {
 struct StreamTail {
     TaskPointer task;
     bool legacy = false;         // tasks wait for those of all blocking streams
-    bool host_function = false;  // it may wait for anything
     bool blocking = false;       // tasks wait for the legacy stream
     std::uint64_t priority = 0;  // 0: none is drawn yet
     int device = 0;
@@ -76,7 +76,7 @@ std::vector<TaskPointer> open_tasks_of_device(int device);
 // Waits until all of `tasks` are done, which may mean to run them, and others.
 void wait_for(std::vector<TaskPointer> tasks);
 // Are they done? If not, the next one runs, so that a host that asks again and again sees an end.
-bool ask_for(const std::vector<TaskPointer>& tasks);
+bool poll_tasks(const std::vector<TaskPointer>& tasks);
 bool is_done(const TaskPointer& task);
 
 // The task that this OS thread runs; null: none.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fault.hpp"
+#include "pages.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -65,7 +66,7 @@ Worker* new_worker() {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, (1U << 20) + (thread_local_bytes() / 4096 + 1) * 4096);
+    pthread_attr_setstacksize(&attributes, (1U << 20) + round_up_to_pages(thread_local_bytes() + 1));
     pthread_t thread;
     const int error = pthread_create(&thread, &attributes, worker_main, worker);
     pthread_attr_destroy(&attributes);

@@ -33,6 +33,24 @@ TEST(ChildGrids, EndBeforeTheirParentDoes) {
     EXPECT_EQ(x.to_host()[0], 2 * (2 * 33 * 32) + 5);
 }
 
+// All threads of the block are between configuration and arguments when the first one goes on.
+__device__ int threads_after_a_barrier() {
+    __syncthreads();
+    return 1;
+}
+__global__ void launches_behind_a_barrier(int* x) {
+    add<<<1, threads_after_a_barrier()>>>(x + threadIdx.x, static_cast<int>(threadIdx.x));
+}
+
+TEST(ChildGrids, HaveTheArgumentsOfTheThreadThatLaunchesThem) {
+    DeviceVector<int> x(40);
+    launches_behind_a_barrier<<<1, 40>>>(x.data());
+    std::vector<int> expected(40);
+    for (int i = 0; i < 40; ++i)
+        expected[static_cast<std::size_t>(i)] = i;
+    EXPECT_EQ(x.to_host(), expected);
+}
+
 __global__ void launches_in_order(int* x) {
     if (threadIdx.x != 0) return;
     for (int i = 0; i < 5; ++i)

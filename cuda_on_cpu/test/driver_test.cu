@@ -4,9 +4,12 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <nvrtc.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -59,6 +62,8 @@ extern "C" __global__ void reverse(const int* from, int* to, int n) {
 }
 
 extern "C" __global__ void look_up(int* to) { to[threadIdx.x] = own_table[threadIdx.x]; }
+
+extern "C" __global__ void write_at(int* to, int index) { to[index] = 1; }
 
 extern "C" __global__ void dynamic(int* to) {
     extern __shared__ int values[];
@@ -210,6 +215,78 @@ TEST_F(Driver, KernelsOfTemplatesHaveLoweredNames) {
               CUDA_SUCCESS);
     EXPECT_EQ(x.to_host<float>(), (std::vector<float>{10, 13, 16}));
 }
+
+#ifdef CUDA_ON_CPU
+// Sets a variable of the environment while it lives.
+class Variable {
+  public:
+    Variable(const char* name, const std::string& value) : name_(name), before_(value_of(name)) {
+        setenv(name, value.c_str(), 1);
+    }
+    ~Variable() { before_.empty() ? unsetenv(name_) : setenv(name_, before_.c_str(), 1); }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+
+  private:
+    static std::string value_of(const char* name) {
+        const char* const value = std::getenv(name);
+        return value == nullptr ? "" : value;
+    }
+    const char* name_;
+    std::string before_;
+};
+
+// What a program that crashes leaves behind is what is there while it runs.
+TEST_F(Driver, ModulesLeaveNoFilesBehind) {
+    const auto directory =
+        std::filesystem::temp_directory_path() / ("driver_test_" + std::to_string(getpid()));
+    ASSERT_TRUE(std::filesystem::create_directory(directory));
+    {
+        const Program program(kSource, {}, {"-DMORE=1"});
+        const Variable temporary("TMPDIR", directory.string());
+        CUmodule loaded = nullptr;
+        ASSERT_EQ(cuModuleLoadData(&loaded, program.ptx().data()), CUDA_SUCCESS);
+        for (const auto& each : std::filesystem::directory_iterator(directory))
+            ADD_FAILURE() << each.path();
+        std::string broken(program.ptx().data());
+        broken.resize(5000);
+        CUmodule none = nullptr;
+        EXPECT_NE(cuModuleLoadData(&none, broken.c_str()), CUDA_SUCCESS);
+        EXPECT_TRUE(std::filesystem::is_empty(directory));
+        EXPECT_EQ(cuModuleUnload(loaded), CUDA_SUCCESS);
+    }
+    EXPECT_EQ(std::filesystem::remove_all(directory), 1u);
+}
+
+TEST_F(Driver, AChildThatEndsLeavesTheModulesOfItsParent) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(30);
+        std::exit(0);
+    }
+    ASSERT_EQ(waitpid(child, nullptr, 0), child);
+    DriverMemory to({0});
+    int index = 1 << 20;
+    void* arguments[] = {to.address(), &index};
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cuLaunchKernel(function("write_at"), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
+              CUDA_SUCCESS);
+    EXPECT_EQ(cuCtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    const std::string report = testing::internal::GetCapturedStderr();
+    EXPECT_NE(report.find(", in "), report.npos) << "the line of the module: " << report;
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);
+}
+
+TEST_F(Driver, ModulesMayBeLoadedThousandsOfTimes) {
+    const Program program(kSource, {}, {"-DMORE=1"});
+    const std::vector<char> image = program.ptx();
+    for (int i = 0; i < 1100; ++i) {  // more than a process may have open files
+        CUmodule loaded = nullptr;
+        ASSERT_EQ(cuModuleLoadData(&loaded, image.data()), CUDA_SUCCESS) << i;
+        ASSERT_EQ(cuModuleUnload(loaded), CUDA_SUCCESS);
+    }
+}
+#endif
 
 TEST_F(Driver, TheLogOfAModuleThatLoadsIsEmpty) {
     const Program program("extern \"C\" __global__ void nothing() {}", {}, {});

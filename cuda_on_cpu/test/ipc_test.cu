@@ -3,6 +3,7 @@
 #include <cuda_runtime.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,8 +44,8 @@ __global__ void add_one(int* values, int n) {
     if (i < n) values[i] += 1;
 }
 
-// Runs DISABLED_Other.<test> in another process. True: it has passed.
-bool other_process_passes(const std::string& test, const std::string& memory, const std::string& event) {
+// Starts DISABLED_Other.<test> in another process; 0: it did not start.
+pid_t start_other_process(const std::string& test, const std::string& memory, const std::string& event) {
     setenv("IPC_TEST_MEMORY", memory.c_str(), 1);
     setenv("IPC_TEST_EVENT", event.c_str(), 1);
     const std::string filter = "--gtest_filter=DISABLED_Other." + test;
@@ -53,12 +54,17 @@ bool other_process_passes(const std::string& test, const std::string& memory, co
     std::vector<char> text(filter.c_str(), filter.c_str() + filter.size() + 1);
     char* const arguments[] = {program, text.data(), disabled, nullptr};
     pid_t child = 0;
-    int status = 0;
     const int error = posix_spawn(&child, program, nullptr, nullptr, arguments, environ);
-    const bool ended = error == 0 && waitpid(child, &status, 0) == child;
     unsetenv("IPC_TEST_MEMORY");
     unsetenv("IPC_TEST_EVENT");
-    return ended && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return error == 0 ? child : 0;
+}
+
+// Runs it to its end. True: it has passed.
+bool other_process_passes(const std::string& test, const std::string& memory, const std::string& event) {
+    const pid_t child = start_other_process(test, memory, event);
+    int status = 0;
+    return child != 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 std::vector<int> ascending() {
@@ -222,6 +228,77 @@ TEST(DISABLED_Other, RecordsTheEventLater) {
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_EQ(cudaIpcCloseMemHandle(memory), cudaSuccess);
 }
+
+// A GPU's driver does not say what such an event is.
+#ifdef CUDA_ON_CPU
+TEST(DISABLED_Other, IsKilledBehindTheRecord) {
+    cudaEvent_t event = nullptr;
+    ASSERT_EQ(cudaIpcOpenEventHandle(&event, handle_of<cudaIpcEventHandle_t>(std::getenv("IPC_TEST_EVENT"))),
+              cudaSuccess);
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    const auto take_a_while = [](void*) { usleep(600'000'000); };
+    ASSERT_EQ(cudaLaunchHostFunc(stream, take_a_while, nullptr), cudaSuccess);
+    ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+    EXPECT_EQ(write(std::atoi(std::getenv("IPC_TEST_PIPE")), "x", 1), 1);
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
+// What the host is told of an event whose recorder was killed before or while the host asks.
+cudaError_t error_of_lost_event(bool waits_first, cudaError_t (*ask)(cudaEvent_t)) {
+    cudaEvent_t event = nullptr;
+    EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess), cudaSuccess);
+    cudaIpcEventHandle_t handle;
+    EXPECT_EQ(cudaIpcGetEventHandle(&handle, event), cudaSuccess);
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    setenv("IPC_TEST_PIPE", std::to_string(ends[1]).c_str(), 1);
+    const pid_t other = start_other_process("IsKilledBehindTheRecord", "", text_of(handle));
+    char recorded = 0;
+    EXPECT_EQ(read(ends[0], &recorded, 1), 1);
+    EXPECT_EQ(cudaEventQuery(event), cudaErrorNotReady);
+    static_cast<void>(cudaGetLastError());
+    std::thread kills([=] {
+        if (waits_first) usleep(200'000);
+        kill(other, SIGKILL);
+    });
+    if (!waits_first) kills.join();
+    if (!waits_first) {  // it has ended, and nobody has waited for it
+        siginfo_t info;
+        EXPECT_EQ(waitid(P_PID, static_cast<id_t>(other), &info, WEXITED | WNOWAIT), 0);
+    }
+    testing::internal::CaptureStderr();
+    const cudaError_t error = ask(event);
+    const std::string report = testing::internal::GetCapturedStderr();
+    EXPECT_NE(report.find("process " + std::to_string(other) + " has recorded the event, and has ended"),
+              report.npos)
+        << report;
+    if (kills.joinable()) kills.join();
+    EXPECT_EQ(waitpid(other, nullptr, 0), other);
+    close(ends[0]);
+    close(ends[1]);
+    static_cast<void>(cudaGetLastError());
+    EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+    return error;
+}
+
+cudaError_t wait_in_a_stream(cudaEvent_t event) {
+    cudaStream_t stream = nullptr;
+    EXPECT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    static_cast<void>(cudaStreamWaitEvent(stream, event, 0));  // perhaps it knows already
+    const cudaError_t error = cudaStreamSynchronize(stream);
+    EXPECT_EQ(cudaDeviceReset(), cudaSuccess);  // as after a kernel that failed
+    return error;
+}
+
+TEST(Ipc, AnEventIsLostWhenItsRecorderEnds) {
+    for (const bool waits_first : {false, true}) {
+        EXPECT_EQ(error_of_lost_event(waits_first, cudaEventSynchronize), cudaErrorIllegalState);
+        EXPECT_EQ(error_of_lost_event(waits_first, wait_in_a_stream), cudaErrorIllegalState);
+    }
+    EXPECT_EQ(error_of_lost_event(false, cudaEventQuery), cudaErrorIllegalState);
+}
+#endif
 
 TEST(Ipc, MemoryOfAPoolIsSharedPointerByPointer) {
     cudaMemPoolProps properties{};

@@ -458,6 +458,68 @@ TEST(Launches, TakeTheirConfigurationInEveryForm) {
     EXPECT_EQ(out.to_host(), std::vector<int>(12, 8));
 }
 
+// Launches a kernel and returns `value`.
+template <class T>
+T after_a_launch(int* out, T value) {
+    add_one<<<1, 4>>>(out);
+    return value;
+}
+
+TEST(Launches, MayLaunchInTheirConfiguration) {
+    DeviceVector<int> out(4);
+    DeviceVector<int> inner(4);
+    const auto grid = [&] { return after_a_launch(inner.data(), 1); };
+    add_two<<<grid(), 4>>>(out.data());
+    add_two<<<1, after_a_launch(inner.data(), dim3(4))>>>(out.data());
+    add_two<<<1, 4, after_a_launch(inner.data(), sizeof(int))>>>(out.data());
+    add_two<<<1, 4, 0, after_a_launch(inner.data(), cudaStream_t{})>>>(out.data());
+    fill<int, 4><<<grid(), after_a_launch(inner.data(), 1)>>>(out.data(), 9);
+    void (*const kernel)(int*) = add_two;
+    (*kernel)<<<after_a_launch(inner.data(), grid()), 4>>>(out.data());
+    EXPECT_EQ(inner.to_host(), std::vector<int>(4, 8));
+    EXPECT_EQ(out.to_host(), std::vector<int>(4, 11));
+}
+
+TEST(Launches, MayLaunchInTheirArguments) {
+    DeviceVector<int> out(4);
+    DeviceVector<int> inner(4);
+    add_two<<<1, 4>>>(after_a_launch(inner.data(), out.data()));
+    fill<int, 4><<<1, after_a_launch(inner.data(), 1)>>>(after_a_launch(inner.data(), out.data()),
+                                                         after_a_launch(inner.data(), 9));
+    EXPECT_EQ(inner.to_host(), std::vector<int>(4, 4));
+    EXPECT_EQ(out.to_host(), std::vector<int>(4, 9));
+}
+
+TEST(Launches, EvaluateTheConfigurationBeforeTheArguments) {
+    DeviceVector<int> out(4);
+    int value = 0;
+    const auto block = [&] {
+        value = 7;
+        return 1;
+    };
+    fill<int, 4><<<1, block()>>>(out.data(), value);
+    EXPECT_EQ(out.to_host(), std::vector<int>(4, 7));
+}
+
+TEST(Launches, ThatAnExceptionEndsLeaveNothingBehind) {
+    DeviceVector<int> out(4);
+    const auto throws = []() -> int { throw 1; };
+    EXPECT_ANY_THROW((add_one<<<throws(), 4>>>(out.data())));
+    add_two<<<1, 4>>>(out.data());
+    EXPECT_EQ(out.to_host(), std::vector<int>(4, 2));
+}
+
+TEST(Launches, AreOneExpressionEach) {
+    DeviceVector<int> out(4);
+    const Entry table[] = {{"one", add_one}, {"two", add_two}};
+    for (const bool first : {true, false})
+        first ? add_one<<<1, 4>>>(out.data()) : add_two<<<1, 4>>>(out.data());
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "only one of the two is launched";
+    static_cast<void>(static_cast<bool>(table[0].name) && (table[1].kernel<<<1, 4>>>(out.data()), true));
+    (void)add_one<<<1, 4>>>(out.data());
+    EXPECT_EQ(out.to_host(), std::vector<int>(4, 6));
+}
+
 TEST(Launches, OfNothingWrongLeaveNoError) {
     without_parameters<<<1, 1024>>>();
     without_parameters<<<dim3(1, 65535, 1), dim3(1, 1, 1)>>>();

@@ -1015,6 +1015,33 @@ TEST(Notice, AKernelMayBeAskedAnywhere) {
     EXPECT_EQ(out.to_host(), std::vector<int>(256, kRounds));
 }
 
+// Runs DISABLED_Other.<test> of this program, which is started by a relative path; what it prints.
+std::string output_of_relative_start(const std::string& test) {
+    const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe");
+    const std::string command =
+        "cd '" + program.parent_path().string() + "' && './" + program.filename().string() +
+        "' --gtest_also_run_disabled_tests --gtest_filter=DISABLED_Other." + test + " 2>&1";
+    FILE* const pipe = popen(command.c_str(), "r");
+    if (pipe == nullptr) return "";
+    std::string output;
+    for (int byte = std::fgetc(pipe); byte != EOF; byte = std::fgetc(pipe))
+        output += static_cast<char>(byte);
+    pclose(pipe);
+    return output;
+}
+
+TEST(DISABLED_Other, LeavesItsDirectoryAndFails) {
+    ASSERT_EQ(chdir("/"), 0);
+    DeviceVector<int> out(1);
+    write_at<<<1, 1>>>(out.data(), 1 << 20, 0);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorIllegalAddress);
+}
+
+TEST(Lines, AreFoundWhereverTheProgramIs) {
+    const std::string report = output_of_relative_start("LeavesItsDirectoryAndFails");
+    EXPECT_TRUE(mentions(report, {"write_at", "in ", at_line(kWriteLine)}));
+}
+
 __global__ void print_in_pieces() {
     printf("x = %d", static_cast<int>(threadIdx.x));
     __syncthreads();
@@ -1044,6 +1071,56 @@ TEST(Printf, NamesTheThreadAtTheBeginningOfItsLinesWhereThatIsAskedFor) {
               "[block 0, thread 0] x = 0\n[block 0, thread 1] x = 1\n"
               "[block 0, thread 0] end\n[block 0, thread 1] , and\n[block 0, thread 1] more\n"
               "[block 0, thread 1] end\nhost\n");
+}
+
+constexpr int kPrintLine = __LINE__ + 2;
+__global__ void print_text(const char* format, const char* text) {
+    printf(format, text);
+}
+
+// Prints a text that the kernel cannot read. Afterwards any thread of the host can print.
+void print_unreadable_text(bool is_long) {
+    alarm(30);
+    constexpr std::size_t kSize = 4096;
+    char* freed = nullptr;
+    cudaMalloc(&freed, kSize);
+    cudaFree(freed);
+    char* endless = nullptr;
+    cudaMalloc(&endless, kSize);
+    cudaMemset(endless, 'x', kSize);
+    char* format = nullptr;
+    cudaMallocManaged(&format, 16);
+    std::strcpy(format, "text: %s\n");
+    print_text<<<2, 2>>>(format, is_long ? endless : freed);
+    const cudaError_t error = cudaDeviceSynchronize();
+    std::thread([] { printf("host\n"); }).join();
+    std::fflush(stdout);
+    std::exit(error == cudaErrorIllegalAddress ? 0 : 5);
+}
+
+TEST(Printf, OfAFreedTextLeavesTheHostFreeToPrint) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(print_unreadable_text(false), testing::ExitedWithCode(0),
+                "print_text.*illegal access to .*, in .*" + at_line(kPrintLine));
+}
+
+TEST(Printf, OfATextWithoutAnEndLeavesTheHostFreeToPrint) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(print_unreadable_text(true), testing::ExitedWithCode(0), "print_text.*illegal access to ");
+}
+
+__global__ void print_long_text() {
+    char text[1000];
+    for (char& each : text)
+        each = 'x';
+    text[999] = '\0';
+    printf("%s|%d\n", text, printf("%c%5d\n", 'a', 7));
+}
+
+TEST(Printf, TakesTextsOfAnyLengthAndReturnsTheirs) {
+    if (std::getenv("CUDA_ON_CPU_PRINTF") != nullptr) GTEST_SKIP() << "lines begin with the thread's name";
+    EXPECT_EQ(printed([] { print_long_text<<<1, 1>>>(); }),
+              "a    7\n" + std::string(999, 'x') + "|7\nhost\n");
 }
 
 __global__ void print_corner() {

@@ -89,30 +89,61 @@ TEST(Untouched, ComesBackByteForByte) {
 // ---- Launches -----------------------------------------------------------------------------------
 
 TEST(Launch, BecomesACallAndAConfiguration) {
-    expect_translation("k<<<1, 2>>>(x, y);", "k(x, y), ::cuda_on_cpu::launch(1, 2);");
+    expect_translation("k<<<1, 2>>>(x, y);",
+                       "(::cuda_on_cpu::configuration(1, 2) << (k(x, y), ::cuda_on_cpu::Prepared()));");
     expect_translation("k<<<grid, dim3(1, 2), n * sizeof(int), s>>>();",
-                       "k(), ::cuda_on_cpu::launch(grid, dim3(1, 2), n * sizeof(int), s);");
+                       "(::cuda_on_cpu::configuration(grid, dim3(1, 2), n * sizeof(int), s) << (k(), "
+                       "::cuda_on_cpu::Prepared()));");
     expect_translation("a::k<b<c<int>>><<<1, f<g<int>>(2)>>>(x);",
-                       "a::k<b<c<int>>>(x), ::cuda_on_cpu::launch(1, f<g<int>>(2));");
-    expect_translation("k<(N >> 1)><<<n >> 2, m << 1>>>(x);",
-                       "k<(N >> 1)>(x), ::cuda_on_cpu::launch(n >> 2, m << 1);");
-    expect_translation("(*p)<<<1, 1>>>(x[1], {2, 3});", "(*p)(x[1], {2, 3}), ::cuda_on_cpu::launch(1, 1);");
-    expect_translation("k<<<[&] { return 1; }(), 2>>>(x);",
-                       "k(x), ::cuda_on_cpu::launch([&] { return 1; }(), 2);");
+                       "(::cuda_on_cpu::configuration(1, f<g<int>>(2)) << (a::k<b<c<int>>>(x), "
+                       "::cuda_on_cpu::Prepared()));");
+    expect_translation(
+        "k<(N >> 1)><<<n >> 2, m << 1>>>(x);",
+        "(::cuda_on_cpu::configuration(n >> 2, m << 1) << (k<(N >> 1)>(x), ::cuda_on_cpu::Prepared()));");
+    expect_translation(
+        "(*p)<<<1, 1>>>(x[1], {2, 3});",
+        "(::cuda_on_cpu::configuration(1, 1) << ((*p)(x[1], {2, 3}), ::cuda_on_cpu::Prepared()));");
+    expect_translation(
+        "k<<<[&] { return 1; }(), 2>>>(x);",
+        "(::cuda_on_cpu::configuration([&] { return 1; }(), 2) << (k(x), ::cuda_on_cpu::Prepared()));");
 }
 
 TEST(Launch, BracketsMayHaveBlanks) {
-    expect_translation("k << < 1, 2 >> > (x);", "k(x), ::cuda_on_cpu::launch(1, 2);");
-    expect_translation("k<< <1, 2>> >(x);", "k(x), ::cuda_on_cpu::launch(1, 2);");
-    expect_translation("k< <<1, n >> 2> >>(x);", "k(x), ::cuda_on_cpu::launch(1, n >> 2);");
-    expect_translation("k<<<1, f<g<h<int> > >(2)>>>(x);",
-                       "k(x), ::cuda_on_cpu::launch(1, f<g<h<int> > >(2));");
+    expect_translation("k << < 1, 2 >> > (x);",
+                       "(::cuda_on_cpu::configuration(1, 2) << (k(x), ::cuda_on_cpu::Prepared()));");
+    expect_translation("k<< <1, 2>> >(x);",
+                       "(::cuda_on_cpu::configuration(1, 2) << (k(x), ::cuda_on_cpu::Prepared()));");
+    expect_translation("k< <<1, n >> 2> >>(x);",
+                       "(::cuda_on_cpu::configuration(1, n >> 2) << (k(x), ::cuda_on_cpu::Prepared()));");
+    expect_translation(
+        "k<<<1, f<g<h<int> > >(2)>>>(x);",
+        "(::cuda_on_cpu::configuration(1, f<g<h<int> > >(2)) << (k(x), ::cuda_on_cpu::Prepared()));");
 }
 
 TEST(Launch, InsideAnArgumentOfAnother) {
-    expect_translation("f([&] { k<<<1, 2>>>(x); });", "f([&] { k(x), ::cuda_on_cpu::launch(1, 2); });");
+    expect_translation(
+        "f([&] { k<<<1, 2>>>(x); });",
+        "f([&] { (::cuda_on_cpu::configuration(1, 2) << (k(x), ::cuda_on_cpu::Prepared())); });");
     expect_translation("a<<<1, 2>>>(x), b<<<3, 4>>>(y);",
-                       "a(x), ::cuda_on_cpu::launch(1, 2), b(y), ::cuda_on_cpu::launch(3, 4);");
+                       "(::cuda_on_cpu::configuration(1, 2) << (a(x), ::cuda_on_cpu::Prepared())), "
+                       "(::cuda_on_cpu::configuration(3, 4) << (b(y), ::cuda_on_cpu::Prepared()));");
+}
+
+// What is in front of <<< comes behind the configuration, whole.
+TEST(Launch, TakesTheWholeExpressionInFront) {
+    const auto expect_callee = [](const std::string& before, const std::string& callee) {
+        expect_translation(before + callee + "<<<1, 2>>>(x);",
+                           before + "(::cuda_on_cpu::configuration(1, 2) << (" + callee +
+                               "(x), ::cuda_on_cpu::Prepared()));");
+    };
+    for (const char* before : {"", "if (a) ", "if constexpr (f(a)) ", "else ", "return ", "for (int i : a) ", "b, ",
+                               "a ? ", "(void)", "a > ", "case 1: ", "default: ", "} ", "do "}) {
+        for (const char* callee : {"k", "k<int, (N > 1)>", "a::b<c>::k<d>", "a::template k<b>", "::k",
+                                   "::a::k", "e.kernel", "list[i].kernel", "p->q->kernel", "find(x)",
+                                   "find<int>(x)[2]", "list[i][j]", "e.find(x)->kernel"})
+            expect_callee(before, callee);
+        expect_callee(std::string(before) == "(void)" ? "" : before, "(*p)");
+    }
 }
 
 TEST(Launch, KeepsLinesAndDirectives) {
@@ -122,7 +153,7 @@ TEST(Launch, KeepsLinesAndDirectives) {
     EXPECT_EQ(lines_of(translated), lines_of(text));
     EXPECT_TRUE(contains(translated, "\n# 7 \"file.cu\"\n"));
     EXPECT_TRUE(contains(translated, "\n# 9 \"file.cu\"\n"));
-    EXPECT_TRUE(contains(translated, "launch(grid, block);")) << translated;
+    EXPECT_TRUE(contains(translated, "configuration(grid, block) << (k\n")) << translated;
     EXPECT_TRUE(translated.ends_with(";\nnext();\n"));
 }
 

@@ -5,13 +5,15 @@
 //     __global__ void scale(float* x, float a) { x[threadIdx.x] *= a; }
 //     void scale(float* x, float a) { <Kernel object>; ...prepare("x, a", [=]() mutable { x[threadIdx.x] *= a; }, x, a); }
 //
-// and every launch into a call of that function followed by the configuration:
+// and every launch into a configuration, and a call of that function behind it:
 //
 //     scale<<<1, 32>>>(x, 2.0f);
-//     scale(x, 2.0f), ::cuda_on_cpu::launch(1, 32);
+//     (::cuda_on_cpu::configuration(1, 32) << (scale(x, 2.0f), ::cuda_on_cpu::Prepared()));
 //
-// Overloads, templates, deduced arguments, conversions and function pointers to kernels thus keep
-// working by themselves.
+// C++ evaluates the left side of << first, as CUDA evaluates the configuration before the
+// arguments. Both may launch other kernels: these are launched before the call of the function
+// prepares this one. Overloads, templates, deduced arguments, conversions and function pointers to
+// kernels thus keep working by themselves.
 #pragma once
 
 #include <atomic>
@@ -75,12 +77,12 @@ class Kernel {
         : pretty_name(name), max_threads_per_block(max_threads), cluster_dims(cluster) {}
 
     // True when the kernel's function is called only to find its Kernel (kernel_of below).
-    bool asked();
+    bool is_query();
     // The same of a kernel with these parameters, which can be called, later, when nothing but its
     // address is known.
     template <class... Parameters>
-    bool asked_with() {
-        if (!asked()) return false;
+    bool is_query_with() {
+        if (!is_query()) return false;
         static constexpr ParameterSize kParameters[] = {{sizeof(Parameters), alignof(Parameters)}..., {0, 0}};
         parameters = kParameters;
         prepare_untyped = [](const void* function, void** arguments) {
@@ -149,20 +151,24 @@ struct LaunchConfiguration {
 // has them.
 cudaError_t launch_prepared(const LaunchConfiguration& configuration);
 
-inline void launch(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr) {
-    static_cast<void>(
-        launch_prepared({.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream}));
+inline LaunchConfiguration configuration(dim3 grid, dim3 block, std::size_t dynamic_shared = 0,
+                                         cudaStream_t stream = nullptr) {
+    return {.grid = grid, .block = block, .dynamic_shared = dynamic_shared, .stream = stream};
+}
+struct Prepared {};
+inline void operator<<(const LaunchConfiguration& configuration, Prepared) {
+    static_cast<void>(launch_prepared(configuration));
 }
 
 // The Kernel of a function pointer: calls it, with zeroed arguments, in a mode in which it only
 // returns its Kernel.
-void begin_asking();
-Kernel* end_asking();
+void begin_query();
+Kernel* end_query();
 
 template <class... Parameters>
 Kernel* kernel_of(void (*function)(Parameters...)) {
     if (function == nullptr) return nullptr;
-    begin_asking();
+    begin_query();
     [function]<std::size_t... I>(std::index_sequence<I...>) {
         struct Storage {
             alignas(64) unsigned char bytes[sizeof...(Parameters) == 0 ? 1 : 4096];
@@ -173,7 +179,7 @@ Kernel* kernel_of(void (*function)(Parameters...)) {
         function(*reinterpret_cast<std::remove_reference_t<Parameters>*>(zeros.bytes)...);
     }
     (std::index_sequence_for<Parameters...>{});
-    return end_asking();
+    return end_query();
 }
 
 // Which Kernel the function at an address is; null if it is none. The kernel then knows its

@@ -1,4 +1,4 @@
-#include "device_memory.hpp"
+#include "library_arguments.hpp"
 
 #include <sys/mman.h>
 
@@ -9,6 +9,7 @@
 #include "errors.hpp"
 #include "memory.hpp"
 #include "observer.hpp"
+#include "pages.hpp"
 
 namespace cuda_on_cpu {
 
@@ -35,7 +36,6 @@ bool reachable(const char* function, const Region& region) {
 
 namespace {
 
-constexpr std::size_t kPage = 4096;  // as in memory.cpp
 std::mutex mutex;
 
 // How many calls need this guard page to be readable.
@@ -59,9 +59,9 @@ ReadableGuards::ReadableGuards(const std::vector<Region>& regions) {
 void ReadableGuards::open(const void* pointer) {
     const auto allocation = find_allocation(pointer);
     if (!allocation || allocation->freed || allocation->mapping == nullptr) return;
-    char* guard = allocation->mapping + allocation->mapping_size - kPage;
+    char* guard = allocation->mapping + allocation->mapping_size - page_size();
     const std::scoped_lock lock(mutex);
-    if (open_guards()[guard]++ == 0) mprotect(guard, kPage, PROT_READ);
+    if (open_guards()[guard]++ == 0) mprotect(guard, page_size(), PROT_READ);
     guards_.push_back(guard);
 }
 
@@ -70,7 +70,7 @@ ReadableGuards::~ReadableGuards() {
     for (char* guard : guards_) {
         if (--open_guards()[guard] > 0) continue;
         open_guards().erase(guard);
-        mprotect(guard, kPage, PROT_NONE);
+        mprotect(guard, page_size(), PROT_NONE);
     }
 }
 

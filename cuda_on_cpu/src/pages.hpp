@@ -1,0 +1,23 @@
+// Pages of memory. Their size is the system's: 4 KB mostly, 16 or 64 KB on some arm64.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+
+namespace cuda_on_cpu {
+
+inline std::size_t page_size() {
+    static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    return size;
+}
+
+inline constexpr std::size_t round_up(std::size_t value, std::size_t step) {
+    return (value + step - 1) / step * step;
+}
+
+inline std::size_t round_up_to_pages(std::size_t bytes) {
+    return round_up(bytes, page_size());
+}
+
+}  // namespace cuda_on_cpu

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 extern char** environ;
@@ -23,7 +24,15 @@ namespace {
 // As kill() takes them: children, or with a minus their process groups; 0: nothing runs here.
 std::array<volatile std::sig_atomic_t, 8> running_children{};
 
+// The last signal that came while children run: one that is being started gets it, too.
+volatile std::sig_atomic_t last_signal = 0;
+
+void note(int signal) {
+    last_signal = signal;
+}
+
 void pass_on(int signal) {
+    last_signal = signal;
     for (const auto& child : running_children)
         if (child != 0) kill(child, signal);
 }
@@ -36,12 +45,15 @@ enum class Group { kOfThisProcess, kOwn };
 class SignalsToChildren {
   public:
     explicit SignalsToChildren(Group group) : group_(group) {
+        last_signal = 0;
         for (std::size_t i = 0; i < kSignals.size(); ++i) {
+            sigaction(kSignals[i], nullptr, &before_[i]);
+            if (before_[i].sa_handler == SIG_IGN) continue;  // nohup, for instance
             const bool is_of_terminal = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT;
             struct sigaction action {};
-            action.sa_handler = is_of_terminal && group == Group::kOfThisProcess ? SIG_IGN : pass_on;
+            action.sa_handler = is_of_terminal && group == Group::kOfThisProcess ? note : pass_on;
             action.sa_flags = SA_RESTART;
-            sigaction(kSignals[i], &action, &before_[i]);
+            sigaction(kSignals[i], &action, nullptr);
         }
     }
     ~SignalsToChildren() {
@@ -53,8 +65,7 @@ class SignalsToChildren {
 
     Group group() const { return group_; }
 
-    // What a child should start with: this process's own dispositions, not SIG_IGN inherited
-    // through exec.
+    // What a child should start with: an ignored signal stays ignored.
     sigset_t defaults_of_child() const {
         sigset_t set;
         sigemptyset(&set);
@@ -64,10 +75,31 @@ class SignalsToChildren {
         return set;
     }
 
-  private:
     static constexpr std::array kSignals = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+  private:
     Group group_;
     std::array<struct sigaction, kSignals.size()> before_{};
+};
+
+// Holds signals back until a child that is being started can be found by pass_on().
+class SignalsHeldBack {
+  public:
+    SignalsHeldBack() {
+        sigset_t set;
+        sigemptyset(&set);
+        for (const int signal : SignalsToChildren::kSignals)
+            sigaddset(&set, signal);
+        pthread_sigmask(SIG_BLOCK, &set, &before_);
+    }
+    ~SignalsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsHeldBack(const SignalsHeldBack&) = delete;
+    SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
+
+    const sigset_t& before() const { return before_; }
+
+  private:
+    sigset_t before_{};
 };
 
 // This process's environment with other `settings`, and what execve takes of it.
@@ -112,8 +144,11 @@ pid_t spawn(const Job& job, const posix_spawn_file_actions_t* actions, const Sig
     posix_spawnattr_init(&attributes);
     const sigset_t defaults = signals.defaults_of_child();
     posix_spawnattr_setsigdefault(&attributes, &defaults);
+    const SignalsHeldBack held_back;
+    posix_spawnattr_setsigmask(&attributes, &held_back.before());
     const bool own_group = signals.group() == Group::kOwn;
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0));
+    posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
+                                                             (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
     Environment environment(job.settings);
     pid_t child = 0;
     const int error =
@@ -122,17 +157,25 @@ pid_t spawn(const Job& job, const posix_spawn_file_actions_t* actions, const Sig
     if (error != 0)
         throw std::runtime_error(fmt::format("cannot start {}: {}", arguments[0], std::strerror(error)));
     *place = own_group ? -child : child;
+    if (last_signal != 0) kill(*place, last_signal);  // it came before this child
     return child;
 }
 
-int wait_for(pid_t child) {
+// The exit code of a child that has ended; while it runs, nothing.
+std::optional<int> exit_code_of(pid_t child, int options) {
     int status = 0;
-    while (waitpid(child, &status, 0) < 0) {
+    pid_t ended = 0;
+    while ((ended = waitpid(child, &status, options)) < 0) {
         if (errno != EINTR) throw std::runtime_error(fmt::format("waitpid: {}", std::strerror(errno)));
     }
+    if (ended == 0) return std::nullopt;
     for (auto& running : running_children)
         if (running == child || running == -child) running = 0;
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int wait_for(pid_t child) {
+    return exit_code_of(child, 0).value();
 }
 
 // A pipe for a child's output; both ends are closed in the child but for what spawn makes its
@@ -194,15 +237,18 @@ class Child {
     Child& operator=(const Child&) = delete;
 
     bool is_running() const { return child_ != 0; }
+    // It may have closed its output and go on: no event tells when such a child ends.
+    bool is_silent() const { return is_running() && output_ended_; }
     // With -1 for what has ended, which poll() passes over.
-    pollfd reading() const { return {is_running() ? pipe_.reading_end() : -1, POLLIN, 0}; }
+    pollfd reading() const { return {is_running() && !output_ended_ ? pipe_.reading_end() : -1, POLLIN, 0}; }
     const Captured& captured() const { return captured_; }
 
-    // Reads what there is next; at the end of it, waits for the program's. Has a new part begun?
+    // Reads what there is next. Has a new part begun?
     bool read_some(const std::function<bool(std::string_view)>& on_line) {
         const std::string_view part = pipe_.read_some();
         if (part.empty()) {
-            wait();
+            output_ended_ = true;
+            wait_if_ended();
             return false;
         }
         captured_.output += part;
@@ -215,6 +261,12 @@ class Child {
         }
         return new_part;
     }
+    void wait_if_ended() {
+        if (const auto exit_code = exit_code_of(child_, WNOHANG)) {
+            captured_.exit_code = *exit_code;
+            child_ = 0;
+        }
+    }
     void end_after_its_time() {
         captured_.timed_out = true;
         end();
@@ -226,10 +278,8 @@ class Child {
 
   private:
     void end() {
-        if (kill(-child_, SIGKILL) != 0) kill(child_, SIGKILL);
-        wait();
-    }
-    void wait() {
+        kill(-child_, SIGKILL);
+        kill(child_, SIGKILL);  // it may have left its group
         captured_.exit_code = wait_for(child_);
         child_ = 0;
     }
@@ -238,22 +288,29 @@ class Child {
     pid_t child_ = 0;
     Captured captured_;
     std::size_t line_begin_ = 0;
+    bool output_ended_ = false;
 };
 
-// Waits until a child has something to say, or comes to its end, or the time is up: false.
+// Waits until a child prints something or closes its output, or a silent one may have ended, or the
+// time is up: false.
 bool wait_for_output(const std::vector<std::unique_ptr<Child>>& children, std::vector<pollfd>& reading,
                      std::chrono::steady_clock::time_point deadline, bool has_limit) {
     using std::chrono::milliseconds;
+    constexpr long kLookAtSilent = 10;  // ms
     reading.clear();
     for (const auto& child : children)
         reading.push_back(child->reading());
+    const bool any_silent =
+        std::ranges::any_of(children, [](const auto& child) { return child->is_silent(); });
     for (;;) {
         const auto left =
             std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-        const int ready = poll(reading.data(), reading.size(),
-                               has_limit ? static_cast<int>(std::clamp<long>(left, 0, 60'000)) : -1);
+        long wait = has_limit ? std::clamp<long>(left, 0, 60'000) : -1;
+        if (any_silent) wait = has_limit ? std::min(wait, kLookAtSilent) : kLookAtSilent;
+        const int ready = poll(reading.data(), reading.size(), static_cast<int>(wait));
         if (ready > 0) return true;
-        if (ready == 0 && left <= 0) return false;
+        if (ready == 0 && has_limit && left <= 0) return false;
+        if (any_silent) return true;
     }
 }
 
@@ -286,6 +343,7 @@ void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,
             continue;
         }
         for (std::size_t i = next; i < jobs.size(); ++i) {
+            if (children[i]->is_silent()) children[i]->wait_if_ended();
             if (reading[i].revents == 0) continue;
             const bool new_part = children[i]->read_some(
                 [&](std::string_view line) { return observer.on_line && observer.on_line(i, line); });

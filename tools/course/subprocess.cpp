@@ -1,11 +1,7 @@
 #include "subprocess.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,13 +9,14 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <stdexcept>
 
-extern char** environ;
+#include "cuda_on_cpu/process/child_process.hpp"
 
 namespace course::tool {
 namespace {
+
+using cuda_on_cpu::ChildProgram;
 
 // As kill() takes them: children, or with a minus their process groups; 0: nothing runs here.
 std::array<volatile std::sig_atomic_t, 8> running_children{};
@@ -102,132 +99,47 @@ class SignalsHeldBack {
     sigset_t before_{};
 };
 
-// This process's environment with other `settings`, and what execve takes of it.
-class Environment {
-  public:
-    explicit Environment(const std::vector<std::string>& settings) : variables_(settings) {
-        for (char** variable = environ; *variable != nullptr; ++variable) {
-            if (!is_set(*variable)) variables_.emplace_back(*variable);
-        }
-        for (std::string& variable : variables_)
-            pointers_.push_back(variable.data());
-        pointers_.push_back(nullptr);
-    }
-    Environment(const Environment&) = delete;
-    Environment& operator=(const Environment&) = delete;
-
-    char** pointers() { return pointers_.data(); }
-
-  private:
-    bool is_set(std::string_view variable) const {
-        const std::string_view name_and_sign = variable.substr(0, variable.find('=') + 1);
-        return std::ranges::any_of(
-            variables_, [&](const std::string& known) { return known.starts_with(name_and_sign); });
-    }
-
-    std::vector<std::string> variables_;
-    std::vector<char*> pointers_;
-};
-
-pid_t spawn(const Job& job, const posix_spawn_file_actions_t* actions, const SignalsToChildren& signals) {
-    if (job.command.empty()) throw std::invalid_argument("run: the command is empty");
-    std::vector<char*> arguments;
-    for (const std::string& argument : job.command)
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
+// Starts what `program` names, with the signals that it should have.
+pid_t spawn(ChildProgram program, const SignalsToChildren& signals) {
+    if (program.arguments.empty()) throw std::invalid_argument("run: the command is empty");
     const auto place = std::ranges::find(running_children, 0);
     if (place == running_children.end())
         throw std::invalid_argument(
             fmt::format("run: more than {} programs at once", running_children.size()));
 
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
     const sigset_t defaults = signals.defaults_of_child();
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
     const SignalsHeldBack held_back;
-    posix_spawnattr_setsigmask(&attributes, &held_back.before());
-    const bool own_group = signals.group() == Group::kOwn;
-    posix_spawnattr_setflags(&attributes, static_cast<short>(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK |
-                                                             (own_group ? POSIX_SPAWN_SETPGROUP : 0)));
-    Environment environment(job.settings);
+    program.default_signals = &defaults;
+    program.blocked_signals = &held_back.before();
+    program.own_group = signals.group() == Group::kOwn;
     pid_t child = 0;
-    const int error =
-        posix_spawnp(&child, arguments[0], actions, &attributes, arguments.data(), environment.pointers());
-    posix_spawnattr_destroy(&attributes);
-    if (error != 0)
-        throw std::runtime_error(fmt::format("cannot start {}: {}", arguments[0], std::strerror(error)));
-    *place = own_group ? -child : child;
+    if (const int error = cuda_on_cpu::start_child(program, child); error != 0)
+        throw std::runtime_error(
+            fmt::format("cannot start {}: {}", program.arguments[0], std::strerror(error)));
+    *place = program.own_group ? -child : child;
     if (last_signal != 0) kill(*place, last_signal);  // it came before this child
     return child;
 }
 
-// The exit code of a child that has ended; while it runs, nothing.
-std::optional<int> exit_code_of(pid_t child, int options) {
-    int status = 0;
-    pid_t ended = 0;
-    while ((ended = waitpid(child, &status, options)) < 0) {
-        if (errno != EINTR) throw std::runtime_error(fmt::format("waitpid: {}", std::strerror(errno)));
-    }
-    if (ended == 0) return std::nullopt;
+void forget(pid_t child) {
     for (auto& running : running_children)
         if (running == child || running == -child) running = 0;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
-
-int wait_for(pid_t child) {
-    return exit_code_of(child, 0).value();
-}
-
-// A pipe for a child's output; both ends are closed in the child but for what spawn makes its
-// stdout and stderr.
-class Pipe {
-  public:
-    Pipe() {
-        if (pipe2(ends_, O_CLOEXEC) != 0)
-            throw std::runtime_error(fmt::format("pipe2: {}", std::strerror(errno)));
-    }
-    ~Pipe() {
-        close(ends_[0]);
-        close_writing_end();
-    }
-    Pipe(const Pipe&) = delete;
-    Pipe& operator=(const Pipe&) = delete;
-
-    int reading_end() const { return ends_[0]; }
-    int writing_end() const { return ends_[1]; }
-    void close_writing_end() {
-        if (ends_[1] >= 0) close(ends_[1]);
-        ends_[1] = -1;
-    }
-    // What there is next; empty at the end.
-    std::string_view read_some() {
-        ssize_t count = 0;
-        do {
-            count = read(ends_[0], buffer_.data(), buffer_.size());
-        } while (count < 0 && errno == EINTR);
-        return {buffer_.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
-    }
-
-  private:
-    int ends_[2] = {-1, -1};
-    std::array<char, 4096> buffer_{};
-};
 
 // A program that runs, and what it has printed so far. It is gone when this is.
 class Child {
   public:
     Child(const Job& job, const SignalsToChildren& signals) {
-        posix_spawn_file_actions_t actions;
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, pipe_.writing_end(), STDOUT_FILENO);
-        posix_spawn_file_actions_adddup2(&actions, pipe_.writing_end(), STDERR_FILENO);
         try {
-            child_ = spawn(job, &actions, signals);
+            child_ = spawn({.arguments = job.command,
+                            .settings = job.settings,
+                            .input_file = "/dev/null",
+                            .output = pipe_.writing_end(),
+                            .errors = cuda_on_cpu::Errors::with_output},
+                           signals);
         } catch (const std::runtime_error& error) {
             captured_ = {127, error.what()};
         }
-        posix_spawn_file_actions_destroy(&actions);
         pipe_.close_writing_end();
     }
     ~Child() {
@@ -262,10 +174,7 @@ class Child {
         return new_part;
     }
     void wait_if_ended() {
-        if (const auto exit_code = exit_code_of(child_, WNOHANG)) {
-            captured_.exit_code = *exit_code;
-            child_ = 0;
-        }
+        if (const auto exit_code = cuda_on_cpu::exit_code_if_ended(child_)) note_end(*exit_code);
     }
     void end_after_its_time() {
         captured_.timed_out = true;
@@ -280,11 +189,15 @@ class Child {
     void end() {
         kill(-child_, SIGKILL);
         kill(child_, SIGKILL);  // it may have left its group
-        captured_.exit_code = wait_for(child_);
+        note_end(cuda_on_cpu::wait_for_child(child_));
+    }
+    void note_end(int exit_code) {
+        captured_.exit_code = exit_code;
+        forget(child_);
         child_ = 0;
     }
 
-    Pipe pipe_;
+    cuda_on_cpu::OutputPipe pipe_;
     pid_t child_ = 0;
     Captured captured_;
     std::size_t line_begin_ = 0;
@@ -318,7 +231,10 @@ bool wait_for_output(const std::vector<std::unique_ptr<Child>>& children, std::v
 
 int run(const Command& command) {
     const SignalsToChildren signals(Group::kOfThisProcess);
-    return wait_for(spawn({command, {}}, nullptr, signals));
+    const pid_t child = spawn({.arguments = command}, signals);
+    const int exit_code = cuda_on_cpu::wait_for_child(child);
+    forget(child);
+    return exit_code;
 }
 
 void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "checkout.hpp"
-#include "gtest_output.hpp"
 #include "workbook.hpp"
 
 namespace course::tool {

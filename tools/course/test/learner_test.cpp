@@ -365,6 +365,30 @@ TEST_F(Learner, WhatDoesNotCompileIsShown) {
     EXPECT_EQ(record("day01/first").failures, 1);
 }
 
+// Only nvcc knows for certain, and where the CPU is all there is, clang++ may be missing.
+TEST_F(Learner, TheVerdictIsTheSameWithAndWithoutClang) {
+    const std::string path = std::getenv("PATH");
+    setenv("PATH", ((directory_.path() / "tools").string() + ":" + path).c_str(), 1);
+    write_program(
+        "tools/clang++",
+        "#!/bin/sh\nfor file; do :; done\n"
+        "echo \"$file:1:9: error: reference to __host__ function 'twice' in __global__ function\"\nexit 1\n");
+    write_mine("__global__ int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("! nvcc may refuse it, says clang++:\n"));
+    EXPECT_TRUE(says("add.cu:1: calling a __host__ function(\"twice\") from a __global__ function"));
+    write_program("tools/clang++", "#!/bin/sh\nexit 127\n");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("not looked at: calls of host functions in kernels (clang++ is not installed)"));
+    write_program("tools/clang++", "#!/bin/sh\nexit 0\n");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_EQ(said().find("not looked at"), std::string::npos) << said();
+    write_mine("__global__ int one() { std::vector<int> v; return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("its tests pass on the CPU, but nvcc does not compile it:"));
+    setenv("PATH", path.c_str(), 1);
+}
+
 TEST_F(Learner, AHangAndACrashAreNamed) {
     write_mine("hangs");
     const auto begin = std::chrono::steady_clock::now();

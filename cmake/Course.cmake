@@ -8,6 +8,8 @@
 #     TOGETHER: seven files are compiled as one, which reads the headers once
 #   course_test_again(NAME VARIANT ENVIRONMENT ... [FILTER "..."])
 #     the tests of NAME that match FILTER once more, as NAME.VARIANT, with these environment variables; on the CPU only
+#   course_add_test(NAME ... [FAIL_ON regex] COMMAND ...)
+#     as add_test; its outcome is reported, which ./course test counts. For other commands, and for programs of course_test once more
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
 #              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
@@ -150,6 +152,7 @@ endfunction()
 function(course_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS;TOGETHER" "LABEL;SHARDS" "SOURCES;LIBRARIES")
   course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} course_test_main)
+  set_target_properties(${name} PROPERTIES COURSE_TEST_PROGRAM TRUE)
   if(NOT "${arg_SOURCES}" MATCHES "\\.cu(;|$)")
     course_compile_quickly(${name} course_test_headers LIBRARIES GTest::gtest
       HEADERS <gtest/gtest.h> ${PROJECT_SOURCE_DIR}/common/test/instantiations.hpp)
@@ -211,6 +214,32 @@ function(course_add_shards program name shards label)
     set_tests_properties(${part} PROPERTIES TIMEOUT 3600 LABELS "${label}" COST ${shards} ENVIRONMENT
       "COURSE_TEST_REPORT=${course_test_reports}/${part}.jsonl;GTEST_TOTAL_SHARDS=${shards};GTEST_SHARD_INDEX=${index};${ARGN}")
   endforeach()
+endfunction()
+
+# As add_test, for what is not a program's tests in parts: it reports, too, a GoogleTest program of course_test single tests, any other
+# command as one test. FAIL_ON: a regular expression for what such a command must not print.
+function(course_add_test)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;FAIL_ON;WORKING_DIRECTORY" "COMMAND")
+  set(report ${course_test_reports}/${arg_NAME}.jsonl)
+  list(POP_FRONT arg_COMMAND program)
+  set(is_test_program FALSE)
+  if(TARGET ${program})
+    get_target_property(is_test_program ${program} COURSE_TEST_PROGRAM)
+    set(program $<TARGET_FILE:${program}>)
+  endif()
+  if(is_test_program)
+    set(launcher ${CMAKE_COMMAND} -E env COURSE_TEST_REPORT=${report})
+  else()
+    set(launcher ${PROJECT_SOURCE_DIR}/common/test/report_command.sh ${report})
+    if(arg_FAIL_ON)
+      list(APPEND launcher --fail-on ${arg_FAIL_ON})
+    endif()
+  endif()
+  set(place "")
+  if(arg_WORKING_DIRECTORY)
+    set(place WORKING_DIRECTORY ${arg_WORKING_DIRECTORY})
+  endif()
+  add_test(NAME ${arg_NAME} COMMAND ${launcher} ${program} ${arg_COMMAND} ${place})
 endfunction()
 
 function(course_register_day directory)
@@ -288,8 +317,9 @@ function(course_day)
     foreach(size IN LISTS arg_CLEAN_SIZES)
       set(name ${directory}.clean.${size})
       add_dependencies(course_tests_thorough ${program})
-      add_test(NAME ${name} COMMAND ${program} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
-      set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS "inspection;thorough")
+      course_add_test(NAME ${name} FAIL_ON "[1-9][0-9]* finding"
+        COMMAND ${program} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
+      set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "inspection;thorough")
     endforeach()
   endif()
   list(POP_FRONT arg_CLEAN_SIZES small_size)

@@ -1,15 +1,23 @@
 // main() of every test program. Started by hand it does what GoogleTest's own main() does.
 //
 // CTest sets COURSE_TEST_REPORT to the name of a file. Then the tests run in a child process, and
-// the file tells in JSON Lines which test started and how it ended:
+// the file tells in JSON Lines which test started, which checks failed in it and how it ended:
 //
 //     {"event": "started", "test": "Sum.AllSizes/shared"}
-//     {"event": "ended", "test": "Sum.AllSizes/shared", "result": "failed", "message": "..."}
+//     {"event": "failure", "test": "Sum.AllSizes/shared", "file": "sum_test.cpp", "line": 7, "message": "..."}
+//     {"event": "ended", "test": "Sum.AllSizes/shared", "result": "failed"}
+//     {"event": "finished", "result": "failed"}
 //
-// When a test crashes or hangs, the file says so of that test, and another child runs the tests
-// that are left. Each test has COURSE_TEST_LIMIT seconds, 300 without that variable. With
-// COURSE_TEST_ALONE each test has a child of its own.
+// A result is passed, failed or skipped; a "message" gives the reason where no failure does. When a
+// test crashes or hangs, the file says so of that test, and another child runs the tests that are
+// left. Each test has COURSE_TEST_LIMIT seconds, 300 without that variable. With COURSE_TEST_ALONE
+// each test has a child of its own.
+//
+// With COURSE_TEST_REPORT=- the tests run in this process, and the lines are part of its standard
+// output, in place of what GoogleTest prints. Each follows the character 0x1e: what a test prints
+// may end in the middle of a line.
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -19,12 +27,15 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -51,10 +62,17 @@ void write_all(int file, const char* bytes, std::size_t count) {
     }
 }
 
-// In the child: tells the parent of each test.
+// Tests find the files open that they would find without reports, but for one far away.
+int far_away(int file) {
+    constexpr int kFarAway = 200;
+    return fcntl(file, F_DUPFD_CLOEXEC, kFarAway);
+}
+
+// In the process of the tests.
 class Reporter : public testing::EmptyTestEventListener {
   public:
-    explicit Reporter(int events) : events_(events) {}
+    // `before` stands before each line.
+    explicit Reporter(int events, std::string before = "") : events_(events), before_(std::move(before)) {}
 
   private:
     // GoogleTest has read them; a program that a test starts shall not.
@@ -64,36 +82,42 @@ class Reporter : public testing::EmptyTestEventListener {
     }
 
     void OnTestStart(const testing::TestInfo& test) override {
-        tell({{"event", "started"}, {"test", full_name(test)}});
+        running_ = full_name(test);
+        tell({{"event", "started"}, {"test", running_}});
+    }
+
+    void OnTestPartResult(const testing::TestPartResult& part) override {
+        if (!part.failed()) return;
+        Json event = {{"event", "failure"}, {"test", running_}};
+        if (part.file_name() != nullptr) {  // an exception has none
+            event["file"] = part.file_name();
+            event["line"] = part.line_number();
+        }
+        event["message"] = part.message();
+        tell(event);
     }
 
     void OnTestEnd(const testing::TestInfo& test) override {
         const testing::TestResult& result = *test.result();
-        Json event = {{"event", "ended"}, {"test", full_name(test)}};
-        if (result.Failed()) {
-            event["result"] = "failed";
-        } else {
-            event["result"] = result.Skipped() ? "skipped" : "passed";
-        }
-        for (int i = 0; i < result.total_part_count() && !event.contains("message"); ++i) {
+        Json event = {{"event", "ended"}, {"test", running_}};
+        event["result"] = result.Failed() ? "failed" : result.Skipped() ? "skipped" : "passed";
+        for (int i = 0; i < result.total_part_count() && result.Skipped(); ++i) {
             const testing::TestPartResult& part = result.GetTestPartResult(i);
-            if (result.Failed() && part.failed()) event["message"] = place_of(part) + part.message();
-            if (!result.Failed() && part.skipped()) event["message"] = part.message();
+            if (part.skipped() && !event.contains("message")) event["message"] = part.message();
         }
+        running_.clear();
         tell(event);
     }
 
-    static std::string place_of(const testing::TestPartResult& part) {
-        if (part.file_name() == nullptr) return "";  // of an exception
-        return std::string(part.file_name()) + ":" + std::to_string(part.line_number()) + ": ";
-    }
-
     void tell(const Json& event) const {
-        const std::string text = text_of(event);
+        std::fflush(stdout);  // what a test has printed comes before
+        const std::string text = before_ + text_of(event);
         write_all(events_, text.data(), text.size());
     }
 
     int events_;
+    std::string before_;
+    std::string running_;
 };
 
 int number_from_environment(const char* name, int otherwise) {
@@ -109,6 +133,25 @@ bool is_disabled(const std::string& test) {
     return false;
 }
 
+// GoogleTest's rule for filters: "A.*:B.*-*.Slow". No name of a test has a character that means
+// more to fnmatch.
+bool matches_one_of(std::string_view patterns, const std::string& test) {
+    while (!patterns.empty()) {
+        const std::string_view pattern = patterns.substr(0, patterns.find(':'));
+        patterns.remove_prefix(std::min(pattern.size() + 1, patterns.size()));
+        if (fnmatch(std::string(pattern).c_str(), test.c_str(), FNM_NOESCAPE) == 0) return true;
+    }
+    return false;
+}
+
+bool is_chosen(const std::string& test) {
+    const std::string filter = testing::GTEST_FLAG(filter);
+    const std::size_t minus = std::min(filter.find('-'), filter.size());
+    const std::string_view wanted = std::string_view(filter).substr(0, minus);
+    const std::string_view left_out = std::string_view(filter).substr(std::min(minus + 1, filter.size()));
+    return matches_one_of(wanted.empty() ? "*" : wanted, test) && !matches_one_of(left_out, test);
+}
+
 // What this process runs of the program's tests: GoogleTest's rule for shards.
 std::vector<std::string> tests_of_shard() {
     const int shards = number_from_environment("GTEST_TOTAL_SHARDS", 1);
@@ -120,7 +163,7 @@ std::vector<std::string> tests_of_shard() {
         const testing::TestSuite& suite = *program.GetTestSuite(i);
         for (int j = 0; j < suite.total_test_count(); ++j) {
             const std::string test = full_name(*suite.GetTestInfo(j));
-            if (!is_disabled(test) && index++ % shards == shard) tests.push_back(test);
+            if (!is_disabled(test) && is_chosen(test) && index++ % shards == shard) tests.push_back(test);
         }
     }
     return tests;
@@ -169,6 +212,9 @@ class Supervisor {
             fail(left_.front(), "did not run: the program ends before it\n");
             passed = false;
         }
+        Json event = {{"event", "finished"}, {"result", passed ? "passed" : "failed"}};
+        if (!passed && !any_failed_) event["message"] = last_words_;  // such as a leak that it found
+        report_ << text_of(event) << std::flush;
         return passed;
     }
 
@@ -177,9 +223,7 @@ class Supervisor {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         dup2(output.ends[1], STDOUT_FILENO);
         dup2(output.ends[1], STDERR_FILENO);
-        // Tests find the files open that they would find without a parent, but for one far away.
-        constexpr int kFarAway = 200;
-        const int tell = fcntl(events.ends[1], F_DUPFD_CLOEXEC, kFarAway);
+        const int tell = far_away(events.ends[1]);
         report_.close();
         for (Pipe* pipe : {&events, &output}) {
             pipe->close_end(0);
@@ -252,18 +296,23 @@ class Supervisor {
         bool is_news = false;
         for (auto end = unfinished_line_.find('\n'); end != std::string::npos;
              end = unfinished_line_.find('\n')) {
-            note(Json::parse(unfinished_line_.substr(0, end)));
+            is_news |= note(Json::parse(unfinished_line_.substr(0, end)));
             unfinished_line_.erase(0, end + 1);
-            is_news = true;
         }
         return is_news;
     }
 
-    void note(const Json& event) {
-        const std::string test = event.at("test");  // a copy: of running_, perhaps
-        running_ = event.at("event") == "started" ? test : "";
-        if (running_.empty()) std::erase(left_, test);
+    bool note(const Json& event) {
         report_ << text_of(event) << std::flush;
+        const std::string kind = event.at("event");
+        const std::string test = event.at("test");  // a copy: of running_, perhaps
+        if (kind == "started") running_ = test;
+        if (kind == "ended") {
+            running_.clear();
+            std::erase(left_, test);
+        }
+        any_failed_ |= kind == "failure" || event.value("result", "") == "failed";
+        return kind != "failure";
     }
 
     void fail(const std::string& test, const std::string& message) {
@@ -288,7 +337,8 @@ class Supervisor {
     bool is_alone_ = std::getenv("COURSE_TEST_ALONE") != nullptr;
     std::vector<std::string> left_;  // tests that have not ended yet
     std::string running_;            // a test, or none
-    std::string last_words_;         // the end of what was printed
+    bool any_failed_ = false;
+    std::string last_words_;  // the end of what was printed
     std::string unfinished_line_;
 };
 
@@ -297,6 +347,12 @@ class Supervisor {
 int main(int argc, char** argv) {
     testing::InitGoogleTest(&argc, argv);
     const char* const report = std::getenv("COURSE_TEST_REPORT");
-    if (report == nullptr || testing::GTEST_FLAG(filter) != "*") return RUN_ALL_TESTS();
-    return Supervisor(report, number_from_environment("COURSE_TEST_LIMIT", 300)).run() ? 0 : 1;
+    if (report == nullptr) return RUN_ALL_TESTS();
+    if (std::string_view(report) != "-")
+        return Supervisor(report, number_from_environment("COURSE_TEST_LIMIT", 300)).run() ? 0 : 1;
+    unsetenv("COURSE_TEST_REPORT");  // a death test may start this program again
+    testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new Reporter(far_away(STDOUT_FILENO), "\x1e"));
+    return RUN_ALL_TESTS();
 }

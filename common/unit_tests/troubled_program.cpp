@@ -8,6 +8,14 @@
 
 namespace {
 
+// As a sanitizer that finds a leak when all tests have passed.
+void fail() {
+    std::puts("a leak");
+    std::fflush(stdout);
+    std::_Exit(1);
+}
+const bool fails_at_exit = std::getenv("COURSE_TROUBLE_AT_EXIT") != nullptr && std::atexit(fail) == 0;
+
 TEST(First, Passes) {}
 
 TEST(First, Fails) {

@@ -4,17 +4,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "child_process.hpp"
 #include "environment.hpp"
 #include "image_file.hpp"
 
@@ -95,13 +95,6 @@ struct Module {
     std::vector<Place> places;
 };
 
-std::string quoted(const std::string& text) {
-    std::string result = "'";
-    for (const char c : text)
-        result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return result + "'";
-}
-
 // With -a each answer begins with the address, and -i lists the functions that the code was inlined
 // into.
 void ask(const std::string& file, const Module& module, std::unordered_map<Place, SourceLine>& lines) {
@@ -112,19 +105,18 @@ void ask(const std::string& file, const Module& module, std::unordered_map<Place
         for (const Place place : module.places)
             out << std::hex << "0x" << place - module.begin - 1 << '\n';
     }
-    const std::string command =
-        "addr2line -a -i -e " + quoted(file) + " < " + quoted(addresses.path()) + " 2>/dev/null";
-    FILE* pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) return;
+    const std::string output = read_child({.arguments = {"addr2line", "-a", "-i", "-e", file},
+                                           .input_file = addresses.path(),
+                                           .errors = Errors::nowhere})
+                                   .output;
     std::size_t next = 0;
     std::vector<SourceLine> frames;
     const auto finish = [&] {
         if (next > 0 && next <= module.places.size()) lines[module.places[next - 1]] = lesson_line(frames);
         frames.clear();
     };
-    std::array<char, 4096> buffer;
-    while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) {
-        const std::string_view text(buffer.data());
+    std::istringstream answers(output);
+    for (std::string text; std::getline(answers, text);) {
         if (text.starts_with("0x")) {
             finish();
             ++next;
@@ -133,7 +125,6 @@ void ask(const std::string& file, const Module& module, std::unordered_map<Place
         }
     }
     finish();
-    pclose(pipe);
 }
 
 SourceLine line_of_site(Place place) {

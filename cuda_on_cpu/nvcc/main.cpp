@@ -17,8 +17,10 @@
 #include <string>
 
 #include "command.hpp"
+#include "host_compiler.hpp"
 #include "module_text.hpp"
 #include "nvcc_configuration.hpp"
+#include "precompiled.hpp"
 #include "process.hpp"
 
 namespace {
@@ -65,15 +67,17 @@ std::string environment(const char* name) {
 }
 
 // Only a build directory has a place for precompiled headers. An installed nvcc keeps them in the
-// user's cache, apart from those of another installation and of an older one in the same place.
+// user's cache, apart from those of another installation and of an older one in the same place. "":
+// there is no place for them.
 fs::path headers_directory() {
     const fs::path own = toolkit() / "kernel_headers";
     if (fs::exists(own)) return fs::canonical(own);
     fs::path cache = environment("XDG_CACHE_HOME");
     if (!cache.is_absolute()) {
         const std::string home = environment("HOME");
-        cache = home.empty() ? fs::temp_directory_path() / ("cache_of_" + std::to_string(getuid()))
-                             : fs::path(home) / ".cache";
+        const fs::path guessable = fs::temp_directory_path() / ("cache_of_" + std::to_string(getuid()));
+        cache = home.empty() ? fs::path(translator::private_directory(guessable)) : fs::path(home) / ".cache";
+        if (cache.empty()) return "";
     }
     struct stat installed {};
     stat((toolkit() / "include" / "cuda_runtime.h").c_str(), &installed);
@@ -423,7 +427,7 @@ class Driver {
         if (command.action != Action::module) return command;
         command.host.push_back("-fPIC");
         const std::string compiler = command.compiler.empty() ? default_compiler() : command.compiler;
-        if (compiler.find("clang") == std::string::npos) command.host.push_back("-fno-gnu-unique");
+        if (!translator::is_clang(compiler)) command.host.push_back("-fno-gnu-unique");
         return command;
     }
 

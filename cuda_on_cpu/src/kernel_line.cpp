@@ -8,26 +8,17 @@
 #include <cstddef>
 #include <cstdio>
 #include <initializer_list>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "child_process.hpp"
 #include "image_file.hpp"
 #include "module_ranges.hpp"
 
 namespace cuda_on_cpu {
 namespace {
-
-std::vector<std::string> output_lines(const std::string& command) {
-    std::vector<std::string> lines;
-    FILE* const pipe = popen(command.c_str(), "r");
-    if (pipe == nullptr) return lines;
-    std::array<char, 4096> line;
-    while (std::fgets(line.data(), line.size(), pipe) != nullptr)
-        lines.emplace_back(line.data());
-    pclose(pipe);
-    return lines;
-}
 
 const void* base_of_image(const void* address) {
     Dl_info image;
@@ -40,14 +31,6 @@ bool is_in_program(const void* instruction) {
     return base_of_image(instruction) == program || in_module(instruction, 1);
 }
 
-// For a shell.
-std::string shell_quoted(std::string_view text) {
-    std::string result = "'";
-    for (const char c : text)
-        result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return result + "'";
-}
-
 // By addr2line, as "/path/file.cu:93": binutils are there wherever a compiler is. -i: also the
 // functions that the code was inlined into.
 std::vector<std::string> source_lines(void* instruction) {
@@ -56,12 +39,15 @@ std::vector<std::string> source_lines(void* instruction) {
     const std::ptrdiff_t offset = static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase);
     std::array<char, 32> address;
     std::snprintf(address.data(), address.size(), "0x%tx", offset);
-    std::vector<std::string> lines = output_lines("addr2line -i -e " + shell_quoted(file_of_image(instruction)) +
-                                                  " " + address.data() + " 2>/dev/null");
-    for (std::string& line : lines) {
+    std::istringstream output(
+        read_child({.arguments = {"addr2line", "-i", "-e", file_of_image(instruction), address.data()},
+                    .errors = Errors::nowhere})
+            .output);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(output, line);) {
         // A directory's name may have blanks: what is cut off is no more than " (discriminator 2)".
-        line.resize(std::min(line.find('\n'), line.size()));
         line.resize(std::min(line.rfind(" (discriminator"), line.size()));
+        lines.push_back(line);
     }
     std::erase_if(lines, [](const std::string& line) { return line.starts_with("??"); });
     return lines;

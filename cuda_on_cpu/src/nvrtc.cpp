@@ -1,7 +1,4 @@
-#include <fcntl.h>
 #include <nvrtc.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,20 +8,22 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "child_process.hpp"
 #include "module_text.hpp"
 #include "modules.hpp"
 
-extern char** environ;
+using Headers = std::vector<std::pair<std::string, std::string>>;  // name, text
 
 struct _nvrtcProgram {
     std::string source;
     std::string name;
-    std::vector<std::pair<std::string, std::string>> headers;  // name, text
+    Headers headers;
     std::vector<std::string> expressions;
     std::map<std::string, std::string> lowered_names;
     bool compiled = false;
@@ -68,26 +67,6 @@ std::string contents(const fs::path& path) {
 std::string nvcc() {
     if (const char* named = std::getenv("CUDA_ON_CPU_NVCC")) return named;
     return fs::exists(CUDA_ON_CPU_NVCC_PATH) ? CUDA_ON_CPU_NVCC_PATH : "nvcc";
-}
-
-// Runs a command; what it prints goes to `log`. Its exit status, or -1.
-int run(const std::vector<std::string>& command, const fs::path& log) {
-    std::vector<char*> arguments;
-    for (const std::string& argument : command)
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    posix_spawn_file_actions_adddup2(&actions, 1, 2);
-    pid_t child = 0;
-    const int error = posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) return -1;
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 bool starts_with_one_of(std::string_view option, std::initializer_list<std::string_view> names) {
@@ -187,6 +166,73 @@ std::vector<std::string> compiler_options(int count, const char* const* options)
     return result;
 }
 
+// The files that a program and its headers are compiled from. Of a name, "../x.h", the compiler
+// finds the header by the directory, which is deep enough for that. An absolute name would lead
+// elsewhere: the texts get another one in its place.
+class Files {
+  public:
+    Files(const fs::path& directory, const Headers& headers)
+        : absolute_(directory / "absolute"), headers_(directory / "headers"), source_(directory / "source") {
+        for (int level = deepest_climb(headers); level > 0; --level) {
+            headers_ /= "below";
+            source_ /= "below";
+        }
+        for (const auto& [name, text] : headers)
+            if (fs::path(name).is_absolute()) renamed_.emplace_back(name, in_place_of(name).string());
+    }
+
+    fs::path source() const { return source_ / "program.cu"; }
+    fs::path header(const std::string& name) const {
+        return fs::path(name).is_absolute() ? in_place_of(name) : headers_ / name;
+    }
+    std::string include_option() const { return "-I" + headers_.string(); }
+
+    // Can the file be written? A header may have the name of another's directory.
+    bool write(const fs::path& file, const std::string& text) const {
+        std::error_code error;
+        fs::create_directories(file.parent_path(), error);
+        std::ofstream stream(file, std::ios::binary);
+        stream << with_other_names(text);
+        return static_cast<bool>(stream.flush());
+    }
+
+  private:
+    fs::path in_place_of(const fs::path& name) const {
+        return absolute_ / name.lexically_normal().relative_path();
+    }
+
+    // How many directories upwards the names lead: 2 for "../../x.h", 1 for "a/../../x.h".
+    static int deepest_climb(const Headers& headers) {
+        int deepest = 0;
+        for (const auto& [name, text] : headers) {
+            const fs::path path = fs::path(name).lexically_normal();
+            deepest = std::max(deepest, static_cast<int>(std::count(path.begin(), path.end(), "..")));
+        }
+        return deepest;
+    }
+
+    std::string with_other_names(const std::string& text) const {
+        if (renamed_.empty()) return text;
+        static const std::regex kInclude(R"(#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"])");
+        std::string result;
+        auto at = text.begin();
+        for (std::sregex_iterator match(text.begin(), text.end(), kInclude), end; match != end; ++match) {
+            const auto renamed = std::ranges::find(renamed_, match->str(1), &Renamed::first);
+            if (renamed == renamed_.end()) continue;
+            result.append(at, (*match)[1].first);
+            result += renamed->second;
+            at = (*match)[1].second;
+        }
+        return result.append(at, text.end());
+    }
+
+    using Renamed = std::pair<std::string, std::string>;
+    fs::path absolute_;
+    fs::path headers_;
+    fs::path source_;
+    std::vector<Renamed> renamed_;
+};
+
 std::string source_of(const _nvrtcProgram& program) {
     std::string text = "#line 1 \"" + program.name + "\"\n" + program.source + "\n";
     for (std::size_t i = 0; i < program.expressions.size(); ++i) {
@@ -267,33 +313,34 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const ch
     if (option_count < 0 || (option_count > 0 && options == nullptr)) return NVRTC_ERROR_INVALID_INPUT;
     const Directory directory;
     if (!directory.exists()) return NVRTC_ERROR_PROGRAM_CREATION_FAILURE;
-    const fs::path source = directory.path() / "program.cu";
     const fs::path module = directory.path() / "program.cubin";
-    std::ofstream(source, std::ios::binary) << source_of(*program);
+    const Files files(directory.path(), program->headers);
+    const fs::path source = files.source();
+    if (!files.write(source, source_of(*program))) return NVRTC_ERROR_PROGRAM_CREATION_FAILURE;
     for (const auto& [name, text] : program->headers) {
-        const fs::path header = directory.path() / "headers" / name;
-        fs::create_directories(header.parent_path());
-        std::ofstream(header, std::ios::binary) << text;
+        if (files.write(files.header(name), text)) continue;
+        program->log = "nvrtc: the header '" + name +
+                       "' cannot be written; expected the name of a file, which is no other header's "
+                       "directory\n";
+        program->compiled = true;
+        return NVRTC_ERROR_COMPILATION;
     }
     // As NVRTC does: headers beside the source are found.
     const fs::path beside = fs::path(program->name).parent_path();
-    std::vector<std::string> command = {nvcc(),
-                                        "-cubin",
-                                        "-O2",  // NVRTC optimises unless it is told not to
-                                        "-o",
-                                        module,
-                                        "-I" + (directory.path() / "headers").string(),
-                                        "-I" + (beside.empty() ? "." : beside.string())};
+    std::vector<std::string> command = {
+        nvcc(), "-cubin",
+        "-O2",  // NVRTC optimises unless it is told not to
+        "-o",   module,   files.include_option(), "-I" + (beside.empty() ? "." : beside.string())};
     for (std::string& option : compiler_options(option_count, options))
         command.push_back(std::move(option));
     command.push_back(source);
-    const fs::path log = directory.path() / "log";
-    const int status = run(command, log);
-    program->log = contents(log);
+    const ChildResult result = read_child({.arguments = command, .errors = Errors::with_output});
+    const int status = result.exit_code;
+    program->log = result.output;
     program->compiled = true;
     program->module = status == 0 ? contents(module) : "";
     program->text = status == 0 ? text_of_image(program->module) : "";
-    if (status == -1 || status == 127) {
+    if (status == 127) {
         program->log +=
             "nvrtc: '" + command[0] +
             "' cannot be run. NVRTC compiles by nvcc of cuda_on_cpu: put its directory on the PATH, "

@@ -570,4 +570,45 @@ TEST(Nvrtc, MistakesAreInTheLog) {
     EXPECT_NE(program.log().find("not_declared"), std::string::npos) << program.log();
 }
 
+// Wherever a header's name leads, no file is made there: all that is left of this program is in
+// memory.
+TEST(Nvrtc, HeadersMayHaveNamesThatLeadElsewhere) {
+    std::string directory = testing::TempDir() + "nvrtc_test_XXXXXX";
+    ASSERT_NE(mkdtemp(directory.data()), nullptr);
+    const std::string temporary = directory + "/temporary";
+    std::filesystem::create_directory(temporary);
+    const char* const before = std::getenv("TMPDIR");
+    const std::string old_place = before == nullptr ? "" : before;
+    setenv("TMPDIR", temporary.c_str(), 1);
+
+    const std::string absolute = directory + "/absolute.h";
+    const std::vector<const char*> names = {"../up.h", "../../higher.h", absolute.c_str(), "sub/same.h"};
+    const std::vector<const char*> texts = {"constexpr int kUp = 1;\n", "constexpr int kHigher = 20;\n",
+                                            "constexpr int kAbsolute = 300;\n", "#include \"../up.h\"\n"};
+    const std::string source = "#include \"sub/same.h\"\n#include <../../higher.h>\n#include \"" + absolute +
+                               "\"\nstatic_assert(kUp + kHigher + kAbsolute == 321);\n"
+                               "__global__ void k(int* x) {}\n";
+    nvrtcProgram program = nullptr;
+    ASSERT_EQ(nvrtcCreateProgram(&program, source.c_str(), "program.cu", static_cast<int>(names.size()),
+                                 texts.data(), names.data()),
+              NVRTC_SUCCESS);
+    const nvrtcResult result = nvrtcCompileProgram(program, 0, nullptr);
+    std::size_t size = 0;
+    EXPECT_EQ(nvrtcGetProgramLogSize(program, &size), NVRTC_SUCCESS);
+    std::string log(size, '\0');
+    EXPECT_EQ(nvrtcGetProgramLog(program, log.data()), NVRTC_SUCCESS);
+    EXPECT_EQ(result, NVRTC_SUCCESS) << log;
+    EXPECT_EQ(nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+
+    std::string left;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory))
+        if (entry.path() != temporary) left += entry.path().string() + "\n";
+    EXPECT_EQ(left, "");
+    if (before == nullptr)
+        unsetenv("TMPDIR");
+    else
+        setenv("TMPDIR", old_place.c_str(), 1);
+    std::filesystem::remove_all(directory);
+}
+
 }  // namespace

@@ -3,6 +3,7 @@
 #include "precompiled.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -120,6 +121,50 @@ TEST_F(Precompiled, AreDoneWithoutWhereAHeaderDoesNotCompile) {
     const auto none = headers();
     EXPECT_TRUE(none.options.empty());
     EXPECT_EQ(none.files, "");
+}
+
+using translator::private_directory;
+
+class PrivateDirectory : public testing::Test {
+  protected:
+    PrivateDirectory() {
+        std::string name = (fs::temp_directory_path() / "private_XXXXXX").string();
+        directory = mkdtemp(name.data());
+    }
+    ~PrivateDirectory() override { fs::remove_all(directory); }
+
+    fs::path directory;
+};
+
+TEST_F(PrivateDirectory, IsMadeForItsOwnerAlone) {
+    const std::string made = directory / "made";
+    EXPECT_EQ(private_directory(made), made);
+    EXPECT_EQ(fs::status(made).permissions(), fs::perms::owner_all);
+    EXPECT_EQ(private_directory(made), made) << "the second time";
+}
+
+TEST_F(PrivateDirectory, IsNoneThatOthersCanWriteTo) {
+    const fs::path open_to_all = directory / "open";
+    fs::create_directory(open_to_all);
+    fs::permissions(open_to_all, fs::perms::all);
+    EXPECT_EQ(private_directory(open_to_all), "");
+}
+
+TEST_F(PrivateDirectory, IsNoneOfAnotherUser) {
+    if (geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+    const fs::path given = directory / "given";
+    fs::create_directory(given, directory);
+    ASSERT_EQ(chown(given.c_str(), 12345, 12345), 0);
+    EXPECT_EQ(private_directory(given), "");
+}
+
+TEST_F(PrivateDirectory, IsNoLinkAndNoFile) {
+    fs::create_directory(directory / "real", directory);
+    fs::create_directory_symlink(directory / "real", directory / "link");
+    EXPECT_EQ(private_directory(directory / "link"), "");
+    { std::ofstream(directory / "file") << "text\n"; }
+    EXPECT_EQ(private_directory(directory / "file"), "");
+    EXPECT_EQ(private_directory(directory / "nowhere" / "deeper"), "");
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "host_compiler.hpp"
 #include "merge.hpp"
 #include "precompiled.hpp"
 #include "process.hpp"
@@ -214,7 +215,7 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
     const std::string translated = command.object + ".translated.ii";
 
     const auto dialect =
-        compiler.find("clang") != std::string::npos ? translator::Dialect::clang : translator::Dialect::gnu;
+        translator::is_clang(compiler) ? translator::Dialect::clang : translator::Dialect::gnu;
     Arguments others = command.others;
     const Arguments inclusions = take_inclusions(others);
     const Arguments options = joined({compiler}, {others, kDefinitions});

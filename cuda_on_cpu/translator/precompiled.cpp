@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -119,6 +120,14 @@ bool make(const std::vector<std::string>& command, const fs::path& header, const
 }
 
 }  // namespace
+
+std::string private_directory(const std::string& directory) {
+    mkdir(directory.c_str(), S_IRWXU);  // where it exists, what it is decides
+    struct stat file {};
+    const bool is_private = lstat(directory.c_str(), &file) == 0 && S_ISDIR(file.st_mode) &&
+                            file.st_uid == geteuid() && (file.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    return is_private ? directory : "";
+}
 
 PrecompiledHeaders precompiled_headers(const std::string& directory,
                                        const std::vector<std::string>& full_command) {

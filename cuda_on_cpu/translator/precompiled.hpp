@@ -16,4 +16,8 @@ struct PrecompiledHeaders {
 // ever.
 PrecompiledHeaders precompiled_headers(const std::string& directory, const std::vector<std::string>& command);
 
+// The directory, made if there is none, if no other user can write to it: headers of another would
+// be compiled into this user's programs. Else "".
+std::string private_directory(const std::string& directory);
+
 }  // namespace translator

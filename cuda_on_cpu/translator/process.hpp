@@ -1,4 +1,4 @@
-// Runs a program.
+// Runs a program for the compiler, which says so where that cannot be started.
 #pragma once
 
 #include <string>

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "build.hpp"
 #include "check_run.hpp"
 #include "commands.hpp"
@@ -15,9 +17,10 @@ namespace course::tool {
 namespace {
 
 // What is checked runs on the CPU, which says more about a mistake, unless a GPU is asked for.
-Checkout build_for(const Checkout& checkout, const WorkbookEntry& entry, const CheckCommand& command) {
+Checkout build_for(const Workbook& book, const Checkout& checkout, const WorkbookEntry& entry,
+                   const CheckCommand& command) {
     if (entry.exercise->needs_inspection) return build_of_preset(checkout, "inspect");
-    const bool is_gpu = load_calendar(checkout.calendar()).backend == "gpu";
+    const bool is_gpu = book.calendar().backend == "gpu";
     return command.gpu == is_gpu ? checkout : build_of_preset(checkout, command.gpu ? "gpu" : "cpu");
 }
 
@@ -36,15 +39,14 @@ bool inspects_if_right(const Checkout& checkout, const WorkbookEntry& entry, con
 
 // What was asked for is shown in full: on the terminal the learner's kernel, in the page the
 // lesson's beside it.
-void show_inspection(const InspectionScore& score, const WorkbookEntry& entry, const Checkout& checkout,
-                     const CheckCommand& command, bool in_sentences) {
+void show_inspection(const InspectionScore& score, const Workbook& book, const WorkbookEntry& entry,
+                     const Checkout& checkout, const CheckCommand& command, bool in_sentences) {
     Sources sources(checkout.root);
     const auto limits = limits_of_device();
     if (command.inspect && in_sentences)
         fmt::print("{}\n", inspection_text(score.mine, limits, sources, use_colour(stdout)));
     if (command.html.empty()) return;
-    const Calendar calendar = load_calendar(checkout.calendar());
-    PageHead head = head_of(find_day(calendar, entry.chapter->directory));
+    PageHead head = head_of(find_day(book.calendar(), entry.chapter->directory));
     head.title = fmt::format("{}: your {}", entry.id, entry.exercise->version);
     write_file(command.html, inspection_page(head, side_by_side(score.mine, score.lesson), limits, sources));
     fmt::print("  written: {}\n", command.html);
@@ -69,7 +71,7 @@ Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Chec
         const Checkout inspecting = build_of_preset(checkout, "inspect");
         set_cache_path(inspecting, "COURSE_MY", learner.book.my_directory());
         const InspectionScore score = score_by_inspection(entry, inspecting);
-        show_inspection(score, entry, checkout, command, in_sentences);
+        show_inspection(score, learner.book, entry, checkout, command, in_sentences);
         all = {score.criteria, score.objection};
     }
     if (command.gpu && !entry.exercise->version.empty()) {
@@ -167,9 +169,12 @@ bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checko
     // Two at once would build each other's answers: the learners' files may be others, the programs
     // are the same.
     const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
-    const CheckResult result =
-        run_exercise_tests(learner.book, entry, build_for(checkout, entry, command),
-                           {.limit = command.limit, .failures_shown = command.failures_shown});
+    const Checkout build = build_for(learner.book, checkout, entry, command);
+    std::optional<Calendar> of_other_build;
+    if (build.build != checkout.build) of_other_build = load_calendar(build.calendar());
+    const CheckResult result = run_exercise_tests(
+        learner.book, entry, build, of_other_build ? *of_other_build : learner.book.calendar(),
+        {.limit = command.limit, .failures_shown = command.failures_shown});
     const bool is_right = result.verdict == Verdict::kPassed;
     const Assessment assessment =
         is_right ? assess_if_possible(learner, entry, checkout, command, true) : Assessment{};
@@ -181,6 +186,7 @@ bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checko
     if (passed) {
         fmt::print("{} {}\n", styled("solved", kGood, stdout), entry.id);
         const int count = print_score(result, assessment.criteria);
+        if (!result.note.empty()) fmt::print("{}\n", styled(result.note, kNotice, stdout));
         print_what_was_not_looked_at(checkout, entry, command);
         learner.logbook.update(
             entry.id, [count](ExerciseRecord& record) { record.stars = std::max(record.stars, count); });

@@ -61,10 +61,10 @@ constexpr const char* kNoticeAfter = "10";  // seconds
 
 Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, const Schedule& schedule) {
     using namespace std::string_literals;
-    return {{program, "--gtest_color=no", "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
+    return {{program, "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
             {"CUDA_ON_CPU_ORDER="s + schedule.order, "CUDA_ON_CPU_STORES="s + schedule.stores,
              "CUDA_ON_CPU_STREAMS="s + schedule.streams, "CUDA_ON_CPU_PRINTF=threads",
-             "CUDA_ON_CPU_NOTICE="s + kNoticeAfter}};
+             "CUDA_ON_CPU_NOTICE="s + kNoticeAfter, "COURSE_TEST_REPORT=-"}};
 }
 
 // "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0",
@@ -93,14 +93,14 @@ void tell_of_slow_kernel(const std::string& place) {
 CheckResult result_of(const Captured& run, const std::string& slow_place,
                       const std::filesystem::path& program, const WorkbookEntry& entry,
                       const Schedule& schedule, const CheckOptions& options, const std::string& root) {
-    const GtestOutput output = parse_gtest_output(run.output);
+    const TestOutput output = parse_test_output(run.output);
     const bool ended_early =
         run.timed_out || run.flooded || run.exit_code > 128 || !output.unfinished.empty();
     if (!ended_early) {
         if (output.ran_none()) {
             throw ExerciseError(fmt::format("{}: the filter '{}' matches no test in {}{}", entry.id,
                                             entry.exercise->tests, program.filename().string(),
-                                            run.exit_code == 0 ? "" : ":\n" + run.output));
+                                            run.exit_code == 0 ? "" : ":\n" + output.printed));
         }
         if (output.passed == 0 && output.failed.empty())
             return {Verdict::kCannotRun, fmt::format("cannot be checked here: {}\n", output.skip_reason)};
@@ -138,7 +138,8 @@ class RunningNotice {
 };
 
 bool is_begin_of_test(std::string_view line) {
-    return line.starts_with("[ RUN ");
+    const auto event = event_in_output(line);
+    return event && event->kind == "started";
 }
 
 // While the tests run in several schedules at once: where each run's kernel is, if it takes long.
@@ -149,12 +150,15 @@ class SlowKernels {
 
     const std::string& place(std::size_t run) const { return places_[run]; }
 
-    void look_at(std::size_t run, std::string_view line) {
-        if (is_begin_of_test(line)) places_[run].clear();
+    // Has a test begun?
+    bool look_at(std::size_t run, std::string_view line) {
+        const bool is_begin = is_begin_of_test(line);
+        if (is_begin) places_[run].clear();
         const std::string place = place_of_slow_kernel(line, root_);
-        if (place.empty()) return;
+        if (place.empty()) return is_begin;
         places_[run] = place;
         if (run == awaited_) tell_of_slow_kernel(place);
+        return is_begin;
     }
     void wait_for(std::size_t run) {
         awaited_ = run;
@@ -186,11 +190,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
         return result.verdict == Verdict::kPassed;
     };
     capture_together(runs,
-                     {.on_line =
-                          [&](std::size_t i, std::string_view line) {
-                              slow.look_at(i, line);
-                              return is_begin_of_test(line);
-                          },
+                     {.on_line = [&](std::size_t i, std::string_view line) { return slow.look_at(i, line); },
                       .on_end = on_end},
                      options.limit);
     result.schedules = praise_of(schedules);
@@ -216,7 +216,7 @@ std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const C
 }
 
 CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
-                               const CheckOptions& options) {
+                               const Calendar& calendar, const CheckOptions& options) {
     book.copy_blank_files(*entry.chapter);
     const std::string target = target_of(entry);
     if (const std::string errors = build_mine(book, entry, build, {target, "check", "lesson and tests"});
@@ -224,22 +224,30 @@ CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry,
         return {Verdict::kDoesNotCompile, "does not compile:\n\n" + errors};
 
     CheckResult result =
-        run_tests(build.program(target), entry, schedules(entry, load_calendar(build.calendar())), options,
-                  build.root.string());
+        run_tests(build.program(target), entry, schedules(entry, calendar), options, build.root.string());
     const bool passed = result.verdict == Verdict::kPassed;
     // A host function that is called from a kernel may do anything on the CPU, end the program for
-    // instance.
-    if (!passed && !result.died) return result;
-    const std::string uses = host_code_in_kernels(book, entry, build.root);
-    if (uses.empty()) return result;
+    // instance. For a GPU nvcc has compiled it.
+    if ((!passed && !result.died) || calendar.backend == "gpu") return result;
+    const HostCode uses = host_code_in_kernels(book, entry, build.root);
     if (!passed) {
-        result.text += "\n  nvcc does not compile it:\n" + uses;
+        if (!uses.named.empty() || !uses.by_clang.empty())
+            result.text += "\n  nvcc does not compile it:\n" + uses.named + uses.by_clang;
         return result;
     }
-    return {Verdict::kDoesNotCompile,
-            "its tests pass on the CPU, but nvcc does not compile it:\n\n" + uses +
-                "\n  A kernel can only use what is declared __device__ (or __constant__, or constexpr), and "
-                "CUDA's own functions.\n"};
+    if (!uses.named.empty()) {
+        return {Verdict::kDoesNotCompile,
+                "its tests pass on the CPU, but nvcc does not compile it:\n\n" + uses.named + uses.by_clang +
+                    "\n  A kernel can only use what is declared __device__ (or __constant__, or constexpr), "
+                    "and CUDA's own functions.\n"};
+    }
+    // The verdict must not depend on whether clang++ is installed.
+    if (!uses.by_clang.empty())
+        result.note = "  ! nvcc may refuse it, says clang++:\n" + uses.by_clang;
+    else if (!uses.not_looked_at.empty())
+        result.note = "  ? not looked at: calls of host functions in kernels (" + uses.not_looked_at + ")\n";
+    if (result.note.ends_with('\n')) result.note.pop_back();
+    return result;
 }
 
 }  // namespace course::tool

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "checkout.hpp"
-#include "gtest_output.hpp"
 #include "workbook.hpp"
 
 namespace course::tool {
@@ -19,6 +18,7 @@ struct CheckResult {
     std::string schedules{};  // it passed, "in both orders of threads" for instance; empty after one run
     bool timed_out = false;   // the run that failed
     bool died = false;        // the run that failed: it ended early, or the stand-in stopped a kernel
+    std::string note{};       // of an answer that passed: what may be wrong with it, or was not looked at
 };
 
 struct CheckOptions {
@@ -38,10 +38,10 @@ struct MyTarget {
 std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                        const MyTarget& target);
 
-// `build` is the configured build to do it in. The blank files of the entry's day are copied first,
-// if need be. Throws BuildError for what is not the learner's (no compiler, a lesson that does not
-// build).
+// `build` is the configured build to do it in, `calendar` its description. The blank files of the
+// entry's day are copied first, if need be. Throws BuildError for what is not the learner's (no
+// compiler, a lesson that does not build).
 CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
-                               const CheckOptions& options);
+                               const Calendar& calendar, const CheckOptions& options);
 
 }  // namespace course::tool

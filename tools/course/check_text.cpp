@@ -74,13 +74,13 @@ std::string without_prelude(std::string errors) {
 
 }  // namespace
 
-std::string text_of_failures(const GtestOutput& output, std::size_t shown, const std::string& root) {
+std::string text_of_failures(const TestOutput& output, std::size_t shown, const std::string& root) {
     if (output.failed.empty()) return "";
     const FailedTest& test = output.failed.front();
     return fmt::format("\n  {}\n", styled(test.name, kBad, stdout)) + text_of_failure(test, shown, root);
 }
 
-std::string text_of_end(const GtestOutput& output, const Captured& run, const EndOfRun& end,
+std::string text_of_end(const TestOutput& output, const Captured& run, const EndOfRun& end,
                         const std::string& root) {
     const std::string test = output.unfinished.empty() ? "the tests" : output.unfinished;
     std::string what;
@@ -108,7 +108,7 @@ std::string text_of_end(const GtestOutput& output, const Captured& run, const En
     }
     return fmt::format(
         "\n  {}\n{}", styled(what, kBad, stdout),
-        indented(last_lines(output.unfinished.empty() ? run.output : output.last_words, kLinesShown),
+        indented(last_lines(output.unfinished.empty() ? output.printed : output.last_words, kLinesShown),
                  kLinesShown, root));
 }
 

@@ -7,14 +7,14 @@
 #include <string>
 #include <string_view>
 
-#include "gtest_output.hpp"
 #include "subprocess.hpp"
+#include "test_events.hpp"
 
 namespace course::tool {
 
 // Of the first test that failed, where the tests end: its name, what it printed, and `shown` of its
 // failures; "" if none has failed.
-std::string text_of_failures(const GtestOutput& output, std::size_t shown, const std::string& root);
+std::string text_of_failures(const TestOutput& output, std::size_t shown, const std::string& root);
 
 struct EndOfRun {
     std::chrono::milliseconds limit;
@@ -24,7 +24,7 @@ struct EndOfRun {
 
 // Of a run that did not come to the end of its tests: why, and what was printed last; of one that
 // printed too much, first.
-std::string text_of_end(const GtestOutput& output, const Captured& run, const EndOfRun& end,
+std::string text_of_end(const TestOutput& output, const Captured& run, const EndOfRun& end,
                         const std::string& root);
 
 // What the compiler or the linker said, less the build's own lines and the command, which follows

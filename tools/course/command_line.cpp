@@ -324,7 +324,11 @@ void add_progress(CommandLine& line) {
 void add_clean(CommandLine& line) {
     auto* command = line.add("clean", "Removes all builds, which can take some GB; your files stay",
                              "example: ./course clean");
-    command->callback([&line] { line.action = clean; });
+    command->callback([&line] {
+        line.action = [](const Checkout&) -> int {
+            throw UsageError("clean removes this program, too; expected ./course clean in the checkout");
+        };
+    });
 }
 
 void add_solution(CommandLine& line) {

@@ -127,9 +127,6 @@ struct ProgressCommand {
 // "needs_inspection", "is_inspected"}: its tests count accesses; a right answer is inspected, too.
 int show_progress(const Checkout& checkout, const ProgressCommand& command);
 
-// Removes build/, and says how much that was. The learner's files stay.
-int clean(const Checkout& checkout);
-
 struct SolutionCommand {
     std::optional<std::string> name;
     bool force = false;  // also when it has not been tried

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <regex>
 
 #include "functions.hpp"
@@ -28,11 +29,12 @@ std::string quoted(std::string_view message) {
     return end == std::string_view::npos ? "" : std::string(message.substr(begin + 1, end - begin - 1));
 }
 
-// As .clangd asks, but for the device's side: clang's own CUDA, on our headers. Found by PATH; what
-// it says, or nothing where there is none. It knows variables of the host there, and takes the
-// stand-in's for such.
-std::string ask_clang(const std::filesystem::path& file, const std::filesystem::path& lesson,
-                      const std::filesystem::path& root, const std::string& day) {
+constexpr std::chrono::seconds kClangLimit{20};
+
+// As .clangd asks, but for the device's side: clang's own CUDA, on our headers. It knows variables
+// of the host there, and takes the stand-in's for such.
+Captured ask_clang(const std::filesystem::path& file, const std::filesystem::path& lesson,
+                   const std::filesystem::path& root, const std::string& day) {
     const Command command = {"clang++",
                              "-std=c++20",
                              "-I" + root.string(),
@@ -51,7 +53,7 @@ std::string ask_clang(const std::filesystem::path& file, const std::filesystem::
                              "cuda_on_cpu/editor.h",
                              "-fsyntax-only",
                              file.string()};
-    return capture(command, {}, std::chrono::seconds(20)).output;
+    return capture(command, {}, kClangLimit);
 }
 
 }  // namespace
@@ -142,20 +144,28 @@ std::string words_of(const HostUse& use) {
                        use.caller);
 }
 
+std::string lines_of(const std::vector<HostUse>& uses, const std::filesystem::path& file) {
+    std::string text;
+    for (const HostUse& use : uses)
+        text += fmt::format("    {}:{}: {}\n", Workbook::shown(file), use.line, words_of(use));
+    return text;
+}
+
 }  // namespace
 
-std::string host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
-                                 const std::filesystem::path& root) {
+HostCode host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
+                              const std::filesystem::path& root) {
     const std::filesystem::path file = book.mine(entry);
-    std::vector<HostUse> uses = host_library_in(read_text_file(file), entry.exercise->kernels);
-    const std::vector<HostUse> calls =
-        host_uses_in(ask_clang(file, book.lesson(entry), root, entry.chapter->directory), file.string());
-    uses.insert(uses.end(), calls.begin(), calls.end());
-    std::string text;
-    for (const HostUse& use : uses) {
-        text += fmt::format("    {}:{}: {}\n", Workbook::shown(file), use.line, words_of(use));
-    }
-    return text;
+    HostCode code;
+    code.named = lines_of(host_library_in(read_text_file(file), entry.exercise->kernels), file);
+    const Captured clang = ask_clang(file, book.lesson(entry), root, entry.chapter->directory);
+    if (clang.exit_code == 127)
+        code.not_looked_at = "clang++ is not installed";
+    else if (clang.timed_out)
+        code.not_looked_at = fmt::format("clang++ took more than {} s", kClangLimit.count());
+    else
+        code.by_clang = lines_of(host_uses_in(clang.output, file.string()), file);
+    return code;
 }
 
 }  // namespace course::tool

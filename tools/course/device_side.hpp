@@ -31,9 +31,13 @@ std::vector<HostUse> host_library_in(std::string_view text, const std::vector<st
 // kind are left out, and the variables of the stand-in's own headers (threadIdx).
 std::vector<HostUse> host_uses_in(std::string_view clang_says, std::string_view file);
 
-// Both, of the learner's answer to `entry`, in nvcc's words; "" if there are none. The second kind
-// is found where clang++ is installed.
-std::string host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
-                                 const std::filesystem::path& root);
+// What nvcc would refuse of the learner's answer to `entry`, line by line in its words.
+struct HostCode {
+    std::string named;          // of the standard library, by name
+    std::string by_clang;       // all other, where clang++ is installed
+    std::string not_looked_at;  // else why not
+};
+HostCode host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
+                              const std::filesystem::path& root);
 
 }  // namespace course::tool

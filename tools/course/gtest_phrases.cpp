@@ -1,42 +1,102 @@
 #include "gtest_phrases.hpp"
 
 #include <regex>
-#include <vector>
+#include <string_view>
+
+#include "text_file.hpp"
 
 namespace course::tool {
 namespace {
 
+// What EXPECT_TRUE(result.ok()) prints before what the test has to say.
+bool is_frame(std::string_view line) {
+    return line.starts_with("Value of: ") || line == "  Actual: false" || line == "Expected: true" ||
+           line == "  Actual: true" || line == "Expected: false" || line == "Failed";
+}
+
+// "  Actual: false (what the assertion has to say" begins a message, whose last line ends with ")".
+constexpr std::string_view kActual = "  Actual: false (";
+
+// "/root/day/a_test.cpp:76: n = 3" of a trace -> "n = 3"
+std::string_view trace_of(std::string_view line) {
+    const auto place = line.find(": ");
+    return place == std::string_view::npos ? line : line.substr(place + 2);
+}
+
+struct Parts {
+    std::string message;  // without its frame, where something else is left
+    std::string trace;    // from SCOPED_TRACE: in which case it failed
+};
+
+Parts parts_of(std::string_view lines) {
+    Parts parts;
+    std::string frame;
+    bool in_brackets = false;
+    bool in_trace = false;
+    while (!lines.empty()) {
+        std::string_view line = next_line(lines);
+        if (line == "Google Test trace:") {
+            in_trace = true;
+            continue;
+        }
+        if (in_trace && !line.empty()) {
+            parts.trace += (parts.trace.empty() ? "in the case: " : ", ") + std::string(trace_of(line));
+            continue;
+        }
+        if (line.starts_with(kActual)) {
+            in_brackets = true;
+            line.remove_prefix(kActual.size());
+        } else if (in_brackets && line == "Expected: true") {
+            in_brackets = false;
+            if (parts.message.ends_with(")\n")) parts.message.erase(parts.message.size() - 2, 1);
+        }
+        (is_frame(line) ? frame : parts.message) += std::string(line) + "\n";
+    }
+    if (parts.message.find_first_not_of(" \n") == std::string::npos) parts.message = frame;
+    while (parts.message.ends_with('\n'))
+        parts.message.pop_back();
+    return parts;
+}
+
 struct Phrase {
     std::regex theirs;
-    const char* ours;
+    std::string (*ours)(const std::smatch&);
 };
+
+std::string comparison(const std::string& value, const std::string& is, const std::string& expected,
+                       const std::string& which_is) {
+    return value + " is " + is + "; expected " + expected +
+           (which_is.empty() ? "" : ", which is " + which_is);
+}
 
 const std::vector<Phrase>& phrases() {
     static const std::vector<Phrase> kPhrases = {
         {std::regex(
-             R"(Expected equality of these values:\n  (.*)\n    Which is: (.*)\n  (.*)\n    Which is: (.*))"),
-         "$1 is $2; expected $3, which is $4"},
-        {std::regex(R"(Expected equality of these values:\n  (.*)\n    Which is: (.*)\n  (.*))"),
-         "$1 is $2; expected $3"},
-        {std::regex(R"(Expected equality of these values:\n  (.*)\n  (.*)\n    Which is: (.*))"),
-         "$2 is $3; expected $1"},
-        {std::regex(R"(Expected equality of these values:\n  (.*)\n  (.*))"), "$1 is not $2"},
-        {std::regex(R"(Expected: \((.*)\) (==|!=|<=|>=|<|>) \((.*)\), actual: (.*) vs \3(?=\n|$))"),
-         "$1 is $4; expected $2 $3"},
+             R"(Expected equality of these values:\n  (.*)(?:\n    Which is: (.*))?\n  (.*)(?:\n    Which is: (.*))?)"),
+         [](const std::smatch& m) {
+             if (m[2].matched) return comparison(m[1], m[2], m[3], m[4]);
+             return m[4].matched ? comparison(m[3], m[4], m[1], "") : m.str(1) + " is not " + m.str(3);
+         }},
         {std::regex(R"(Expected: \((.*)\) (==|!=|<=|>=|<|>) \((.*)\), actual: (.*) vs (.*))"),
-         "$1 is $4; expected $2 $3, which is $5"},
-        {std::regex(R"(Expected: (.*) throws an exception of type (.*)\.\n  Actual: it throws nothing\.)"),
-         "$1 throws nothing; expected $2"},
+         [](const std::smatch& m) {
+             return comparison(m[1], m[4], m.str(2) + " " + m.str(3), m[3] == m[5] ? "" : m.str(5));
+         }},
         {std::regex(
-             R"re(Expected: (.*) throws an exception of type (.*)\.\n  Actual: it throws (.*) with description "([\s\S]*)"\.)re"),
-         "$1 throws $3 ($4); expected $2"},
-        {std::regex(
-             R"re(Expected: (.*) doesn't throw an exception\.\n  Actual: it throws (.*) with description "([\s\S]*)"\.)re"),
-         "$1 throws $2: $3"},
-        {std::regex(R"re(C\+\+ exception with description "([\s\S]*)" thrown in .*\.)re"), "$1"},
-        {std::regex(R"(Unknown C\+\+ exception thrown in .*\.)"), "an exception that says nothing"},
-        {std::regex(R"(Value of: (.*)\n  Actual: (.*)\nExpected: (.*))"), "$1 is $2; expected $3"},
-        {std::regex(R"(Value of: (.*)\nExpected: (.*)\n  Actual: (.*))"), "$1 is $3; expected: $2"},
+             R"re(Expected: (.*) (?:throws an exception of type (.*)|doesn't throw an exception)\.\n  Actual: it throws (?:nothing|(.*) with description "([\s\S]*)")\.)re"),
+         [](const std::smatch& m) {
+             if (!m[3].matched) return m.str(1) + " throws nothing; expected " + m.str(2);
+             if (!m[2].matched) return m.str(1) + " throws " + m.str(3) + ": " + m.str(4);
+             return m.str(1) + " throws " + m.str(3) + " (" + m.str(4) + "); expected " + m.str(2);
+         }},
+        {std::regex(R"re((?:Unknown )?C\+\+ exception (?:with description "([\s\S]*)" )?thrown in .*\.)re"),
+         [](const std::smatch& m) {
+             return m[1].matched ? m.str(1) : std::string("an exception that says nothing");
+         }},
+        {std::regex(R"(Value of: (.*)\n(?:  Actual: (.*)\nExpected: (.*)|Expected: (.*)\n  Actual: (.*)))"),
+         [](const std::smatch& m) {
+             return m[2].matched ? comparison(m[1], m[2], m[3], "")
+                                 : m.str(1) + " is " + m.str(5) + "; expected: " + m.str(4);
+         }},
     };
     return kPhrases;
 }
@@ -55,18 +115,23 @@ std::string without_search(const std::string& message) {
     return std::regex_replace(message, kSearch, "", std::regex_constants::format_first_only);
 }
 
-}  // namespace
-
-std::string in_plain_words(const std::string& message) {
+std::string in_our_words(const std::string& message) {
     constexpr std::size_t kLongest = 8192;  // what one expression searches it does on the stack
     if (message.size() > kLongest) return message;
     for (const Phrase& phrase : phrases()) {
-        if (std::regex_search(message, phrase.theirs)) {
-            return without_search(without_literals(std::regex_replace(
-                message, phrase.theirs, phrase.ours, std::regex_constants::format_first_only)));
-        }
+        std::smatch match;
+        if (std::regex_search(message, match, phrase.theirs))
+            return without_search(
+                without_literals(match.prefix().str() + phrase.ours(match) + match.suffix().str()));
     }
     return message;
+}
+
+}  // namespace
+
+std::string in_plain_words(const std::string& message) {
+    const Parts parts = parts_of(message);
+    return in_our_words(parts.message) + (parts.trace.empty() ? "" : "\n" + parts.trace);
 }
 
 }  // namespace course::tool

@@ -12,6 +12,7 @@
 #include "cuda_on_cpu/translator/make_rule.hpp"
 #include "days.hpp"
 #include "errors.hpp"
+#include "file_lock.hpp"
 #include "text_file.hpp"
 
 namespace course::tool {
@@ -119,6 +120,7 @@ fs::path build_own_program(const Checkout& checkout, const std::vector<std::stri
     const fs::path directory = directory_for(checkout, files, purpose);
     const Command& options = purpose == For::debugging ? kDebugOptions : kOptions;
     fs::create_directories(directory);
+    const FileLock lock(directory / "lock", "building " + files.front());
 
     std::vector<fs::path> objects = compiler.runtime;
     Command link = {compiler.nvcc};

@@ -1,11 +1,7 @@
 #include "subprocess.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -15,15 +11,25 @@
 #include <memory>
 #include <stdexcept>
 
-extern char** environ;
+#include "cuda_on_cpu/process/child_process.hpp"
 
 namespace course::tool {
 namespace {
 
+using cuda_on_cpu::ChildProgram;
+
 // As kill() takes them: children, or with a minus their process groups; 0: nothing runs here.
 std::array<volatile std::sig_atomic_t, 8> running_children{};
 
+// The last signal that came while children run: one that is being started gets it, too.
+volatile std::sig_atomic_t last_signal = 0;
+
+void note(int signal) {
+    last_signal = signal;
+}
+
 void pass_on(int signal) {
+    last_signal = signal;
     for (const auto& child : running_children)
         if (child != 0) kill(child, signal);
 }
@@ -36,12 +42,15 @@ enum class Group { kOfThisProcess, kOwn };
 class SignalsToChildren {
   public:
     explicit SignalsToChildren(Group group) : group_(group) {
+        last_signal = 0;
         for (std::size_t i = 0; i < kSignals.size(); ++i) {
+            sigaction(kSignals[i], nullptr, &before_[i]);
+            if (before_[i].sa_handler == SIG_IGN) continue;  // nohup, for instance
             const bool is_of_terminal = kSignals[i] == SIGINT || kSignals[i] == SIGQUIT;
             struct sigaction action {};
-            action.sa_handler = is_of_terminal && group == Group::kOfThisProcess ? SIG_IGN : pass_on;
+            action.sa_handler = is_of_terminal && group == Group::kOfThisProcess ? note : pass_on;
             action.sa_flags = SA_RESTART;
-            sigaction(kSignals[i], &action, &before_[i]);
+            sigaction(kSignals[i], &action, nullptr);
         }
     }
     ~SignalsToChildren() {
@@ -53,8 +62,7 @@ class SignalsToChildren {
 
     Group group() const { return group_; }
 
-    // What a child should start with: this process's own dispositions, not SIG_IGN inherited
-    // through exec.
+    // What a child should start with: an ignored signal stays ignored.
     sigset_t defaults_of_child() const {
         sigset_t set;
         sigemptyset(&set);
@@ -64,127 +72,74 @@ class SignalsToChildren {
         return set;
     }
 
-  private:
     static constexpr std::array kSignals = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+
+  private:
     Group group_;
     std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-// This process's environment with other `settings`, and what execve takes of it.
-class Environment {
+// Holds signals back until a child that is being started can be found by pass_on().
+class SignalsHeldBack {
   public:
-    explicit Environment(const std::vector<std::string>& settings) : variables_(settings) {
-        for (char** variable = environ; *variable != nullptr; ++variable) {
-            if (!is_set(*variable)) variables_.emplace_back(*variable);
-        }
-        for (std::string& variable : variables_)
-            pointers_.push_back(variable.data());
-        pointers_.push_back(nullptr);
+    SignalsHeldBack() {
+        sigset_t set;
+        sigemptyset(&set);
+        for (const int signal : SignalsToChildren::kSignals)
+            sigaddset(&set, signal);
+        pthread_sigmask(SIG_BLOCK, &set, &before_);
     }
-    Environment(const Environment&) = delete;
-    Environment& operator=(const Environment&) = delete;
+    ~SignalsHeldBack() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsHeldBack(const SignalsHeldBack&) = delete;
+    SignalsHeldBack& operator=(const SignalsHeldBack&) = delete;
 
-    char** pointers() { return pointers_.data(); }
+    const sigset_t& before() const { return before_; }
 
   private:
-    bool is_set(std::string_view variable) const {
-        const std::string_view name_and_sign = variable.substr(0, variable.find('=') + 1);
-        return std::ranges::any_of(
-            variables_, [&](const std::string& known) { return known.starts_with(name_and_sign); });
-    }
-
-    std::vector<std::string> variables_;
-    std::vector<char*> pointers_;
+    sigset_t before_{};
 };
 
-pid_t spawn(const Job& job, const posix_spawn_file_actions_t* actions, const SignalsToChildren& signals) {
-    if (job.command.empty()) throw std::invalid_argument("run: the command is empty");
-    std::vector<char*> arguments;
-    for (const std::string& argument : job.command)
-        arguments.push_back(const_cast<char*>(argument.c_str()));
-    arguments.push_back(nullptr);
+// Starts what `program` names, with the signals that it should have.
+pid_t spawn(ChildProgram program, const SignalsToChildren& signals) {
+    if (program.arguments.empty()) throw std::invalid_argument("run: the command is empty");
     const auto place = std::ranges::find(running_children, 0);
     if (place == running_children.end())
         throw std::invalid_argument(
             fmt::format("run: more than {} programs at once", running_children.size()));
 
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
     const sigset_t defaults = signals.defaults_of_child();
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    const bool own_group = signals.group() == Group::kOwn;
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | (own_group ? POSIX_SPAWN_SETPGROUP : 0));
-    Environment environment(job.settings);
+    const SignalsHeldBack held_back;
+    program.default_signals = &defaults;
+    program.blocked_signals = &held_back.before();
+    program.own_group = signals.group() == Group::kOwn;
     pid_t child = 0;
-    const int error =
-        posix_spawnp(&child, arguments[0], actions, &attributes, arguments.data(), environment.pointers());
-    posix_spawnattr_destroy(&attributes);
-    if (error != 0)
-        throw std::runtime_error(fmt::format("cannot start {}: {}", arguments[0], std::strerror(error)));
-    *place = own_group ? -child : child;
+    if (const int error = cuda_on_cpu::start_child(program, child); error != 0)
+        throw std::runtime_error(
+            fmt::format("cannot start {}: {}", program.arguments[0], std::strerror(error)));
+    *place = program.own_group ? -child : child;
+    if (last_signal != 0) kill(*place, last_signal);  // it came before this child
     return child;
 }
 
-int wait_for(pid_t child) {
-    int status = 0;
-    while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR) throw std::runtime_error(fmt::format("waitpid: {}", std::strerror(errno)));
-    }
+void forget(pid_t child) {
     for (auto& running : running_children)
         if (running == child || running == -child) running = 0;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
-
-// A pipe for a child's output; both ends are closed in the child but for what spawn makes its
-// stdout and stderr.
-class Pipe {
-  public:
-    Pipe() {
-        if (pipe2(ends_, O_CLOEXEC) != 0)
-            throw std::runtime_error(fmt::format("pipe2: {}", std::strerror(errno)));
-    }
-    ~Pipe() {
-        close(ends_[0]);
-        close_writing_end();
-    }
-    Pipe(const Pipe&) = delete;
-    Pipe& operator=(const Pipe&) = delete;
-
-    int reading_end() const { return ends_[0]; }
-    int writing_end() const { return ends_[1]; }
-    void close_writing_end() {
-        if (ends_[1] >= 0) close(ends_[1]);
-        ends_[1] = -1;
-    }
-    // What there is next; empty at the end.
-    std::string_view read_some() {
-        ssize_t count = 0;
-        do {
-            count = read(ends_[0], buffer_.data(), buffer_.size());
-        } while (count < 0 && errno == EINTR);
-        return {buffer_.data(), count > 0 ? static_cast<std::size_t>(count) : 0};
-    }
-
-  private:
-    int ends_[2] = {-1, -1};
-    std::array<char, 4096> buffer_{};
-};
 
 // A program that runs, and what it has printed so far. It is gone when this is.
 class Child {
   public:
     Child(const Job& job, const SignalsToChildren& signals) {
-        posix_spawn_file_actions_t actions;
-        posix_spawn_file_actions_init(&actions);
-        posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-        posix_spawn_file_actions_adddup2(&actions, pipe_.writing_end(), STDOUT_FILENO);
-        posix_spawn_file_actions_adddup2(&actions, pipe_.writing_end(), STDERR_FILENO);
         try {
-            child_ = spawn(job, &actions, signals);
+            child_ = spawn({.arguments = job.command,
+                            .settings = job.settings,
+                            .input_file = "/dev/null",
+                            .output = pipe_.writing_end(),
+                            .errors = cuda_on_cpu::Errors::with_output},
+                           signals);
         } catch (const std::runtime_error& error) {
             captured_ = {127, error.what()};
         }
-        posix_spawn_file_actions_destroy(&actions);
         pipe_.close_writing_end();
     }
     ~Child() {
@@ -194,15 +149,18 @@ class Child {
     Child& operator=(const Child&) = delete;
 
     bool is_running() const { return child_ != 0; }
+    // It may have closed its output and go on: no event tells when such a child ends.
+    bool is_silent() const { return is_running() && output_ended_; }
     // With -1 for what has ended, which poll() passes over.
-    pollfd reading() const { return {is_running() ? pipe_.reading_end() : -1, POLLIN, 0}; }
+    pollfd reading() const { return {is_running() && !output_ended_ ? pipe_.reading_end() : -1, POLLIN, 0}; }
     const Captured& captured() const { return captured_; }
 
-    // Reads what there is next; at the end of it, waits for the program's. Has a new part begun?
+    // Reads what there is next. Has a new part begun?
     bool read_some(const std::function<bool(std::string_view)>& on_line) {
         const std::string_view part = pipe_.read_some();
         if (part.empty()) {
-            wait();
+            output_ended_ = true;
+            wait_if_ended();
             return false;
         }
         captured_.output += part;
@@ -215,6 +173,9 @@ class Child {
         }
         return new_part;
     }
+    void wait_if_ended() {
+        if (const auto exit_code = cuda_on_cpu::exit_code_if_ended(child_)) note_end(*exit_code);
+    }
     void end_after_its_time() {
         captured_.timed_out = true;
         end();
@@ -226,34 +187,43 @@ class Child {
 
   private:
     void end() {
-        if (kill(-child_, SIGKILL) != 0) kill(child_, SIGKILL);
-        wait();
+        kill(-child_, SIGKILL);
+        kill(child_, SIGKILL);  // it may have left its group
+        note_end(cuda_on_cpu::wait_for_child(child_));
     }
-    void wait() {
-        captured_.exit_code = wait_for(child_);
+    void note_end(int exit_code) {
+        captured_.exit_code = exit_code;
+        forget(child_);
         child_ = 0;
     }
 
-    Pipe pipe_;
+    cuda_on_cpu::OutputPipe pipe_;
     pid_t child_ = 0;
     Captured captured_;
     std::size_t line_begin_ = 0;
+    bool output_ended_ = false;
 };
 
-// Waits until a child has something to say, or comes to its end, or the time is up: false.
+// Waits until a child prints something or closes its output, or a silent one may have ended, or the
+// time is up: false.
 bool wait_for_output(const std::vector<std::unique_ptr<Child>>& children, std::vector<pollfd>& reading,
                      std::chrono::steady_clock::time_point deadline, bool has_limit) {
     using std::chrono::milliseconds;
+    constexpr long kLookAtSilent = 10;  // ms
     reading.clear();
     for (const auto& child : children)
         reading.push_back(child->reading());
+    const bool any_silent =
+        std::ranges::any_of(children, [](const auto& child) { return child->is_silent(); });
     for (;;) {
         const auto left =
             std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now()).count();
-        const int ready = poll(reading.data(), reading.size(),
-                               has_limit ? static_cast<int>(std::clamp<long>(left, 0, 60'000)) : -1);
+        long wait = has_limit ? std::clamp<long>(left, 0, 60'000) : -1;
+        if (any_silent) wait = has_limit ? std::min(wait, kLookAtSilent) : kLookAtSilent;
+        const int ready = poll(reading.data(), reading.size(), static_cast<int>(wait));
         if (ready > 0) return true;
-        if (ready == 0 && left <= 0) return false;
+        if (ready == 0 && has_limit && left <= 0) return false;
+        if (any_silent) return true;
     }
 }
 
@@ -261,7 +231,10 @@ bool wait_for_output(const std::vector<std::unique_ptr<Child>>& children, std::v
 
 int run(const Command& command) {
     const SignalsToChildren signals(Group::kOfThisProcess);
-    return wait_for(spawn({command, {}}, nullptr, signals));
+    const pid_t child = spawn({.arguments = command}, signals);
+    const int exit_code = cuda_on_cpu::wait_for_child(child);
+    forget(child);
+    return exit_code;
 }
 
 void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,
@@ -286,6 +259,7 @@ void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,
             continue;
         }
         for (std::size_t i = next; i < jobs.size(); ++i) {
+            if (children[i]->is_silent()) children[i]->wait_if_ended();
             if (reading[i].revents == 0) continue;
             const bool new_part = children[i]->read_some(
                 [&](std::string_view line) { return observer.on_line && observer.on_line(i, line); });

@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "build.hpp"
 #include "commands.hpp"
@@ -23,9 +24,17 @@ constexpr const char* kRest =
     "threads and blocks in descending order, streams in other orders, older GPUs; the tests of cuda_on_cpu, "
     "its libraries and tools/";
 
-TestReport read_report(const std::filesystem::path& file, const std::filesystem::path& reports) {
-    std::ifstream stream(file);
-    return parse_test_report(std::string(std::istreambuf_iterator<char>(stream), {}), reports);
+// What `ctest` would start, as it calls them.
+std::vector<std::string> parts_of(Command ctest) {
+    ctest.emplace_back("--show-only=json-v1");
+    const Captured listed = capture(ctest);
+    const auto json = nlohmann::json::parse(listed.output, nullptr, false);
+    if (listed.exit_code != 0 || json.is_discarded())
+        throw BuildError(fmt::format("cannot list the tests: {}", listed.output));
+    std::vector<std::string> parts;
+    for (const auto& test : json.at("tests"))
+        parts.push_back(test.at("name"));
+    return parts;
 }
 
 // The first few, last of all: what a terminal shows when everything has scrolled past.
@@ -57,13 +66,8 @@ void print_summary(const TestReport& report) {
 }  // namespace
 
 int test_days(const Checkout& checkout, const TestOptions& options) {
-    const std::filesystem::path report = checkout.build / "test_report.xml";
     const std::filesystem::path reports = checkout.build / "test_reports";
-    // One more than there are cores: some tests wait most of their time for a limit to pass.
-    Command command = {"ctest", "--test-dir", checkout.build.string(), "--no-tests=error", "--parallel",
-                       fmt::format("{}", std::thread::hardware_concurrency() + 1),
-                       // Skipped tests count as passed here; their output holds the reason.
-                       "--output-junit", report.string(), "--test-output-size-passed", "65536"};
+    Command command = {"ctest", "--test-dir", checkout.build.string(), "--no-tests=error"};
     if (options.day) {
         const Calendar calendar = load_calendar(checkout.calendar());
         const std::string target = find_day(calendar, *options.day).directory + "_test";
@@ -76,24 +80,25 @@ int test_days(const Checkout& checkout, const TestOptions& options) {
             command.insert(command.end(), {"--label-exclude", "^thorough$"});
         if (options.half == TestHalf::kRest) command.insert(command.end(), {"--label-regex", "^thorough$"});
     }
+    const std::vector<std::string> parts = parts_of(command);
+    // One more than there are cores: some tests wait most of their time for a limit to pass.
+    command.insert(command.end(), {"--parallel", fmt::format("{}", std::thread::hardware_concurrency() + 1)});
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 
     // Tests run side by side, one for each core. So the references of one need no more than two
     // threads, and one that waits for its threads must not burn another's time.
     setenv("OMP_NUM_THREADS", "2", 0);
     setenv("OMP_WAIT_POLICY", "passive", 0);
-    std::filesystem::remove(report);
     std::filesystem::remove_all(reports);
     std::filesystem::create_directories(reports);
     const int exit_code = run(command);
-    if (std::filesystem::exists(report)) {
-        const TestReport result = read_report(report, reports);
-        print_failures(result, checkout.build);
-        if (!options.day && options.half == TestHalf::kLessons)
-            fmt::print("\nNot run: {}. These, too: ./course test --thorough\n", kRest);
-        print_summary(result);
-    }
-    return exit_code == 0 || exit_code > 128 ? exit_code : kFailed;
+    if (exit_code > 128) return exit_code;  // Ctrl-C: most tests have not run
+    const TestReport result = parse_test_reports(parts, reports);
+    print_failures(result, checkout.build);
+    if (!options.day && options.half == TestHalf::kLessons)
+        fmt::print("\nNot run: {}. These, too: ./course test --thorough\n", kRest);
+    print_summary(result);
+    return exit_code == 0 && result.failed == 0 ? kSuccess : kFailed;
 }
 
 }  // namespace course::tool

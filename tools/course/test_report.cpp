@@ -1,108 +1,103 @@
 #include "test_report.hpp"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <utility>
+#include <regex>
+
+#include "subprocess.hpp"
+#include "test_events.hpp"
 
 namespace course::tool {
 namespace {
 
-constexpr int kLines = 8;  // of a failure
-
-// The text between `begin` and the next `end`, or nothing.
-std::string_view between(std::string_view text, std::string_view begin, std::string_view end) {
-    const auto start = text.find(begin);
-    if (start == std::string_view::npos) return {};
-    text.remove_prefix(start + begin.size());
-    return text.substr(0, text.find(end));
-}
-
-std::string unescaped(std::string_view text) {
-    constexpr std::array<std::pair<std::string_view, char>, 5> kEntities = {
-        {{"&lt;", '<'}, {"&gt;", '>'}, {"&quot;", '"'}, {"&apos;", '\''}, {"&amp;", '&'}}};
-    std::string plain;
-    while (!text.empty()) {
-        char character = text.front();
-        std::size_t length = 1;
-        for (const auto& [entity, meaning] : kEntities) {
-            if (text.starts_with(entity)) {
-                character = meaning;
-                length = entity.size();
-                break;
-            }
-        }
-        plain += character;
-        text.remove_prefix(length);
-    }
-    return plain;
-}
-
-// GoogleTest prints "file:line: Skipped", then what was streamed into GTEST_SKIP().
-std::string skip_reason(std::string_view output) {
-    const std::string reason = unescaped(between(output, ": Skipped\n", "\n"));
-    return reason.empty() ? "no reason given" : reason;
-}
-
-// Of a program without report: from GoogleTest's "file:line: Failure" on, a few lines; of other
-// output its end.
-std::string failure_message(std::string_view output) {
-    std::size_t begin = output.find(": Failure\n");
-    if (begin == std::string_view::npos)
-        return unescaped(output.substr(output.size() - std::min<std::size_t>(output.size(), 400)));
-    begin = output.rfind('\n', begin) + 1;  // npos + 1 is 0
-    std::size_t end = begin;
-    for (int line = 0; line < kLines && end < output.size(); ++line) {
-        if (line > 0 && output.substr(end).starts_with("[")) break;  // GoogleTest again
-        end = std::min(output.find('\n', end), output.size() - 1) + 1;
-    }
-    return unescaped(output.substr(begin, end - begin));
+// A part of all tests of a program, which ctest starts without settings of its own but the order.
+bool is_shard(const std::string& part) {
+    static const std::regex kShard(R"(.*\.\d+of\d+)");
+    return std::regex_match(part, kShard);
 }
 
 std::string first_lines(std::string_view message) {
+    constexpr int kLines = 8;
     std::size_t end = 0;
     for (int line = 0; line < kLines && end < message.size(); ++line)
         end = std::min(message.find('\n', end), message.size() - 1) + 1;
     return std::string(message.substr(0, end)) + (end > 0 && message[end - 1] == '\n' ? "" : "\n");
 }
 
-// What a program says of one test.
-void count(TestReport& report, const std::string& name, const std::string& result,
-           const std::string& message) {
-    if (result == "passed") {
-        ++report.passed;
-    } else if (result == "skipped") {
-        ++report.skipped;
-        const std::string reason = message.substr(0, message.find('\n'));
-        ++report.skip_reasons[reason.empty() ? "no reason given" : reason];
-    } else {
-        ++report.failed;
-        report.failures.push_back({name, first_lines(message)});
-    }
-}
+// Adds what one part has reported.
+class PartReader {
+  public:
+    PartReader(TestReport& report, const std::string& part)
+        : report_(report), part_(part), program_(is_shard(part) ? part.substr(0, part.rfind('.')) : part) {}
 
-// Adds the tests of one part of a program: `part` is "day15_reduction_test.descending.1of2".
-void add_program(TestReport& report, const std::string& part, std::istream& lines) {
-    const std::string prefix = part.substr(0, part.rfind('.') + 1);
-    std::string running;
-    for (std::string line; std::getline(lines, line);) {
-        const auto event = nlohmann::json::parse(line, nullptr, false);
-        if (event.is_discarded()) break;  // its writer was ended in the middle
-        const std::string test = event.at("test");
-        if (event.at("event") == "started") {
-            running = test;
-        } else {
-            running.clear();
-            count(report, prefix + test, event.at("result"), event.value("message", ""));
+    void take(const TestEvent& event) {
+        if (event.kind == "started") {
+            is_running_ = true;
+            running_ = event.test;
+            first_failure_.clear();
+        } else if (event.kind == "failure") {
+            if (first_failure_.empty() && !event.is_repetition())
+                first_failure_ = (event.place.empty() ? "" : event.place + ": ") + event.message;
+        } else if (event.kind == "ended") {
+            is_running_ = false;
+            end(event);
+        } else if (event.kind == "finished") {
+            is_finished_ = true;
+            if (event.result == "failed" && !any_failed_)
+                fail(program_, first_failure_.empty() ? event.message : first_failure_);
         }
     }
-    if (!running.empty()) count(report, prefix + running, "failed", "was running when the program was ended");
-}
+
+    void end_of_report() {
+        if (is_running_) {
+            fail(name_of(running_), "was running when the program was ended");
+        } else if (!is_finished_ && !any_failed_) {
+            fail(program_, "was ended before its last test");
+        }
+    }
+
+    void fail(const std::string& name, const std::string& message) {
+        any_failed_ = true;
+        ++report_.failed;
+        report_.failures.push_back({name, first_lines(message), part_});
+    }
+
+    const std::string& program() const { return program_; }
+
+  private:
+    std::string name_of(const std::string& test) const {
+        return test.empty() ? program_ : program_ + "." + test;
+    }
+
+    void end(const TestEvent& event) {
+        if (event.result == "passed") {
+            ++report_.passed;
+        } else if (event.result == "skipped") {
+            ++report_.skipped;
+            const std::string reason = event.message.substr(0, event.message.find('\n'));
+            ++report_.skip_reasons[reason.empty() ? "no reason given" : reason];
+        } else {
+            fail(name_of(event.test), event.message.empty() ? first_failure_ : event.message);
+        }
+    }
+
+    TestReport& report_;
+    const std::string part_;
+    const std::string program_;
+    std::string running_;
+    std::string first_failure_;
+    bool is_running_ = false;
+    bool is_finished_ = false;
+    bool any_failed_ = false;
+};
 
 }  // namespace
 
 std::string TestFailure::command() const {
+    if (!is_shard(part)) {
+        const std::string pattern = std::regex_replace(part, std::regex(R"([.+*?()|\[\]])"), R"(\$&)");
+        return shell_quoted({"ctest", "--test-dir", "..", "--tests-regex", "^" + pattern + "$"});
+    }
     const auto dot = std::min(name.find('.'), name.size());
     const std::string program = name.substr(0, dot);
     std::string filter = name.substr(std::min(dot + 1, name.size()));
@@ -113,30 +108,19 @@ std::string TestFailure::command() const {
            (filter.empty() ? "" : " --gtest_filter=" + filter);
 }
 
-TestReport parse_test_report(std::string_view junit, const std::filesystem::path& reports) {
-    constexpr std::string_view kBegin = "<testcase ";
+TestReport parse_test_reports(const std::vector<std::string>& parts, const std::filesystem::path& reports) {
     TestReport report;
-    for (auto at = junit.find(kBegin); at != std::string_view::npos; at = junit.find(kBegin)) {
-        junit.remove_prefix(at + kBegin.size());
-        const std::string_view test = junit.substr(0, junit.find("</testcase>"));
-        const std::string_view status = between(test, "status=\"", "\"");
-        const std::string name = unescaped(between(test, "name=\"", "\""));
-        const std::string_view output = between(test, "<system-out>", "</system-out>");
-        const int failed_before = report.failed;
-        std::ifstream program(reports / (name + ".jsonl"));
-        const bool is_program = program.is_open();
-        if (is_program) add_program(report, name, program);
-
-        if (status == "run") {
-            if (!is_program) ++report.passed;
-        } else if (status == "disabled") {
-            count(report, name, "skipped", "disabled");
-        } else if (status == "notrun" && test.find("<skipped message=\"SKIP_") != std::string_view::npos) {
-            count(report, name, "skipped", skip_reason(test));
-        } else if (report.failed == failed_before) {  // also what could not be started
-            count(report, is_program ? name.substr(0, name.rfind('.')) : name, "failed",
-                  failure_message(output));
+    for (const std::string& part : parts) {
+        PartReader reader(report, part);
+        std::ifstream lines(reports / (part + ".jsonl"));
+        if (!lines.is_open()) {
+            reader.fail(reader.program(), "has reported nothing");
+            continue;
         }
+        for (std::string line; std::getline(lines, line);) {
+            if (const auto event = parse_event(line)) reader.take(*event);
+        }
+        reader.end_of_report();
     }
     return report;
 }

@@ -1,11 +1,10 @@
-// How many tests passed, failed, were skipped, and why: from what ctest writes with --output-junit,
-// and from the reports of the test programs, which know single tests (common/test/main.cpp).
+// How many tests passed, failed, were skipped, and why: from the reports of what ctest has started
+// (common/test/main.cpp, common/test/report_command.sh).
 #pragma once
 
 #include <filesystem>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace course::tool {
@@ -16,9 +15,11 @@ struct TestFailure {
     std::string name;
     // Of its first failure: a few lines, place and what was expected; may be empty.
     std::string message;
+    std::string part;  // as ctest knows it: "day01_vector_add_test.1of2"
 
-    // What runs this test alone: "day01_vector_add_test
-    // --gtest_filter=DayOne/VersionTest.AllSizes/float4".
+    // What runs this test alone, in the directory of the programs: "day01_vector_add_test
+    // --gtest_filter=DayOne/VersionTest.AllSizes/float4". Where ctest starts it with settings of
+    // its own, a command for ctest.
     std::string command() const;
 };
 
@@ -30,7 +31,8 @@ struct TestReport {
     std::vector<TestFailure> failures{};
 };
 
-// `reports` is a directory: what ctest calls x is a part of a test program if x.jsonl is there.
-TestReport parse_test_report(std::string_view junit, const std::filesystem::path& reports);
+// `parts` are the names that ctest has for what it should have started; x has written x.jsonl into
+// the directory `reports`. What has not, or has not come to its end, failed.
+TestReport parse_test_reports(const std::vector<std::string>& parts, const std::filesystem::path& reports);
 
 }  // namespace course::tool

@@ -34,6 +34,7 @@ class Workbook {
     Workbook(const Workbook&) = delete;
     Workbook& operator=(const Workbook&) = delete;
 
+    const Calendar& calendar() const { return calendar_; }
     const std::vector<Chapter>& chapters() const { return chapters_; }
     const std::vector<WorkbookEntry>& entries() const { return entries_; }
 

@@ -578,6 +578,22 @@ else
     expect '--inspect without an inspector' 1 'built without the inspector' '' "$nvcc" --inspect hello.cu
 fi
 
+# Installed, it keeps precompiled headers in the user's cache. Without a HOME that is a place which others can guess: it is not used
+# if they could have put something there.
+mkdir -p ../installed/bin ../guessed/"cache_of_$(id -u)"
+cp "$toolkit/bin/nvcc" ../installed/bin/
+ln -s "$(realpath "$toolkit/bin/cuda_on_cpu_compile")" ../installed/bin/cuda_on_cpu_compile
+for name in include lib64; do ln -s "$(realpath "$toolkit/$name")" "../installed/$name"; done
+chmod 777 ../guessed/cache_of_*
+expect 'without HOME it compiles' 0 '' hello.o env -u HOME -u XDG_CACHE_HOME TMPDIR="$work/guessed" ../installed/bin/nvcc -c hello.cu
+expect 'and takes nothing from a directory that others can write to' 0 '' '' test -z "$(find ../guessed -type f)"
+
+# Named by the directory it is in, a compiler is not known.
+mkdir ../clang
+printf '#!/bin/sh\ncase " $* " in *-fno-gnu-unique*) echo told; esac\nexec g++ "$@"\n' >../clang/c++
+chmod +x ../clang/c++
+expect 'g++ in a directory named clang is g++' 0 told hello.cubin "$nvcc" -ccbin "$work/clang/c++" -cubin -o hello.cubin hello.cu
+
 if command -v make >/dev/null; then
     cat >Makefile <<'END'
 NVCC ?= nvcc

@@ -21,9 +21,11 @@ bool has(const std::string& text, std::string_view words) {
 TEST(CheckText, ATestThatPrintsTooMuchShowsItsBeginning) {
     Captured run;
     run.flooded = true;
-    run.output = "[ RUN      ] A.B\n[block 0, thread 0] first\na.cpp:1: Failure\nwrong\n" +
-                 repeated("[block 9, thread 9] last\n", 100);
-    const std::string text = text_of_end(parse_gtest_output(run.output), run, {{}, "", 2}, "/root");
+    run.output =
+        "\x1e{\"event\":\"started\",\"test\":\"A.B\"}\n[block 0, thread 0] first\n"
+        "\x1e{\"event\":\"failure\",\"test\":\"A.B\",\"message\":\"wrong\"}\n" +
+        repeated("[block 9, thread 9] last\n", 100);
+    const std::string text = text_of_end(parse_test_output(run.output), run, {{}, "", 2}, "/root");
     EXPECT_TRUE(has(text, "printed more than 4 MB")) << text;
     EXPECT_TRUE(has(text, "does each of many threads print?")) << text;
     EXPECT_TRUE(has(text, "it printed:\n    [block 0, thread 0] first\n")) << text;
@@ -32,7 +34,7 @@ TEST(CheckText, ATestThatPrintsTooMuchShowsItsBeginning) {
 }
 
 TEST(CheckText, EqualLinesAreToldOnce) {
-    GtestOutput output;
+    TestOutput output;
     output.failed.push_back({.name = "A.B", .report = repeated("refused\n", 40) + "/root/a.cu:3: the end\n"});
     EXPECT_EQ(text_of_failures(output, 2, "/root"), "\n  A.B\n    refused (40 times)\n    a.cu:3: the end\n");
     output.failed.front().report = "\n\nlast\nlast";

@@ -151,6 +151,27 @@ check "a command that builds waits" 124 "$code"
 contains "the message names what it waits for" "waiting for another ./course, which has been building day01 for " "$messages"
 exec 8>&-
 
+# clean waits for each build, checks among them, and removes all but the locks.
+for name in check inspect; do
+    exec 8>>"$root/build/$name.lock"
+    flock 8
+    run timeout 2 "$root/course" clean
+    check "clean waits for build/$name.lock" 124 "$code"
+    contains "clean says that it waits for build/$name.lock" "waiting for another ./course" "$messages"
+    exec 8>&-
+done
+check "what is locked is not removed" yes "$([[ -f $root/build/cpu/CMakeCache.txt ]] && echo yes)"
+mkdir "$root/my" && touch "$root/my/kernel.cu"
+: >"$LOG"
+run "$root/course" clean
+check "clean builds nothing" '' "$(cat "$LOG")"
+check "clean succeeds" 0 "$code"
+contains "clean says what it freed" "removed the builds in $root/build, 0.0 GB; the next command builds again" "$output"
+check "the locks are all that clean leaves" '' "$(find "$root/build" -mindepth 1 ! -name '*.lock')"
+check "your files stay" yes "$([[ -f $root/my/kernel.cu ]] && echo yes)"
+run "$root/course" clean
+contains "clean twice" "nothing to clean" "$output"
+
 # Which GPU tools there are decides, not the machine that the test runs on.
 printf '#!/bin/sh\necho "GPU 0: made up"\n' >"$work/tools/nvidia-smi"
 printf '#!/bin/sh\nexit 0\n' >"$work/tools/nvcc"

@@ -20,10 +20,7 @@ std::string plain(Statement statement) {
         statement();
     }
     if (results.size() != 1) return "no failure";
-    std::string message = results.GetTestPartResult(0).message();
-    while (message.ends_with('\n'))
-        message.pop_back();
-    return in_plain_words(message);
+    return in_plain_words(results.GetTestPartResult(0).message());
 }
 
 void refuse() {
@@ -76,9 +73,31 @@ TEST(GtestPhrases, Exceptions) {
     EXPECT_EQ(in_plain_words("C++ exception with description \"n is 3\" thrown in the test body."), "n is 3");
 }
 
+TEST(GtestPhrases, WhatAnAssertionSaysStandsWithoutItsFrame) {
+    EXPECT_EQ(plain([] {
+                  EXPECT_TRUE(testing::AssertionFailure() << "2 findings\nrace: a[3] (a.cu:7)\nrace: a[4]");
+              }),
+              "2 findings\nrace: a[3] (a.cu:7)\nrace: a[4]");
+    const bool done = false;
+    EXPECT_EQ(plain([&] { EXPECT_TRUE(done) << "n = 3: 1 of 3 values differs"; }),
+              "n = 3: 1 of 3 values differs");
+    EXPECT_EQ(plain([] { ADD_FAILURE() << "wrong"; }), "wrong");
+}
+
+TEST(GtestPhrases, TheCaseStandsBehindTheMessage) {
+    EXPECT_EQ(
+        in_plain_words("Failed\nwrong\nGoogle Test trace:\n/d/a.cpp:7: n = 3\n/d/random.hpp:9: seed 5\n"),
+        "wrong\nin the case: n = 3, seed 5");
+}
+
+TEST(GtestPhrases, AnExceptionOfAnyType) {
+    EXPECT_EQ(in_plain_words("Unknown C++ exception thrown in the test body."),
+              "an exception that says nothing");
+}
+
 TEST(GtestPhrases, ALongTextIsLeftAsItIs) {
-    std::string text = "Value of: ";
-    text.append(1'000'000, 'x').append("\n  Actual: false\nExpected: true");
+    std::string text = "Expected: (";
+    text.append(1'000'000, 'x').append(") == (3), actual: 2 vs 3");
     EXPECT_EQ(in_plain_words(text), text);
 }
 

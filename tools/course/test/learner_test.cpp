@@ -58,13 +58,15 @@ Hint F.
 )";
 
 constexpr const char* kTests = R"(#!/bin/sh
+[ "$COURSE_TEST_REPORT" = - ] || exit 99
+event() { printf '\036{"event":"%s","test":"%s"%s}\n' "$1" "$2" "$3"; }
 file=$COURSE_MY/day01_add/add.cu
 echo "$CUDA_ON_CPU_ORDER $CUDA_ON_CPU_STORES $*" >>"$COURSE_ROOT/runs"
-case "$*" in *none*) echo '[  PASSED  ] 0 tests.'; exit 0 ;; esac
+case "$*" in *none*) exit 0 ;; esac
 case "$*" in */one) wanted='return 1' ;; *) wanted='solved_two' ;; esac
-if grep -q other_passes "$file"; then echo '[ RUN      ] A.B/w'; echo '[       OK ] A.B/w (0 ms)'; fi
+if grep -q other_passes "$file"; then event started A.B/w; event ended A.B/w ',"result":"passed"'; fi
 if grep -q two_take_long "$file"; then sleep 1.6; fi
-echo '[ RUN      ] A.B/x'
+event started A.B/x
 if grep -q two_take_long "$file"; then sleep 1.6; fi
 if grep -q is_slow "$file"; then
     echo "i = 3cuda_on_cpu: kernel k: still running after $CUDA_ON_CPU_NOTICE s, in $COURSE_ROOT/mine/add.cu:46, block 0, thread 7"
@@ -88,12 +90,11 @@ if grep -q prints "$file"; then printf '[%s] i = 3' "$CUDA_ON_CPU_PRINTF"; fi
 if grep -q not_late "$file" && [ "$CUDA_ON_CPU_STORES" = late ]; then wanted=nothing; fi
 if grep -q "no_event_$CUDA_ON_CPU_STREAMS" "$file"; then wanted=nothing; fi
 if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA_ON_CPU_ORDER" = descending ]; }; then
-    echo '[       OK ] A.B/x (0 ms)'
+    event ended A.B/x ',"result":"passed"'
     exit 0
 fi
-echo 'a_test.cpp:7: Failure'
-echo '[2]: expected 1, got nan'
-echo '[  FAILED  ] A.B/x (0 ms)'
+event failure A.B/x ',"file":"a_test.cpp","line":7,"message":"[2]: expected 1, got nan"'
+event ended A.B/x ',"result":"failed"'
 exit 1
 )";
 
@@ -293,8 +294,7 @@ TEST_F(Learner, BothOrdersAreRunAndTheFirstThatFailsIsTold) {
     write_mine("ascending_is_late");
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("not yet day01/first: this one fails:\n")) << "in the usual order, whichever ends first";
-    EXPECT_NE(runs().find("ascending prompt --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n"),
-              std::string::npos);
+    EXPECT_NE(runs().find("ascending prompt --gtest_fail_fast --gtest_filter=*/one\n"), std::string::npos);
     write_mine("int one() { return 1; } // ascending_only");
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("this one fails when the last thread of a block runs first:\n"));
@@ -328,9 +328,9 @@ TEST_F(Learner, LateStoresComeLastWhereTheyAreToBeHad) {
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("writes late, as it may: a barrier or an atomic is missing"));
     EXPECT_EQ(sorted_lines(runs()),
-              "ascending late --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n"
-              "ascending prompt --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n"
-              "descending prompt --gtest_color=no --gtest_fail_fast --gtest_filter=*/one\n");
+              "ascending late --gtest_fail_fast --gtest_filter=*/one\n"
+              "ascending prompt --gtest_fail_fast --gtest_filter=*/one\n"
+              "descending prompt --gtest_fail_fast --gtest_filter=*/one\n");
     write_mine("int one() { return 1; }");
     EXPECT_EQ(course({"check", "first"}), kSuccess);
     EXPECT_TRUE(says("in both orders of threads and with late stores"));
@@ -364,6 +364,30 @@ TEST_F(Learner, WhatDoesNotCompileIsShown) {
     EXPECT_EQ(said().find("FAILED:"), std::string::npos) << said();
     EXPECT_EQ(said().find("ninja:"), std::string::npos) << said();
     EXPECT_EQ(record("day01/first").failures, 1);
+}
+
+// Only nvcc knows for certain, and where the CPU is all there is, clang++ may be missing.
+TEST_F(Learner, TheVerdictIsTheSameWithAndWithoutClang) {
+    const std::string path = std::getenv("PATH");
+    setenv("PATH", ((directory_.path() / "tools").string() + ":" + path).c_str(), 1);
+    write_program(
+        "tools/clang++",
+        "#!/bin/sh\nfor file; do :; done\n"
+        "echo \"$file:1:9: error: reference to __host__ function 'twice' in __global__ function\"\nexit 1\n");
+    write_mine("__global__ int one() { return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("! nvcc may refuse it, says clang++:\n"));
+    EXPECT_TRUE(says("add.cu:1: calling a __host__ function(\"twice\") from a __global__ function"));
+    write_program("tools/clang++", "#!/bin/sh\nexit 127\n");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("not looked at: calls of host functions in kernels (clang++ is not installed)"));
+    write_program("tools/clang++", "#!/bin/sh\nexit 0\n");
+    EXPECT_EQ(course({"check", "first"}), kSuccess) << said();
+    EXPECT_EQ(said().find("not looked at"), std::string::npos) << said();
+    write_mine("__global__ int one() { std::vector<int> v; return 1; }");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("its tests pass on the CPU, but nvcc does not compile it:"));
+    setenv("PATH", path.c_str(), 1);
 }
 
 TEST_F(Learner, AHangAndACrashAreNamed) {

@@ -2,6 +2,8 @@
 #include "own_program.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,6 +20,9 @@ namespace {
 // code 7.
 constexpr const char* kNvcc = R"(#!/bin/sh
 cd "$COURSE_ROOT" && echo "$*" >>compiled
+mkdir busy 2>/dev/null || echo "two at once" >>compiled
+[ -z "$COMPILER_SECONDS" ] || sleep "$COMPILER_SECONDS"
+trap 'rmdir busy' EXIT
 source=
 while [ $# -gt 0 ]; do
     case $1 in
@@ -96,6 +101,18 @@ TEST_F(OwnProgram, ThatHasNotChangedIsNotCompiledAgain) {
     EXPECT_EQ(compiler_runs(), 2);
     EXPECT_EQ(run({file("my.cu")}), 7);
     EXPECT_EQ(compiler_runs(), 0);
+}
+
+TEST_F(OwnProgram, OfTwoCommandsAtOnceOnlyOneCompilesIt) {
+    setenv("COMPILER_SECONDS", "0.3", 1);
+    const pid_t other = fork();
+    if (other == 0) _exit(run({file("my.cu")}));
+    EXPECT_EQ(run({file("my.cu")}), 7);
+    int status = 0;
+    ASSERT_EQ(waitpid(other, &status, 0), other);
+    unsetenv("COMPILER_SECONDS");
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+    EXPECT_EQ(compiler_runs(), 2);
 }
 
 TEST_F(OwnProgram, IsCompiledAgainWhenAHeaderHasChanged) {

@@ -138,6 +138,60 @@ TEST(Capture, CtrlCEndsAChildWithALimitToo) {
     interrupter.join();
 }
 
+TEST(Capture, EndsAChildThatClosesItsOutputAndGoesOn) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Captured late = capture({"sh", "-c", "echo before; exec >&- 2>&-; while sleep 0.1; do :; done"}, {},
+                                  std::chrono::milliseconds(500));
+    EXPECT_TRUE(late.timed_out);
+    EXPECT_EQ(late.output, "before\n");
+    EXPECT_EQ(late.exit_code, 128 + SIGKILL);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST(Capture, WaitsForAChildThatClosesItsOutputAndEndsInTime) {
+    const Captured in_time =
+        capture({"sh", "-c", "exec >&- 2>&-; sleep 0.2; exit 5"}, {}, std::chrono::seconds(30));
+    EXPECT_FALSE(in_time.timed_out);
+    EXPECT_EQ(in_time.exit_code, 5);
+}
+
+TEST(Capture, ASignalThatIsIgnoredDoesNotReachTheChild) {  // nohup ./course check
+    void (*const before)(int) = std::signal(SIGHUP, SIG_IGN);
+    std::thread closed_terminal([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        kill(getpid(), SIGHUP);
+    });
+    EXPECT_EQ(capture({"sh", "-c", "sleep 0.5; exit 4"}, {}, std::chrono::seconds(30)).exit_code, 4);
+    closed_terminal.join();
+    std::signal(SIGHUP, before);
+}
+
+// Finding a program takes long in a PATH of many directories, all of them empty names here.
+class LongPath {
+  public:
+    LongPath() : before_(std::getenv("PATH")) {
+        setenv("PATH", (std::string(100'000, ':') + before_).c_str(), 1);
+    }
+    ~LongPath() { setenv("PATH", before_.c_str(), 1); }
+    LongPath(const LongPath&) = delete;
+    LongPath& operator=(const LongPath&) = delete;
+
+  private:
+    std::string before_;
+};
+
+TEST(Capture, CtrlCWhileTheChildIsStartedEndsIt) {
+    const Interruptible interruptible;
+    const LongPath path;
+    std::thread interrupter([] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        kill(getpid(), SIGINT);
+    });
+    const Captured interrupted = capture({"sleep", "3"}, {}, std::chrono::seconds(30));
+    interrupter.join();
+    EXPECT_EQ(interrupted.exit_code, 128 + SIGINT);
+}
+
 Job shell(const std::string& script) {
     return {{"sh", "-c", script}, {}};
 }

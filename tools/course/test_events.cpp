@@ -1,0 +1,145 @@
+#include "test_events.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "gtest_phrases.hpp"
+#include "text_file.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr char kBeforeEvent = '\x1e';
+
+// What a program prints may look like an event: the type of a value is not certain.
+std::string text_of(const nlohmann::json& event, const char* key) {
+    const auto value = event.find(key);
+    return value != event.end() && value->is_string() ? value->get<std::string>() : "";
+}
+
+std::string place_of(const nlohmann::json& failure) {
+    std::string file = text_of(failure, "file");
+    // Ninja compiles in the build directory; a learner is in the checkout.
+    while (file.starts_with("../"))
+        file.erase(0, 3);
+    const auto line = failure.find("line");
+    if (file.empty() || line == failure.end()) return file;
+    return file + ":" + line->dump();
+}
+
+// From "cuda_on_cpu: kernel ..." on, the words are the stand-in's.
+void take_words(std::string_view printed, FailedTest& test) {
+    while (!printed.empty()) {
+        const std::string_view line = next_line(printed);
+        const bool is_report = !test.report.empty() || line.starts_with("cuda_on_cpu: ");
+        (is_report ? test.report : test.printed) += std::string(line) + "\n";
+    }
+}
+
+// Follows the events and what is printed between them.
+class Reader {
+  public:
+    void take_text(std::string_view text) {
+        result_.printed += text;
+        if (result_.unfinished.empty()) return;  // before, between and after the tests
+        result_.last_words += text;
+        if (test_.messages.empty()) before_failure_ += text;
+    }
+
+    void take(const TestEvent& event) {
+        if (event.kind == "started") {
+            result_.unfinished = event.test;
+            result_.last_words.clear();
+            before_failure_.clear();
+            test_ = {.name = event.test};
+        } else if (event.kind == "failure") {
+            take_failure(event);
+        } else if (event.kind == "ended") {
+            end(event);
+        }
+    }
+
+    TestOutput result() {
+        if (!result_.unfinished.empty()) {
+            take_words(before_failure_, test_);
+            result_.in_unfinished = test_;
+        }
+        return result_;
+    }
+
+  private:
+    void take_failure(const TestEvent& event) {
+        if (event.is_repetition()) return;
+        const std::string message = event.message + (event.place.empty() ? "" : "\n(" + event.place + ")");
+        if (event.test.empty()) {  // of what the tests have in common
+            result_.failed.push_back({.name = "before or after the tests", .messages = {message}});
+            return;
+        }
+        test_.messages.push_back(message);
+        end_line(result_.last_words);
+        result_.last_words += message + "\n";
+    }
+
+    void end(const TestEvent& event) {
+        if (event.result == "passed") {
+            ++result_.passed;
+        } else if (event.result == "skipped") {
+            ++result_.skipped;
+            if (result_.skip_reason.empty()) result_.skip_reason = event.message;
+        } else {
+            take_words(before_failure_, test_);
+            result_.failed.push_back(test_);
+        }
+        result_.unfinished.clear();
+    }
+
+    static void end_line(std::string& text) {
+        if (!text.empty() && !text.ends_with('\n')) text += '\n';
+    }
+
+    TestOutput result_;
+    FailedTest test_;             // the one that runs
+    std::string before_failure_;  // what it printed
+};
+
+}  // namespace
+
+bool TestEvent::is_repetition() const {
+    return message.find("generate new fatal failures") != std::string::npos;
+}
+
+std::optional<TestEvent> parse_event(std::string_view line) {
+    const auto json = nlohmann::json::parse(line, nullptr, false);
+    if (!json.is_object() || text_of(json, "event").empty()) return std::nullopt;
+    TestEvent event{.kind = text_of(json, "event"),
+                    .test = text_of(json, "test"),
+                    .result = text_of(json, "result"),
+                    .message = text_of(json, "message"),
+                    .place = place_of(json)};
+    if (event.kind == "failure") event.message = in_plain_words(event.message);
+    return event;
+}
+
+std::optional<TestEvent> event_in_output(std::string_view line) {
+    const auto begin = line.rfind(kBeforeEvent);
+    return begin == std::string_view::npos ? std::nullopt : parse_event(line.substr(begin + 1));
+}
+
+TestOutput parse_test_output(std::string_view output) {
+    Reader reader;
+    while (!output.empty()) {
+        const std::string_view text = output.substr(0, output.find(kBeforeEvent));
+        reader.take_text(text);
+        output.remove_prefix(text.size());
+        if (output.empty()) break;
+        output.remove_prefix(1);
+        const std::string_view line = output.substr(0, output.find('\n'));
+        if (const auto event = parse_event(line)) {
+            reader.take(*event);
+            output.remove_prefix(std::min(line.size() + 1, output.size()));
+        }
+    }
+    return reader.result();
+}
+
+}  // namespace course::tool

@@ -126,6 +126,34 @@ TEST_F(Lesson, BulkMergesHaveNoRacesInManyRounds) {
     });
 }
 
+// All of a lies within one line, which no bulk copy takes, and several tiles begin in it. So many
+// elements that there are several tiles for any number of multiprocessors.
+TEST_F(Lesson, TilesThatDivideTheLastLineOfAnArrayReadNothingUnwritten) {
+    constexpr std::size_t kFew = 5, kMany = 40000;
+    std::vector<Key> few(kFew), many(kMany);
+    for (std::size_t i = 0; i < kMany; ++i)
+        many[i] = static_cast<Key>(i);
+    for (std::size_t i = 0; i < kFew; ++i)
+        few[i] = static_cast<Key>((2 * i + 1) * kMany / (2 * kFew));
+    const DeviceBuffer<Key> a{std::span<const Key>(few)}, b{std::span<const Key>(many)};
+    DeviceBuffer<Key> out(kFew + kMany);
+    DeviceBuffer<Value> out_values(kFew + kMany);
+    day18::Workspace workspace(kFew + kMany);
+    const auto launch = [](const char* version) {
+        return course::find_version(day18::versions(), version).launcher.launch;
+    };
+    EXPECT_NO_RACES([&] {
+        launch("bulk_merge")({a.span(), {}}, {b.span(), {}}, {out.span(), {}}, workspace, nullptr);
+    });
+    EXPECT_NO_RACES([&] {
+        launch("bulk_merge")({b.span(), {}}, {a.span(), {}}, {out.span(), {}}, workspace, nullptr);
+    });
+    EXPECT_NO_RACES([&] {
+        launch("bulk_merge_pairs")({a.span(), a.span()}, {b.span(), b.span()},
+                                   {out.span(), out_values.span()}, workspace, nullptr);
+    });
+}
+
 TEST_F(Lesson, StagedStoresAreCoalesced) {
     for (const char* version : {"merge_path", "overlapped", "overlapped_pairs"}) {
         for (const bool is_mixed : {true, false}) {

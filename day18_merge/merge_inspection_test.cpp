@@ -171,6 +171,19 @@ TEST_F(Lesson, UpTo4096ElementsAreMergedByOneBlock) {
     EXPECT_EQ(blocks_for(2049, 2048), std::min<std::uint64_t>(3, course::multiprocessors()));
 }
 
+// Three rounds find one of up to 32^3 places. Each has a request to a and one to b, and a block
+// looks for two places.
+TEST_F(Lesson, AWarpFindsItsSplitInThreeRounds) {
+    const course::Inspection seen = course::inspect(merge("overlapped"));
+    const course::KernelInspection& kernel = seen.kernels.at(0);
+    std::uint64_t requests = 0;
+    for (const course::AccessLine& line : kernel.lines)
+        if (line.space == course::Space::kGlobal && line.source.file.ends_with("co_rank.cuh"))
+            requests += line.requests;
+    EXPECT_GT(requests, 0U);
+    EXPECT_LE(requests, kernel.blocks * 2 * 3 * 2);
+}
+
 // Tiles of whole lines: no lane has anything left to store.
 TEST_F(Lesson, BulkMergesStoreByBulkCopiesAlone) {
     for (const char* version : {"bulk_merge", "bulk_merge_pairs"})

@@ -164,9 +164,9 @@ struct Problem {
 
 // --- Scales of any value -------------------------------------------------------------------------
 
-// The softmax takes a positive, finite factor, because it multiplies the largest score and scores of
-// -Inf. A product of scales that is negative or not finite changes the elements of Q instead, once
-// for each tile of rows. The main loop stays as it is.
+// The softmax takes a positive, finite factor, because it multiplies the largest score and scores
+// of -Inf. A product of scales that is negative or not finite changes the elements of Q instead,
+// once for each tile of rows. The main loop stays as it is.
 
 // At least FLT_MIN, because 0 times -Inf is NaN. Scores are sums of 128 products of at most 448^2,
 // so exp2() of them is 1 with either factor.

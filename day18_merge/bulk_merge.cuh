@@ -65,6 +65,7 @@ struct Piece {
         whole = smaller((end + kLine - 1) / kLine * kLine, size / kLine * kLine);
         if (whole < from) whole = from;
     }
+    __device__ bool ends_within_line() const { return end > whole; }
     __device__ unsigned bytes() const { return static_cast<unsigned>((whole - from) * sizeof(Key)); }
     __device__ void copy(const std::int32_t* array, std::int32_t* slots, ptx::MBarrier* full) const {
         const unsigned lane = threadIdx.x % kWarpSize;
@@ -192,8 +193,10 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                                        slot_b + static_cast<unsigned>(j - of_b.from),
                                        static_cast<unsigned>(j_end - j), k};
             }
-            // After the ends of the arrays: the largest key. No bulk copy writes there.
-            if (lane == 0 && i_end == m && m % kLine != 0) stages.keys[stage][m - of_a.from] = INT32_MAX;
+            // Threads look at one key after the part of a, and at more after that of b. What
+            // neither a copied line nor b has there becomes the largest key. No bulk copy writes
+            // there.
+            if (lane == 0 && of_a.ends_within_line()) stages.keys[stage][i_end - of_a.from] = INT32_MAX;
             if (lane <= Shape::kShare && j_end + lane >= n) {
                 stages.keys[stage][slot_b + (j_end + lane - of_b.from)] = INT32_MAX;
                 if constexpr (kPairs) stages.values[stage][slot_b + (j_end + lane - of_b.from)] = 0;
@@ -206,7 +209,8 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
             }
             // Lanes have written to slots that the bulk copies of a later round overwrite: the
             // fence orders the two.
-            if (i_end == m || j_end + Shape::kShare >= n) ptx::fence_proxy_async();
+            if (of_a.ends_within_line() || of_b.ends_within_line() || j_end + Shape::kShare >= n)
+                ptx::fence_proxy_async();
             // Every lane arrives, because every lane may have written.
             if (lane == 0) {
                 ptx::mbarrier_arrive_expect(full, (of_a.bytes() + of_b.bytes()) * (kPairs ? 2 : 1));

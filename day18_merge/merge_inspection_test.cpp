@@ -126,6 +126,34 @@ TEST_F(Lesson, BulkMergesHaveNoRacesInManyRounds) {
     });
 }
 
+// All of a lies within one line, which no bulk copy takes, and several tiles begin in it. So many
+// elements that there are several tiles for any number of multiprocessors.
+TEST_F(Lesson, TilesThatDivideTheLastLineOfAnArrayReadNothingUnwritten) {
+    constexpr std::size_t kFew = 5, kMany = 40000;
+    std::vector<Key> few(kFew), many(kMany);
+    for (std::size_t i = 0; i < kMany; ++i)
+        many[i] = static_cast<Key>(i);
+    for (std::size_t i = 0; i < kFew; ++i)
+        few[i] = static_cast<Key>((2 * i + 1) * kMany / (2 * kFew));
+    const DeviceBuffer<Key> a{std::span<const Key>(few)}, b{std::span<const Key>(many)};
+    DeviceBuffer<Key> out(kFew + kMany);
+    DeviceBuffer<Value> out_values(kFew + kMany);
+    day18::Workspace workspace(kFew + kMany);
+    const auto launch = [](const char* version) {
+        return course::find_version(day18::versions(), version).launcher.launch;
+    };
+    EXPECT_NO_RACES([&] {
+        launch("bulk_merge")({a.span(), {}}, {b.span(), {}}, {out.span(), {}}, workspace, nullptr);
+    });
+    EXPECT_NO_RACES([&] {
+        launch("bulk_merge")({b.span(), {}}, {a.span(), {}}, {out.span(), {}}, workspace, nullptr);
+    });
+    EXPECT_NO_RACES([&] {
+        launch("bulk_merge_pairs")({a.span(), a.span()}, {b.span(), b.span()},
+                                   {out.span(), out_values.span()}, workspace, nullptr);
+    });
+}
+
 TEST_F(Lesson, StagedStoresAreCoalesced) {
     for (const char* version : {"merge_path", "overlapped", "overlapped_pairs"}) {
         for (const bool is_mixed : {true, false}) {
@@ -141,6 +169,19 @@ TEST_F(Lesson, UpTo4096ElementsAreMergedByOneBlock) {
     EXPECT_EQ(blocks_for(1, 0), 1U);
     EXPECT_EQ(blocks_for(2048, 2048), 1U);
     EXPECT_EQ(blocks_for(2049, 2048), std::min<std::uint64_t>(3, course::multiprocessors()));
+}
+
+// Three rounds find one of up to 32^3 places. Each has a request to a and one to b, and a block
+// looks for two places.
+TEST_F(Lesson, AWarpFindsItsSplitInThreeRounds) {
+    const course::Inspection seen = course::inspect(merge("overlapped"));
+    const course::KernelInspection& kernel = seen.kernels.at(0);
+    std::uint64_t requests = 0;
+    for (const course::AccessLine& line : kernel.lines)
+        if (line.space == course::Space::kGlobal && line.source.file.ends_with("co_rank.cuh"))
+            requests += line.requests;
+    EXPECT_GT(requests, 0U);
+    EXPECT_LE(requests, kernel.blocks * 2 * 3 * 2);
 }
 
 // Tiles of whole lines: no lane has anything left to store.

@@ -309,6 +309,11 @@ TYPED_TEST(SegmentSort, ManyShortOnes) {
     }
 }
 
+TYPED_TEST(SegmentSort, NoKeysAndNoSegments) {
+    expect_segments_sorted<TypeParam>({}, "no segment");
+    expect_segments_sorted<TypeParam>({0, 0, 0}, "no key");
+}
+
 // Around what a warp sorts, each group of a thread's keys, and both tiles of a block.
 TYPED_TEST(SegmentSort, EachKindOfLength) {
     expect_segments_sorted<TypeParam>({31, 32, 33, 0, 255, 256, 257, 1023, 1024, 1025, 2049, 4096, 5119},
@@ -336,6 +341,17 @@ TYPED_TEST(SegmentSort, LongOnesAmongOthers) {
     std::vector<std::uint64_t> lengths(300, 2);
     lengths[77] = 15000;
     expect_segments_sorted<TypeParam>(lengths, "one long among 299");
+}
+
+// More segments than list_long_segments has threads: a thread looks at several.
+using ManySegments = course::DeviceTest;
+
+TEST_F(ManySegments, LongOnesAmongAMillionEmptyOnes) {
+    constexpr std::size_t kMillion = std::size_t{1} << 20;
+    std::vector<std::uint64_t> lengths(kMillion + 300);
+    lengths[5] = 10300;
+    lengths[kMillion + 7] = 10241;
+    expect_segments_sorted<std::uint32_t>(lengths, "two long among a million");
 }
 
 // More long ones than a byte counts: two bytes of each key are its segment's number.

@@ -421,6 +421,25 @@ TEST_P(ScorerTest, EmptyExtents) {
     expect_right(4, 0, 0, 4);
 }
 
+// Inf and NaN are factors of no term.
+TEST_P(ScorerTest, ASumWithoutTermsIsZeroWhateverTheOtherFactorHolds) {
+    if (scoring() != Scoring::kLuong) GTEST_SKIP() << "only h^T W s has two sums, of which one may be empty";
+    for (const float bad : {kInf, kNan}) {
+        for (const bool is_h_empty : {true, false}) {
+            const std::size_t hidden = is_h_empty ? 0 : 5;
+            const std::size_t width = is_h_empty ? 5 : 0;
+            Matrix h(1, hidden), s(3, width), w(hidden, width), scores(1, 3);
+            h.set(std::vector<float>(hidden, bad));
+            s.set(std::vector<float>(3 * width, bad));
+            w.set({});
+            DeviceBuffer<float> workspace(day25::score_workspace(scoring(), {3, width, hidden, 0}));
+            scorer().launcher({h.row(), s.view(), w.view(), {}}, scores.row(), workspace.span(), nullptr);
+            SCOPED_TRACE(std::to_string(hidden) + " of h, width " + std::to_string(width));
+            expect_within(scores, Bounded(1, 3));
+        }
+    }
+}
+
 // tanh of Inf is 1. So a state with an Inf, or with a number that TF32 would round to Inf, has a
 // score, and a NaN stays in its state.
 TEST_P(ScorerTest, InfAndNanStayInTheirStates) {

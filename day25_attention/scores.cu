@@ -89,9 +89,19 @@ void launch_dot_fused(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpa
     if (check(Scoring::kDot, in, scores, workspace)) multiply_vector(in.states, in.hidden, scores, stream);
 }
 
+// As check(). A sum without terms is 0, whatever is in the states or in h: here the versions would
+// differ, because some of them compute 0 times Inf.
+bool check_luong(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
+                 cudaStream_t stream) {
+    if (!check(Scoring::kLuong, in, scores, workspace)) return false;
+    if (in.weight.rows() > 0 && in.weight.cols() > 0) return true;
+    CUDA_CHECK(cudaMemsetAsync(scores.data(), 0, scores.size() * sizeof(float), stream));
+    return false;
+}
+
 void launch_luong_states_first(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
                                cudaStream_t stream) {
-    if (!check(Scoring::kLuong, in, scores, workspace)) return;
+    if (!check_luong(in, scores, workspace, stream)) return;
     const DeviceMatrix<float> mapped(workspace, in.states.rows(), in.hidden.size());
     multiply_transposed(in.states, in.weight, mapped, stream);
     multiply_vector(mapped, in.hidden, scores, stream);
@@ -99,7 +109,7 @@ void launch_luong_states_first(const ScoreInputs& in, DeviceSpan<float> scores, 
 
 void launch_luong_hidden_first(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
                                cudaStream_t stream) {
-    if (!check(Scoring::kLuong, in, scores, workspace)) return;
+    if (!check_luong(in, scores, workspace, stream)) return;
     const auto mapped = workspace.subspan(0, in.states.cols());
     if (!mapped.empty()) {
         vector_times_matrix<<<course::blocks_for(mapped.size(), course::kWarpSize),
@@ -123,7 +133,7 @@ DeviceSpan<const float> map_by_narrow_blocks(const ScoreInputs& in, DeviceSpan<f
 
 void launch_luong_narrow(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
                          cudaStream_t stream) {
-    if (!check(Scoring::kLuong, in, scores, workspace)) return;
+    if (!check_luong(in, scores, workspace, stream)) return;
     multiply_vector(in.states, map_by_narrow_blocks(in, workspace, stream), scores, stream);
 }
 
@@ -135,7 +145,7 @@ std::string why_not_early(const ScoreShape&) {
 
 void launch_luong_early(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
                         cudaStream_t stream) {
-    if (!check(Scoring::kLuong, in, scores, workspace)) return;
+    if (!check_luong(in, scores, workspace, stream)) return;
     const std::string reason = why_not_early({});
     course::require(reason.empty(), "day25: scores: luong_early ", reason);
     const auto mapped = map_by_narrow_blocks(in, workspace, stream);

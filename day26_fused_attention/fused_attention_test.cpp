@@ -270,6 +270,30 @@ TYPED_TEST(FusedTest, NotFiniteInV) {
     }
 }
 
+// Inf and -Inf in the same column, in one tile of keys: rows that see both have NaN there.
+TYPED_TEST(FusedTest, BothInfinitiesInAColumnOfVGiveNan) {
+    using T = typename TypeParam::Type;
+    const Shape shape{1, 1, 1, 130, 130, 64, true};
+    constexpr std::size_t kColumn = 3;
+    for (const float first : {kInf, -kInf}) {
+        Tensors<T> data = tensors<T>(shape);
+        data.v[64 * shape.dim + kColumn] = T(first);
+        data.v[65 * shape.dim + kColumn] = T(-first);
+        const Result<T> got = run(TypeParam::version(), shape, data, 0.125f);
+        for (std::size_t i = 0; i < got.out.size(); ++i) {
+            const std::size_t row = i / shape.dim;
+            const auto x = static_cast<float>(got.out[i]);
+            if (i % shape.dim != kColumn || row < 64) {
+                ASSERT_TRUE(std::isfinite(x)) << first << " first, row " << row;
+            } else if (row == 64) {
+                ASSERT_EQ(x, first);
+            } else {
+                ASSERT_TRUE(std::isnan(x)) << first << " first, row " << row << " has " << x;
+            }
+        }
+    }
+}
+
 TYPED_TEST(FusedTest, NanInQAndK) {
     this->expect_nan_in_q_and_k_stays_in_its_rows();
 }

@@ -258,7 +258,13 @@ TEST_P(VersionTest, RefusesBadArguments) {
                   s.padding = 0;
               }).find("expected a filter that fits into it"),
               std::string::npos);
-    EXPECT_NE(with([](Shape& s) { s.c = 0; }).find("c is 0; expected at least 1"), std::string::npos);
+    for (const auto& [name, extent] :
+         {std::pair{"c", &Shape::c}, std::pair{"h", &Shape::h}, std::pair{"w", &Shape::w},
+          std::pair{"k", &Shape::k}, std::pair{"r", &Shape::r}, std::pair{"s", &Shape::s}}) {
+        const std::string refused = with([&](Shape& s) { s.*extent = 0; });
+        EXPECT_NE(refused.find(std::string(name) + " is 0; expected at least 1"), std::string::npos)
+            << refused;
+    }
     EXPECT_NE(with([](Shape& s) { s.stride = 0; }).find("stride is 0"), std::string::npos);
     EXPECT_NE(with([](Shape& s) { s.padding = -1; }).find("padding is -1"), std::string::npos);
     EXPECT_NE(with([](Shape& s) { s.n = 2; }).find("operand has"), std::string::npos);

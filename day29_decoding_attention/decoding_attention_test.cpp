@@ -306,6 +306,15 @@ TYPED_TEST(DecodingTest, LengthsOutOfRangeAreClamped) {
 }
 
 // Parts are added in a fixed order, not in that in which blocks end.
+// No sequence, no query, no head of Q: nothing to write. No token: zeros.
+TYPED_TEST(DecodingTest, ExtentsOfZero) {
+    using T = typename TypeParam::Type;
+    this->expect_right(make_problem<T>({0, 8, 2, 1, 40, 64}, {}));
+    this->expect_right(make_problem<T>({2, 0, 2, 1, 40, 64}, {9, 40}));
+    this->expect_right(make_problem<T>({2, 8, 2, 0, 40, 64}, {9, 40}));
+    this->expect_right(make_problem<T>({2, 8, 2, 1, 0, 128}, {0, 0}));
+}
+
 TYPED_TEST(DecodingTest, TheSameBitsInEveryLaunch) {
     using T = typename TypeParam::Type;
     const Problem<T> problem = make_problem<T>({1, 4, 1, 1, 600, 64}, {600});
@@ -352,6 +361,8 @@ class Refused : public course::DeviceTest {
 TEST_F(Refused, ShapesThatNoVersionRuns) {
     EXPECT_EQ(attend({1, 2, 2, 1, 8, 80}, 160), "decoding: dim is 80; expected 64 or 128");
     EXPECT_EQ(attend({1, 3, 2, 1, 8, 64}, 192), "decoding: heads is 3 and heads_kv 2; expected a multiple");
+    EXPECT_EQ(attend({1, 2, 0, 1, 8, 64}, 128), "decoding: heads is 2 and heads_kv 0; expected a multiple");
+    EXPECT_EQ(attend({1, 2, 2, 1, 8, 0}, 0), "decoding: dim is 0; expected 64 or 128");
     EXPECT_EQ(attend({1, 12, 2, 3, 8, 64}, 36 * 64),
               "decoding: 18 queries share a head of K (6 heads x 3 queries); expected at most 16");
 }

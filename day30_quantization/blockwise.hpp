@@ -80,6 +80,8 @@ void quantize_blocks(BlockFormat format, course::DeviceMatrix<const T> in,
                      course::DeviceMatrix<std::uint8_t> codes, course::DeviceMatrix<float> scales,
                      cudaStream_t stream);
 
+// Scales may be any floats, of either sign: a value is that of its code times its scale, and 0
+// times Inf is NaN.
 template <class T>
 void dequantize_blocks(BlockFormat format, course::DeviceMatrix<const std::uint8_t> codes,
                        course::DeviceMatrix<const float> scales, course::DeviceMatrix<T> out,

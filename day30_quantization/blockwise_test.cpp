@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "common/check/data_pattern.hpp"
+#include "common/check/guarded_buffer.hpp"
 #include "common/check/guarded_matrix.hpp"
 #include "common/check/verify.hpp"
+#include "common/device/device_buffer.hpp"
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
@@ -19,6 +21,8 @@
 namespace {
 
 using course::DataPattern;
+using course::DeviceBuffer;
+using course::GuardedBuffer;
 using course::GuardedMatrix;
 using course::refusal;
 using day30::BlockFormat;
@@ -123,6 +127,30 @@ TEST_P(BlockTest, SpecialBlocks) {
 }
 
 // A value is at most half a step from its code: a step of a scale, or the widest gap of the levels.
+// Scales that come from elsewhere may be any floats: a value is level times scale.
+TEST_P(BlockTest, GivenScalesOfAnyValue) {
+    const BlockFormat format = GetParam();
+    const std::vector<float> scales = {-0.5f, 0.0f, std::numeric_limits<float>::infinity(),
+                                       std::numeric_limits<float>::quiet_NaN(), -1e-40f};
+    const std::size_t cols = scales.size() * format.block;
+    const auto in = course::make_data<float>(cols, DataPattern::kNormal, kSeed);
+    std::vector<std::uint8_t> codes(format.bytes(cols));
+    std::vector<float> found(scales.size());
+    day30::quantize_blocks_on_cpu<float>(format, 1, cols, in, codes, found);
+    std::vector<double> expected(cols);
+    day30::dequantize_blocks_on_cpu(format, 1, cols, codes, scales, expected);
+    std::vector<double> magnitude(cols);
+    for (std::size_t i = 0; i < cols; ++i)
+        magnitude[i] = std::isfinite(expected[i]) ? std::abs(expected[i]) : 0;
+    const DeviceBuffer<std::uint8_t> on_device{std::span<const std::uint8_t>(codes)};
+    const DeviceBuffer<float> given{std::span<const float>(scales)};
+    GuardedBuffer<float> out(cols);
+    day30::dequantize_blocks<float>(format, on_device.matrix(1, codes.size()), given.matrix(1, scales.size()),
+                                    out.matrix(1, cols), nullptr);
+    const course::VerifyResult result = course::verify(out.to_host(), expected, {.factor = 1}, magnitude);
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
 TEST_P(BlockTest, ErrorsAreAtMostHalfAStep) {
     const BlockFormat format = GetParam();
     const std::size_t cols = 3 * format.block + 5;

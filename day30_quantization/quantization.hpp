@@ -11,15 +11,18 @@
 // exact product x * (1 / scale), where 1 / scale is a float. saturate() cuts off at the ends of the
 // range of q.
 //
-// A scale is 0, NaN, or a normal positive float; a given one may be any float. A zero point that is
-// found is in [-128, 127]; a given one must be, and is 0 in the symmetric scheme.
+// A scale that is found is 0, NaN, or a normal positive float; a given one may be any float, and
+// changes the signs if it is negative. A zero point that is found is in [-128, 127]; a given one
+// must be, and is 0 in the symmetric scheme. Given parameters lie in device memory, so the host
+// does not check them: under another zero point, codes are not specified.
 //
 // Cases without a good answer:
 //   a group of zeros, or so small that the scale      scale 0, all q = zero_point = 0
 //   would be no normal float
 //   a group with a NaN or an Inf                      scale NaN, zero_point 0, all q = 0: dequantised it is NaN,
 //                                                     so the mistake stays visible
-//   a given scale of 0 or NaN                         all q = zero_point
+//   a given scale of 0, NaN or Inf, or too small to    all q = zero_point; dequantised, 0 times Inf is NaN
+//   be a normal float
 //   NaN under a given finite scale                    q = zero_point; Inf saturates
 //
 // Methods: B. Jacob et al., "Quantization and Training of Neural Networks for Efficient

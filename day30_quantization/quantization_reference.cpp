@@ -73,7 +73,7 @@ void quantize_on_cpu(const Problem& problem, std::span<const T> in, std::span<co
         const auto at = static_cast<std::size_t>(i);
         const std::size_t group = group_of(problem, at);
         const double zero = symmetric ? 0 : zero_point[group];
-        const double inverse = scale[group] >= FLT_MIN ? static_cast<double>(1 / scale[group]) : 0;
+        const double inverse = std::abs(scale[group]) >= FLT_MIN ? static_cast<double>(1 / scale[group]) : 0;
         const double exact = static_cast<double>(static_cast<float>(in[at])) * inverse;  // 48 bits at most
         const double rounded = std::isnan(exact) ? zero : std::nearbyint(exact) + zero;
         out[at] = static_cast<std::int8_t>(std::clamp(rounded, symmetric ? -127.0 : -128.0, 127.0));

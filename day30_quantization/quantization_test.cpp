@@ -358,6 +358,12 @@ void expect_given_parameters(const Problem& problem, Layout layout) {
         s = random.uniform(0.001f, 0.1f);  // so small that most saturate
     expected.scale.back() = 0;
     if (expected.scale.size() > 2) expected.scale[1] = kNan;
+    if (expected.scale.size() > 6) {
+        expected.scale[3] = -0.02f;
+        expected.scale[4] = kInf;
+        expected.scale[5] = -kInf;
+        expected.scale[6] = -1e-39f;  // no normal float
+    }
     for (std::int32_t& z : expected.zero_point)
         z = random.integer(-128, 127);
     day30::quantize_on_cpu<T>(problem, in, expected.scale, expected.zero_point, expected.q);
@@ -393,6 +399,23 @@ TEST_F(QuantizationTest, GivenParametersAndBack) {
             }
 }
 
+TEST_F(QuantizationTest, GivenParametersAndExtentsOfZero) {
+    for (const Method method : kAllMethods) {
+        for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{0, 5}, {5, 0}, {0, 0}}) {
+            const std::size_t groups = day30::group_count({rows, cols, method});
+            const auto scale = course::zeros<float>(groups);
+            const auto zero = course::zeros<std::int32_t>(groups);
+            GuardedBuffer<float> x(0);
+            GuardedBuffer<std::int8_t> q(0);
+            day30::quantize_with<float>(method, x.matrix(rows, cols), scale.span(), zero.span(),
+                                        q.matrix(rows, cols), nullptr);
+            day30::dequantize<float>(method, q.matrix(rows, cols), scale.span(), zero.span(),
+                                     x.matrix(rows, cols), nullptr);
+            EXPECT_EQ(x.damage() + q.damage(), "");
+        }
+    }
+}
+
 TEST_F(QuantizationTest, RoundsToTheNearestTiesToEven) {
     const std::vector<float> in = {0.5f,        1.5f,   2.5f,   -0.5f,   -1.5f, -2.5f,
                                    0.49999997f, 126.5f, 127.5f, -127.5f, 300.f, -300.f};
@@ -411,6 +434,28 @@ TEST_F(QuantizationTest, RoundsToTheNearestTiesToEven) {
         day30::quantize_on_cpu<float>({1, in.size(), {scheme, Granularity::kTensor}}, in,
                                       std::vector<float>{1.0f}, std::vector<std::int32_t>{3}, cpu);
         EXPECT_EQ(cpu, is_symmetric ? symmetric : asymmetric);
+    }
+}
+
+TEST_F(QuantizationTest, ANegativeScaleChangesTheSigns) {
+    const std::vector<float> in = {0.5f, 1.5f, -2.5f, 100.f, 300.f, -300.f, 0.f, kNan, kInf, -kInf};
+    const std::vector<std::int8_t> symmetric = {0, -2, 2, -100, -127, 127, 0, 0, -127, 127};
+    const std::vector<std::int8_t> asymmetric = {3, 1, 5, -97, -128, 127, 3, 3, -128, 127};
+    const DeviceBuffer<float> x{std::span<const float>(in)};
+    const std::vector<float> scales = {-1.0f};
+    const std::vector<std::int32_t> zeros = {3};
+    const DeviceBuffer<float> scale{std::span<const float>(scales)};
+    const DeviceBuffer<std::int32_t> zero{std::span<const std::int32_t>(zeros)};
+    GuardedBuffer<std::int8_t> q(in.size());
+    for (const Scheme scheme : {Scheme::kSymmetric, Scheme::kAsymmetric}) {
+        const Method method{scheme, Granularity::kTensor};
+        const std::vector<std::int8_t>& expected = scheme == Scheme::kSymmetric ? symmetric : asymmetric;
+        day30::quantize_with<float>(method, x.matrix(1, in.size()), scale.span(), zero.span(),
+                                    q.matrix(1, in.size()), nullptr);
+        EXPECT_EQ(q.to_host(), expected);
+        std::vector<std::int8_t> cpu(in.size());
+        day30::quantize_on_cpu<float>({1, in.size(), method}, in, scales, zeros, cpu);
+        EXPECT_EQ(cpu, expected);
     }
 }
 

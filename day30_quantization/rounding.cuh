@@ -47,7 +47,7 @@ class Quantizer {
     template <Scheme kScheme>
     static __device__ Quantizer make(Parameters p) {
         Quantizer quantizer;
-        quantizer.inverse_ = p.scale >= FLT_MIN ? 1 / p.scale : 0.0f;  // 0 for NaN too
+        quantizer.inverse_ = fabsf(p.scale) >= FLT_MIN ? 1 / p.scale : 0.0f;  // 0 for NaN, too
         const auto zero = static_cast<float>(p.zero_point);
         quantizer.lowest_ = kRounding + (kScheme == Scheme::kSymmetric ? -127.0f : -128.0f - zero);
         quantizer.highest_ = kRounding + 127.0f - zero;

@@ -7,8 +7,9 @@
 //       + Xo Wo^T                     the outlier columns of X and W, in half, summed in float
 //
 // NaN and Inf in X make their column an outlier column, and so only their own row of Y NaN or Inf,
-// as in exact arithmetic. NaN or Inf in a row of W makes that column of Y NaN. Values too large for
-// a half become Inf.
+// as in exact arithmetic. NaN or Inf in a row of W makes that column of Y NaN. Scales of W
+// that are given may be any floats, and are factors of their column: 0 times Inf is NaN. Values too
+// large for a half become Inf.
 //
 // Method: T. Dettmers, M. Lewis, Y. Belkada, L. Zettlemoyer, "LLM.int8(): 8-bit Matrix
 // Multiplication for Transformers at Scale", 2022, sections 3.1 and 3.2. The kernels are in

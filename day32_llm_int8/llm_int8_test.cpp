@@ -192,6 +192,47 @@ TEST_P(LayerTest, SpecialTokensAndWeights) {
         "");
 }
 
+// A scale is a factor of its column of Y, and reaches no other.
+TEST_P(LayerTest, ScalesOfWMayBeAnyFloats) {
+    constexpr std::size_t kTokens = 5, kOutputs = 70, kInputs = 48;
+    const auto x = course::make_data<__half>(kTokens * kInputs, DataPattern::kSignedUniform, kSeed);
+    const auto w = course::make_data<__half>(kOutputs * kInputs, DataPattern::kNormal, kSeed + 1);
+    const DeviceBuffer<__half> x_device{std::span<const __half>(x)}, w_device{std::span<const __half>(w)};
+    DeviceBuffer<std::int8_t> w8(w.size());
+    DeviceBuffer<float> w_scale(kOutputs);
+    quantize_weights(w_device.matrix(kOutputs, kInputs), w8.matrix(kOutputs, kInputs), w_scale.span());
+    std::vector<float> scales(kOutputs);
+    w_scale.copy_to(std::span<float>(scales));
+    const auto run_with = [&](const std::vector<float>& given) {
+        const DeviceBuffer<float> scale{std::span<const float>(given)};
+        GuardedBuffer<__half> y(kTokens * kOutputs);
+        GuardedBuffer<std::byte> workspace(GetParam()->launcher.workspace({kTokens, kOutputs, kInputs}));
+        GetParam()->launcher.launch(
+            {x_device.matrix(kTokens, kInputs), w_device.matrix(kOutputs, kInputs),
+             w8.matrix(kOutputs, kInputs), scale.span(), y.matrix(kTokens, kOutputs), workspace.span(), kInf},
+            nullptr);
+        return y.to_host();
+    };
+    const std::vector<__half> usual = run_with(scales);
+    scales[1] *= -1;
+    scales[2] = 0;
+    scales[66] = kNan;
+    scales[67] = -kInf;
+    const std::vector<__half> got = run_with(scales);
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const std::size_t column = i % kOutputs;
+        const auto before = static_cast<float>(usual[i]);
+        const auto y = static_cast<float>(got[i]);
+        if (column == 66) {
+            EXPECT_TRUE(std::isnan(y)) << i;
+        } else if (column == 67) {
+            EXPECT_EQ(y, before > 0 ? -kInf : kInf) << i;
+        } else {
+            EXPECT_EQ(y, column == 1 ? -before : column == 2 ? 0.0f : before) << i;
+        }
+    }
+}
+
 TEST_P(LayerTest, Refuses) {
     auto x = course::zeros<__half>(64);
     auto w = course::zeros<__half>(96);

@@ -196,6 +196,9 @@ TEST_F(Pooling, NoPlanesAreLegal) {
     const PoolShape shape{.planes = 0, .h = 4, .w = 4};
     EXPECT_NO_THROW(day33::average_pool(shape, x.span(), y.span(), nullptr));
     EXPECT_NO_THROW(day33::average_pool_gradient(shape, y.span(), x.span(), nullptr));
+    DeviceBuffer<std::uint8_t> place(0);
+    EXPECT_NO_THROW(day33::max_pool(shape, x.span(), y.span(), place.span(), nullptr));
+    EXPECT_NO_THROW(day33::max_pool_gradient(shape, y.span(), place.span(), x.span(), nullptr));
 }
 
 class Activation : public course::DeviceTest {};
@@ -220,6 +223,19 @@ TEST_F(Activation, ANanPassesForwardAndBackward) {
         EXPECT_EQ(dz.to_host()[1], 2.0f);
         EXPECT_EQ(dbias.to_host()[0], 2.0f);
     }
+}
+
+// Without images, the gradient of the bias is a sum of nothing.
+TEST_F(Activation, ExtentsOfZero) {
+    GuardedBuffer<float> none(0), dbias(3);
+    DeviceBuffer<float> bias = course::zeros<float>(3);
+    const day33::Channels no_images{0, 3, 4};
+    EXPECT_NO_THROW(day33::bias_relu(no_images, none.span(), bias.span(), nullptr));
+    day33::bias_relu_gradient(no_images, none.span(), none.span(), none.span(), dbias.span(), none.span(),
+                              nullptr);
+    EXPECT_EQ(dbias.to_host(), std::vector<float>(3, 0.0f));
+    for (const day33::Channels& refused : {day33::Channels{2, 0, 4}, day33::Channels{2, 3, 0}})
+        EXPECT_THROW(day33::bias_relu(refused, none.span(), bias.span(), nullptr), std::invalid_argument);
 }
 
 TEST_F(Activation, BiasAndReluWithTheirGradients) {

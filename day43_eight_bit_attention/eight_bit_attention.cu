@@ -1,6 +1,7 @@
 // Day 43's launchers: argument checks, the transposed V, tensor maps, the size of the grid, the
 // list of versions. The kernels are in eight_bit_attention.cuh and overlapped.cuh.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ namespace {
 
 using course::attention::Extents;
 
-constexpr float kLog2E = 1.44269504f;
+constexpr double kLog2E = 1.4426950408889634;
 
 std::string why_not(const Shape& shape) {
     if (shape.dim % 16 != 0) return "dim is " + std::to_string(shape.dim) + "; TMA expects a multiple of 16";
@@ -48,6 +49,7 @@ bool check_arguments(const Attention& attention) {
     for (const auto& scales : {attention.k_scale, attention.v_scale})
         require(scales.size() == k.batch * k.heads, "k_scale or v_scale has ", scales.size(),
                 " elements; expected one for each head, ", k.batch * k.heads);
+    require(std::isfinite(attention.scale), "scale is ", attention.scale, "; expected a finite number");
     if (q.batch * q.heads * q.length * q.dim == 0) return false;
     const std::string reason = why_not({.dim = q.dim});
     require(reason.empty(), reason);
@@ -117,9 +119,10 @@ Problem problem_of(const Attention& attention, int rows) {
                      .length_k = length_k,
                      .heads_kv = static_cast<int>(attention.k.extents().heads),
                      .diagonal = attention.causal ? length_k - attention.q.length() + 1 : length_k,
-                     .scale = attention.scale * kLog2E,
+                     .scale = 1,
                      .tiles = course::ceil_div(attention.q.length(), rows),
                      .heads_at_once = heads_at_once(attention)},
+            .scale = attention.scale * kLog2E,
             .q_scale = attention.q_scale.data(),
             .k_scale = attention.k_scale.data(),
             .v_scale = attention.v_scale.data()};
@@ -176,9 +179,18 @@ std::span<const Version> versions() {
     return list;
 }
 
-// E4M3 has three bits of mantissa: rounding a weight loses up to 2^-4 of it, or 2^-10 of a weight
-// that is at most 2^4. Tensor cores add 8-bit products with 13 bits behind the point of the
-// largest.
+// What reference_row makes a bound of, for a row with weights p and values v:
+//   weights   E4M3 has three bits of mantissa: rounding loses up to 2^-4 of p, or half of the smallest
+//             number, 2^-10, where the largest p is at least 2^4: sum of p |v| 2^-4 + sum of |v| 2^-14.
+//   sums      wgmma adds 32 products and the sum so far. It cuts off each of them 13 bits behind the
+//             point of the largest: an error of up to 2^-13 of the sum's magnitude for each term, and
+//             once more for each 32 of them.
+//   scores    are such sums too, of dim terms. An error e of a score is one of e p, and of the sum of
+//             weights. It grows with scale |q| |k|: a bound without it is too small where scores are
+//             large. For 259 x 128, normal data and scale 1, sums cut at 13 bits (simulated in double)
+//             are off by up to four times the bound of weights and result alone, and by at most a
+//             quarter of the bound of all.
+//   result    is rounded to BF16. Scales are factors of all this; they are rounded like a float.
 course::attention::Precision precision() {
     return {.sum = 0x1p-13,
             .between_cuts = 32,

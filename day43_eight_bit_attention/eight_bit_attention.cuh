@@ -14,6 +14,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cfloat>
 #include <cstdint>
 
 #include "common/device/ptx_hopper.cuh"
@@ -143,20 +144,59 @@ struct Maps {
 };
 
 struct Problem {
-    course::attention::Problem<Result> rows;
+    course::attention::Problem<Result> rows;  // without its scale
+    double scale;                             // of all scores, times log2(e)
     const float* q_scale;
     const float* k_scale;
     const float* v_scale;
 
-    // The factors of a tile's scores and of its result.
+    // The factors of a tile's scores and of its result. In double, the product of three floats
+    // neither overflows nor underflows.
     __device__ float of_scores(const RowTile& tile) const {
         const int heads = static_cast<int>(rows.out.extents().heads);
-        return q_scale[tile.batch * heads + tile.head] * k_scale[tile.batch * rows.heads_kv + tile.head_kv];
+        const double of_q = q_scale[tile.batch * heads + tile.head];
+        return static_cast<float>(scale * of_q * k_scale[tile.batch * rows.heads_kv + tile.head_kv]);
     }
     __device__ float of_result(const RowTile& tile) const {
         return v_scale[tile.batch * rows.heads_kv + tile.head_kv];
     }
 };
+
+// --- Scales of any value -------------------------------------------------------------------------
+
+// The softmax takes a positive, finite factor, because it multiplies the largest score and scores
+// of -Inf. A product of scales that is negative or not finite changes the elements of Q instead,
+// once for each tile of rows. The main loop stays as it is.
+
+// At least FLT_MIN, because 0 times -Inf is NaN. Scores are sums of 128 products of at most 448^2,
+// so exp2() of them is 1 with either factor.
+__device__ inline float positive_factor(float factor) {
+    const float size = fabsf(factor);
+    return size <= FLT_MAX ? fmaxf(size, FLT_MIN) : 1.0f;
+}
+
+// Negates Q if `factor` is negative, and makes it NaN if `factor` is not finite: then so are the
+// scores of all keys that a row sees. All threads of the warpgroup whose rows these are must call.
+__device__ inline void correct_queries(Box<kRows>& q, float factor, unsigned barrier) {
+    const bool is_finite = fabsf(factor) <= FLT_MAX;
+    if (is_finite && factor >= 0) return;
+    auto* const words = reinterpret_cast<unsigned*>(q.element);
+    for (unsigned i = threadIdx.x % kWarpgroup; i < sizeof(q) / sizeof(unsigned); i += kWarpgroup)
+        words[i] = is_finite ? words[i] ^ 0x80808080u : 0x7f7f7f7fu;
+    ptx::fence_proxy_async();  // wgmma reads what was written, and TMA overwrites it
+    ptx::named_barrier(barrier, kWarpgroup);
+}
+
+// The factor of the result is multiplied by 1 / sum first, which may be 2^-40. A factor so small
+// that the product would have fewer bits than a float leaves a part of itself to the sums.
+__device__ inline float spare_small_factor(float (&out)[D / 2], float factor) {
+    constexpr float kPart = 0x1p-60f;
+    if (!(fabsf(factor) < 0x1p-80f)) return factor;
+#pragma unroll
+    for (float& x : out)
+        x *= kPart;
+    return factor / kPart;
+}
 
 struct OneStage {
     Box<kRows> q;
@@ -175,7 +215,8 @@ __global__ void __launch_bounds__(kWarpgroup)
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& [q, k, v, full] = *reinterpret_cast<OneStage*>(memory);
     const RowTile tile = row_tile(problem.rows, static_cast<int>(blockIdx.x), kRows, KEYS);
-    const float factor = problem.of_scores(tile);
+    const float of_scores = problem.of_scores(tile);
+    const float factor = positive_factor(of_scores);
     if (threadIdx.x == 0) {
         ptx::mbarrier_init(&full, 1);
         ptx::fence_mbarrier_init();
@@ -197,6 +238,7 @@ __global__ void __launch_bounds__(kWarpgroup)
             ptx::tma_load(v.element, &maps.v, step * KEYS, 0, tile.head_kv, tile.batch, &full);
         }
         ptx::mbarrier_wait(&full, parity);
+        if (step == tile.steps - 1) correct_queries(q, of_scores, 1);
         ptx::wgmma_fence();
         multiply_keys(q, k, scores);
         ptx::wgmma_commit();
@@ -214,7 +256,8 @@ __global__ void __launch_bounds__(kWarpgroup)
         hold(out);
         __syncthreads();  // K and V are safe to overwrite
     }
-    store_rows<Result, D>(problem.rows, tile, tile.first, softmax, out, problem.of_result(tile));
+    const float of_result = spare_small_factor(out, problem.of_result(tile));
+    store_rows<Result, D>(problem.rows, tile, tile.first, softmax, out, of_result);
 }
 
 }  // namespace day43

@@ -8,8 +8,11 @@
 // means. The result is BF16.
 //
 // dim is a multiple of 16, at most 128, and rows of Q, K, V and out begin at multiples of 16 bytes.
-// Scales are finite; NaN in Q or K makes the rows NaN that see it, in V its column of all rows
-// whose tile of keys has it.
+// Scales may be any floats, of either sign and 0 as well. If scale q_scale k_scale is not finite,
+// or is not a finite float times log2(e), the rows of that head that see a key are NaN. A v_scale
+// of Inf or NaN is a factor of such rows as in the formula, where 0 times Inf is NaN. Rows that see
+// no key are zeros in any case. `scale` itself, which the host knows, is finite, or is refused. NaN
+// in Q or K makes the rows NaN that see it, in V its column of all rows whose tile of keys has it.
 //
 // Memory: the transposed V, dim x (length_k rounded up to 128) bytes for each head of K, and four
 // bytes, from the stream's memory pool.

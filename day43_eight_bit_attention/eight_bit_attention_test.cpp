@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -141,6 +142,113 @@ TEST_P(EightBits, Strides) {
             expect_right(shape, layout, {});
             expect_right(shape, {}, layout);
         }
+    }
+}
+
+// Where weights are rounded and so are the sums of the scores, which count more the larger these
+// are.
+TEST_P(EightBits, TheErrorOfScoresIsPartOfTheBound) {
+    const Shape shape{2, 2, 1, 259, 259, 128, false};
+    for (const float scale : {1 / std::sqrt(128.0f), 1.0f})
+        expect_right(shape, data_of(shape), scale, Growth::kSquareRoot);
+}
+
+TEST_P(EightBits, ScalesOfEitherSignAndZero) {
+    for (const bool causal : {false, true}) {
+        const Shape shape{2, 4, 2, 70, 200, 48, causal};
+        Data data = data_of(shape);
+        // Of 8 heads of Q with 4 heads of K: all four pairs of signs, and a 0 of each.
+        for (const std::size_t head : {1, 2, 6})
+            data.q.scales[head] *= -1;
+        data.q.scales[4] = 0;
+        data.k.scales[1] *= -1;
+        data.k.scales[3] = -0.0f;
+        data.v.scales[0] *= -1;
+        data.v.scales[2] = 0;
+        for (const float scale : {0.125f, -0.125f, 0.0f})
+            expect_right(shape, data, scale, Growth::kSquareRoot);
+    }
+    // More rows than keys: rows that see none, beside others.
+    const Shape tall{1, 1, 1, 200, 70, 32, true};
+    Data data = data_of(tall);
+    data.q.scales[0] *= -1;
+    expect_right(tall, data, 0.25f, Growth::kSquareRoot);
+}
+
+// The three scales of a score overflow and underflow if they are multiplied in the wrong order, and
+// so does 1 / sum times a small scale of V.
+TEST_P(EightBits, HugeAndTinyScales) {
+    const Shape shape{1, 2, 2, 70, 300, 48, true};
+    Data data = data_of(shape);
+    const auto with = [&](float of_q, float of_k, float of_v, float scale) {
+        for (std::size_t head = 0; head < 2; ++head) {
+            data.q.scales[head] = of_q;
+            data.k.scales[head] = of_k;
+            data.v.scales[head] = of_v;
+        }
+        // The reference has the product of the scales in Q.
+        Data same = data;
+        const double product = double{of_q} * double{of_k} * double{scale};
+        for (std::size_t head = 0; head < 2; ++head) {
+            same.q.scales[head] = static_cast<float>(product);
+            same.k.scales[head] = 1;
+        }
+        const auto got = run(shape, data, scale);
+        const std::size_t of_rows = shape.length_q * shape.dim;
+        const std::size_t of_keys = shape.length_k * shape.dim;
+        const Tensors<float> values{same.q.values(of_rows), same.k.values(of_keys), same.v.values(of_keys)};
+        const course::VerifyResult result =
+            compare(day43::precision(), shape, values, 1.0f, got.out, Growth::kSquareRoot);
+        EXPECT_TRUE(result.ok()) << of_q << ", " << of_k << ", " << of_v << ", " << scale << ": "
+                                 << result.message();
+    };
+    with(0x1p64f, 0x1p64f, 1, 0x1p-143f);
+    with(-0x1p-100f, 0x1p-100f, 1, 0x1p+120f);
+    with(0x1p-100f, 0x1p-100f, 1, 1);
+    with(0x1p-8f, 0x1p-8f, 0x1p-124f, 1);
+    with(0x1p-8f, 0x1p-8f, -0x1p100f, 1);
+}
+
+// In the heads of such a scale, rows that see a key are NaN, and those that see none are zeros.
+TEST_P(EightBits, ScalesThatAreNoNumbers) {
+    const Shape shape{1, 6, 6, 300, 130, 32, true};
+    const float bad[] = {kNan, kInf, -kInf};
+    Data data = data_of(shape);
+    data.q.scales[0] = kNan;
+    data.k.scales[1] = kInf;
+    data.q.scales[2] = -kInf;
+    data.v.scales[3] = kNan;
+    data.q.scales[4] = std::numeric_limits<float>::max();
+    data.k.scales[4] = -16;
+    const auto got = run(shape, data, 1.0f);
+    EXPECT_EQ(got.damage, "");
+    const std::size_t head_size = shape.length_q * shape.dim;
+    const std::size_t unseeing = shape.length_q - shape.length_k;
+    for (std::size_t i = 0; i < got.out.size(); ++i) {
+        const auto x = static_cast<float>(got.out[i]);
+        if (i % head_size < unseeing * shape.dim) {
+            ASSERT_EQ(x, 0.0f) << "element " << i;
+        } else {
+            ASSERT_EQ(std::isnan(x), i / head_size < 5) << "element " << i;
+        }
+    }
+    // Infinity as a factor of V.
+    for (const float scale : {kInf, -kInf}) {
+        data = data_of(shape);
+        std::fill(data.v.elements.begin(), data.v.elements.end(), E4m3(1.0f));
+        std::fill(data.v.scales.begin(), data.v.scales.end(), scale);
+        const auto infinite = run(shape, data, 1.0f).out;
+        for (std::size_t i = 0; i < infinite.size(); ++i) {
+            const bool sees_none = i % head_size < unseeing * shape.dim;
+            ASSERT_EQ(static_cast<float>(infinite[i]), sees_none ? 0.0f : scale) << "element " << i;
+        }
+    }
+    for (const float scale : bad) {
+        EXPECT_EQ(refusal([&] { run(shape, data, scale); }), "eight-bit attention: scale is " +
+                                                                 std::string(std::isnan(scale) ? "nan"
+                                                                             : scale > 0       ? "inf"
+                                                                                               : "-inf") +
+                                                                 "; expected a finite number");
     }
 }
 

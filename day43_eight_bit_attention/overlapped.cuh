@@ -54,9 +54,8 @@ __device__ inline void produce(Rings& rings, const Maps& maps, const RowTile& ti
 // A consumer's 64 rows of a tile, as day 27's `attend`: the scores of the next tile of keys are
 // issued before the second product of this one.
 __device__ inline void attend(Rings& rings, RingPosition& at, const Problem& problem, const RowTile& tile,
-                              int group, Softmax& softmax, float (&out)[D / 2]) {
+                              float factor, int group, Softmax& softmax, float (&out)[D / 2]) {
     const int first = tile.first + group * kRows;
-    const float factor = problem.of_scores(tile);
     float scores[kKeys / 2];
     unsigned p[kKeys / 32][4];
     clear(out);
@@ -159,9 +158,11 @@ __global__ void __launch_bounds__(kThreads, 1)
             const RowTile tile = row_tile(problem.rows, index, kBlockRows, kKeys);
             Softmax softmax;
             float out[D / 2];
-            attend(rings, at, problem, tile, group, softmax, out);
-            store_rows<Result, D>(problem.rows, tile, tile.first + group * kRows, softmax, out,
-                                  problem.of_result(tile));
+            const float of_scores = problem.of_scores(tile);
+            correct_queries(rings.q[group], of_scores, 1 + static_cast<unsigned>(group));
+            attend(rings, at, problem, tile, positive_factor(of_scores), group, softmax, out);
+            const float of_result = spare_small_factor(out, problem.of_result(tile));
+            store_rows<Result, D>(problem.rows, tile, tile.first + group * kRows, softmax, out, of_result);
         }
     }
 }

@@ -282,6 +282,19 @@ TEST_P(ReduceTest, NanAndInfinityInAlignedRows) {
     }
 }
 
+// A thread has several rows, of which only one has a NaN.
+TEST_P(ReduceTest, NanInOneRowOfA) {
+    for (const Reduction reduction : {Reduction::kMin, Reduction::kMax}) {
+        const ReduceShape s{131, 400, 20, 1, Metric::kDot, reduction, Along::kRows};
+        std::vector<float> a(s.m * s.d, 1.0f);
+        const std::vector<float> b(s.d * s.n, 2.0f);
+        for (const std::size_t row : {0, 77}) {
+            a[row * s.d + 7] = kNan;
+            expect_exact(s, a, b);
+        }
+    }
+}
+
 TEST_P(ReduceTest, ExponentialsDoNotOverflow) {
     for (const float scale : {1000.0f, -1000.0f, 1e30f}) {
         const ReduceShape s{2, 290, 1, 1, Metric::kDot, Reduction::kLogSumExp, Along::kRows};
@@ -314,6 +327,8 @@ TEST_P(ReduceTest, NothingToReduce) {
         expect_right({0, 0, 4, 1, Metric::kDot, Reduction::kSum, along});
         expect_right({5, 7, 4, 0, Metric::kSquaredL2, Reduction::kMin, along});
     }
+    expect_right({0, 5, 4, 1, Metric::kDot, Reduction::kMin, Along::kRows});
+    expect_right({5, 0, 4, 1, Metric::kDot, Reduction::kMax, Along::kColumns});
     expect_right({5, 0, 4, 1, Metric::kDot, Reduction::kSum, Along::kRows});
     expect_right({0, 5, 4, 2, Metric::kDot, Reduction::kLogSumExp, Along::kColumns});
 }

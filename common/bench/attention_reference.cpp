@@ -25,12 +25,13 @@ double grown(std::size_t terms, Growth growth) {
     return growth == Growth::kLinear ? n : std::sqrt(n);
 }
 
-// The error of a sum relative to the sum of its terms' magnitudes. Cuts of tensor cores add up,
-// other errors are independent.
+// The error of a sum relative to the sum of its terms' magnitudes. Where tensor cores cut off, each
+// term loses up to `sum` of the largest number that is added at the same time, and so does the sum
+// so far, at each cut. Cuts of terms of either sign are independent; those of one sum add up.
 double lost_by_sum(std::size_t terms, const Precision& precision) {
     double roundings = grown(terms, precision.growth);
-    if (precision.growth == Growth::kSquareRoot && precision.between_cuts > 0)
-        roundings += static_cast<double>(terms) / precision.between_cuts;
+    if (precision.between_cuts > 0)
+        roundings += std::ceil(static_cast<double>(terms) / precision.between_cuts);
     return roundings * precision.sum;
 }
 
@@ -79,7 +80,7 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
             magnitude += std::abs(term);
         }
         p[j] = scale * sum;
-        error[j] = std::isinf(p[j]) ? 0 : scale * magnitude * of_dot;
+        error[j] = std::isinf(p[j]) ? 0 : std::abs(scale) * magnitude * of_dot;
         max = std::isnan(p[j]) ? p[j] : std::max(max, p[j]);
     }
     if (max == -std::numeric_limits<double>::infinity()) return row;

@@ -136,26 +136,31 @@ struct OnlineSoftmax {
             out[i] *= factor[i / 2 % 2];
     }
 
-    // 1 / the sum of all four lanes; 0 for a row that sees no key.
-    __device__ float inverse_of_sum(int h) const {
+    // `by` / the sum of all four lanes; 0 for a row that sees no key, also by Inf or NaN.
+    __device__ float inverse_of_sum(int h, float by = 1) const {
         float total = sum[h];
         total += __shfl_xor_sync(kWholeWarp, total, 1);
         total += __shfl_xor_sync(kWholeWarp, total, 2);
-        return total == 0 ? 0.0f : 1 / total;
+        return total == 0 ? 0.0f : 1 / total * by;
     }
 };
 
 // The scores of tile `step` of 2 COUNT keys become weights. `first` is the warpgroup's first row,
-// `factor` what the scores are multiplied by besides problem.scale.
+// `scale` a positive factor of the scores.
 template <class T, class Softmax, int COUNT>
 __device__ void weigh_tile(const Problem<T>& problem, Softmax& softmax, float (&scores)[COUNT], int first,
-                           int step, float factor = 1) {
+                           int step, float scale) {
     constexpr int KEYS = 2 * COUNT;
     if ((step + 1) * KEYS > problem.seen_by(first)) {
         const int row = first + row_in_tile();
         mask(scores, problem.seen_by(row) - step * KEYS, problem.seen_by(row + 8) - step * KEYS);
     }
-    softmax.weigh(scores, problem.scale * factor);
+    softmax.weigh(scores, scale);
+}
+template <class T, class Softmax, int COUNT>
+__device__ void weigh_tile(const Problem<T>& problem, Softmax& softmax, float (&scores)[COUNT], int first,
+                           int step) {
+    weigh_tile(problem, softmax, scores, first, step, problem.scale);
 }
 
 // --- The result ----------------------------------------------------------------------------------
@@ -168,7 +173,7 @@ __device__ void store_rows(const Problem<T>& problem, const RowTile& tile, int f
     const int t = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
-        const float inverse = softmax.inverse_of_sum(h) * factor;
+        const float inverse = softmax.inverse_of_sum(h, factor);
         const int row = first + row_in_tile() + h * 8;
         T* const to = problem.out.head(tile.batch, tile.head) +
                       static_cast<std::size_t>(row) * problem.out.strides().row;

@@ -25,6 +25,12 @@ void Mbarriers::init(std::uint64_t* barrier, unsigned arrivals, Site site) {
                     "mbarrier_init: " + std::to_string(arrivals) + " arrivals; expected 1 to " +
                         std::to_string(kMostArrivals),
                     site);
+    // A word that has been overwritten is no valid mbarrier.
+    if (!live_.insert(barrier).second && read_mbarrier(barrier))
+        block_.fail(cudaErrorLaunchFailure,
+                    "mbarrier_init: the mbarrier has been initialised already; expected that one thread does "
+                    "so once, or mbarrier_inval before",
+                    site);
     write_mbarrier(barrier,
                    {.expected = arrivals, .pending = arrivals, .bytes = 0, .parity = 0, .published = false});
     unpublished_.push_back(barrier);
@@ -48,6 +54,7 @@ void Mbarriers::init_for_cpp(std::uint64_t* barrier, std::int64_t arrivals, Site
 
 void Mbarriers::inval(std::uint64_t* barrier, Site site) {
     usable(barrier, site);
+    live_.erase(barrier);
     *barrier = 0;
 }
 

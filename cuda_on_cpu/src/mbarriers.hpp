@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "async_copies.hpp"
@@ -21,10 +22,12 @@ class Mbarriers {
   public:
     explicit Mbarriers(BlockRunner& block) : block_(block) {}
     void begin_block() {
+        live_.clear();
         unpublished_.clear();
         attached_.clear();
     }
 
+    // PTX ISA: initialising a valid mbarrier is undefined. inval() must come first.
     void init(std::uint64_t* barrier, unsigned arrivals, Site site);
     // As a cuda::barrier: bulk copies may use it at once. NVIDIA's examples have no fence there.
     void init_for_cpp(std::uint64_t* barrier, std::int64_t arrivals, Site site);
@@ -70,7 +73,8 @@ class Mbarriers {
     void complete_copies(const std::uint64_t* barrier);
 
     BlockRunner& block_;
-    std::vector<std::uint64_t*> unpublished_;  // only this block knows of them yet
+    std::unordered_set<const std::uint64_t*> live_;  // by init(), not invalidated since
+    std::vector<std::uint64_t*> unpublished_;        // only this block knows of them yet
     std::unordered_map<const std::uint64_t*, Attached> attached_;
     std::array<unsigned char, kMaxThreads> early_tests_{};  // of each thread, in a row
 };

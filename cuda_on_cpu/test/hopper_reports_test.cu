@@ -53,6 +53,20 @@ TEST(Mbarrier, MisuseIsReported) {
     EXPECT_TRUE(mentions(report_of_misuse(Misuse::parity), {"parity of 2; expected 0 or 1"}));
 }
 
+__global__ void initialise_by(unsigned threads, bool invalidate) {
+    __shared__ MBarrier barrier;
+    if (threadIdx.x < threads) {
+        mbarrier_init(&barrier, 1);
+        if (invalidate) mbarrier_inval(&barrier);
+    }
+}
+TEST(Mbarrier, ASecondInitialisationIsReported) {
+    EXPECT_EQ(report_of(cudaSuccess, [] { initialise_by<<<2, 32>>>(1, false); }), "");
+    EXPECT_EQ(report_of(cudaSuccess, [] { initialise_by<<<1, 32>>>(2, true); }), "");
+    EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [] { initialise_by<<<1, 32>>>(2, false); }),
+                         {"initialise_by", "mbarrier_init", "has been initialised already"}));
+}
+
 constexpr int kWaitLine = __LINE__ + 9;
 __global__ void wait_for_arrivals(unsigned expected, unsigned parity) {
     __shared__ MBarrier barrier;

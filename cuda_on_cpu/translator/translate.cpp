@@ -784,10 +784,8 @@ class Translation {
             } else if (tokens_.is(before, ":") && before > 0 && tokens_[before - 1].is(":")) {
                 begin = before - 1;
                 const std::size_t scope = tokens_.previous(begin);
-                const bool is_nested = scope != kNone && (tokens_.is(scope, ">") ||
-                                                          (tokens_[scope].kind == TokenKind::identifier &&
-                                                           !is_statement_word(tokens_[scope].text)));
-                if (!is_nested) return begin;
+                if (!tokens_.is(scope, ">") && !is_name(scope)) return begin;
+                if (tokens_.is(scope, ">") && before_template_arguments(scope) == kNone) return begin;
             } else {
                 return begin;
             }
@@ -801,8 +799,10 @@ class Translation {
             return head == kNone || !is_statement_word(tokens_[head].text);
         }
         if (tokens_.is(i, ">")) return before_template_arguments(i) != kNone;
-        return tokens_.is(i, "]") ||
-               (tokens_[i].kind == TokenKind::identifier && !is_statement_word(tokens_[i].text));
+        return tokens_.is(i, "]") || is_name(i);
+    }
+    bool is_name(std::size_t i) const {
+        return i != kNone && tokens_[i].kind == TokenKind::identifier && !is_statement_word(tokens_[i].text);
     }
     static bool is_statement_word(std::string_view word) {
         static constexpr std::array<std::string_view, 12> kWords = {
@@ -1327,6 +1327,7 @@ class Translation {
     void align(Range declaration) {
         for (const Range& part : split(declaration)) {
             const std::size_t last = tokens_.previous(part.end);
+            if (last == kNone) continue;
             if (tokens_[last].is("]") || tokens_[last].kind == TokenKind::identifier)
                 after_[last] += " __attribute__((aligned(32)))";
         }

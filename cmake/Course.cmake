@@ -1,15 +1,18 @@
 # The functions that make the course's targets.
 #
-#   course_library(NAME SOURCES ... [LIBRARIES ...])      library course_NAME, alias course::NAME
+#   course_library(NAME SOURCES ... [LIBRARIES ...] [QUICK])      library course_NAME, alias course::NAME; QUICK: host code whose speed does
+#     not matter, and which brings its own precompiled headers
 #   course_executable(NAME SOURCES ... [LIBRARIES ...] [ON_DEMAND])   program in <build>/bin; ON_DEMAND: built when it is asked for
 #   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [SHARDS n] [BOTH_ORDERS] [TOGETHER])
 #     GoogleTest program, whose tests ctest runs in n parts, as NAME.1of2; as many as make a part last less than about ten seconds.
 #     TOGETHER: seven files are compiled as one, which reads the headers once
+#   course_test_again(NAME VARIANT ENVIRONMENT ... [FILTER "..."])
+#     the tests of NAME that match FILTER once more, as NAME.VARIANT, with these environment variables; on the CPU only
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
 #   course_day(TOPIC t TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
 #              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
 #              [CLEAN_SIZES ...] [HOPPER])
-#     one day, from the files in its directory; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
+#     one day, from the files in its directory: the targets <directory>_program and <directory>_test, and <directory> for both; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     TITLE to HOURS: the day's row on the front page. Chapters are those of the book's 4th and 5th edition ("-": it has none);
 #     HOURS: about an hour of reading, and the minutes of its exercises;
 #     BESIDE: the problem, as its records call it, whose best result stands there (without it: the one with the most versions),
@@ -25,7 +28,10 @@
 #              [SMALL_SIZE "..."] [PROGRAMS ...])
 #     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
-add_custom_target(course_tests)  # all tests, and what they run; `all` has the other programs, too
+# Tests come in two halves: those of the lessons and of common, once, with threads in ascending order; and the others, which have the
+# label "thorough". A target for each builds the tests and what they run; `all` has the other programs, too.
+add_custom_target(course_tests)
+add_custom_target(course_tests_thorough)
 add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons; no program, nor what only programs need
 
 # Of kernels on the CPU, for all targets of a directory. Compiling them with more takes longer than it saves.
@@ -65,14 +71,38 @@ function(course_cuda_target target)
   endif()
 endfunction()
 
+# Of what a host file takes to compile, half is the headers that most of them read: compiled once, for all libraries.
+function(course_precompile_host_headers name)
+  if(NOT TARGET course_host_headers)
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/course_host_headers.cpp CONTENT "int course_host_headers;\n")
+    add_library(course_host_headers OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/course_host_headers.cpp)
+    target_link_libraries(course_host_headers PRIVATE OpenMP::OpenMP_CXX fmt::fmt)
+    course_cuda_target(course_host_headers)
+    target_precompile_headers(course_host_headers PRIVATE <algorithm> <cmath> <cstdint> <cuda_runtime.h> <functional> <limits> <numeric>
+      <stdexcept> <string> <vector>)
+  endif()
+  target_link_libraries(${name} PRIVATE fmt::fmt)  # whose macros the headers know
+  target_precompile_headers(${name} REUSE_FROM course_host_headers)
+  get_target_property(sources ${name} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cu$")
+  if(sources)  # the translator has its own
+    set_source_files_properties(${sources} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
 function(course_library name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "QUICK" "" "SOURCES;LIBRARIES")
   add_library(course_${name} STATIC ${arg_SOURCES})
   add_library(course::${name} ALIAS course_${name})
   target_include_directories(course_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
   # OpenMP, even where no file uses it: kernels that are compiled with the same options share precompiled headers.
   target_link_libraries(course_${name} PUBLIC ${arg_LIBRARIES} PRIVATE OpenMP::OpenMP_CXX)
   course_cuda_target(course_${name})
+  if(arg_QUICK)
+    target_link_libraries(course_${name} PRIVATE course_quick_options)
+  elseif(arg_SOURCES MATCHES "\\.cpp(;|$)")
+    course_precompile_host_headers(course_${name})
+  endif()
   if(arg_SOURCES MATCHES "\\.cu(;|$)" AND NOT name MATCHES "_peer$")
     add_dependencies(course_kernels course_${name})
   endif()
@@ -129,7 +159,7 @@ function(course_test name)
   elseif(COURSE_BACKEND STREQUAL "cpu")
     target_compile_options(${name} PRIVATE -fPIC)  # not -fPIE: some objects become part of a shared library, too
   endif()
-  add_dependencies(course_tests ${name})
+  course_add_to_tests(${name})
   # Each test in a process of its own: a lesson that asks once how large the device is must not hear it from another test. On a GPU
   # a process would begin with half a second of CUDA's.
   set(alone "")
@@ -140,9 +170,30 @@ function(course_test name)
   # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first. One OS thread
   # is enough: the first run had blocks on several at the same time.
   if(arg_BOTH_ORDERS AND COURSE_BACKEND STREQUAL "cpu")
-    course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL}" ${alone} CUDA_ON_CPU_ORDER=descending
+    course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL};thorough" ${alone} CUDA_ON_CPU_ORDER=descending
       CUDA_ON_CPU_THREADS=1)
   endif()
+endfunction()
+
+# Makes `target` part of the half that the tests of this directory are in.
+function(course_add_to_tests target)
+  if("thorough" IN_LIST CMAKE_DIRECTORY_LABELS)
+    add_dependencies(course_tests_thorough ${target})
+  else()
+    add_dependencies(course_tests ${target})
+  endif()
+endfunction()
+
+function(course_test_again name variant)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "FILTER" "ENVIRONMENT")
+  if(NOT COURSE_BACKEND STREQUAL "cpu")
+    return()
+  endif()
+  if(arg_FILTER)
+    list(APPEND arg_ENVIRONMENT "GTEST_FILTER=${arg_FILTER}")
+  endif()
+  string(REGEX REPLACE "_test$" "" label ${name})
+  course_add_shards(${name} ${name}.${variant} 1 "${label};thorough" COURSE_TEST_ALONE=1 ${arg_ENVIRONMENT})
 endfunction()
 
 # The tests of a program, in parts. Each writes a report (common/test/main.cpp), from which ./course test counts single tests. A test
@@ -205,15 +256,17 @@ function(course_day)
   if(arg_HOPPER)
     set_target_properties(course_${topic} PROPERTIES CUDA_ARCHITECTURES 90a)
   endif()
-  course_executable(${directory} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic} ${arg_PROGRAM_LIBRARIES})
-  course_compile_quickly(${directory} course_program_headers)
+  set(program ${directory}_program)
+  course_executable(${program} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic} ${arg_PROGRAM_LIBRARIES})
+  set_target_properties(${program} PROPERTIES OUTPUT_NAME ${directory})
+  course_compile_quickly(${program} course_program_headers)
   if(NOT COURSE_SANITIZE)
-    target_link_libraries(${directory} PRIVATE course::host_memory)
+    target_link_libraries(${program} PRIVATE course::host_memory)
   endif()
   # The CUDA Toolkit's libraries to measure against (PEERS: the targets to link; CUB needs none) are where nvcc is.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_peer.cu)
     course_library(${topic}_peer SOURCES ${topic}_peer.cu LIBRARIES course::${topic})
-    target_link_libraries(${directory} PRIVATE course::${topic}_peer)
+    target_link_libraries(${program} PRIVATE course::${topic}_peer)
     if(COURSE_BACKEND STREQUAL "gpu")
       target_compile_definitions(course_${topic}_peer PRIVATE COURSE_HAS_CUDA_LIBRARIES)
       target_link_libraries(course_${topic}_peer PUBLIC ${arg_PEERS})
@@ -221,6 +274,8 @@ function(course_day)
   endif()
   course_test(${directory}_test SOURCES ${topic}_test.cpp LIBRARIES course::${topic} ${arg_TEST_LIBRARIES}
     LABEL ${directory} SHARDS "${arg_TEST_SHARDS}" BOTH_ORDERS)
+  add_custom_target(${directory})
+  add_dependencies(${directory} ${program} ${directory}_test)
   # What the lesson says of its accesses, where they can be counted.
   if(COURSE_INSPECT AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_inspection_test.cpp)
     course_test(${directory}_inspection_test SOURCES ${topic}_inspection_test.cpp LIBRARIES course::${topic}
@@ -232,9 +287,9 @@ function(course_day)
   if(COURSE_INSPECT)
     foreach(size IN LISTS arg_CLEAN_SIZES)
       set(name ${directory}.clean.${size})
-      add_dependencies(course_tests ${directory})
-      add_test(NAME ${name} COMMAND ${directory} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
-      set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS inspection)
+      add_dependencies(course_tests_thorough ${program})
+      add_test(NAME ${name} COMMAND ${program} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
+      set_tests_properties(${name} PROPERTIES FAIL_REGULAR_EXPRESSION "[1-9][0-9]* finding" TIMEOUT 300 LABELS "inspection;thorough")
     endforeach()
   endif()
   list(POP_FRONT arg_CLEAN_SIZES small_size)
@@ -247,13 +302,15 @@ function(course_program_day)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS" "PROGRAMS;LIBRARIES;TEST_LIBRARIES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   string(REGEX MATCH "^day[0-9]+" day ${directory})
-  add_custom_target(${directory} ALL)
+  add_custom_target(${directory}_program ALL)
   course_test(${directory}_test SOURCES programs_test.cpp LIBRARIES course::common ${arg_TEST_LIBRARIES} LABEL ${directory} BOTH_ORDERS)
+  add_custom_target(${directory})
+  add_dependencies(${directory} ${directory}_program ${directory}_test)
   target_compile_definitions(${directory}_test PRIVATE COURSE_PROGRAM_PREFIX="${day}_" COURSE_PROGRAM_SUFFIX="")
   foreach(program IN LISTS arg_PROGRAMS)
     string(REGEX MATCH "^[a-z0-9_]+" name "${program}")
     course_executable(${day}_${name} SOURCES ${name}.cu LIBRARIES ${arg_LIBRARIES})
-    add_dependencies(${directory} ${day}_${name})
+    add_dependencies(${directory}_program ${day}_${name})
     add_dependencies(${directory}_test ${day}_${name})
   endforeach()
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/exercises.md)
@@ -366,7 +423,7 @@ function(course_exercises directory)
     COMMAND make_exercise_sources ${CMAKE_CURRENT_SOURCE_DIR} ${COURSE_MY}/${directory} ${tree} ${copied}
     BYPRODUCTS ${made} COMMENT "Collecting the files of ${directory}'s exercises" VERBATIM)
 
-  foreach(pair ${directory}_test:exercise ${directory}:exercise_program ${directory}_inspection_test:inspection_exercise)
+  foreach(pair ${directory}_test:exercise ${directory}_program:exercise_program ${directory}_inspection_test:inspection_exercise)
     string(REPLACE ":" ";" pair ${pair})
     list(GET pair 0 of_lesson)
     list(GET pair 1 suffix)

@@ -14,10 +14,10 @@ if [[ -f $day/programs_test.cpp ]]; then # whole programs: the one that is open
     target=${day%%_*}_${name%.cu}
     [[ $1 == lesson ]] || target+=_exercise
 elif [[ $1 == lesson ]]; then
-    target=$day
+    target=${day}_program program=$day
 else
     target=${day}_exercise_program
 fi
 [[ -f build/cpu-debug/build.ninja ]] || cmake --preset cpu-debug
 cmake --build build/cpu-debug --target "$target"
-ln -sf "bin/$target" build/cpu-debug/debugged
+ln -sf "bin/${program:-$target}" build/cpu-debug/debugged

@@ -79,7 +79,7 @@ class AllMemory final : public MemoryObserver {
     // A copy or a memset in a stream. It has no line.
     static void note_footprint(void* memory, std::size_t size) {
         const Task* const task = running_task();
-        if (launch_observer == nullptr || task == nullptr || kernel_runs()) return;
+        if (launch_observer == nullptr || task == nullptr || in_kernel()) return;
         auto copy = std::make_shared<Footprint>(task->number, task->beside, "a copy or cudaMemset");
         copy->copied(address_of(memory), size);
         Footprints::of_inspection().add(std::move(copy), nullptr);
@@ -256,7 +256,7 @@ void LaunchChecks::failed(cudaError_t error, const std::string& message, Site si
         site = Site{files.back()->c_str(), line.line};
     }
     if (site.line > 0) party.place = place_of(site);
-    if (block_runner().running()) {
+    if (in_kernel()) {
         party.block = {blockIdx.x, blockIdx.y, blockIdx.z};
         party.thread = {threadIdx.x, threadIdx.y, threadIdx.z};
     }

@@ -19,7 +19,7 @@ using cuda_on_cpu::inspector::AccessKind;
 void step_back(const volatile void* address) {
     static const bool late = cuda_on_cpu::environment().late_stores;
     cuda_on_cpu::BlockRunner* const runner = cuda_on_cpu::runner_of_os_thread;
-    if (!late || runner == nullptr || !runner->running()) return;  // the host's stores
+    if (!late || runner == nullptr || !runner->runs_block()) return;  // the host's stores
     const auto* const byte = static_cast<const volatile char*>(address);
     if (byte >= runner->stacks().begin() && byte < runner->stacks().end()) return;  // a thread's own memory
     runner->scheduler().yield();

@@ -116,7 +116,7 @@ void delete_array(cudaArray* array, const char* function) {
 
 cudaError_t check_new(const char* function, const cudaChannelFormatDesc* format, const cudaExtent& extent,
                       unsigned flags) {
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (const cudaError_t error = check_no_capture(function, Forbidden::by_strict_captures);
         error != cudaSuccess) {
         return error;
@@ -191,7 +191,7 @@ cudaError_t copy_box(const char* function, const Box& to, const Box& from, const
                       "kind is %d, and the %s is an array, which is on the device", static_cast<int>(kind),
                       to.in_array && !to_device ? to.name : from.name);
     }
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (size.row_bytes == 0 || size.rows == 0 || size.slices == 0) return cudaSuccess;
     for (const auto& [box, on_device] : {std::pair(to, to_device), std::pair(from, from_device)}) {
         if (box.in_array) continue;
@@ -362,7 +362,7 @@ cudaError_t copy_3d_peer(const char* function, const cudaMemcpy3DPeerParms* para
 
 cudaError_t set_3d(const char* function, const cudaPitchedPtr& pitched, int value, const cudaExtent& extent,
                    cudaStream_t stream) {
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (extent.width == 0 || extent.height == 0 || extent.depth == 0) return cudaSuccess;
     if (pitched.pitch < extent.width)
         return refuse(cudaErrorInvalidPitchValue, function, "the pitch is %zu for rows of %zu bytes",

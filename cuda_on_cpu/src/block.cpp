@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "diagnosis.hpp"
 #include "environment.hpp"
 #include "report_text.hpp"

@@ -68,7 +68,7 @@ class BlockRunner {
     ClusterState& cluster() { return between_blocks_.cluster(); }
 
     // What the parts have in common.
-    bool running() const { return launch_ != nullptr; }
+    bool runs_block() const { return launch_ != nullptr; }
     LaunchState& launch() const { return *launch_; }
     uint3 index() const { return index_; }
     bool observed() const { return observer_ != nullptr; }

@@ -34,10 +34,6 @@ cudaError_t check(cudaStream_t stream, const char* function) {
 
 }  // namespace
 
-bool kernel_runs() {
-    return runner_of_os_thread != nullptr && runner_of_os_thread->running();
-}
-
 cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation) {
     if (operation.host_waits)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel, which cannot wait for it");
@@ -72,7 +68,7 @@ cudaError_t synchronize_by_kernel() {
     return last_error_by_kernel(false);
 }
 
-void note_by_kernel(cudaError_t error) {
+void set_last_error_by_kernel(cudaError_t error) {
     const std::scoped_lock lock(children().mutex());
     children().last_error(block_number(), thread_number()) = error;
 }

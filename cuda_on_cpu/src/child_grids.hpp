@@ -14,23 +14,21 @@
 #include <utility>
 #include <vector>
 
+#include "cuda_on_cpu/thread.h"
 #include "driver_types.h"
 #include "stream.hpp"
 #include "worker_pool.hpp"
 
 namespace cuda_on_cpu {
 
-// Does a CUDA thread run on this OS thread?
-bool kernel_runs();
-
-// What the functions of the runtime do there.
+// What the functions of the runtime do in a kernel.
 cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation);
 cudaError_t record_event_by_kernel(cudaEvent_t event, cudaStream_t stream);
 cudaError_t wait_for_event_by_kernel(cudaStream_t stream, cudaEvent_t event);
 // As CUDA 11 had it: runs what the thread's block has issued. Reports once that CUDA has removed
 // it.
 cudaError_t synchronize_by_kernel();
-void note_by_kernel(cudaError_t error);
+void set_last_error_by_kernel(cudaError_t error);
 cudaError_t last_error_by_kernel(bool clear);
 
 // What the threads of one grid have issued.

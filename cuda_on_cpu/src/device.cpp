@@ -15,6 +15,7 @@
 #include "block.hpp"
 #include "child_grids.hpp"
 #include "cuda_on_cpu/kernel_api.h"
+#include "current_device.hpp"
 #include "devices.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
@@ -425,7 +426,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int device) {
     runtime_in_use = true;
     if (const cudaError_t error = expect_device(__func__, device); error != cudaSuccess) return error;
-    if (kernel_runs()) return refuse(cudaErrorNotPermitted, __func__, "not in a kernel");
+    if (in_kernel()) return refuse(cudaErrorNotPermitted, __func__, "not in a kernel");
     device_of_os_thread = device;
     return cudaSuccess;
 }
@@ -502,14 +503,14 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 }
 
 cudaError_t cudaDeviceSynchronize() {
-    if (kernel_runs()) return synchronize_by_kernel();
+    if (in_kernel()) return synchronize_by_kernel();
     if (const cudaError_t error = check_no_capture(__func__, Forbidden::by_every_capture);
         error != cudaSuccess)
         return error;
     if (in_host_function())
         return refuse(cudaErrorNotPermitted, __func__, "a host function of a stream may not call CUDA");
     wait_for_streams_of(current_device());
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
 cudaError_t cudaDeviceReset() {

@@ -8,12 +8,10 @@
 #include <string_view>
 #include <thread>
 
-#include "devices.hpp"
-
 namespace cuda_on_cpu {
 namespace {
 
-[[noreturn]] void refuse(const char* name, std::string_view value, const char* expected) {
+[[noreturn]] void refuse_setting(const char* name, std::string_view value, const char* expected) {
     std::fprintf(stderr, "cuda_on_cpu: %s is '%.*s'; expected %s\n", name, static_cast<int>(value.size()),
                  value.data(), expected);
     std::exit(2);
@@ -27,7 +25,7 @@ unsigned positive_number(const char* name, unsigned otherwise, unsigned maximum)
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     if (error != std::errc() || end != value.data() + value.size() || number == 0 || number > maximum) {
         const std::string expected = "a whole number from 1 to " + std::to_string(maximum);
-        refuse(name, value, expected.c_str());
+        refuse_setting(name, value, expected.c_str());
     }
     return number;
 }
@@ -38,7 +36,7 @@ bool second_word(const char* name, std::string_view first, std::string_view seco
     const std::string_view word = text == nullptr ? "" : text;
     if (word.empty() || word == first) return false;
     if (word == second) return true;
-    refuse(name, word, (std::string(first) + " or " + std::string(second)).c_str());
+    refuse_setting(name, word, (std::string(first) + " or " + std::string(second)).c_str());
 }
 
 // One of those that device_limits() knows.
@@ -49,7 +47,7 @@ Capability capability_of(const char* name) {
     for (const Capability known : {Capability{7, 5}, {8, 0}, {8, 6}, {8, 9}, {9, 0}, {10, 0}, {12, 0}}) {
         if (word == std::to_string(known.major) + "." + std::to_string(known.minor)) return known;
     }
-    refuse(name, word, "7.5, 8.0, 8.6, 8.9, 9.0, 10.0 or 12.0");
+    refuse_setting(name, word, "7.5, 8.0, 8.6, 8.9, 9.0, 10.0 or 12.0");
 }
 
 // One of two words, or `random:SEED`. Not set: the first.
@@ -66,8 +64,9 @@ Seeded<Word> seeded_word(const char* name, std::string_view first, std::string_v
         const auto [read, error] = std::from_chars(word.data() + kRandom.size(), end, seed);
         if (error == std::errc() && read == end) return {static_cast<Word>(2), seed};
     }
-    refuse(name, word,
-           (std::string(first) + ", " + std::string(second) + " or random: and a seed, random:1").c_str());
+    refuse_setting(
+        name, word,
+        (std::string(first) + ", " + std::string(second) + " or random: and a seed, random:1").c_str());
 }
 
 }  // namespace

@@ -28,6 +28,8 @@ struct Capability {
 
 inline constexpr Capability kNewest{12, 0};
 
+inline constexpr int kMostDevices = 64;
+
 struct Environment {
     unsigned devices;              // CUDA_ON_CPU_DEVICES: how many there are (default 1)
     Capability capability;         // CUDA_ON_CPU_CAPABILITY: of the devices (default 9.0)

@@ -12,7 +12,7 @@
 #include "child_grids.hpp"
 #include "cuda_on_cpu/removed_names.h"
 #include "cuda_runtime_api.h"
-#include "devices.hpp"
+#include "current_device.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -224,10 +224,10 @@ const ErrorText* find(cudaError_t error) {
 
 }  // namespace
 
-cudaError_t note(cudaError_t error) {
+cudaError_t set_last_error(cudaError_t error) {
     if (error == cudaSuccess) return error;
-    if (kernel_runs()) {
-        note_by_kernel(error);
+    if (in_kernel()) {
+        set_last_error_by_kernel(error);
     } else {
         last_error = error;
     }
@@ -241,7 +241,7 @@ cudaError_t refuse(cudaError_t error, const char* function, const char* format, 
     std::vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     std::fprintf(stderr, "cuda_on_cpu: %s: %s (%s)\n", function, message, cudaGetErrorName(error));
-    return note(error);
+    return set_last_error(error);
 }
 
 void tell_of_removed_name(const char* name, const char* instead) {
@@ -277,14 +277,14 @@ int __lsan_is_turned_off() {
 }
 
 cudaError_t cudaGetLastError() {
-    if (cuda_on_cpu::kernel_runs()) return cuda_on_cpu::last_error_by_kernel(true);
+    if (cuda_on_cpu::in_kernel()) return cuda_on_cpu::last_error_by_kernel(true);
     const cudaError_t lost = cuda_on_cpu::lost_context();
     const cudaError_t error = std::exchange(cuda_on_cpu::last_error, cudaSuccess);
     return lost != cudaSuccess ? lost : error;
 }
 
 cudaError_t cudaPeekAtLastError() {
-    if (cuda_on_cpu::kernel_runs()) return cuda_on_cpu::last_error_by_kernel(false);
+    if (cuda_on_cpu::in_kernel()) return cuda_on_cpu::last_error_by_kernel(false);
     const cudaError_t lost = cuda_on_cpu::lost_context();
     return lost != cudaSuccess ? lost : cuda_on_cpu::last_error;
 }

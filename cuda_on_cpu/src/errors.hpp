@@ -7,7 +7,7 @@ namespace cuda_on_cpu {
 
 // Notes `error` as this host thread's last one and returns it. Every API function ends in this or
 // in cudaSuccess.
-cudaError_t note(cudaError_t error);
+cudaError_t set_last_error(cudaError_t error);
 
 // Prints `function: message` on stderr, then notes the error.
 [[gnu::format(printf, 3, 4)]] cudaError_t refuse(cudaError_t error, const char* function, const char* format,

@@ -15,12 +15,13 @@
 #include <string>
 
 #include "block.hpp"
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "fibre.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
 #include "memory.hpp"
 #include "pages.hpp"
+#include "peer_guard.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
 
@@ -168,12 +169,11 @@ void note_callers() {
 
 void handle(int signal, siginfo_t* info, void* context) {
     if (unwinding != nullptr) siglongjmp(*unwinding, 1);
-    const bool in_kernel =
-        report_stack != nullptr && runner_of_os_thread != nullptr && runner_of_os_thread->running();
+    const bool of_kernel = report_stack != nullptr && in_kernel();
     if (several_devices() && signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
-        guard_fault(info->si_addr, in_kernel ? current_device() : -1) == GuardFault::retry)
+        guard_fault(info->si_addr, of_kernel ? current_device() : -1) == GuardFault::retry)
         return;
-    if (!in_kernel) {
+    if (!of_kernel) {
         if (!report_host_copy(info->si_addr) && signal != SIGFPE) report_host_access(info->si_addr);
         // Not a kernel's doing: let the program's own action happen when the instruction is tried
         // again.

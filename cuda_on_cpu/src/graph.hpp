@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "driver_types.h"
-#include "stream.hpp"
+#include "stream_operation.hpp"
 
 namespace cuda_on_cpu {
 
@@ -17,7 +17,5 @@ cudaError_t check_dependencies(const char* function, cudaGraph_t graph, const cu
                                std::size_t count);
 // Is each node from number `first` on one of `last`, or one that comes before one of them?
 bool all_come_before(const CUgraph_st& graph, std::size_t first, const std::vector<cudaGraphNode_t>& last);
-
-StreamOperation host_operation(cudaHostFn_t function, void* user_data);
 
 }  // namespace cuda_on_cpu

@@ -11,6 +11,7 @@
 #include "errors.hpp"
 #include "memory.hpp"
 #include "memory_operations.hpp"
+#include "memory_pools.hpp"
 
 namespace cuda_on_cpu {
 namespace {
@@ -82,7 +83,7 @@ cudaError_t graph_release(const char* function, void* pointer, StreamOperation* 
     if (!allocation || allocation->freed || allocation->begin != pointer)
         return refuse(cudaErrorInvalidValue, function, "pointer %p is not the start of a live allocation",
                       pointer);
-    operation->work = [=] { return note(release(pointer, cudaMemoryTypeDevice, function)); };
+    operation->work = [=] { return set_last_error(release_any(pointer, cudaMemoryTypeDevice, function)); };
     return cudaSuccess;
 }
 

@@ -1,9 +1,10 @@
 #include "cuda_on_cpu/host_work.h"
 
+#include "capture.hpp"
 #include "cuda_on_cpu/thread.h"
 #include "cuda_runtime_api.h"
-#include "device_memory.hpp"
 #include "errors.hpp"
+#include "library_arguments.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
 #include "work_queue.hpp"
@@ -27,7 +28,7 @@ cudaError_t begin_host_work(cudaStream_t stream) {
     if (!work_is_deferred() && !somebody_captures() && lost_context() == cudaSuccess &&
         memory_observer == nullptr)
         return cudaSuccess;
-    if (on_device()) return cudaSuccess;
+    if (in_kernel()) return cudaSuccess;
     const cudaError_t error = cudaStreamSynchronize(stream);
     if (memory_observer != nullptr) memory_observer->unwatched_launch();
     return error;

@@ -41,7 +41,7 @@ bool is_in_program(const void* instruction) {
 }
 
 // For a shell.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
     std::string result = "'";
     for (const char c : text)
         result += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -56,7 +56,7 @@ std::vector<std::string> source_lines(void* instruction) {
     const std::ptrdiff_t offset = static_cast<char*>(instruction) - static_cast<char*>(image.dli_fbase);
     std::array<char, 32> address;
     std::snprintf(address.data(), address.size(), "0x%tx", offset);
-    std::vector<std::string> lines = output_lines("addr2line -i -e " + quoted(file_of_image(instruction)) +
+    std::vector<std::string> lines = output_lines("addr2line -i -e " + shell_quoted(file_of_image(instruction)) +
                                                   " " + address.data() + " 2>/dev/null");
     for (std::string& line : lines) {
         // A directory's name may have blanks: what is cut off is no more than " (discriminator 2)".

@@ -24,8 +24,9 @@
 
 #include "block.hpp"
 #include "child_grids.hpp"
+#include "current_device.hpp"
 #include "device.hpp"
-#include "devices.hpp"
+#include "device_variables.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
 #include "exit_report.hpp"
@@ -47,7 +48,7 @@ namespace {
 
 // What the last kernel function called on this OS thread left for launch_prepared().
 thread_local KernelCall prepared;
-constinit thread_local bool asking = false;
+constinit thread_local bool querying = false;
 constinit thread_local Kernel* answer = nullptr;
 
 std::string text_of(dim3 d) {
@@ -169,11 +170,6 @@ cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
     return cudaSuccess;
 }
 
-uint3 index_in(dim3 extent, std::uint64_t i) {
-    return uint3{static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
-                 static_cast<unsigned>(i / (std::uint64_t{extent.x} * extent.y))};
-}
-
 // Which block starts as number `next` of `blocks` (CUDA_ON_CPU_BLOCKS)?
 class StartOrder {
   public:
@@ -228,7 +224,7 @@ void run_independent(LaunchState& launch) {
 
 // work(0) to work(count - 1), an OS thread for each, or none of them when the system has not got so
 // many.
-void run_at_once(LaunchState& launch, unsigned count, const std::function<void(unsigned)>& work) {
+void run_concurrently(LaunchState& launch, unsigned count, const std::function<void(unsigned)>& work) {
     bool complete = true;
     std::latch started(1);
     Team team;  // last: its destructor waits for threads that use the other members
@@ -253,7 +249,7 @@ void run_at_once(LaunchState& launch, unsigned count, const std::function<void(u
 void run_cooperative(LaunchState& launch) {
     const auto blocks = static_cast<unsigned>(volume(launch.configuration.grid));
     launch.grid_barrier.expect(blocks);
-    run_at_once(launch, blocks, [&launch](unsigned block) {
+    run_concurrently(launch, blocks, [&launch](unsigned block) {
         block_runner().run(launch, index_in(launch.configuration.grid, block), nullptr);
     });
 }
@@ -276,7 +272,7 @@ void run_clusters(LaunchState& launch) {
         number = launch.failed ? volume(clusters) : number + 1;
         next_cluster();
     });
-    run_at_once(launch, size, [&](unsigned rank) {
+    run_concurrently(launch, size, [&](unsigned rank) {
         BlockRunner& runner = block_runner();
         while (number < volume(clusters)) {
             cluster->block[rank] = {static_cast<char*>(runner.dynamic_shared_arena()),
@@ -392,13 +388,13 @@ cudaError_t run(const KernelCall& call, const LaunchConfiguration& configuration
 constinit LaunchObserver* launch_observer = nullptr;
 constinit MemoryObserver* memory_observer = nullptr;
 
-bool Kernel::asked() {
-    if (asking) answer = this;
-    return asking;
+bool Kernel::is_query() {
+    if (querying) answer = this;
+    return querying;
 }
 
 void Kernel::check_pointer(int position, const volatile void* pointer) {
-    if (kernel_runs()) {
+    if (in_kernel()) {
         const auto* byte = const_cast<const char*>(static_cast<const volatile char*>(pointer));
         BlockRunner& runner = block_runner();
         const bool local = byte >= runner.stacks().begin() && byte < runner.stacks().end();
@@ -437,27 +433,27 @@ void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void 
                             const char* names, const Argument* arguments, std::size_t count) {
     std::shared_ptr<const void> owned(closure, destroy);
     std::vector<NamedAddress> addresses;
-    const bool gives_hints = own_program && environment().hints && !kernel_runs();
+    const bool gives_hints = own_program && environment().hints && !in_kernel();
     if (launch_observer != nullptr || gives_hints) addresses = addresses_in(names, {arguments, count});
     if (gives_hints) look_for_host_pointers(*this, addresses);
     prepared = {this, std::move(owned), run, prepared.error, std::move(addresses)};
 }
 
-// Called without arguments: a kernel's function that is asked does not look at them.
+// Called without arguments: a kernel's function does not look at them in a query.
 Kernel* kernel_at(const void* function) {
     if (function == nullptr || !(in_program_code(function) || in_module(function, 1))) return nullptr;
-    begin_asking();
+    begin_query();
     reinterpret_cast<void (*)()>(const_cast<void*>(function))();
-    return end_asking();
+    return end_query();
 }
 
-void begin_asking() {
-    asking = true;
+void begin_query() {
+    querying = true;
     answer = nullptr;
 }
 
-Kernel* end_asking() {
-    asking = false;
+Kernel* end_query() {
+    querying = false;
     return answer;
 }
 
@@ -503,33 +499,40 @@ StreamOperation launch_operation(KernelCall call, const LaunchConfiguration& con
             .launch = configuration};
 }
 
+namespace {
+
+cudaError_t launch_by_kernel(KernelCall call, LaunchConfiguration configuration) {
+    if (call.error != cudaSuccess) return set_last_error(call.error);
+    if (const cudaError_t error = check_launch(call, &configuration); error != cudaSuccess) return error;
+    return submit_by_kernel(configuration.stream, "kernel launch",
+                            launch_operation(std::move(call), configuration));
+}
+
+cudaError_t launch_by_host(KernelCall call, LaunchConfiguration configuration) {
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
+    cudaError_t error = check_launch(call, &configuration);
+    if (error == cudaSuccess && call.error != cudaSuccess) {
+        lose_context(call.error);
+        return cudaSuccess;
+    }
+    if (error == cudaSuccess) error = check_device_of(configuration.stream, "kernel launch");
+    if (error != cudaSuccess) {
+        invalidate_capture_of(configuration.stream);
+        return error;
+    }
+    return submit_by_host(configuration.stream, "kernel launch",
+                          launch_operation(std::move(call), configuration));
+}
+
+}  // namespace
+
 cudaError_t launch_prepared(const LaunchConfiguration& configuration) {
     KernelCall call = std::exchange(prepared, KernelCall{});
     if (call.kernel == nullptr)
         return refuse(cudaErrorInvalidDeviceFunction, "kernel launch",
                       "the function in front of <<<...>>> is no kernel");
-    LaunchConfiguration complete = configuration;
-    if (kernel_runs()) {
-        if (call.error != cudaSuccess) return note(call.error);
-    } else if (const cudaError_t lost = lost_context(); lost != cudaSuccess) {
-        return note(lost);
-    }
-    if (const cudaError_t error = check_launch(call, &complete); error != cudaSuccess) {
-        if (!kernel_runs()) invalidate_capture_of(complete.stream);
-        return error;
-    }
-    if (call.error != cudaSuccess) {
-        lose_context(call.error);
-        return cudaSuccess;
-    }
-    if (!kernel_runs()) {
-        if (const cudaError_t error = check_device_of(complete.stream, "kernel launch");
-            error != cudaSuccess) {
-            invalidate_capture_of(complete.stream);
-            return error;
-        }
-    }
-    return submit(complete.stream, "kernel launch", launch_operation(std::move(call), complete));
+    return in_kernel() ? launch_by_kernel(std::move(call), configuration)
+                       : launch_by_host(std::move(call), configuration);
 }
 
 // --- LaunchState ---------------------------------------------------------------------------------

@@ -24,6 +24,12 @@ inline std::uint64_t volume(dim3 d) {
     return std::uint64_t{d.x} * d.y * d.z;
 }
 
+// Of block, cluster or thread number `i`.
+inline uint3 index_in(dim3 extent, std::uint64_t i) {
+    return uint3{static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
+                 static_cast<unsigned>(i / (std::uint64_t{extent.x} * extent.y))};
+}
+
 // A barrier between several blocks, each on an OS thread of its own. Participants are the threads
 // of a cluster, or the blocks of a cooperative grid.
 class BlocksBarrier {

@@ -7,6 +7,7 @@
 
 #include "child_grids.hpp"
 #include "cuda_runtime_api.h"
+#include "current_device.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
@@ -215,7 +216,7 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
         error != cudaSuccess)
         return error;
     // It waits for all work of both devices.
-    if (!kernel_runs() && several_devices()) {
+    if (!in_kernel() && several_devices()) {
         wait_for_streams_of(to_device);
         wait_for_streams_of(from_device);
     }

@@ -1,5 +1,6 @@
 // What the threads of a block do with mbarriers; a cuda::barrier is one, too. The state of one is
-// its 64 bits of shared memory (mbarrier.hpp), which other blocks of the cluster change as well.
+// its 64 bits of shared memory (mbarrier_object.hpp), which other blocks of the cluster change as
+// well.
 #pragma once
 
 #include <array>
@@ -9,7 +10,7 @@
 
 #include "async_copies.hpp"
 #include "cuda_on_cpu/language.h"
-#include "mbarrier.hpp"
+#include "mbarrier_object.hpp"
 #include "warp.hpp"
 
 namespace cuda_on_cpu {

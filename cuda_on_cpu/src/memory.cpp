@@ -17,15 +17,15 @@
 #include <mutex>
 
 #include "cuda_on_cpu/spin_hint.h"
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "environment.hpp"
 #include "exit_report.hpp"
 #include "fault.hpp"
 #include "fibre.hpp"
-#include "memory_pools.hpp"
 #include "module_ranges.hpp"
 #include "observer.hpp"
 #include "pages.hpp"
+#include "peer_guard.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
 #include <sanitizer/asan_interface.h>
@@ -271,8 +271,9 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     return begin;
 }
 
+constinit std::atomic<void (*)(const void*)> pool_memory_released{nullptr};
+
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
-    if (release_imported(pointer)) return cudaSuccess;
     const std::scoped_lock lock(mutex);
     Allocation* allocation = find_locked(pointer);
     const bool managed_as_device =
@@ -308,7 +309,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     live_bytes -= allocation->size;
     if (allocation->type == cudaMemoryTypeDevice)
         live_of_device[static_cast<std::size_t>(allocation->device)] -= allocation->size;
-    note_pool_release(allocation->begin);
+    if (const auto tell_pool = pool_memory_released.load()) tell_pool(allocation->begin);
     if (memory_observer != nullptr) memory_observer->memory_freed(allocation->begin);
     freed_order().push_back(allocation->mapping);
     if (freed_order().size() > kQuarantine) forget_oldest_freed();

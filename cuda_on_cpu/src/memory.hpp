@@ -1,6 +1,7 @@
 // Memory of cudaMalloc and its relatives: the allocations, and their guard pages and canaries.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -53,6 +54,8 @@ void* allocate(std::size_t size, cudaMemoryType type);
 // An error as cudaFree gives: cudaErrorInvalidValue if `pointer` is no start of a live allocation
 // of one of the types.
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function);
+// Once there are pools (memory_pools.cpp): is called with what is released.
+extern constinit std::atomic<void (*)(const void*)> pool_memory_released;
 void register_host(void* pointer, std::size_t size);
 bool unregister_host(void* pointer);
 // Moves the pages of a live allocation to a file without a name, which other processes can map, and

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "arrays.hpp"
+#include "capture.hpp"
 #include "child_grids.hpp"
 #include "copies.hpp"
 #include "cuda_on_cpu/kernel_api.h"
 #include "cuda_runtime_api.h"
+#include "current_device.hpp"
 #include "device.hpp"
+#include "device_variables.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "exit_report.hpp"
@@ -29,7 +32,7 @@ double gibibytes(std::size_t bytes) {
 }
 
 cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes, cudaMemoryType type) {
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "the pointer to set is null");
     if (const cudaError_t error = check_no_capture(function, Forbidden::by_strict_captures);
         error != cudaSuccess) {
@@ -37,7 +40,7 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
     }
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    if (!kernel_runs() && running_task() == nullptr) note_host_thread();
+    if (!in_kernel() && running_task() == nullptr) note_host_thread();
     if (type != cudaMemoryTypeDevice) expect_concurrency();
     *pointer = allocate(bytes, type);
     if (*pointer == nullptr) {
@@ -56,7 +59,7 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
 
 cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type) {
     if (pointer == nullptr) return cudaSuccess;
-    if (!kernel_runs()) {
+    if (!in_kernel()) {
         const auto allocation = several_devices() ? find_allocation(pointer) : std::nullopt;
         if (allocation && type == cudaMemoryTypeDevice && allocation->type == cudaMemoryTypeDevice) {
             wait_for_streams_of(allocation->device);
@@ -65,7 +68,7 @@ cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type
         }
     }
     if (type == cudaMemoryTypeDevice && release_to_graph(pointer)) return cudaSuccess;
-    return note(release(pointer, type, function));
+    return set_last_error(release_any(pointer, type, function));
 }
 
 // One side of a copy of `height` rows. On a GPU a pointer said to be of the device must be one, and
@@ -173,13 +176,13 @@ Work with_staged_source(const char* function, Copy c) {
 
 // `returns_early`: of the asynchronous forms, and of copies inside the device.
 cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool returns_early) {
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
     if (c.width == 0 || c.height == 0) return cudaSuccess;
-    if (kernel_runs() && !returns_early)
+    if (in_kernel() && !returns_early)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
     const bool captures = somebody_captures();
-    if (kernel_runs() || (runs_at_once(stream) && !captures)) {
+    if (in_kernel() || (!work_is_deferred() && !captures)) {
         return submit(stream, function,
                       StreamOperation{.work =
                                           [=] {
@@ -237,7 +240,7 @@ void carry_out(const cudaMemsetParams& p) {
 // The host waits for the synchronous forms where it shares the memory with the device.
 cudaError_t set(const char* function, void* pointer, std::size_t pitch, int value, std::size_t width,
                 std::size_t height, cudaStream_t stream, bool returns_early) {
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (width == 0 || height == 0) return cudaSuccess;
     if (pitch < width)
         return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", pitch, width);
@@ -409,7 +412,7 @@ cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
     }
     const auto release_now = [=] {
         if (release_to_graph(pointer)) return cudaSuccess;
-        return note(release(pointer, cudaMemoryTypeDevice, "cudaFreeAsync"));
+        return set_last_error(release_any(pointer, cudaMemoryTypeDevice, "cudaFreeAsync"));
     };
     return submit(stream, __func__, StreamOperation{.work = release_now, .launch = {}});
 }

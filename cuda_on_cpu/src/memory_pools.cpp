@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cuda_runtime_api.h"
+#include "current_device.hpp"
 #include "devices.hpp"
 #include "errors.hpp"
 #include "ipc.hpp"
@@ -101,9 +102,33 @@ bool is_reuse(cudaMemPoolAttr attribute) {
            attribute <= cudaMemPoolReuseAllowInternalDependencies;
 }
 
+// Does nothing if the memory is not of a pool.
+void note_pool_release(const void* pointer) {
+    const std::scoped_lock lock(mutex);
+    const auto found = pieces().find(pointer);
+    if (found == pieces().end()) return;
+    const Piece piece = found->second;
+    pieces().erase(found);
+    piece.pool->used -= piece.bytes;
+    const bool destroyed = !pools().contains(piece.pool);
+    if (destroyed && piece.pool->used == 0) delete piece.pool;
+}
+
+// False: the memory is not of a pool of another process.
+bool release_imported(void* pointer) {
+    {
+        const std::scoped_lock lock(mutex);
+        const auto found = imported_pointers().find(pointer);
+        if (found == imported_pointers().end()) return false;
+        imported_pointers().erase(found);
+    }
+    return close_memory(pointer);
+}
+
 }  // namespace
 
 void note_pool_allocation(cudaMemPool_t pool, const void* pointer, std::size_t bytes) {
+    pool_memory_released = note_pool_release;
     std::uint64_t readers = 0;
     {
         const std::scoped_lock lock(mutex);
@@ -118,25 +143,8 @@ void note_pool_allocation(cudaMemPool_t pool, const void* pointer, std::size_t b
     pool->most_reserved = std::max(pool->most_reserved, pool->used);
 }
 
-void note_pool_release(const void* pointer) {
-    const std::scoped_lock lock(mutex);
-    const auto found = pieces().find(pointer);
-    if (found == pieces().end()) return;
-    const Piece piece = found->second;
-    pieces().erase(found);
-    piece.pool->used -= piece.bytes;
-    const bool destroyed = !pools().contains(piece.pool);
-    if (destroyed && piece.pool->used == 0) delete piece.pool;
-}
-
-bool release_imported(void* pointer) {
-    {
-        const std::scoped_lock lock(mutex);
-        const auto found = imported_pointers().find(pointer);
-        if (found == imported_pointers().end()) return false;
-        imported_pointers().erase(found);
-    }
-    return close_memory(pointer);
+cudaError_t release_any(void* pointer, cudaMemoryType type, const char* function) {
+    return release_imported(pointer) ? cudaSuccess : release(pointer, type, function);
 }
 
 }  // namespace cuda_on_cpu

@@ -26,6 +26,7 @@
 #include "exit_report.hpp"
 #include "fibre.hpp"
 #include "launch_state.hpp"
+#include "order_notes.hpp"
 #include "shared_arena.hpp"
 
 namespace cuda_on_cpu {
@@ -58,11 +59,6 @@ bool is_debugged() {
 }
 #endif
 
-uint3 index_in(dim3 extent, std::uint64_t i) {
-    return uint3{static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
-                 static_cast<unsigned>(i / (std::uint64_t{extent.x} * extent.y))};
-}
-
 char* shared_memory(std::size_t bytes) {
     void* const memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -75,34 +71,6 @@ void copy_all(const std::vector<Allocation>& allocations, char* to) {
         to += each.size;
     }
 }
-
-// What a run in a copy has seen of atomic functions, for the one that compares.
-struct SeenAtomics {
-    bool any = false;
-    bool in_order_of_threads = false;  // their results may depend on the order within a block by right
-    std::uint64_t ordered_block = ~std::uint64_t{0};  // the last block that called one ...
-    unsigned ordered_thread = 0;  // ... whose result depends on the order, and which thread
-    std::uint64_t summing_block = ~std::uint64_t{0};  // the last block with a sum in device memory ...
-    unsigned summing_thread = 0;                      // ... and its thread
-    bool sums_by_threads = false;                     // several of a block
-    std::uint64_t float_sums = 0;
-    double largest_sum = 0;
-    bool shared_memory = false;
-    bool failed = false;
-};
-SeenAtomics* seen_atomics = nullptr;  // shared by copies
-
-// Does another thread of the block do what `thread` does? Remembers both.
-bool another_does(std::uint64_t& block, unsigned& thread) {
-    const unsigned running = block_runner().scheduler().thread_number();
-    const bool another = block == current_block && thread != running;
-    block = current_block;
-    thread = running;
-    return another;
-}
-
-bool sums_are_late = false;
-std::vector<std::function<void()>> late_sums;
 
 // Are two results of a kernel the same, but for rounding, if it sums floating-point numbers
 // atomically? Their type is not known. A difference must be one for each type that it may be.
@@ -153,37 +121,6 @@ class Rounding {
 };
 
 }  // namespace
-
-// Inlined atomic functions read it. In constant memory, because an inspection would count it as a
-// __device__ variable otherwise, which no kernel on a GPU loads.
-CUDA_ON_CPU_CONSTANT constinit bool atomics_are_noted = false;
-
-bool note_atomic(AtomicKind kind, const void* address, double size) {
-    BlockRunner& runner = block_runner();
-    if (seen_atomics == nullptr || !runner.running()) return false;
-    SeenAtomics& seen = *seen_atomics;
-    seen.any = true;
-    if (kind == AtomicKind::float_sum) {
-        ++seen.float_sums;
-        if (std::isfinite(size)) seen.largest_sum = std::max(seen.largest_sum, size);
-    }
-    const bool is_sum = kind == AtomicKind::sum || kind == AtomicKind::float_sum;
-    const bool in_shared = runner.in_dynamic_shared(address) || in_static_shared(address);
-    if (is_sum && !in_shared) {
-        if (another_does(seen.summing_block, seen.summing_thread)) seen.sums_by_threads = true;
-        return sums_are_late;
-    }
-    if (!is_sum && (kind == AtomicKind::ordered || !in_shared) &&
-        another_does(seen.ordered_block, seen.ordered_thread))
-        seen.in_order_of_threads = true;
-    return false;
-}
-void put_off(void (*sum)(void*, double), void* address, double value) {
-    late_sums.push_back([=] { sum(address, value); });
-}
-void put_off(void (*sum)(void*, unsigned long long), void* address, unsigned long long value) {
-    late_sums.push_back([=] { sum(address, value); });
-}
 
 OrderCheck::OrderCheck(LaunchState& launch) : launch_(launch) {
     if (!applies()) return;

@@ -30,7 +30,7 @@ std::string& writer_of_line() {
 }
 
 bool names_threads() {
-    return environment().named_lines && on_device();
+    return environment().named_lines && in_kernel();
 }
 
 void print_named(std::string_view text) {
@@ -73,7 +73,7 @@ Text formatted(const char* format, std::va_list arguments) {
 // middle of formatting, so this comes before the stream is locked and before memory is allocated.
 int print(const char* format, std::va_list arguments) {
     note_output();
-    if (!on_device()) return std::vfprintf(stdout, format, arguments);
+    if (!in_kernel()) return std::vfprintf(stdout, format, arguments);
     const auto [length, text] = formatted(format, arguments);
     if (names_threads()) {
         print_named(text);

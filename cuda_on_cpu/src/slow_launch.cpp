@@ -107,7 +107,7 @@ void note_frames(const ucontext_t& context) {
 
 void tell_where(int, siginfo_t*, void* context) {
     BlockRunner* const runner = runner_of_os_thread;
-    answer.runs_block = runner != nullptr && runner->running();
+    answer.runs_block = runner != nullptr && runner->runs_block();
     if (answer.runs_block) {
         const std::string& name = runner->launch().name;
         const std::size_t length = std::min(name.size(), answer.kernel.size() - 1);
@@ -121,7 +121,7 @@ void tell_where(int, siginfo_t*, void* context) {
     answer.given = true;
 }
 
-bool ask(pthread_t os_thread) {
+bool interrupt(pthread_t os_thread) {
     answer.given = false;
     if (pthread_kill(os_thread, kSignal) != 0) return false;
     for (int i = 0; i < 200 && !answer.given; ++i)
@@ -134,7 +134,7 @@ bool tell_where_kernel_is(unsigned seconds) {
     const std::scoped_lock lock(watch().mutex);
     for (int attempt = 0; attempt < kAttempts && watch().running > 0; ++attempt) {
         for (const OsThread& os_thread : watch().os_threads) {
-            if (!os_thread.runner->is_seen_running() || !ask(os_thread.handle)) continue;
+            if (!os_thread.runner->is_seen_running() || !interrupt(os_thread.handle)) continue;
             const std::string line = kernel_line(std::span(answer.frames).first(answer.frame_count));
             if (line.empty()) continue;
             std::fflush(stdout);  // what the kernel has printed: perhaps nothing comes after this
@@ -154,8 +154,8 @@ bool end_block(const OsThread& os_thread, unsigned seconds) {
     for (int attempt = 0; attempt < 2 * kAttempts; ++attempt) {
         if (!os_thread.runner->is_seen_running()) return true;
         exits.used = false;
-        const bool asked = ask(os_thread.handle);
-        if (exits.used || !asked) return true;
+        const bool answered = interrupt(os_thread.handle);
+        if (exits.used || !answered) return true;
         const std::string line = kernel_line(std::span(answer.frames).first(1));
         if (!line.empty() && !may_leave_from(answer.frames[0])) {
             if (exits.message == nullptr)

@@ -6,38 +6,15 @@
 #include <set>
 #include <utility>
 
+#include "capture.hpp"
 #include "child_grids.hpp"
 #include "cuda_runtime_api.h"
+#include "current_device.hpp"
 #include "device.hpp"
-#include "devices.hpp"
 #include "errors.hpp"
-#include "graph.hpp"
 #include "handles.hpp"
-#include "ipc.hpp"
-
-using cuda_on_cpu::Capture;
-using cuda_on_cpu::StreamTail;
-using cuda_on_cpu::TaskPointer;
-
-namespace cuda_on_cpu {
-
-// What cudaStreamSetAttribute() sets, besides the priority.
-struct StreamAttributes {
-    cudaAccessPolicyWindow window{};
-    cudaSynchronizationPolicy synchronization = cudaSyncPolicyAuto;
-};
-
-}  // namespace cuda_on_cpu
-
-struct CUstream_st {
-    int device = 0;
-    unsigned flags = cudaStreamDefault;
-    int priority = 0;
-    StreamTail tail;
-    std::shared_ptr<Capture> capture;
-    std::vector<cudaGraphNode_t> after;  // the nodes of the capture that this stream's next one comes after
-    cuda_on_cpu::StreamAttributes attributes{};
-};
+#include "shared_event.hpp"
+#include "stream_state.hpp"
 
 namespace {
 
@@ -45,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 // An event that was recorded behind work that was not done.
 struct Recording {
-    TaskPointer task;
+    cuda_on_cpu::TaskPointer task;
     Clock::time_point time;
 };
 
@@ -57,7 +34,7 @@ struct CUevent_st {
     bool recorded = false;
     Clock::time_point time;  // unless there is a `recording`
     std::shared_ptr<Recording> recording;
-    std::weak_ptr<Capture> capture;  // of the stream it was recorded in
+    std::weak_ptr<cuda_on_cpu::Capture> capture;  // of the stream it was recorded in
     bool captured = false;
     std::vector<cudaGraphNode_t> after;                // as the stream's, when the event was recorded
     std::shared_ptr<cuda_on_cpu::SharedEvent> shared;  // with other processes
@@ -66,16 +43,10 @@ struct CUevent_st {
 namespace cuda_on_cpu {
 namespace {
 
-Handles<CUstream_st>& streams() {
-    static auto* handles = new Handles<CUstream_st>;  // usable until the last static destructor
-    return *handles;
-}
 Handles<CUevent_st>& events() {
     static auto* handles = new Handles<CUevent_st>;
     return *handles;
 }
-
-std::atomic<unsigned> captures{0};  // begun and not ended
 
 cudaError_t invalid_handle(const char* function, const char* what) {
     return refuse(cudaErrorInvalidResourceHandle, function, "this %s does not exist (any more)", what);
@@ -88,7 +59,7 @@ cudaError_t refuse_in_host_function(const char* function) {
 // Invalidates the captures of all streams that `concerns` picks. True if there was one.
 template <class Predicate>
 bool invalidate_captures(Predicate concerns) {
-    if (captures == 0) return false;
+    if (!somebody_captures()) return false;
     bool found = false;
     streams().for_each([&](CUstream_st& stream) {
         if (stream.capture == nullptr || !concerns(stream)) return;
@@ -100,12 +71,6 @@ bool invalidate_captures(Predicate concerns) {
 
 bool is_blocking(const CUstream_st& stream) {
     return (stream.flags & cudaStreamNonBlocking) == 0;
-}
-
-void add_missing(std::vector<cudaGraphNode_t>& nodes, const std::vector<cudaGraphNode_t>& more) {
-    for (const cudaGraphNode_t node : more) {
-        if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) nodes.push_back(node);
-    }
 }
 
 TaskPointer new_task(Work work, bool may_wait = false) {
@@ -125,17 +90,17 @@ cudaError_t refuse_in_kernel(const char* function) {
 }
 
 cudaError_t wait(const char* function, std::vector<TaskPointer> tasks) {
-    if (kernel_runs()) return refuse_in_kernel(function);
+    if (in_kernel()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
     wait_for(std::move(tasks));
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
-cudaError_t ask(const char* function, const std::vector<TaskPointer>& tasks) {
-    if (kernel_runs()) return refuse_in_kernel(function);
+cudaError_t query(const char* function, const std::vector<TaskPointer>& tasks) {
+    if (in_kernel()) return refuse_in_kernel(function);
     if (in_host_function()) return refuse_in_host_function(function);
-    if (!tasks.empty() && !ask_for(tasks)) return note(cudaErrorNotReady);
-    return note(lost_context());
+    if (!tasks.empty() && !poll_tasks(tasks)) return set_last_error(cudaErrorNotReady);
+    return set_last_error(lost_context());
 }
 
 // The stream of a call that waits or asks, which no capture allows.
@@ -148,22 +113,11 @@ cudaError_t check_outside_capture(cudaStream_t stream, const char* function) {
                   "the stream captures: there is nothing to wait for");
 }
 
-// Streams that joined share the capture; they leave it when it ends.
-void leave_capture(const std::shared_ptr<Capture>& capture) {
-    capture->origin = nullptr;
-    --captures;
-    streams().for_each([&capture](CUstream_st& other) {
-        if (other.capture != capture) return;
-        other.capture = nullptr;
-        other.after.clear();
-    });
-}
-
 }  // namespace
 
-Capture::~Capture() {
-    if (owns_graph && graph != nullptr) destroy_graph(graph);
-    if (origin != nullptr) --captures;
+Handles<CUstream_st>& streams() {
+    static auto* handles = new Handles<CUstream_st>;  // usable until the last static destructor
+    return *handles;
 }
 
 bool is_default(cudaStream_t stream) {
@@ -235,10 +189,11 @@ std::vector<TaskPointer> tasks_before(cudaEvent_t event) {
     return tasks_of(*event);
 }
 
-cudaError_t check_issue(cudaStream_t stream, const char* function) {
-    if (kernel_runs()) return refuse(cudaErrorNotSupported, function, "in a kernel");
+namespace {
+
+cudaError_t check_issue_by_host(cudaStream_t stream, const char* function) {
     if (in_host_function()) return refuse_in_host_function(function);
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
     if ((stream == nullptr || stream == cudaStreamLegacy) && invalidate_captures(is_blocking)) {
         return refuse(cudaErrorStreamCaptureImplicit, function,
@@ -247,8 +202,11 @@ cudaError_t check_issue(cudaStream_t stream, const char* function) {
     return cudaSuccess;
 }
 
-bool somebody_captures() {
-    return captures > 0;
+}  // namespace
+
+cudaError_t check_issue(cudaStream_t stream, const char* function) {
+    if (in_kernel()) return refuse(cudaErrorNotSupported, function, "in a kernel");
+    return check_issue_by_host(stream, function);
 }
 
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture) {
@@ -270,27 +228,37 @@ cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
     return refuse(cudaErrorStreamCaptureUnsupported, function, "not while a stream captures");
 }
 
+StreamOperation host_operation(cudaHostFn_t function, void* user_data) {
+    return {.work = as_host_function([=] {
+                function(user_data);
+                return cudaSuccess;
+            }),
+            .type = cudaGraphNodeTypeHost,
+            .may_wait = true,
+            .launch = {}};
+}
+
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation) {
-    if (kernel_runs()) return submit_by_kernel(stream, function, std::move(operation));
-    if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
+    return in_kernel() ? submit_by_kernel(stream, function, std::move(operation))
+                       : submit_by_host(stream, function, std::move(operation));
+}
+
+cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOperation operation) {
+    if (const cudaError_t error = check_issue_by_host(stream, function); error != cudaSuccess) return error;
     if (!is_default(stream) && stream->capture != nullptr) {
-        stream->after = {add_node(*stream->capture->graph, std::move(operation), stream->after)};
+        stream->capture->record(std::move(operation), stream->after);
         return cudaSuccess;
     }
     StreamTail& tail = tail_of(stream);
     if (!operation.may_wait && !work_is_deferred()) {
         const DeviceScope scope(device_of(stream));
-        return note(operation.work());
+        return set_last_error(operation.work());
     }
     const TaskPointer task = new_task(std::move(operation.work), operation.may_wait);
     task->host_function = operation.type == cudaGraphNodeTypeHost;
     issue_task(task, tail);
     if (operation.host_waits) wait_for({task});
-    return operation.host_waits ? note(lost_context()) : cudaSuccess;
-}
-
-bool runs_at_once(cudaStream_t) {
-    return !work_is_deferred();
+    return operation.host_waits ? set_last_error(lost_context()) : cudaSuccess;
 }
 
 void wait_for_all_streams() {
@@ -310,7 +278,7 @@ using namespace cuda_on_cpu;
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
     if (stream == nullptr) return refuse(cudaErrorInvalidValue, __func__, "stream is null");
     if (flags > cudaStreamNonBlocking) return refuse(cudaErrorInvalidValue, __func__, "flags %u", flags);
-    if (kernel_runs() && flags != cudaStreamNonBlocking) {
+    if (in_kernel() && flags != cudaStreamNonBlocking) {
         return refuse(cudaErrorInvalidValue, __func__,
                       "a kernel creates streams with cudaStreamNonBlocking only; flags is %u", flags);
     }
@@ -346,12 +314,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
     if (const cudaError_t error = check_outside_capture(stream, __func__); error != cudaSuccess) return error;
-    return ask(__func__, open_tasks_of(tail_of(stream)));
+    return query(__func__, open_tasks_of(tail_of(stream)));
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
-    if (kernel_runs()) return wait_for_event_by_kernel(stream, event);
+    if (in_kernel()) return wait_for_event_by_kernel(stream, event);
     if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
     if (event->captured) {
         const auto capture = event->capture.lock();
@@ -376,7 +344,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
         task->host_function = true;  // another process may wait for this one
         issue_task(task, tail_of(stream));
     }
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags) {
@@ -459,7 +427,7 @@ cudaError_t cudaStreamCopyAttributes(cudaStream_t to, cudaStream_t from) {
 }
 
 cudaError_t cudaCtxResetPersistingL2Cache() {
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void* user_data,
@@ -506,7 +474,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
-    if (kernel_runs()) return record_event_by_kernel(event, stream);
+    if (in_kernel()) return record_event_by_kernel(event, stream);
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (event->device != device_of(stream)) {
@@ -538,7 +506,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     } else if (shared != nullptr) {
         shared->reach(record);
     }
-    return note(lost_context());
+    return set_last_error(lost_context());
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -560,11 +528,12 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
     if (event->captured)
         return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
-    const cudaError_t error = ask(__func__, tasks_of(*event));
+    const cudaError_t error = query(__func__, tasks_of(*event));
     if (error != cudaSuccess || event->shared == nullptr) return error;
     const std::uint64_t record = event->shared->issued();
     if (event->shared->has_reached(record)) return cudaSuccess;
-    return event->shared->is_lost(record) ? event->shared->refuse_lost(__func__) : note(cudaErrorNotReady);
+    return event->shared->is_lost(record) ? event->shared->refuse_lost(__func__)
+                                          : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
@@ -606,109 +575,11 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
             return refuse(cudaErrorInvalidResourceHandle, __func__,
                           "an event that was not recorded, or without timing");
         }
-        if (!tasks_of(*event).empty()) return note(cudaErrorNotReady);
+        if (!tasks_of(*event).empty()) return set_last_error(cudaErrorNotReady);
     }
     const auto time_of = [](const CUevent_st& event) {
         return event.recording != nullptr ? event.recording->time : event.time;
     };
     *milliseconds = std::chrono::duration<float, std::milli>(time_of(*end) - time_of(*start)).count();
-    return note(lost_context());
-}
-
-// --- Captures ------------------------------------------------------------------------------------
-
-namespace {
-
-cudaError_t begin_capture(const char* function, cudaStream_t stream, cudaStreamCaptureMode mode,
-                          cudaGraph_t graph, std::vector<cudaGraphNode_t> after) {
-    if (is_default(stream)) {
-        return refuse(cudaErrorStreamCaptureUnsupported, function, "the default stream cannot capture");
-    }
-    if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
-    if (stream->capture != nullptr)
-        return refuse(cudaErrorIllegalState, function, "the stream captures already");
-    stream->capture = std::make_shared<Capture>();
-    stream->capture->owns_graph = graph == nullptr;
-    stream->capture->graph = graph == nullptr ? create_graph() : graph;
-    stream->capture->nodes_before = number_of_nodes(*stream->capture->graph);
-    stream->capture->origin = stream;
-    stream->capture->relaxed = mode == cudaStreamCaptureModeRelaxed;
-    stream->after = std::move(after);
-    ++captures;
-    return cudaSuccess;
-}
-
-}  // namespace
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
-    return begin_capture(__func__, stream, mode, nullptr, {});
-}
-
-cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
-                                          const cudaGraphNode_t* dependencies, const cudaGraphEdgeData*,
-                                          std::size_t count, cudaStreamCaptureMode mode) {
-    if (const cudaError_t error = check_dependencies(__func__, graph, dependencies, count);
-        error != cudaSuccess)
-        return error;
-    return begin_capture(__func__, stream, mode, graph, {dependencies, dependencies + count});
-}
-
-cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
-    std::shared_ptr<Capture> capture;
-    if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture == nullptr) return refuse(cudaErrorIllegalState, __func__, "the stream does not capture");
-    if (capture->origin != stream) {
-        return refuse(cudaErrorStreamCaptureUnmatched, __func__, "the capture began in another stream");
-    }
-    const bool joined = all_come_before(*capture->graph, capture->nodes_before, stream->after);
-    leave_capture(capture);
-    if (graph != nullptr) *graph = nullptr;
-    if (capture->invalidated) {
-        return refuse(cudaErrorStreamCaptureInvalidated, __func__, "an earlier error ended this capture");
-    }
-    if (!joined) {
-        return refuse(cudaErrorStreamCaptureUnjoined, __func__,
-                      "work of another stream that this one did not wait for");
-    }
-    if (graph != nullptr) {
-        *graph = capture->graph;
-        capture->owns_graph = false;
-    }
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-    return cudaStreamGetCaptureInfo(stream, status);
-}
-
-cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                     unsigned long long* id, cudaGraph_t* graph,
-                                     const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
-                                     std::size_t* count) {
-    if (status == nullptr) return refuse(cudaErrorInvalidValue, __func__, "status is null");
-    std::shared_ptr<Capture> capture;
-    if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    *status = capture == nullptr     ? cudaStreamCaptureStatusNone
-              : capture->invalidated ? cudaStreamCaptureStatusInvalidated
-                                     : cudaStreamCaptureStatusActive;
-    if (capture == nullptr) return cudaSuccess;
-    if (id != nullptr) *id = reinterpret_cast<unsigned long long>(capture.get());
-    if (graph != nullptr) *graph = capture->graph;
-    if (dependencies != nullptr) *dependencies = stream->after.data();
-    if (edges != nullptr) *edges = nullptr;
-    if (count != nullptr) *count = stream->after.size();
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t* dependencies,
-                                                const cudaGraphEdgeData*, std::size_t count, unsigned flags) {
-    std::shared_ptr<Capture> capture;
-    if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
-    if (capture == nullptr) return refuse(cudaErrorIllegalState, __func__, "the stream does not capture");
-    if (const cudaError_t error = check_dependencies(__func__, capture->graph, dependencies, count);
-        error != cudaSuccess)
-        return error;
-    if (flags == cudaStreamSetCaptureDependencies) stream->after.clear();
-    add_missing(stream->after, {dependencies, dependencies + count});
-    return cudaSuccess;
+    return set_last_error(lost_context());
 }

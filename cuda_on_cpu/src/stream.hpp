@@ -1,5 +1,5 @@
-// Streams, events and captures. What is issued to a stream goes to the queue of work
-// (work_queue.hpp), or, while the stream captures, becomes a node of a graph (graph.hpp).
+// Streams and events. What is issued to a stream goes to the queue of work (work_queue.hpp), or,
+// while the stream captures, becomes a node of a graph (capture.hpp).
 #pragma once
 
 #include <chrono>
@@ -9,36 +9,15 @@
 
 #include "cuda_on_cpu/launch.h"
 #include "driver_types.h"
+#include "stream_operation.hpp"
 #include "work_queue.hpp"
 
 namespace cuda_on_cpu {
 
-// Something to do in a stream, or in a node of a graph.
-struct StreamOperation {
-    Work work;
-    cudaGraphNodeType type = cudaGraphNodeTypeMemcpy;
-    bool may_wait = false;                      // for the host or for another stream
-    bool host_waits = false;                    // the call returns when the work is done
-    std::optional<LaunchConfiguration> launch;  // of a kernel
-};
-
-// What one capture has noted so far. Streams that join it through events share it.
-struct Capture {
-    ~Capture();
-
-    cudaGraph_t graph = nullptr;
-    bool owns_graph = true;
-    std::size_t nodes_before = 0;  // that the graph had when the capture began
-    cudaStream_t origin = nullptr;
-    bool relaxed = false;  // allows calls that a GPU's driver may answer by waiting
-    bool invalidated = false;
-};
+struct Capture;
 
 // The capture that `stream` is part of, or null. An invalid handle is an error of `function`.
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture);
-// Whether some stream captures at all.
-bool somebody_captures();
-
 // Something went wrong in `stream`: the capture it is part of, if any, can only end in an error.
 void invalidate_capture_of(cudaStream_t stream);
 
@@ -50,15 +29,15 @@ cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 // Issues `operation`, or notes it when the stream captures. Refuses when the context is lost or the
 // handle is invalid.
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation);
+// The same where it is known that no kernel runs on this OS thread; in a kernel: child_grids.hpp.
+cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOperation operation);
 // The same for work that the host waits for.
 inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
     return submit(stream, function,
                   StreamOperation{.work = std::move(work), .host_waits = true, .launch = {}});
 }
 
-// Would work issued to the stream now be done when the call returns? If not, it must not read what
-// the caller may change.
-bool runs_at_once(cudaStream_t stream);
+StreamOperation host_operation(cudaHostFn_t function, void* user_data);
 
 // Waits for all streams of all devices, or of one, as cudaFree does.
 void wait_for_all_streams();

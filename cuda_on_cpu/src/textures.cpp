@@ -807,7 +807,7 @@ using namespace cuda_on_cpu;
 
 cudaError_t cudaCreateTextureObject(cudaTextureObject_t* number, const cudaResourceDesc* resource,
                                     const cudaTextureDesc* description, const cudaResourceViewDesc* view) {
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (number == nullptr || resource == nullptr || description == nullptr)
         return refuse(cudaErrorInvalidValue, __func__,
                       "the texture to set, the resource or the description is null");
@@ -882,7 +882,7 @@ cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* view, cud
 }
 
 cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* number, const cudaResourceDesc* resource) {
-    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return note(lost);
+    if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (number == nullptr || resource == nullptr)
         return refuse(cudaErrorInvalidValue, __func__, "the surface to set or the resource is null");
     if (resource->resType != cudaResourceTypeArray)

@@ -23,8 +23,8 @@
 
 namespace cuda_on_cpu {
 
-bool on_device() {
-    return block_runner().running();
+bool in_kernel() {
+    return runner_of_os_thread != nullptr && runner_of_os_thread->runs_block();
 }
 
 void set_grid_constants(const GridConstant* first, std::size_t count) {
@@ -55,19 +55,17 @@ unsigned converged_lanes(Site site) {
 
 constinit thread_local unsigned polls = 0;
 constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
-constinit thread_local bool order_may_show = false;
-constinit thread_local bool result_unused = false;
 // In constant memory, as atomics_are_noted.
 CUDA_ON_CPU_CONSTANT constinit bool lockstep = false;
 
 void wait_for_lanes_in_step(unsigned place) {
     BlockRunner& runner = block_runner();
-    if (runner.running()) runner.collectives().converged("lockstep", Site{"", static_cast<int>(place)});
+    if (runner.runs_block()) runner.collectives().converged("lockstep", Site{"", static_cast<int>(place)});
 }
 
 void spin_hint() {
     if (atomics_are_noted) note_atomic(AtomicKind::ordered, nullptr, 0);
-    if (kernel_runs()) {
+    if (in_kernel()) {
         runner_of_os_thread->scheduler().yield();
     } else {
         host_polls();
@@ -252,7 +250,7 @@ void enter_shared(void* object, std::size_t size, bool poison, const char* name,
 
 void device_failure(cudaError_t error, const char* message, Site site) {
     BlockRunner& runner = block_runner();
-    if (runner.running()) runner.fail(error, message, site);
+    if (runner.runs_block()) runner.fail(error, message, site);
     std::fprintf(stderr, "cuda_on_cpu: %s:%d: %s\n", site.file, site.line, message);
     std::abort();
 }
@@ -264,7 +262,7 @@ extern "C" void __assert_fail(const char* assertion, const char* file, unsigned 
                               const char* function) noexcept {
     using namespace cuda_on_cpu;
     const std::string message = std::string("Assertion `") + assertion + "' failed";
-    if (BlockRunner& runner = block_runner(); runner.running()) {
+    if (BlockRunner& runner = block_runner(); runner.runs_block()) {
         runner.fail(cudaErrorAssert, message, Site{file, static_cast<int>(line)});
     }
     std::fprintf(stderr, "%s:%u: %s: %s.\n", file, line, function, message.c_str());
@@ -278,7 +276,7 @@ extern "C" [[noreturn]] void __stack_chk_fail() {
     void* const call = static_cast<char*>(__builtin_return_address(0)) - 1;
     const std::string line = kernel_line(std::span(&call, 1));
     const std::string message = kDamagedStack + (line.empty() ? "" : " In the function that ends in " + line);
-    if (BlockRunner& runner = block_runner(); runner.running())
+    if (BlockRunner& runner = block_runner(); runner.runs_block())
         runner.fail(cudaErrorIllegalAddress, message, Site{"", 0});
     std::fprintf(stderr, "cuda_on_cpu: host code: %s\n", message.c_str());
     std::abort();
@@ -293,7 +291,7 @@ long long clock64() {
 
 // The C library's function, but in a kernel, where CUDA's has its name.
 extern "C" std::clock_t clock() noexcept {
-    if (cuda_on_cpu::kernel_runs()) return static_cast<std::clock_t>(clock64());
+    if (cuda_on_cpu::in_kernel()) return static_cast<std::clock_t>(clock64());
     timespec used{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     return used.tv_sec * CLOCKS_PER_SEC + used.tv_nsec / (1'000'000'000 / CLOCKS_PER_SEC);

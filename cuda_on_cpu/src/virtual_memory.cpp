@@ -73,10 +73,6 @@ std::map<CUmemGenericAllocationHandle, Handle>& handles() {
     return all;
 }
 
-char* pointer_of(CUdeviceptr address) {
-    return reinterpret_cast<char*>(static_cast<std::uintptr_t>(address));
-}
-
 Reservation* reservation_of(char* begin, std::size_t size) {
     auto after = reservations().upper_bound(begin);
     if (after == reservations().begin()) return nullptr;
@@ -141,9 +137,6 @@ CUresult no_such_handle(const char* function, CUmemGenericAllocationHandle handl
 }  // namespace cuda_on_cpu
 
 using namespace cuda_on_cpu;
-
-#define CUDA_ON_CPU_CHECK(call) \
-    if (const CUresult error = call; error != CUDA_SUCCESS) return error
 
 CUresult cuMemGetAllocationGranularity(std::size_t* granularity, const CUmemAllocationProp* properties,
                                        CUmemAllocationGranularity_flags) {

@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "devices.hpp"
+#include "current_device.hpp"
 #include "environment.hpp"
 #include "errors.hpp"
 #include "observer.hpp"
@@ -438,7 +438,7 @@ void wait_for(std::vector<TaskPointer> tasks) {
     --q.waiting;
 }
 
-bool ask_for(const std::vector<TaskPointer>& tasks) {
+bool poll_tasks(const std::vector<TaskPointer>& tasks) {
     Queue& q = queue();
     std::unique_lock lock(q.mutex);
     if (std::ranges::all_of(tasks, [](const TaskPointer& task) { return is_done(*task); })) return true;

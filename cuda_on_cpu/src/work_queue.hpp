@@ -47,7 +47,6 @@ struct Task {
 struct StreamTail {
     TaskPointer task;
     bool legacy = false;         // tasks wait for those of all blocking streams
-    bool host_function = false;  // it may wait for anything
     bool blocking = false;       // tasks wait for the legacy stream
     std::uint64_t priority = 0;  // 0: none is drawn yet
     int device = 0;
@@ -77,7 +76,7 @@ std::vector<TaskPointer> open_tasks_of_device(int device);
 // Waits until all of `tasks` are done, which may mean to run them, and others.
 void wait_for(std::vector<TaskPointer> tasks);
 // Are they done? If not, the next one runs, so that a host that asks again and again sees an end.
-bool ask_for(const std::vector<TaskPointer>& tasks);
+bool poll_tasks(const std::vector<TaskPointer>& tasks);
 bool is_done(const TaskPointer& task);
 
 // The task that this OS thread runs; null: none.

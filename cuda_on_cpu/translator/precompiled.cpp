@@ -9,9 +9,11 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string_view>
 
+#include "make_rule.hpp"
 #include "process.hpp"
 
 namespace translator {
@@ -71,35 +73,10 @@ std::string name_of(const std::vector<std::string>& command) {
     return std::to_string(std::hash<std::string>()(in_order));
 }
 
-// What stands behind the colon of a rule "made: header header \\", over several lines. "" when
-// there is no such file.
-std::string prerequisites(const fs::path& rule) {
+// What was read for `rule`'s file; "" when there is no such file.
+std::string files_of(const fs::path& rule) {
     std::ifstream file(rule);
-    std::string made;
-    std::string files;
-    file >> made;
-    std::getline(file, files, '\0');
-    while (files.ends_with('\n'))
-        files.pop_back();
-    return files;
-}
-
-// Their names: where make has blanks between them it escapes those within.
-std::vector<std::string> names_of(std::string_view files) {
-    std::vector<std::string> names(1);
-    for (std::size_t i = 0; i < files.size(); ++i) {
-        const char next = i + 1 < files.size() ? files[i + 1] : '\n';
-        if (files[i] == ' ' || files[i] == '\n') {
-            if (!names.back().empty()) names.emplace_back();
-        } else if ((files[i] == '\\' && (next == ' ' || next == '#')) || (files[i] == '$' && next == '$')) {
-            names.back() += next;
-            ++i;
-        } else if (files[i] != '\\' || next != '\n') {
-            names.back() += files[i];
-        }
-    }
-    if (names.back().empty()) names.pop_back();
-    return names;
+    return std::string(prerequisites(std::string(std::istreambuf_iterator<char>(file), {})));
 }
 
 // Is `made` newer than all of these?
@@ -107,7 +84,7 @@ bool is_up_to_date(const fs::path& made, const std::string& files) {
     std::error_code error;
     const auto time = fs::last_write_time(made, error);
     if (error || files.empty()) return false;
-    for (const std::string& name : names_of(files)) {
+    for (const std::string& name : names_in(files)) {
         if (fs::last_write_time(name, error) > time || error) return false;
     }
     return true;
@@ -154,8 +131,8 @@ PrecompiledHeaders precompiled_headers(const std::string& directory,
     const std::string made = header + ".gch";
     const std::string rule = header + ".d";
     const Lock lock(header + ".lock");
-    if (!is_up_to_date(made, prerequisites(rule)) && !make(command, header, made, rule)) return {};
-    return {{"-fpch-preprocess", "-include", header}, prerequisites(rule)};
+    if (!is_up_to_date(made, files_of(rule)) && !make(command, header, made, rule)) return {};
+    return {{"-fpch-preprocess", "-include", header}, files_of(rule)};
 }
 
 }  // namespace translator

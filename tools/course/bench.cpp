@@ -33,7 +33,7 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
         throw UsageError(fmt::format("--record needs a Release build; {} is {}", checkout.build.string(),
                                      calendar.build_type));
     }
-    build_target(checkout, day.directory);
+    build_target(checkout, day.program_target());
 
     const std::filesystem::path file =
         std::filesystem::path(this_machine().slug) /

@@ -166,7 +166,9 @@ void announce_first_build(const Checkout& checkout, const std::string& target, c
 }
 
 std::string try_to_build(const Checkout& checkout, const std::string& target) {
-    const std::string what = target == "course_tests" ? "all tests" : target;
+    const std::string what = target == "course_tests"            ? "all tests of lessons"
+                             : target == "course_tests_thorough" ? "the other tests"
+                                                                 : target;
     const BuildLock lock(checkout, "building " + what);
     Progress progress(what);
     const Captured build = capture(build_command(checkout, target), [&progress](std::string_view line) {

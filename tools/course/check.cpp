@@ -51,14 +51,14 @@ void show_inspection(const InspectionScore& score, const WorkbookEntry& entry, c
 }
 
 // What is to be said of an answer beyond its result.
-struct Appraisal {
-    std::vector<Merit> merits;
+struct Assessment {
+    std::vector<Criterion> criteria;
     std::string objection;  // why it is not what the exercise asks for, though its result is right
 };
 
-Appraisal appraise(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
-                   const CheckCommand& command, bool in_sentences) {
-    Appraisal all;
+Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                  const CheckCommand& command, bool in_sentences) {
+    Assessment all;
     if (inspects_if_right(checkout, entry, command)) {
         if (!inspects(checkout, entry, command)) {
             fmt::print(stderr, "{}\n",
@@ -67,36 +67,36 @@ Appraisal appraise(const Desk& desk, const WorkbookEntry& entry, const Checkout&
                               kQuiet, stderr));
         }
         const Checkout inspecting = build_of_preset(checkout, "inspect");
-        set_cache_path(inspecting, "COURSE_MY", desk.book.my_directory());
+        set_cache_path(inspecting, "COURSE_MY", learner.book.my_directory());
         const InspectionScore score = score_by_inspection(entry, inspecting);
         show_inspection(score, entry, checkout, command, in_sentences);
-        all = {score.merits, score.objection};
+        all = {score.criteria, score.objection};
     }
     if (command.gpu && !entry.exercise->version.empty()) {
-        if (const auto merit = score_by_time(entry, build_of_preset(checkout, "gpu")))
-            all.merits.push_back(*merit);
+        if (const auto criterion = score_by_time(entry, build_of_preset(checkout, "gpu")))
+            all.criteria.push_back(*criterion);
     }
     return all;
 }
 
-int print_score(const CheckResult& result, const std::vector<Merit>& all) {
+int print_score(const CheckResult& result, const std::vector<Criterion>& all) {
     int count = 1;
     fmt::print("  {} correct: {} test{}{}\n", styled("*", kGood, stdout), result.tests,
                result.tests == 1 ? " passes" : "s pass",
                result.schedules.empty() ? "" : ", " + result.schedules);
-    for (const Merit& merit : all) {
-        fmt::print("  {} {}\n", merit.star ? styled("*", kGood, stdout) : styled("-", kNotice, stdout),
-                   merit.text);
-        count += merit.star;
+    for (const Criterion& criterion : all) {
+        fmt::print("  {} {}\n", criterion.star ? styled("*", kGood, stdout) : styled("-", kNotice, stdout),
+                   criterion.text);
+        count += criterion.star;
     }
     return count;
 }
 
-// That there is no appraisal is told, and changes nothing.
-Appraisal appraise_if_possible(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
-                               const CheckCommand& command, bool in_sentences) {
+// That there is no assessment is told, and changes nothing.
+Assessment assess_if_possible(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                              const CheckCommand& command, bool in_sentences) {
     try {
-        return appraise(desk, entry, checkout, command, in_sentences);
+        return assess(learner, entry, checkout, command, in_sentences);
     } catch (const Interrupted&) {
         throw;
     } catch (const std::runtime_error& error) {
@@ -106,13 +106,14 @@ Appraisal appraise_if_possible(const Desk& desk, const WorkbookEntry& entry, con
 }
 
 // What inspection has found in a wrong answer; how it compares with the lesson's is no news then.
-void print_findings(const Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
+void print_findings(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                     const CheckCommand& command) {
     if (!inspects(checkout, entry, command)) return;
     CheckCommand without_gpu = command;
     without_gpu.gpu = false;
-    for (const Merit& merit : appraise_if_possible(desk, entry, checkout, without_gpu, false).merits) {
-        if (merit.is_finding) fmt::print("  {}\n", merit.text);
+    for (const Criterion& criterion :
+         assess_if_possible(learner, entry, checkout, without_gpu, false).criteria) {
+        if (criterion.is_finding) fmt::print("  {}\n", criterion.text);
     }
 }
 
@@ -161,55 +162,55 @@ void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
 
 }  // namespace
 
-bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout,
-               const CheckCommand& command) {
+bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                      const CheckCommand& command) {
     // Two at once would build each other's answers: the learners' files may be others, the programs
     // are the same.
     const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
     const CheckResult result =
-        check_exercise(desk.book, entry, build_for(checkout, entry, command),
-                       {.limit = command.limit, .failures_shown = command.failures_shown});
+        run_exercise_tests(learner.book, entry, build_for(checkout, entry, command),
+                           {.limit = command.limit, .failures_shown = command.failures_shown});
     const bool is_right = result.verdict == Verdict::kPassed;
-    const Appraisal appraisal =
-        is_right ? appraise_if_possible(desk, entry, checkout, command, true) : Appraisal{};
-    const bool passed = is_right && appraisal.objection.empty();
-    desk.logbook.update(entry.id, [&](ExerciseRecord& record) {
+    const Assessment assessment =
+        is_right ? assess_if_possible(learner, entry, checkout, command, true) : Assessment{};
+    const bool passed = is_right && assessment.objection.empty();
+    learner.logbook.update(entry.id, [&](ExerciseRecord& record) {
         record.solved = record.solved || passed;
         record.failures += !passed && result.verdict != Verdict::kCannotRun;
     });
     if (passed) {
         fmt::print("{} {}\n", styled("solved", kGood, stdout), entry.id);
-        const int count = print_score(result, appraisal.merits);
+        const int count = print_score(result, assessment.criteria);
         print_what_was_not_looked_at(checkout, entry, command);
-        desk.logbook.update(
+        learner.logbook.update(
             entry.id, [count](ExerciseRecord& record) { record.stars = std::max(record.stars, count); });
     } else {
         fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id,
-                   is_right ? text_of(appraisal.objection, entry) : result.text);
+                   is_right ? text_of(assessment.objection, entry) : result.text);
         // What does not end would not end when it is watched.
         if (result.verdict == Verdict::kFailed && !result.timed_out)
-            print_findings(desk, entry, checkout, command);
-        if (result.verdict == Verdict::kFailed) print_earlier_blanks(desk.book, entry);
-        fmt::print("  {}\n  A hint: ./course hint {}\n", describe(desk.book, entry), entry.id);
+            print_findings(learner, entry, checkout, command);
+        if (result.verdict == Verdict::kFailed) print_earlier_blanks(learner.book, entry);
+        fmt::print("  {}\n  A hint: ./course hint {}\n", describe(learner.book, entry), entry.id);
     }
     return passed;
 }
 
 int check_exercises(const Checkout& checkout, const CheckCommand& command) {
     require_writable("--html", command.html);
-    Desk desk(checkout);
-    std::vector<WorkbookEntry> entries = {desk.choose(command.name)};
+    Learner learner(checkout);
+    std::vector<WorkbookEntry> entries = {learner.choose(command.name)};
     if (command.name) {
-        if (const auto meant = desk.book.find(*command.name); meant.size() > 1) entries = meant;
+        if (const auto meant = learner.book.find(*command.name); meant.size() > 1) entries = meant;
     }
     if (!command.html.empty()) require_one_with_version(entries);
     for (const WorkbookEntry& entry : entries) {
-        if (entry.id != entries.front().id && !desk.book.is_begun(entry))
+        if (entry.id != entries.front().id && !learner.book.is_begun(entry))
             break;  // no news that it is not solved
-        if (!check_one(desk, entry, checkout, command)) return kFailed;
+        if (!check_and_record(learner, entry, checkout, command)) return kFailed;
     }
-    auto next = desk.first_unsolved(entries.back().chapter);
-    if (!next) next = desk.first_unsolved();
+    auto next = learner.first_unsolved(entries.back().chapter);
+    if (!next) next = learner.first_unsolved();
     fmt::print("{}\n", next ? fmt::format("  Next: {} (./course next)", next->id)
                             : "  That was the last of all exercises.");
     return kSuccess;

@@ -215,8 +215,8 @@ std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const C
     return errors.empty() ? messages : errors;
 }
 
-CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
-                           const CheckOptions& options) {
+CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
+                               const CheckOptions& options) {
     book.copy_blank_files(*entry.chapter);
     const std::string target = target_of(entry);
     if (const std::string errors = build_mine(book, entry, build, {target, "check", "lesson and tests"});

@@ -41,7 +41,7 @@ std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const C
 // `build` is the configured build to do it in. The blank files of the entry's day are copied first,
 // if need be. Throws BuildError for what is not the learner's (no compiler, a lesson that does not
 // build).
-CheckResult check_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
-                           const CheckOptions& options);
+CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
+                               const CheckOptions& options);
 
 }  // namespace course::tool

@@ -8,7 +8,6 @@
 #include <initializer_list>
 #include <memory>
 
-#include "commands.hpp"
 #include "common/bench/unknown_argument.hpp"
 #include "errors.hpp"
 #include "own_program.hpp"
@@ -78,6 +77,7 @@ using Action = std::function<int(const Checkout&)>;
 struct CommandLine {
     CLI::App& app;
     Action& action;
+    const AuthorCommands& authors;
     std::vector<std::string> arguments;  // without the program's name
 
     CLI::App* add(const char* name, const char* summary, const std::string& footer) {
@@ -160,12 +160,23 @@ CLI::App* add_inspect(CommandLine& line) {
 }
 
 void add_test(CommandLine& line) {
-    auto* command =
-        line.add("test", "Builds and runs all tests, or those of one day", "example: ./course test day01");
-    const auto day = std::make_shared<std::optional<std::string>>();
-    command->add_option("DAY", *day, kDay);
-    command->callback([&line, day] {
-        line.action = [day](const Checkout& checkout) { return test_days(checkout, *day); };
+    auto* command = line.add("test", "Builds and runs the tests of all lessons, or all tests of one day",
+                             "example: ./course test day01\n         ./course test --thorough");
+    const auto options = std::make_shared<TestOptions>();
+    auto* day = command->add_option("DAY", options->day, kDay);
+    const auto add_half = [&](const char* name, TestHalf half, const char* summary) {
+        return command
+            ->add_flag_callback(
+                name, [options, half] { options->half = half; }, summary)
+            ->excludes(day);
+    };
+    auto* thorough = add_half(
+        "--thorough", TestHalf::kBoth,
+        "Also threads in descending order, streams in other orders, the tests of cuda_on_cpu and tools/");
+    add_half("--rest", TestHalf::kRest, "Only what --thorough runs and a plain ./course test does not")
+        ->excludes(thorough);
+    command->callback([&line, options] {
+        line.action = [options](const Checkout& checkout) { return test_days(checkout, *options); };
     });
 }
 
@@ -179,7 +190,9 @@ void add_bench(CommandLine& line) {
                       "The long list of shapes instead, where the day has one (gemm_ladder)");
     command->add_flag("--record", options->record, "Keeps the figures in docs/measurements/<machine>/");
     command->callback([&line, options] {
-        line.action = [options](const Checkout& checkout) { return bench_day(checkout, *options); };
+        line.action = [&line, options](const Checkout& checkout) {
+            return line.authors.bench_day(checkout, *options);
+        };
     });
 }
 
@@ -190,7 +203,9 @@ void add_tables(CommandLine& line) {
     const auto check_only = std::make_shared<bool>(false);
     command->add_flag("--check", *check_only, "Writes nothing; exits with 1 and names the file that differs");
     command->callback([&line, check_only] {
-        line.action = [check_only](const Checkout& checkout) { return update_tables(checkout, *check_only); };
+        line.action = [&line, check_only](const Checkout& checkout) {
+            return line.authors.update_tables(checkout, *check_only);
+        };
     });
 }
 
@@ -332,7 +347,9 @@ void add_exercises(CommandLine& line) {
     const auto day = std::make_shared<std::optional<std::string>>();
     command->add_option("DAY", *day, kDay);
     command->callback([&line, day] {
-        line.action = [day](const Checkout& checkout) { return try_exercises(checkout, *day); };
+        line.action = [&line, day](const Checkout& checkout) {
+            return line.authors.try_exercises(checkout, *day);
+        };
     });
 }
 
@@ -344,20 +361,22 @@ void add_new_day(CommandLine& line) {
     command->add_option("--title", options->title, "Its title")->type_name("TEXT");
     command->add_option("--question", options->question, "The question it answers")->type_name("TEXT");
     command->callback([&line, options] {
-        line.action = [options](const Checkout& checkout) { return new_day(checkout, *options); };
+        line.action = [&line, options](const Checkout& checkout) {
+            return line.authors.new_day(checkout, *options);
+        };
     });
 }
 
 }  // namespace
 
-int run_command_line(int argc, const char* const* argv) {
+int run_command_line(int argc, const char* const* argv, const AuthorCommands& authors) {
     CLI::App app(
         "CUDA, day by day: runs, tests and measures the lessons, on a GPU or, without one, on the CPU.",
         "./course");
     app.require_subcommand(0, 1);
     app.footer(fmt::format("example: ./course run day01\n{}", kExitCodes));
     Action action;
-    CommandLine line{app, action, {argv + 1, argv + argc}};
+    CommandLine line{app, action, authors, {argv + 1, argv + argc}};
 
     // In the order of ./course --help.
     add_list(line);

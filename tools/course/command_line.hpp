@@ -1,8 +1,24 @@
+// ./course from its command line to an exit code (errors.hpp).
 #pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "commands.hpp"
 
 namespace course::tool {
 
-// Reads the command line of ./course and does what it says. Returns the exit code (errors.hpp).
-int run_command_line(int argc, const char* const* argv);
+// The commands that authors of the course need, and learners seldom. They are in a program of their
+// own, course_author, so that no learner waits until they are compiled; `./course` hands them over to
+// it.
+struct AuthorCommands {
+    std::function<int(const Checkout&, const BenchOptions&)> bench_day;
+    std::function<int(const Checkout&, bool)> update_tables;
+    std::function<int(const Checkout&, const std::optional<std::string>&)> try_exercises;
+    std::function<int(const Checkout&, const NewDayOptions&)> new_day;
+};
+
+int run_command_line(int argc, const char* const* argv, const AuthorCommands& authors);
 
 }  // namespace course::tool

@@ -53,8 +53,14 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options);
 int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
                         const std::vector<std::string>& files);
 
-// Without a day: everything.
-int test_days(const Checkout& checkout, const std::optional<std::string>& day);
+// Of the tests of the whole course: what the lessons compute, once, with threads in ascending order
+// (kLessons); what this leaves out (kRest); or both.
+enum class TestHalf { kLessons, kRest, kBoth };
+struct TestOptions {
+    std::optional<std::string> day;      // all of its tests, in both orders
+    TestHalf half = TestHalf::kLessons;  // of all tests, where no day is named
+};
+int test_days(const Checkout& checkout, const TestOptions& options);
 
 struct BenchOptions {
     std::string day;

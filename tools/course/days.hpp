@@ -25,6 +25,9 @@ struct Day {
     // Of a day of whole programs: the name of each, and its arguments. A day with versions has one
     // program, and none here.
     std::vector<std::vector<std::string>> programs{};
+
+    // What builds its program, or its programs; the target `directory` builds its tests, too.
+    std::string program_target() const { return directory + "_program"; }
 };
 
 struct Calendar {

@@ -116,17 +116,17 @@ int debug(const std::string& what, const std::vector<std::string>& places, const
 
 int debug_exercise(const Checkout& checkout, const DebugOptions& options) {
     require_gdb();
-    Desk desk(checkout);
-    const WorkbookEntry entry = desk.choose(options.name);
-    require_my_file(desk.book, {entry});
+    Learner learner(checkout);
+    const WorkbookEntry entry = learner.choose(options.name);
+    require_my_file(learner.book, {entry});
 
     const Checkout build = build_of_preset(checkout, "cpu-debug");
     const Calendar calendar = load_calendar(build.calendar());
     const Command program =
         program_of(build, find_day(calendar, entry.chapter->directory), *entry.exercise, options);
-    build_my_program(desk.book, entry, build, std::filesystem::path(program.front()).filename());
+    build_my_program(learner.book, entry, build, std::filesystem::path(program.front()).filename());
 
-    const std::filesystem::path file = desk.book.mine(entry);
+    const std::filesystem::path file = learner.book.mine(entry);
     const std::string text = read_text_file(file);
     return debug(entry.id, first_lines(file, text, bodies_of(text, *entry.exercise)), program);
 }

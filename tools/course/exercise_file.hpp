@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "hints.hpp"
+#include "exercise_sheet.hpp"
 #include "text_file.hpp"
 
 namespace course::tool {

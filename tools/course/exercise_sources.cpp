@@ -16,7 +16,7 @@ std::string copy_of(const std::filesystem::path& file) {
 
 ExerciseSheet sheet_of(const std::filesystem::path& day) {
     const std::filesystem::path exercises = day / "exercises.md";
-    return parse_hints(read_text_file(exercises), (day.filename() / exercises.filename()).string());
+    return parse_exercise_sheet(read_text_file(exercises), (day.filename() / exercises.filename()).string());
 }
 
 // The file name in quotes after #include, without its directory; of other lines nothing.

@@ -6,7 +6,7 @@
 #include <array>
 
 #include "cuda_on_cpu/translator/tokens.hpp"
-#include "hints.hpp"
+#include "exercise_sheet.hpp"
 
 namespace course::tool {
 namespace {

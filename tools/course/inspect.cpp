@@ -147,7 +147,7 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     announce_first_build(
         inspecting, day,
         fmt::format("the first inspection of {} builds it anew, to watch every access", day));
-    build_target(inspecting, day);
+    build_target(inspecting, lesson.program_target());
 
     const FiguresFile figures(inspecting, day);
     fmt::print(stderr, "{}\n", styled("course: inspecting " + day, kQuiet, stderr));

@@ -33,20 +33,20 @@ int line_of_first_kernel(const std::filesystem::path& file, const Exercise& exer
 
 }  // namespace
 
-Desk::Desk(const Checkout& checkout)
+Learner::Learner(const Checkout& checkout)
     : book(checkout, load_calendar(checkout.calendar()), learners_directory(checkout)),
       logbook(book.my_directory() / "progress.json") {
     if (book.entries().empty()) throw UsageError("no day has exercises yet");
 }
 
-std::optional<WorkbookEntry> Desk::first_unsolved(const Chapter* chapter) const {
+std::optional<WorkbookEntry> Learner::first_unsolved(const Chapter* chapter) const {
     for (const WorkbookEntry& entry : book.entries()) {
         if ((chapter == nullptr || entry.chapter == chapter) && !logbook.of(entry.id).solved) return entry;
     }
     return std::nullopt;
 }
 
-WorkbookEntry Desk::choose(const std::optional<std::string>& name) {
+WorkbookEntry Learner::choose(const std::optional<std::string>& name) {
     if (!name) return choose_again();
     const std::vector<WorkbookEntry> meant = book.find(*name);
     const auto unsolved = std::ranges::find_if(
@@ -56,7 +56,7 @@ WorkbookEntry Desk::choose(const std::optional<std::string>& name) {
     return entry;
 }
 
-WorkbookEntry Desk::choose_again() const {
+WorkbookEntry Learner::choose_again() const {
     const auto current = std::ranges::find(book.entries(), logbook.current(), &WorkbookEntry::id);
     if (current != book.entries().end()) {
         if (!logbook.of(current->id).solved) return *current;

@@ -13,8 +13,8 @@
 
 namespace course::tool {
 
-struct Desk {
-    explicit Desk(const Checkout& checkout);
+struct Learner {
+    explicit Learner(const Checkout& checkout);
 
     // The first that is not solved; nothing when all are. With `chapter`: of that one.
     std::optional<WorkbookEntry> first_unsolved(const Chapter* chapter = nullptr) const;
@@ -35,7 +35,7 @@ std::string describe(const Workbook& book, const WorkbookEntry& entry);
 
 // What the exercise asks; before the first of a day, what the day's are about. Copies the blank
 // files, if need be.
-void print_exercise(const Desk& desk, const WorkbookEntry& entry);
+void print_exercise(const Learner& learner, const WorkbookEntry& entry);
 
 // Text of exercises.md, filled into lines.
 void print_prose(const std::string& text);
@@ -44,6 +44,7 @@ void print_prose(const std::string& text);
 std::string stars(int count);
 
 // Checks it, tells how it went, and keeps that.
-bool check_one(Desk& desk, const WorkbookEntry& entry, const Checkout& checkout, const CheckCommand& command);
+bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                      const CheckCommand& command);
 
 }  // namespace course::tool

@@ -1,5 +1,24 @@
+#include "build.hpp"
 #include "command_line.hpp"
+#include "subprocess.hpp"
+
+namespace {
+
+using namespace course::tool;
+
+// The same arguments for course_author, which is built where it is not up to date.
+int hand_over(const Checkout& checkout, int argc, const char* const* argv) {
+    build_target(checkout, "course_author");
+    Command command(argv, argv + argc);
+    command.front() = checkout.program("course_author");
+    return run(command);
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-    return course::tool::run_command_line(argc, argv);
+    const auto author = [=](const Checkout& checkout, const auto&) {
+        return hand_over(checkout, argc, argv);
+    };
+    return run_command_line(argc, argv, {author, author, author, author});
 }

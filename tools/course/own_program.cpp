@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "build.hpp"
+#include "cuda_on_cpu/translator/make_rule.hpp"
 #include "days.hpp"
 #include "errors.hpp"
 #include "text_file.hpp"
@@ -109,20 +110,7 @@ std::vector<std::string> own_files(const std::vector<std::string>& arguments) {
 }
 
 std::vector<std::string> prerequisites(const std::string& rule) {
-    std::vector<std::string> names(1);
-    const std::size_t colon = rule.find(": ");
-    for (std::size_t i = colon == std::string::npos ? rule.size() : colon + 2; i < rule.size(); ++i) {
-        const char next = i + 1 < rule.size() ? rule[i + 1] : '\n';
-        if (rule[i] == '\\' && next == ' ') {  // a blank within a name
-            names.back() += rule[++i];
-        } else if (rule[i] == ' ' || rule[i] == '\n' || (rule[i] == '\\' && next == '\n')) {
-            if (!names.back().empty()) names.emplace_back();
-        } else {
-            names.back() += rule[i];
-        }
-    }
-    names.pop_back();
-    return names;
+    return translator::names_in(translator::prerequisites(rule));
 }
 
 fs::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files, For purpose) {

@@ -27,10 +27,10 @@ void print_line(const Exercise& exercise, const ExerciseRecord& record, bool is_
     fmt::print("{}{}\n", line, is_next ? "  <- next" : "");
 }
 
-int print_json(const Desk& desk) {
+int print_json(const Learner& learner) {
     auto list = nlohmann::ordered_json::array();
-    for (const WorkbookEntry& entry : desk.book.entries()) {
-        const ExerciseRecord& record = desk.logbook.of(entry.id);
+    for (const WorkbookEntry& entry : learner.book.entries()) {
+        const ExerciseRecord& record = learner.logbook.of(entry.id);
         list.push_back(
             {{"id", entry.id},
              {"tests", entry.exercise->tests},
@@ -51,27 +51,27 @@ int print_json(const Desk& desk) {
 // A line for each day; in full the day that is named, else that of the next exercise, or with `all`
 // every one.
 int show_progress(const Checkout& checkout, const ProgressCommand& command) {
-    Desk desk(checkout);
-    if (command.as_json) return print_json(desk);
-    const Chapter* const named = command.name ? desk.book.find(*command.name).front().chapter : nullptr;
-    auto next = desk.first_unsolved();
-    if (next) next = desk.choose(std::nullopt);
+    Learner learner(checkout);
+    if (command.as_json) return print_json(learner);
+    const Chapter* const named = command.name ? learner.book.find(*command.name).front().chapter : nullptr;
+    auto next = learner.first_unsolved();
+    if (next) next = learner.choose(std::nullopt);
     std::ptrdiff_t all_solved = 0;
-    for (const Chapter& chapter : desk.book.chapters()) {
+    for (const Chapter& chapter : learner.book.chapters()) {
         std::vector<WorkbookEntry> entries;
-        std::ranges::copy_if(desk.book.entries(), std::back_inserter(entries),
+        std::ranges::copy_if(learner.book.entries(), std::back_inserter(entries),
                              [&](const WorkbookEntry& entry) { return entry.chapter == &chapter; });
         const auto solved = std::ranges::count_if(
-            entries, [&](const WorkbookEntry& entry) { return desk.logbook.of(entry.id).solved; });
+            entries, [&](const WorkbookEntry& entry) { return learner.logbook.of(entry.id).solved; });
         fmt::print("{}\n", styled(fmt::format("{}, {} of {}", chapter.name, solved, entries.size()), kHeading,
                                   stdout));
         all_solved += solved;
         const bool is_chosen = named != nullptr ? named == &chapter : next && next->chapter == &chapter;
         if (!command.all && !is_chosen) continue;
         for (const WorkbookEntry& entry : entries)
-            print_line(*entry.exercise, desk.logbook.of(entry.id), next && next->id == entry.id);
+            print_line(*entry.exercise, learner.logbook.of(entry.id), next && next->id == entry.id);
     }
-    fmt::print("\n{} of {} exercises solved\n", all_solved, desk.book.entries().size());
+    fmt::print("\n{} of {} exercises solved\n", all_solved, learner.book.entries().size());
     fmt::print("{}\n", styled("Stars: right; no finding and no more bank conflicts than the lesson's; no "
                               "more sectors; on a GPU as "
                               "fast.\nEvery exercise: ./course progress --all",

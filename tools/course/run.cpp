@@ -100,7 +100,7 @@ int run_day(const Checkout& checkout, const RunOptions& options) {
         day.programs.empty()
             ? std::vector<Command>{versions_command(checkout.program(day.directory), options)}
             : program_commands(checkout, day, day.programs, "", options);
-    build_target(checkout, day.directory);
+    build_target(checkout, day.program_target());
     return run_shown(commands);
 }
 

@@ -96,7 +96,7 @@ std::string place_of(const SourceLine& source) {
 }
 
 // What the lesson does is good enough, also where it is there to show what is not good.
-Merit compare(const Traffic& mine, const Traffic& lesson, const char* what, const char* unit) {
+Criterion compare(const Traffic& mine, const Traffic& lesson, const char* what, const char* unit) {
     if (mine.transactions == 0) return {true, fmt::format("{}: not used", what), false};
     const bool star = no_more(mine.transactions, lesson.transactions);
     std::string text =
@@ -197,7 +197,8 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
     std::vector<std::unique_ptr<ResultFile>> files;
     std::vector<Job> jobs;
     for (const std::string& program : programs) {
-        build_target(build, program);
+        // The lesson's is named as its day, a target that builds the day's tests, too.
+        build_target(build, program.ends_with("_program") ? program : program + "_program");
         files.push_back(std::make_unique<ResultFile>(build, program));
         // Inspected programs name the learner's lines, not those of the headers that they call.
         jobs.push_back(
@@ -253,14 +254,14 @@ std::optional<InspectedVersion> all_problems(const InspectionFile& file, const s
     return all;
 }
 
-std::vector<Merit> merits_of_inspection(const InspectedVersion& mine, const InspectedVersion& lesson) {
+std::vector<Criterion> criteria_of_inspection(const InspectedVersion& mine, const InspectedVersion& lesson) {
     std::size_t findings = 0;
     const std::string text = text_of_findings(mine, findings);
-    Merit clean = compare(traffic(mine, Space::kShared), traffic(lesson, Space::kShared), "shared memory",
-                          "wavefronts");
+    Criterion clean = compare(traffic(mine, Space::kShared), traffic(lesson, Space::kShared), "shared memory",
+                              "wavefronts");
     if (!mine.failure.empty()) clean = {false, "inspected, its result is wrong: " + mine.failure, false};
     if (findings > 0) clean = {false, fmt::format("inspection found {}:{}", findings, text), true};
-    Merit global =
+    Criterion global =
         compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory", "sectors");
     if (!mine.failure.empty()) global.star = false;  // a kernel that ended early has fewer
     return {clean, global};
@@ -277,8 +278,9 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
     return text;
 }
 
-std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
-                                   const std::vector<MeasuredRecord>& lesson, const std::string& version) {
+std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mine,
+                                           const std::vector<MeasuredRecord>& lesson,
+                                           const std::string& version) {
     double slowest = 0;
     std::optional<double> percent_of_limit;
     for (const MeasuredRecord& record : mine) {
@@ -295,7 +297,7 @@ std::optional<Merit> merit_of_time(const std::vector<MeasuredRecord>& mine,
     if (slowest == 0) return std::nullopt;
     std::string text = fmt::format("time: {:.0f} % of the lesson's speed", 100 * slowest);
     if (percent_of_limit) text += fmt::format(", {:.0f} % of the machine's limit", *percent_of_limit);
-    return Merit{slowest >= kAsFast, text, false};
+    return Criterion{slowest >= kAsFast, text, false};
 }
 
 InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting) {
@@ -307,7 +309,7 @@ InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& 
     InspectionFile lesson = inspection_of(written[1], entry, programs[1]);
     const InspectedVersion my_problems = *all_problems(mine, version);
     const InspectedVersion lessons_problems = *all_problems(lesson, version);
-    return {merits_of_inspection(my_problems, lessons_problems),
+    return {criteria_of_inspection(my_problems, lessons_problems),
             objection_to_traffic(my_problems, lessons_problems, entry.exercise->traffic), std::move(mine),
             std::move(lesson)};
 }
@@ -326,10 +328,10 @@ InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& le
     return both;
 }
 
-std::optional<Merit> score_by_time(const WorkbookEntry& entry, const Checkout& gpu) {
+std::optional<Criterion> score_by_time(const WorkbookEntry& entry, const Checkout& gpu) {
     const std::string day = entry.chapter->directory;
-    return merit_of_time(measured(entry, gpu, day + "_exercise_program"), measured(entry, gpu, day),
-                         entry.exercise->version);
+    return criterion_of_time(measured(entry, gpu, day + "_exercise_program"), measured(entry, gpu, day),
+                             entry.exercise->version);
 }
 
 }  // namespace course::tool

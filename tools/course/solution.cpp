@@ -25,9 +25,9 @@ void replace_keeping_old(const std::filesystem::path& file, const std::string& t
 
 // Gives the learner's functions that the exercise is about the bodies that they have in `after`.
 // What was there is kept.
-void replace_bodies(const Desk& desk, const WorkbookEntry& entry, std::string after) {
-    const std::filesystem::path file = desk.book.mine(entry);
-    desk.book.copy_blank_files(*entry.chapter);
+void replace_bodies(const Learner& learner, const WorkbookEntry& entry, std::string after) {
+    const std::filesystem::path file = learner.book.mine(entry);
+    learner.book.copy_blank_files(*entry.chapter);
     const std::string before = read_text_file(file);
     if (!entry.exercise->by_hand()) {
         try {
@@ -43,16 +43,16 @@ void replace_bodies(const Desk& desk, const WorkbookEntry& entry, std::string af
 }  // namespace
 
 int show_solution(const Checkout& checkout, const SolutionCommand& command) {
-    Desk desk(checkout);
-    const WorkbookEntry entry = desk.choose(command.name);
-    if (!desk.logbook.of(entry.id).is_tried() && !command.force) {
+    Learner learner(checkout);
+    const WorkbookEntry entry = learner.choose(command.name);
+    if (!learner.logbook.of(entry.id).is_tried() && !command.force) {
         throw UsageError(fmt::format(
             "{} has not been tried yet: ./course check {}, then ./course hint; --force shows it anyway",
             entry.id, entry.id));
     }
-    const std::filesystem::path file = desk.book.lesson(entry);
+    const std::filesystem::path file = learner.book.lesson(entry);
     if (command.paste) {
-        replace_bodies(desk, entry, read_text_file(file));
+        replace_bodies(learner, entry, read_text_file(file));
         return kSuccess;
     }
     const std::string text = read_text_file(file);
@@ -69,21 +69,21 @@ int show_solution(const Checkout& checkout, const SolutionCommand& command) {
 }
 
 int reset_exercise(const Checkout& checkout, const std::string& name) {
-    Desk desk(checkout);
-    const std::vector<WorkbookEntry> entries = desk.book.find(name);
-    desk.book.copy_blank_files(*entries.front().chapter);
+    Learner learner(checkout);
+    const std::vector<WorkbookEntry> entries = learner.book.find(name);
+    learner.book.copy_blank_files(*entries.front().chapter);
     std::set<std::filesystem::path> done;
     for (const WorkbookEntry& entry : entries) {
-        if (!done.insert(desk.book.mine(entry)).second) continue;
+        if (!done.insert(learner.book.mine(entry)).second) continue;
         if (entries.size() > 1) {
-            replace_keeping_old(desk.book.mine(entry), desk.book.blank(entry));
+            replace_keeping_old(learner.book.mine(entry), learner.book.blank(entry));
         } else {
-            replace_bodies(desk, entry, desk.book.blank(entry));
+            replace_bodies(learner, entry, learner.book.blank(entry));
         }
     }
     for (const WorkbookEntry& entry : entries) {
-        if (desk.logbook.of(entry.id) == ExerciseRecord{}) continue;
-        desk.logbook.update(entry.id, [](ExerciseRecord& record) { record = {}; });
+        if (learner.logbook.of(entry.id) == ExerciseRecord{}) continue;
+        learner.logbook.update(entry.id, [](ExerciseRecord& record) { record = {}; });
         fmt::print("{}: begins anew; its checks, hints and stars are forgotten\n", entry.id);
     }
     return kSuccess;

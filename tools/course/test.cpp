@@ -18,6 +18,11 @@
 namespace course::tool {
 namespace {
 
+// What a plain `./course test` leaves out.
+constexpr const char* kRest =
+    "threads and blocks in descending order, streams in other orders, older GPUs; the tests of cuda_on_cpu, "
+    "its libraries and tools/";
+
 TestReport read_report(const std::filesystem::path& file, const std::filesystem::path& reports) {
     std::ifstream stream(file);
     return parse_test_report(std::string(std::istreambuf_iterator<char>(stream), {}), reports);
@@ -51,7 +56,7 @@ void print_summary(const TestReport& report) {
 
 }  // namespace
 
-int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
+int test_days(const Checkout& checkout, const TestOptions& options) {
     const std::filesystem::path report = checkout.build / "test_report.xml";
     const std::filesystem::path reports = checkout.build / "test_reports";
     // One more than there are cores: some tests wait most of their time for a limit to pass.
@@ -59,13 +64,17 @@ int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
                        fmt::format("{}", std::thread::hardware_concurrency() + 1),
                        // Skipped tests count as passed here; their output holds the reason.
                        "--output-junit", report.string(), "--test-output-size-passed", "65536"};
-    if (day) {
+    if (options.day) {
         const Calendar calendar = load_calendar(checkout.calendar());
-        const std::string target = find_day(calendar, *day).directory + "_test";
+        const std::string target = find_day(calendar, *options.day).directory + "_test";
         build_target(checkout, target);
         command.insert(command.end(), {"--tests-regex", "^" + target + "\\."});
     } else {
-        build_target(checkout, "course_tests");
+        if (options.half != TestHalf::kRest) build_target(checkout, "course_tests");
+        if (options.half != TestHalf::kLessons) build_target(checkout, "course_tests_thorough");
+        if (options.half == TestHalf::kLessons)
+            command.insert(command.end(), {"--label-exclude", "^thorough$"});
+        if (options.half == TestHalf::kRest) command.insert(command.end(), {"--label-regex", "^thorough$"});
     }
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 
@@ -80,6 +89,8 @@ int test_days(const Checkout& checkout, const std::optional<std::string>& day) {
     if (std::filesystem::exists(report)) {
         const TestReport result = read_report(report, reports);
         print_failures(result, checkout.build);
+        if (!options.day && options.half == TestHalf::kLessons)
+            fmt::print("\nNot run: {}. These, too: ./course test --thorough\n", kRest);
         print_summary(result);
     }
     return exit_code == 0 || exit_code > 128 ? exit_code : kFailed;

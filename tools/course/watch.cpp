@@ -81,10 +81,10 @@ class CheckInBackground {
     static int check_in_child(const WorkbookEntry& entry, const Checkout& checkout,
                               const CheckCommand& command) {
         try {
-            Desk desk(checkout);
+            Learner learner(checkout);
             CheckCommand one_failure = command;
             one_failure.failures_shown = 1;
-            return check_one(desk, entry, checkout, one_failure) ? kSuccess : kFailed;
+            return check_and_record(learner, entry, checkout, one_failure) ? kSuccess : kFailed;
         } catch (const Interrupted&) {
             return kInterrupted;
         } catch (const BuildError& error) {
@@ -128,8 +128,8 @@ void check_until_solved(const WorkbookEntry& entry, const Checkout& checkout, co
 }
 
 // After the last exercise of a day.
-void print_day_done(const Desk& desk, const Chapter& chapter) {
-    if (desk.first_unsolved(&chapter)) return;
+void print_day_done(const Learner& learner, const Chapter& chapter) {
+    if (learner.first_unsolved(&chapter)) return;
     const auto count = chapter.sheet.exercises.size();
     fmt::print("{}: {} exercise{} solved\n\n", styled(chapter.name + " done", kGood, stdout), count,
                count == 1 ? "" : "s");
@@ -139,18 +139,18 @@ void print_day_done(const Desk& desk, const Chapter& chapter) {
 
 int watch_exercise(const Checkout& checkout, const WatchCommand& command) {
     const CtrlC ctrl_c;
-    Desk desk(checkout);
-    WorkbookEntry entry = desk.choose(command.check.name);
+    Learner learner(checkout);
+    WorkbookEntry entry = learner.choose(command.check.name);
     try {
         for (;;) {
-            print_exercise(desk, entry);
+            print_exercise(learner, entry);
             fmt::print("\n");
-            FileWatcher watcher({desk.book.mine(entry).parent_path()},
+            FileWatcher watcher({learner.book.mine(entry).parent_path()},
                                 command.poll ? FileWatcher::Method::kPolling : FileWatcher::Method::kBest);
             check_until_solved(entry, checkout, command, watcher);
-            desk.logbook.read();
-            print_day_done(desk, *entry.chapter);
-            const auto next = desk.first_unsolved(command.check.name ? entry.chapter : nullptr);
+            learner.logbook.read();
+            print_day_done(learner, *entry.chapter);
+            const auto next = learner.first_unsolved(command.check.name ? entry.chapter : nullptr);
             if (!next) return kSuccess;
             entry = *next;
         }

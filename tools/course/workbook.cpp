@@ -33,7 +33,7 @@ Workbook::Workbook(const Checkout& checkout, const Calendar& calendar, fs::path 
         if (!fs::exists(hints)) continue;
         chapters_.push_back(
             {short_name(day), day.directory,
-             parse_hints(read_text_file(hints), hints.lexically_relative(checkout.root).string())});
+             parse_exercise_sheet(read_text_file(hints), hints.lexically_relative(checkout.root).string())});
     }
     for (const Chapter& chapter : chapters_)
         std::ranges::copy(entries_of(chapter), std::back_inserter(entries_));

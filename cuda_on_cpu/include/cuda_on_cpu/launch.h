@@ -78,12 +78,12 @@ class Kernel {
         : pretty_name(name), max_threads_per_block(max_threads), cluster_dims(cluster) {}
 
     // True when the kernel's function is called only to find its Kernel (kernel_of below).
-    bool asked();
+    bool is_query();
     // The same of a kernel with these parameters, which can be called, later, when nothing but its
     // address is known.
     template <class... Parameters>
-    bool asked_with() {
-        if (!asked()) return false;
+    bool is_query_with() {
+        if (!is_query()) return false;
         static constexpr ParameterSize kParameters[] = {{sizeof(Parameters), alignof(Parameters)}..., {0, 0}};
         parameters.store(kParameters, std::memory_order_relaxed);
         constexpr auto kPrepare = [](const void* function, void** arguments) {
@@ -165,13 +165,13 @@ inline void operator<<(const LaunchConfiguration& configuration, Prepared) {
 
 // The Kernel of a function pointer: calls it, with zeroed arguments, in a mode in which it only
 // returns its Kernel.
-void begin_asking();
-Kernel* end_asking();
+void begin_query();
+Kernel* end_query();
 
 template <class... Parameters>
 Kernel* kernel_of(void (*function)(Parameters...)) {
     if (function == nullptr) return nullptr;
-    begin_asking();
+    begin_query();
     [function]<std::size_t... I>(std::index_sequence<I...>) {
         struct Storage {
             alignas(64) unsigned char bytes[sizeof...(Parameters) == 0 ? 1 : 4096];
@@ -182,7 +182,7 @@ Kernel* kernel_of(void (*function)(Parameters...)) {
         function(*reinterpret_cast<std::remove_reference_t<Parameters>*>(zeros.bytes)...);
     }
     (std::index_sequence_for<Parameters...>{});
-    return end_asking();
+    return end_query();
 }
 
 // Which Kernel the function at an address is; null if it is none. The kernel then knows its

@@ -27,7 +27,7 @@ extern constinit thread_local unsigned current_warp;
 
 // True while a kernel runs on this OS thread: some functions (assert, printf, cudaMalloc) may be
 // called from both sides.
-bool on_device();
+bool in_kernel();
 
 // --- Block barrier ---------------------------------------------------------------------------------------------
 

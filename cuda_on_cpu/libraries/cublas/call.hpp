@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "cublas_v2.h"
-#include "device_memory.hpp"
+#include "library_arguments.hpp"
 #include "stream.hpp"
 
 struct cublasContext {

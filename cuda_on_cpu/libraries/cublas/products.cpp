@@ -249,6 +249,22 @@ cublasStatus_t multiply_batch(Call call, Product product, const void* const A[],
     });
 }
 
+// The operations and extents that all functions below take.
+struct Form {
+    cublasOperation_t transa, transb;
+    int m, n, k;
+};
+
+Product make_product(const Form& f, Operand a, Operand b, Operand c, cublasComputeType_t compute) {
+    return {f.transa, f.transb, f.m, f.n, f.k, a, b, c, compute, scale_type(compute, c.type)};
+}
+
+Product make_half_product(const Form& f, const void* a, int lda, const void* b, int ldb, const void* c,
+                          int ldc) {
+    return make_product(f, {a, CUDA_R_16F, lda}, {b, CUDA_R_16F, ldb}, {c, CUDA_R_16F, ldc},
+                        CUBLAS_COMPUTE_16F);
+}
+
 }  // namespace
 }  // namespace cuda_on_cpu::blas
 
@@ -262,16 +278,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           long long stride_c, int batch, cublasComputeType_t compute,
                                           cublasGemmAlgo_t) {
     return multiply_strided(Call(handle, __func__),
-                            {transa,
-                             transb,
-                             m,
-                             n,
-                             k,
-                             {A, a_type, lda},
-                             {B, b_type, ldb},
-                             {C, c_type, ldc},
-                             compute,
-                             scale_type(compute, c_type)},
+                            make_product({transa, transb, m, n, k}, {A, a_type, lda}, {B, b_type, ldb},
+                                         {C, c_type, ldc}, compute),
                             stride_a, stride_b, stride_c, batch, alpha, beta);
 }
 
@@ -280,16 +288,8 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t transa, cub
                             const void* B, cudaDataType b_type, int ldb, const void* beta, void* C,
                             cudaDataType c_type, int ldc, cublasComputeType_t compute, cublasGemmAlgo_t) {
     return multiply_strided(Call(handle, __func__),
-                            {transa,
-                             transb,
-                             m,
-                             n,
-                             k,
-                             {A, a_type, lda},
-                             {B, b_type, ldb},
-                             {C, c_type, ldc},
-                             compute,
-                             scale_type(compute, c_type)},
+                            make_product({transa, transb, m, n, k}, {A, a_type, lda}, {B, b_type, ldb},
+                                         {C, c_type, ldc}, compute),
                             0, 0, 0, 1, alpha, beta);
 }
 
@@ -299,16 +299,8 @@ cublasStatus_t cublasGemmBatchedEx(cublasHandle_t handle, cublasOperation_t tran
                                    int ldb, const void* beta, void* const C[], cudaDataType c_type, int ldc,
                                    int batch, cublasComputeType_t compute, cublasGemmAlgo_t) {
     return multiply_batch(Call(handle, __func__),
-                          {transa,
-                           transb,
-                           m,
-                           n,
-                           k,
-                           {nullptr, a_type, lda},
-                           {nullptr, b_type, ldb},
-                           {nullptr, c_type, ldc},
-                           compute,
-                           scale_type(compute, c_type)},
+                          make_product({transa, transb, m, n, k}, {nullptr, a_type, lda},
+                                       {nullptr, b_type, ldb}, {nullptr, c_type, ldc}, compute),
                           A, B, C, batch, alpha, beta);
 }
 
@@ -334,17 +326,8 @@ cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t transa, cubl
                            int n, int k, const __half* alpha, const __half* A, int lda, const __half* B,
                            int ldb, const __half* beta, __half* C, int ldc) {
     return multiply_strided(Call(handle, __func__),
-                            {transa,
-                             transb,
-                             m,
-                             n,
-                             k,
-                             {A, CUDA_R_16F, lda},
-                             {B, CUDA_R_16F, ldb},
-                             {C, CUDA_R_16F, ldc},
-                             CUBLAS_COMPUTE_16F,
-                             CUDA_R_16F},
-                            0, 0, 0, 1, alpha, beta);
+                            make_half_product({transa, transb, m, n, k}, A, lda, B, ldb, C, ldc), 0, 0, 0, 1,
+                            alpha, beta);
 }
 
 cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_t transa,
@@ -353,34 +336,17 @@ cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          int ldb, long long stride_b, const __half* beta, __half* C, int ldc,
                                          long long stride_c, int batch) {
     return multiply_strided(Call(handle, __func__),
-                            {transa,
-                             transb,
-                             m,
-                             n,
-                             k,
-                             {A, CUDA_R_16F, lda},
-                             {B, CUDA_R_16F, ldb},
-                             {C, CUDA_R_16F, ldc},
-                             CUBLAS_COMPUTE_16F,
-                             CUDA_R_16F},
-                            stride_a, stride_b, stride_c, batch, alpha, beta);
+                            make_half_product({transa, transb, m, n, k}, A, lda, B, ldb, C, ldc), stride_a,
+                            stride_b, stride_c, batch, alpha, beta);
 }
 
 cublasStatus_t cublasHgemmBatched(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb,
                                   int m, int n, int k, const __half* alpha, const __half* const A[], int lda,
                                   const __half* const B[], int ldb, const __half* beta, __half* const C[],
                                   int ldc, int batch) {
-    return multiply_batch(Call(handle, __func__),
-                          {transa,
-                           transb,
-                           m,
-                           n,
-                           k,
-                           {nullptr, CUDA_R_16F, lda},
-                           {nullptr, CUDA_R_16F, ldb},
-                           {nullptr, CUDA_R_16F, ldc},
-                           CUBLAS_COMPUTE_16F,
-                           CUDA_R_16F},
-                          reinterpret_cast<const void* const*>(A), reinterpret_cast<const void* const*>(B),
-                          reinterpret_cast<void* const*>(C), batch, alpha, beta);
+    return multiply_batch(
+        Call(handle, __func__),
+        make_half_product({transa, transb, m, n, k}, nullptr, lda, nullptr, ldb, nullptr, ldc),
+        reinterpret_cast<const void* const*>(A), reinterpret_cast<const void* const*>(B),
+        reinterpret_cast<void* const*>(C), batch, alpha, beta);
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cufftXt.h"
-#include "device_memory.hpp"
+#include "library_arguments.hpp"
 #include "stream.hpp"
 
 namespace cuda_on_cpu::fft {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <set>
 
-#include "device_memory.hpp"
+#include "library_arguments.hpp"
 #include "generators.hpp"
 #include "stream.hpp"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cusparse.h"
-#include "device_memory.hpp"
+#include "library_arguments.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
 #include "stream.hpp"

@@ -20,10 +20,11 @@
 #include <utility>
 #include <vector>
 
-#include "device_memory.hpp"
-#include "devices.hpp"
+#include "capture.hpp"
+#include "current_device.hpp"
 #include "elements.hpp"
 #include "errors.hpp"
+#include "library_arguments.hpp"
 #include "meeting.hpp"
 #include "memory.hpp"
 #include "stream.hpp"

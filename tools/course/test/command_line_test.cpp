@@ -21,8 +21,8 @@ class CommandLine : public testing::Test {
         directory_.write(
             "CMakeLists.txt",
             "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
-            "add_custom_target(day00_programs)\nadd_custom_target(day01_vector_add)\n"
-            "add_custom_target(day02_broken COMMAND echo the compiler said this COMMAND false)\n");
+            "add_custom_target(day00_programs_program)\nadd_custom_target(day01_vector_add_program)\n"
+            "add_custom_target(day02_broken_program COMMAND echo the compiler said this COMMAND false)\n");
         const std::string root = directory_.path().string();
         const Captured configured = capture({"cmake", "-S", root, "-B", root + "/build", "-G", "Ninja"});
         ASSERT_EQ(configured.exit_code, 0) << configured.output;
@@ -48,7 +48,8 @@ class CommandLine : public testing::Test {
     static int course(const std::vector<const char*>& arguments) {
         std::vector<const char*> argv = {"./course"};
         argv.insert(argv.end(), arguments.begin(), arguments.end());
-        return run_command_line(static_cast<int>(argv.size()), argv.data());
+        return run_command_line(static_cast<int>(argv.size()), argv.data(),
+                                {bench_day, update_tables, try_exercises, new_day});
     }
     // What ./course tables --check does not accept.
     static std::string complaints_of_check() {

@@ -33,8 +33,8 @@ case $1 in
         mkdir "$2/busy" || { echo 'two builds at once'; exit 1; }
         sleep "${BUILD_SECONDS:-0}"
         echo '[1/1] Building everything'
-        printf '#!/bin/sh\nprintf "%%s|" "$PWD" "$COURSE_ROOT" "$COURSE_BUILD_DIR" "$@"\nexit 7\n' >"$2/bin/course"
-        chmod +x "$2/bin/course"
+        printf '#!/bin/sh\nprintf "%%s|" "$PWD" "$COURSE_ROOT" "$COURSE_BUILD_DIR" "$@"\nexit 7\n' >"$2/bin/${4%_program}"
+        chmod +x "$2/bin/${4%_program}"
         rmdir "$2/busy"
         [[ -z ${BUILD_FAILS:-} ]] || { echo 'the compiler said this'; exit 1; }
         ;;
@@ -80,6 +80,25 @@ check "configured and built" "--fresh -S $root --preset cpu
 : >"$LOG"
 run "$root/course" doctor
 check "configured once" "--build $root/build/cpu --target course" "$(cat "$LOG")"
+
+mkdir "$root/day01_vectors" "$root/day00_programs"
+touch "$root/day01_vectors/vectors_bench.cpp"
+for day in day01 day01_vectors; do
+    rm -r "$root/build" && : >"$LOG"
+    run "$root/course" run "$day" --size 5 'two words'
+    check "the first run of $day: its program alone, arguments as they are" "$work/elsewhere|||--size|5|two words|" "$output"
+    check "the first run of $day: the program's exit code" 7 "$code"
+    check "the first run of $day builds no command" "--fresh -S $root --preset cpu
+--build $root/build/cpu --target day01_vectors_program" "$(cat "$LOG")"
+done
+for arguments in 'day01 --mine' 'day01 -- --help' day00 vectors day1 'day0?' my.cu; do
+    rm -r "$root/build" && : >"$LOG"
+    run "$root/course" run $arguments
+    contains "a first 'run $arguments' needs the command" "--target course" "$(cat "$LOG")"
+done
+: >"$LOG"
+run "$root/course" run day01
+check "where the command is, it runs the day" "--build $root/build/cpu --target course" "$(cat "$LOG")"
 
 rm -r "$root/build" && : >"$LOG"
 run "$root/course" list
@@ -127,7 +146,7 @@ echo "building day01" >"$root/build/cpu.lock"
 run timeout 20 "$root/course" hint
 check "a command that builds nothing does not wait" 7 "$code"
 check "a command that does not wait does not build" '' "$(cat "$LOG")"
-run timeout 2 "$root/course" run
+run timeout 5 "$root/course" run
 check "a command that builds waits" 124 "$code"
 contains "the message names what it waits for" "waiting for another ./course, which has been building day01 for " "$messages"
 exec 8>&-

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hints.hpp"
+#include "exercise_sheet.hpp"
 
 namespace course::tool {
 namespace {

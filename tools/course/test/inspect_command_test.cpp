@@ -61,8 +61,8 @@ class Inspect : public testing::Test {
         directory_.write(
             "CMakeLists.txt",
             "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
-            "add_custom_target(day01_vector_add)\n"
-            "add_custom_target(day02_broken COMMAND echo the compiler said this COMMAND false)\n");
+            "add_custom_target(day01_vector_add_program)\n"
+            "add_custom_target(day02_broken_program COMMAND echo the compiler said this COMMAND false)\n");
         directory_.write("CMakePresets.json", R"({"version": 6, "configurePresets": [
             {"name": "inspect", "generator": "Ninja", "binaryDir": "${sourceDir}/build/inspect"}]})");
         directory_.write("build/cpu/days.json", R"({"backend": "cpu", "build_type": "Debug", "days": [
@@ -94,7 +94,8 @@ class Inspect : public testing::Test {
             argv.push_back(argument.c_str());
         testing::internal::CaptureStdout();
         testing::internal::CaptureStderr();
-        const int exit_code = run_command_line(static_cast<int>(argv.size()), argv.data());
+        const int exit_code = run_command_line(static_cast<int>(argv.size()), argv.data(),
+                                               {bench_day, update_tables, try_exercises, new_day});
         output_ = testing::internal::GetCapturedStdout();
         messages_ = testing::internal::GetCapturedStderr();
         return exit_code;

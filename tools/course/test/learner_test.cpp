@@ -145,7 +145,8 @@ class Learner : public testing::Test {
         argv.insert(argv.end(), arguments.begin(), arguments.end());
         testing::internal::CaptureStdout();
         testing::internal::CaptureStderr();
-        const int code = run_command_line(static_cast<int>(argv.size()), argv.data());
+        const int code = run_command_line(static_cast<int>(argv.size()), argv.data(),
+                                          {bench_day, update_tables, try_exercises, new_day});
         std::fflush(stdout);
         said_ = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
         return code;
@@ -174,8 +175,8 @@ class Learner : public testing::Test {
     void make_inspection(const KernelInspection& kernel, const std::string& settings = "") const {
         const std::string root = directory_.path().string();
         make_first_a_version(settings);
-        directory_.write("CMakeLists.txt",
-                         read_text(directory_.path() / "CMakeLists.txt") + "add_custom_target(day01_add)\n");
+        directory_.write("CMakeLists.txt", read_text(directory_.path() / "CMakeLists.txt") +
+                                               "add_custom_target(day01_add_program)\n");
         ASSERT_EQ(capture({"cmake", "-S", root, "-B", root + "/build/inspect", "-G", "Ninja"}).exit_code, 0);
         for (const std::string program : {"day01_add", "day01_add_exercise_program"})
             write_program("build/inspect/bin/" + program,

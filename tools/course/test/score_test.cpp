@@ -41,14 +41,14 @@ TEST(SideBySide, PutsTheLessonsVersionBehindYoursProblemByProblem) {
 
 TEST(Score, AsManyTransactionsAsTheLessonsIsAStar) {
     const InspectedVersion lesson = version({line(Space::kShared, 20, 10, 1), line(Space::kGlobal, 4, 4, 2)});
-    const std::vector<Merit> merits = merits_of_inspection(lesson, lesson);
-    ASSERT_EQ(merits.size(), 2U);
-    EXPECT_TRUE(merits[0].star);
-    EXPECT_EQ(merits[0].text, "shared memory: 20 wavefronts, 2.00 times the ideal");
-    EXPECT_TRUE(merits[1].star);
+    const std::vector<Criterion> criteria = criteria_of_inspection(lesson, lesson);
+    ASSERT_EQ(criteria.size(), 2U);
+    EXPECT_TRUE(criteria[0].star);
+    EXPECT_EQ(criteria[0].text, "shared memory: 20 wavefronts, 2.00 times the ideal");
+    EXPECT_TRUE(criteria[1].star);
     const InspectedVersion global_only = version({line(Space::kGlobal, 4, 4, 2)});
-    EXPECT_TRUE(merits_of_inspection(global_only, global_only)[0].star);
-    EXPECT_EQ(merits_of_inspection(global_only, global_only)[0].text, "shared memory: not used");
+    EXPECT_TRUE(criteria_of_inspection(global_only, global_only)[0].star);
+    EXPECT_EQ(criteria_of_inspection(global_only, global_only)[0].text, "shared memory: not used");
 }
 
 TEST(Score, OfSampledGridsAllBlocksCount) {
@@ -56,9 +56,10 @@ TEST(Score, OfSampledGridsAllBlocksCount) {
     lesson.kernels[0].blocks = 64;
     lesson.kernels[0].inspected_blocks = 16;
     InspectedVersion mine = lesson;
-    EXPECT_EQ(merits_of_inspection(mine, lesson)[1].text, "global memory: 16 sectors, 1.00 times the ideal");
+    EXPECT_EQ(criteria_of_inspection(mine, lesson)[1].text,
+              "global memory: 16 sectors, 1.00 times the ideal");
     mine.kernels[0].blocks = 128;  // as much for each watched block, and twice the blocks
-    EXPECT_EQ(merits_of_inspection(mine, lesson)[1].text,
+    EXPECT_EQ(criteria_of_inspection(mine, lesson)[1].text,
               "global memory: 32 sectors, 1.00 times the ideal; the lesson's has 16");
 }
 
@@ -66,10 +67,10 @@ TEST(Score, MoreIsNoneAndTheLineIsNamed) {
     const InspectedVersion lesson = version({line(Space::kShared, 10, 10, 1), line(Space::kGlobal, 4, 4, 2)});
     const InspectedVersion mine = version(
         {line(Space::kShared, 10, 10, 1), line(Space::kGlobal, 4, 4, 2), line(Space::kGlobal, 32, 4, 3)});
-    const std::vector<Merit> merits = merits_of_inspection(mine, lesson);
-    EXPECT_TRUE(merits[0].star);
-    EXPECT_FALSE(merits[1].star);
-    EXPECT_EQ(merits[1].text,
+    const std::vector<Criterion> criteria = criteria_of_inspection(mine, lesson);
+    EXPECT_TRUE(criteria[0].star);
+    EXPECT_FALSE(criteria[1].star);
+    EXPECT_EQ(criteria[1].text,
               "global memory: 36 sectors, 4.50 times the ideal; the lesson's has 4. See my/a.cu:3");
 }
 
@@ -77,7 +78,7 @@ TEST(Score, TheLineNamedIsNoneThatTheLessonHasToo) {
     const AccessLine conflicts = line(Space::kShared, 1000, 100, 1);
     const InspectedVersion lesson = version({conflicts, line(Space::kShared, 50, 50, 2)});
     const auto text = [&](std::vector<AccessLine> mine) {
-        return merits_of_inspection(version(std::move(mine)), lesson)[0].text;
+        return criteria_of_inspection(version(std::move(mine)), lesson)[0].text;
     };
     // Twice what is perfect; a few more conflicts, where they are data's; two small ones in the
     // place of a line of the lesson's.
@@ -147,8 +148,8 @@ TEST(Score, AResultThatIsWrongWhenInspectedIsAnObjection) {
 
 TEST(Score, OneInAThousandMoreIsNoMore) {
     const InspectedVersion lesson = version({line(Space::kShared, 1000, 500, 1)});
-    EXPECT_TRUE(merits_of_inspection(version({line(Space::kShared, 1001, 500, 1)}), lesson)[0].star);
-    EXPECT_FALSE(merits_of_inspection(version({line(Space::kShared, 1002, 500, 1)}), lesson)[0].star);
+    EXPECT_TRUE(criteria_of_inspection(version({line(Space::kShared, 1001, 500, 1)}), lesson)[0].star);
+    EXPECT_FALSE(criteria_of_inspection(version({line(Space::kShared, 1002, 500, 1)}), lesson)[0].star);
 }
 
 TEST(Score, AllProblemsCount) {
@@ -161,9 +162,10 @@ TEST(Score, AllProblemsCount) {
     file.results[3].failure = "1 of 3 values differ";
     const InspectedVersion all = all_problems(file, "v").value();
     EXPECT_EQ(all.kernels.size(), 2U);
-    EXPECT_FALSE(merits_of_inspection(all, all)[0].star);
-    EXPECT_FALSE(merits_of_inspection(all, all)[1].star);
-    EXPECT_EQ(merits_of_inspection(all, all)[0].text, "inspected, its result is wrong: 1 of 3 values differ");
+    EXPECT_FALSE(criteria_of_inspection(all, all)[0].star);
+    EXPECT_FALSE(criteria_of_inspection(all, all)[1].star);
+    EXPECT_EQ(criteria_of_inspection(all, all)[0].text,
+              "inspected, its result is wrong: 1 of 3 values differ");
 }
 
 TEST(Score, AFindingCostsTheStar) {
@@ -172,17 +174,17 @@ TEST(Score, AFindingCostsTheStar) {
     race.source = {"my/a.cu", 7};
     race.message = "two threads write";
     race.why = "no barrier between them";
-    const std::vector<Merit> merits = merits_of_inspection(version({}, {race}), version({}));
-    EXPECT_FALSE(merits[0].star);
-    EXPECT_EQ(merits[0].text,
+    const std::vector<Criterion> criteria = criteria_of_inspection(version({}, {race}), version({}));
+    EXPECT_FALSE(criteria[0].star);
+    EXPECT_EQ(criteria[0].text,
               "inspection found 1:\n      my/a.cu:7: two threads write\n      no barrier between them");
-    EXPECT_TRUE(merits[1].star);
+    EXPECT_TRUE(criteria[1].star);
 
     // Both places are told, and what is found in two problems is told once.
     race.other = SourceLine{"my/a.cu", 9};
     Finding again = race;
     again.message = "two others write";
-    EXPECT_EQ(merits_of_inspection(version({}, {race, again}), version({}))[0].text,
+    EXPECT_EQ(criteria_of_inspection(version({}, {race, again}), version({}))[0].text,
               "inspection found 1:\n      my/a.cu:9 and my/a.cu:7: two threads write\n      no barrier "
               "between them");
 }
@@ -199,15 +201,15 @@ MeasuredRecord measured(const char* problem, const char* name, double millisecon
 TEST(Score, TimeIsComparedProblemByProblem) {
     const std::vector<MeasuredRecord> lesson = {measured("a", "v", 9), measured("b", "v", 9),
                                                 measured("a", "w", 1)};
-    EXPECT_TRUE(merit_of_time({measured("a", "v", 10)}, lesson, "v")->star);
-    EXPECT_FALSE(merit_of_time({measured("a", "v", 9), measured("b", "v", 10.1)}, lesson, "v")->star);
-    EXPECT_EQ(merit_of_time({measured("a", "v", 9), measured("b", "v", 18)}, lesson, "v")->text,
+    EXPECT_TRUE(criterion_of_time({measured("a", "v", 10)}, lesson, "v")->star);
+    EXPECT_FALSE(criterion_of_time({measured("a", "v", 9), measured("b", "v", 10.1)}, lesson, "v")->star);
+    EXPECT_EQ(criterion_of_time({measured("a", "v", 9), measured("b", "v", 18)}, lesson, "v")->text,
               "time: 50 % of the lesson's speed");
-    EXPECT_FALSE(merit_of_time({measured("c", "v", 9)}, lesson, "v").has_value());
-    EXPECT_FALSE(merit_of_time({measured("a", "w", 9)}, lesson, "v").has_value());
+    EXPECT_FALSE(criterion_of_time({measured("c", "v", 9)}, lesson, "v").has_value());
+    EXPECT_FALSE(criterion_of_time({measured("a", "w", 9)}, lesson, "v").has_value());
     MeasuredRecord with_limit = measured("a", "v", 9);
     with_limit.percent_of_limit = 80;
-    EXPECT_EQ(merit_of_time({with_limit}, lesson, "v")->text,
+    EXPECT_EQ(criterion_of_time({with_limit}, lesson, "v")->text,
               "time: 100 % of the lesson's speed, 80 % of the machine's limit");
 }
 

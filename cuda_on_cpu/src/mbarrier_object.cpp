@@ -1,4 +1,4 @@
-#include "mbarrier.hpp"
+#include "mbarrier_object.hpp"
 
 #include <atomic>
 

@@ -1,5 +1,5 @@
 // exercises.md: what is read, and that every mistake an author can make is named with its line.
-#include "hints.hpp"
+#include "exercise_sheet.hpp"
 
 #include <gtest/gtest.h>
 
@@ -64,7 +64,7 @@ std::string with(std::string text, const std::string& what, const std::string& i
 
 std::string error_of(const std::string& text) {
     try {
-        parse_hints(text, "exercises.md");
+        parse_exercise_sheet(text, "exercises.md");
     } catch (const ExerciseError& error) {
         return error.what();
     }
@@ -72,7 +72,7 @@ std::string error_of(const std::string& text) {
 }
 
 TEST(ParseHints, ReadsAllOfASheet) {
-    const ExerciseSheet sheet = parse_hints(kSheet, "exercises.md");
+    const ExerciseSheet sheet = parse_exercise_sheet(kSheet, "exercises.md");
     EXPECT_EQ(sheet.title, "Exercises of day 1: addition");
     EXPECT_EQ(sheet.introduction, "Read this.");
     ASSERT_EQ(sheet.exercises.size(), 2U);
@@ -105,7 +105,8 @@ TEST(ParseHints, LineEndsOfAnotherSystemAreNoContent) {
     std::string text;
     for (const char c : kSheet)
         text += c == '\n' ? std::string("\r\n") : std::string(1, c);
-    EXPECT_EQ(parse_hints(text, "exercises.md").exercises[0].task, "What is asked.\n\nA second paragraph.");
+    EXPECT_EQ(parse_exercise_sheet(text, "exercises.md").exercises[0].task,
+              "What is asked.\n\nA second paragraph.");
 }
 
 TEST(ParseHints, NamesWhatIsWrongAndWhere) {

@@ -1,4 +1,4 @@
-#include "hints.hpp"
+#include "exercise_sheet.hpp"
 
 #include <fmt/format.h>
 
@@ -212,7 +212,7 @@ std::string Exercise::whole_task() const {
     return text;
 }
 
-ExerciseSheet parse_hints(std::string_view text, std::string_view file) {
+ExerciseSheet parse_exercise_sheet(std::string_view text, std::string_view file) {
     Parser parser(file);
     while (!text.empty()) {
         std::string_view line = text.substr(0, text.find('\n'));

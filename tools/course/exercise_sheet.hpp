@@ -69,6 +69,6 @@ class ExerciseError : public std::runtime_error {
 };
 
 // `file` is for messages. Throws ExerciseError.
-ExerciseSheet parse_hints(std::string_view text, std::string_view file);
+ExerciseSheet parse_exercise_sheet(std::string_view text, std::string_view file);
 
 }  // namespace course::tool

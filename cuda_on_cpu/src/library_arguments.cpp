@@ -1,4 +1,4 @@
-#include "device_memory.hpp"
+#include "library_arguments.hpp"
 
 #include <sys/mman.h>
 

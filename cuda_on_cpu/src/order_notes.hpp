@@ -1,0 +1,33 @@
+// What the threads of a kernel note for the question whether its results depend on their order
+// (order_check.hpp asks it in a copy of the process).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "cuda_on_cpu/spin_hint.h"
+
+namespace cuda_on_cpu {
+
+// What a run in a copy has seen of atomic functions, for the one that compares.
+struct SeenAtomics {
+    bool any = false;
+    bool in_order_of_threads = false;  // their results may depend on the order within a block by right
+    std::uint64_t ordered_block = ~std::uint64_t{0};  // the last block that called one ...
+    unsigned ordered_thread = 0;  // ... whose result depends on the order, and which thread
+    std::uint64_t summing_block = ~std::uint64_t{0};  // the last block with a sum in device memory ...
+    unsigned summing_thread = 0;                      // ... and its thread
+    bool sums_by_threads = false;                     // several of a block
+    std::uint64_t float_sums = 0;
+    double largest_sum = 0;
+    bool shared_memory = false;
+    bool failed = false;
+};
+extern SeenAtomics* seen_atomics;  // shared by copies; null: nothing is noted
+
+// Sums in device memory are added after the last block: put_off() keeps them here.
+extern bool sums_are_late;
+extern std::vector<std::function<void()>> late_sums;
+
+}  // namespace cuda_on_cpu

@@ -1,0 +1,201 @@
+// The parts of the translation, one class and one .cpp file for each part of the language.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ptx.hpp"
+#include "rewriter.hpp"
+
+namespace translator {
+
+// Marks the place of a kernel's may_poll(), which only files with polling loops get.
+inline const std::string kMark = "\x01";
+
+// Inline PTX, asm("...").
+class AsmStatements : Rewriter {
+  public:
+    explicit AsmStatements(File& file) : Rewriter(file) {}
+    void translate_asm(std::size_t word);
+
+  private:
+    std::string translated(Range range) const;
+    std::string joined_literals(Range range) const;
+    std::vector<PtxOperand> asm_operands(Range section) const;
+};
+
+// __device__, __constant__, __managed__.
+class DeviceDeclarations : Rewriter {
+  public:
+    DeviceDeclarations(File& file, DeviceVariables device_variables)
+        : Rewriter(file), own_device_variables_(device_variables == DeviceVariables::own) {}
+    bool is_variable(std::string_view name) const { return device_variables_.contains(name); }
+    void translate_device(std::size_t i);
+    void tell_of_device_variable(std::size_t name);
+
+  private:
+    void note_device_variable(Range before_name);
+    void choose_constant_section(std::size_t word);
+    std::size_t variable_name(Range declaration) const;
+    bool is_declared_extern(std::string_view name) const;
+    bool is_argument(std::size_t i) const;
+
+    bool own_device_variables_;
+    std::set<std::string_view> device_variables_;
+};
+
+// Calls of host functions in device code.
+class HostFunctions : Rewriter {
+  public:
+    explicit HostFunctions(File& file) : Rewriter(file) {}
+    void tell_of_host_function(std::size_t name);
+
+  private:
+    std::set<std::string_view> find_host_functions() const;
+
+    std::optional<std::set<std::string_view>> host_functions_;
+};
+
+// Shifts by 32 bits and more.
+class Shifts : Rewriter {
+  public:
+    explicit Shifts(File& file) : Rewriter(file) {}
+    void translate_shift(std::size_t i);
+
+  private:
+    std::size_t begin_of_chain(std::size_t i) const;
+    bool has_open_angle(std::size_t i) const;
+    std::size_t end_of_amount(std::size_t i, bool assigns) const;
+};
+
+// kernel<<<...>>>(...)
+class Launches : Rewriter {
+  public:
+    explicit Launches(File& file) : Rewriter(file) {}
+    bool is_launch_bracket(std::size_t i, std::string_view bracket) const;
+    void translate_launch(std::size_t open);
+    void require_configuration(std::size_t name) const;
+
+  private:
+    std::size_t third_bracket(std::size_t i) const;
+    std::size_t begin_of_callee(std::size_t launch) const;
+    bool ends_called(std::size_t i) const;
+    bool is_name(std::size_t i) const;
+    void require_kernel(std::size_t launch) const;
+    std::size_t behind_template_arguments(std::size_t open) const;
+    std::size_t before_template_arguments(std::size_t close) const;
+    std::size_t plain_function(std::string_view name) const;
+};
+
+// __global__
+class Kernels : Rewriter {
+  public:
+    explicit Kernels(File& file) : Rewriter(file) {}
+    bool is_kernel(std::string_view name) const { return kernels_.contains(name); }
+    void translate_kernel(std::size_t global);
+
+  private:
+    std::size_t skip_decorations(std::size_t i) const;
+    std::string decoration_argument(Range range, std::string_view name) const;
+    std::string grid_constants(Range parameters);
+    bool asks_for_kinds();
+    void require_void(Range head) const;
+    void tell_of_references(Range parameters) const;
+    std::string parameter_types(Range parameters) const;
+
+    std::set<std::string_view> kernels_;
+    std::optional<bool> asks_for_kinds_;  // computed for the first kernel with a __grid_constant__
+};
+
+// `extern __shared__ T name[]...;` outside functions. Each function that uses the name gets a
+// declaration of its own.
+struct GlobalShared {
+    std::string name;
+    std::string declaration;
+};
+
+// __shared__
+class SharedVariables : Rewriter {
+  public:
+    SharedVariables(File& file, SharedArrays shared_arrays)
+        : Rewriter(file), gaps_(shared_arrays == SharedArrays::in_gaps) {}
+    void translate_shared(std::size_t shared);
+    void declare_global_shared();
+
+  private:
+    void align(Range declaration);
+    void refuse_initialisers(Range declaration) const;
+    void move_alignment_to_front(Range declaration);
+    std::size_t first_identifier(Range range) const;
+    void translate_dynamic_shared(std::size_t shared, std::size_t end);
+    bool declares_itself(std::size_t body, std::string_view name) const;
+
+    bool gaps_;
+    std::vector<GlobalShared> global_shared_;
+};
+
+// A volatile variable, or a function with one. Its scope is the function that this brace opens;
+// kNone: the file.
+struct VolatileName {
+    std::string_view text;
+    std::size_t function;
+};
+
+// A function that loads with a cache hint, and the brace that opens its body.
+struct LoadingFunction {
+    std::string_view name;
+    std::size_t brace;
+};
+
+// Loops that poll memory and so wait for other threads.
+class WaitingLoops : Rewriter {
+  public:
+    explicit WaitingLoops(File& file) : Rewriter(file) {}
+    const std::vector<VolatileName>& volatile_names() const { return volatile_names_; }
+    void find_volatile_names();
+    bool translate_empty_loop(std::size_t loop);
+    void translate_waiting_loop(std::size_t loop);
+    void translate_goto(std::size_t jump);
+
+  private:
+    std::size_t label_before(std::size_t i, std::string_view name) const;
+    void replace_loads(Range range);
+    bool repeats_itself(Range range) const;
+    bool is_compound(std::size_t i) const;
+    bool mentions_volatile(Range range) const;
+    void note_loading_function(std::size_t i);
+    void note_volatile(std::size_t i);
+    std::size_t enclosing_parenthesis(std::size_t i) const;
+    std::size_t skip_to_body(std::size_t parameters_end) const;
+    std::size_t name_of_function(std::size_t brace) const;
+
+    std::vector<VolatileName> volatile_names_;
+    std::vector<LoadingFunction> loading_functions_;
+};
+
+// Code that relies on the lanes of a warp running each statement together, as before Volta.
+class WarpSynchronousCode : Rewriter {
+  public:
+    explicit WarpSynchronousCode(File& file) : Rewriter(file) {}
+    void find_warp_synchronous_code(const std::vector<VolatileName>& volatile_names);
+
+  private:
+    // `name[index] = value;`, also with `+=` and the like.
+    struct Store {
+        std::size_t name;
+        std::size_t assignment;
+        std::size_t end;
+        bool exchanges;  // the value is computed from an element of the same array with another index
+    };
+
+    void look_at_stores(const VolatileName& name);
+    Store store_at(std::size_t i) const;
+    bool repeats_without_sync(const Store& store, std::size_t function) const;
+    void store_in_step(const Store& store);
+};
+
+}  // namespace translator

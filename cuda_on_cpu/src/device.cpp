@@ -360,7 +360,7 @@ cudaError_t launch_untyped(const void* kernel, void** arguments, const LaunchCon
         return refuse(error, "cudaLaunchKernel", "%p is not a kernel with a name for each of its parameters",
                       kernel);
     }
-    found->prepare_untyped(kernel, arguments);
+    found->prepare_untyped.load()(kernel, arguments);
     return launch_prepared(configuration);
 }
 

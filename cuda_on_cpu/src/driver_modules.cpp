@@ -92,7 +92,7 @@ CUresult launch_function(const char* caller, CUfunction function, void** argumen
             return error;
     }
     if (arguments == nullptr && extra == nullptr && function->kernel->parameters != nullptr &&
-        function->kernel->parameters->size != 0)
+        function->kernel->parameters.load()->size != 0)
         return refuse_call(CUDA_ERROR_INVALID_VALUE, caller,
                            "kernel %s has parameters, and no arguments are given", function->name.c_str());
     return result_of(

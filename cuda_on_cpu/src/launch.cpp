@@ -345,7 +345,8 @@ void run_grid(const KernelCall& call, const LaunchConfiguration& configuration,
               const std::optional<std::vector<std::uint64_t>>& few_blocks, Task* task,
               std::deque<Work>* behind) {
     prepare_thread_for_faults();
-    lockstep = environment().lockstep;
+    static const bool steps = lockstep = environment().lockstep;
+    static_cast<void>(steps);
     const WatchedLaunch watched;
     LaunchState launch;
     launch.kernel = call.kernel;
@@ -471,11 +472,11 @@ cudaError_t call_by_address(const char* caller, const void* function, void** arg
             "kernel %s has a parameter without a name, so its type is not known here; expected names for all",
             name.c_str());
     }
-    if (kernel->parameters->size != 0 && arguments == nullptr) {
+    if (kernel->parameters.load()->size != 0 && arguments == nullptr) {
         return refuse(cudaErrorInvalidValue, caller, "kernel %s has parameters; their list is null",
                       name.c_str());
     }
-    kernel->prepare_untyped(function, arguments);
+    kernel->prepare_untyped.load()(function, arguments);
     *call = std::exchange(prepared, KernelCall{});
     return cudaSuccess;
 }

@@ -53,6 +53,15 @@ std::size_t elf_size(const Elf64_Ehdr& header) {
     return size;
 }
 
+// Is the table of sections there, which is the last part of a shared object?
+bool has_all_sections(std::string_view bytes) {
+    Elf64_Ehdr header;
+    if (bytes.size() < sizeof header) return false;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    return header.e_shoff <= bytes.size() &&
+           std::size_t{header.e_shnum} * header.e_shentsize <= bytes.size() - header.e_shoff;
+}
+
 std::string bytes_of_text(const char* text) {
     std::string bytes;
     int high = -1;
@@ -221,7 +230,10 @@ Image image_at(const void* data) {
         return {"", CUDA_ERROR_NO_BINARY_FOR_GPU,
                 std::string("the image is a fat binary of NVIDIA's compiler: code for GPUs") + kHowToMake};
     if (starts_with(kModuleTextMark)) {
-        return {bytes_of_text(text + kModuleTextMark.size())};
+        std::string bytes = bytes_of_text(text + kModuleTextMark.size());
+        if (!has_all_sections(bytes))
+            return {"", CUDA_ERROR_INVALID_IMAGE, "the text of the module is incomplete"};
+        return {std::move(bytes)};
     }
     if (starts_with(kElfMark)) {
         Elf64_Ehdr header;

@@ -129,19 +129,23 @@ cudaError_t check_stream(cudaStream_t stream, const char* function) {
     return invalid_handle(function, "stream");
 }
 
+using TailsOfDevices = std::array<StreamTail, kMostDevices>;
+
+// A default stream of each device.
+TailsOfDevices tails_of_devices(StreamTail tail) {
+    TailsOfDevices tails;
+    for (; tail.device < kMostDevices; ++tail.device)
+        tails[static_cast<std::size_t>(tail.device)] = tail;
+    return tails;
+}
+
 StreamTail& tail_of(cudaStream_t stream) {
-    static auto& legacy = *new std::array<StreamTail, kMostDevices>;
-    thread_local std::array<StreamTail, kMostDevices> of_thread;
+    static auto& legacy = *new TailsOfDevices(tails_of_devices({.task = nullptr, .legacy = true}));
+    thread_local TailsOfDevices of_thread = tails_of_devices({.task = nullptr, .blocking = true});
     const auto device = static_cast<std::size_t>(current_device());
-    if (stream == nullptr || stream == cudaStreamLegacy) {
-        legacy[device].legacy = true;
-        legacy[device].device = current_device();
-        return legacy[device];
-    }
+    if (stream == nullptr || stream == cudaStreamLegacy) return legacy[device];
     if (stream == cudaStreamPerThread) {
         expect_concurrency();
-        of_thread[device].blocking = true;
-        of_thread[device].device = current_device();
         return of_thread[device];
     }
     return stream->tail;

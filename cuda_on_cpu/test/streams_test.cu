@@ -3,14 +3,11 @@
 // stand-in where work runs late only: there a synchronisation or an event that is missing shows.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +38,9 @@ __global__ void set(int* to, int value) {
 }
 __global__ void copy_one(int* to, const int* from) {
     *to = *from;
+}
+__global__ void count(int* launches) {
+    ++*launches;
 }
 __global__ void times_two_plus(int* value, int more) {
     *value = 2 * *value + more;
@@ -382,114 +382,20 @@ TEST(Random, AStreamRunsFarAheadOfAnotherOne) {
     EXPECT_GT(far_ahead[1], 0);
 }
 
-// ---- Many launches ------------------------------------------------------------------------------
-
-#ifdef CUDA_ON_CPU
-__global__ void count(int* launches) {
-    ++*launches;
+// What comes behind a kernel that waits is in the queue, whatever the order of streams is. The test
+// of many launches (many_launches_test.cu) has no such kernel.
+TEST(Streams, HoldManyLaunchesBehindAKernelThatWaits) {
+    constexpr int kLaunches = 10'000;
+    const Pinned flag(1);
+    Zeros out(1);
+    Zeros launches(1);
+    wait_in_body<<<1, 1>>>(flag, out.data());
+    for (int i = 0; i < kLaunches; ++i)
+        count<<<1, 1>>>(launches.data());
+    *static_cast<volatile int*>(flag) = 1;
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    EXPECT_EQ(launches.to_host()[0], kLaunches);
 }
-
-// Runs `launch(n, counters)` in a process of its own, for which work runs in this order: one thread
-// launches, and launches again, before it waits. That takes a second or two, so the time limit
-// tells whether the time for each launch grows with their number.
-void expect_counts(const char* order, int n, const std::function<void(int, int*)>& launch) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    const std::string before = setting();
-    setenv("CUDA_ON_CPU_STREAMS", order, 1);
-    const auto run = [&] {
-        alarm(60);
-        int* counters = nullptr;
-        cudaMalloc(&counters, 2 * sizeof(int));
-        cudaMemset(counters, 0, 2 * sizeof(int));
-        launch(n, counters);
-        int counted[2] = {};
-        cudaMemcpy(counted, counters, sizeof counted, cudaMemcpyDeviceToHost);
-        std::fprintf(stderr, "%s: %d and %d launches\n", cudaGetErrorName(cudaGetLastError()), counted[0],
-                     counted[1]);
-        std::exit(0);
-    };
-    EXPECT_EXIT(run(), testing::ExitedWithCode(0),
-                "cudaSuccess: " + std::to_string(n) + " and " + std::to_string(n) + " launches")
-        << order;
-    before.empty() ? unsetenv("CUDA_ON_CPU_STREAMS") : setenv("CUDA_ON_CPU_STREAMS", before.c_str(), 1);
-}
-
-void launch_into_the_default_stream(int n, int* counters) {
-    for (int i = 0; i < 2 * n; ++i)
-        count<<<1, 1>>>(counters + i % 2);
-}
-
-void launch_into_two_streams(unsigned flags, int n, int* counters) {
-    const Stream streams[] = {Stream(flags), Stream(flags)};
-    cudaStreamSynchronize(nullptr);
-    for (int i = 0; i < 2 * n; ++i)
-        count<<<1, 1, 0, streams[i % 2]>>>(counters + i % 2);
-    for (const Stream& stream : streams)
-        cudaStreamSynchronize(stream);
-}
-
-TEST(ManyLaunches, OfOneStreamTakeTheSameTimeEach) {
-    expect_counts("late", 100'000, launch_into_the_default_stream);
-    expect_counts("random:1", 10'000, launch_into_the_default_stream);
-}
-
-TEST(ManyLaunches, OfTwoStreamsTakeTheSameTimeEach) {
-    for (const char* order : {"late", "random:1"}) {
-        for (const unsigned flags : {cudaStreamDefault, cudaStreamNonBlocking})
-            expect_counts(order, 10'000,
-                          [=](int n, int* counters) { launch_into_two_streams(flags, n, counters); });
-    }
-}
-
-TEST(ManyLaunches, EndWhenTheHostAsksAgainAndAgain) {
-    expect_counts("late", 10'000, [](int n, int* counters) {
-        launch_into_the_default_stream(n, counters);
-        while (cudaStreamQuery(nullptr) == cudaErrorNotReady) {
-        }
-        cudaGetLastError();
-    });
-}
-
-// The default stream waits for all others, and these for it.
-TEST(ManyLaunches, OfTheDefaultStreamAndAnotherTakeTheSameTimeEach) {
-    expect_counts("late", 10'000, [](int n, int* counters) {
-        const Stream stream(cudaStreamDefault);
-        for (int i = 0; i < n; ++i) {
-            count<<<1, 1>>>(counters);
-            count<<<1, 1, 0, stream>>>(counters + 1);
-        }
-        cudaDeviceSynchronize();
-    });
-}
-
-TEST(ManyLaunches, BehindEventsTakeTheSameTimeEach) {
-    expect_counts("late", 10'000, [](int n, int* counters) {
-        const Stream first(cudaStreamNonBlocking);
-        const Stream second(cudaStreamNonBlocking);
-        const Event event;
-        cudaStreamSynchronize(nullptr);
-        for (int i = 0; i < n; ++i) {
-            count<<<1, 1, 0, first>>>(counters);
-            cudaEventRecord(event, first);
-            cudaStreamWaitEvent(second, event);
-            count<<<1, 1, 0, second>>>(counters + 1);
-        }
-        cudaStreamSynchronize(second);
-    });
-}
-
-// A kernel at the beginning of the stream waits for the host.
-TEST(ManyLaunches, BehindAKernelThatWaitsTakeTheSameTimeEach) {
-    expect_counts("issue", 10'000, [](int n, int* counters) {
-        const Pinned flag(1);
-        Zeros out(1);
-        wait_in_body<<<1, 1>>>(flag, out.data());
-        launch_into_the_default_stream(n, counters);
-        *static_cast<volatile int*>(flag) = 1;
-        cudaDeviceSynchronize();
-    });
-}
-#endif
 
 // Hints: no result depends on them.
 TEST(Attributes, AreKeptAndCopied) {

@@ -136,8 +136,8 @@ TEST(Launch, TakesTheWholeExpressionInFront) {
                            before + "(::cuda_on_cpu::configuration(1, 2) << (" + callee +
                                "(x), ::cuda_on_cpu::Prepared()));");
     };
-    for (const char* before : {"", "if (a) ", "if constexpr (f(a)) ", "else ", "return ", "for (int i : a) ", "b, ",
-                               "a ? ", "(void)", "a > ", "case 1: ", "default: ", "} ", "do "}) {
+    for (const char* before : {"", "if (a) ", "if constexpr (f(a)) ", "else ", "return ", "for (int i : a) ",
+                               "b, ", "a ? ", "(void)", "a > ", "case 1: ", "default: ", "} ", "do "}) {
         for (const char* callee : {"k", "k<int, (N > 1)>", "a::b<c>::k<d>", "a::template k<b>", "::k",
                                    "::a::k", "e.kernel", "list[i].kernel", "p->q->kernel", "find(x)",
                                    "find<int>(x)[2]", "list[i][j]", "e.find(x)->kernel"})

@@ -80,10 +80,8 @@ std::size_t Launches::begin_of_callee(std::size_t launch) const {
         } else if (tokens_.is(before, ":") && before > 0 && tokens_[before - 1].is(":")) {
             begin = before - 1;
             const std::size_t scope = tokens_.previous(begin);
-            const bool is_nested =
-                scope != kNone && (tokens_.is(scope, ">") || (tokens_[scope].kind == TokenKind::identifier &&
-                                                              !is_statement_word(tokens_[scope].text)));
-            if (!is_nested) return begin;
+            if (!tokens_.is(scope, ">") && !is_name(scope)) return begin;
+            if (tokens_.is(scope, ">") && before_template_arguments(scope) == kNone) return begin;
         } else {
             return begin;
         }
@@ -98,9 +96,13 @@ bool Launches::ends_called(std::size_t i) const {
         return head == kNone || !is_statement_word(tokens_[head].text);
     }
     if (tokens_.is(i, ">")) return before_template_arguments(i) != kNone;
-    return tokens_.is(i, "]") ||
-           (tokens_[i].kind == TokenKind::identifier && !is_statement_word(tokens_[i].text));
+    return tokens_.is(i, "]") || is_name(i);
 }
+
+bool Launches::is_name(std::size_t i) const {
+    return i != kNone && tokens_[i].kind == TokenKind::identifier && !is_statement_word(tokens_[i].text);
+}
+
 // `f<<<...>>>()` would call f whatever it is. A function that is known not to be a kernel is
 // refused, as nvcc refuses it.
 void Launches::require_kernel(std::size_t launch) const {

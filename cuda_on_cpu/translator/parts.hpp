@@ -84,6 +84,7 @@ class Launches : Rewriter {
     std::size_t third_bracket(std::size_t i) const;
     std::size_t begin_of_callee(std::size_t launch) const;
     bool ends_called(std::size_t i) const;
+    bool is_name(std::size_t i) const;
     void require_kernel(std::size_t launch) const;
     std::size_t behind_template_arguments(std::size_t open) const;
     std::size_t before_template_arguments(std::size_t close) const;

@@ -58,6 +58,7 @@ void SharedVariables::translate_shared(std::size_t shared) {
 void SharedVariables::align(Range declaration) {
     for (const Range& part : split(declaration)) {
         const std::size_t last = tokens_.previous(part.end);
+        if (last == kNone) continue;
         if (tokens_[last].is("]") || tokens_[last].kind == TokenKind::identifier)
             after_[last] += " __attribute__((aligned(32)))";
     }

@@ -68,7 +68,8 @@ struct Unrestricted<T* const __restrict__> {
     using type = T*;
 };
 
-// What is known of one kernel (one instantiation of a template is one kernel).
+// What is known of one kernel (one instantiation of a template is one kernel). Several host threads
+// may launch it, and ask for it, at once: hence what may change is atomic.
 class Kernel {
   public:
     // `name` as the compiler prints the function; the bounds are those of __launch_bounds__ and
@@ -84,17 +85,18 @@ class Kernel {
     bool is_query_with() {
         if (!is_query()) return false;
         static constexpr ParameterSize kParameters[] = {{sizeof(Parameters), alignof(Parameters)}..., {0, 0}};
-        parameters = kParameters;
-        prepare_untyped = [](const void* function, void** arguments) {
+        parameters.store(kParameters, std::memory_order_relaxed);
+        constexpr auto kPrepare = [](const void* function, void** arguments) {
             using Function = void (*)(typename Unrestricted<Parameters>::type...);
             prepare_from_addresses(reinterpret_cast<Function>(const_cast<void*>(function)), arguments);
         };
+        prepare_untyped.store(kPrepare, std::memory_order_relaxed);
         return true;
     }
 
     // Of a kernel in whose file some loop polls memory: it may wait for the host, or for a kernel
     // that comes later.
-    void may_poll() { polls = true; }
+    void may_poll() { polls.store(true, std::memory_order_relaxed); }
 
     // Copies the closure, checks pointer arguments, and leaves both for launch() to find. `names`
     // of the arguments: "x, a".
@@ -117,13 +119,14 @@ class Kernel {
     unsigned max_threads_per_block;
     dim3 cluster_dims;
     std::atomic<std::size_t> static_shared = 0;  // learnt when a block runs
-    int max_dynamic_shared = -1;                 // set by cudaFuncSetAttribute; -1: 48 KB less static_shared
-    int preferred_carveout = -1;
-    bool non_portable_cluster = false;
-    void (*prepare_untyped)(const void* function, void** arguments) = nullptr;
-    const ParameterSize* parameters = nullptr;  // known with prepare_untyped
-    unsigned times_repeated = 0;                // see order_check.hpp
-    bool polls = false;
+    // Set by cudaFuncSetAttribute; -1: 48 KB less static_shared.
+    std::atomic<int> max_dynamic_shared = -1;
+    std::atomic<int> preferred_carveout = -1;
+    std::atomic<bool> non_portable_cluster = false;
+    std::atomic<void (*)(const void* function, void** arguments)> prepare_untyped = nullptr;
+    std::atomic<const ParameterSize*> parameters = nullptr;  // known with prepare_untyped
+    std::atomic<unsigned> times_repeated = 0;                // see order_check.hpp
+    std::atomic<bool> polls = false;
 
   private:
     template <class T>

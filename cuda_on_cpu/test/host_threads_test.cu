@@ -1,0 +1,179 @@
+// Several host threads that use one device at once. tsan_test.sh runs this with ThreadSanitizer,
+// which then finds what the threads share without a lock.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "gpu.hpp"
+#include "on_device.cuh"
+#include "stream_and_event.hpp"
+
+namespace {
+
+constexpr int kThreads = 4;
+constexpr int kRounds = 20;
+constexpr unsigned kBlocks = 4;
+constexpr unsigned kBlock = 32;
+
+__global__ void add(int* values, int value) {
+    __shared__ int sum;
+    if (threadIdx.x == 0) sum = 0;
+    __syncthreads();
+    atomicAdd(&sum, value);
+    __syncthreads();
+    values[blockIdx.x * blockDim.x + threadIdx.x] += sum / static_cast<int>(blockDim.x);
+}
+__global__ void copy_when_set(int* out, int* flag) {
+    while (atomicAdd_system(flag, 0) == 0) {
+    }
+    out[threadIdx.x] = 2;
+}
+
+// Calls `work(thread)` in several host threads, which begin together.
+void in_host_threads(const std::function<void(int)>& work) {
+    std::atomic<int> arrived{0};
+    std::vector<std::thread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+        threads.emplace_back([&, thread] {
+            ++arrived;
+            while (arrived < kThreads)
+                std::this_thread::yield();
+            work(thread);
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+}
+
+std::vector<int> all(int value) {
+    return std::vector<int>(kBlocks * kBlock, value);
+}
+
+TEST(HostThreads, LaunchIntoTheDefaultStream) {
+    in_host_threads([](int thread) {
+        DeviceVector<int> values(all(0));
+        for (int round = 0; round < kRounds; ++round)
+            add<<<kBlocks, kBlock>>>(values.data(), thread);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        EXPECT_EQ(values.to_host(), all(kRounds * thread));
+    });
+}
+
+TEST(HostThreads, LaunchIntoStreamsOfTheirOwn) {
+    for (const unsigned flags : {cudaStreamDefault, cudaStreamNonBlocking}) {
+        in_host_threads([flags](int thread) {
+            const Stream stream(flags);
+            const Event event;
+            DeviceVector<int> values(all(0));
+            EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+            for (int round = 0; round < kRounds; ++round) {
+                add<<<kBlocks, kBlock, 0, stream>>>(values.data(), thread);
+                EXPECT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+                EXPECT_EQ(cudaStreamWaitEvent(cudaStreamPerThread, event), cudaSuccess);
+                add<<<kBlocks, kBlock, 0, stream>>>(values.data(), 1);
+            }
+            EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
+            EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+            EXPECT_EQ(values.to_host(), all(kRounds * (thread + 1)));
+        });
+    }
+}
+
+TEST(HostThreads, LaunchByAddressAndAskForAttributes) {
+    in_host_threads([](int thread) {
+        DeviceVector<int> values(all(0));
+        int* pointer = values.data();
+        void* arguments[] = {&pointer, &thread};
+        for (int round = 0; round < kRounds; ++round) {
+            cudaFuncAttributes attributes{};
+            EXPECT_EQ(cudaFuncGetAttributes(&attributes, add), cudaSuccess);
+            int blocks = 0;
+            EXPECT_EQ(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, add, kBlock, 0), cudaSuccess);
+            EXPECT_GT(blocks, 0);
+            EXPECT_EQ(cudaFuncSetAttribute(add, cudaFuncAttributeMaxDynamicSharedMemorySize, 1024),
+                      cudaSuccess);
+            EXPECT_EQ(cudaLaunchKernel(add, dim3(kBlocks), dim3(kBlock), arguments, 0, nullptr), cudaSuccess);
+        }
+        EXPECT_EQ(values.to_host(), all(kRounds * thread));
+    });
+}
+
+TEST(HostThreads, AllocateFreeAndCopy) {
+    in_host_threads([](int thread) {
+        for (int round = 0; round < kRounds; ++round) {
+            DeviceVector<int> values(all(thread));
+            int* more = nullptr;
+            EXPECT_EQ(cudaMallocAsync(&more, sizeof(int), cudaStreamPerThread), cudaSuccess);
+            EXPECT_EQ(cudaMemsetAsync(more, 0, sizeof(int), cudaStreamPerThread), cudaSuccess);
+            EXPECT_EQ(cudaFreeAsync(more, cudaStreamPerThread), cudaSuccess);
+            add<<<kBlocks, kBlock>>>(values.data(), 1);
+            EXPECT_EQ(values.to_host(), all(thread + 1));
+        }
+        EXPECT_EQ(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
+    });
+}
+
+// Captured before, one after the other: while a stream captures, calls of other threads may be
+// refused.
+cudaGraphExec_t captured(int* values, int thread) {
+    const Stream stream;
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    add<<<kBlocks, kBlock, 0, stream>>>(values, thread);
+    add<<<kBlocks, kBlock, 0, stream>>>(values, 1);
+    EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    cudaGraphExec_t executable = nullptr;
+    EXPECT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    return executable;
+}
+
+TEST(HostThreads, LaunchGraphs) {
+    std::vector<std::unique_ptr<DeviceVector<int>>> values;
+    std::vector<cudaGraphExec_t> graphs;
+    for (int thread = 0; thread < kThreads; ++thread) {
+        values.push_back(std::make_unique<DeviceVector<int>>(all(0)));
+        graphs.push_back(captured(values.back()->data(), thread));
+    }
+    in_host_threads([&](int thread) {
+        const Stream stream;
+        const auto number = static_cast<std::size_t>(thread);
+        for (int round = 0; round < kRounds; ++round)
+            ASSERT_EQ(cudaGraphLaunch(graphs[number], stream), cudaSuccess);
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+        EXPECT_EQ(values[number]->to_host(), all(kRounds * (thread + 1)));
+        EXPECT_EQ(cudaGraphExecDestroy(graphs[number]), cudaSuccess);
+    });
+}
+
+// A kernel waits for the host thread that launched it.
+TEST(HostThreads, LetTheirKernelsGoOn) {
+    in_host_threads([](int) {
+        const Stream stream;
+        int* flag = nullptr;
+        ASSERT_EQ(cudaHostAlloc(&flag, sizeof(int), cudaHostAllocMapped), cudaSuccess);
+        const std::atomic_ref<int> set(*flag);
+        set = 0;
+        DeviceVector<int> out(std::vector<int>(kBlock, 0));
+        ASSERT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
+        std::atomic<int> calls{0};
+        copy_when_set<<<1, kBlock, 0, stream>>>(out.data(), flag);
+        ASSERT_EQ(cudaLaunchHostFunc(
+                      stream, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &calls),
+                  cudaSuccess);
+        set = 1;
+        while (cudaStreamQuery(stream) == cudaErrorNotReady)
+            std::this_thread::yield();
+        static_cast<void>(cudaGetLastError());
+        EXPECT_EQ(calls, 1);
+        EXPECT_EQ(out.to_host(), std::vector<int>(kBlock, 2));
+        EXPECT_EQ(cudaFreeHost(flag), cudaSuccess);
+    });
+}
+
+}  // namespace

@@ -94,7 +94,7 @@ int print_score(const CheckResult& result, const std::vector<Criterion>& all) {
     return count;
 }
 
-// That there is no assessment is told, and changes nothing.
+// A missing score is reported but does not change the result.
 Assessment assess_if_possible(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                               const CheckCommand& command, bool in_sentences) {
     try {

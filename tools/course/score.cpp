@@ -20,14 +20,14 @@ namespace course::tool {
 namespace {
 
 constexpr double kAsFast = 0.9;         // of the lesson's speed
-constexpr std::uint64_t kSpare = 1000;  // one in so many more is no more: which values meet is the data's
-constexpr double kAlike = 1.01;         // of two lines, when the one to blame is looked for
+constexpr std::uint64_t kSpare = 1000;  // tolerance 0.1 %: bank conflicts depend on the data
+constexpr double kAlike = 1.01;         // two lines count as equal within 1 % when the cause is searched
 
-// An exercise about traffic is solved when its idea is there: a little more than the lesson's costs
-// a star, and no more. The figures are in parts of the lesson's sectors or wavefronts, and of its
+// An exercise about traffic is solved if its idea is there: slightly more traffic than the lesson's
+// costs a star only. The thresholds are fractions of the lesson's sectors or wavefronts, and of its
 // requests to global memory.
 constexpr double kMuchMore = 1.25;
-constexpr double kMuchMisuse = 0.02;  // beyond the ideal, in addition to what the lesson's version misuses
+constexpr double kMuchMisuse = 0.02;  // beyond the ideal, on top of the lesson's own excess
 constexpr double kManyRequests = 1.5;
 
 struct Traffic {
@@ -54,8 +54,8 @@ bool alike(const AccessLine& a, const AccessLine& b) {
            near(a.ideal, b.ideal);
 }
 
-// Of my lines that the lesson has none like the one with the most transactions to spare; of such
-// with as many, that with the most.
+// Of the learner's lines that the lesson does not have as well, the one with the most avoidable
+// transactions; of equals, the one with the most transactions.
 const AccessLine* worst(const Traffic& mine, Traffic lesson) {
     const auto cost = [](const AccessLine& line) {
         return std::pair(line.transactions - std::min(line.ideal, line.transactions), line.transactions);
@@ -76,7 +76,8 @@ const AccessLine* worst(const Traffic& mine, Traffic lesson) {
 Traffic traffic(const InspectedVersion& version, Space space) {
     Traffic sum;
     for (const KernelInspection& kernel : version.kernels) {
-        // My grid may be another than the lesson's: of each so many blocks are watched.
+        // Only some blocks are inspected, and the learner's grid may differ from the lesson's: the
+        // counts are scaled to all blocks.
         const auto of_all_blocks = [each = blocks_each(kernel)](std::uint64_t count) {
             return static_cast<std::uint64_t>(std::llround(each * static_cast<double>(count)));
         };
@@ -95,7 +96,7 @@ std::string place_of(const SourceLine& source) {
     return fmt::format("{}:{}", source.file, source.line);
 }
 
-// What the lesson does is good enough, also where it is there to show what is not good.
+// The lesson's version is good enough, even where it is there to show a problem.
 Criterion compare(const Traffic& mine, const Traffic& lesson, const char* what, const char* unit) {
     if (mine.transactions == 0) return {true, fmt::format("{}: not used", what), false};
     const bool star = no_more(mine.transactions, lesson.transactions);
@@ -131,7 +132,7 @@ std::string text_of_worst(const AccessLine& line) {
 
 std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space) {
     const bool is_global = space == Space::kGlobal;
-    // Narrow loads of neighbours touch as many sectors as wide ones, with more instructions.
+    // Narrow loads of adjacent elements touch as many sectors as wide ones, with more instructions.
     const bool many_requests = is_global && static_cast<double>(mine.requests) >
                                                 kManyRequests * static_cast<double>(lesson.requests);
     std::string text;
@@ -171,7 +172,7 @@ std::string text_of_findings(const InspectedVersion& version, std::size_t& count
     return text;
 }
 
-// Where a program leaves what it measured; removed at the end.
+// The file that a program writes its results to; removed at the end.
 class ResultFile {
   public:
     ResultFile(const Checkout& build, const std::string& program)
@@ -191,7 +192,7 @@ class ResultFile {
     std::filesystem::path path_;
 };
 
-// Runs `programs` of `build` for the entry's version, all at once, and what each wrote.
+// Runs `programs` of `build` for the entry's version concurrently; returns what each wrote.
 std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Checkout& build,
                                           const std::vector<std::string>& programs, const char* option) {
     std::vector<std::unique_ptr<ResultFile>> files;
@@ -200,7 +201,7 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
         // The lesson's is named as its day, a target that builds the day's tests, too.
         build_target(build, program.ends_with("_program") ? program : program + "_program");
         files.push_back(std::make_unique<ResultFile>(build, program));
-        // Inspected programs name the learner's lines, not those of the headers that they call.
+        // Inspected programs report the learner's lines, not lines of headers.
         jobs.push_back(
             {{build.program(program), option, files.back()->path(), "--only", entry.exercise->version},
              {"CUDA_ON_CPU_LINES=kernel"}});
@@ -230,7 +231,7 @@ InspectionFile inspection_of(const std::string& text, const WorkbookEntry& entry
     return file;
 }
 
-// Alone on the GPU.
+// One after the other, so that each has the GPU to itself.
 std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout& build,
                                      const std::string& program) {
     const ResultFile copy(build, program + "_copy");
@@ -263,7 +264,7 @@ std::vector<Criterion> criteria_of_inspection(const InspectedVersion& mine, cons
     if (findings > 0) clean = {false, fmt::format("inspection found {}:{}", findings, text), true};
     Criterion global =
         compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory", "sectors");
-    if (!mine.failure.empty()) global.star = false;  // a kernel that ended early has fewer
+    if (!mine.failure.empty()) global.star = false;  // a kernel that failed has fewer sectors
     return {clean, global};
 }
 

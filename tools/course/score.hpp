@@ -1,5 +1,5 @@
-// How good a right answer is, in comparison with the lesson's: what inspection counts, and on a GPU
-// the time.
+// Compares a correct answer with the lesson's version: by the counters of an inspection and, on a
+// GPU, by time.
 #pragma once
 
 #include <optional>
@@ -19,43 +19,43 @@ struct Criterion {
     bool is_finding = false;  // a mistake, not a comparison
 };
 
-// What a program has inspected of `version`, the kernels of all its problems together; nothing
-// where it has run none.
+// The inspection of `version`, with the kernels of all its problems together; nothing if the
+// program ran none of them.
 std::optional<InspectedVersion> all_problems(const InspectionFile& file, const std::string& version);
 
-// Of the learner's inspected version and the lesson's: one criterion for no findings and no more
-// bank conflicts, one for no more sectors of global memory. Findings are named, and of the
-// learner's lines that the lesson has none like, that with the most to spare.
+// Compares the inspections of the learner's and the lesson's version. One criterion is no findings
+// and no more bank conflicts, the other no more sectors of global memory. The text names findings,
+// and the learner's most wasteful line that the lesson does not have as well.
 std::vector<Criterion> criteria_of_inspection(const InspectedVersion& mine, const InspectedVersion& lesson);
 
-// Why an answer to an exercise about traffic is none: what it needs much more of than the lesson's
-// version in one of the `memory` ("global", "shared"), and the line that is to blame. "" if it does
-// not; also for no `memory`.
+// For an exercise about memory traffic: why the answer is rejected, which is the traffic to one
+// kind of `memory` ("global", "shared") that is much higher than the lesson's, and the line that
+// causes it. "" if there is no objection, or no `memory`.
 std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVersion& lesson,
                                  const std::vector<std::string>& memory);
 
-// Of measured times: a criterion when the learner's version takes no more than 10/9 of the lesson's
-// time on the problems that both ran. `version` chooses among the records. Nothing when there is no
-// problem of both.
+// From measured times: the criterion is met if the learner's version takes at most 10/9 of the
+// lesson's time on the problems that both ran. `version` selects the records. Nothing if they have
+// no problem in common.
 std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mine,
                                            const std::vector<MeasuredRecord>& lesson,
                                            const std::string& version);
 
-// Runs the programs of the learner's and the lesson's version of `entry`, which names a version, in
-// a build that inspects. The findings also come from a version whose result is wrong. Throws
-// std::runtime_error when one writes no figures.
+// Runs the learner's and the lesson's program of `entry`, which must name a version, in a build
+// that inspects. Findings are reported even if the result is wrong. Throws std::runtime_error if a
+// program writes no inspection.
 struct InspectionScore {
     std::vector<Criterion> criteria;
-    std::string objection;  // to its traffic, where the exercise is about that
-    InspectionFile mine;    // of the entry's version only
+    std::string objection;  // to its traffic, if the exercise is about that
+    InspectionFile mine;    // only the entry's version
     InspectionFile lesson;  // likewise
 };
 InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting);
 
-// One file for both: of each problem "your tiled_static" and then "the lesson's tiled_static".
+// Both in one file: for each problem "your tiled_static" and then "the lesson's tiled_static".
 InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& lesson);
 
-// Likewise in a build for a GPU.
+// Compares the times of both in a build for a GPU.
 std::optional<Criterion> score_by_time(const WorkbookEntry& entry, const Checkout& gpu);
 
 }  // namespace course::tool

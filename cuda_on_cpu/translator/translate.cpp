@@ -1269,6 +1269,7 @@ class Translation {
     void align(Range declaration) {
         for (const Range& part : split(declaration)) {
             const std::size_t last = tokens_.previous(part.end);
+            if (last == kNone) continue;  // an empty part at the file's beginning: refused below
             if (tokens_[last].is("]") || tokens_[last].kind == TokenKind::identifier)
                 after_[last] += " __attribute__((aligned(32)))";
         }

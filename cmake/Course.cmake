@@ -39,6 +39,10 @@ add_custom_target(course_kernels)  # the libraries with kernels, which is all le
 # Of kernels on the CPU, for all targets of a directory. Compiling them with more takes longer than it saves.
 set(COURSE_KERNEL_OPTIMISATION -O1)
 
+if(COURSE_BACKEND STREQUAL "cpu")
+  include(${PROJECT_SOURCE_DIR}/cuda_on_cpu/cmake/Translate.cmake)
+endif()
+
 # Gives `target` a backend: its .cu sources go to nvcc, or through cuda_on_cpu's translator to the host compiler.
 function(course_cuda_target target)
   target_link_libraries(${target} PUBLIC course::options)
@@ -50,27 +54,11 @@ function(course_cuda_target target)
   if(COURSE_INSPECT)
     target_link_libraries(${target} PUBLIC cuda_on_cpu_inspector)
   endif()
-  get_target_property(sources ${target} SOURCES)
-  set(cuda_sources ${sources})
-  list(FILTER cuda_sources INCLUDE REGEX "\\.cu$")
-  if(cuda_sources)
-    set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX)
-    set(launcher ${CMAKE_BINARY_DIR}/bin/cuda_on_cpu_compile)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      list(APPEND launcher --headers=${CMAKE_BINARY_DIR}/kernel_headers)
-    endif()
-    set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
-    set_source_files_properties(${cuda_sources} PROPERTIES OBJECT_DEPENDS ${CMAKE_BINARY_DIR}/bin/cuda_on_cpu_compile)
-    if(COURSE_INSPECT)
-      set(options ${CUDA_ON_CPU_INSPECT_OPTIONS})
-    else()
-      set(options $<$<CONFIG:Release>:${COURSE_KERNEL_OPTIMISATION}>)
-    endif()
-    list(APPEND options -fstack-protector-strong)  # a write past a local array is reported (cuda_on_cpu/src/thread.cpp)
-    list(APPEND options -UNDEBUG)  # as nvcc does: assert() in a kernel stops it
-    set_source_files_properties(${cuda_sources} PROPERTIES COMPILE_OPTIONS "${options}")
-    add_dependencies(${target} cuda_on_cpu_compile)
+  set(options $<$<CONFIG:Release>:${COURSE_KERNEL_OPTIMISATION}>)
+  if(COURSE_INSPECT)
+    set(options ${CUDA_ON_CPU_INSPECT_OPTIONS})
   endif()
+  cuda_on_cpu_translate(${target} ${options})
 endfunction()
 
 # Of what a host file takes to compile, half is the headers that most of them read: compiled once, for all libraries.
@@ -178,12 +166,12 @@ function(course_test name)
   endif()
 endfunction()
 
-# Makes `target` part of the half that the tests of this directory are in.
-function(course_add_to_tests target)
+# course_add_to_tests(TARGET...): they are built with the half that the tests of this directory are in.
+function(course_add_to_tests)
   if("thorough" IN_LIST CMAKE_DIRECTORY_LABELS)
-    add_dependencies(course_tests_thorough ${target})
+    add_dependencies(course_tests_thorough ${ARGN})
   else()
-    add_dependencies(course_tests ${target})
+    add_dependencies(course_tests ${ARGN})
   endif()
 endfunction()
 

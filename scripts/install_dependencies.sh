@@ -8,15 +8,19 @@ usage() {
     cat <<'END'
 Installs what the course is built with (Debian and Ubuntu, by apt-get; elsewhere it prints the list).
 
-usage: scripts/install_dependencies.sh [--check] [--libraries] [--cluster] [--python] [--developer] [--editor] [--help]
+usage: scripts/install_dependencies.sh [--check] [--libraries] [--cluster] [--python] [--developer] [--editor] [--engine]
+                                       [--help]
   --check       only report what is missing
   --libraries   also what cuBLAS, cuFFT and Thrust stand on where there is no GPU (about 150 MB)
   --cluster     also Open MPI, with which day 50 runs in several processes. NCCL for GPUs comes from NVIDIA; without
                 a GPU it is a part of cuda_on_cpu
   --python      also Python's headers and venv, with which the Python package is built
   --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently),
-                and Node.js, with which the page of an inspection is tested
+                Node.js, with which the page of an inspection is tested, and Boost.Context, which the preset
+                cpu-sanitize needs
   --editor      also clangd, with which an editor reads the sources, and gdb
+  --engine      also what tests cuda_on_cpu by itself (cuda_on_cpu/ci/steps.sh): clang++, Boost.Context for
+                AddressSanitizer, a compiler for arm64 and an emulator, and what packages are made with
 example: scripts/install_dependencies.sh --check
 
 exit codes: 0 everything is there, 1 something is missing, 2 unknown argument
@@ -30,7 +34,6 @@ packages=(
     "ninja-build|Ninja|ninja|runs the build"
     "git|git|git|names the commit in measurements"
     "binutils|GNU binutils|ld|links, and turns addresses into source lines"
-    "libboost-context-dev|Boost.Context|-|the fibres that CUDA threads are on the CPU"
     "libgtest-dev|GoogleTest|-|the tests"
     "libcli11-dev|CLI11|-|command lines"
     "libfmt-dev|fmt|-|printed text"
@@ -38,6 +41,8 @@ packages=(
     "libpng-dev|libpng|-|day 0's picture"
     "libopencv-imgcodecs-dev|OpenCV (core, imgproc, imgcodecs)|-|pictures, and the reference for convolution"
 )
+boost="libboost-context-dev|Boost.Context|-|fibres, under AddressSanitizer and on processors other than x86-64"
+[[ $HOSTTYPE == x86_64 ]] || packages+=("$boost")
 library_packages=(
     "libopenblas-dev|OpenBLAS|-|cuBLAS on the CPU"
     "libfftw3-dev|FFTW|-|cuFFT on the CPU"
@@ -55,10 +60,19 @@ python_packages=(
 developer_packages=(
     "clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
     "nodejs|Node.js|node|tests of the page of an inspection"
+    "$boost"
 )
 editor_packages=(
     "clangd|clangd|clangd|errors and completion in an editor"
     "gdb|gdb|gdb|stops inside kernels"
+)
+engine_packages=(
+    "$boost"
+    "clang|Clang|clang++|the other compiler"
+    "dpkg-dev|dpkg-dev|dpkg-shlibdeps|makes the Debian package"
+    "python3-venv|Python's venv|python3-venv|a place to install the wheel in"
+    "g++-aarch64-linux-gnu|GCC for arm64|aarch64-linux-gnu-g++|compiles tests for arm64"
+    "qemu-user|QEMU|qemu-aarch64|runs them"
 )
 
 check_only=no
@@ -70,6 +84,7 @@ for argument in "$@"; do
         --python) packages+=("${python_packages[@]}") ;;
         --developer) packages+=("${developer_packages[@]}") ;;
         --editor) packages+=("${editor_packages[@]}") ;;
+        --engine) packages+=("${engine_packages[@]}") ;;
         --help | -h) usage; exit 0 ;;
         *) echo "install_dependencies.sh: unknown argument '$argument'" >&2; usage >&2; exit 2 ;;
     esac

@@ -4,3 +4,5 @@
 set(CUDA_ON_CPU_INSPECT_OPTIONS -O1 -finline-small-functions -finline-functions -fsanitize=thread --param=tsan-instrument-func-entry-exit=0
   --param=tsan-distinguish-volatile=1 -fno-tree-sra
   -g -gdwarf-4 -Wno-tsan)
+# What kernels are compiled with whose stores are held back (inspector/late_stores.cpp).
+set(CUDA_ON_CPU_LATE_STORES_OPTIONS -O1 -fsanitize=thread --param=tsan-instrument-func-entry-exit=0 -Wno-tsan)

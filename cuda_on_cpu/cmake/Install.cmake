@@ -8,8 +8,13 @@ install(DIRECTORY ${CMAKE_BINARY_DIR}/cuda/lib64/ DESTINATION ${home}/lib64 USE_
 install(DIRECTORY DESTINATION ${home}/nvvm/libdevice)
 install(CODE "file(MAKE_DIRECTORY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin\")
 file(CREATE_LINK ../${home}/bin/nvcc \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/bin/cuda-on-cpu-nvcc\" SYMBOLIC)")
-install(FILES README.md DESTINATION share/doc/cuda-on-cpu)
-install(DIRECTORY docs DESTINATION share/doc/cuda-on-cpu)
+set(documentation share/doc/cuda-on-cpu)
+install(FILES LICENSE CHANGELOG.md DESTINATION ${documentation})
+install(FILES LICENSE DESTINATION ${documentation} RENAME copyright)  # Debian's name for it
+install(PROGRAMS scripts/try_foreign.py DESTINATION ${documentation}/scripts)
+install(CODE "set(source \"${CMAKE_CURRENT_SOURCE_DIR}\")
+set(destination \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${documentation}\")")
+install(SCRIPT cmake/install_pages.cmake)
 
 include(CMakePackageConfigHelpers)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/cuda_on_cpuConfigVersion.cmake COMPATIBILITY SameMajorVersion)
@@ -22,7 +27,8 @@ set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "nvcc for machines without a GPU: CUDA C++
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES OFF)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "g++, binutils, libboost-context-dev")
+set(CPACK_RESOURCE_FILE_LICENSE ${CMAKE_CURRENT_SOURCE_DIR}/LICENSE)
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "g++, binutils")
 # What the libraries of the toolkit stand on: nvcc tells which one a program lacks.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libopenblas-dev, libfftw3-dev, libthrust-dev")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)

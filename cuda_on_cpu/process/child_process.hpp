@@ -29,7 +29,8 @@ struct ChildProgram {
 // Sets `child`. Returns 0, or the error number when the program cannot be started.
 int start_child(const ChildProgram& program, pid_t& child);
 
-// The exit code of a child that has ended, 128 + n when signal n ended it. Of one that runs: nothing.
+// The exit code of a child that has ended, 128 + n when signal n ended it. Of one that runs:
+// nothing.
 std::optional<int> exit_code_if_ended(pid_t child);
 int wait_for_child(pid_t child);
 

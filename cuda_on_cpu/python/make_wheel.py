@@ -47,8 +47,9 @@ def files_of(build, version):
     info = f"cuda_on_cpu-{version}.dist-info"
     yield f"{info}/METADATA", (
         f"Metadata-Version: 2.1\nName: cuda_on_cpu\nVersion: {version}\nSummary: nvcc for machines without a GPU: "
-        "CUDA C++ runs on the CPU\nRequires-Python: >=3.8\n"
+        "CUDA C++ runs on the CPU\nLicense: MIT\nRequires-Python: >=3.8\n"
     ).encode(), False
+    yield f"{info}/LICENSE", (HERE.parent / "LICENSE").read_bytes(), False
     yield f"{info}/WHEEL", f"Wheel-Version: 1.0\nGenerator: make_wheel\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode(), False
     yield f"{info}/entry_points.txt", b"[console_scripts]\ncuda-on-cpu-nvcc = cuda_on_cpu:main\n", False
 

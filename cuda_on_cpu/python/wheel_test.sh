@@ -15,6 +15,8 @@ if ! python3 -m venv "an environment" >log 2>&1; then
     echo "skipped: no virtual environment: $(tail -n 1 log)"
     exit 77
 fi
+unzip_list=$(python3 -m zipfile --list "$wheel")
+[[ $unzip_list == *dist-info/LICENSE* ]] || fail "the wheel has no LICENSE"
 # With python -m: a script whose path has blanks in it has no first line that the system takes.
 "an environment/bin/python" -m pip --disable-pip-version-check install --quiet --no-index --no-deps "$wheel" || fail "pip install"
 echo '#include <cstdio>

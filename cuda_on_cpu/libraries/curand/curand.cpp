@@ -6,8 +6,8 @@
 #include <mutex>
 #include <set>
 
-#include "library_arguments.hpp"
 #include "generators.hpp"
+#include "library_arguments.hpp"
 #include "stream.hpp"
 
 using namespace cuda_on_cpu;

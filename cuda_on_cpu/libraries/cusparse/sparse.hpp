@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "cusparse.h"
-#include "library_arguments.hpp"
 #include "errors.hpp"
+#include "library_arguments.hpp"
 #include "memory.hpp"
 #include "stream.hpp"
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Installs the stand-in, moves it to another place, and compiles with it from there: by hand, watched, and in a project of CMake.
-# usage: installed_test.sh BUILD      BUILD: of `cmake -S cuda_on_cpu`
+# usage: installed_test.sh BUILD|PREFIX      BUILD: of `cmake -S cuda_on_cpu`; PREFIX: where one is installed
 set -euo pipefail
 
-build=$(realpath "$1")
+given=$(realpath "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "FAILED: $*"; exit 1; }
@@ -17,9 +17,12 @@ expect() { # PART COMMAND...: the command prints it and succeeds
 cd "$work"
 export XDG_CACHE_HOME=$work/cache
 unset NVCC_CCBIN
-cmake --install "$build" --prefix "$work/first place" >/dev/null
-mv "first place" "second place"
-prefix=$work/'second place'
+prefix=$given
+if [[ -e $given/CMakeCache.txt ]]; then
+    cmake --install "$given" --prefix "$work/first place" >/dev/null
+    mv "first place" "second place"
+    prefix=$work/'second place'
+fi
 nvcc=$prefix/bin/cuda-on-cpu-nvcc
 find "$prefix" | sort >before
 

@@ -197,6 +197,6 @@ mkdir "$work/bare"
 for tool in bash env cat; do ln -s "$(command -v "$tool")" "$work/bare/"; done
 PATH=$work/bare run "$checkout/scripts/install_dependencies.sh"
 check "install_dependencies.sh elsewhere: exit code" 1 "$code"
-contains "install_dependencies.sh elsewhere: the list" 'Boost.Context' "$messages"
+contains "install_dependencies.sh elsewhere: the list" 'GoogleTest' "$messages"
 
 [[ $failures == 0 ]] || { echo "$failures failed"; exit 1; }

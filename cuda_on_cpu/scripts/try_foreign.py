@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Builds and runs programs that know nothing of this course, with the nvcc of cuda_on_cpu, and
+"""Builds and runs programs that were not written for it, with the nvcc of cuda_on_cpu, and
 prints a table of what came of it.
 
-    scripts/try_foreign.py ~/src/pmpp-solutions             every .cu file with a main(), each below this directory
-    scripts/try_foreign.py -I ~/src/cuda-samples/Common ~/src/cuda-samples/Samples --exclude '*/4_CUDA_Libraries/*'
-    scripts/try_foreign.py DIRECTORY --projects             directories with a CMakeLists.txt or a Makefile, built as they say
-    scripts/try_foreign.py DIRECTORY --order both --markdown table.md --json results.json
-    scripts/try_foreign.py DIRECTORY --only P2P --set CUDA_ON_CPU_DEVICES=2    programs that ask for a second GPU
+    try_foreign.py ~/src/pmpp-solutions             every .cu file with a main(), each below this directory
+    try_foreign.py -I ~/src/cuda-samples/Common ~/src/cuda-samples/Samples --exclude '*/4_CUDA_Libraries/*'
+    try_foreign.py DIRECTORY --projects             directories with a CMakeLists.txt or a Makefile, built as they say
+    try_foreign.py DIRECTORY --order both --markdown table.md --json results.json
+    try_foreign.py DIRECTORY --only P2P --set CUDA_ON_CPU_DEVICES=2    programs that ask for a second GPU
 
 A program is a source with a main(). It is compiled alone; where the linker then misses a function,
 together with the sources without a main() beside it, and those beside the headers that it includes.
@@ -48,7 +48,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+COURSE = pathlib.Path(__file__).resolve().parent.parent.parent  # in a checkout of it
 SOURCES = {".cu", ".cpp", ".cc", ".cxx", ".c"}
 HELPER_DIRECTORIES = ("inc", "include", "common", "Common", "utils")
 CLASSES = (
@@ -798,7 +798,9 @@ def parse(arguments):
     )
     parser.add_argument("directories", nargs="+", type=pathlib.Path, metavar="DIRECTORY")
     parser.add_argument(
-        "--nvcc", default=str(ROOT / "build/cpu/cuda/bin/nvcc"), help="default: that of build/cpu"
+        "--nvcc",
+        default=shutil.which("cuda-on-cpu-nvcc") or str(COURSE / "build/cpu/cuda/bin/nvcc"),
+        help="default: cuda-on-cpu-nvcc, where it is installed; otherwise that of the course's build/cpu",
     )
     parser.add_argument(
         "-I",

@@ -134,18 +134,18 @@ TYPED_TEST(VerifyExactlyOnDevice, FindsOneWrongValue) {
 
 // What it is mostly used with.
 TEST_F(VerifyOnDevice, BatchOfProducts) {
-    constexpr std::size_t kCount = 3, kRows = 5, kCols = 7, kDepth = 11;
-    const auto a = course::make_data<float>(kCount * kRows * kDepth, DataPattern::kNormal, 1);
-    const auto b = course::make_data<float>(kCount * kDepth * kCols, DataPattern::kNormal, 2);
-    DeviceBuffer<double> product(kCount * kRows * kCols);
+    constexpr std::size_t kProducts = 3, kRows = 5, kCols = 7, kDepth = 11;
+    const auto a = course::make_data<float>(kProducts * kRows * kDepth, DataPattern::kNormal, 1);
+    const auto b = course::make_data<float>(kProducts * kDepth * kCols, DataPattern::kNormal, 2);
+    DeviceBuffer<double> product(kProducts * kRows * kCols);
     DeviceBuffer<double> sizes(product.size());
     const DeviceBuffer<float> a_there{std::span<const float>(a)};
     const DeviceBuffer<float> b_there{std::span<const float>(b)};
-    course::multiply_batch_on_device(kCount, kRows, kCols, kDepth, 0.5f, a_there.span(), b_there.span(),
+    course::multiply_batch_on_device(kProducts, kRows, kCols, kDepth, 0.5f, a_there.span(), b_there.span(),
                                      product.span(), sizes.span());
     const std::vector<double> products = product.to_host();
     const std::vector<double> all_sizes = sizes.to_host();
-    for (std::size_t i = 0; i < kCount; ++i) {
+    for (std::size_t i = 0; i < kProducts; ++i) {
         std::vector<double> of_one(kRows * kCols);
         std::vector<double> sizes_of_one(of_one.size());
         course::multiply_on_cpu(

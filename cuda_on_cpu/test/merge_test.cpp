@@ -47,7 +47,7 @@ void expect_merged(std::string_view host, std::string_view device, std::string_v
 
 // Both bodies of a function, one of which is chosen at run time.
 std::string both(const std::string& device, const std::string& host) {
-    return "{ if (::cuda_on_cpu::on_device()) { " + device + " } else { " + host + " } }";
+    return "{ if (::cuda_on_cpu::in_kernel()) { " + device + " } else { " + host + " } }";
 }
 
 TEST(Merge, LeavesEqualTextsAlone) {
@@ -85,7 +85,7 @@ TEST(Merge, GivesFunctionsOfBothSidesBothBodies) {
                   head + both("return 1;", "return 0;") + " int g();");
     expect_merged(
         "constexpr int f() { return 0; }", "constexpr int f() { return 1; }",
-        "constexpr int f() { if (__builtin_is_constant_evaluated() ? false : ::cuda_on_cpu::on_device()) "
+        "constexpr int f() { if (__builtin_is_constant_evaluated() ? false : ::cuda_on_cpu::in_kernel()) "
         "{ return 1; } else { return 0; } }");
     expect_merged("int side() { return 0; }", "__device__ int side() { return 1; }",
                   "int side() " + both("return 1;", "return 0;"));

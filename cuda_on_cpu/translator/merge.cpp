@@ -13,9 +13,9 @@ namespace {
 
 // Of a constant or a type that device code sees differently.
 constexpr const char* kDeviceSuffix = "_on_device_";
-constexpr const char* kOnDevice = "if (::cuda_on_cpu::on_device()) ";
+constexpr const char* kOnDevice = "if (::cuda_on_cpu::in_kernel()) ";
 constexpr const char* kOnDeviceIfConstexpr =
-    "if (__builtin_is_constant_evaluated() ? false : ::cuda_on_cpu::on_device()) ";
+    "if (__builtin_is_constant_evaluated() ? false : ::cuda_on_cpu::in_kernel()) ";
 
 struct Range {
     std::size_t begin;

@@ -408,7 +408,8 @@ TYPED_TEST(Cublas, ComputesBatches) {
     for (int i = 0; i < batch; ++i)
         A[i * size] = 0;  // rows have to be exchanged
     Device a(A), b(B), c(this->nan(batch * size));
-    const auto one = this->scalar(H(1));
+    const H one_element = H(1);
+    const auto one = this->scalar(one_element);
     const auto pointers = [&](TypeParam* first) {
         TypeParam** all = nullptr;
         cudaMalloc(reinterpret_cast<void**>(&all), batch * sizeof(TypeParam*));

@@ -160,7 +160,7 @@ CLI::App* add_inspect(CommandLine& line) {
 }
 
 void add_test(CommandLine& line) {
-    auto* command = line.add("test", "Builds and runs the tests of all lessons, or all tests of one day",
+    auto* command = line.add("test", "Builds and runs the tests of all lessons, or all tests of one",
                              "example: ./course test day01\n         ./course test --thorough");
     const auto options = std::make_shared<TestOptions>();
     auto* day = command->add_option("DAY", options->day, kDay);
@@ -172,7 +172,7 @@ void add_test(CommandLine& line) {
     };
     auto* thorough = add_half(
         "--thorough", TestHalf::kBoth,
-        "Also threads in descending order, streams in other orders, the tests of cuda_on_cpu and tools/");
+        "Also other orders of threads, blocks and streams, older GPUs, the tests of cuda_on_cpu and tools/");
     add_half("--rest", TestHalf::kRest, "Only what --thorough runs and a plain ./course test does not")
         ->excludes(thorough);
     command->callback([&line, options] {
@@ -186,8 +186,9 @@ void add_bench(CommandLine& line) {
                  "example: ./course bench day01\n         ./course bench gemm_ladder --sweep --record");
     const auto options = std::make_shared<BenchOptions>();
     command->add_option("DAY", options->day, kDay)->required();
-    command->add_flag("--sweep", options->sweep,
-                      "The long list of shapes instead, where the day has one (gemm_ladder)");
+    command->add_flag(
+        "--sweep", options->sweep,
+        "A long list of shapes instead, where the day has one (21, 35, 41, 42, 45, gemm_ladder)");
     command->add_flag("--record", options->record, "Keeps the figures in docs/measurements/<machine>/");
     command->callback([&line, options] {
         line.action = [&line, options](const Checkout& checkout) {

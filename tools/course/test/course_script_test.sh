@@ -66,7 +66,7 @@ run() { # sets `output` (stdout), `messages` (stderr) and `code`
 
 cd "$work/elsewhere"
 run "$root/course" doctor
-contains "the first build says what it takes of the disk" "2 GB; ./course clean removes it" "$messages"
+contains "the first build says what it takes of the disk" "2 GB there; ./course clean removes it" "$messages"
 run "$root/course" doctor
 [[ $messages != *GB* ]] && echo "ok: it is said once" || check "it is said once" '' "$messages"
 rm -r "$root/build" && : >"$LOG"

@@ -161,6 +161,7 @@ function(course_test name)
   # A kernel must not depend on which thread of a block runs first: once more, lanes and warps last to first. One OS thread
   # is enough: the first run had blocks on several at the same time.
   if(arg_BOTH_ORDERS AND COURSE_BACKEND STREQUAL "cpu")
+    add_dependencies(course_tests_thorough ${name})
     course_add_shards(${name} ${name}.descending "${arg_SHARDS}" "${arg_LABEL};thorough" ${alone} CUDA_ON_CPU_ORDER=descending
       CUDA_ON_CPU_THREADS=1)
   endif()
@@ -184,6 +185,7 @@ function(course_test_again name variant)
     list(APPEND arg_ENVIRONMENT "GTEST_FILTER=${arg_FILTER}")
   endif()
   string(REGEX REPLACE "_test$" "" label ${name})
+  add_dependencies(course_tests_thorough ${name})
   course_add_shards(${name} ${name}.${variant} 1 "${label};thorough" COURSE_TEST_ALONE=1 ${arg_ENVIRONMENT})
 endfunction()
 
@@ -228,6 +230,10 @@ function(course_add_test)
     set(place WORKING_DIRECTORY ${arg_WORKING_DIRECTORY})
   endif()
   add_test(NAME ${arg_NAME} COMMAND ${launcher} ${program} ${arg_COMMAND} ${place})
+  # CTest gives the labels of a directory to the tests that run there.
+  if(arg_WORKING_DIRECTORY)
+    set_tests_properties(${arg_NAME} PROPERTIES LABELS "${CMAKE_DIRECTORY_LABELS}")
+  endif()
 endfunction()
 
 function(course_register_day directory)

@@ -205,6 +205,11 @@ class Supervisor {
     // Whether all passed, and the children ended well.
     bool run() {
         bool passed = true;
+        if (left_.empty() && testing::GTEST_FLAG(filter) != "*" &&
+            number_from_environment("GTEST_TOTAL_SHARDS", 1) == 1) {
+            last_words_ = "no test matches the filter " + testing::GTEST_FLAG(filter) + "\n";
+            passed = false;
+        }
         for (bool is_first = true; !left_.empty(); is_first = false) {
             const std::size_t before = left_.size();
             passed = run_child(is_first) && passed;
@@ -247,6 +252,7 @@ class Supervisor {
         Pipe output;
         running_.clear();
         last_words_.clear();
+        unfinished_line_.clear();
         const pid_t child = fork();
         if (child < 0) throw std::runtime_error("fork failed");
         if (child == 0) be_child(is_first, events, output);

@@ -115,6 +115,12 @@ TEST(TestMain, AFilterChoosesWhatIsReported) {
     }
 }
 
+TEST(TestMain, AFilterThatMatchesNothingFails) {
+    const Report report = run_program("GTEST_FILTER=No.Such");
+    EXPECT_EQ(report.exit_code, 1);
+    EXPECT_EQ(report.finished.value("message", ""), "no test matches the filter No.Such\n");
+}
+
 TEST(TestMain, AProgramThatFailsThoughItsTestsPassSaysSo) {
     const Report report = run_program("COURSE_TROUBLE_AT_EXIT=1", "--gtest_filter=First.Passes");
     EXPECT_EQ(report.exit_code, 1);

@@ -80,7 +80,9 @@ int start_child(const ChildProgram& program, pid_t& child) {
 
 std::optional<int> exit_code_if_ended(pid_t child) {
     int status = 0;
-    if (waitpid(child, &status, WNOHANG) != child) return std::nullopt;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended < 0 && errno != EINTR) return 127;  // as wait_for_child, where SIGCHLD is ignored
+    if (ended != child) return std::nullopt;
     return exit_code_of(status);
 }
 

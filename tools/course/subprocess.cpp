@@ -118,6 +118,12 @@ pid_t spawn(ChildProgram program, const SignalsToChildren& signals) {
             fmt::format("cannot start {}: {}", program.arguments[0], std::strerror(error)));
     *place = program.own_group ? -child : child;
     if (last_signal != 0) kill(*place, last_signal);  // it came before this child
+    // Ctrl-C while signals were held back may have come before the child was one of the group.
+    sigset_t pending;
+    if (signals.group() == Group::kOfThisProcess && sigpending(&pending) == 0) {
+        for (const int signal : {SIGINT, SIGQUIT})
+            if (sigismember(&pending, signal) == 1) kill(*place, signal);
+    }
     return child;
 }
 

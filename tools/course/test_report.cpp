@@ -10,9 +10,10 @@
 namespace course::tool {
 namespace {
 
-// A part of all tests of a program, which ctest starts without settings of its own but the order.
+// A part of all tests of a program, which ctest starts without settings of its own but the order:
+// "day15_reduction_test.descending.1of2".
 bool is_shard(const std::string& part) {
-    static const std::regex kShard(R"(.*\.\d+of\d+)");
+    static const std::regex kShard(R"([^.]*(\.descending)?\.\d+of\d+)");
     return std::regex_match(part, kShard);
 }
 
@@ -36,7 +37,9 @@ class PartReader {
             running_ = event.test;
             first_failure_.clear();
         } else if (event.kind == "failure") {
-            if (first_failure_.empty() && !event.is_repetition())
+            if (event.test.empty()) {  // of what tests share
+                if (failure_of_suite_.empty()) failure_of_suite_ = event.message;
+            } else if (first_failure_.empty() && !event.is_repetition())
                 first_failure_ = (event.place.empty() ? "" : event.place + ": ") + event.message;
         } else if (event.kind == "ended") {
             is_running_ = false;
@@ -44,7 +47,7 @@ class PartReader {
         } else if (event.kind == "finished") {
             is_finished_ = true;
             if (event.result == "failed" && !any_failed_)
-                fail(program_, first_failure_.empty() ? event.message : first_failure_);
+                fail(program_, failure_of_suite_.empty() ? event.message : failure_of_suite_);
         }
     }
 
@@ -86,6 +89,7 @@ class PartReader {
     const std::string program_;
     std::string running_;
     std::string first_failure_;
+    std::string failure_of_suite_;
     bool is_running_ = false;
     bool is_finished_ = false;
     bool any_failed_ = false;

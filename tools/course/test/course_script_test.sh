@@ -163,6 +163,12 @@ done
 check "what is locked is not removed" yes "$([[ -f $root/build/cpu/CMakeCache.txt ]] && echo yes)"
 mkdir "$root/my" && touch "$root/my/kernel.cu"
 : >"$LOG"
+mkdir -p "$root/build/cpu/own/mine"
+exec 8>>"$root/build/cpu/own/mine/lock"
+flock 8
+run timeout 2 "$root/course" clean
+check "clean waits for the compilation of one's own program" 124 "$code"
+exec 8>&-
 run "$root/course" clean
 check "clean builds nothing" '' "$(cat "$LOG")"
 check "clean succeeds" 0 "$code"

@@ -43,6 +43,28 @@ TEST_F(Reports, CountTestsNotParts) {
     EXPECT_EQ(report.skip_reasons, reasons);
 }
 
+TEST_F(Reports, RepeatAPartThatHasSettingsOfItsOwnByCTest) {
+    write("a_test.old_gpu.1of1", R"({"event":"started","test":"V.B"}
+{"event":"failure","test":"V.B","message":"wrong"}
+{"event":"ended","test":"V.B","result":"failed"}
+{"event":"finished","result":"failed"}
+)");
+    const TestReport report = parse();
+    ASSERT_EQ(report.failures.size(), 1u);
+    EXPECT_EQ(report.failures[0].command(), R"(ctest --test-dir .. --tests-regex '^a_test\.old_gpu\.1of1$')");
+}
+
+TEST_F(Reports, KeepTheFailureThatBelongsToNoTest) {
+    write("a_test.1of1", R"({"event":"failure","test":"","message":"the suite cannot start"}
+{"event":"started","test":"V.B"}
+{"event":"ended","test":"V.B","result":"passed"}
+{"event":"finished","result":"failed"}
+)");
+    const TestReport report = parse();
+    ASSERT_EQ(report.failures.size(), 1u);
+    EXPECT_EQ(report.failures[0].message, "the suite cannot start\n");
+}
+
 TEST_F(Reports, TellTheFirstFailureOfEachTestAndHowToRepeatIt) {
     write("a_test.1of2", R"({"event":"started","test":"Day/V.All/x"}
 {"event":"failure","test":"Day/V.All/x","file":"../../a.cpp","line":2,"message":"Expected equality of these values:\n  x\n    Which is: 3\n  4"}

@@ -6,6 +6,7 @@
 #   packages     without tests: the Debian package and the wheel, and what they compile; nvcc's own tests are the course's
 #   clang        tests, by clang++
 #   sanitizers   tests, with AddressSanitizer and UndefinedBehaviorSanitizer
+#   fuzz         tokens, translation and merging, for a minute of libFuzzer's texts (by clang++)
 #   arm64        tests, cross-compiled, in qemu
 #
 # The last line is "N passed, N failed, N skipped". A step whose tools are missing is skipped, unless
@@ -98,6 +99,19 @@ sanitizers() {
     build_and_run translator_test streams_test barriers_test warp_test
 }
 
+fuzz() {
+    need clang++ clang
+    [[ -e /usr/include/boost/context/detail/fcontext.hpp ]] || skip "no Boost.Context (Debian: libboost-context-dev)"
+    configure -DCMAKE_CXX_COMPILER=clang++ -DCUDA_ON_CPU_FUZZER=ON \
+        -DCMAKE_CXX_FLAGS="-g1 -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
+    quietly "$build/build.log" cmake --build "$build" --target translator_fuzzer
+    mkdir -p "$build/found"
+    quietly "$build/fuzz.log" "$build/bin/translator_fuzzer" -max_total_time=60 -max_len=2048 -timeout=10 -print_final_stats=1 \
+        -artifact_prefix="$build/" "$build/found" "$source/test/fuzz/corpus"
+    grep '^stat::number_of_executed_units' "$build/fuzz.log"
+    echo "1 passed, 0 failed, 0 skipped"
+}
+
 arm64() {
     need aarch64-linux-gnu-g++ g++-aarch64-linux-gnu
     need qemu-aarch64 qemu-user
@@ -119,11 +133,11 @@ arm64() {
 }
 
 case ${1-} in
-    packages | clang | sanitizers | arm64)
+    packages | clang | sanitizers | fuzz | arm64)
         [[ $# == 2 ]] || { echo "steps.sh: $# arguments; expected STEP DIRECTORY" >&2; exit 2; }
         mkdir -p "$2/$1"
         build=$(realpath "$2/$1")
         "$1"
         ;;
-    *) echo "steps.sh: the step is '${1-}'; expected packages, clang, sanitizers or arm64" >&2; exit 2 ;;
+    *) echo "steps.sh: the step is '${1-}'; expected packages, clang, sanitizers, fuzz or arm64" >&2; exit 2 ;;
 esac

@@ -281,7 +281,9 @@ function(course_day)
   endif()
   set(program ${directory}_program)
   course_executable(${program} SOURCES ${topic}_bench.cpp LIBRARIES course::${topic} ${arg_PROGRAM_LIBRARIES})
-  set_target_properties(${program} PROPERTIES OUTPUT_NAME ${directory})
+  # By a link: Ninja takes the name of an executable's file for a target, which would hide the target <directory>.
+  add_custom_command(TARGET ${program} POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E create_symlink ${program} ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/${directory} VERBATIM)
   course_compile_quickly(${program} course_program_headers)
   if(NOT COURSE_SANITIZE)
     target_link_libraries(${program} PRIVATE course::host_memory)

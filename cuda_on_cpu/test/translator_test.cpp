@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tokens.hpp"
 #include "translate.hpp"
 
 namespace {
@@ -976,6 +977,11 @@ void expect_survives(const std::string& text, std::uint64_t seed) {
             // refused: as good
         }
     }
+}
+
+TEST(Tokens, ALineMarkerWithoutAUsableNumberChangesNoLine) {
+    const translator::Tokens tokens("# 99999999999999999999 \"p.cu\"\nx");
+    EXPECT_EQ(tokens[tokens.size() - 1].line, 2);
 }
 
 TEST(Fuzz, TokenSoupNeitherCrashesNorMovesLines) {

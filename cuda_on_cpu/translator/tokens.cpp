@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstdlib>
+#include <charconv>
+#include <system_error>
 
 namespace translator {
 namespace {
@@ -109,7 +110,11 @@ Tokens::Tokens(std::string_view s) {
         tokens_.push_back({kind, text, line});
         if (kind == TokenKind::directive && text.size() > 2 &&
             std::isdigit(static_cast<unsigned char>(text[2])) != 0) {
-            line = std::atoi(text.data() + 2) - 1;  // the marker's own line end counts
+            constexpr int kMostLines = 1 << 30;
+            int number = 0;
+            const std::errc error = std::from_chars(text.data() + 2, text.data() + text.size(), number).ec;
+            // The marker's own line end counts.
+            if (error == std::errc() && number < kMostLines) line = number - 1;
         }
         line += static_cast<int>(std::count(text.begin(), text.end(), '\n'));
         line_start = !text.empty() && text.back() == '\n';

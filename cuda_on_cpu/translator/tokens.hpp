@@ -38,7 +38,7 @@ class Tokens {
     // The brace around token `i`; kNone outside all braces.
     std::size_t enclosing_brace(std::size_t i) const { return brace_[i]; }
 
-    bool is(std::size_t i, std::string_view word) const { return i != kNone && tokens_[i].is(word); }
+    bool is(std::size_t i, std::string_view word) const { return i < tokens_.size() && tokens_[i].is(word); }
     // Do `count` equal one-character tokens stand at `i` with nothing between them, as in `<<<`?
     bool is_run(std::size_t i, std::string_view character, std::size_t count) const;
 

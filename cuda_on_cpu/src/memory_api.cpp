@@ -181,15 +181,18 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     if (c.width == 0 || c.height == 0) return cudaSuccess;
     if (in_kernel() && !returns_early)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
+    const auto carry_out_now = [=] {
+        carry_out(c);
+        return cudaSuccess;
+    };
+    if (in_kernel()) return submit(stream, function, StreamOperation{.work = carry_out_now, .launch = {}});
     const bool captures = somebody_captures();
-    if (in_kernel() || (!work_is_deferred() && !captures)) {
-        return submit(stream, function,
-                      StreamOperation{.work =
-                                          [=] {
-                                              carry_out(c);
-                                              return cudaSuccess;
-                                          },
-                                      .launch = {}});
+    // Not by submit(), which asks again: work of another host thread may be open by then, and the copy
+    // would be left to a task for which nobody waits.
+    if (!work_is_deferred() && !captures) {
+        if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
+        const DeviceScope scope(device_of(stream));
+        return set_last_error(carry_out_now());
     }
     StreamOperation operation;
     operation.work = [=] { return carry_out_later(function, c); };

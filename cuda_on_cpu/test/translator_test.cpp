@@ -453,8 +453,10 @@ TEST(Unroll, IsSpelledAsTheCompilerWantsIt) {
     EXPECT_EQ(gnu("#pragma unroll 4\nfor (;;) f();\n"), "#pragma GCC unroll 4\nfor (;;) f();\n");
     EXPECT_EQ(gnu("x #pragma unroll(8)\n"), "x #pragma unroll(8)\n") << "a directive starts its line";
     EXPECT_EQ(gnu("#pragma unroll(8)\n"), "#pragma GCC unroll 8\n");
-    EXPECT_EQ(gnu("# pragma unroll\n"), "#pragma GCC unroll 32\n");
-    EXPECT_EQ(gnu("#pragma unroll kN\n"), "#pragma GCC unroll 32\n");
+    EXPECT_EQ(gnu("# pragma unroll\n"), "#pragma GCC unroll 8\n");
+    EXPECT_EQ(gnu("#pragma unroll kN\n"), "#pragma GCC unroll 8\n");
+    EXPECT_EQ(gnu("#pragma unroll 16\n"), "#pragma GCC unroll 8\n");
+    EXPECT_EQ(gnu("#pragma unroll 9\n"), "#pragma GCC unroll 8\n");
     EXPECT_EQ(gnu("#pragma unroll 1\n"), "#pragma GCC unroll 1\n");
     EXPECT_EQ(translate("#pragma unroll 4\n", Dialect::clang), "#pragma unroll 4\n");
 }

@@ -3,9 +3,10 @@
 #   course_library(NAME SOURCES ... [LIBRARIES ...] [QUICK])      library course_NAME, alias course::NAME; QUICK: host code whose speed does
 #     not matter, and which brings its own precompiled headers
 #   course_executable(NAME SOURCES ... [LIBRARIES ...] [ON_DEMAND])   program in <build>/bin; ON_DEMAND: built when it is asked for
-#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [SHARDS n] [BOTH_ORDERS] [TOGETHER])
+#   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [SHARDS n] [BOTH_ORDERS] [TOGETHER] [THOROUGH])
 #     GoogleTest program, whose tests ctest runs in n parts, as NAME.1of2; as many as make a part last less than about ten seconds.
-#     TOGETHER: seven files are compiled as one, which reads the headers once
+#     TOGETHER: seven files are compiled as one, which reads the headers once; THOROUGH: of the half that a plain `./course test` leaves
+#     out
 #   course_test_again(NAME VARIANT ENVIRONMENT ... [FILTER "..."])
 #     the tests of NAME that match FILTER once more, as NAME.VARIANT, with these environment variables; on the CPU only
 #   course_add_test(NAME ... [FAIL_ON regex] COMMAND ...)
@@ -138,7 +139,7 @@ function(course_compile_quickly name owner)
 endfunction()
 
 function(course_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS;TOGETHER" "LABEL;SHARDS" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_ORDERS;TOGETHER;THOROUGH" "LABEL;SHARDS" "SOURCES;LIBRARIES")
   course_executable(${name} SOURCES ${arg_SOURCES} LIBRARIES ${arg_LIBRARIES} course_test_main)
   set_target_properties(${name} PROPERTIES COURSE_TEST_PROGRAM TRUE)
   if(NOT "${arg_SOURCES}" MATCHES "\\.cu(;|$)")
@@ -149,6 +150,10 @@ function(course_test name)
     endif()
   elseif(COURSE_BACKEND STREQUAL "cpu")
     target_compile_options(${name} PRIVATE -fPIC)  # not -fPIE: some objects become part of a shared library, too
+  endif()
+  if(arg_THOROUGH)
+    set(CMAKE_DIRECTORY_LABELS thorough)
+    list(APPEND arg_LABEL thorough)
   endif()
   course_add_to_tests(${name})
   # Each test in a process of its own: a lesson that asks once how large the device is must not hear it from another test. On a GPU

@@ -187,8 +187,8 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     };
     if (in_kernel()) return submit(stream, function, StreamOperation{.work = carry_out_now, .launch = {}});
     const bool captures = somebody_captures();
-    // Not by submit(), which asks again: work of another host thread may be open by then, and the
-    // copy would be left to a task for which nobody waits.
+    // submit() would check again: if another host thread issued work in between, it would queue the
+    // copy, and this call would return before the copy is done.
     if (!work_is_deferred() && !captures) {
         if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
         const DeviceScope scope(device_of(stream));

@@ -284,8 +284,8 @@ void Translation::translate_unroll(std::size_t i) {
     };
     if (take_word() != "pragma" || take_word() != "unroll") return;
     // g++ accepts only a literal number. Without unrolling, accumulators live in memory, because a
-    // barrier in the outer loop spills all registers. Up to 8 steps: with 32, nested loops took four
-    // times as long to compile and ran hardly faster.
+    // barrier in the outer loop spills all registers. Up to 8 steps: with 32, nested loops took
+    // four times as long to compile and ran hardly faster.
     const std::string_view factor = take_word();
     const bool is_small = factor.size() == 1 && factor <= "8" && factor >= "0";
     text_[i] = "#pragma GCC unroll " + std::string(is_small ? factor : "8") + line_ends(tokens_[i].text);

@@ -1,4 +1,4 @@
-// cudaCreateChannelDesc<T>(): how the elements of an array of T are described.
+// cudaCreateChannelDesc<T>(): the channel descriptor for elements of type T.
 #pragma once
 
 #include "cuda_runtime_api.h"

@@ -1,9 +1,9 @@
-// Cooperative groups: groups of threads as objects, that can be divided, passed to functions and
-// synchronised. In a namespace and with names as in the CUDA C++ Programming Guide, "Cooperative
+// Cooperative groups: groups of threads as objects, which can be divided, passed to functions and
+// synchronised. Namespace and names are those of the CUDA C++ Programming Guide, "Cooperative
 // Groups".
 //
-// Not provided (and so does not compile): the *_async and *_update forms of reduce and scan, and a
-// grid barrier in two halves.
+// Not provided (using them does not compile): the *_async and *_update forms of reduce and scan,
+// and a grid barrier in two halves.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -41,8 +41,8 @@ inline unsigned long long thread_group::size() const {
 inline unsigned long long thread_group::thread_rank() const {
     return visit([](const auto& group) -> unsigned long long { return group.thread_rank(); });
 }
-// A grid that was converted to a thread_group does not synchronise on a GPU either, without a
-// message.
+// A grid that was converted to a thread_group does not synchronise on a GPU either, but there
+// without a message.
 inline void thread_group::sync(Site site) const {
     if (kind_ == details::GroupKind::grid) {
         cuda_on_cpu::device_failure(cudaErrorLaunchFailure,
@@ -80,9 +80,10 @@ auto group_size(const Group& group) -> decltype(group.num_threads()) {
     return group.num_threads();
 }
 
-// --- One for all -----------------------------------------------------------------------------------------------------
+// --- One thread for all
+// -------------------------------------------------------------------------------
 
-// One thread of the group, any of them, calls the function. The others do not wait for it.
+// Any one thread of the group calls the function. The others do not wait for it.
 template <class Group, class Function, class... Arguments>
 void invoke_one(const Group& group, Function&& function, Arguments&&... arguments) {
     if (group.thread_rank() == 0) {
@@ -90,7 +91,7 @@ void invoke_one(const Group& group, Function&& function, Arguments&&... argument
     }
 }
 
-// The same for tiles and coalesced groups, and all get its result.
+// The same for tiles and coalesced groups; all threads get the result.
 template <class Group, class Function, class... Arguments>
 requires std::is_base_of_v<details::LaneGroup, Group>
 auto invoke_one_broadcast(const Group& group, Function&& function, Arguments&&... arguments) {

@@ -31,7 +31,8 @@ __host__ __device__ static inline cuFloatComplex cuCsubf(cuFloatComplex a, cuFlo
 __host__ __device__ static inline cuFloatComplex cuCmulf(cuFloatComplex a, cuFloatComplex b) {
     return cuFloatComplex{a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
-// Both are scaled by the size of the divisor: its square neither overflows nor vanishes.
+// Both operands are scaled by the size of the divisor, so that its square neither overflows nor
+// underflows.
 __host__ __device__ static inline cuFloatComplex cuCdivf(cuFloatComplex a, cuFloatComplex b) {
     const float scale = 1 / (fabsf(b.x) + fabsf(b.y));
     const cuFloatComplex n = cuFloatComplex{a.x * scale, a.y * scale};
@@ -68,7 +69,8 @@ __host__ __device__ static inline cuDoubleComplex cuCsub(cuDoubleComplex a, cuDo
 __host__ __device__ static inline cuDoubleComplex cuCmul(cuDoubleComplex a, cuDoubleComplex b) {
     return cuDoubleComplex{a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x};
 }
-// Both are scaled by the size of the divisor: its square neither overflows nor vanishes.
+// Both operands are scaled by the size of the divisor, so that its square neither overflows nor
+// underflows.
 __host__ __device__ static inline cuDoubleComplex cuCdiv(cuDoubleComplex a, cuDoubleComplex b) {
     const double scale = 1 / (fabs(b.x) + fabs(b.y));
     const cuDoubleComplex n = cuDoubleComplex{a.x * scale, a.y * scale};

@@ -1,7 +1,7 @@
-// The matrix product of cuBLASLt, for -lcublasLt: real matrices in column or row order, strided
-// batches, and the epilogues bias, ReLU and GELU (tanh), also with GELU's input kept, its gradient,
-// and gradients of biases. Other attributes of descriptors are CUBLAS_STATUS_NOT_SUPPORTED.
-// Heuristics give one algorithm.
+// The matrix product of cuBLASLt, for -lcublasLt: real matrices in column-major or row-major order,
+// strided batches, and the epilogues bias, ReLU and GELU (tanh), optionally with GELU's input
+// stored, its gradient, and gradients of biases. Other attributes of descriptors are
+// CUBLAS_STATUS_NOT_SUPPORTED. Heuristics return one algorithm.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -141,7 +141,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int requested,
                                               cublasLtMatmulHeuristicResult_t results[], int* returned);
-// D = epilogue(alpha op(A) op(B) + beta C). C may be D. `algo` and the workspace are not used, and
+// D = epilogue(alpha op(A) op(B) + beta C). C may be D. `algo` and the workspace are ignored and
 // may be null.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t description, const void* alpha,
                               const void* A, cublasLtMatrixLayout_t a, const void* B,

@@ -1,12 +1,12 @@
-// cuBLAS over a BLAS of the host (OpenBLAS), for -lcublas. Matrices are column-major and lie in
-// device memory; a function computes when its stream comes to it. Errors are those of cuBLAS:
-// sizes, leading dimensions, increments and options are checked before anything is touched, and a
-// sentence on stderr says which one is wrong. What is not declared here does not exist.
+// cuBLAS on top of a BLAS of the host (OpenBLAS), for -lcublas. Matrices are column-major and in
+// device memory; a function runs when its stream reaches it. Errors are those of cuBLAS: sizes,
+// leading dimensions, increments and options are checked before any memory is accessed, and a
+// message on stderr names the wrong one. Functions that are not declared here are not provided.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
 
-#define CUBLAS_API_H_  // include guards of NVIDIA's headers, which programs ask for
+#define CUBLAS_API_H_  // include guards of NVIDIA's headers, for which programs test
 #define CUBLAS_V2_H_
 
 #include <stdint.h>
@@ -118,8 +118,8 @@ typedef enum {
     CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION = 16
 } cublasMath_t;
 
-// Factors of a low precision are converted, summed in float, double or int32 (COMPUTE_16F, too, in
-// float), and rounded once.
+// Low-precision operands are converted, summed in float, double or int32 (in float for COMPUTE_16F,
+// too), and rounded once.
 typedef enum {
     CUBLAS_COMPUTE_16F = 64,
     CUBLAS_COMPUTE_16F_PEDANTIC = 65,
@@ -151,12 +151,13 @@ const char* cublasGetStatusName(cublasStatus_t status);
 const char* cublasGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream);
-// CUBLAS_POINTER_MODE_HOST: alpha, beta and results are read and written by the host; a function
-// with a result waits for its stream.
-// CUBLAS_POINTER_MODE_DEVICE: they lie in device memory and are read when the stream comes to them.
+// CUBLAS_POINTER_MODE_HOST: alpha, beta and results are in host memory; a function with a result
+// waits for its stream.
+// CUBLAS_POINTER_MODE_DEVICE: they are in device memory and are accessed when the stream reaches
+// the function.
 cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
 cublasStatus_t cublasGetPointerMode(cublasHandle_t handle, cublasPointerMode_t* mode);
-// These four are kept, and change no result.
+// These four settings are stored but do not change any result.
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode);
 cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode);
@@ -203,7 +204,7 @@ cublasStatus_t cublasHgemmStridedBatched(cublasHandle_t handle, cublasOperation_
                                          const __half* A, int lda, long long stride_a, const __half* B,
                                          int ldb, long long stride_b, const __half* beta, __half* C, int ldc,
                                          long long stride_c, int batch);
-// The types of A, B and C beside each compute type are those of cuBLAS; others are
+// The combinations of types of A, B and C with each compute type are those of cuBLAS; any other is
 // CUBLAS_STATUS_NOT_SUPPORTED.
 cublasStatus_t cublasSgemmEx(cublasHandle_t handle, cublasOperation_t transa, cublasOperation_t transb, int m,
                              int n, int k, const float* alpha, const void* A, cudaDataType a_type, int lda,
@@ -230,7 +231,7 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
 #ifdef __cplusplus
 }
 
-// Before CUDA 11 the compute type was a data type.
+// Before CUDA 11 the compute type was given as a data type.
 namespace cuda_on_cpu {
 inline cublasComputeType_t compute_type_of(cudaDataType type) {
     switch (type) {
@@ -274,7 +275,7 @@ inline cublasStatus_t cublasGemmStridedBatchedEx(
 }
 
 #if __cplusplus >= 201703L
-// The names with _64: sizes of 64 bits, of which those that fit 32 are provided.
+// The names with _64 take 64-bit sizes; only sizes that fit into 32 bits are supported.
 namespace cuda_on_cpu {
 template <class Argument>
 bool fits_32_bits(Argument argument) {

@@ -1,14 +1,13 @@
 // The CUDA driver API as the stand-in provides it: contexts, memory, modules and launches, streams
-// and events, arrays and textures, and descriptions of matrices for the tensor memory accelerator.
-// There is one device; contexts share it, and its memory. A module is what nvcc of the stand-in
-// makes with -ptx, -cubin or -fatbin, or what NVRTC gives: code for the CPU. Code that NVIDIA's
-// compiler made is refused. Programs are linked by nvcc with -lcuda, so that modules find the
-// stand-in in them.
+// and events, arrays and textures, and tensor maps for the tensor memory accelerator. There is one
+// device; contexts share it and its memory. A module is the output of the stand-in's nvcc with
+// -ptx, -cubin or -fatbin, or of NVRTC: code for the CPU. Code from NVIDIA's compiler is refused.
+// Link programs with nvcc and -lcuda, so that modules can find the stand-in in them.
 #pragma once
 
 #include "cuda_on_cpu/driver_api_types.h"
 
-#define __cuda_cuda_h__  // headers of other programs ask for CUDA's guard
+#define __cuda_cuda_h__  // headers of other programs test for CUDA's guard
 #define CUDA_VERSION 13000
 
 typedef enum CUtensorMapDataType_enum {
@@ -67,7 +66,7 @@ CUresult cuInit(unsigned flags);
 CUresult cuDriverGetVersion(int* version);
 CUresult cuGetErrorName(CUresult error, const char** name);
 CUresult cuGetErrorString(CUresult error, const char** text);
-// Functions by their names, for programs that do not link with -lcuda. `status` may be null.
+// Looks functions up by name, for programs that do not link with -lcuda. `status` may be null.
 CUresult cuGetProcAddress(const char* symbol, void** function, int cuda_version, cuuint64_t flags,
                           int* status);
 
@@ -150,7 +149,7 @@ CUresult cuMemsetD16Async(CUdeviceptr pointer, unsigned short value, size_t coun
 CUresult cuMemsetD32Async(CUdeviceptr pointer, unsigned value, size_t count, CUstream stream);
 CUresult cuMemsetD2D8(CUdeviceptr pointer, size_t pitch, unsigned char value, size_t width, size_t height);
 
-// Virtual memory: addresses, memory, and which memory is at which addresses.
+// Virtual memory: reserving addresses, creating memory, and mapping the memory to addresses.
 CUresult cuMemGetAllocationGranularity(size_t* granularity, const CUmemAllocationProp* properties,
                                        CUmemAllocationGranularity_flags flags);
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size, size_t alignment, CUdeviceptr wanted,
@@ -250,20 +249,21 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr pointer);
 CUresult cuIpcGetEventHandle(CUipcEventHandle* handle, CUevent event);
 CUresult cuIpcOpenEventHandle(CUevent* event, CUipcEventHandle handle);
 
-// Describes a matrix of up to five extents, `dims[0]` being that of neighbours in memory; `strides`
-// are in bytes, from the second extent on. Prints what it refuses. Refused besides what the driver
-// refuses: interleaving, element strides but 1, and swizzled boxes whose rows are narrower than the
-// swizzle's span, none of which the stand-in models.
+// Describes a matrix of up to five extents; dims[0] is the extent along which elements are adjacent
+// in memory. `strides` are in bytes, from the second extent on. Prints the reason when it refuses
+// the parameters. Besides what the driver refuses, it refuses what the stand-in does not model:
+// interleaving, element strides other than 1, and swizzled boxes whose rows are narrower than the
+// swizzle's span.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
                                 const cuuint64_t* dims, const cuuint64_t* strides, const cuuint32_t* box,
                                 const cuuint32_t* element_strides, CUtensorMapInterleave interleave,
                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion l2_promotion,
                                 CUtensorMapFloatOOBfill fill);
-// Describes images of NHWC: `dims` are those of C, W, H and N. A load takes `pixels` pixels, with
-// `channels` channels of each, from a bounding box in each image. `lower` says where the box
-// begins, seen from the first pixel of an image, `upper` where it ends, seen from the last one;
-// columns come first, then rows. Prints what it refuses. Refused besides what the driver refuses:
-// other ranks than 4, interleaving and rows narrower than the swizzle's span.
+// Describes images in NHWC layout: `dims` are those of C, W, H and N. A load takes `pixels` pixels,
+// with `channels` channels of each, from a bounding box in each image. `lower` is the start of the
+// box relative to the first pixel of an image, `upper` its end relative to the last one; columns
+// come first, then rows. Prints the reason when it refuses the parameters. Besides what the driver
+// refuses, it refuses other ranks than 4, interleaving, and rows narrower than the swizzle's span.
 CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,
                                  const cuuint64_t* dims, const cuuint64_t* strides, const int* lower,
                                  const int* upper, cuuint32_t channels, cuuint32_t pixels,
@@ -274,7 +274,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuu
 #ifdef __cplusplus
 }
 
-// CUDA 13 has parameters in front of the flags, CUDA 12 had none.
+// CUDA 13 has parameters before the flags; CUDA 12 had none.
 inline CUresult cuCtxCreate(CUcontext* context, CUctxCreateParams* parameters, unsigned flags,
                             CUdevice device) {
     return cuCtxCreate_v4(context, parameters, flags, device);

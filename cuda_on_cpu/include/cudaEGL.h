@@ -1,2 +1,2 @@
-// A GPU shares what it draws with; the CPU has nothing to share.
+// A GPU shares its graphics buffers with kernels; the CPU has none to share.
 #error "cudaEGL.h: images and streams of EGL cannot be shared with kernels that run on the CPU"

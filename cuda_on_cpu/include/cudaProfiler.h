@@ -1,4 +1,4 @@
-// There is no profiler to be told: both succeed.
+// There is no profiler, so both functions succeed without effect.
 #pragma once
 
 #include <cuda.h>

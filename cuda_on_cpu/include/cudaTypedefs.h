@@ -1,4 +1,4 @@
-// Types of functions of the driver API that programs ask for by name.
+// Function types of the driver API, for programs that look functions up by name.
 #pragma once
 
 #include <cuda.h>

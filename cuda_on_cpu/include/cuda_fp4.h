@@ -1,5 +1,5 @@
-// Floating point of 4 bits: __nv_fp4_e2m1, of 0, 0.5, 1, 1.5, 2, 3, 4 and 6. One alone takes a
-// byte, two are packed into one.
+// 4-bit floating point: __nv_fp4_e2m1, with the magnitudes 0, 0.5, 1, 1.5, 2, 3, 4 and 6. One
+// number takes a byte; a pair is packed into one byte.
 #pragma once
 
 #include "cuda_on_cpu/narrow_float.h"

@@ -1,4 +1,4 @@
-// Floating point of 6 bits: __nv_fp6_e2m3 (numbers up to 7.5) and __nv_fp6_e3m2 (up to 28). Each
+// 6-bit floating point: __nv_fp6_e2m3 (numbers up to 7.5) and __nv_fp6_e3m2 (up to 28). Each number
 // takes a byte.
 #pragma once
 

@@ -1,6 +1,6 @@
-// Floating point of 8 bits: __nv_fp8_e4m3 (numbers up to 448, no Inf) and __nv_fp8_e5m2 (up to
-// 57344). They are for storing and for matrix products: conversions, and no arithmetic. And the
-// factors that blocks of such numbers are scaled by: __nv_fp8_e8m0, powers of two.
+// 8-bit floating point: __nv_fp8_e4m3 (numbers up to 448, no Inf) and __nv_fp8_e5m2 (up to 57344).
+// They are for storage and for matrix products, so they have conversions but no arithmetic. The
+// scale factors of blocks of such numbers are __nv_fp8_e8m0, powers of two.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -16,7 +16,8 @@ using __nv_fp8_storage_t = unsigned char;
 using __nv_fp8x2_storage_t = unsigned short;  // two of them, the first in the lower byte
 using __nv_fp8x4_storage_t = unsigned int;
 
-// What becomes of a number beyond the largest: that one, or Inf, in E4M3 NaN.
+// What a number beyond the largest becomes. With saturation: the largest number; without: Inf, or
+// NaN in E4M3.
 enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
 enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 
@@ -78,7 +79,7 @@ inline __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw value, _
     return __nv_cvt_float_to_fp8(__bfloat162float(value), saturate, format);
 }
 
-// Of a pair, the first number becomes the lower byte.
+// The first number of a pair becomes the lower byte.
 inline __nv_fp8x2_storage_t __nv_cvt_double2_to_fp8x2(double2 pair, __nv_saturation_t saturate,
                                                       __nv_fp8_interpretation_t format) {
     return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_double_to_fp8(pair.x, saturate, format) |
@@ -107,14 +108,14 @@ inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t pair, __nv_fp
 }
 
 // --- Powers of two -------------------------------------------------------------------------------
-// Of 8 bits e the number 2^(e - 127), or NaN where all are set: no sign, and no 0.
+// The 8 bits e mean the number 2^(e - 127), or NaN if all bits are set. There is no sign and no 0.
 
 namespace cuda_on_cpu {
 
 inline constexpr __nv_fp8_storage_t kE8m0Nan = 0xff;
 inline constexpr __nv_fp8_storage_t kE8m0Largest = 0xfe;
 
-// |value| to the next power of two below (cudaRoundZero) or above (cudaRoundPosInf).
+// Rounds |value| to a power of two, downwards (cudaRoundZero) or upwards (cudaRoundPosInf).
 inline __nv_fp8_storage_t encode_e8m0(double value, __nv_saturation_t saturate, cudaRoundMode rounding) {
     constexpr int kBias = 127;
     if (std::isnan(value)) return kE8m0Nan;
@@ -169,7 +170,7 @@ inline __nv_bfloat162_raw __nv_cvt_e8m0x2_to_bf162raw(__nv_fp8x2_storage_t pair)
     return {__nv_cvt_e8m0_to_bf16raw(pair & 0xff).x, __nv_cvt_e8m0_to_bf16raw(pair >> 8).x};
 }
 
-// As the conversions of the other types: to the next larger power, and never beyond the largest.
+// Converts as the other types do, rounding upwards and saturating at the largest power.
 struct __nv_fp8_e8m0 {
     __nv_fp8_storage_t __x;
 
@@ -189,7 +190,7 @@ struct __nv_fp8_e8m0 {
 };
 
 // --- Two and four at a time ----------------------------------------------------------------------
-// The first number is the lowest byte.
+// The first number is in the lowest byte.
 
 namespace cuda_on_cpu {
 

@@ -1,5 +1,5 @@
-// Asynchronous copies to shared memory, as functions: __pipeline_memcpy_async and what belongs to
-// it.
+// Asynchronous copies to shared memory as functions: __pipeline_memcpy_async and the functions that
+// commit and wait.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_runtime.h"
 
-// `bytes` is 4, 8 or 16. The last `zeros` of them are set to 0, and not read.
+// `bytes` is 4, 8 or 16. The last `zeros` bytes are zero-filled, and their source is not read.
 inline void __pipeline_memcpy_async(void* __restrict__ shared, const void* __restrict__ global,
                                     std::size_t bytes, std::size_t zeros = 0,
                                     cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {

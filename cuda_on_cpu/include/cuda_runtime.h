@@ -1,5 +1,4 @@
-// CUDA C++ on the CPU: what `#include <cuda_runtime.h>` means where no GPU is. In C it is the
-// runtime API.
+// CUDA C++ on the CPU: the <cuda_runtime.h> of a machine without a GPU. In C it is the runtime API.
 #pragma once
 
 #define __CUDA_RUNTIME_H__

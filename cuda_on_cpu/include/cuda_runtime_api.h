@@ -1,6 +1,6 @@
 // The CUDA runtime API as the stand-in provides it: host functions, callable from any C or C++
-// source. What is missing here fails to compile; what is here and cannot be done returns an error,
-// never a silent success.
+// source. A function that is missing here fails to compile; a function that is declared but cannot
+// do its work returns an error, never a silent success.
 #pragma once
 
 #define __CUDA_RUNTIME_API_H__
@@ -52,7 +52,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaDeviceCanAccessPeer(int* can_access, int device, int peer);
 cudaError_t cudaDriverGetVersion(int* version);
 cudaError_t cudaRuntimeGetVersion(int* version);
-// Of the driver's functions: all, in programs that nvcc links with -lcuda; else
+// Functions of the driver: all of them, in programs that nvcc links with -lcuda; otherwise only
 // cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col.
 cudaError_t cudaGetDriverEntryPointByVersion(
     const char* symbol, void** function, unsigned cuda_version, unsigned long long flags,
@@ -106,8 +106,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event,
                                 unsigned flags CUDA_ON_CPU_DEFAULT(cudaEventWaitDefault));
 cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned* flags);
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority);
-// Hints about caches and waiting: checked, kept and given back. A priority is as that of
-// cudaStreamCreateWithPriority().
+// Hints about caches and waiting are checked, stored, and can be read back. A priority has the same
+// meaning as in cudaStreamCreateWithPriority().
 cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,
                                    const cudaLaunchAttributeValue* value);
 cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaLaunchAttributeID attribute,

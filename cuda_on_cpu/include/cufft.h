@@ -1,9 +1,9 @@
-// cuFFT over FFTW, for -lcufft. Transforms of 1 to 3 dimensions in single and double precision,
-// many at once, with strides, in place or not; not normalised, as cuFFT's. Dimensions are given
-// slowest first. The input of a transform that is not in place is kept.
+// cuFFT on top of FFTW, for -lcufft. Transforms of 1 to 3 dimensions in single and double
+// precision, batched, strided, in place or out of place; not normalised, as in cuFFT. Dimensions
+// are given slowest first. The input of an out-of-place transform is preserved.
 #pragma once
 
-#define _CUFFT_H_  // the include guard of NVIDIA's header, which programs ask for
+#define _CUFFT_H_  // the include guard of NVIDIA's header, for which programs test
 
 #include <stddef.h>
 
@@ -62,13 +62,13 @@ extern "C" {
 cufftResult cufftPlan1d(cufftHandle* plan, int nx, cufftType type, int batch);
 cufftResult cufftPlan2d(cufftHandle* plan, int nx, int ny, cufftType type);
 cufftResult cufftPlan3d(cufftHandle* plan, int nx, int ny, int nz, cufftType type);
-// Element (i, j) of the b-th transform lies at b * dist + (i * embed[1] + j) * stride; a null
-// `embed` means densely packed transforms.
+// Element (i, j) of the b-th transform is at b * dist + (i * embed[1] + j) * stride; a null `embed`
+// means densely packed transforms.
 cufftResult cufftPlanMany(cufftHandle* plan, int rank, int* n, int* inembed, int istride, int idist,
                           int* onembed, int ostride, int odist, cufftType type, int batch);
 
 cufftResult cufftCreate(cufftHandle* plan);
-// `work_size`: bytes of a work area. There is none: 0.
+// `work_size` receives the bytes of a work area: 0, because none is needed.
 cufftResult cufftMakePlan1d(cufftHandle plan, int nx, cufftType type, int batch, size_t* work_size);
 cufftResult cufftMakePlan2d(cufftHandle plan, int nx, int ny, cufftType type, size_t* work_size);
 cufftResult cufftMakePlan3d(cufftHandle plan, int nx, int ny, int nz, cufftType type, size_t* work_size);

@@ -1,6 +1,5 @@
-// Plans of cuFFT whose types are given as data types. Of these float and double exist, real and
-// complex; neither half precision nor several GPUs. Callbacks run as code of the host, one element
-// after the other.
+// cuFFT plans whose types are given as data types. Float and double are provided, real and complex;
+// half precision and several GPUs are not. Callbacks run as host code, one element after the other.
 #pragma once
 
 #include "cufft.h"
@@ -13,7 +12,7 @@ cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long* n, long l
                                 long long istride, long long idist, cudaDataType input, long long* onembed,
                                 long long ostride, long long odist, cudaDataType output, long long batch,
                                 size_t* work_size, cudaDataType execution);
-// `direction` counts for transforms between complex numbers.
+// `direction` is used only for complex-to-complex transforms.
 cufftResult cufftXtExec(cufftHandle plan, void* input, void* output, int direction);
 
 typedef enum cufftXtCallbackType_t {
@@ -28,7 +27,7 @@ typedef enum cufftXtCallbackType_t {
     CUFFT_CB_UNDEFINED = 8
 } cufftXtCallbackType;
 
-// `offset`: of the element, counted in elements from the start of the data.
+// `offset` is that of the element, counted in elements from the start of the data.
 typedef cufftComplex (*cufftCallbackLoadC)(void* data, size_t offset, void* caller_info, void* shared);
 typedef cufftDoubleComplex (*cufftCallbackLoadZ)(void* data, size_t offset, void* caller_info, void* shared);
 typedef cufftReal (*cufftCallbackLoadR)(void* data, size_t offset, void* caller_info, void* shared);
@@ -42,7 +41,7 @@ typedef void (*cufftCallbackStoreR)(void* data, size_t offset, cufftReal element
 typedef void (*cufftCallbackStoreD)(void* data, size_t offset, cufftDoubleReal element, void* caller_info,
                                     void* shared);
 
-// Of the lists, which have an item for each GPU, the first is taken.
+// The lists have one item for each GPU; only the first is used.
 cufftResult cufftXtSetCallback(cufftHandle plan, void** callbacks, cufftXtCallbackType type,
                                void** caller_infos);
 cufftResult cufftXtClearCallback(cufftHandle plan, cufftXtCallbackType type);

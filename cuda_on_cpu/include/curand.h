@@ -1,11 +1,11 @@
-// cuRAND's generators for the host's side, for -lcurand. XORWOW, MRG32k3a and Philox give NVIDIA's
-// numbers in NVIDIA's order, as the library's own host generators do; normal numbers differ in the
-// last bits. Poisson numbers are others. MTGP32 and MT19937 give the numbers of MT19937 in its
-// plain order. SOBOL32 has up to 21 dimensions; CURAND_ORDERING_PSEUDO_SEEDED, the scrambled
-// generators and SOBOL64 do not exist.
+// cuRAND's generators for the host, for -lcurand. XORWOW, MRG32k3a and Philox give NVIDIA's numbers
+// in NVIDIA's order, as the library's own host generators do; normal numbers differ in the last
+// bits. Poisson numbers are different ones. MTGP32 and MT19937 give the numbers of MT19937 in its
+// plain order. SOBOL32 has up to 21 dimensions. CURAND_ORDERING_PSEUDO_SEEDED, the scrambled
+// generators and SOBOL64 are not provided.
 #pragma once
 
-#define CURAND_H_  // the include guard of NVIDIA's header, which programs ask for
+#define CURAND_H_  // the include guard of NVIDIA's header, for which programs test
 
 #include <stddef.h>
 
@@ -73,7 +73,7 @@ typedef unsigned long long curandDirectionVectors64_t[64];
 extern "C" {
 #endif
 
-// The first one writes device memory, the second one host memory.
+// The first one generates into device memory, the second one into host memory.
 curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t type);
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator, curandRngType_t type);
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator);
@@ -86,14 +86,14 @@ curandStatus_t curandSetGeneratorOrdering(curandGenerator_t generator, curandOrd
 curandStatus_t curandSetQuasiRandomGeneratorDimensions(curandGenerator_t generator, unsigned dimensions);
 curandStatus_t curandGenerateSeeds(curandGenerator_t generator);
 
-// Of the first 21 dimensions; the scrambled sets do not exist.
+// For the first 21 dimensions; the scrambled sets are not provided.
 curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[],
                                            curandDirectionVectorSet_t set);
 curandStatus_t curandGetDirectionVectors64(curandDirectionVectors64_t* vectors[],
                                            curandDirectionVectorSet_t set);
 
-// `count` numbers. Of normal numbers an even count, but from Philox; of quasirandom numbers a
-// multiple of the dimensions.
+// Generates `count` numbers. For normal numbers the count must be even, except with Philox; for
+// quasirandom numbers it must be a multiple of the dimensions.
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned* output, size_t count);
 curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* output, size_t count);
 curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* output, size_t count);

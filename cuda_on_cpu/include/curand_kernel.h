@@ -1,10 +1,10 @@
-// cuRAND's generators for kernels: XORWOW (curandState), Philox4x32-10 and MRG32k3a, with NVIDIA's
-// numbers. Integers and uniform numbers are the same bit by bit; normal numbers differ in the last
-// bits, as sine, cosine and logarithm do. Poisson numbers have the right distribution and are
-// others.
+// cuRAND's generators for kernels: XORWOW (curandState), Philox4x32-10 and MRG32k3a, which give
+// NVIDIA's numbers. Integers and uniform numbers are bit-identical; normal numbers differ in the
+// last bits, because sine, cosine and logarithm do. Poisson numbers have the right distribution but
+// are different numbers.
 #pragma once
 
-#define CURAND_KERNEL_H_  // the include guard of NVIDIA's header, which programs ask for
+#define CURAND_KERNEL_H_  // the include guard of NVIDIA's header, for which programs test
 
 #include <math.h>
 
@@ -17,7 +17,8 @@
 
 // --- States --------------------------------------------------------------------------------------------------------------
 
-// Normal numbers come in pairs: the second one is kept for the next call of the same function.
+// Normal numbers are generated in pairs: the second one is kept for the next call of the same
+// function.
 enum curandKept { CURAND_KEPT_NOTHING, CURAND_KEPT_NORMAL, CURAND_KEPT_LOG_NORMAL };
 struct curandKeptNormal {
     curandKept float_kind, double_kind;
@@ -31,10 +32,12 @@ struct curandStateXORWOW {
     curandKeptNormal normal;
 };
 struct curandStatePhilox4_32_10 {
-    uint4 counter;  // of 128 bits: x, y count blocks of four numbers, z, w are the subsequence
+    // a 128-bit counter: x, y count blocks of four numbers; z, w are the subsequence
+    uint4 counter;
     uint2 key;
     uint4 block;
-    unsigned next;  // in block
+    // index in `block`
+    unsigned next;
     curandKeptNormal normal;
 };
 struct curandStateMRG32k3a {
@@ -108,7 +111,7 @@ __device__ inline void skipahead_sequence(unsigned long long subsequences, curan
     state->block = curand_Philox4x32_10(state->counter, state->key);
 }
 
-// By blocks of four numbers.
+// Skips whole blocks of four numbers.
 __device__ inline void curand_skip_blocks(std::uint64_t blocks, curandStatePhilox4_32_10* state) {
     const std::uint64_t old = std::uint64_t{state->counter.y} << 32 | state->counter.x;
     const std::uint64_t low = old + blocks;
@@ -140,7 +143,7 @@ __device__ inline unsigned curand(curandStatePhilox4_32_10* state) {
     return number;
 }
 
-// The next four numbers.
+// Returns the next four numbers.
 __device__ inline uint4 curand4(curandStatePhilox4_32_10* state) {
     const uint4 now = state->block;
     curand_skip_blocks(1, state);
@@ -159,7 +162,7 @@ __device__ inline uint4 curand4(curandStatePhilox4_32_10* state) {
 
 // --- MRG32k3a (L'Ecuyer, 1999) ---------------------------------------------------------------------------------------------------
 
-// In 1 .. 4294967087.
+// Returns a number in 1 .. 4294967087.
 __device__ inline double curand_MRG32k3a(curandStateMRG32k3a* state) {
     constexpr std::int64_t kModulus1 = 4294967087, kModulus2 = 4294944443;
     std::uint32_t *a = state->first, *b = state->second;
@@ -214,7 +217,7 @@ __device__ inline void curand_init(unsigned long long seed, unsigned long long s
 __device__ inline float curand_uniform_of(unsigned x) {
     return x * CURAND_2POW32_INV + CURAND_2POW32_INV / 2;
 }
-// Of 53 bits.
+// With 53 random bits.
 __device__ inline double curand_uniform_of(unsigned low, unsigned high) {
     const std::uint64_t bits = low ^ std::uint64_t{high} << 21;
     return static_cast<double>(bits) * CURAND_2POW53_INV_DOUBLE + CURAND_2POW53_INV_DOUBLE / 2;
@@ -230,7 +233,7 @@ __device__ double curand_uniform_double(State* state) {
     return curand_uniform_of(low, curand(state));
 }
 
-// Of 32 bits.
+// With 32 random bits.
 __device__ inline double curand_uniform_double(curandStatePhilox4_32_10* state) {
     return curand(state) * CURAND_2POW32_INV_DOUBLE + CURAND_2POW32_INV_DOUBLE;
 }
@@ -305,7 +308,7 @@ __device__ inline double4 curand_normal4_double(curandStatePhilox4_32_10* state)
     return {a.x, a.y, b.x, b.y};
 }
 
-// `make` gives a pair of numbers of this kind.
+// `make` returns a pair of numbers of this kind.
 template <class Make>
 __device__ float curand_one_of_pair(curandKeptNormal& normal, curandKept kind, Make make) {
     if (normal.float_kind == kind) {

@@ -1,12 +1,12 @@
 // cuSPARSE, for -lcusparse: its generic functions for sparse matrices in CSR, CSC and COO, with
-// values of float, double and complex numbers of both. The types of a call's operands are the same;
-// sums are in double precision and rounded once. Errors are those of cuSPARSE, each with a sentence
-// on stderr. What is not declared here does not exist.
+// values in float, double and complex numbers of both. All operands of a call must have the same
+// type; sums are in double precision and rounded once. Errors are those of cuSPARSE, each with a
+// message on stderr. Functions that are not declared here are not provided.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
 
-#define CUSPARSE_H_  // the include guard of NVIDIA's header, which programs ask for
+#define CUSPARSE_H_  // the include guard of NVIDIA's header, for which programs test
 
 #include <stddef.h>
 #include <stdint.h>
@@ -57,7 +57,7 @@ typedef enum { CUSPARSE_ORDER_COL = 1, CUSPARSE_ORDER_ROW = 2 } cusparseOrder_t;
 typedef enum { CUSPARSE_FORMAT_CSR = 1, CUSPARSE_FORMAT_CSC = 2, CUSPARSE_FORMAT_COO = 3 } cusparseFormat_t;
 typedef enum { CUSPARSE_SPMAT_FILL_MODE = 0, CUSPARSE_SPMAT_DIAG_TYPE = 1 } cusparseSpMatAttribute_t;
 
-// Algorithms change no result.
+// The choice of algorithm does not change the result.
 typedef enum {
     CUSPARSE_SPMV_ALG_DEFAULT = 0,
     CUSPARSE_MV_ALG_DEFAULT = 0,
@@ -109,7 +109,7 @@ const char* cusparseGetErrorName(cusparseStatus_t status);
 const char* cusparseGetErrorString(cusparseStatus_t status);
 cusparseStatus_t cusparseSetStream(cusparseHandle_t handle, cudaStream_t stream);
 cusparseStatus_t cusparseGetStream(cusparseHandle_t handle, cudaStream_t* stream);
-// Where alpha and beta lie.
+// Whether alpha and beta are in host or in device memory.
 cusparseStatus_t cusparseSetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t mode);
 cusparseStatus_t cusparseGetPointerMode(cusparseHandle_t handle, cusparsePointerMode_t* mode);
 
@@ -213,7 +213,7 @@ cusparseStatus_t cusparseSpMM(cusparseHandle_t handle, cusparseOperation_t a_ope
                               cusparseOperation_t b_operation, const void* alpha, cusparseConstSpMatDescr_t A,
                               cusparseConstDnMatDescr_t B, const void* beta, cusparseDnMatDescr_t C,
                               cudaDataType compute, cusparseSpMMAlg_t algorithm, void* buffer);
-// The triangle of A that its attributes name; what lies outside of it is not read.
+// Uses the triangle of A that its attributes name; elements outside it are not read.
 cusparseStatus_t cusparseSpSV_createDescr(cusparseSpSVDescr_t* descriptor);
 cusparseStatus_t cusparseSpSV_destroyDescr(cusparseSpSVDescr_t descriptor);
 cusparseStatus_t cusparseSpSV_bufferSize(cusparseHandle_t handle, cusparseOperation_t operation,
@@ -239,8 +239,8 @@ cusparseStatus_t cusparseSparseToDense_bufferSize(cusparseHandle_t handle, cuspa
 cusparseStatus_t cusparseSparseToDense(cusparseHandle_t handle, cusparseConstSpMatDescr_t A,
                                        cusparseDnMatDescr_t B, cusparseSparseToDenseAlg_t algorithm,
                                        void* buffer);
-// analysis() counts: cusparseSpMatGetSize() then tells for how many values the arrays must have
-// room. CSR and CSC: it writes the offsets.
+// analysis() counts: afterwards cusparseSpMatGetSize() returns the number of values for which the
+// arrays must have room. For CSR and CSC it also writes the offsets.
 cusparseStatus_t cusparseDenseToSparse_bufferSize(cusparseHandle_t handle, cusparseConstDnMatDescr_t A,
                                                   cusparseSpMatDescr_t B,
                                                   cusparseDenseToSparseAlg_t algorithm, size_t* size);
@@ -275,7 +275,8 @@ typedef enum {
 typedef struct csrilu02Info* csrilu02Info_t;
 cusparseStatus_t cusparseCreateCsrilu02Info(csrilu02Info_t* info);
 cusparseStatus_t cusparseDestroyCsrilu02Info(csrilu02Info_t info);
-// The first row whose pivot is 0 or not stored, and CUSPARSE_STATUS_ZERO_PIVOT; else -1. Waits.
+// Waits. Returns the first row whose pivot is 0 or not stored, with CUSPARSE_STATUS_ZERO_PIVOT;
+// otherwise -1.
 cusparseStatus_t cusparseXcsrilu02_zeroPivot(cusparseHandle_t handle, csrilu02Info_t info, int* position);
 #define CUSPARSE_ILU_FUNCTIONS(letter, Type)                                                                 \
     cusparseStatus_t cusparse##letter##csrilu02_numericBoost(cusparseHandle_t handle, csrilu02Info_t info,   \

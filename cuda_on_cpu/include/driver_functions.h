@@ -1,4 +1,4 @@
-// make_cudaExtent() and its relatives.
+// make_cudaExtent() and related functions.
 #pragma once
 
 #include "driver_types.h"

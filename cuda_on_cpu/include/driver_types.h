@@ -1,8 +1,8 @@
 // Types of the CUDA runtime API. The numbers are CUDA's own, so that programs that print or store
-// them agree.
+// them agree with a GPU's.
 #pragma once
 
-#define __DRIVER_TYPES_H__  // headers of other programs ask for CUDA's guards
+#define __DRIVER_TYPES_H__  // headers of other programs test for CUDA's guards
 
 #include <stddef.h>
 
@@ -324,7 +324,7 @@ struct cudaDeviceProp {
     unsigned gpuPciDeviceID;
     unsigned gpuPciSubsystemID;
     int hostNumaMultinodeIpcSupported;
-#ifndef CUDA_ON_CPU_STRICT  // CUDA 13 has these no more (cuda_on_cpu/removed_names.h)
+#ifndef CUDA_ON_CPU_STRICT  // removed in CUDA 13 (cuda_on_cpu/removed_names.h)
     int clockRate;
     int deviceOverlap;
     int kernelExecTimeoutEnabled;
@@ -527,7 +527,7 @@ enum cudaLimit {
 typedef struct CUstream_st* cudaStream_t;
 typedef struct CUevent_st* cudaEvent_t;
 typedef struct CUmemPool_st* cudaMemPool_t;
-// There are no functions for these yet: headers of tools name them.
+// No functions exist for these yet; headers of tools name the types.
 typedef struct CUfunc_st* cudaFunction_t;
 typedef struct CUkern_st* cudaKernel_t;
 typedef struct CUlib_st* cudaLibrary_t;
@@ -543,7 +543,7 @@ typedef void(CUDART_CB* cudaStreamCallback_t)(cudaStream_t stream, cudaError_t s
 #define cudaStreamNonBlocking 0x01
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
-// Of a grid whose kernel launches others.
+// For kernels that launch other kernels.
 #define cudaStreamTailLaunch ((cudaStream_t)0x3)
 #define cudaStreamFireAndForget ((cudaStream_t)0x4)
 
@@ -618,7 +618,8 @@ enum cudaAccessProperty {
     cudaAccessPropertyPersisting = 2,
 };
 
-// What an L2 cache should keep. Kept, and given back: there is no L2 cache here.
+// What an L2 cache should keep. The value is stored and can be read back, but there is no L2 cache
+// here.
 struct cudaAccessPolicyWindow {
     void* base_ptr;
     size_t num_bytes;
@@ -648,7 +649,7 @@ union cudaLaunchAttributeValue {
     int priority;
 };
 
-// Of streams.
+// Attributes of streams.
 #define cudaStreamAttrID cudaLaunchAttributeID
 #define cudaStreamAttrValue cudaLaunchAttributeValue
 #define cudaStreamAttributeAccessPolicyWindow cudaLaunchAttributeAccessPolicyWindow

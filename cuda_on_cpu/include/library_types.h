@@ -1,4 +1,4 @@
-// Types that the libraries of CUDA share. The numbers are CUDA's own.
+// Types that several CUDA libraries share. The numbers are CUDA's own.
 #pragma once
 
 typedef enum cudaDataType_t {

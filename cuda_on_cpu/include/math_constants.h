@@ -1,4 +1,5 @@
-// The CUDART_ constants: single precision ends in _F, double precision in nothing.
+// The CUDART_ constants: those in single precision end in _F, those in double precision have no
+// suffix.
 #pragma once
 
 #include <limits>

@@ -1,7 +1,6 @@
 // Matrices of a warp (nvcuda::wmma): __half and __nv_bfloat16 with sums in float (__half also with
-// sums in __half), bytes with sums in int, tf32 with sums in float, double. Which lane holds what
-// is the implementation's own business, here and on a GPU: here lane l holds the elements l, l +
-// 32, l + 64...
+// sums in __half), bytes with sums in int, tf32 with sums in float, double. The mapping of elements
+// to lanes is unspecified, here and on a GPU: here lane l holds the elements l, l + 32, l + 64...
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -19,7 +18,7 @@
 
 namespace cuda_on_cpu {
 
-// A lane's part of D = A B + C; all of them row by row, 8 elements of each matrix.
+// A lane's part of D = A B + C: 8 elements of each matrix, all in row-major order.
 struct WmmaOperands {
     float* d;
     const void* a;
@@ -29,9 +28,9 @@ struct WmmaOperands {
     Site site;
 };
 void multiply_fragments(WmmaOperands own);
-// All lanes of the warp are here, with the same pointer and leading dimension (in elements of
-// `element_size` bytes), as aligned as they must be: the pointer to 32 bytes, the leading dimension
-// to 16.
+// Checks that all lanes of the warp are here, with the same pointer and leading dimension (in
+// elements of `element_size` bytes), and that these are aligned: the pointer to 32 bytes, the
+// leading dimension to 16 bytes.
 void check_fragment_access(const void* pointer, unsigned leading_dimension, std::size_t element_size,
                            const char* name, Site site);
 
@@ -42,7 +41,8 @@ struct AnyWmmaOperands {
     const void* a;
     const void* b;
     const void* c;
-    bool saturate;  // integer sums that leave their range stop at its end; else they wrap
+    // integer sums saturate; otherwise they wrap
+    bool saturate;
     Site site;
 };
 void require_whole_warp(const Lanes& lanes, const char* name, Site site);
@@ -58,7 +58,7 @@ struct row_major {};
 struct col_major {};
 enum layout_t { mem_row_major, mem_col_major };
 namespace precision {
-struct tf32 {};  // 32 bits, of which the last 13 do not count
+struct tf32 {};  // 32 bits, of which the last 13 are ignored
 }  // namespace precision
 
 namespace detail {
@@ -108,7 +108,7 @@ class fragment {
 
 namespace detail {
 
-// Calls visit(element, its place in memory).
+// Calls visit(element, its offset in memory).
 template <class Fragment, class Visit>
 void visit_elements(bool row_major, unsigned leading_dimension, Visit visit) {
     for (unsigned i = 0; i < Fragment::num_elements; ++i) {
@@ -152,7 +152,7 @@ void fill_fragment(fragment<Use, M, N, K, T, Layout>& f, const typename detail::
         element = value;
 }
 
-// The nearest number of tf32; of two that are as near, the one further from zero.
+// Rounds to the nearest tf32 number; if two are equally near, to the one further from zero.
 inline float __float_to_tf32(float x) {
     const auto bits = std::bit_cast<std::uint32_t>(x);
     const bool is_finite = (bits & 0x7f800000u) != 0x7f800000u;
@@ -161,7 +161,7 @@ inline float __float_to_tf32(float x) {
 
 namespace detail {
 
-// Sums of integers fit into 64 bits, those of real numbers are rounded once, at the end.
+// Sums of integers fit into 64 bits; sums of real numbers are rounded once, at the end.
 template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, long long, double>;
 

@@ -1,9 +1,10 @@
-// NCCL for -lnccl: ranks of one process, or of several on one machine, meet in shared memory.
-// Results are summed in the order of the ranks, so that each rank gets the same bits. What cannot
-// end is told with rank and call after CUDA_ON_CPU_TIMEOUT seconds.
+// NCCL for -lnccl: ranks of one process, or of several processes on one machine, communicate
+// through shared memory. Results are summed in the order of the ranks, so that each rank gets the
+// same bits. A call that cannot complete is reported with rank and call after CUDA_ON_CPU_TIMEOUT
+// seconds.
 #pragma once
 
-#define NCCL_H_  // the include guard of NVIDIA's header, which programs ask for
+#define NCCL_H_  // the include guard of NVIDIA's header, for which programs test
 
 #include <limits.h>
 #include <stddef.h>
@@ -75,7 +76,7 @@ typedef enum {
     ncclMaxRedOp = 0x7fffffff
 } ncclRedOp_t;
 
-// Of the settings, none changes anything here.
+// The settings have no effect here.
 typedef struct {
     size_t size;
     unsigned magic;
@@ -104,7 +105,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
 ncclResult_t ncclCommInitRank(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank);
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config);
-// `devices` may be null: 0, 1, ...
+// `devices` may be null, which means 0, 1, ...
 ncclResult_t ncclCommInitAll(ncclComm_t* comms, int count, const int* devices);
 ncclResult_t ncclCommFinalize(ncclComm_t comm);
 ncclResult_t ncclCommDestroy(ncclComm_t comm);

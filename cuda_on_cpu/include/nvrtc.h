@@ -1,6 +1,6 @@
 // NVRTC: CUDA C++ compiled while the program runs, here by the stand-in's nvcc, which must be
-// there. What nvrtcGetPTX and nvrtcGetCUBIN give is a module for cuModuleLoadData: code for the
-// CPU. CUDA_ON_CPU_NVCC names the nvcc to use. Programs are linked by nvcc with -lnvrtc -lcuda.
+// installed. nvrtcGetPTX and nvrtcGetCUBIN return a module for cuModuleLoadData: code for the CPU.
+// CUDA_ON_CPU_NVCC names the nvcc to use. Link programs with nvcc and -lnvrtc -lcuda.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -34,12 +34,12 @@ nvrtcResult nvrtcVersion(int* major, int* minor);
 nvrtcResult nvrtcGetNumSupportedArchs(int* count);
 nvrtcResult nvrtcGetSupportedArchs(int* archs);
 
-// `headers`: texts that the source can include by `include_names`.
+// `headers`: the texts of files that the source can include by `include_names`.
 nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const char* name, int header_count,
                                const char* const* headers, const char* const* include_names);
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program);
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const char* const* options);
-// Sizes count the null character at the end.
+// Sizes include the null character at the end.
 nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram program, size_t* size);
 nvrtcResult nvrtcGetProgramLog(nvrtcProgram program, char* log);
 nvrtcResult nvrtcGetPTXSize(nvrtcProgram program, size_t* size);
@@ -47,7 +47,8 @@ nvrtcResult nvrtcGetPTX(nvrtcProgram program, char* ptx);
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, size_t* size);
 nvrtcResult nvrtcGetCUBIN(nvrtcProgram program, char* cubin);
 
-// A kernel or a variable, "scale<float>" or "&space::table", and its name in the module.
+// Adds a kernel or a variable, such as "scale<float>" or "&space::table"; nvrtcGetLoweredName()
+// returns its name in the module.
 nvrtcResult nvrtcAddNameExpression(nvrtcProgram program, const char* expression);
 nvrtcResult nvrtcGetLoweredName(nvrtcProgram program, const char* expression, const char** name);
 

@@ -1,4 +1,4 @@
-// What a surface does outside its bounds. The numbers are CUDA's own.
+// The behaviour of a surface outside its bounds. The numbers are CUDA's own.
 #pragma once
 
 #include "driver_types.h"

@@ -1,4 +1,4 @@
-// What a texture object does with coordinates and elements. The numbers are CUDA's own.
+// How a texture object treats coordinates and elements. The numbers are CUDA's own.
 #pragma once
 
 #include "driver_types.h"
@@ -11,8 +11,8 @@
 #define cudaTextureType2DLayered 0xF2
 #define cudaTextureTypeCubemapLayered 0xFC
 
-// What a coordinate outside the texture means. Wrap and mirror are for normalised coordinates;
-// without those they clamp.
+// The treatment of coordinates outside the texture. Wrap and mirror need normalised coordinates;
+// without them they clamp.
 enum cudaTextureAddressMode {
     cudaAddressModeWrap = 0,
     cudaAddressModeClamp = 1,
@@ -25,8 +25,8 @@ enum cudaTextureFilterMode {
     cudaFilterModeLinear = 1,
 };
 
-// Normalised floats: integers of 8 and 16 bits are read as numbers of [0, 1], or [-1, 1] if they
-// have a sign.
+// Normalised floats: integers of 8 and 16 bits are read as numbers in [0, 1], or in [-1, 1] if they
+// are signed.
 enum cudaTextureReadMode {
     cudaReadModeElementType = 0,
     cudaReadModeNormalizedFloat = 1,

@@ -1,4 +1,4 @@
-// make_int2(x, y) and its family: one function for every vector of vector_types.h.
+// make_int2(x, y) and related functions, one for each vector of vector_types.h.
 #pragma once
 
 #define __VECTOR_FUNCTIONS_H__

@@ -4,9 +4,9 @@
 
 #define __VECTOR_TYPES_H__
 
-// One scalar type's four vectors. Two and four components are aligned to their whole size, so that
-// one access moves them all; three components are never more than their scalar. No vector is
-// aligned beyond 16 bytes.
+// The four vectors of one scalar type. Vectors of two and four components are aligned to their
+// whole size, so that one access moves all components; vectors of three components are aligned like
+// their scalar. No vector is aligned to more than 16 bytes.
 #define CUDA_ON_CPU_VECTORS(Name, Scalar)                                                    \
     struct Name##1 {                                                                         \
         Scalar x;                                                                            \
@@ -42,7 +42,7 @@ CUDA_ON_CPU_VECTORS(float, float)
 CUDA_ON_CPU_VECTORS(double, double)
 #undef CUDA_ON_CPU_VECTORS
 
-// CUDA 13's names for the 32-byte vectors, which say how they are aligned.
+// CUDA 13's names for the 32-byte vectors, which include the alignment.
 #define CUDA_ON_CPU_ALIGNED_VECTORS(Name, Scalar)     \
     typedef struct Name##4 Name##4_16a;               \
     struct __attribute__((aligned(32))) Name##4_32a { \
@@ -58,7 +58,7 @@ CUDA_ON_CPU_ALIGNED_VECTORS(double, double)
 #undef CUDA_ON_CPU_ALIGNED_VECTORS
 #undef CUDA_ON_CPU_TYPE
 
-// The extent of a grid or of a block; what is left out is 1.
+// The extent of a grid or of a block; missing components are 1.
 struct dim3 {
     unsigned int x, y, z;
 

@@ -13,7 +13,7 @@
 #define cudaArraySparse 0x40
 #define cudaArrayDeferredMapping 0x80
 
-// What a channel holds. Kinds of compressed blocks and of video frames exist on a GPU, not here.
+// What a channel holds. The kinds for compressed blocks and for video frames are not provided.
 enum cudaChannelFormatKind {
     cudaChannelFormatKindSigned = 0,
     cudaChannelFormatKindUnsigned = 1,
@@ -33,14 +33,14 @@ enum cudaChannelFormatKind {
     cudaChannelFormatKindSignedNormalized16X4 = 16,
 };
 
-// Bits of each channel of an element; channels that it does not have are 0.
+// Bits of each channel of an element; 0 for a channel that the element lacks.
 struct cudaChannelFormatDesc {
     int x, y, z, w;
     enum cudaChannelFormatKind f;
 };
 
-// The width is in elements where an array is meant, else in bytes. An extent of 0 is one that does
-// not exist: a one-dimensional array has height 0 and depth 0.
+// The width is in elements for an array, and in bytes otherwise. An extent of 0 means that the
+// dimension does not exist: a one-dimensional array has height 0 and depth 0.
 struct cudaExtent {
     size_t width, height, depth;
 };
@@ -61,8 +61,8 @@ typedef const struct cudaArray* cudaArray_const_t;
 typedef struct cudaMipmappedArray* cudaMipmappedArray_t;
 typedef const struct cudaMipmappedArray* cudaMipmappedArray_const_t;
 
-// One of srcArray and srcPtr is given, and one of dstArray and dstPtr. Positions of an array are in
-// elements, of a pointer in bytes.
+// Set one of srcArray and srcPtr, and one of dstArray and dstPtr. Positions are in elements for an
+// array, and in bytes for a pointer.
 struct cudaMemcpy3DParms {
     cudaArray_t srcArray;
     struct cudaPos srcPos;

@@ -1,22 +1,22 @@
 // Asynchronous copies from global to shared memory (PTX ISA, cp.async; day code reaches them
 // through common/device/ptx.cuh).
 //
-// A copy is pending until the thread that issued it waits for its group, or ends: until then its
-// destination is poison, and a missing wait shows as NaN. The source is read when the copy is
-// issued, one of the moments a GPU may choose.
+// A copy is pending until the thread that issued it waits for its group or ends. Until then its
+// destination is poisoned, so that a missing wait shows as NaN. The source is read when the copy is
+// issued, which is one of the moments a GPU may choose.
 #pragma once
 
 #include "cuda_on_cpu/thread.h"
 
 namespace cuda_on_cpu {
 
-// Issues a copy of `bytes` (4, 8 or 16), of which those from `valid_bytes` on are zeros and not
-// read. An error: a source or destination that is not aligned to `bytes`, or a destination outside
-// the block's shared memory.
+// Issues a copy of `bytes` (4, 8 or 16) bytes. The bytes from `valid_bytes` on are zero-filled, and
+// their source is not read. It is an error if the source or the destination is not aligned to
+// `bytes`, or if the destination is outside the block's shared memory.
 void issue_copy(void* shared, const void* global, unsigned bytes, unsigned valid_bytes, Site site);
-// What the thread has issued since its last commit becomes a group.
+// Makes a group of the copies that the thread has issued since its last commit.
 void commit_copies();
-// Completes the thread's groups but the `pending` newest.
+// Waits until at most the `pending` newest groups of the thread are incomplete.
 void wait_for_copies(unsigned pending);
 
 namespace ptx {

@@ -1,12 +1,12 @@
-// Atomic functions and memory fences. Blocks run on different threads of the operating system, so
-// these are really atomic. The functions order nothing but themselves, as on a GPU: more than that
-// needs a fence.
+// Atomic functions and memory fences. Blocks run on different OS threads, so the functions use the
+// CPU's atomic operations. As on a GPU, they do not order other memory accesses; that needs a
+// fence.
 //
-// An integer atomic that changed nothing (a failed compare-and-swap, a lock found taken, a flag
-// polled with atomicAdd(&flag, 0)) may be a thread waiting for another: it calls spin_hint(). For
-// minimum and maximum it is the usual case that nothing changes: they call poll().
+// An integer atomic that changed nothing (a failed compare-and-swap, a lock that is already taken,
+// a flag polled with atomicAdd(&flag, 0)) may belong to a thread that waits for another: it calls
+// spin_hint(). Minimum and maximum usually change nothing, so they call poll() instead.
 //
-// All are inlined, so that the line of an atomic access is the lesson's.
+// All are inlined, so that the source line of an atomic access is the lesson's.
 #pragma once
 
 #include <vector_types.h>
@@ -32,11 +32,12 @@ concept ordered_word = word<T> || std::same_as<T, long long>;
 template <class T>
 concept two_words = sizeof(T) == 16 && alignof(T) >= 16 && std::is_trivially_copyable_v<T>;
 
-// Of 16 bytes, aligned to 16. Whether they have changed.
+// For 16 bytes, aligned to 16. They return whether the bytes have changed.
 bool exchange_16_bytes(void* address, const void* value, void* old);
 bool compare_and_swap_16_bytes(void* address, const void* expected, const void* desired, void* old);
 
-// Loads and stores of 16 bytes, aligned to 16. An inspection sees those that the compiler compiles.
+// Loads and stores of 16 bytes, aligned to 16. An inspection sees only those that the compiler
+// instruments.
 template <class T>
 __forceinline__ T load_16_bytes(const T* address,
                                 [[maybe_unused]] std::memory_order order = std::memory_order_relaxed) {
@@ -79,7 +80,7 @@ __forceinline__ T fetch_and_change(T* address, Change change) {
     return old;
 }
 
-// A result that is not used waits for nothing.
+// A thread that does not use the result cannot be waiting for another thread.
 template <class T>
 __forceinline__ T hint_if_unchanged(T old, T now) {
     if (old == now && !result_unused) spin_hint();
@@ -110,7 +111,8 @@ __forceinline__ T atomicAdd(T* address, std::type_identity_t<T> value) {
 template <class T>
 requires cuda_on_cpu::one_of<T, float, double> __forceinline__ T atomicAdd(T* address,
                                                                            std::type_identity_t<T> value) {
-    // Only a copy of the process reads the sum here: an inspection sees each access.
+    // Only a copy of the process (the order check) reads the old sum here, so an inspection sees no
+    // extra access.
     if (cuda_on_cpu::atomics_are_noted && cuda_on_cpu::note(cuda_on_cpu::AtomicKind::float_sum, address,
                                                             __builtin_fabs(static_cast<double>(*address)) +
                                                                 __builtin_fabs(static_cast<double>(value))))
@@ -118,7 +120,7 @@ requires cuda_on_cpu::one_of<T, float, double> __forceinline__ T atomicAdd(T* ad
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return old + value; });
 }
 
-// Each component is added atomically by itself; the vector as a whole is not.
+// Each component is added atomically; the vector as a whole is not.
 inline float2 atomicAdd(float2* address, float2 value) {
     return {atomicAdd(&address->x, value.x), atomicAdd(&address->y, value.y)};
 }
@@ -149,14 +151,14 @@ __forceinline__ T atomicMax(T* address, std::type_identity_t<T> value) {
     return cuda_on_cpu::fetch_and_change(address, [value](T old) { return value > old ? value : old; });
 }
 
-// Counts up to `limit`, then starts again at 0.
+// Counts up to `limit`, then restarts at 0.
 __forceinline__ unsigned int atomicInc(unsigned int* address, unsigned int limit) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     return cuda_on_cpu::fetch_and_change(address,
                                          [limit](unsigned int old) { return old >= limit ? 0 : old + 1; });
 }
 
-// Counts down to 0, then starts again at `limit`.
+// Counts down to 0, then restarts at `limit`.
 __forceinline__ unsigned int atomicDec(unsigned int* address, unsigned int limit) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     return cuda_on_cpu::fetch_and_change(
@@ -206,7 +208,7 @@ requires(cuda_on_cpu::word<T> || std::same_as<T, unsigned short>) __forceinline_
     return cuda_on_cpu::hint_if_unchanged<T>(old, now);
 }
 
-// 16 bytes at a time, aligned to 16: with pointers, and for types of that size.
+// Exchanges of 16 bytes, aligned to 16: through pointers, and for types of that size.
 inline void __u128AtomicExch(void* address, void* value, void* old) {
     cuda_on_cpu::note(cuda_on_cpu::AtomicKind::ordered, address);
     if (!cuda_on_cpu::exchange_16_bytes(address, value, old)) cuda_on_cpu::spin_hint();
@@ -286,7 +288,7 @@ CUDA_ON_CPU_SCOPED_WIDE(_system)
 inline void __threadfence() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
 }
-// Weaker than the others, by which an inspection knows it.
+// Weaker than the other fences: an inspection recognises it by its memory order.
 inline void __threadfence_block() {
     std::atomic_thread_fence(std::memory_order_acq_rel);
 }

@@ -1,4 +1,5 @@
-// Barriers of a block and of a warp, memory fences' companions, clocks, and the end of a thread.
+// Barriers of a block and of a warp, the functions that accompany memory fences, clocks, and the
+// end of a thread.
 #pragma once
 
 #include "cuda_on_cpu/thread.h"
@@ -25,7 +26,7 @@ inline unsigned __activemask(cuda_on_cpu::Site site = cuda_on_cpu::Site::here())
     return cuda_on_cpu::converged_lanes(site);
 }
 
-// Nanoseconds stand in for clock cycles: differences mean something, rates do not.
+// Nanoseconds in place of clock cycles: differences are meaningful, but not in cycles.
 long long clock64();
 
 [[noreturn]] inline void __trap(cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {

@@ -1,5 +1,5 @@
-// The built-in functions for clusters that need no cooperative groups. A launch without clusters
-// has clusters of one block.
+// The built-in cluster functions that do not need cooperative groups. A launch without clusters has
+// clusters of one block.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ inline unsigned __clusterRelativeBlockRank() {
     return cuda_on_cpu::cluster_block_rank();
 }
 
-// The grid, counted in clusters.
+// The extent of the grid in clusters.
 inline dim3 __clusterGridDimInClusters() {
     const dim3 extent = cuda_on_cpu::cluster_dimensions();
     return dim3(gridDim.x / extent.x, gridDim.y / extent.y, gridDim.z / extent.z);

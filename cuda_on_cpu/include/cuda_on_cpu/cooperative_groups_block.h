@@ -15,7 +15,8 @@ class thread_block : public thread_group {
     static void sync(Site site = Site::here()) {
         cuda_on_cpu::block_barrier(cuda_on_cpu::BarrierKind::sync, 0, site);
     }
-    // A barrier in two halves: between them a thread can do what the others need not wait for.
+    // A barrier in two halves: between them a thread can do work on which the other threads do not
+    // depend.
     [[nodiscard]] arrival_token barrier_arrive(Site site = Site::here()) const {
         cuda_on_cpu::block_barrier_arrive(site);
         return {};
@@ -68,8 +69,8 @@ class cluster_group : public thread_group {
         cuda_on_cpu::cluster_barrier_wait(site);
     }
 
-    // Where `pointer`, to shared memory of the calling thread's block, lies in the block with that
-    // rank.
+    // Returns the address, in the block with that rank, of the object to which `pointer` points in
+    // the calling thread's block.
     template <class T>
     static T* map_shared_rank(T* pointer, int rank, Site site = Site::here()) {
         return static_cast<T*>(cuda_on_cpu::map_shared(pointer, static_cast<unsigned>(rank), site));
@@ -108,7 +109,7 @@ class grid_group : public thread_group {
   public:
     grid_group() : thread_group(details::GroupKind::grid) {}
 
-    // Whether the grid can synchronise: only after a cooperative launch.
+    // Whether the grid can synchronise, which needs a cooperative launch.
     bool is_valid() const { return cuda_on_cpu::grid_barrier_available(); }
     void sync(Site site = Site::here()) const { cuda_on_cpu::grid_barrier(site); }
 

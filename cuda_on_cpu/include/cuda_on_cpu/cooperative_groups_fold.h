@@ -1,4 +1,4 @@
-// What reduce.h and scan.h share: the named operations, and the one loop over a group's values.
+// What reduce.h and scan.h share: the named operations, and the loop over a group's values.
 #pragma once
 
 #include <type_traits>
@@ -12,7 +12,7 @@ template <class T>
 struct plus {
     T operator()(T a, T b) const { return static_cast<T>(a + b); }
 };
-// The smaller of the two, and the greater.
+// The smaller value, and the greater one.
 template <class T>
 struct less {
     T operator()(T a, T b) const { return b < a ? b : a; }
@@ -36,11 +36,11 @@ struct bit_xor {
 
 namespace details {
 
-// Of the values combined in order of rank, a thread gets: those before its own, those up to its
-// own, or all.
+// The values are combined in order of rank. A thread gets the combination of those before its own
+// (exclusive scan), of those up to its own (inclusive scan), or of all (reduction).
 enum class Portion { before, through, all };
 
-// A thread's part.
+// The operand of one thread.
 template <class T, class Operation>
 struct FoldOperand {
     static_assert(std::is_trivially_copyable_v<T>, "values travel between threads as bits");
@@ -52,7 +52,7 @@ struct FoldOperand {
     T result;
 };
 
-// `next` calls a function with one operand after the other.
+// `next` calls its argument with one operand after the other.
 template <Portion portion, class T, class Operation, class Next>
 void fold_all(Next next) {
     T so_far{};
@@ -103,7 +103,7 @@ inline constexpr bool is_wide_tile = false;
 template <unsigned Size, class Parent>
 inline constexpr bool is_wide_tile<thread_block_tile<Size, Parent>> = Size > 32;
 
-// What values can be combined in: tiles and coalesced groups.
+// Groups whose values can be combined: tiles and coalesced groups.
 template <class Group>
 concept folds = std::is_base_of_v<LaneGroup, Group> || is_wide_tile<Group>;
 

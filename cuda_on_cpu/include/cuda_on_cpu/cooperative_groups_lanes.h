@@ -1,5 +1,5 @@
-// Coalesced groups and tiles. Those inside a warp are a set of lanes; ranks count its lanes from
-// the lowest. Tiles of several warps are threads of consecutive rank.
+// Coalesced groups and tiles. A group inside a warp is a set of lanes, whose ranks count from the
+// lowest lane. A tile of several warps consists of threads of consecutive rank.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 namespace cooperative_groups {
 namespace details {
 
-// What tiles and coalesced groups share: all that follows from the set of lanes alone.
+// What tiles and coalesced groups share: everything that follows from the set of lanes alone.
 class LaneGroup : public thread_group {
   public:
     unsigned num_threads() const { return static_cast<unsigned>(std::popcount(lanes().mask)); }
@@ -25,7 +25,7 @@ class LaneGroup : public thread_group {
                                      cuda_on_cpu::Ended::allowed);
     }
 
-    // A rank outside the group gives a thread its own value back.
+    // If the source rank is outside the group, the thread gets its own value back.
     template <class T>
     T shfl_up(T value, unsigned delta, Site site = Site::here()) const {
         const unsigned rank = thread_rank();
@@ -94,7 +94,7 @@ inline LaneSet lanes_of(const LaneGroup& group) {
 
 // --- Coalesced groups ------------------------------------------------------------------------------------------------
 
-// Any lanes of a warp.
+// Any set of lanes of a warp.
 class coalesced_group : public details::LaneGroup {
   public:
     explicit coalesced_group(details::LaneSet lanes) : LaneGroup(lanes) {}
@@ -119,7 +119,7 @@ inline coalesced_group coalesced_threads(Site site = Site::here()) {
 
 namespace details {
 
-// `Size` neighbouring lanes, aligned to their number.
+// `Size` consecutive lanes, aligned to `Size`.
 template <unsigned Size>
 class Tile : public LaneGroup {
     static_assert(Size >= 1 && Size <= 32 && std::has_single_bit(Size));
@@ -144,7 +144,7 @@ class Tile : public LaneGroup {
     explicit Tile(LaneSet lanes) : LaneGroup(lanes) {}
 };
 
-// Threads of several warps.
+// A tile of several warps.
 template <unsigned Size>
 class WideTile {
     static_assert(Size >= 64 && Size <= 1024 && std::has_single_bit(Size),
@@ -160,8 +160,8 @@ class WideTile {
     void sync(Site site = Site::here()) const {
         cuda_on_cpu::tile_collective(Size, nullptr, nullptr, "tile.sync", site);
     }
-    // A broadcast: all threads name the same rank of the tile. With several ranks, or one outside
-    // the tile, the warps of a GPU wait for ever for an arrival.
+    // A broadcast: all threads must name the same rank of the tile. With different ranks, or a rank
+    // outside the tile, the warps of a GPU wait forever for an arrival.
     template <class T>
     T shfl(T value, unsigned source_rank, Site site = Site::here()) const {
         static_assert(std::is_trivially_copyable_v<T>, "a shuffle moves bits");
@@ -220,13 +220,14 @@ class WideTile {
     }
     friend LaneSet lanes_of(const WideTile& tile) { return tile.lanes_; }
 
-    LaneSet lanes_;  // no mask: the part and the number of parts only
+    // There is no mask: only the part and the number of parts are set.
+    LaneSet lanes_;
 };
 
 template <unsigned Size>
 using TileOf = std::conditional_t<(Size > 32), WideTile<Size>, Tile<Size>>;
 
-// The lanes of the calling thread's tile; of a tile of several warps none.
+// The lanes of the calling thread's tile; no lanes for a tile of several warps.
 constexpr unsigned tile_mask(unsigned lane, unsigned size) {
     return size > 32 ? 0 : (~0U >> (32 - size)) << lane / size * size;
 }
@@ -239,7 +240,7 @@ inline LaneSet tile_of(const thread_block&, unsigned size) {
 
 }  // namespace details
 
-// `Parent` is the group that was divided; `thread_block_tile<Size>` accepts a tile of any.
+// `Parent` is the group that was divided; `thread_block_tile<Size>` accepts a tile of any parent.
 template <unsigned Size, class Parent = void>
 class thread_block_tile : public details::TileOf<Size> {
   public:
@@ -293,7 +294,7 @@ inline thread_block_tile<1> this_thread() {
     return thread_block_tile<1>({.mask = 1U << cuda_on_cpu::current_lane});
 }
 
-// Parts of `size` threads of consecutive rank; the last may be smaller.
+// Parts of `size` threads of consecutive rank; the last part may be smaller.
 inline coalesced_group tiled_partition(const coalesced_group& parent, unsigned size,
                                        Site site = Site::here()) {
     details::check_partition(size, site);

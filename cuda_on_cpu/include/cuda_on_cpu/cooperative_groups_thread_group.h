@@ -1,4 +1,4 @@
-// What every group of cooperative_groups.h starts from.
+// The base class of all groups of cooperative_groups.h.
 #pragma once
 
 #include "cuda_on_cpu/thread.h"
@@ -11,15 +11,15 @@ namespace details {
 
 enum class GroupKind { lanes, block, cluster, grid };
 
-// Some lanes of a warp, and which of how many such groups they are: what a partition came from is
-// its "meta group".
+// A set of lanes of a warp, with its index among the groups of the same partition and their number
+// (CUDA's "meta group").
 struct LaneSet {
     unsigned mask = 0;
     unsigned meta_group_rank = 0;
     unsigned meta_group_size = 1;
 };
 
-// x runs fastest.
+// x varies fastest.
 template <class Number = unsigned>
 constexpr Number linear(uint3 index, dim3 extent) {
     return (static_cast<Number>(index.z) * extent.y + index.y) * extent.x + index.x;
@@ -31,8 +31,8 @@ constexpr Number volume(dim3 extent) {
 
 }  // namespace details
 
-// Any group, where it does not matter which: a parameter `thread_group g` takes blocks, tiles,
-// coalesced groups... It is copied by value, so the base class holds all there is to know about the
+// Any group, for code that accepts every kind: a parameter `thread_group g` takes blocks, tiles,
+// coalesced groups... It is copied by value, so the base class stores the complete state of the
 // group.
 class thread_group {
   public:

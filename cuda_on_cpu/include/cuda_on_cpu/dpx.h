@@ -11,7 +11,7 @@
 
 namespace cuda_on_cpu {
 
-// The operation on whole words, or on their halves.
+// Applies the operation to whole words, or to their halves.
 template <class Lane, class Operation, class Word, class... Words>
 Word dpx(Operation operation, Word word, Words... words) {
     if constexpr (sizeof(Lane) == sizeof(Word)) {
@@ -54,7 +54,8 @@ Lane wrapped_sum(Lane a, Lane b) {
     CUDA_ON_CPU_DPX_3(__vimin3_##type##_relu, Word, Lane, std::max(std::min({a, b, c}), Lane{0})) \
     CUDA_ON_CPU_DPX_2(__vimax_##type##_relu, Word, Lane, std::max({a, b, Lane{0}}))               \
     CUDA_ON_CPU_DPX_2(__vimin_##type##_relu, Word, Lane, std::max(std::min(a, b), Lane{0}))
-// With the comparison that chose: the maximum is a where a >= b, the minimum where a <= b.
+// Also returns which operand was chosen: for the maximum, a if a >= b; for the minimum, a if a <=
+// b.
 #define CUDA_ON_CPU_DPX_CHOOSE(name, type, Word, relation)     \
     inline Word name##_##type(Word a, Word b, bool* chose_a) { \
         *chose_a = a relation b;                               \

@@ -23,13 +23,13 @@ typedef struct CUevent_st* CUevent;
 typedef struct cudaArray* CUarray;
 typedef struct cudaMipmappedArray* CUmipmappedArray;
 typedef struct CUmemPool_st* CUmemoryPool;
-// Those of the runtime API, too, where it has them.
+// The same types as in the runtime API, where it has them.
 typedef struct CUgraph_st* CUgraph;
 typedef struct CUgraphExec_st* CUgraphExec;
 typedef struct CUgraphNode_st* CUgraphNode;
 typedef struct CUuserObject_st* CUuserObject;
 typedef cuuint64_t CUgraphConditionalHandle;
-// There are no functions for these yet: headers of tools name them.
+// No functions exist for these yet; headers of tools name the types.
 typedef struct CUgraphDeviceUpdatableNode_st* CUgraphDeviceNode;
 typedef struct CUtexref_st* CUtexref;
 typedef struct CUsurfref_st* CUsurfref;
@@ -514,7 +514,7 @@ typedef enum CUdevice_P2PAttribute_enum {
 #define CU_TRSF_NORMALIZED_COORDINATES 0x02
 #define CU_TRSF_SRGB 0x10
 
-// How a context is made; the stand-in knows no such parameters.
+// How a context is created; the stand-in supports none of these parameters.
 typedef struct CUctxCreateParams_st {
     void* execAffinityParams;
     int numExecAffinityParams;
@@ -609,7 +609,7 @@ typedef struct CUDA_TEXTURE_DESC_st {
     int reserved[12];
 } CUDA_TEXTURE_DESC;
 
-// Views of a part of a resource, or as another format, are made by cudaCreateTextureObject.
+// Views of a part of a resource, or in another format, are created by cudaCreateTextureObject.
 typedef struct CUDA_RESOURCE_VIEW_DESC_st CUDA_RESOURCE_VIEW_DESC;
 
 // --- Virtual memory ---

@@ -1,12 +1,12 @@
-// For editors only: what clangd reads before every .cu and .cuh file (`.clangd` in the root of the
+// For editors only: clangd reads this before every .cu and .cuh file (`.clangd` in the root of the
 // course). No build includes it.
 //
-// Clang parses CUDA itself: `__global__`, `kernel<<<grid, block>>>(...)`, and that a kernel may
-// call only device functions. It wants the words as attributes, a function that takes the
-// configuration of a launch, and to know which functions run on both sides. In the stand-in's
-// headers that is every function, so they are read between two pragmas that say so. What these
-// headers need of the standard library comes first: with nvcc, too, its functions run on the host,
-// but for those that are constexpr and those on floating-point numbers.
+// Clang parses CUDA itself: `__global__`, `kernel<<<grid, block>>>(...)`, and the rule that a
+// kernel may call only device functions. It needs the keywords as attributes, a function that takes
+// the configuration of a launch, and to know which functions run on both sides. In the stand-in's
+// headers every function does, so two pragmas around them declare that. The standard headers that
+// they need are included first, because with nvcc, too, the library's functions run on the host,
+// except those that are constexpr and those on floating-point numbers.
 #pragma once
 
 #ifndef __CUDA__
@@ -16,8 +16,8 @@
 
 #include <stdlib.h>
 
-// Clang's own <new> adds operators for device code as soon as it knows `__device__`; clangd 14
-// would take them for the host's.
+// Clang's own <new> adds operators for device code as soon as `__device__` is defined; clangd 14
+// would confuse them with the host's.
 #include <new>
 #define __CLANG_CUDA_WRAPPERS_NEW
 
@@ -37,7 +37,8 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
 
-#include <memory>  // has __noinline__ as the compiler's own word
+// uses __noinline__ as an attribute of the compiler
+#include <memory>
 #define __noinline__ __attribute__((noinline))
 
 #include <algorithm>
@@ -84,14 +85,15 @@
 #include "mma.h"
 #pragma clang force_cuda_host_device end
 
-// In a kernel. Templates: clangd 14 would take another extern "C" function for the host's.
+// In a kernel. They are templates because clangd 14 would confuse another extern "C" function with
+// the host's.
 template <class... Arguments>
 __device__ int printf(const char* format, Arguments... arguments);
 template <class Line>
 [[noreturn]] __device__ void __assert_fail(const char* assertion, const char* file, Line line,
                                            const char* function) noexcept;
 
-// What `<<<...>>>` calls; which of the two depends on the toolkit that clang finds.
+// The functions that `<<<...>>>` calls; which of the two depends on the toolkit that clang finds.
 int cudaConfigureCall(dim3 grid, dim3 block, std::size_t dynamic_shared = 0, cudaStream_t stream = nullptr);
 extern "C" unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, std::size_t dynamic_shared = 0,
                                                 cudaStream_t stream = nullptr);

@@ -1,4 +1,4 @@
-// Instructions on single numbers that C++ has no function for (day code reaches them through
+// Instructions on single numbers that have no C++ function (day code reaches them through
 // common/device/ptx.cuh).
 #pragma once
 
@@ -7,14 +7,14 @@
 
 namespace cuda_on_cpu::ptx {
 
-// PTX ISA, .approx: 2^x, closer than any GPU. As there, results below the normal numbers are 0;
-// that an x below them counts as 0 needs no line of its own, since 2^x is 1 for it either way.
+// PTX ISA, .approx: 2^x, more exact than any GPU. As on a GPU, a subnormal result becomes 0. A
+// subnormal x needs no special case, because 2^x is 1 whether x is flushed to 0 or not.
 inline float exp2_approx(float x) {
     const float result = std::exp2(x);
     return result < FLT_MIN ? 0.0f : result;
 }
 
-// As std::fmin and std::fmax, but NaN if one of the two is.
+// As std::fmin and std::fmax, but the result is NaN if either operand is NaN.
 inline float min_nan(float a, float b) {
     return std::isnan(a) ? a : std::isnan(b) ? b : std::fmin(a, b);
 }

@@ -1,5 +1,5 @@
-// CUDA graphs. Part of cuda_runtime_api.h. Where CUDA 12 and 13 differ in what a function takes,
-// both forms exist.
+// CUDA graphs. Part of cuda_runtime_api.h. Where the parameters of a function differ between CUDA
+// 12 and 13, both forms exist.
 #pragma once
 
 #include <stddef.h>
@@ -19,7 +19,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mo
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
                                           const cudaGraphNode_t* dependencies, const cudaGraphEdgeData* edges,
                                           size_t count, cudaStreamCaptureMode mode);
-// `graph` may be null if the capture began with a graph.
+// `graph` may be null if the capture began with a graph (cudaStreamBeginCaptureToGraph).
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
@@ -92,7 +92,8 @@ cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t
 cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t* graph);
 cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char* path, unsigned flags);
 
-// Parameters of nodes. Of captured copies and memsets they are not known: cudaErrorInvalidValue.
+// Parameters of nodes. For captured copies and memsets they are not available:
+// cudaErrorInvalidValue.
 cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodeParams* params);
 cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* params);
 cudaError_t cudaGraphMemcpyNodeGetParams(cudaGraphNode_t node, struct cudaMemcpy3DParms* params);
@@ -120,8 +121,8 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
 cudaError_t cudaGraphUpload(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
-// Takes over the parameters of a graph of the same form: cudaErrorGraphExecUpdateFailure if it has
-// another.
+// Takes over the parameters of a graph with the same structure. With another structure the result
+// is cudaErrorGraphExecUpdateFailure.
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t executable, cudaGraph_t graph,
                                 cudaGraphExecUpdateResultInfo* result);
 cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,

@@ -30,7 +30,7 @@ enum cudaGraphNodeType {
 };
 typedef enum cudaGraphNodeType cudaGraphNodeType;
 
-// What a kernel node launches. Of a node that a capture made, func and kernelParams are null.
+// What a kernel node launches. For a node that a capture made, func and kernelParams are null.
 struct cudaKernelNodeParams {
     void* func;
     dim3 gridDim;
@@ -113,8 +113,9 @@ typedef enum cudaGraphConditionalHandleFlags cudaGraphConditionalHandleFlags;
 struct cudaConditionalNodeParams {
     cudaGraphConditionalHandle handle;
     enum cudaGraphConditionalNodeType type;
-    unsigned size;             // bodies: 1 or 2 for If, 1 for While, 1 or more for Switch
-    cudaGraph_t* phGraph_out;  // set when the node is added: its bodies
+    unsigned size;  // bodies: 1 or 2 for If, 1 for While, 1 or more for Switch
+    // set when the node is added: the graphs of its bodies
+    cudaGraph_t* phGraph_out;
 };
 typedef struct cudaConditionalNodeParams cudaConditionalNodeParams;
 

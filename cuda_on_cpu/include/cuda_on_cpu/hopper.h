@@ -1,10 +1,10 @@
 // Instructions of compute capability 9.0a (PTX ISA; day code reaches them through
-// common/device/ptx_hopper.cuh): barriers that count arrivals and bytes, the tensor memory
-// accelerator, products of warpgroups.
+// common/device/ptx_hopper.cuh): barriers that count arrivals and bytes (mbarrier), the tensor
+// memory accelerator (TMA), and the matrix products of warpgroups (wgmma).
 //
-// Asynchronous work is carried out as late as it may. A load: when a thread waits for its barrier
-// and no thread of the block can run. A product: when its warp waits for it. Until then the
-// destination is poison, so that reading it, or releasing a stage, too early shows as NaN. The
+// Asynchronous work is carried out as late as possible: a load when a thread waits for its barrier
+// and no thread of the block can run, a product when its warp waits for it. Until then the
+// destination is poisoned, so that reading it, or releasing a stage, too early shows as NaN. The
 // source of a store must not change until its thread has waited for the read.
 #pragma once
 
@@ -17,11 +17,12 @@
 
 struct CUtensorMap;
 
-// The address within shared memory, as instructions and descriptors name it, and back. An error: a
-// pointer to other memory. Descriptors can name dynamic shared memory only.
+// The address within shared memory that instructions and descriptors use, and the conversion back.
+// It is an error if the pointer points to other memory. Descriptors can refer only to dynamic
+// shared memory.
 std::size_t __cvta_generic_to_shared(const void* pointer);
 void* __cvta_shared_to_generic(std::size_t address);
-// Other memory has its generic addresses.
+// Other memory keeps its generic addresses.
 inline std::size_t __cvta_generic_to_global(const void* pointer) {
     return reinterpret_cast<std::size_t>(pointer);
 }
@@ -49,25 +50,27 @@ inline void* __cvta_grid_constant_to_generic(std::size_t address) {
 
 namespace cuda_on_cpu {
 
-// Numbers of 16 bits and fewer to float (small_float.h).
+// Converts numbers of 16 bits and fewer to float (small_float.h).
 template <class Format>
 float decode(std::uint16_t bits);
 using Decode = float (*)(std::uint16_t);
 
-// What is multiplied and summed.
+// The operands of a product, and the type of its sums.
 struct ProductOf {
-    float (*decode)(std::uint32_t bits) = nullptr;  // of a factor
-    unsigned element_size = 2;                      // of a factor
+    // converts an element of an operand
+    float (*decode)(std::uint32_t bits) = nullptr;
+    // of an operand
+    unsigned element_size = 2;
     bool b_row_major = false;
     bool a_column_major = false;
     bool integers = false;  // sums are std::int32_t, and wrap; otherwise float
 
     bool operator==(const ProductOf&) const = default;
 };
-// TF32: sign, exponent and the first 10 bits of the mantissa of a float. The others are not looked
-// at.
+// TF32: sign, exponent and the first 10 bits of the mantissa of a float. The other bits are
+// ignored.
 constexpr std::uint32_t kTf32Bits = 0xffffe000u;
-// T: of 8 or 16 bits; or float, for TF32.
+// T: a type of 8 or 16 bits, or float for TF32.
 template <class T, bool kBRowMajor, bool kAColumnMajor = false>
 constexpr ProductOf product_of() {
     static_assert(sizeof(T) == 2 || (!kBRowMajor && !kAColumnMajor),
@@ -91,14 +94,14 @@ constexpr ProductOf product_of() {
 // `d`: float or std::int32_t.
 void issue_product(void* d, unsigned registers, std::uint64_t a, std::uint64_t b, const ProductOf& product,
                    Site site);
-// A from registers, four of each lane. They are read when the product is waited for.
+// A comes from registers, four of each lane. They are read when the warp waits for the product.
 void issue_product(void* d, unsigned registers, const unsigned* a, std::uint64_t b, const ProductOf& product,
                    Site site);
 void wait_for_products(unsigned pending, Site site);
-// What an asynchronous reduction makes of an element that is there and one that comes: their bits,
-// and the bits of the result. Without `result` there is nothing to combine: a copy. The library
-// loads and stores: atomics of a header that a kernel includes let other threads run, and no thread
-// may be running when a copy is carried out.
+// How an asynchronous reduction combines the element in memory with the new value: it takes the
+// bits of both and returns the bits of the result. A null `result` means a plain copy. The library
+// loads and stores the elements itself, because the atomics of a header that a kernel includes let
+// other threads run, and no thread may run while a copy is carried out.
 struct Combine {
     unsigned element_size = 0;  // 2, 4 or 8 bytes
     std::uint64_t (*result)(std::uint64_t there, std::uint64_t value) = nullptr;
@@ -116,7 +119,7 @@ void fence_mbarrier_init();
 void mbarrier_arrive(MBarrier* barrier, Site site = Site::here());
 void mbarrier_arrive_at(MBarrier* barrier, unsigned rank, Site site = Site::here());
 void mbarrier_arrive_expect(MBarrier* barrier, unsigned bytes, Site site = Site::here());
-// Waits as long as it takes: "not yet" is no answer here.
+// Waits until the phase is complete, so it never returns false.
 bool mbarrier_try_wait(MBarrier* barrier, unsigned parity, Site site = Site::here());
 inline void mbarrier_wait(MBarrier* barrier, unsigned parity, Site site = Site::here()) {
     mbarrier_try_wait(barrier, parity, site);
@@ -127,15 +130,15 @@ void tma_load(void* shared, const CUtensorMap* map, int column, int row, MBarrie
               Site site = Site::here());
 void tma_load_multicast(void* shared, const CUtensorMap* map, int column, int row, MBarrier* barrier,
                         std::uint16_t blocks, Site site = Site::here());
-// Of a map of four extents: the box at `column` and `row` of the matrix (i, j).
+// For a map of four extents: loads the box at `column` and `row` of the matrix (i, j).
 void tma_load(void* shared, const CUtensorMap* map, int column, int row, int i, int j, MBarrier* barrier,
               Site site = Site::here());
-// Of an im2col map: pixels from (column, row) of an image on, each read `right` columns to the
-// right and `down` rows below.
+// For an im2col map: loads pixels from (column, row) of an image on, each read `right` columns to
+// the right and `down` rows below.
 void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int column, int row, int image,
                      std::uint16_t right, std::uint16_t down, MBarrier* barrier, Site site = Site::here());
 void tma_store(const CUtensorMap* map, int column, int row, const void* shared, Site site = Site::here());
-// Of a map of one extent.
+// For a map of one extent.
 void tma_load_line(void* shared, const CUtensorMap* map, int column, MBarrier* barrier,
                    Site site = Site::here());
 void tma_store_line(const CUtensorMap* map, int column, const void* shared, Site site = Site::here());
@@ -164,7 +167,7 @@ inline void cluster_wait(Site site = Site::here()) {
 void named_barrier(unsigned id, unsigned threads, Site site = Site::here());
 void named_barrier_arrive(unsigned id, unsigned threads, Site site = Site::here());
 
-// Registers do not exist here: only that whole warps ask for them is looked at.
+// The CPU has no such registers: this only checks that whole warps call it.
 template <int kRegisters>
 void registers_decrease(Site site = Site::here()) {
     static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
@@ -183,7 +186,7 @@ void wgmma_wait(Site site = Site::here()) {
     static_assert(kPending >= 0, "wgmma_wait<N>: N groups may stay pending, 0 or more");
     wait_for_products(kPending, site);
 }
-// The same: nvcc makes a difference.
+// The same as wgmma_wait; the two differ only for nvcc.
 template <int kPending>
 void wgmma_wait_in_branch(Site site = Site::here()) {
     wgmma_wait<kPending>(site);
@@ -196,14 +199,14 @@ void wgmma(Sum (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = S
                   "int8 is summed in int, floating point in float");
     issue_product(d, kRegisters, a, b, product_of<T, kBRowMajor, kAColumnMajor>(), site);
 }
-// D = A B: what D held does not matter.
+// D = A B: the previous contents of D are ignored.
 template <class T, bool kBRowMajor, std::size_t kRegisters>
 void wgmma_set(float (&d)[kRegisters], std::uint64_t a, std::uint64_t b, Site site = Site::here()) {
     for (float& sum : d)
         sum = 0;
     wgmma<T, kBRowMajor>(d, a, b, site);
 }
-// `a` must be there, unchanged, until the product has been waited for.
+// `a` must exist and stay unchanged until the thread has waited for the product.
 template <class T, bool kBRowMajor, std::size_t kRegisters>
 void wgmma(float (&d)[kRegisters], const unsigned (&a)[4], std::uint64_t b, Site site = Site::here()) {
     static_assert(kRegisters % 4 == 0 && kRegisters >= 4 && kRegisters <= 128,

@@ -1,5 +1,5 @@
-// In inspected code, memset, memcpy and memmove report their accesses (inspector/hooks.cpp): the
-// compiler instruments loads and stores only.
+// In inspected code, memset, memcpy and memmove report their accesses (inspector/hooks.cpp),
+// because the compiler instruments only loads and stores.
 #pragma once
 
 #if defined(CUDA_ON_CPU_INSPECT) && defined(__SANITIZE_THREAD__)

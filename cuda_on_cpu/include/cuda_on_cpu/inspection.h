@@ -1,6 +1,6 @@
-// What watching kernels run has shown: how the accesses of each source line hit shared and global
-// memory, and what is wrong with them. Plain data, and how to get it; only programs of the
-// `inspect` preset can.
+// The results of an inspection: how the accesses of each source line use shared and global memory,
+// and which mistakes were found in them. Plain data, and the functions that collect it; only
+// programs of the `inspect` preset can call these.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ namespace cuda_on_cpu {
 enum class Space { kShared, kGlobal };
 enum class Operation { kLoad, kStore, kAtomic, kAsyncCopy, kMatrixLoad };
 
-// A line of a source file; the file's path is relative to the course's directory where it is below
-// it. Line 0: not known.
+// A line of a source file. The path is relative to the course's directory if the file is below it.
+// Line 0: unknown.
 struct SourceLine {
     std::string file;
     int line = 0;
@@ -24,43 +24,46 @@ struct SourceLine {
     bool operator==(const SourceLine&) const = default;
 };
 
-// The request of a line with the most transactions.
+// The request with the most transactions among those of a line.
 struct WorstRequest {
     unsigned transactions = 0;
     unsigned active_lanes = 0;
     std::array<unsigned, 3> block{};
     unsigned warp = 0;
-    // Of each of the 32 lanes, in bytes from the first byte of the array; -1: not active. Of a
-    // matrix load: the rows.
+    // For each of the 32 lanes, the offset in bytes from the first byte of the array; -1: not
+    // active. For a matrix load: the offsets of the rows.
     std::vector<std::int64_t> offsets;
-    // Of a shared array its name; of global memory the kernel's parameters that point there, "in";
-    // else, or where a parameter points to several allocations, "allocation of 4096 bytes".
+    // The name of a shared array. For global memory, the kernel's parameters that point there, such
+    // as "in"; if there are none, or if a parameter points to several allocations, "allocation of
+    // 4096 bytes".
     std::string array;
 
     bool operator==(const WorstRequest&) const = default;
 };
 
-// All requests of one line with one operation, in one space, with one size. A request is what the
-// lanes of a warp ask for with one instruction. Transactions: wavefronts in shared memory, 32-byte
+// All requests of one line with the same operation, memory space and size. A request is the access
+// of a warp's lanes by one instruction. Transactions are wavefronts in shared memory and 32-byte
 // sectors in global memory.
 struct AccessLine {
     SourceLine source;
     Space space = Space::kGlobal;
     Operation operation = Operation::kLoad;
-    unsigned bytes = 0;  // of a lane
+    // per lane
+    unsigned bytes = 0;
     std::uint64_t requests = 0;
     std::uint64_t transactions = 0;
-    // Of the same requests at their best. Shared: active lanes * bytes / 128, rounded up. Global:
-    // distinct bytes / 32, rounded up.
+    // The fewest transactions that the same requests could take. Shared: active lanes * bytes /
+    // 128, rounded up. Global: distinct bytes / 32, rounded up.
     std::uint64_t ideal = 0;
     std::uint64_t active_lanes = 0;
-    std::uint64_t bytes_used = 0;  // distinct bytes asked for, summed over the requests
+    // distinct bytes, summed over the requests
+    std::uint64_t bytes_used = 0;
     WorstRequest worst;
 
     bool operator==(const AccessLine&) const = default;
 };
 
-// Something wrong, as often as it happened at these places.
+// A mistake, and how often it happened at these places.
 struct Finding {
     // "race", "race_between_blocks", "out_of_bounds", "misaligned", "use_after_free",
     // "uninitialised_read", "missing_wait", "divergent_barrier", "deadlock", ...
@@ -78,23 +81,26 @@ struct Finding {
     bool operator==(const Finding&) const = default;
 };
 
-// All launches of one kernel with one shape of block.
+// All launches of one kernel with the same shape of block.
 struct KernelInspection {
     std::string name;
     unsigned launches = 0;
-    std::uint64_t blocks = 0;            // that have run
-    std::uint64_t inspected_blocks = 0;  // and of them those that were watched; all figures below are theirs
+    // blocks that have run
+    std::uint64_t blocks = 0;
+    // the watched blocks among them; all numbers below are of these
+    std::uint64_t inspected_blocks = 0;
     unsigned threads_per_block = 0;
     std::size_t static_shared = 0;
     std::size_t dynamic_shared = 0;
     std::uint64_t barriers = 0;
-    std::uint64_t dropped_accesses =
-        0;                           // of threads that have made too many without waiting: not in the lines
-    bool all_memory_watched = true;  // for races between blocks; too much of it was touched otherwise
+    // accesses of threads that made too many without waiting; they are missing in `lines`
+    std::uint64_t dropped_accesses = 0;
+    // false: the kernels accessed too much memory to find all races between blocks
+    bool all_memory_watched = true;
     std::uint64_t global_read_bytes = 0;  // in whole sectors
     std::uint64_t global_written_bytes = 0;
-    std::uint64_t unique_read_bytes =
-        0;  // the same, each sector counted once a launch: what a perfect cache would move
+    // the same, with each sector counted once per launch: the traffic with a perfect cache
+    std::uint64_t unique_read_bytes = 0;
     std::uint64_t unique_written_bytes = 0;
     std::vector<AccessLine> lines;  // by file and line
     std::vector<Finding> findings;
@@ -109,17 +115,17 @@ struct Inspection {
 };
 
 struct InspectionOptions {
-    // Of larger grids only so many blocks are watched: the first, the last, and others evenly
-    // spread between them. 2 to 32768.
+    // The most blocks that are watched in one launch. In a larger grid these are the first, the
+    // last, and others evenly spread between them. 2 to 32768.
     std::uint64_t blocks_per_launch = 256;
-    // Without, accesses are only counted, which is faster. Failures of kernels are findings all the
-    // same.
+    // If false, accesses are only counted, which is faster. Failures of kernels are reported as
+    // findings in either case.
     bool look_for_mistakes = true;
 };
 
-// Kernels launched from now on, by any host thread, are watched, until end_inspection() hands out
-// what was seen. Implemented by the library cuda_on_cpu_inspector. Throws std::logic_error when one
-// is under way already, or none is.
+// begin_inspection() watches all kernels that any host thread launches from then on;
+// end_inspection() returns what was recorded. Implemented by the library cuda_on_cpu_inspector.
+// Throws std::logic_error when an inspection is already running, or when there is none to end.
 void begin_inspection(const InspectionOptions& options = {});
 Inspection end_inspection();
 

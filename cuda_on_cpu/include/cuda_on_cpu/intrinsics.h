@@ -1,4 +1,5 @@
-// Integer, bit, conversion and cache-hint intrinsics: what a GPU does in one or a few instructions.
+// Integer, bit, conversion and cache-hint intrinsics: functions that are one or a few instructions
+// on a GPU.
 #pragma once
 
 #include <vector_types.h>
@@ -28,7 +29,7 @@ inline int __clzll(long long x) {
     return std::countl_zero(static_cast<unsigned long long>(x));
 }
 
-// Place of the lowest set bit counted from 1; 0 when there is none.
+// Position of the lowest set bit, counted from 1; 0 when there is none.
 inline int __ffs(int x) {
     return __builtin_ffs(x);
 }
@@ -59,8 +60,8 @@ inline unsigned long long __nv_bswap64(unsigned long long x) {
     return __builtin_bswap64(x);
 }
 
-// Place of the offset-th set bit of mask, counted from bit `base` upwards (downwards for a negative
-// offset, and bit `base` itself for 0); 0xffffffff when there is none.
+// Position of the offset-th set bit of mask, counted upwards from bit `base` (downwards for a
+// negative offset, and bit `base` itself for 0); 0xffffffff when there is none.
 inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
     const int step = offset < 0 ? -1 : 1;
     int left = offset == 0 ? 1 : offset * step;
@@ -71,9 +72,9 @@ inline unsigned int __fns(unsigned int mask, unsigned int base, int offset) {
     return 0xffffffffu;
 }
 
-// The lower three bits of each of the selector's four nibbles pick one of the eight bytes of y:x.
-// (The instruction underneath, PTX's prmt, spreads a byte's sign when the fourth bit is set; CUDA
-// clears that bit first.)
+// The lower three bits of each of the selector's four nibbles select one of the eight bytes of y:x.
+// (The underlying instruction, PTX's prmt, replicates a byte's sign when the fourth bit is set;
+// CUDA clears that bit first.)
 inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int selector) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(y) << 32 | x;
     unsigned int result = 0;
@@ -85,8 +86,8 @@ inline unsigned int __byte_perm(unsigned int x, unsigned int y, unsigned int sel
     return result;
 }
 
-// Shifts of the 64-bit number hi:lo. Left gives its upper half, right its lower; _lc and _rc clamp
-// the shift at 32, the others take it modulo 32.
+// Shifts of the 64-bit number hi:lo. A left shift returns the upper half, a right shift the lower
+// half; _lc and _rc clamp the shift at 32, the others take it modulo 32.
 inline unsigned int __funnelshift_lc(unsigned int lo, unsigned int hi, unsigned int shift) {
     const std::uint64_t both = static_cast<std::uint64_t>(hi) << 32 | lo;
     return static_cast<unsigned int>(both << (shift < 32 ? shift : 32) >> 32);
@@ -193,8 +194,8 @@ unsigned int sum_of_differences(unsigned int a, unsigned int b) {
     return sum;
 }
 
-// sum + products of a's lanes, `width` bits apart from bit 0 of a, and b's bytes from `first_byte`
-// on; wraps
+// sum + products of a's lanes, which are `width` bits apart from bit 0 of a, and b's bytes from
+// `first_byte` on; wraps
 template <class LaneA, class LaneB>
 unsigned int dot_product(unsigned int a, unsigned int b, int first_byte, unsigned int sum) {
     for (int i = 0; i < kLanes<LaneA>; ++i) {
@@ -251,13 +252,13 @@ CUDA_ON_CPU_DOT(unsigned int, uchar4, std::uint8_t, ushort2, std::uint16_t)
     inline unsigned int name(unsigned int word_a, unsigned int word_b) {                             \
         return cuda_on_cpu::lanewise<Lane>([](int a, int b) { return expression; }, word_a, word_b); \
     }
-// A comparison answers with all bits of the lane set (__vcmp) or with 1 (__vset).
+// A true comparison sets all bits of the lane (__vcmp) or returns 1 (__vset).
 #define CUDA_ON_CPU_LANES_COMPARE(name, Lane, condition)          \
     CUDA_ON_CPU_LANES_2(__vcmp##name, Lane, (condition) ? -1 : 0) \
     CUDA_ON_CPU_LANES_2(__vset##name, Lane, (condition) ? 1 : 0)
 
-// n lanes of the type Signed or Unsigned. A final s or u (ss, us) says: signed or unsigned (with
-// saturation). Averages round halves away from zero.
+// n lanes of the type Signed or Unsigned. A final s or u means signed or unsigned; ss or us, with
+// saturation. Averages round halves away from zero.
 #define CUDA_ON_CPU_LANES(n, Signed, Unsigned)                                                 \
     CUDA_ON_CPU_LANES_1(__vabs##n, Signed, a < 0 ? -a : a)                                     \
     CUDA_ON_CPU_LANES_1(__vabsss##n, Signed, cuda_on_cpu::saturate_to<Signed>(a < 0 ? -a : a)) \
@@ -387,7 +388,7 @@ T __ldlu(const T* address) {
     return *address;
 }
 
-// Fetches again what another thread may have written: the load of a waiting loop.
+// Reloads what another thread may have written: the load of a waiting loop.
 template <class T>
 T __ldcv(const T* address) {
     cuda_on_cpu::spin_hint();
@@ -423,7 +424,7 @@ inline void __builtin_assume(bool condition) {
 }
 #endif
 
-// Gives way; the time, in nanoseconds, is only a hint on a GPU too.
+// Yields. The time, in nanoseconds, is ignored; on a GPU, too, it is only a hint.
 inline void __nanosleep(unsigned int) {
     cuda_on_cpu::spin_hint();
 }

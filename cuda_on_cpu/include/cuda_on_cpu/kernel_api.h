@@ -11,7 +11,7 @@
 
 namespace cuda_on_cpu {
 
-// A kernel named by its function, or by the function's address.
+// Finds a kernel by its function, or by the function's address.
 template <class... Parameters>
 Kernel* find_kernel(void (*function)(Parameters...)) {
     return kernel_of(function);

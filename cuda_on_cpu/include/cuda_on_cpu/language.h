@@ -1,18 +1,18 @@
-// The words CUDA adds to C++. On the CPU most of them mean nothing: every function can run on "the
-// device". `__global__`, `__shared__`, `__launch_bounds__` and `__noinline__` stay in the text of a
-// .cu file; the translator rewrites them.
+// The keywords that CUDA adds to C++. On the CPU most of them expand to nothing, because every
+// function can run on "the device". `__global__`, `__shared__`, `__launch_bounds__` and
+// `__noinline__` stay in the text of a .cu file, where the translator rewrites them.
 #pragma once
 
 #if !defined(__clang__) && __cplusplus >= 202002L
 #include <source_location>
 #endif
 
-// Constant memory is known by its place. (The translator gives const variables a section of their
-// own: a section is either writable or not.)
+// Constant memory is recognised by its section. (The translator gives const variables a section of
+// their own, because a section is either writable or not.)
 #define CUDA_ON_CPU_CONSTANT __attribute__((section("cuda_on_cpu_constant")))
 
 #ifndef __CUDA__   // an editor's clang, which knows CUDA itself: cuda_on_cpu/editor.h has defined them
-#ifdef __CUDACC__  // the words stay in the text, for the translator
+#ifdef __CUDACC__  // these stay in the text, for the translator
 #define __device__ __device__
 #define __host__ __host__
 #define __constant__ __constant__ CUDA_ON_CPU_CONSTANT
@@ -35,8 +35,8 @@
 namespace cuda_on_cpu {
 
 // A place in the learner's source. Functions that wait or fail take one as their last, defaulted
-// parameter
-// so that every report can say where:  void __syncwarp(unsigned mask, Site site = Site::here());
+// parameter, so that every report can name the place:
+// void __syncwarp(unsigned mask, Site site = Site::here());
 struct Site {
     const char* file;
     // A union, so that compilers copy and compare line and column in one step.

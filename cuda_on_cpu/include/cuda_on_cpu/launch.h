@@ -10,10 +10,10 @@
 //     scale<<<1, 32>>>(x, 2.0f);
 //     (::cuda_on_cpu::configuration(1, 32) << (scale(x, 2.0f), ::cuda_on_cpu::Prepared()));
 //
-// C++ evaluates the left side of << first, as CUDA evaluates the configuration before the
-// arguments. Both may launch other kernels: these are launched before the call of the function
+// C++ evaluates the left side of << first, just as CUDA evaluates the configuration before the
+// arguments. Both may launch other kernels, which are launched before the call of the function
 // prepares this one. Overloads, templates, deduced arguments, conversions and function pointers to
-// kernels thus keep working by themselves.
+// kernels therefore keep working without special treatment.
 #pragma once
 
 #include <atomic>
@@ -30,16 +30,16 @@ constexpr unsigned first_of(unsigned first, Rest...) {
     return first;
 }
 
-// The program is one of the user's own, made by `nvcc` of the stand-in: see src/exit_report.hpp.
+// True for a user's own program, compiled by the stand-in's `nvcc`: see src/exit_report.hpp.
 extern constinit bool own_program;
 
-// One argument of a launch, as it lies in memory.
+// One argument of a launch, by its bytes in memory.
 struct Argument {
     const volatile void* bytes;
     std::size_t size;
 };
 
-// Calls the kernel function with arguments given by address, as cudaLaunchKernel does.
+// Calls the kernel function with arguments passed by address, as cudaLaunchKernel does.
 template <class... Parameters>
 void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
@@ -48,13 +48,13 @@ void prepare_from_addresses(void (*function)(Parameters...), void** arguments) {
     (std::index_sequence_for<Parameters...>{});
 }
 
-// One parameter in a buffer of arguments; the last one of a list has size 0.
+// One parameter in a buffer of arguments; a list ends with a size of 0.
 struct ParameterSize {
     std::size_t size;
     std::size_t alignment;
 };
 
-// A parameter's type without __restrict__, which is no part of a function's type.
+// A parameter's type without __restrict__, which is not part of a function's type.
 template <class T>
 struct Unrestricted {
     using type = std::remove_cv_t<T>;
@@ -68,19 +68,19 @@ struct Unrestricted<T* const __restrict__> {
     using type = T*;
 };
 
-// What is known of one kernel (one instantiation of a template is one kernel). Several host threads
-// may launch it, and ask for it, at once: hence what may change is atomic.
+// The properties of one kernel (each instantiation of a template is a kernel). Several host threads
+// may launch and query it at the same time, so everything that may change is atomic.
 class Kernel {
   public:
-    // `name` as the compiler prints the function; the bounds are those of __launch_bounds__ and
-    // __cluster_dims__.
+    // `name` in the compiler's notation of the function; the bounds are those of __launch_bounds__
+    // and __cluster_dims__.
     constexpr explicit Kernel(const char* name, unsigned max_threads = 1024, dim3 cluster = dim3(0, 0, 0))
         : pretty_name(name), max_threads_per_block(max_threads), cluster_dims(cluster) {}
 
     // True when the kernel's function is called only to find its Kernel (kernel_of below).
     bool is_query();
-    // The same of a kernel with these parameters, which can be called, later, when nothing but its
-    // address is known.
+    // The same for a kernel with these parameters. It also stores how to call the kernel later,
+    // when only its address is known.
     template <class... Parameters>
     bool is_query_with() {
         if (!is_query()) return false;
@@ -94,11 +94,11 @@ class Kernel {
         return true;
     }
 
-    // Of a kernel in whose file some loop polls memory: it may wait for the host, or for a kernel
-    // that comes later.
+    // For a kernel in a file where some loop polls memory: it may wait for the host, or for a later
+    // kernel.
     void may_poll() { polls.store(true, std::memory_order_relaxed); }
 
-    // Copies the closure, checks pointer arguments, and leaves both for launch() to find. `names`
+    // Copies the closure, checks pointer arguments, and stores both for launch(). `names` are those
     // of the arguments: "x, a".
     template <class Closure, class... Arguments>
     void prepare(const char* names, const Closure& closure, const Arguments&... arguments) {
@@ -118,13 +118,13 @@ class Kernel {
     const char* pretty_name;
     unsigned max_threads_per_block;
     dim3 cluster_dims;
-    std::atomic<std::size_t> static_shared = 0;  // learnt when a block runs
+    std::atomic<std::size_t> static_shared = 0;  // set when a block runs
     // Set by cudaFuncSetAttribute; -1: 48 KB less static_shared.
     std::atomic<int> max_dynamic_shared = -1;
     std::atomic<int> preferred_carveout = -1;
     std::atomic<bool> non_portable_cluster = false;
     std::atomic<void (*)(const void* function, void** arguments)> prepare_untyped = nullptr;
-    std::atomic<const ParameterSize*> parameters = nullptr;  // known with prepare_untyped
+    std::atomic<const ParameterSize*> parameters = nullptr;  // set together with prepare_untyped
     std::atomic<unsigned> times_repeated = 0;                // see order_check.hpp
     std::atomic<bool> polls = false;
 
@@ -136,7 +136,7 @@ class Kernel {
         }
     }
     void check_pointer(int position, const volatile void* pointer);
-    // Owns the closure from here on.
+    // Takes ownership of the closure.
     void prepare_erased(const void* closure, void (*run)(const void*), void (*destroy)(const void*),
                         const char* names, const Argument* arguments, std::size_t count);
 };
@@ -147,11 +147,12 @@ struct LaunchConfiguration {
     std::size_t dynamic_shared = 0;
     cudaStream_t stream = nullptr;
     bool cooperative = false;
-    dim3 cluster = dim3(0, 0, 0);  // zeros: not given at the launch
+    // zeros: not given at the launch
+    dim3 cluster = dim3(0, 0, 0);
 };
 
-// Launches what the last call of a kernel function prepared. Errors as on a GPU: cudaGetLastError()
-// has them.
+// Launches what the last call of a kernel function prepared. Errors are reported as on a GPU,
+// through cudaGetLastError().
 cudaError_t launch_prepared(const LaunchConfiguration& configuration);
 
 inline LaunchConfiguration configuration(dim3 grid, dim3 block, std::size_t dynamic_shared = 0,
@@ -163,8 +164,8 @@ inline void operator<<(const LaunchConfiguration& configuration, Prepared) {
     static_cast<void>(launch_prepared(configuration));
 }
 
-// The Kernel of a function pointer: calls it, with zeroed arguments, in a mode in which it only
-// returns its Kernel.
+// Returns the Kernel of a function pointer: calls the function, with zeroed arguments, in a mode in
+// which it only returns its Kernel.
 void begin_query();
 Kernel* end_query();
 
@@ -185,8 +186,8 @@ Kernel* kernel_of(void (*function)(Parameters...)) {
     return end_query();
 }
 
-// Which Kernel the function at an address is; null if it is none. The kernel then knows its
-// parameters (prepare_untyped).
+// Returns the Kernel of the function at an address; null if it is not a kernel. The kernel's
+// parameters are available from then on (prepare_untyped).
 Kernel* kernel_at(const void* function);
 
 }  // namespace cuda_on_cpu

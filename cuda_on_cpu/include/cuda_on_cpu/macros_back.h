@@ -1,4 +1,4 @@
-// What macros_off.h has put aside.
+// Restores the macros that macros_off.h has put aside.
 #pragma pop_macro("A")
 #pragma pop_macro("B")
 #pragma pop_macro("C")

@@ -1,6 +1,5 @@
-// A program's macros of one letter (`nvcc -DN=1024`, `#define T float`) must not reach into the
-// headers that follow: there these are names of template parameters. macros_back.h brings them
-// back.
+// A program's one-letter macros (`nvcc -DN=1024`, `#define T float`) must not affect the headers
+// that follow, where these letters name template parameters. macros_back.h restores them.
 #pragma push_macro("A")
 #pragma push_macro("B")
 #pragma push_macro("C")

@@ -1,9 +1,7 @@
-// CUDA's mathematical functions beyond those of the C library, in the global namespace as CUDA has
-// them.
+// CUDA's mathematical functions beyond those of the C library, in the global namespace as in CUDA.
 //
-// All are at least as exact as on a GPU. In particular the fast ones (__expf, __sinf ...) give the
-// exact function's value: their larger error is the one property of them that does not show on the
-// CPU.
+// All are at least as exact as on a GPU. In particular, the fast ones (__expf, __sinf ...) return
+// the exact function's value: their larger error is the one property that does not show on the CPU.
 #pragma once
 
 #include <math.h>
@@ -15,8 +13,8 @@
 
 #include "cuda_on_cpu/rounding.h"
 
-// One instruction of a GPU, and here a few: as functions of the C library they would be calls. Of
-// two numbers and a NaN the number; of equal ones the second, as there.
+// One instruction on a GPU, and a few here; as functions of the C library they would be calls. As
+// there, a number and NaN give the number, and two equal numbers give the second.
 extern "C" {
 [[gnu::gnu_inline, gnu::always_inline]] extern inline float fmaxf(float a, float b) noexcept {
     const float larger = a > b ? a : b;
@@ -29,8 +27,8 @@ extern "C" {
 }
 
 // ---- min, max ------------------------------------------------------------------------------------------------------
-// By value and not templates: beside `using namespace std` they win over std::min and std::max when
-// both fit exactly.
+// Functions by value, not templates: with `using namespace std` they are preferred to std::min and
+// std::max when both match exactly.
 
 #define CUDA_ON_CPU_MIN_MAX(Result, A, B)                                                \
     inline Result min(A a, B b) {                                                        \
@@ -90,7 +88,7 @@ inline unsigned long long ullmax(unsigned long long a, unsigned long long b) {
 }
 
 // ---- One rounding, in the direction of the suffix ------------------------------------------------------------------
-// Never fused with a neighbouring operation, which the compiler may do with plain a * b + c.
+// Never fused with an adjacent operation, as the compiler may do with a plain a * b + c.
 
 #define CUDA_ON_CPU_ROUNDED_REAL(suffix, mode, Real, f, fma_name)                                         \
     inline Real __##f##add_##suffix(Real a, Real b) {                                                     \
@@ -129,7 +127,7 @@ CUDA_ON_CPU_ROUNDED(rd, cuda_on_cpu::Rounding::kDown)
 #undef CUDA_ON_CPU_ROUNDED
 #undef CUDA_ON_CPU_ROUNDED_REAL
 
-// The same on two numbers.
+// The same for pairs of numbers.
 #define CUDA_ON_CPU_ROUNDED_PAIR(suffix)                                         \
     inline float2 __fadd2_##suffix(float2 a, float2 b) {                         \
         return {__fadd_##suffix(a.x, b.x), __fadd_##suffix(a.y, b.y)};           \
@@ -152,10 +150,10 @@ inline float __frsqrt_rn(float x) {
 }
 
 // ---- Fast maths ----------------------------------------------------------------------------------------------------
-// glibc's <math.h> declares __expf, __sinf, __logf and others as extern "C" and defines none of
-// them for programs. Defined here with the same signature (noexcept belongs to it), they are
-// redeclarations of those: no conflict, and nothing is left for the linker to miss. On a system
-// that does not declare them they are ordinary C++ functions.
+// glibc's <math.h> declares __expf, __sinf, __logf and others as extern "C" but does not define any
+// of them for programs. The definitions here have the same signature (including noexcept), so they
+// define those functions: no conflict, and no unresolved symbol. On a system that does not declare
+// them they are ordinary C++ functions.
 
 inline float __expf(float x) noexcept {
     return expf(x);
@@ -189,12 +187,12 @@ inline void __sincosf(float x, float* sine, float* cosine) noexcept {
     *cosine = cosf(x);
 }
 
-// By way of the logarithm, so that a negative base gives NaN even where powf would not.
+// Computed with the logarithm, so that a negative base gives NaN even where powf would not.
 inline float __powf(float x, float y) noexcept {
     return exp2f(y * log2f(x));
 }
 
-// Above 2^126 the divisor's reciprocal is lost, and the quotient is 0 (NaN for an infinite x).
+// Above 2^126 the divisor's reciprocal becomes 0, and so does the quotient (NaN for an infinite x).
 inline float __fdividef(float x, float y) {
     const bool reciprocal_is_lost = fabsf(y) > 0x1p126f && fabsf(y) <= std::numeric_limits<float>::max();
     return reciprocal_is_lost ? x * 0.0f : x / y;
@@ -229,8 +227,8 @@ inline double cyl_bessel_i1(double x) noexcept {
 
 namespace cuda_on_cpu {
 
-// Length of the vector of all coordinates. The squares do not overflow: long double has a far
-// greater range on every platform this runs on. An infinite coordinate wins over NaN.
+// The Euclidean norm of all coordinates. The squares do not overflow, because long double has a far
+// greater range on every supported platform. An infinite coordinate takes precedence over NaN.
 template <class... Real>
 long double euclidean_norm(Real... coordinates) {
     if ((std::isinf(coordinates) || ...)) return std::numeric_limits<long double>::infinity();
@@ -319,7 +317,7 @@ inline float rnormf(int dimensions, const float* p) {
 namespace cuda_on_cpu {
 
 // One Halley step towards the root of error(x) = 0, where the derivative of error is slope and its
-// second derivative is -2 x slope: so it is for erf and erfc.
+// second derivative is -2 x slope, as for erf and erfc.
 inline double halley_step(double x, double error, double slope) {
     const double newton = error / slope;
     return x - newton / (1.0 + x * newton);
@@ -329,7 +327,8 @@ inline double erf_slope(double x) {
     return 2.0 * std::numbers::inv_sqrtpi * std::exp(-x * x);
 }
 
-constexpr int kHalleySteps = 3;  // each triples the digits; the starting values have three or more
+// each step triples the number of correct digits; the starting values have three or more
+constexpr int kHalleySteps = 3;
 
 // x with erfc(x) = tail, for 0 < tail <= 1. Starts from Hastings' approximation of the normal
 // quantile (Abramowitz and Stegun, 26.2.23).
@@ -374,8 +373,8 @@ inline double normcdfinv(double y) {
     return -std::numbers::sqrt2 * erfcinv(2.0 * y);
 }
 
-// exp(x^2) erfc(x). Far out by its asymptotic series, whose terms fall below the last digit before
-// they grow again.
+// exp(x^2) erfc(x). For large x by its asymptotic series, whose terms fall below the last digit
+// before they grow again.
 inline double erfcx(double x) {
     if (x < 10.0) {
         const long double wide = x;

@@ -1,4 +1,4 @@
-// What cuda::memcpy_async does for <cuda/barrier> and <cuda/pipeline>.
+// The implementation of cuda::memcpy_async, shared by <cuda/barrier> and <cuda/pipeline>.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,8 @@
 
 namespace cuda {
 
-// A number of bytes that is a multiple of `Alignment`, as are the addresses it is used with.
+// A number of bytes that is a multiple of `Alignment`. The addresses it is used with must be
+// aligned to `Alignment`, too.
 template <std::size_t Alignment>
 struct aligned_size_t {
     static_assert(Alignment > 0 && (Alignment & (Alignment - 1)) == 0, "aligned_size_t: a power of two");
@@ -23,7 +24,8 @@ struct aligned_size_t {
     constexpr operator std::size_t() const { return value; }
 };
 
-// What memcpy_async returns on a GPU says how it was done; here all copies are asynchronous.
+// On a GPU the result of memcpy_async is the way the copy was done; here all copies are
+// asynchronous.
 enum class async_contract_fulfillment { none, async };
 
 }  // namespace cuda
@@ -35,10 +37,10 @@ inline constexpr std::size_t kAlignmentOfSize = 1;
 template <std::size_t Alignment>
 inline constexpr std::size_t kAlignmentOfSize<cuda::aligned_size_t<Alignment>> = Alignment;
 
-// The thread with this rank, of `threads`, copies its pieces: of up to 16 bytes, as large as what
-// is known of the alignment allows. All of them are pending, also those that a GPU would copy at
-// once. An error: addresses or a size that are not aligned as promised, and a destination that is
-// not the block's shared memory.
+// The thread with this rank, of `threads`, copies its pieces. A piece has up to 16 bytes, as many
+// as the known alignment allows. All pieces are pending copies, including those that a GPU would
+// copy at once. It is an error if an address or a size is not aligned as promised, or if the
+// destination is not in the block's shared memory.
 inline void copy_pieces(void* destination, const void* source, std::size_t size, std::size_t alignment,
                         unsigned rank, unsigned threads, Site site) {
     const auto all =
@@ -53,8 +55,8 @@ inline void copy_pieces(void* destination, const void* source, std::size_t size,
     }
 }
 
-// As cuda::memcpy_async for one thread, or for all of a group: of what the types of pointers and of
-// the size promise, the greater counts.
+// As cuda::memcpy_async, for one thread or for all threads of a group. The alignment is the greater
+// of those that the pointer types and the size promise.
 struct OneThread {
     static constexpr unsigned thread_rank() { return 0; }
     static constexpr unsigned size() { return 1; }

@@ -1,6 +1,6 @@
-// Floating point of 6 and of 4 bits, for <cuda_fp6.h> and <cuda_fp4.h>: for storing and for matrix
-// products. Neither has Inf or NaN: what is beyond the largest number becomes that one, and so does
-// NaN.
+// Floating point of 6 and of 4 bits, for <cuda_fp6.h> and <cuda_fp4.h>: for storage and for matrix
+// products. The formats have neither Inf nor NaN: a number beyond the largest one, and NaN, become
+// the largest number.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -77,7 +77,7 @@ struct NarrowFloat {
     explicit operator double() const { return static_cast<double>(decode_narrow<Format>(__x)); }
     explicit operator __half() const { return __half(decode_narrow<Format>(__x)); }
     explicit operator __nv_bfloat16() const { return __nv_bfloat16(decode_narrow<Format>(__x)); }
-    // Towards 0; of a negative number an unsigned integer is 0.
+    // Truncates; a negative number becomes 0 in an unsigned integer.
     template <std::integral Integer>
     explicit operator Integer() const {
         const float value = decode_narrow<Format>(__x);
@@ -93,7 +93,7 @@ One narrow_from_bits(Bits bits) {
     return one;
 }
 
-// Several at a time, the first in the lowest `kBits` bits.
+// Several numbers in one word, the first in the lowest `kBits` bits.
 template <class One, class Storage, int kBits>
 struct NarrowPair {
     Storage __x;
@@ -140,8 +140,8 @@ struct NarrowFour {
 
 }  // namespace cuda_on_cpu
 
-// The conversion functions of one width: `kind` is fp6 or fp4, `bits` those between two numbers of
-// a pair.
+// The conversion functions of one width: `kind` is fp6 or fp4, `bits` the distance in bits between
+// the two numbers of a pair.
 #define CUDA_ON_CPU_NARROW_CONVERSIONS(kind, bits)                                                          \
     inline __nv_##kind##_storage_t __nv_cvt_float_to_##kind(                                                \
         float value, __nv_##kind##_interpretation_t format, cudaRoundMode rounding) {                       \

@@ -18,8 +18,8 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* min_grid, int* bloc
     return cudaOccupancyMaxPotentialBlockSize(min_grid, block_size, kernel, dynamic_shared, limit);
 }
 
-// `bytes_of` tells how much dynamic shared memory a block of so many threads takes. Of equals the
-// largest block.
+// `bytes_of` returns the dynamic shared memory that a block of that many threads needs. Among equal
+// occupancies the largest block is returned.
 template <class BytesOf, class Function>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* min_grid, int* block_size, Function* kernel,
                                                            BytesOf bytes_of, int limit = 0) {
@@ -45,7 +45,7 @@ cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* min_grid, int* b
     return error;
 }
 
-// What each of `blocks` resident blocks can have of dynamic shared memory.
+// The dynamic shared memory available to each of `blocks` resident blocks.
 template <class Function>
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Function* kernel, int blocks, int) {
     cudaFuncAttributes attributes;
@@ -61,7 +61,7 @@ cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, Function* k
     return cudaSuccess;
 }
 
-// Clusters of up to 8 blocks fit everywhere; larger ones need an attribute of the kernel.
+// Clusters of up to 8 blocks always fit; larger ones need an attribute of the kernel.
 template <class Function>
 cudaError_t cudaOccupancyMaxPotentialClusterSize(int* blocks, Function* kernel,
                                                  const cudaLaunchConfig_t* config) {

@@ -1,8 +1,8 @@
 // The atomic functions of CUDA 12.8 that take a memory order and a scope (__nv_atomic_...). On the
 // CPU every scope is the whole system.
 //
-// A load, and an operation that found nothing to change, may be a thread waiting for another: they
-// call spin_hint(), as those of <cuda/atomic> do.
+// A load, or an operation that changed nothing, may belong to a thread that waits for another: it
+// calls spin_hint(), as the operations of <cuda/atomic> do.
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ struct AtomicScope {
     }
 };
 
-// Of the two orders of a compare-and-exchange the stronger one holds.
+// The stronger one of the two orders of a compare-and-exchange applies.
 constexpr std::memory_order stronger(std::memory_order success, std::memory_order failure) {
     const bool acquires = success == std::memory_order_acquire || failure == std::memory_order_acquire;
     const bool releases = success == std::memory_order_release || failure == std::memory_order_release;
@@ -67,7 +67,7 @@ constexpr std::memory_order stronger(std::memory_order success, std::memory_orde
     return success > failure ? success : failure;
 }
 
-// An operation on a T is one on an unsigned integer of its size.
+// An operation on a T is performed on an unsigned integer of the same size.
 template <std::size_t kSize>
 struct AtomicBits;
 template <>
@@ -234,7 +234,8 @@ __forceinline__ T __nv_atomic_exchange_n(T* address, std::type_identity_t<T> val
                                                        cuda_on_cpu::bits_of(&value), order.value));
 }
 
-// Whether *address was *expected; if not, *expected becomes what it was. `weak` means nothing.
+// Returns whether *address was equal to *expected; if not, *expected becomes the value of *address.
+// `weak` has no effect.
 template <class T>
 __forceinline__ bool __nv_atomic_compare_exchange(T* address, std::type_identity_t<T>* expected,
                                                   std::type_identity_t<T>* desired, bool /*weak*/,

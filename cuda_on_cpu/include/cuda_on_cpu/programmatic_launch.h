@@ -1,6 +1,6 @@
-// Programmatic dependent launch: a grid that may begin before the one in front of it has ended.
-// Here it begins afterwards, which is one of the orders that CUDA allows, so that there is nothing
-// to wait for.
+// Programmatic dependent launch: a grid may begin before the previous grid has ended. Here it
+// begins afterwards, which is one of the orders that CUDA allows, so there is never anything to
+// wait for.
 #pragma once
 
 inline void cudaGridDependencySynchronize() {}

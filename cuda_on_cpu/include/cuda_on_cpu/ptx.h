@@ -1,6 +1,6 @@
-// The functions that inline PTX becomes, one for each instruction, in cuda_on_cpu::ptx::isa.
-// translator/ptx_instructions.cpp says which instruction becomes which. They are inlined, so that
-// reports and inspections name the line of the asm statement.
+// The functions that replace inline PTX, one for each instruction, in cuda_on_cpu::ptx::isa.
+// translator/ptx_instructions.cpp maps instructions to functions. They are inlined, so that reports
+// and inspections name the line of the asm statement.
 #pragma once
 
 #include "cuda_on_cpu/ptx_async.h"

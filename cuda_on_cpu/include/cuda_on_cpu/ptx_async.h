@@ -38,7 +38,7 @@ inline void cp_async_commit_group() {
 inline void cp_async_wait_group(std::uint32_t pending) {
     wait_for_copies(pending);
 }
-// Also for what no group holds yet.
+// Includes copies that are not in a group yet.
 inline void cp_async_wait_all() {
     commit_copies();
     wait_for_copies(0);
@@ -46,21 +46,22 @@ inline void cp_async_wait_all() {
 
 // ---- mbarriers ---------------------------------------------------------------------------------------------------------
 
-// An arrival's state, which test_wait and try_wait take, is the parity of its phase. `barrier` may
-// be in another block of the cluster for arrivals, of which the state is not to be used.
+// The state of an arrival, which test_wait and try_wait take, is the parity of its phase. For
+// arrivals, `barrier` may be in another block of the cluster; the returned state must not be used
+// then.
 std::uint64_t arrive_at_mbarrier(void* barrier, unsigned count, Site site);
 std::uint64_t arrive_at_mbarrier_expecting(void* barrier, unsigned bytes, Site site);
-// `count` arrivals at once, and the phase waits for so many bytes more.
+// `count` arrivals at once; the phase also waits for `bytes` more bytes.
 std::uint64_t arrive_at_mbarrier(void* barrier, std::int64_t count, std::int64_t bytes, Site site);
 std::uint64_t arrive_without_completing(void* barrier, unsigned count, Site site);
 void arrive_and_drop_at_mbarrier(void* barrier, Site site);
 void expect_at_mbarrier(void* barrier, int bytes, Site site);
-// For cuda::barrier. `name`: of the operation, for reports.
+// For cuda::barrier. `name` is the operation, for reports.
 void init_mbarrier_for_cpp(void* barrier, std::int64_t arrivals, Site site);
 void attach_copies_to_mbarrier(void* barrier, Site site);
 void wait_at_mbarrier(void* barrier, unsigned parity, const char* name, Site site);
-// Lets other threads run before it says "not yet". After many such answers the thread waits, as in
-// try_wait.
+// Lets other threads run before it returns false. After many such results it waits, as try_wait
+// does.
 bool test_mbarrier(void* barrier, unsigned parity, Site site);
 
 template <Space kSpace>
@@ -127,8 +128,8 @@ __forceinline__ bool mbarrier_try_state_for(std::uint64_t address, std::uint64_t
                                             Site site = Site::here()) {
     return mbarrier_try_state<kSpace>(address, state, site);
 }
-// This thread's copies are complete here, one of the moments that a GPU may choose. Without .noinc
-// one arrival more is expected, and comes.
+// This thread's copies are complete here, which is one of the moments that a GPU may choose.
+// Without .noinc the barrier expects one more arrival, and this is that arrival.
 template <Space kSpace, bool kCounts>
 __forceinline__ void cp_async_mbarrier_arrive(std::uint64_t address, Site site = Site::here()) {
     cp_async_wait_all();
@@ -137,7 +138,7 @@ __forceinline__ void cp_async_mbarrier_arrive(std::uint64_t address, Site site =
 
 // ---- Bulk copies -------------------------------------------------------------------------------------------------------
 
-// Of one dimension. A load is carried out when its mbarrier is waited for, as of boxes.
+// One-dimensional copies. As for boxes, a load is carried out when a thread waits for its mbarrier.
 void bulk_load(void* shared, const void* global, unsigned bytes, void* barrier, Site site = Site::here());
 void bulk_store(void* global, const void* shared, unsigned bytes, Site site = Site::here());
 void bulk_load_multicast(void* shared, const void* global, unsigned bytes, MBarrier* barrier,
@@ -145,8 +146,8 @@ void bulk_load_multicast(void* shared, const void* global, unsigned bytes, MBarr
 // cp.reduce.async.bulk to global memory.
 void bulk_reduce(void* global, const void* shared, unsigned bytes, Combine combine, Site site = Site::here());
 void bulk_reduce_add(float* global, const float* shared, unsigned bytes, Site site = Site::here());
-// To shared memory of a block of the cluster, in which the mbarrier is, too:
-// cp.async.bulk and cp.reduce.async.bulk; st.async and red.async.
+// To shared memory of a block of the cluster, in which the mbarrier must be, too: cp.async.bulk and
+// cp.reduce.async.bulk; st.async and red.async.
 void bulk_copy_to_block(void* there, const void* shared, unsigned bytes, void* barrier, Combine combine,
                         Site site = Site::here());
 void store_in_block(void* there, const void* value, unsigned bytes, void* barrier, Combine combine,

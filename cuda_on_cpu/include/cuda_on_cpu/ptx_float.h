@@ -2,7 +2,7 @@
 // Instructions", "Half Precision Floating Point Instructions", "Comparison and Selection
 // Instructions", cvt).
 //
-// Where a GPU approximates (.approx, .full), the result here is closer to the exact one.
+// Where a GPU approximates (.approx, .full), the result here is at least as exact.
 #pragma once
 
 #include "cuda_on_cpu/ptx_integer.h"
@@ -13,7 +13,7 @@ namespace cuda_on_cpu::ptx::isa {
 
 // ---- Arithmetic --------------------------------------------------------------------------------------------------------
 
-// With .ftz a number below the normal ones counts as 0 with its sign.
+// With .ftz a subnormal number is flushed to 0 with its sign.
 template <class T, unsigned F>
 __forceinline__ Value<T> flushed(Value<T> value) {
     if constexpr ((F & flag::ftz) != 0 && !std::is_same_v<T, f64>) {
@@ -21,8 +21,7 @@ __forceinline__ Value<T> flushed(Value<T> value) {
     }
     return value;
 }
-// .sat clamps to [0, 1], .relu to what is not negative; NaN becomes 0 with the first and stays with
-// the second.
+// .sat clamps to [0, 1] and turns NaN into 0; .relu turns negative results into 0 and keeps NaN.
 template <class T, unsigned F>
 __forceinline__ Bits<T> result_of(Value<T> value) {
     if constexpr ((F & flag::sat) != 0) value = saturated(value);
@@ -33,7 +32,7 @@ __forceinline__ Bits<T> result_of(Value<T> value) {
     return bits;
 }
 
-// operation(operands...) of numbers, or of the numbers in pairs.
+// operation(operands...) on numbers, or on each element of packed pairs.
 template <class T, unsigned F, class Operation, class... Operands>
 __forceinline__ Bits<T> compute(Operation operation, Operands... operands) {
     if constexpr (kPair<T>) {
@@ -76,7 +75,7 @@ __forceinline__ Bits<T> fma(Bits<T> a, Bits<T> b, Bits<T> c) {
     }
 }
 
-// What changes nothing but the sign keeps NaN as it is.
+// Operations that change only the sign keep the bits of a NaN.
 template <class T, unsigned F>
 __forceinline__ Bits<T> with_sign(Bits<T> a, Bits<T> sign) {
     constexpr Bits<T> kSign = static_cast<Bits<T>>(Bits<T>{1} << (kBits<T> - 1));
@@ -108,7 +107,7 @@ __forceinline__ Bits<T> copysign(Bits<T> a, Bits<T> b) {
     return with_sign<T, 0>(b, a);
 }
 
-// -0 is less than 0. NaN loses, unless .NaN is given.
+// -0 is less than 0. If one operand is NaN, the result is the other one, unless .NaN is given.
 template <unsigned F, bool kLess, class Real>
 __forceinline__ Real extremum(Real a, Real b) {
     const bool nan = std::isnan(a) || std::isnan(b);
@@ -155,7 +154,7 @@ __forceinline__ bool testp(Bits<T> a) {
     }
 }
 
-// Functions of one number, computed in double where that rounds better.
+// Functions of one number, computed in double where that improves the rounding.
 template <class T, unsigned F>
 __forceinline__ Bits<T> rcp(Bits<T> a) {
     return compute<T, F>([](auto x) { return 1 / x; }, a);
@@ -184,7 +183,7 @@ CUDA_ON_CPU_FUNCTION(tanh, std::tanh(x))
 
 // ---- Comparisons and selection -----------------------------------------------------------------------------------------
 
-// The ones with u are also true where an operand is NaN. lo, ls, hi and hs compare without a sign.
+// The comparisons with u are also true if an operand is NaN. lo, ls, hi and hs compare as unsigned.
 template <class T, Compare kCompare, unsigned F>
 __forceinline__ bool holds(Bits<T> bits_a, Bits<T> bits_b) {
     Value<T> a = T::value(bits_a);
@@ -247,7 +246,8 @@ template <class T, Compare kCompare, Op kOp, unsigned F>
 __forceinline__ bool setp_with(Bits<T> a, Bits<T> b, bool c) {
     return combined<kOp>(holds<T, kCompare, F>(a, b), c);
 }
-// The second predicate is the opposite of the first one; of pairs, that of the high halves.
+// The second predicate is the negation of the first one; for pairs it is the comparison of the high
+// halves.
 template <class T, Compare kCompare, unsigned F>
 __forceinline__ void setp2(bool& p, bool& q, Bits<T> a, Bits<T> b) {
     if constexpr (kPair<T>) {
@@ -302,7 +302,7 @@ inline constexpr bool kSmall = requires {
     typename T::Format;
 };
 
-// A number that is rounded once, whatever it is converted to.
+// Rounds a number once, to whatever type it is converted.
 template <class D, unsigned F, class Real>
 __forceinline__ Bits<D> rounded_to(Real value) {
     if constexpr (kSmall<D> && std::is_same_v<Real, float>) {
@@ -354,7 +354,7 @@ __forceinline__ Bits<D> cvt(Bits<T> bits) {
     }
 }
 
-// The 13 lowest bits of the result are 0. Of numbers half-way between two, .rna takes the one
+// The 13 lowest bits of the result are 0. If two numbers are equally near, .rna takes the one
 // further from zero.
 template <unsigned F>
 __forceinline__ std::uint32_t cvt_tf32(std::uint32_t bits) {
@@ -411,7 +411,7 @@ __forceinline__ std::uint32_t cvt_from_fp8(std::uint16_t bytes) {
     return part(8) << 16 | part(0);
 }
 
-// Saturated and side by side, above what `rest` holds.
+// Saturates both numbers and packs them. cvt_pack_with puts `rest` above them.
 template <class D>
 __forceinline__ std::uint32_t cvt_pack(std::uint32_t high, std::uint32_t low) {
     return std::uint32_t{clamped<D>(s32::value(high))} << 16 | clamped<D>(s32::value(low));

@@ -12,8 +12,8 @@ __extension__ using UnsignedWide = unsigned __int128;
 
 // ---- Arithmetic --------------------------------------------------------------------------------------------------------
 
-// Sums and products wrap, so they are computed without a sign; `int` would be one where the
-// operands are narrow.
+// Sums and products wrap, so they are computed in unsigned types. Narrow operands are widened to
+// std::uint32_t, because C++ would promote them to `int`.
 template <class T>
 using Modular = std::conditional_t<(sizeof(Bits<T>) < 4), std::uint32_t, Bits<T>>;
 
@@ -70,7 +70,7 @@ __forceinline__ Bits<T> mad_hi(Bits<T> a, Bits<T> b, Bits<T> c) {
     return add<T>(mul_hi<T>(a, b), c);
 }
 
-// Of the low 24 bits of each: the low and the high 32 of the 48 bits of the product.
+// Of the 48-bit product of the low 24 bits: the low 32 bits and the high 32 bits.
 template <class T>
 __forceinline__ std::int64_t product_of_24(Bits<T> a, Bits<T> b) {
     const auto low = [](Bits<T> x) { return std::int64_t{T::value(x << 8)} >> 8; };
@@ -90,7 +90,7 @@ __forceinline__ Bits<T> mad24_lo(Bits<T> a, Bits<T> b, Bits<T> c) {
     return mul24_lo<T>(a, b) + c;
 }
 
-// A division by zero and its remainder are all ones, as on an H200.
+// Division by zero gives all ones as quotient and remainder, as on an H200.
 template <class T>
 __forceinline__ Bits<T> div(Bits<T> a, Bits<T> b) {
     if (b == 0) return static_cast<Bits<T>>(~Bits<T>{0});
@@ -124,7 +124,7 @@ __forceinline__ Bits<T> max(Bits<T> a, Bits<T> b) {
     return T::value(a) < T::value(b) ? b : a;
 }
 
-// result = operation(elements of the pairs...), each by itself
+// result = operation(elements of the pairs...), for each element separately
 template <class T, class Operation, class... Pairs>
 __forceinline__ std::uint32_t of_pairs(Operation operation, Pairs... pairs) {
     using Half = std::uint16_t;
@@ -161,7 +161,7 @@ __forceinline__ Bits<T> sad(Bits<T> a, Bits<T> b, Bits<T> c) {
     return add<T>(c, T::value(a) < T::value(b) ? sub<T>(b, a) : sub<T>(a, b));
 }
 
-// The bytes, or halves and bytes, of words, with or without a sign.
+// The bytes of a word, or halves of one and bytes of another, signed or unsigned.
 template <class T>
 __forceinline__ std::uint32_t byte_of(std::uint32_t word, unsigned i) {
     const std::uint32_t byte = word >> 8 * i & 0xffu;
@@ -185,8 +185,8 @@ __forceinline__ std::uint32_t dp2a(std::uint32_t a, std::uint32_t b, std::uint32
     return c;
 }
 
-// Lanes of 8 or 16 bits: `c` stands in lanes that a mask leaves out, of which there are none here,
-// or, with .add, is added to their sum.
+// SIMD lanes of 8 or 16 bits. `c` fills the lanes that a mask leaves out, and no lane is left out
+// here; with .add, it is added to the sum of the lanes.
 template <unsigned F>
 __forceinline__ std::uint32_t vadd4(std::uint32_t a, std::uint32_t b, std::uint32_t) {
     return (F & flag::sat) != 0 ? __vaddus4(a, b) : __vadd4(a, b);
@@ -210,8 +210,8 @@ inline std::uint32_t vabsdiff2_add(std::uint32_t a, std::uint32_t b, std::uint32
 
 // ---- Carry -------------------------------------------------------------------------------------------------------------
 
-// The carry flag, which outlives an asm statement: long numbers are often added by one statement
-// for each word. No thread waits for another between them.
+// The carry flag. It outlives an asm statement, because long numbers are often added by one
+// statement per word. No thread yields between such statements.
 inline constinit thread_local bool carry = false;
 
 template <class T>
@@ -295,7 +295,7 @@ __forceinline__ Bits<T> cnot(Bits<T> a) {
     return a == 0 ? 1 : 0;
 }
 
-// Amounts beyond the register's width count as that width.
+// Amounts beyond the register's width are clamped to that width.
 template <class T>
 __forceinline__ Bits<T> shl(Bits<T> a, std::uint32_t amount) {
     return amount < kBits<T> ? static_cast<Bits<T>>(Modular<T>{a} << amount) : Bits<T>{0};
@@ -305,15 +305,15 @@ __forceinline__ Bits<T> shr(Bits<T> a, std::uint32_t amount) {
     if (amount < kBits<T>) return static_cast<Bits<T>>(T::value(a) >> amount);
     return static_cast<Bits<T>>(T::value(a) < 0 ? -1 : 0);
 }
-// Of b:a, the upper word shifted to the left, the lower one to the right.
+// A funnel shift of b:a: left returns the upper word, right the lower one.
 template <Mode kDirection, Mode kAmount>
 __forceinline__ std::uint32_t shf(std::uint32_t a, std::uint32_t b, std::uint32_t amount) {
     if (kAmount == Mode::wrap) amount &= 31;
     return kDirection == Mode::l ? __funnelshift_lc(a, b, amount) : __funnelshift_rc(a, b, amount);
 }
 
-// `length` bits from `position` on; bits beyond the end, and with a sign those above the field, are
-// copies of the field's last bit.
+// `length` bits from `position` on. Bits beyond the end of the register, and for signed types those
+// above the field, are copies of the field's highest bit.
 template <class T>
 __forceinline__ Bits<T> bfe(Bits<T> a, std::uint32_t position, std::uint32_t length) {
     constexpr unsigned kLast = kBits<T> - 1;
@@ -323,7 +323,8 @@ __forceinline__ Bits<T> bfe(Bits<T> a, std::uint32_t position, std::uint32_t len
     const bool sign = std::is_signed_v<Value<T>> &&
                       (a >> (position + length - 1 < kLast ? position + length - 1 : kLast) & 1) != 0;
     Bits<T> result = position <= kLast ? static_cast<Bits<T>>(a >> position) : Bits<T>{0};
-    const unsigned own = position <= kLast ? kLast + 1 - position : 0;  // bits that the register has there
+    // bits of the register from `position` on
+    const unsigned own = position <= kLast ? kLast + 1 - position : 0;
     const unsigned kept = length < own ? length : own;
     const Bits<T> mask = kept > kLast ? ~Bits<T>{0} : (Bits<T>{1} << kept) - 1;
     result &= mask;
@@ -338,7 +339,7 @@ __forceinline__ Bits<T> bfi(Bits<T> field, Bits<T> into, std::uint32_t position,
     const Bits<T> mask = (length >= kWidth ? ~Bits<T>{0} : (Bits<T>{1} << length) - 1) << position;
     return (into & ~mask) | (field << position & mask);
 }
-// The place of the highest bit that differs from the sign; all ones if there is none.
+// Position of the highest bit that differs from the sign; all ones if there is none.
 template <class T>
 __forceinline__ std::uint32_t bfind(Bits<T> a) {
     if (T::value(a) < 0) a = static_cast<Bits<T>>(~a);
@@ -381,8 +382,8 @@ __forceinline__ Bits<T> szext(Bits<T> a, std::uint32_t length) {
     return length == 0 ? Bits<T>{0} : shr<T>(a << (32 - length), 32 - length);
 }
 
-// Each nibble of the selector picks one of the eight bytes of b:a; with its fourth bit, eight
-// copies of that byte's sign.
+// Each nibble of the selector selects one of the eight bytes of b:a. If its fourth bit is set, it
+// gives eight copies of that byte's sign instead.
 __forceinline__ std::uint32_t prmt(std::uint32_t a, std::uint32_t b, std::uint32_t selector) {
     const std::uint64_t bytes = std::uint64_t{b} << 32 | a;
     std::uint32_t result = 0;
@@ -404,16 +405,16 @@ __forceinline__ std::uint32_t prmt_mode(std::uint32_t a, std::uint32_t b, std::u
             return prmt(a, b, (s | ((s - 1) & 7) << 4 | ((s - 2) & 7) << 8 | ((s - 3) & 7) << 12));
         case Mode::rc8:
             return prmt(a, b, 0x1111u * s);
-        case Mode::ecl:  // byte i, but none below s
+        case Mode::ecl:  // byte i, but at least byte s
             return prmt(a, b, s | (s > 1 ? s : 1) << 4 | (s > 2 ? s : 2) << 8 | 3u << 12);
-        case Mode::ecr:  // byte i, but none above s
+        case Mode::ecr:  // byte i, but at most byte s
             return prmt(a, b, (s < 1 ? s : 1) << 4 | (s < 2 ? s : 2) << 8 | s << 12);
         default:
             return prmt(a, b, (s & 1) != 0 ? 0x3232u : 0x1010u);
     }
 }
 
-// Bit i of the table is the result where the bits of a, b and c, read as one number, are i.
+// Bit i of the table is the result where the bits of a, b and c, read as a three-bit number, are i.
 __forceinline__ std::uint32_t lop3(std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t table) {
     std::uint32_t result = 0;
     for (unsigned i = 0; i < 8; ++i) {

@@ -7,13 +7,13 @@
 
 namespace cuda_on_cpu::ptx::isa {
 
-// 1, 2 or 4 matrices between registers and shared memory, and one transposed among the lanes.
-// Errors as of ldmatrix_x4 (tensor_core.h).
+// Load and store 1, 2 or 4 matrices, and transpose one among the lanes. The errors are those of
+// ldmatrix_x4 (tensor_core.h).
 void load_matrices(unsigned* r, int count, bool transpose, const void* row, Site site);
 void store_matrices(void* row, const unsigned* r, int count, bool transpose, Site site);
 std::uint32_t transposed(std::uint32_t r, Site site);
 
-// What lanes pass that name no row does not count.
+// Lanes that do not supply a row address may pass anything.
 template <int kCount>
 __forceinline__ void* row_at(std::uint64_t address, Site site) {
     return current_lane < 8 * kCount ? shared_pointer(address, 16, site) : nullptr;
@@ -33,8 +33,8 @@ inline std::uint32_t movmatrix(std::uint32_t a, Site site = Site::here()) {
     return transposed(a, site);
 }
 
-// D = A B + C. Products are exact and summed in double, or in integers, then rounded once: closer
-// than any GPU.
+// D = A B + C. Products are exact and summed in double, or in integers, then rounded once: more
+// exact than any GPU.
 enum class MatrixElement { f16, bf16, tf32, e4m3, e5m2, u8, s8, f64 };
 enum class MatrixSum { f16, f32, s32, f64 };
 struct MatrixShape {
@@ -43,7 +43,7 @@ struct MatrixShape {
     MatrixElement a, b;
     bool saturates;
 };
-// The fragments of a lane, as the PTX ISA lays them out. `d` holds C before.
+// Fragments of a lane, laid out as in the PTX ISA. `d` holds C before the call.
 void multiply_matrices(const MatrixShape& shape, void* d, const void* a, const void* b, Site site);
 
 template <class T>
@@ -88,11 +88,11 @@ inline void wgmma_wait_group(std::uint32_t pending, Site site = Site::here()) {
     wait_for_products(pending, site);
 }
 
-// The sums must be side by side in memory, as elements of an array are: the product is computed
-// later, where they are.
+// The sums must be adjacent in memory, as elements of an array are, because the product is computed
+// later, in place.
 void start_product(void* const* sums, unsigned count, std::uint64_t a, std::uint64_t b, bool adds,
                    const ProductOf& product, Site site);
-// What there is no model of: factors with a minus, a transposed A.
+// Fails for what is not supported: negated operands, and a transposed A.
 void check_scales(int a, int b, int transpose_a, Site site);
 
 template <class Format_>

@@ -1,6 +1,6 @@
 // Inline PTX: addresses, loads, stores and atomic operations (PTX ISA, "Data Movement and
-// Conversion Instructions", "Parallel Synchronization and Communication Instructions"). Caches take
-// no hints here.
+// Conversion Instructions", "Parallel Synchronization and Communication Instructions"). Cache hints
+// have no effect here.
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,17 @@ namespace cuda_on_cpu::ptx::isa {
 
 // ---- Addresses ---------------------------------------------------------------------------------------------------------
 
-// Shared memory has addresses of its own, which fit into 32 bits. All others are those of C++. An
-// error: a pointer that is not to shared memory of the cluster; an address that no such pointer was
-// turned into.
+// Shared memory has its own address space, whose addresses fit into 32 bits. All other addresses
+// are those of C++. It is an error to convert a pointer that is not to shared memory of the
+// cluster, or an address that did not come from such a pointer.
 std::uint64_t shared_address_of(const void* pointer, Site site);
 void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site);
 bool is_shared(const void* pointer);
 bool is_shared_of_block(const void* pointer);
 bool is_local(const void* pointer);
 bool is_grid_constant(const void* pointer);
-// Not for variables of modules, and those of templates, which g++ gives no section.
+// Does not recognise variables of modules, nor those of templates, which g++ does not place in a
+// section.
 bool is_constant(const void* pointer);
 
 template <Space kSpace>
@@ -73,7 +74,7 @@ __forceinline__ std::uint32_t getctarank(Bits<T> address, Site site = Site::here
 
 // ---- Loads and stores --------------------------------------------------------------------------------------------------
 
-// Memory seen as words, or as some of them in one access, whatever its type is.
+// Memory accessed as one or several words at once, whatever its type is.
 template <class Word, int kCount>
 struct __attribute__((may_alias)) Access {
     alignas(sizeof(Word) * kCount) Word word[kCount];
@@ -97,8 +98,9 @@ __forceinline__ void fence() {
     }
 }
 
-// What other threads may write meanwhile, and what a thread may wait for. Of a vector of more than
-// 8 bytes each element is atomic by itself, as on a GPU.
+// Flags of accesses to memory that other threads may write at the same time; kPolled: a thread may
+// be waiting for it. In a vector of more than 8 bytes each element is atomic separately, as on a
+// GPU.
 template <unsigned F>
 inline constexpr bool kAtomic = (F & (flag::volatile_ | flag::relaxed | flag::acquire | flag::release |
                                       flag::mmio)) != 0;
@@ -109,7 +111,8 @@ template <class T, int kCount, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ void ld_vector(Bits<T> (&d)[kCount], std::uint64_t address, Site site = Site::here()) {
     void* const place = place_of<T, kCount, kSpace>(address, site);
     if constexpr (kPolled<F>) poll();
-    std::atomic_signal_fence(std::memory_order_seq_cst);  // each asm statement loads anew
+    // Each asm statement loads from memory again.
+    std::atomic_signal_fence(std::memory_order_seq_cst);
     if constexpr (kAtomic<F> && sizeof d <= 8) {
         const Word<8 * sizeof d> word =
             std::atomic_ref(*static_cast<Word<8 * sizeof d>*>(place)).load(std::memory_order_relaxed);
@@ -208,7 +211,7 @@ __forceinline__ void fence_after() {
     if constexpr ((F & (flag::acquire | flag::acq_rel)) != 0) fence<kScope>();
 }
 
-// What changes nothing may be a thread that waits (atomics.h).
+// An operation that changes nothing may belong to a waiting thread (atomics.h).
 template <class T, Op kOp, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ Bits<T> atom(std::uint64_t address, Bits<T> b, Site site = Site::here()) {
     auto* const place = static_cast<Bits<T>*>(place_of<T, 1, kSpace>(address, site));
@@ -244,7 +247,7 @@ template <class T, Op kOp, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ void red(std::uint64_t address, Bits<T> b, Site site = Site::here()) {
     atom<T, kOp, kSpace, F, kScope>(address, b, site);
 }
-// Each element by itself.
+// Each element is a separate atomic operation.
 template <class T, Op kOp, int kCount, Space kSpace, unsigned F, Scope kScope>
 __forceinline__ void atom_vector(Bits<T> (&d)[kCount], std::uint64_t address, List<Bits<T>, kCount> values,
                                  Site site = Site::here()) {
@@ -276,7 +279,7 @@ inline std::uint64_t policy_of(std::uint32_t) {
 
 namespace cuda_on_cpu::ptx {
 
-// 16 bytes as a whole. The load may be that of a thread that waits.
+// Atomic as a whole, all 16 bytes. The load may belong to a waiting thread.
 template <class T>
 __forceinline__ T ld_relaxed_sys_b128(const T* address, Site site = Site::here()) {
     spin_hint();
@@ -309,11 +312,11 @@ inline unsigned int __isLocal(const void* pointer) {
 inline unsigned int __isConstant(const void* pointer) {
     return cuda_on_cpu::ptx::isa::is_constant(pointer) ? 1 : 0;
 }
-// A parameter of the kernel that is __grid_constant__. Each thread has its own copy here.
+// Is it a __grid_constant__ parameter of the kernel? Each thread has its own copy here.
 inline unsigned int __isGridConstant(const void* pointer) {
     return cuda_on_cpu::ptx::isa::is_grid_constant(pointer) ? 1 : 0;
 }
-// Of the block itself, and of any block of its cluster.
+// Of the block itself; the other function includes all blocks of its cluster.
 inline unsigned int __isCtaShared(const void* pointer) {
     return cuda_on_cpu::ptx::isa::is_shared_of_block(pointer) ? 1 : 0;
 }

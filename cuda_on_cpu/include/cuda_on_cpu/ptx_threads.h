@@ -1,6 +1,6 @@
-// Inline PTX: special registers, what the threads of a warp and of a block do together, and control
-// flow (PTX ISA, "Special Registers", "Parallel Synchronization and Communication Instructions",
-// "Miscellaneous Instructions").
+// Inline PTX: special registers, operations of the threads of a warp or of a block together, and
+// control flow (PTX ISA, "Special Registers", "Parallel Synchronization and Communication
+// Instructions", "Miscellaneous Instructions").
 #pragma once
 
 #include "cuda_on_cpu/barriers.h"
@@ -70,7 +70,7 @@ inline std::uint32_t lanemask_ge() {
 inline std::uint32_t lanemask_gt() {
     return ~lanemask_le();
 }
-// A clock that is read again and again may be a thread that waits.
+// A thread that reads the clock repeatedly may be waiting.
 inline std::uint64_t clock64() {
     poll();
     return static_cast<std::uint64_t>(::clock64());
@@ -95,8 +95,8 @@ inline std::uint32_t dynamic_smem_size() {
 
 // ---- Warps -------------------------------------------------------------------------------------------------------------
 
-// Bits 0 to 4 of `c` bound the lane that is read, bits 8 to 12 say which bits of it are the
-// segment's. False: it lies outside, and the lane gets its own value.
+// Bits 0 to 4 of `c` bound the source lane; bits 8 to 12 are the mask of the bits that select the
+// segment. False: the source lane is outside, and the lane gets its own value.
 template <Mode kMode>
 __forceinline__ void shfl_with(std::uint32_t& d, bool& p, std::uint32_t a, std::uint32_t b, std::uint32_t c,
                                std::uint32_t mask, Site site = Site::here()) {
@@ -135,7 +135,7 @@ template <Mode kMode>
 __forceinline__ bool vote(bool a, std::uint32_t mask, Site site = Site::here()) {
     if constexpr (kMode == Mode::any) return ballot(mask, a, "vote.sync.any", site) != 0;
     if constexpr (kMode == Mode::all) return ballot(mask, !a, "vote.sync.all", site) == 0;
-    // The same as this lane's.
+    // Do all lanes have the same predicate?
     const std::uint32_t votes = ballot(mask, a, "vote.sync.uni", site);
     return votes == 0 || ballot(mask, !a, "vote.sync.uni", site) == 0;
 }
@@ -180,7 +180,7 @@ inline void bar_warp_sync(std::uint32_t mask, Site site = Site::here()) {
 
 // ---- Blocks and clusters -----------------------------------------------------------------------------------------------
 
-// bar.red: waits, and tells how the threads there have voted.
+// bar.red: waits, and returns the result of the vote.
 int vote_at_named_barrier(BarrierKind kind, unsigned id, unsigned threads, bool predicate, Site site);
 
 inline unsigned block_threads() {

@@ -1,9 +1,9 @@
-// What inline PTX becomes: the translator turns each instruction of an asm statement into a call of
-// a function in the namespace cuda_on_cpu::ptx::isa (ptx.h). Here are the types and modifiers that
-// those functions take as template arguments.
+// The translation of inline PTX: the translator turns each instruction of an asm statement into a
+// call of a function in the namespace cuda_on_cpu::ptx::isa (ptx.h). This file has the types and
+// modifiers that those functions take as template arguments.
 //
-// A register is an unsigned integer of its width, a predicate a bool. What it means is the
-// instruction's affair.
+// A register is an unsigned integer of its width, and a predicate is a bool. The instruction
+// decides how to interpret it.
 #pragma once
 
 #include <bit>
@@ -64,7 +64,7 @@ enum class Compare {
     subnormal
 };
 
-// The way of rounding among the flags; to nearest where there is none.
+// The rounding mode among the flags; to nearest if there is none.
 template <unsigned F>
 inline constexpr Rounding kRounding = (F & (flag::rz | flag::rzi)) != 0 ? Rounding::kTowardZero
                                       : (F&(flag::rm | flag::rmi)) != 0 ? Rounding::kDown
@@ -73,8 +73,8 @@ inline constexpr Rounding kRounding = (F & (flag::rz | flag::rzi)) != 0 ? Roundi
 
 // ---- Types -------------------------------------------------------------------------------------------------------------
 
-// Bits: what a register holds; Value: what an instruction computes with; Element: of what a packed
-// type consists.
+// Bits: the type of a register; Value: the type that an instruction computes with; Element: the
+// element of a packed type.
 template <class Integer>
 struct IntegerType {
     static constexpr bool kFloat = false;
@@ -109,7 +109,7 @@ struct f32 {
     using Bits = std::uint32_t;
     static constexpr float kMinNormal = std::numeric_limits<float>::min();
     static Value value(Bits bits) { return std::bit_cast<float>(bits); }
-    // As GPUs have it, there is one NaN.
+    // As on a GPU, there is only one NaN.
     static Bits bits(Value value) { return std::isnan(value) ? 0x7fffffffu : std::bit_cast<Bits>(value); }
 };
 struct f64 {
@@ -146,7 +146,7 @@ struct bf16x2 : PairType<bf16> {};
 struct u16x2 : PairType<u16> {};
 struct s16x2 : PairType<s16> {};
 
-// Of matrices, and of conversions.
+// For matrices, and for conversions.
 struct tf32 {};
 struct e4m3 {
     using Format = E4m3;
@@ -180,7 +180,7 @@ struct List {
     Word word[kCount];
 };
 
-// Where registers are that an instruction changes later.
+// The registers that an instruction writes later.
 template <int kCount>
 struct Places {
     void* place[kCount];
@@ -241,13 +241,13 @@ __forceinline__ void write(T& operand, Word<kBitsOf<kConstraint>> word) {
     std::memcpy(const_cast<void*>(static_cast<const volatile void*>(&operand)), &word, sizeof word);
 }
 
-// What a register holds that nothing has been written to: as fresh device memory.
+// The value of a register that was never written: the same as in fresh device memory.
 template <unsigned kBits>
 constexpr Word<kBits> undefined() {
     return static_cast<Word<kBits>>(0xfffdfffdfffdfffdull);
 }
 
-// A result in a register that is wider than its type: extended with its sign or with zeros.
+// Writes a result to a register that is wider than its type: sign-extended or zero-extended.
 template <class T, class Word>
 __forceinline__ void widen(Word& wide, Bits<T> bits) {
     if constexpr (T::kFloat) {

@@ -1,5 +1,5 @@
-// What CUDA 13 has no more, and older programs use: each works, and the first call of each prints
-// what stands in its place. CUDA_ON_CPU_STRICT leaves all of it out, as CUDA 13 does.
+// Names that CUDA 13 removed and older programs use. Each one works, and its first call prints the
+// replacement. CUDA_ON_CPU_STRICT leaves all of them out, as CUDA 13 does.
 #pragma once
 
 #ifndef CUDA_ON_CPU_STRICT
@@ -60,7 +60,7 @@ cudaError_t cudaFuncSetSharedMemConfig(Function*, cudaSharedMemConfig) {
     return cudaSuccess;
 }
 
-// A place was the number of a device once; cudaCpuDeviceId is the host.
+// A location used to be the number of a device; cudaCpuDeviceId is the host.
 inline cudaMemLocation cuda_on_cpu_location_of(int device) {
     const auto type = device == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
     return {type, device == cudaCpuDeviceId ? 0 : device};
@@ -84,7 +84,7 @@ inline cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, 
 }
 
 #if __cplusplus >= 202002L
-// --- Warp functions without a mask: of the lanes that are here together --------------------------------------------------
+// --- Warp functions without a mask: for the lanes that are converged at the call ---
 
 #define CUDA_ON_CPU_UNMASKED_SHUFFLE(name, Place)                                                            \
     template <class T>                                                                                       \

@@ -1,5 +1,4 @@
-// Rounding as CUDA's suffixes ask for it (_rn, _rz, _ru, _rd), whatever the compiler would like to
-// do instead.
+// Rounding in the mode of CUDA's suffixes (_rn, _rz, _ru, _rd), protected from the optimiser.
 #pragma once
 
 #include <bit>
@@ -9,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-// How conversions round that take it as an argument.
+// The rounding mode of conversions that take it as an argument.
 enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
 
 namespace cuda_on_cpu {
@@ -29,16 +28,17 @@ enum class Rounding {
 #define CUDA_ON_CPU_FLOAT_REGISTER "+m"
 #endif
 
-// The same value, but a product that went through here is not fused with a later sum.
-// (__builtin_assoc_barrier would say just that, but g++ 12 forgets it in loops that it vectorises.)
+// Returns the value unchanged, but prevents the compiler from fusing a product that passed through
+// here with a later sum. (__builtin_assoc_barrier has this purpose, but g++ 12 drops it in loops
+// that it vectorises.)
 template <class Real>
 Real unfused(Real value) {
     __asm__("" : CUDA_ON_CPU_FLOAT_REGISTER(value));
     return value;
 }
 
-// A value of which the optimiser knows nothing, and which it computes neither earlier nor later: it
-// stays between the changes of the rounding mode around it.
+// Returns the value unchanged, but hides it from the optimiser, and keeps its computation in place,
+// between the changes of the rounding mode around it.
 template <class Real>
 Real pinned(Real value) {
     __asm__ volatile("" : CUDA_ON_CPU_FLOAT_REGISTER(value) : : "memory");
@@ -46,7 +46,7 @@ Real pinned(Real value) {
 }
 #undef CUDA_ON_CPU_FLOAT_REGISTER
 
-// The processor rounds in the given way as long as this lives.
+// Sets the processor's rounding mode for the lifetime of the object.
 class RoundingScope {
   public:
     explicit RoundingScope(Rounding mode) : saved_(std::fegetround()) {
@@ -71,8 +71,8 @@ auto rounded(Operation operation, Real... operands) {
     }
 }
 
-// What an exact value rounds to in the given mode, from its nearest neighbour and on which side of
-// the exact value that neighbour lies.
+// The exact value rounded in the given mode. It is computed from the nearest representable number
+// and the side of the exact value on which that number lies.
 template <Rounding mode, class Real>
 Real directed(Real nearest, bool above_exact, bool below_exact) {
     constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
@@ -91,7 +91,8 @@ float to_float(double value) {
 
 template <class Real, Rounding mode, class Integer>
 Real from_integer(Integer value) {
-    __extension__ using Wide = __int128;  // holds every 64-bit integer, signed or not, and what it rounds to
+    // holds every 64-bit integer, signed or not, and its rounded value
+    __extension__ using Wide = __int128;
     const Real nearest = static_cast<Real>(value);
     const Wide rounded_value = static_cast<Wide>(nearest);
     return directed<mode>(nearest, rounded_value > value, rounded_value < value);
@@ -105,8 +106,8 @@ Real to_whole(Real value) {
     if constexpr (mode == Rounding::kDown) return std::floor(value);
 }
 
-// Saturates, as a GPU does where C++ leaves the result undefined. NaN gives 0, but the lone top bit
-// as soon as source or destination has 64 bits (PTX ISA, cvt).
+// Saturates, as a GPU does where C++ leaves the result undefined. NaN gives 0, or only the top bit
+// set if the source or the destination has 64 bits (PTX ISA, cvt).
 template <class Integer, Rounding mode, class Real>
 Integer to_integer(Real value) {
     using Limits = std::numeric_limits<Integer>;

@@ -1,6 +1,6 @@
-// Shifts as on a GPU: an amount of the width or more shifts all bits out. (A CPU takes the amount
-// modulo the width, and C++ leaves it undefined.) The translator marks the amounts of shifts in
-// device code: `v << n` becomes `v << ::cuda_on_cpu::shift_amount(n)`.
+// Shifts as on a GPU: an amount equal to the width or larger shifts all bits out. (A CPU takes the
+// amount modulo the width, and in C++ the result is undefined.) The translator marks the amounts of
+// shifts in device code: `v << n` becomes `v << ::cuda_on_cpu::shift_amount(n)`.
 #pragma once
 
 #include <type_traits>
@@ -11,7 +11,7 @@ template <class T>
 struct ShiftAmount {
     T value;
 
-    constexpr operator T() const { return value; }  // what is shifted may be no integer
+    constexpr operator T() const { return value; }  // the left operand may not be an integer
 };
 
 template <class T>

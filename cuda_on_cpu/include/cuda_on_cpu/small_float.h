@@ -1,5 +1,4 @@
-// Floating-point numbers of 16 bits and fewer: their bits to and from double, exact to the last
-// one.
+// Floating-point numbers of 16 bits and fewer: bit-exact conversions from and to double.
 #pragma once
 
 #include <bit>
@@ -13,9 +12,9 @@
 
 namespace cuda_on_cpu {
 
-// The operations on these types are computed in float and rounded once more to the type. Float has
-// more than twice their digits, so for + - * / and the square root that gives what a single
-// rounding would; only the fused multiply-add needs more care.
+// The operations on these types are computed in float and rounded to the type afterwards. Float has
+// more than twice their digits, so for + - * / and the square root the result equals that of a
+// single rounding; only the fused multiply-add needs more care.
 
 // IEEE 754 binary16: __half.
 struct Binary16 {
@@ -29,8 +28,8 @@ struct Bfloat16 {
     static constexpr int kMantissaBits = 7;
 };
 
-// Of 8 bits, in pairs for matrices: __nv_fp8_e5m2, as IEEE would have it, and __nv_fp8_e4m3, which
-// has numbers in the place of Inf and of all NaN but one.
+// 8-bit formats, in pairs for matrices: __nv_fp8_e5m2, which follows IEEE 754, and __nv_fp8_e4m3,
+// which uses the encodings of Inf and of all but one NaN for numbers.
 struct E5m2 {
     static constexpr int kExponentBits = 5;
     static constexpr int kMantissaBits = 2;
@@ -50,15 +49,17 @@ struct FormatLimits {
     static constexpr int kBias = (1 << (Format::kExponentBits - 1)) - 1;
     static constexpr int kMinExponent = 1 - kBias;  // of a normal number
     static constexpr std::uint16_t kSign = 1u << (Format::kExponentBits + Format::kMantissaBits);
-    static constexpr std::uint16_t kNan = kSign - 1;  // a GPU makes this one only
-    // What no finite number reaches, and what it overflows to: Inf, or NaN where there is none.
+    // the only NaN that a GPU generates
+    static constexpr std::uint16_t kNan = kSign - 1;
+    // Larger than every finite number, and the result of an overflow: Inf, or NaN for a format
+    // without Inf.
     static constexpr std::uint16_t kInfinity =
         kHasInfinity<Format> ? ((1u << Format::kExponentBits) - 1) << Format::kMantissaBits : kNan;
     static constexpr std::uint16_t kMax = kInfinity - 1;
 };
 
-// Whether a magnitude that lies between two representable ones goes to the larger one. `rest` is
-// the part cut off and `half` what half a unit in the last place would be.
+// Whether a magnitude between two representable ones is rounded to the larger one. `rest` is the
+// part cut off, and `half` is half a unit in the last place.
 constexpr bool rounds_away(Rounding mode, bool negative, bool odd, std::uint64_t rest, std::uint64_t half) {
     switch (mode) {
         case Rounding::kNearest:
@@ -73,7 +74,7 @@ constexpr bool rounds_away(Rounding mode, bool negative, bool odd, std::uint64_t
     return false;
 }
 
-// Bits of the number of the given format that `value` rounds to.
+// The bits of `value` rounded to the given format.
 template <class Format>
 constexpr std::uint16_t encode(double value, Rounding mode = Rounding::kNearest) {
     using Limits = FormatLimits<Format>;
@@ -101,8 +102,8 @@ constexpr std::uint16_t encode(double value, Rounding mode = Rounding::kNearest)
     const std::uint64_t rest = mantissa & (2 * half - 1);
     if (rounds_away(mode, negative, (kept & 1) != 0, rest, half)) ++kept;
 
-    // A carry out of the mantissa runs on into the exponent, which is right; the leading bit adds
-    // one to the exponent.
+    // A carry out of the mantissa correctly increments the exponent, and the leading bit adds one
+    // to the exponent.
     const int exponent_field = below_normal != 0 ? 0 : exponent - Limits::kMinExponent;
     const std::uint64_t magnitude =
         (static_cast<std::uint64_t>(exponent_field) << Format::kMantissaBits) + kept;
@@ -135,8 +136,8 @@ float decode(std::uint16_t bits) {
     return std::bit_cast<float>(sign | result);
 }
 
-// float to nearest and back are what every operation does: by the processor's own instructions
-// where it has them.
+// Every operation converts from float (to nearest) and back, so these conversions use the
+// processor's own instructions where they exist.
 template <class Format>
 std::uint16_t encode_nearest(float value) {
     return encode<Format>(value);
@@ -170,13 +171,14 @@ inline std::uint16_t encode_nearest<Binary16>(float value) {
 #if defined(__clang__) || !defined(__F16C__)
 template <>
 inline float decode<Binary16>(std::uint16_t bits) {
-    NativeHalf native;  // by memcpy: clang's __fp16 cannot be what std::bit_cast returns
+    // With memcpy: clang's __fp16 cannot be the return type of std::bit_cast.
+    NativeHalf native;
     std::memcpy(&native, &bits, sizeof native);
     return static_cast<float>(native);
 }
 #else
-// No cast: where a double is made of the float, g++ would take both steps as one, for which there
-// is no instruction but a function that takes twenty times as long.
+// No cast: if a double is made of the float, g++ combines both conversions into one for which there
+// is no instruction, only a function that takes twenty times as long.
 template <>
 inline float decode<Binary16>(std::uint16_t bits) {
     using Eight = short __attribute__((vector_size(16)));
@@ -191,9 +193,9 @@ std::uint16_t encode_float(float value) {
     return encode<Format>(value, mode);
 }
 
-// An integer of up to 64 bits as a double that rounds to every narrower format as the integer
-// itself would: what does not fit into 53 bits is not dropped but remembered in the last bit
-// ("rounding to odd").
+// Converts an integer of up to 64 bits to a double that rounds to every narrower format as the
+// integer itself would. Bits beyond the 53 of the mantissa set the last bit instead of being
+// dropped ("rounding to odd").
 template <class Integer>
 constexpr double to_odd_double(Integer value) {
     constexpr int kTooMany = 11;
@@ -208,9 +210,9 @@ constexpr double to_odd_double(Integer value) {
     return negative ? -result : result;
 }
 
-// a * b + c of small floats, rounded to odd in double. The product is exact; the sum keeps in its
-// last bit whether anything was lost, so that rounding it once more to the format gives what a
-// single rounding would.
+// a * b + c of small floats, rounded to odd in double. The product is exact. The last bit of the
+// sum records whether any bits were lost, so that the final rounding to the format equals a single
+// rounding.
 inline double fused_multiply_add(double a, double b, double c) {
     const double product = unfused(a * b);
     const double sum = unfused(product + c);
@@ -229,7 +231,7 @@ Real saturated(Real value) {
     return value > 0 ? (value < 1 ? value : Real{1}) : Real{0};
 }
 
-// Calls operation on both first, then on both second elements.
+// Applies the operation to the first elements, then to the second elements.
 template <class Pair, class Operation, class... Pairs>
 Pair pairwise(Operation operation, Pairs... pairs) {
     return Pair(operation(pairs.x...), operation(pairs.y...));

@@ -1,4 +1,4 @@
-// cuda::std: on the CPU the host's own standard library.
+// cuda::std: on the CPU it is the host's standard library.
 #pragma once
 
 namespace std {}

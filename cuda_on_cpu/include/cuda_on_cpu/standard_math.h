@@ -1,7 +1,7 @@
-// <cmath> without a std::lerp that clashes with a program's own: C++20 has overloads for float and
-// double, which <math.h> brings into the global namespace. Programs of an older standard, nvcc's
-// default, may define their own. Here it is a template, which gives way to a function of the same
-// parameters.
+// <cmath> without a std::lerp that conflicts with a program's own: C++20 has overloads for float
+// and double, which <math.h> brings into the global namespace. Programs of an older standard,
+// nvcc's default, may define their own. Here std::lerp is a template, so that overload resolution
+// prefers a program's function with the same parameters.
 #pragma once
 
 #include <type_traits>

@@ -1,7 +1,7 @@
-// tex2D<T>(texture, x, y) and its relatives, surf2Dread<T>(surface, x, y) and its relatives.
-// Coordinates of a texture are those of its elements, 0 to the width, or 0 to 1 if they are
-// normalised; of a surface x is in bytes. The rules are those of the CUDA C++ Programming Guide,
-// appendix "Texture Fetching".
+// tex2D<T>(texture, x, y) and related functions, surf2Dread<T>(surface, x, y) and related
+// functions. Texture coordinates count elements, from 0 to the width, or run from 0 to 1 if they
+// are normalised. The x coordinate of a surface is in bytes. The rules are those of the CUDA C++
+// Programming Guide, appendix "Texture Fetching".
 #pragma once
 
 #include <bit>
@@ -19,8 +19,8 @@ namespace cuda_on_cpu {
 
 enum class TextureShape { linear, one, two, three, one_layered, two_layered, cubemap, cubemap_layered };
 
-// One fetch. The level of a mipmap is 0, or given, or follows from what a step to the next pixel is
-// in each direction.
+// One fetch. The level of a mipmap is 0, or given, or computed from the gradients: the change of
+// the coordinates from one pixel to the next in each direction.
 struct TextureFetch {
     const char* function;
     TextureShape shape;
@@ -32,8 +32,8 @@ struct TextureFetch {
     int gathered_channel = -1;
 };
 
-// Four channels: floats, or integers of 32 bits with their sign extended. Channels that an element
-// lacks are 0, the fourth 1.
+// Four channels: floats, or sign-extended 32-bit integers. Channels that an element lacks are 0;
+// the fourth is 1.
 struct Texel {
     std::uint32_t bits[4];
 };
@@ -88,8 +88,8 @@ inline float4 gradient(float4 v) {
 
 }  // namespace cuda_on_cpu
 
-// Each function in two forms: value = tex2D<T>(texture, x, y), and tex2D(&value, texture, x, y).
-// What follows the parameters says which fetch it is.
+// Each function has two forms: value = tex2D<T>(texture, x, y), and tex2D(&value, texture, x, y).
+// The arguments after the parameters describe the fetch.
 #define CUDA_ON_CPU_TEXTURE_PARAMETERS(...) __VA_ARGS__
 #define CUDA_ON_CPU_FETCH(name, parameters, ...)                                                \
     template <class T>                                                                          \
@@ -105,7 +105,7 @@ inline float4 gradient(float4 v) {
         *value = cuda_on_cpu::fetch_as<T>(texture, {.function = #name, __VA_ARGS__}, site);     \
     }
 
-// The function itself, the one with a level and the one with a gradient.
+// The function itself, the form with a level and the form with a gradient.
 #define CUDA_ON_CPU_FETCHES(name, parameters, Gradient, ...)                                            \
     CUDA_ON_CPU_FETCH(name, parameters, __VA_ARGS__)                                                    \
     CUDA_ON_CPU_FETCH(name##Lod, (CUDA_ON_CPU_TEXTURE_PARAMETERS parameters, float level), __VA_ARGS__, \
@@ -128,8 +128,8 @@ CUDA_ON_CPU_FETCHES(texCubemapLayered, (float x, float y, float z, int layer), f
 #undef CUDA_ON_CPU_FETCH
 #undef CUDA_ON_CPU_TEXTURE_PARAMETERS
 
-// One channel of the four elements that a linear filter would use: (x0, y1), (x1, y1), (x1, y0),
-// (x0, y0).
+// One channel of the four elements that a linear filter would use, in the order (x0, y1), (x1, y1),
+// (x1, y0), (x0, y0).
 template <class T>
 T tex2Dgather(cudaTextureObject_t texture, float x, float y, int channel = 0,
               cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
@@ -159,8 +159,8 @@ void tex1Dfetch(T* value, cudaTextureObject_t texture, int x,
     *value = tex1Dfetch<T>(texture, x, site);
 }
 
-// A surface is read in two forms, value = surf2Dread<T>(surface, x, y) and surf2Dread(&value,
-// surface, x, y), and written in one.
+// Reading a surface has two forms, value = surf2Dread<T>(surface, x, y) and surf2Dread(&value,
+// surface, x, y); writing has one.
 #define CUDA_ON_CPU_SURFACE_PARAMETERS(...) __VA_ARGS__
 #define CUDA_ON_CPU_SURFACE(name, parameters, shape, ...)                                                    \
     template <class T>                                                                                       \

@@ -1,5 +1,5 @@
-// The CUDA thread that is running, and the ways in which it can wait for others. Everything device
-// code does that involves a second thread comes down to the functions in this file.
+// The running CUDA thread, and the ways in which it can wait for others. All device code that
+// involves a second thread uses the functions in this file.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ extern constinit thread_local unsigned current_lane;
 extern constinit thread_local unsigned current_warp;
 
 // True while a kernel runs on this OS thread: some functions (assert, printf, cudaMalloc) may be
-// called from both sides.
+// called from both host and device code.
 bool in_kernel();
 
 // --- Block barrier ---------------------------------------------------------------------------------------------
@@ -38,14 +38,15 @@ enum class BarrierKind { sync, count, all, any, split };
 // the source is an error.
 int block_barrier(BarrierKind kind, int predicate, Site site);
 
-// The same barrier in two halves: each thread arrives, later waits for the others, and does either
-// once a phase.
+// The same barrier in two halves: each thread arrives and later waits for the others, each once per
+// phase.
 void block_barrier_arrive(Site site);
 void block_barrier_wait(Site site);
 
 // --- Warp collectives ------------------------------------------------------------------------------------------
 
-// What the last lane to arrive sees: one operand per lane of `mask`, in that lane's own frame.
+// The view of the last lane to arrive: one operand per lane of `mask`, each in the frame of its
+// lane.
 struct Lanes {
     unsigned mask;
     void* const* operands;
@@ -58,24 +59,24 @@ struct Lanes {
 };
 using CollectiveWork = void (*)(const Lanes&);
 
-// May the mask name lanes that have ended? Barriers, votes and shuffles do without them, as on a
-// GPU; what a shuffle reads from such a lane is undefined. Tensor cores need all 32 lanes. An
-// inspection reports such a shuffle, as NVIDIA's synccheck does.
+// May the mask name lanes that have ended? Barriers, votes and shuffles ignore them, as on a GPU,
+// but a value shuffled from such a lane is undefined, which an inspection reports, as NVIDIA's
+// synccheck does. Tensor cores need all 32 lanes.
 enum class Ended { refused, reported, allowed };
 
-// Waits until all lanes of `mask` have called it with the same mask and the same work; the last one
-// to arrive does the work for all. An error: a mask without the calling lane, with ended lanes
-// unless they are allowed, or lanes that disagree on the work. Lanes that the block is too small to
-// have are taken out of the mask.
+// Waits until all lanes of `mask` have called it with the same mask and the same work; the last
+// lane to arrive does the work for all. It is an error if the mask lacks the calling lane, if it
+// contains ended lanes and these are not allowed, or if lanes disagree on the work. Lanes beyond
+// the end of a small block are removed from the mask.
 void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
                      Ended ended = Ended::refused);
 
 // The same for a tile of several warps: 64 to 1024 threads of consecutive rank. `operands` are
-// those of its threads, in order.
+// those of its threads, in order of rank.
 using TileWork = void (*)(void* const* operands, unsigned threads);
 void tile_collective(unsigned size, void* operand, TileWork work, const char* name, Site site);
 
-// The lanes of the warp that stand at this place together: waits until every other lane waits
+// Returns the lanes of the warp that are at this place together: waits until every other lane waits
 // elsewhere or has exited.
 unsigned converged_lanes(Site site);
 
@@ -91,8 +92,8 @@ dim3 cluster_dimensions();
 bool cluster_is_given();  // by the launch or the kernel
 uint3 cluster_block_index();
 unsigned cluster_block_rank();
-// The same shared-memory object in another block of the cluster, and the block whose shared memory
-// a pointer is to.
+// The address of the same shared-memory object in another block of the cluster, and the rank of the
+// block to whose shared memory a pointer points.
 void* map_shared(const void* pointer, unsigned rank, Site site);
 unsigned shared_rank(const void* pointer, Site site);
 
@@ -101,14 +102,14 @@ unsigned shared_rank(const void* pointer, Site site);
 void* dynamic_shared();
 std::size_t dynamic_shared_size();
 
-extern constinit thread_local std::uint64_t
-    current_block;  // a number no other block of this OS thread has had
-// `gap` bytes before and behind the object are unused, or, if it is not alone between them, hold
-// variables of the same declaration.
+// differs from that of every other block of this OS thread
+extern constinit thread_local std::uint64_t current_block;
+// `gap` bytes before and after the object are unused. If `alone` is false, they may hold variables
+// of the same declaration.
 void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap, bool alone);
 
-// Stands beside each `__shared__` variable: the first thread of a block to reach the declaration
-// poisons the variable, because a real block finds leftovers of others there.
+// One object for each `__shared__` variable: the first thread of a block to reach the declaration
+// poisons the variable, because on a GPU the variable contains leftovers of other blocks.
 class SharedVariable {
   public:
     template <class T>
@@ -126,8 +127,8 @@ class SharedVariable {
 
 // --- Parameters ----------------------------------------------------------------------------------------------------
 
-// Where a thread has a kernel's parameters that are __grid_constant__. The translator declares one
-// in kernels of files that ask for the kind of an address.
+// The location of a thread's __grid_constant__ parameters. The translator declares such a list in
+// kernels of files that query the state space of an address.
 struct GridConstant {
     const volatile void* begin;
     std::size_t size;
@@ -153,7 +154,7 @@ explicit GridConstants(const Parameters&...) -> GridConstants<sizeof...(Paramete
 
 // --- The end ---------------------------------------------------------------------------------------------------
 
-// Ends the launch: prints `message` with the place and the thread, and the launch returns `error`
+// Ends the launch: prints `message` with the place and the thread. The launch then returns `error`,
 // as on a GPU.
 [[noreturn]] void device_failure(cudaError_t error, const char* message, Site site);
 

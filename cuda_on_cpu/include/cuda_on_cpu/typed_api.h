@@ -1,5 +1,5 @@
-// Typed forms of functions of the runtime API on memory and symbols. Part of cuda_runtime.h, also
-// for files of the host whose standard is older than C++20.
+// Typed forms of the functions of the runtime API on memory and symbols. Part of cuda_runtime.h,
+// also for host code with a standard older than C++20.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "cuda_runtime_api.h"
 
-// The casts are C's: a pointer to constants is set, too.
+// C-style casts, so that pointers to const can be set, too.
 template <class T>
 cudaError_t cudaMalloc(T** pointer, std::size_t bytes) {
     return cudaMalloc((void**)(pointer), bytes);
@@ -57,7 +57,7 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
                              bool returns_early);
 }  // namespace cuda_on_cpu
 
-// A symbol is the variable itself: its address and its size are known here.
+// A symbol is the variable itself, so its address and size are known here.
 template <class T>
 cudaError_t cudaMemcpyToSymbol(const T& symbol, const void* from, std::size_t bytes, std::size_t offset = 0,
                                cudaMemcpyKind kind = cudaMemcpyHostToDevice) {

@@ -1,5 +1,5 @@
-// Warp collectives: every lane named in the mask brings an operand, the last one to arrive does the
-// work for all. Values may be of any trivially copyable type.
+// Warp collectives: every lane named in the mask supplies an operand, and the last lane to arrive
+// does the work for all. Values may be of any trivially copyable type.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace cuda_on_cpu {
 
-// A lane's operand of a shuffle: its value, the lane that it reads, the result.
+// A lane's operand of a shuffle: its value, the source lane, the result.
 template <class T>
 struct Shuffle {
     T value;
@@ -28,7 +28,7 @@ T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) 
                 auto& reader = lanes.at<Shuffle<T>>(static_cast<unsigned>(__builtin_ctz(left)));
                 if (lanes.holds(reader.source)) {
                     reader.result = lanes.at<Shuffle<T>>(reader.source).value;
-                } else {  // undefined on a GPU: a value that will be noticed
+                } else {  // undefined on a GPU, so an implausible value
                     std::memset(static_cast<void*>(&reader.result), 0xFF, sizeof reader.result);
                 }
             }
@@ -37,8 +37,8 @@ T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) 
     return own.result;
 }
 
-// The first lane of the segment of `width` lanes that this lane is in. A width must be a power of
-// two up to 32.
+// The first lane of the segment of `width` lanes that contains this lane. A width must be a power
+// of two up to 32.
 inline unsigned segment(int width, const char* name, Site site) {
     if (width < 1 || width > 32 || (width & (width - 1)) != 0)
         device_failure(cudaErrorLaunchFailure, name, site);
@@ -190,7 +190,7 @@ T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width = warpSize,
                                 site);
 }
 
-// A lane may reach into segments before its own, not into later ones.
+// A lane may read from earlier segments, but not from later ones.
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lane_mask, int width = warpSize,
                   cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
@@ -214,7 +214,7 @@ inline int __any_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cud
 inline int __all_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::ballot(mask, predicate == 0, "__all_sync", site) == 0;
 }
-// Have all the same predicate?
+// Do all lanes have the same predicate?
 inline int __uni_sync(unsigned mask, int predicate, cuda_on_cpu::Site site = cuda_on_cpu::Site::here()) {
     return cuda_on_cpu::ballot(mask, predicate, "__uni_sync", site) == 0 ||
            cuda_on_cpu::ballot(mask, predicate == 0, "__uni_sync", site) == 0;

@@ -1,6 +1,6 @@
-// Block-wide primitives of CUB. All threads leave their values in the temporary storage; after a
-// barrier the first thread combines them in order. As in CUB, a barrier has to come before the
-// storage is used again.
+// Block-wide primitives of CUB. All threads store their values in the temporary storage; after a
+// barrier the first thread combines them in order. As in CUB, a barrier is needed before the
+// storage is reused.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -50,7 +50,8 @@ class BlockReduce {
 
     __device__ explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
 
-    // Valid in thread 0. `valid`: of the first threads.
+    // The result is valid in thread 0. `valid` is the number of threads, from the first, that take
+    // part.
     template <class Operator>
     __device__ T Reduce(T input, Operator combine, int valid = kThreads) {
         const unsigned thread = RowMajorTid<X, Y, Z>();
@@ -84,8 +85,10 @@ class BlockScan {
 
   public:
     struct TempStorage {
-        ThreadValues<T, kThreads> values;  // in, and out what comes before each thread
-        ThreadValues<T, 2> aggregate;      // of the block, and the prefix
+        // the inputs, then for each thread the combination of all values before its own
+        ThreadValues<T, kThreads> values;
+        // of the block, and the prefix
+        ThreadValues<T, 2> aggregate;
     };
 
     __device__ explicit BlockScan(TempStorage& storage) : storage_(storage) {}
@@ -138,7 +141,7 @@ class BlockScan {
         const bool first = !scan(input, before, combine, aggregate);
         output = first ? input : combine(before, input);
     }
-    // `prefix(aggregate)`, called by the first warp: what comes before the block.
+    // The first warp calls `prefix(aggregate)`, which returns the value that precedes the block.
     template <class Operator, class Prefix>
     requires std::is_invocable_v<Prefix&, T> __device__ void InclusiveScan(T input, T& output,
                                                                            Operator combine, Prefix& prefix) {
@@ -175,7 +178,7 @@ class BlockScan {
         scan(input, output, combine, aggregate);
     }
 
-    // Several neighbours for each thread; `rest`: as above.
+    // Several consecutive items for each thread; `rest` as above.
     template <int Items, class Operator>
     __device__ void InclusiveScan(T (&input)[Items], T (&output)[Items], Operator combine) {
         T aggregate;
@@ -218,7 +221,8 @@ class BlockScan {
     }
 
   private:
-    // `before`: what comes before this thread; false: nothing does.
+    // `before` becomes the combination of all values before this thread's; returns false if there
+    // are none.
     template <class Operator>
     __device__ bool scan(const T& input, T& before, Operator combine, T& aggregate) {
         const unsigned thread = RowMajorTid<X, Y, Z>();
@@ -335,8 +339,8 @@ class BlockStore {
     TempStorage* storage_;
 };
 
-// Blocked: thread t holds Items neighbours. Striped: its items are as far apart as the block has
-// threads.
+// Blocked: thread t holds Items consecutive items. Striped: its items are as many positions apart
+// as the block has threads.
 template <class T, int X, int Items, bool = false, int Y = 1, int Z = 1, int = 0>
 class BlockExchange {
     static constexpr int kThreads = X * Y * Z;
@@ -461,7 +465,7 @@ class BlockRadixSort {
     Value no_values_[Items] = {};
 };
 
-// How often each value occurs in the block's items. The counters may lie in shared memory, or in
+// Counts how often each value occurs in the block's items. The counters may be in shared or in
 // global memory.
 enum BlockHistogramAlgorithm { BLOCK_HISTO_SORT, BLOCK_HISTO_ATOMIC };
 template <class T, int X, int Items, int Bins, BlockHistogramAlgorithm = BLOCK_HISTO_SORT, int Y = 1,
@@ -491,7 +495,7 @@ class BlockHistogram {
     }
 };
 
-// Where an item differs from the one before it (heads) or behind it (tails).
+// Flags items that differ from the previous one (heads) or the next one (tails).
 template <class T, int X, int Y = 1, int Z = 1, int = 0>
 class BlockDiscontinuity {
     static constexpr int kThreads = X * Y * Z;
@@ -545,7 +549,7 @@ class BlockDiscontinuity {
     TempStorage& storage_;
 };
 
-// Sorts the block's items by a comparison; items that are equal keep their order.
+// Sorts the block's items by a comparison; equal items keep their order.
 template <class Key, int X, int Items, class Value = NullType, int Y = 1, int Z = 1>
 class BlockMergeSort {
     static constexpr int kThreads = X * Y * Z, kAll = kThreads * Items;

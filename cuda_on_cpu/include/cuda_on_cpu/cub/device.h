@@ -1,6 +1,6 @@
-// Device-wide primitives of CUB. A call with null for the temporary storage tells how many bytes it
-// needs; the other one hands plain loops on the host to the stream. Arrays that are given as
-// pointers must be device memory.
+// Device-wide primitives of CUB. A call with null for the temporary storage returns the number of
+// bytes it needs; the second call submits plain loops on the host to the stream. Arrays that are
+// passed as pointers must be device memory.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -19,7 +19,7 @@ namespace device {
 template <class Iterator>
 using ValueOf = std::remove_cv_t<std::remove_reference_t<decltype(*std::declval<Iterator>())>>;
 
-// An argument of the call: only pointers can be checked.
+// An argument of the call that can be checked because it is a pointer.
 struct Array {
     const char* name;
     const void* pointer = nullptr;
@@ -38,12 +38,12 @@ requires(!std::is_pointer_v<Iterator>) Array array(const char* name, Iterator, s
     return {name};
 }
 
-// The protocol of all functions.
+// The two-call protocol of all functions.
 template <class Work>
 cudaError_t run(const char* function, void* storage, std::size_t& bytes, cudaStream_t stream,
                 std::vector<Array> arrays, Work work) {
-    constexpr std::size_t kBytes =
-        1;  // there is no temporary storage; but null must not be right the second time
+    // No temporary storage is used, but null must be wrong in the second call.
+    constexpr std::size_t kBytes = 1;
     if (storage == nullptr) {
         bytes = kBytes;
         return cudaSuccess;
@@ -121,7 +121,7 @@ struct DeviceReduce {
             *out = {best.key, best.value};
         });
     }
-    // The value and its position apart.
+    // The value and its position as separate outputs.
     template <class Input, class Output, class Index>
     static cudaError_t ArgMin(void* storage, std::size_t& bytes, Input in, Output out, Index* index,
                               std::ptrdiff_t count, cudaStream_t stream = nullptr) {
@@ -141,7 +141,7 @@ struct DeviceReduce {
             *out = best.value;
         });
     }
-    // Of each run of equal keys, the key and the combined values.
+    // For each run of equal keys: the key and the combined values.
     template <class Keys, class Unique, class Values, class Aggregates, class Count, class Operator>
     static cudaError_t ReduceByKey(void* storage, std::size_t& bytes, Keys keys, Unique unique, Values values,
                                    Aggregates aggregates, Count runs, Operator combine, std::ptrdiff_t count,
@@ -224,7 +224,7 @@ struct DeviceSegmentedReduce {
     }
 };
 
-// May be in place.
+// In-place scans are allowed.
 struct DeviceScan {
     template <class Input, class Output, class Operator>
     static cudaError_t InclusiveScan(void* storage, std::size_t& bytes, Input in, Output out,
@@ -284,7 +284,7 @@ struct DeviceScan {
     }
 };
 
-// Stable. With buffers the result is in the current one of them.
+// Stable. With double buffers the result is in the current buffer.
 struct DeviceRadixSort {
 #define CUDA_ON_CPU_CUB_SORT(Name, descending)                                                               \
     template <class Key>                                                                                     \
@@ -387,7 +387,7 @@ struct DeviceMergeSort {
     }
 };
 
-// What is selected keeps its order.
+// Selected items keep their order.
 struct DeviceSelect {
     template <class Input, class Output, class Count, class Predicate>
     static cudaError_t If(void* storage, std::size_t& bytes, Input in, Output out, Count selected,
@@ -434,7 +434,7 @@ struct DeviceSelect {
     }
 };
 
-// The selected elements first; the others behind them, in reverse order.
+// The selected elements come first, the others behind them, in reverse order.
 struct DevicePartition {
     template <class Input, class Output, class Count, class Predicate>
     static cudaError_t If(void* storage, std::size_t& bytes, Input in, Output out, Count selected,
@@ -478,8 +478,8 @@ struct DeviceRunLengthEncode {
 };
 
 struct DeviceHistogram {
-    // `levels` boundaries at equal distances from lower to upper, levels - 1 bins; other samples do
-    // not count.
+    // `levels` boundaries at equal distances from lower to upper make levels - 1 bins. Other
+    // samples are ignored.
     template <class Samples, class Counter, class Level>
     static cudaError_t HistogramEven(void* storage, std::size_t& bytes, Samples samples, Counter* histogram,
                                      int levels, Level lower, Level upper, std::ptrdiff_t count,
@@ -522,7 +522,7 @@ struct DeviceHistogram {
     }
 };
 
-// Takes memory from cudaMalloc; nothing is kept for later.
+// Allocates with cudaMalloc and caches nothing.
 struct CachingDeviceAllocator {
     explicit CachingDeviceAllocator(bool = false, bool = false) {}
     CachingDeviceAllocator(unsigned, unsigned, unsigned, std::size_t, bool = false, bool = false) {}

@@ -1,4 +1,5 @@
-// What CUB's parts share: operators, pairs, iterators, buffers, and the order of keys.
+// Parts that the primitives of CUB share: operators, pairs, iterators, buffers, and the order of
+// keys.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -70,7 +71,7 @@ struct Min {
         return b < a ? b : a;
     }
 };
-// Of pairs of a position and a value; of equal values the first position.
+// For pairs of a position and a value; among equal values the first position is chosen.
 struct ArgMax {
     template <class Key, class T>
     __host__ __device__ KeyValuePair<Key, T> operator()(const KeyValuePair<Key, T>& a,
@@ -100,7 +101,7 @@ struct Inequality {
 
 // --- Iterators -----------------------------------------------------------------------------------------------------------
 
-// What a random access iterator needs besides dereferencing `Derived` at a position.
+// Implements a random access iterator on top of `Derived`, which dereferences a position.
 template <class Derived, class T>
 class PositionIterator {
   public:
@@ -184,7 +185,7 @@ class ArgIndexInputIterator
     Input input_;
 };
 
-// How a load is cached changes nothing here.
+// Cache modifiers have no effect here.
 enum CacheLoadModifier { LOAD_DEFAULT, LOAD_CA, LOAD_CG, LOAD_CS, LOAD_CV, LOAD_LDG, LOAD_VOLATILE };
 enum CacheStoreModifier { STORE_DEFAULT, STORE_WB, STORE_CG, STORE_CS, STORE_WT, STORE_VOLATILE };
 template <CacheLoadModifier, class T, class Offset = std::ptrdiff_t>
@@ -218,8 +219,8 @@ using UnsignedOfSize =
                        std::conditional_t<Size == 2, std::uint16_t,
                                           std::conditional_t<Size == 4, std::uint32_t, std::uint64_t>>>;
 
-// A key's bits [begin, end) as a number whose order is that of the keys. Of floating-point keys -0
-// counts as +0.
+// A key's bits [begin, end) as a number with the same order as the keys. A floating-point -0 is
+// treated as +0.
 template <class Key>
 std::uint64_t radix_of(const Key& key, int begin, int end) {
     using Bits = UnsignedOfSize<sizeof(Key)>;

@@ -1,5 +1,5 @@
-// Warp-wide primitives of CUB. The lanes leave their values in the temporary storage; the first
-// lane, or each one, combines them in order.
+// Warp-wide primitives of CUB. The lanes store their values in the temporary storage; the first
+// lane, or each lane, combines them in order.
 #pragma once
 
 #include "cuda_on_cpu/macros_off.h"
@@ -15,23 +15,24 @@ __device__ inline unsigned WarpId() {
     return (threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z)) / 32;
 }
 
-// Values of `Count` threads without constructors, as shared memory needs.
+// Values of `Count` threads in raw storage: variables in shared memory cannot have constructors.
 template <class T, int Count>
 struct ThreadValues {
     alignas(T) unsigned char bytes[Count * sizeof(T)];
     __device__ T& operator[](unsigned i) { return reinterpret_cast<T*>(bytes)[i]; }
 };
 
-// The part of a warp that works together.
+// The lanes that work together.
 template <int Threads>
 struct LogicalWarp {
     static_assert(Threads >= 1 && Threads <= 32);
-    static constexpr bool kWhole = (32 % Threads) != 0;  // not a power of two: the warp's first lanes
+    // `Threads` is not a power of two: the logical warp consists of the warp's first lanes
+    static constexpr bool kWhole = (32 % Threads) != 0;
 
     unsigned lane = kWhole ? LaneId() : LaneId() % Threads;
     unsigned first = LaneId() - lane;
 
-    // The lanes of it that the block has.
+    // Its lanes that exist in the block.
     __device__ unsigned mask() const {
         const unsigned in_block = blockDim.x * blockDim.y * blockDim.z - 32 * WarpId();
         const unsigned count = in_block <= first            ? 0
@@ -49,14 +50,15 @@ class WarpReduce {
 
     __device__ explicit WarpReduce(TempStorage& storage) : storage_(storage) {}
 
-    // Valid in the first lane. `valid`: of the first lanes.
+    // The result is valid in the first lane. `valid` is the number of lanes, from the first, that
+    // take part.
     template <class Operator>
     __device__ T Reduce(T input, Operator combine, int valid = Threads) {
         return reduce(input, combine, 0, valid);
     }
     __device__ T Sum(T input, int valid = Threads) { return Reduce(input, cub::Sum(), valid); }
 
-    // Segments begin where a flag is set; valid in each segment's first lane.
+    // Segments begin where a flag is set; the result is valid in each segment's first lane.
     template <class Operator, class Flag>
     __device__ T HeadSegmentedReduce(T input, Flag head, Operator combine) {
         const unsigned heads = __ballot_sync(warp_.mask(), head) >> warp_.first;
@@ -78,7 +80,8 @@ class WarpReduce {
     }
 
   private:
-    // `begins`: lanes at which a segment begins. The next one after this lane.
+    // `begins` is the mask of lanes at which a segment begins. Returns the next one after this
+    // lane.
     __device__ int segment_end(unsigned begins) const {
         const unsigned later = warp_.lane == 31 ? 0 : begins >> (warp_.lane + 1) << (warp_.lane + 1);
         return later == 0 ? Threads : __ffs(later) - 1;

@@ -46,12 +46,13 @@ std::string bytes_text(std::size_t bytes) {
 
 // --- Device memory -------------------------------------------------------------------------------
 
-// All allocations since the program began: an inspection that begins later has to know which memory
-// was written before.
+// All allocations since the program began, because an inspection that begins later has to know
+// which memory was already written.
 class AllMemory final : public MemoryObserver {
   public:
     static AllMemory& instance() {
-        static auto& all = *new AllMemory;  // never destroyed: others free memory at the very end
+        // never destroyed: other static objects free memory at the very end
+        static auto& all = *new AllMemory;
         return all;
     }
 
@@ -76,7 +77,7 @@ class AllMemory final : public MemoryObserver {
         if (piece == nullptr || piece->written == nullptr) return;
         piece->written->mark(address_of(memory) - piece->begin, size);
     }
-    // A copy or a memset in a stream. It has no line.
+    // A copy or a memset in a stream. It has no source line.
     static void note_footprint(void* memory, std::size_t size) {
         const Task* const task = running_task();
         if (launch_observer == nullptr || task == nullptr || in_kernel()) return;
@@ -91,7 +92,7 @@ class AllMemory final : public MemoryObserver {
         }
     }
 
-    // The allocation that the byte's page belongs to, also if it has been freed.
+    // The allocation that contains the byte's page, even if it has been freed.
     DeviceMemory* find(Address byte) {
         const auto allocation = find_allocation(reinterpret_cast<const void*>(byte));
         if (!allocation || allocation->mapping == nullptr) return nullptr;
@@ -126,7 +127,7 @@ AllChecks& all_checks() {
     return all;
 }
 
-// The kind of finding for a failure that the stand-in reports.
+// The kind of finding for a failure reported by the stand-in.
 const char* kind_of(cudaError_t error, const std::string& message) {
     const auto contains = [&](const char* text) { return message.find(text) != std::string::npos; };
     if (contains("which has been freed")) return "use_after_free";
@@ -150,7 +151,7 @@ const char* kind_of(cudaError_t error, const std::string& message) {
     }
 }
 
-// The last "file:line" of a text; line 0: there is none.
+// The last "file:line" in a text; line 0 if there is none.
 SourceLine place_in(const std::string& text) {
     for (auto colon = text.rfind(':'); colon != std::string::npos && colon > 0;
          colon = text.rfind(':', colon - 1)) {
@@ -192,7 +193,7 @@ LaunchChecks::LaunchChecks(const LaunchState& launch) : clusters_(blocks_togethe
         footprint_ = std::make_shared<Footprint>(
             launch.task->number, launch.task->beside,
             "kernel " + launch.name + " on device " + std::to_string(launch.device));
-    // Not while another kernel runs: its blocks may yet acquire these clocks.
+    // Not while another kernel runs, because its blocks may still acquire these clocks.
     if (launches_that_run++ > 0) return;
     global_shadow().forget_atomics();
     if (global_shadow().full()) global_shadow().forget();
@@ -247,7 +248,7 @@ void LaunchChecks::failed(cudaError_t error, const std::string& message, Site si
     if (bad_access && findings_.has_bad_access()) return;
     Party party;
     static std::mutex mutex;
-    // A Site does not own its file's name, and is used until the program ends.
+    // A Site does not own the name of its file, and is used until the program ends.
     static auto& files = *new std::vector<std::unique_ptr<std::string>>;
     if (site.line == 0) {
         const SourceLine line = place_in(message);
@@ -311,7 +312,7 @@ void BlockChecks::begin_block(LaunchChecks& launch, const LaunchState& state, ui
     cluster_phase_ = ~0U;
     barriers_ = ended_after_a_barrier_ = 0;
     atomics_.clear();
-    // Drop what a block that failed has left.
+    // Discard leftovers of a block that failed.
     in_turn_.fill({});
     reads_.note_all([](const Run&, Address) {});
     order_.begin_block(threads_);
@@ -369,7 +370,7 @@ const BlockChecks::Page& BlockChecks::page(Address byte) {
     return page;
 }
 
-// As page(), with a cache per instruction, which most often goes on in the same allocation.
+// As page(), with a cache per instruction: most instructions continue in the same allocation.
 BlockChecks::Page BlockChecks::page_for(Address byte, Place place) {
     Piece& piece = pieces_[place];
     if (byte - piece.begin < piece.size) return {byte / kPageBytes, piece.device, Memory::device};
@@ -390,7 +391,8 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
     });
     if (recent != nullptr) return {number, recent, Memory::device};
     const BlockRunner& runner = block_runner();
-    stacks_begin_ = address_of(runner.stacks().begin());  // they are laid out when the first is needed
+    // the stacks are allocated when they are first needed
+    stacks_begin_ = address_of(runner.stacks().begin());
     stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
     if (static_end_ > 0 && number >= static_begin_ / kPageBytes && number <= (static_end_ - 1) / kPageBytes)
         return {number, nullptr, Memory::static_shared};
@@ -539,8 +541,8 @@ void BlockChecks::note_reads() {
         note_in_turn({}, 0);
 }
 
-// The shadow of that line is probably not in the cache: it is prefetched, and recorded some calls
-// later.
+// The shadow of that line is probably not in the CPU's cache, so it is prefetched now and recorded
+// some calls later.
 void BlockChecks::note_in_turn(const Run& run, Address line) {
     auto& [first, its_line] = in_turn_[next_in_turn_++ % in_turn_.size()];
     if (first.words != 0) global_shadow().reads(first, its_line, generation_, order_, others_, *this);
@@ -561,12 +563,12 @@ void BlockChecks::volatile_access(AccessKind kind, const volatile void* address,
     const bool is_load = kind == AccessKind::load;
     before_atomic(is_load ? AccessKind::atomic_load : AccessKind::atomic_store, address, bytes,
                   __ATOMIC_RELAXED, place);
-    if (is_load) volatile_load_ = byte;  // performed when this returns
+    if (is_load) volatile_load_ = byte;  // the load is performed after this returns
 }
 
 // Release and acquire, between the block's threads and between blocks. A block's clock is released
-// before the operation is performed, and the clock at the address is acquired after it. So a block
-// that sees the operation's effect is ordered after what was released.
+// before the operation is performed, and the clock at the address is acquired after it. A block
+// that reads the operation's effect is therefore ordered after everything that was released.
 void BlockChecks::before_atomic(AccessKind kind, const volatile void* address, unsigned bytes,
                                 int memory_order, Place place) {
     const Address byte = address_of(address);
@@ -629,8 +631,8 @@ void BlockChecks::notify(const Event& event) {
 void BlockChecks::on(const event::ThreadEnded& event) {
     settle();
     complete_copies(event.thread, ~0U);
-    // A thread that returns before the block's first barrier counts as arrived at all of them, as
-    // on a GPU and for its tools.
+    // A thread that returns before the block's first barrier counts as arrived at all barriers, as
+    // on a GPU and in its tools.
     if (barriers_ > 0) ++ended_after_a_barrier_;
 }
 
@@ -677,7 +679,8 @@ void BlockChecks::on(const event::CollectiveCompleted& event) {
     order_.join(event.warp, event.lanes);
 }
 
-// A barrier of the grid begins with a barrier of the block, so the whole block has arrived.
+// A barrier of the grid begins with a barrier of the block, so all threads of the block have
+// arrived.
 void BlockChecks::on(const event::BlocksBarrierArrived& event) {
     settle();
     note_reads();
@@ -736,7 +739,8 @@ void BlockChecks::on(const event::MbarrierArrived& event) {
     order_.arrive(event.thread, event.barrier, event.parity);
 }
 
-// Threads of the other block acquire this clock when they wait, and may release it to this block.
+// Threads of the other block acquire this clock when they wait, and may release it to this block
+// later.
 void BlockChecks::on(const event::RemoteMbarrierArrived& event) {
     settle();
     note_reads();
@@ -787,12 +791,12 @@ void BlockChecks::on(const event::CopiesAwaited& event) {
 }
 
 // The copies are writes of their thread before its arrival: a read is ordered after them only if
-// its thread has waited for the barrier.
+// the reading thread has waited for the barrier.
 void BlockChecks::on(const event::CopiesAttached& event) {
     complete_copies(event.thread, ~0U);
 }
 
-// The part of a box that lies in the matrix, in accesses of 16 bytes.
+// The part of a box that is inside the matrix, in accesses of 16 bytes.
 void BlockChecks::check_box(unsigned thread, AccessKind kind, const TensorMap& map, int column, int row,
                             Place place) {
     constexpr std::size_t kPiece = 16;
@@ -805,9 +809,10 @@ void BlockChecks::check_box(unsigned thread, AccessKind kind, const TensorMap& m
     }
 }
 
-// The phase cannot end before the copy has. What the thread did before it issued the copy, and what
-// the copy engine writes, happens before what any thread does after it has waited for the phase. No
-// other thread is ordered after the copy engine: a barrier between threads does not wait for it.
+// The phase cannot end before the copy has. Operations of the thread before it issued the copy, and
+// the writes of the copy engine, happen before operations of any thread that has waited for the
+// phase. No other thread is ordered after the copy engine: a barrier between threads does not wait
+// for it.
 void BlockChecks::on(const event::BoxLoadIssued& event) {
     const Place place = place_of(event.site);
     check_box(event.thread, AccessKind::load, event.map, event.column, event.row, place);
@@ -908,7 +913,7 @@ void BlockChecks::race(const Access& access, const Earlier& earlier, Address whe
 }
 
 void BlockChecks::settle_last_access() {
-    // The store has been performed: its thread has reached its next event.
+    // The store has been performed, because its thread has reached its next event.
     if (!second_writes_.empty())
         settle_second_writes(
             [](const SecondWrite& write) { return reinterpret_cast<const void*>(write.where); });

@@ -1,9 +1,9 @@
-// Checks every access of a kernel: races, bounds, alignment, reads of unwritten memory, copies that
-// were not waited for. There is one BlockChecks for each OS thread; LaunchChecks has what the
-// blocks of a launch share.
+// Checks every access of a kernel: races, bounds, alignment, reads of unwritten memory, and copies
+// that were not waited for. There is one BlockChecks for each OS thread; LaunchChecks has the state
+// that the blocks of a launch share.
 //
-// Blocks that are not watched take part as far as the others need it: what they write counts as
-// written, and their atomic accesses pass on the clocks of other blocks.
+// Blocks that are not watched are processed as far as the watched ones need it: their writes mark
+// memory as written, and their atomic accesses pass on the clocks of other blocks.
 #pragma once
 
 #include <array>
@@ -31,19 +31,21 @@
 
 namespace cuda_on_cpu::inspector {
 
-// The blocks of a cluster, and its number in the grid. Without clusters each block is one.
+// The number of blocks in a cluster, and the number of a block's cluster in the grid. Without
+// clusters each block is a cluster.
 std::uint64_t blocks_together(const LaunchConfiguration& launch);
 std::uint64_t cluster_of(uint3 block, const LaunchConfiguration& launch);
 
-// An allocation, and which of its bytes have been written.
+// An allocation, and the set of its written bytes.
 struct DeviceMemory {
     Address begin = 0;
     std::size_t size = 0;
     bool freed = false;
-    std::unique_ptr<WrittenBytes> written;  // null: counts as written
+    // null: all bytes count as written
+    std::unique_ptr<WrittenBytes> written;
 };
 
-// What the blocks of one launch share.
+// State that the blocks of one launch share.
 class LaunchChecks {
   public:
     explicit LaunchChecks(const LaunchState& launch);
@@ -51,7 +53,7 @@ class LaunchChecks {
     Findings& findings() { return findings_; }
     void failed(cudaError_t error, const std::string& message, Site site);
 
-    // The next number of a watched block.
+    // Returns the next free number for a watched block.
     unsigned number(std::array<unsigned, 3> block);
     std::array<unsigned, 3> block(unsigned number) const;
 
@@ -64,13 +66,13 @@ class LaunchChecks {
     void at_cluster_barrier(std::uint64_t cluster, const std::function<void(BlockPhases&)>& change);
     // The same for the clocks that other blocks have released at an mbarrier.
     void at_mbarrier(const void* barrier, const std::function<void(BlockPhases&)>& change);
-    // Takes over what a block of the launch has accessed.
+    // Takes over the footprint of a block of the launch.
     void add_footprint(Footprint&& of_block);
-    // The launch is over: looks for races with others.
+    // At the end of the launch: looks for races with other launches.
     void end();
-    // Of a block that begins; nothing, where the order of the streams is not known.
+    // For a block that begins; std::nullopt if the order of the streams is not known.
     std::optional<Footprint> new_footprint() const;
-    // False: the kernels accessed more device memory than the shadow memory has room for.
+    // False: the kernels accessed more device memory than fits into the shadow memory.
     static bool all_memory_watched();
     std::atomic<bool> any_fence{false};
 
@@ -82,11 +84,12 @@ class LaunchChecks {
     std::vector<std::array<unsigned, 3>> blocks_;
     std::unordered_map<std::uint64_t, BlockPhases> at_clusters_;
     std::unordered_map<const void*, BlockPhases> at_mbarriers_;
-    std::shared_ptr<Footprint> footprint_;  // null: the order of the streams is not known
+    // null: the order of the streams is not known
+    std::shared_ptr<Footprint> footprint_;
 };
 
-// The only T of this OS thread. That of the main thread is destroyed before static objects of the
-// program, which may launch kernels: then there is another.
+// The only T of this OS thread. The main thread's object is destroyed before static objects of the
+// program, which may launch kernels: these get a second object.
 template <class T>
 T& only_of_this_thread() {
     static constinit thread_local T* only = nullptr;
@@ -106,7 +109,7 @@ T& only_of_this_thread() {
 
 class BlockChecks final : private SharedSink, private GlobalSink {
   public:
-    // Of this OS thread.
+    // The checks of this OS thread.
     static BlockChecks& of_this_thread();
     BlockChecks();
     ~BlockChecks() override;
@@ -114,11 +117,11 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     void begin_block(LaunchChecks& launch, const LaunchState& state, uint3 block, bool watched);
     void begin_watched_block(void* dynamic_shared, std::size_t size);
     void end_block();
-    // The launch is over: each OS thread drops its state of it.
+    // At the end of the launch: each OS thread drops its state of it.
     static void forget_everywhere(const LaunchChecks& launch);
 
-    // Of the running thread. `aligned`: the instruction needs an address that is a multiple of its
-    // size.
+    // An access of the running thread. `aligned`: the instruction needs an address that is a
+    // multiple of its size.
     void access(AccessKind kind, const volatile void* address, std::size_t bytes, Place place, bool aligned) {
         const auto byte = reinterpret_cast<Address>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
@@ -126,18 +129,19 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         if (is_usual(kind, byte, bytes, place)) return;
         if (watched_ || (launch_ != nullptr && writes(kind))) check(kind, byte, bytes, place, aligned);
     }
-    // An atomic access is performed between the two calls. `memory_order` as the compiler numbers
-    // them.
+    // To be called before and after an atomic access is performed. `memory_order` is the compiler's
+    // number.
     void before_atomic(AccessKind kind, const volatile void* address, unsigned bytes, int memory_order,
                        Place place);
     void after_atomic(AccessKind kind, const volatile void* address);
-    // A volatile access is atomic in global memory, where it is used for flags, and like any other
-    // in shared memory.
+    // In global memory, where they are used for flags, volatile accesses count as atomic. In shared
+    // memory they count as plain accesses.
     void volatile_access(AccessKind kind, const volatile void* address, unsigned bytes, Place place);
-    // `for_other_blocks`: __threadfence(), else __threadfence_block().
+    // `for_other_blocks`: true for __threadfence(), false for __threadfence_block().
     void fence(bool for_other_blocks);
 
-    // Events of a watched block. Those of other blocks, and those that order nothing, are ignored.
+    // Events of a watched block. Events of other blocks, and those that do not order anything, are
+    // ignored.
     void notify(const Event& event);
 
   private:
@@ -154,8 +158,10 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         DeviceMemory* device = nullptr;
         Address begin = 0;
         std::size_t size = 0;
-        Address last = 0;     // that was accessed
-        bool usable = false;  // there, and all of it has been written
+        // the last address that was accessed
+        Address last = 0;
+        // the memory exists, and all of it has been written
+        bool usable = false;
     };
     // A second plain write to a word, by another thread and unordered with the first. It is a race
     // only if it changes the value.
@@ -176,8 +182,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         std::vector<Copy> pending;
     };
 
-    // The fast path for device memory: an access that can only be wrong by a race. A loop goes on
-    // with the same stride, so the shadow of the next address is prefetched.
+    // The fast path for device memory: an access that can only be wrong by a race. A loop usually
+    // continues with the same stride, so the shadow of the next address is prefetched.
     bool is_usual(AccessKind kind, Address byte, std::size_t bytes, Place place) {
         Piece& piece = pieces_[place];
         if (!watched_ || !piece.usable || byte - piece.begin >= piece.size) return false;
@@ -236,27 +242,27 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     Page look_up(Address byte);
     void complete_copies(unsigned thread, unsigned end_of_groups);
     bool orders_blocks(Address byte);
-    // Finishes the checks of the last access that needed its result.
+    // Finishes those checks of the last access that needed its result.
     void settle() {
         if (!second_writes_.empty() || volatile_load_ != 0) settle_last_access();
     }
     void settle_last_access();
     void note_device_access(const Access& access);
-    // Reads are collected until an event may change their order, because those of one line are
-    // recorded together for little more than the cost of one.
+    // Reads are collected until an event may change their order, because recording those of one
+    // line together costs little more than recording one.
     void note_read(const Access& access) {
         const Epoch epoch = order_.epoch(access.thread);
         const auto block = static_cast<std::uint16_t>(others_.number());
         if (!reads_.add(access, epoch, block)) note_others_for(access, epoch, block);
     }
-    // For races with other launches.
+    // Records the access for the detection of races with other launches.
     [[gnu::noinline]] void touch(AccessKind kind, Address byte, unsigned bytes, Place place);
     [[gnu::noinline]] void note_others_for(const Access& read, Epoch epoch, std::uint16_t block);
     void note_write(const Access& access, Address next);
     void note_reads();
     void note_in_turn(const Run& run, Address line);
     void note_second_writes();
-    // `after(word)`: the bytes that are there now, or will be.
+    // `after(word)` returns the bytes that are in memory now, or will be after the store.
     void settle_second_writes(const std::function<const void*(const SecondWrite&)>& after);
 
     void race(const Access& access, const Earlier& earlier, Address where) override;
@@ -270,7 +276,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     std::string describe(Address where);
 
     LaunchChecks* launch_ = nullptr;
-    std::optional<Footprint> footprint_;  // of the block
+    // of the running block
+    std::optional<Footprint> footprint_;
     bool watched_ = false;
     std::array<unsigned, 3> block_{};
     dim3 shape_{1, 1, 1};
@@ -284,7 +291,8 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     static constexpr std::size_t kPageBytes = 4096;
     ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
-    RecentlyUsed<DeviceMemory*> recent_;  // allocations of pages that were looked up
+    // recently looked-up allocations
+    RecentlyUsed<DeviceMemory*> recent_;
     Address static_begin_ = ~Address{0};
     Address static_end_ = 0;
     SharedShadow::Region* dynamic_ = nullptr;
@@ -293,21 +301,26 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     GridOrder others_;
     SharedShadow shared_;
     PendingReads reads_;
-    std::array<std::pair<Run, Address>, 8> in_turn_{};  // reads to record next, and their lines
+    // the next reads to record, and their lines
+    std::array<std::pair<Run, Address>, 8> in_turn_{};
     std::size_t next_in_turn_ = 0;
-    // The clocks that the block's atomic accesses have released at addresses.
+    // The clocks that the block's atomic accesses have released, by address.
     std::unordered_map<Address, SharedClock> atomics_;
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};
-    std::uint64_t cluster_ = 0;  // its number in the grid
+    // the number of the block's cluster in the grid
+    std::uint64_t cluster_ = 0;
     unsigned cluster_phase_ = ~0U;
     std::vector<Copies> copies_;
-    // Of each copy engine, the thread that has issued its last copy.
+    // For each copy engine, the thread that issued its last copy.
     std::array<unsigned, BlockOrder::kCopyEngines> issued_by_{};
-    unsigned barriers_ = 0;  // that the block has passed
+    // number of barriers that the block has passed
+    unsigned barriers_ = 0;
     unsigned ended_after_a_barrier_ = 0;
-    std::vector<SecondWrite> second_writes_;  // of the last access, by its words
-    Address volatile_load_ = 0;               // of the last access, if that was a volatile load
+    // of the last access, one for each of its words
+    std::vector<SecondWrite> second_writes_;
+    // the address of the last access, if that was a volatile load
+    Address volatile_load_ = 0;
 };
 
 // For the hooks: null unless a block of a launch under inspection runs on this OS thread.

@@ -14,8 +14,8 @@ using Node = std::uint32_t;
 constexpr Node kEntry = 0;
 constexpr Node kExit = 1;
 
-// The graph of the places that the lanes of a warp have been at, each numbered in the order in
-// which it was first seen.
+// The graph of the places in the traces of a warp's lanes. Nodes are numbered in the order in which
+// the places were first seen.
 class Graph {
   public:
     Graph() : successors_(2), predecessors_(2) {}
@@ -36,9 +36,9 @@ class Graph {
         predecessors_[to].push_back(from);
     }
 
-    // For each node the nearest one that every way from it to the exit passes. The exit's is
-    // itself. Cooper, Harvey and Kennedy, "A Simple, Fast Dominance Algorithm", with all edges
-    // turned round.
+    // For each node the immediate post-dominator: the nearest node that every path from it to the
+    // exit passes. The exit is its own. Cooper, Harvey and Kennedy, "A Simple, Fast Dominance
+    // Algorithm", with all edges reversed.
     std::vector<Node> post_dominators() const {
         constexpr Node kUnknown = ~Node{0};
         const std::vector<Node> order = backwards();  // the exit first
@@ -75,8 +75,8 @@ class Graph {
     }
 
   private:
-    // Reverse postorder of a depth-first search from the exit against the edges. Every node reaches
-    // the exit: traces end there.
+    // Reverse postorder of a depth-first search from the exit along reversed edges. Every node
+    // reaches the exit, because traces end there.
     std::vector<Node> backwards() const {
         std::vector<Node> order;
         std::vector<bool> seen(predecessors_.size());
@@ -104,8 +104,8 @@ class Graph {
     std::vector<std::vector<Node>> predecessors_;
 };
 
-// A warp that runs its traces: the lanes of a mask from where they are until all have come to a
-// node.
+// A warp that replays its traces: the lanes of a mask run from their current positions until all
+// have reached a node.
 class Replay {
   public:
     Replay(const Traces& traces, const std::function<void(const Instruction&)>& executed)
@@ -136,7 +136,7 @@ class Replay {
         return i < nodes_[lane].size() ? nodes_[lane][i] : kExit;
     }
 
-    // Lanes of `mask` that stand where the first of them does.
+    // The lanes of `mask` that are at the same node as the first of them.
     LaneMask together(LaneMask mask) const {
         const Node node = at(static_cast<unsigned>(std::countr_zero(mask)));
         LaneMask same = 0;
@@ -158,8 +158,9 @@ class Replay {
         }
     }
 
-    // The lanes went different ways. Each group goes its own until it meets the others; that is
-    // never beyond where the caller wants all of them, because all ways from here lead there.
+    // The lanes have diverged. Each group follows its own path until it meets the others. They
+    // never run past the node at which the caller wants all of them, because all paths from here
+    // lead to that node.
     void part(LaneMask mask, Node last) {
         const Node meeting = meets_at_[last];
         for (LaneMask left = mask; left != 0;) {

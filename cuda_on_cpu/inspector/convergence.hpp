@@ -1,9 +1,9 @@
-// Which accesses of a warp's lanes were one instruction?
+// Finds the accesses of a warp's lanes that were one instruction.
 //
 // Each lane has left a trace: its events since the lanes last waited for each other. Lanes that
-// took different ways come together again where all ways meet, as on a GPU: at the immediate
-// post-dominator of the place where they parted, in the graph whose nodes are the places that were
-// seen and whose edges lead from each event of a trace to the next.
+// diverged reconverge where all their paths meet, as on a GPU: at the immediate post-dominator of
+// the place where they diverged. The nodes of the graph are the places in the traces; its edges
+// lead from each event of a trace to the next.
 #pragma once
 
 #include <array>
@@ -16,21 +16,22 @@
 namespace cuda_on_cpu::inspector {
 
 using Trace = std::span<const TraceEntry>;
-using Traces = std::array<Trace, kLanes>;  // empty for lanes that did nothing, or do not exist
+// empty for lanes that did nothing or do not exist
+using Traces = std::array<Trace, kLanes>;
 
-// Did all lanes that did something do the same, one event after the other? Their mask; 0 if they
-// did not, or there are none.
+// If all lanes with events have the same sequence of events, returns their mask. Otherwise, or if
+// there are none, returns 0.
 LaneMask lanes_alike(const Traces& traces);
 
-// The lanes of `mask` executed one instruction together; lane l's part in it is event[l] of its
+// An instruction that the lanes of `mask` executed together; for lane l it is event[l] of its
 // trace.
 struct Instruction {
     LaneMask mask;
     std::array<std::uint32_t, kLanes> event;
 };
 
-// Calls `executed` for each instruction in an order in which a warp may have executed them; each
-// event is part of one. Meetings take part but are not reported.
+// Calls `executed` for each instruction, in an order in which a warp may have executed them; each
+// event is part of exactly one. Synchronisation points take part but are not reported.
 void converge(const Traces& traces, const std::function<void(const Instruction&)>& executed);
 
 }  // namespace cuda_on_cpu::inspector

@@ -54,7 +54,8 @@ std::vector<Finding> Findings::take(const Resolve& resolve) {
         more.push_back(std::move(finding));
     }
     found_.clear();
-    // That a read has come before the write it races with is the race's fault.
+    // An uninitialised read at a line that also races is a consequence of the race: the write came
+    // later.
     const auto races = [&](const SourceLine& line) {
         return std::any_of(more.begin(), more.end(), [&](const Finding& finding) {
             return finding.other && (finding.source == line || *finding.other == line);
@@ -71,9 +72,8 @@ std::vector<Finding> Findings::take(const Resolve& resolve) {
     return result;
 }
 
-// One line of source may be several places in the code: a loop that is unrolled, a template's
-// instances. And which of two threads that race comes first is chance: both directions are one
-// finding.
+// One source line may be several places in the code: an unrolled loop, or the instances of a
+// template. Which of two racing threads comes first is chance, so both directions are one finding.
 void add_findings(std::vector<Finding>& all, std::vector<Finding> more) {
     for (Finding& finding : more) {
         const auto same = std::find_if(all.begin(), all.end(), [&](const Finding& known) {

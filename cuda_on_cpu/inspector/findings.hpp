@@ -1,5 +1,5 @@
-// The mistakes of a kernel, collected while it runs: the same mistake at the same two places is one
-// finding with a count.
+// The mistakes of a kernel, collected while it runs. Repetitions of a mistake at the same two
+// places are one finding with a count.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace cuda_on_cpu::inspector {
 
-// A thread and the place in the program where it did something.
+// A thread and the place of its access in the program.
 struct Party {
     Place place = 0;
     std::array<unsigned, 3> block{};
@@ -36,16 +36,16 @@ class Findings {
   public:
     using Resolve = std::function<SourceLine(Place)>;
 
-    // Counts a finding of this kind at these places. `complete` adds message and why to the first
-    // one.
+    // Counts a finding of this kind at these places. `complete` fills in message and why of the
+    // first one.
     void add(std::string kind, const Party& party, const std::optional<Party>& other,
              const std::function<void(RawFinding&)>& complete);
-    // All places, to look them up at once.
+    // All places, so that they can be looked up at once.
     std::vector<Place> places() const;
-    // One for each kind and pair of lines, in the order of file and line.
+    // Returns one finding for each kind and pair of lines, in the order of file and line.
     std::vector<Finding> take(const Resolve& resolve);
     bool empty() const;
-    // Is there a finding of an access at which the stand-in, and a GPU, stops the kernel?
+    // Is there a finding of an access at which the stand-in, and a GPU, stop the kernel?
     bool has_bad_access() const;
 
   private:
@@ -60,11 +60,11 @@ class Findings {
     std::map<Key, RawFinding> found_;
 };
 
-// Adds findings of another launch of the same kernel, those at the same places to the count of the
-// first.
+// Adds findings of another launch of the same kernel. A finding at the same places as an earlier
+// one increases its count.
 void add_findings(std::vector<Finding>& all, std::vector<Finding> more);
 
-// The short explanation that goes with a kind of finding; "" for a kind without one.
+// The short explanation of a kind of finding; "" for a kind without one.
 std::string why_of(const std::string& kind);
 
 }  // namespace cuda_on_cpu::inspector

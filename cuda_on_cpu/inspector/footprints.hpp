@@ -1,9 +1,10 @@
-// Races between launches: which memory a launch or a copy has accessed, compared with those that no
-// stream, event or wait of the host orders with it. They may be of several devices.
+// Races between launches: compares the memory that a launch or a copy has accessed with that of
+// launches and copies that no stream, event or wait of the host orders with it. They may be on
+// several devices.
 //
-// Only where streams run late, or in a random order (CUDA_ON_CPU_STREAMS), is it known what the
-// order of the streams leaves open: Task::beside. Kernels with an atomic access to the same address
-// count as ordered by it.
+// The order that the streams guarantee is known only where streams run late or in a random order
+// (CUDA_ON_CPU_STREAMS): Task::beside. Kernels with an atomic access to the same address count as
+// ordered by it.
 #pragma once
 
 #include <cstddef>
@@ -23,19 +24,19 @@
 
 namespace cuda_on_cpu::inspector {
 
-// What one launch, or one copy, has accessed.
+// The memory that one launch, or one copy, has accessed.
 class Footprint {
   public:
     Footprint(std::uint64_t task, std::vector<std::uint64_t> beside, std::string who)
         : who_(std::move(who)), task_(task), beside_(std::move(beside)) {}
 
     void touch(AccessKind kind, Address byte, unsigned bytes, const Party& party);
-    // What a copy has written: it has no place in the program.
+    // Records the write of a copy, which has no place in the program.
     void copied(Address begin, std::size_t bytes) { copied_ = {begin, bytes}; }
     // Adds the accesses of another block of the launch.
     void merge(Footprint&& other);
 
-    // Neither comes before the other.
+    // True if neither is ordered before the other.
     bool is_beside(const Footprint& other) const;
     bool shares_atomics(const Footprint& other) const;
 
@@ -46,7 +47,7 @@ class Footprint {
         bool self_writes = false;
         bool other_writes = false;
     };
-    // One for each pair of places. This one is a kernel's.
+    // Returns one conflict for each pair of places. This footprint must be a kernel's.
     std::vector<Conflict> conflicts(const Footprint& other) const;
 
     const std::string& who() const { return who_; }
@@ -62,18 +63,18 @@ class Footprint {
     std::string who_;  // "kernel sweep on device 0"
     std::uint64_t task_;
     std::vector<std::uint64_t> beside_;
-    std::unordered_map<Address, Word> words_;  // by their numbers
+    std::unordered_map<Address, Word> words_;  // by word number
     std::pair<Address, std::size_t> copied_{};
     std::unordered_set<Address> atomics_;
 };
 
-// Those of an inspection.
+// The footprints of an inspection.
 class Footprints {
   public:
     static Footprints& of_inspection();
 
-    // Adds findings where a footprint of the inspection conflicts with this one. `findings` of a
-    // copy is null: then those of the kernel that it conflicts with.
+    // Adds findings where a footprint of the inspection conflicts with this one. For a copy
+    // `findings` is null: they are then added to those of the conflicting kernel.
     void add(std::shared_ptr<const Footprint> footprint, Findings* findings);
     void clear();
 
@@ -82,7 +83,8 @@ class Footprints {
         std::shared_ptr<const Footprint> footprint;
         Findings* findings;
     };
-    static constexpr std::size_t kMost = 512;  // the last ones
+    // the number of most recent footprints that are kept
+    static constexpr std::size_t kMost = 512;
 
     std::mutex mutex_;
     std::vector<Known> known_;

@@ -1,4 +1,4 @@
-// What instrumented code calls before each load and store, for the inspector.
+// The functions that instrumented code calls before each load and store, for the inspector.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -66,8 +66,8 @@ void fence(bool for_other_blocks) {
 
 #include "sanitizer_interface.inc"
 
-// What instrumented code calls in place of memset and its like (inspected_memory.h): the compiler
-// has not looked into those.
+// Replacements for memset and similar functions in instrumented code (inspected_memory.h), because
+// the compiler does not instrument the originals.
 extern "C" {
 void* cuda_on_cpu_memset(void* to, int value, std::size_t bytes) {
     access_range(Operation::kStore, to, bytes, PLACE);

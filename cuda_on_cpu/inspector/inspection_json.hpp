@@ -21,8 +21,8 @@ inline constexpr std::array<std::string_view, 2> kSpaceNames = {"shared", "globa
 inline constexpr std::array<std::string_view, 5> kOperationNames = {"load", "store", "atomic", "async_copy",
                                                                     "matrix_load"};
 
-// The fields of each record, named once: `visit(name, field)` writes or reads. Of a field that may
-// be missing it says whether it is there.
+// Names the fields of each record once: `visit(name, field)` writes or reads a field. For an
+// optional field it returns whether the field exists.
 template <class T, class U>
 concept Of = std::same_as<std::remove_const_t<T>, U>;
 

@@ -30,8 +30,8 @@ Recorders& recorders() {
     return all;
 }
 
-// "in", or "in and out", after the parameters that point into the allocation; then its size where
-// one of these points into others, too, or where there is none.
+// "in", or "in and out", after the parameters that point into the allocation. If there are none, or
+// if one of them points into other allocations, too, the size of the allocation.
 std::string name_of(const Allocation& allocation, const std::vector<Allocation>& all,
                     const std::vector<NamedAddress>& addresses) {
     const auto is_in = [](const NamedAddress& named, const Allocation& in) {
@@ -55,7 +55,7 @@ std::string name_of(const Allocation& allocation, const std::vector<Allocation>&
     return ambiguous ? text + ", " + size : text;
 }
 
-// The memory that all blocks share, its pieces apart from each other as a GPU would place them.
+// The memory that all blocks share, with its pieces at the distances that a GPU would give them.
 void add_global_memory(LaunchRecord& record, const std::vector<NamedAddress>& addresses) {
     std::vector<std::pair<std::unique_ptr<Region>, std::string>> pieces;
     std::uint64_t gpu = kGpuAlignment;
@@ -79,7 +79,8 @@ void add_global_memory(LaunchRecord& record, const std::vector<NamedAddress>& ad
     }
 }
 
-// File, line, space, operation, bytes, array; of several arrays of that name, which.
+// File, line, space, operation, bytes, array; the last number distinguishes several arrays of that
+// name.
 using Line = std::tuple<std::string, int, Space, Operation, unsigned, std::string, unsigned>;
 
 bool reads(const Action action) {
@@ -90,7 +91,7 @@ bool writes(const Action action) {
            (action.operation() == Operation::kStore || action.operation() == Operation::kAtomic);
 }
 
-// All but the lines.
+// Adds everything except the lines.
 void add(const LaunchRecord& launch, KernelInspection& kernel) {
     kernel.name = launch.kernel;
     kernel.launches += 1;
@@ -111,12 +112,12 @@ void add(const LaunchRecord& launch, KernelInspection& kernel) {
     }
 }
 
-// The lines of a launch. Two arrays of one name in one line are distinguished by the order in which
-// the line mentions them, so that launches that swap their buffers still add up.
+// Adds the lines of a launch. Two arrays of one name in one line are distinguished by the order in
+// which the line accesses them, so that launches that swap their buffers add up.
 void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>& sources,
          std::map<Line, LineCount>& lines) {
-    std::map<Line, std::map<unsigned, Place>>
-        arrays;  // of each line, with the first place that they are mentioned at
+    // the arrays of each line, with the first place that accesses them
+    std::map<Line, std::map<unsigned, Place>> arrays;
     const auto line_of = [&](const LineKey& key) {
         const Action action = Action::of_word(key.action);
         const auto source = sources.find(action.place());
@@ -165,8 +166,8 @@ void Inspector::begin_launch(LaunchState& launch) {
     launches_.push_back(std::move(record));
 }
 
-// As many as there may be, the first and the last among them, evenly spread. Of clusters all blocks
-// or none, as they tell each other what they have done.
+// Chooses as many blocks as are allowed, evenly spread and including the first and the last. All
+// blocks of a cluster are chosen or none, because they synchronise with each other.
 bool Inspector::chosen(uint3 block, const LaunchConfiguration& launch) const {
     const std::uint64_t number = cluster_of(block, launch);
     const std::uint64_t clusters = volume(launch.grid) / blocks_together(launch);
@@ -231,7 +232,7 @@ Inspection Inspector::result() {
         return source == sources.end() ? SourceLine{} : source->second;
     };
 
-    // One entry for each kernel and shape.
+    // One entry for each kernel and block shape.
     Inspection inspection;
     using Shape = std::tuple<std::string, unsigned, std::size_t>;
     std::map<Shape, std::size_t> kernels;
@@ -267,7 +268,7 @@ Inspection Inspector::result() {
 
 namespace {
 // Not destroyed when the program ends: a whole program is watched until after its static objects
-// are gone.
+// have been destroyed.
 constinit Inspector* inspector = nullptr;
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Collects what the recorders of all OS threads have counted, launch by launch.
+// Collects the counts of the recorders of all OS threads, launch by launch.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Inspector final : public LaunchObserver {
     void launch_failed(LaunchState& launch, cudaError_t error, const std::string& message,
                        Site site) override;
 
-    // What was seen, with source lines.
+    // The results so far, with source lines.
     Inspection result();
 
   private:
@@ -33,10 +33,10 @@ class Inspector final : public LaunchObserver {
     std::vector<std::unique_ptr<LaunchRecord>> launches_;
 };
 
-// What the inspection that is under way has seen; it goes on.
+// The results of the running inspection, which continues.
 Inspection result_so_far();
 
-// All recorders there are, of OS threads that still run.
+// All existing recorders: those of OS threads that still run.
 void register_recorder(Recorder* recorder);
 void unregister_recorder(Recorder* recorder);
 

@@ -1,8 +1,9 @@
-// Late stores: with CUDA_ON_CPU_STORES=late, in programs that are linked with this instead of the
-// inspector. Before each store to memory that other threads can access, a thread yields until all
-// others of its block wait, have ended, or are about to store, too. So when two threads execute
-// `counter += 1`, both read the old value and one addition is lost; and a read without a barrier
-// finds the old value. A kernel without races computes the same as otherwise.
+// Late stores, for programs that are linked with this instead of the inspector and run with
+// CUDA_ON_CPU_STORES=late. Before each store to memory that other threads can access, a thread
+// yields until all other threads of its block wait, have ended, or are about to store, too. So when
+// two threads execute `counter += 1`, both read the old value and one addition is lost, and a read
+// without a barrier finds the old value. A kernel without races computes the same results as
+// without late stores.
 #include <cstddef>
 #include <cstdint>
 

@@ -50,8 +50,8 @@ void BlockOrder::begin_block(unsigned threads) {
     begin_phase();
 }
 
-// Every entry so far is smaller than the epochs from now on, so only the shared clocks have to be
-// dropped.
+// All existing entries are smaller than the epochs from now on, so only the shared clocks have to
+// be dropped.
 void BlockOrder::begin_phase() {
     phase_start_ = ++latest_;
     std::fill(epoch_.begin(), epoch_.end(), latest_);
@@ -134,7 +134,7 @@ void BlockOrder::wait(unsigned thread, SplitBarrier barrier) {
 void BlockOrder::fence(unsigned thread) {
     auto clock = std::make_shared<Clock>(epoch_.size(), 0);
     const unsigned base = thread / kLanes * kLanes;
-    // What happened before the last barrier is ordered by phase_start_.
+    // Operations before the last barrier are ordered by phase_start_.
     for (unsigned i = 0; i < kLanes; ++i)
         (*clock)[base + i] = warp_clock_[thread][i];
     if (clock_[thread] != nullptr) raise(*clock, *clock_[thread]);
@@ -170,8 +170,8 @@ void BlockOrder::acquire(unsigned thread, const BlockClock& released) {
 // --- Between blocks ------------------------------------------------------------------------------
 
 void BlockClock::join(const BlockClock& other) {
-    // There is room for one warp. The other's epoch then counts for the whole block, which errs
-    // towards "ordered".
+    // There is room for one warp only, so the other's epoch then counts for the whole block, which
+    // errs towards "ordered".
     if (of_warp == 0) {
         of_warp = other.of_warp;
         warp = other.warp;

@@ -1,19 +1,20 @@
-// Happens-before between the threads of a block, and between the blocks of a launch, as FastTrack
-// computes it: with epochs and vector clocks. Independent of the order in which threads happened to
-// run, and of the runtime.
+// Happens-before between the threads of a block, and between the blocks of a launch, computed as in
+// FastTrack, with epochs and vector clocks. The result does not depend on the order in which the
+// threads happened to run, nor on the runtime.
 //
-// An epoch is a number that only grows. Each thread has one, and advances it when it releases: at a
+// An epoch is a number that only grows. Each thread has one and advances it when it releases: at a
 // barrier, when lanes of a warp synchronise, at a fence. An access is recorded as its thread and
-// that thread's epoch. It happens before what another thread does now if that epoch is at most the
-// entry of the other thread's vector clock. The vector clock is stored in three parts:
+// that thread's epoch. It happens before the current operation of another thread if that epoch is
+// at most the entry for its thread in the other thread's vector clock. The vector clock is stored
+// in three parts:
 //
 //   barrier of the block      one number for all threads: the first epoch after the barrier. O(threads)
 //   lanes of a warp           32 x 32 numbers per warp: lane a's entry for lane b. O(lanes^2), vectorised
 //   anything else             an entry for each thread (Clock), shared by threads whose entries are equal
 //
 // An atomic access releases what was fenced before it, and an access to the same address acquires
-// it. Without __threadfence(), or a memory order that implies a fence, an atomic orders nothing but
-// itself, as on a GPU.
+// it. Without __threadfence(), or a memory order that implies a fence, an atomic access does not
+// order other accesses, as on a GPU.
 #pragma once
 
 #include <array>
@@ -29,12 +30,13 @@ namespace cuda_on_cpu::inspector {
 
 using Epoch = std::uint32_t;
 
-// A vector clock: of each thread of a block, the last epoch that happens before.
+// A vector clock: for each thread of a block, the last epoch that happens before the current
+// operation.
 using Clock = std::vector<Epoch>;
 using SharedClock = std::shared_ptr<const Clock>;
 
-// The clocks that were released at a barrier: by arrivals in the present phase, and in the one
-// before it.
+// The clocks that were released at a barrier: by arrivals in the current phase, and in the previous
+// one.
 template <class ReleasedClock>
 struct Phases {
     std::shared_ptr<ReleasedClock> now;
@@ -42,15 +44,16 @@ struct Phases {
     unsigned parity = 0;
 
     void complete_all() { complete = std::exchange(now, nullptr); }
-    // The present phase has that parity: if it had the other one, that phase is complete.
+    // Sets the parity of the current phase: if it differs from the stored one, the stored phase is
+    // complete.
     Phases& in_phase(unsigned of_parity) {
         if (std::exchange(parity, of_parity) != of_parity) complete_all();
         return *this;
     }
 };
 
-// A vector clock with two entries for a whole block: an epoch of all its threads, and a later one
-// of a single warp.
+// A coarse vector clock with two entries for a whole block: an epoch for all its threads, and a
+// later one for a single warp.
 struct BlockClock {
     Epoch all = 0;
     Epoch of_warp = 0;
@@ -62,7 +65,7 @@ struct BlockClock {
     void join(const BlockClock& other);
 };
 
-// Happens-before between the threads of one block at a time. Epochs go on growing from block to
+// Happens-before between the threads of one block at a time. Epochs continue to grow from block to
 // block, so that accesses of an earlier block are ordered by their epochs alone.
 class BlockOrder {
   public:
@@ -70,29 +73,30 @@ class BlockOrder {
 
     unsigned threads() const { return threads_; }
     Epoch epoch(unsigned thread) const { return epoch_[thread]; }
-    // Accesses of an earlier epoch happen before what any thread does now.
+    // Accesses of an earlier epoch happen before the current operation of every thread.
     Epoch phase_start() const { return phase_start_; }
     // The latest epoch of any thread.
     Epoch latest() const { return latest_; }
 
-    // Does what `first` did in that epoch happen before what `thread` does now?
+    // Does the operation of `first` in that epoch happen before the current operation of `thread`?
     bool ordered(unsigned first, Epoch then, unsigned thread) const {
         if (then < phase_start_ || first == thread) return true;
         if (first / kLanes == thread / kLanes && then <= warp_clock_[thread][first % kLanes]) return true;
         return then <= clock_of(first, thread);
     }
-    // The same for all lanes of a warp. O(1); false: each lane has to be checked.
+    // The same for all lanes of a warp in O(1). False means unknown: each lane has to be checked.
     bool all_ordered(unsigned warp, Epoch then, unsigned thread) const {
         return then < phase_start_ || (thread / kLanes == warp && then < warp_joined_[warp]);
     }
 
-    // A barrier of all threads that have not ended. What ended threads did happens before it, too.
+    // A barrier of all threads that have not ended. Operations of ended threads happen before it,
+    // too.
     void barrier();
     // Lanes of a warp synchronise.
     void join(unsigned warp, LaneMask lanes);
-    // A split barrier: what a thread did before it arrived happens before what any thread does
-    // after it has waited. all_arrived() is called after the last arrival and before the first wait
-    // ends.
+    // A split barrier: operations of a thread before its arrival happen before operations of any
+    // thread after its wait. all_arrived() is called after the last arrival and before the first
+    // wait ends.
     enum class SplitBarrier { of_block, of_cluster };
     void arrive(unsigned thread, SplitBarrier barrier = SplitBarrier::of_block);
     void all_arrived(SplitBarrier barrier = SplitBarrier::of_block);
@@ -109,15 +113,16 @@ class BlockOrder {
     void wait(unsigned thread, const void* barrier, unsigned parity) {
         acquire(thread, at_address_[barrier].in_phase(parity ^ 1).complete);
     }
-    // The barrier begins anew.
+    // The barrier is initialised again.
     void reset(const void* barrier) { at_address_.erase(barrier); }
-    // Bulk copies that complete at an mbarrier write as one more thread, numbered behind those of
-    // the block: it arrives with each copy, and only threads that wait at the mbarrier are ordered
-    // after it. Of many mbarriers the last ones share a copy engine, which errs towards "ordered".
+    // Bulk copies that complete at an mbarrier write as one additional thread, numbered after those
+    // of the block: it arrives with each copy, and only threads that wait at the mbarrier are
+    // ordered after it. If there are too many mbarriers, the last ones share a copy engine, which
+    // errs towards "ordered".
     unsigned copy_engine(const void* barrier);
     static constexpr unsigned kCopyEngines = kLanes;
 
-    // __threadfence: from now on the thread's atomic accesses release its present vector clock.
+    // __threadfence: from now on the thread's atomic accesses release its current vector clock.
     void fence(unsigned thread);
     // The clock that an atomic access of the thread releases at its address; null: none.
     SharedClock released(unsigned thread) const { return released_[thread]; }
@@ -126,7 +131,7 @@ class BlockOrder {
     // The thread acquires a clock that was released at an address.
     void acquire(unsigned thread, const SharedClock& clock);
 
-    // The same by way of another block, with the coarser clock, which errs towards "ordered".
+    // The same for threads of other blocks, with the coarser clock, which errs towards "ordered".
     BlockClock release(unsigned thread);
     void acquire(unsigned thread, const BlockClock& released);
 
@@ -143,17 +148,18 @@ class BlockOrder {
     unsigned threads_ = 0;
     Epoch latest_ = 0;
     Epoch phase_start_ = 0;
-    // Of each thread and copy engine.
+    // For each thread and copy engine.
     std::vector<Epoch> epoch_;
     std::vector<WarpClock> warp_clock_;
-    // Of each warp: what its lanes did before this epoch is ordered for all of them.
+    // For each warp: operations of its lanes before this epoch are ordered for all its lanes.
     std::vector<Epoch> warp_joined_;
-    // Of each thread: what it acquired otherwise since the last barrier; null: nothing.
+    // For each thread: the clock that it acquired otherwise since the last barrier; null: none.
     std::vector<SharedClock> clock_;
     bool any_clock_ = false;
     std::vector<SharedClock> released_;
     bool any_released_ = false;
-    std::vector<LaneMask> live_lanes_;  // of each warp: those the block has
+    // for each warp, the lanes that exist in the block
+    std::vector<LaneMask> live_lanes_;
     using ThreadPhases = Phases<Clock>;
     ThreadPhases& arrivals(SplitBarrier barrier) { return arrivals_[static_cast<std::size_t>(barrier)]; }
     void arrive(unsigned thread, ThreadPhases& barrier);
@@ -162,39 +168,41 @@ class BlockOrder {
     std::unordered_map<const void*, unsigned> copy_engines_;  // in the order of their first copies
 };
 
-// The greater entry of each two.
+// The element-wise maximum.
 SharedClock join(const SharedClock& a, const SharedClock& b);
 
 // --- Between blocks ------------------------------------------------------------------------------
 
-// A block's vector clock over the watched blocks of its launch, by their numbers. Shorter where the
-// entries of the later ones are 0.
+// A block's vector clock over the watched blocks of its launch, indexed by their numbers. It is
+// shorter if the entries of the later blocks are 0.
 using BlockClocks = std::vector<BlockClock>;
 using SharedBlockClocks = std::shared_ptr<const BlockClocks>;
 
 // Happens-before between a running block and the others of its launch. One object per running
-// block. Coarser than BlockOrder, and always towards "ordered": what one thread of a block
-// acquires, the whole block acquires. A block that is not watched only passes on what it has
-// acquired.
+// block. It is coarser than BlockOrder, and always errs towards "ordered": a clock that one thread
+// of a block acquires counts as acquired by the whole block. A block that is not watched only
+// passes on the clocks it has acquired.
 class GridOrder {
   public:
     static constexpr unsigned kNotWatched = ~0u;
 
-    // `number` among the watched blocks of the launch.
+    // `number` is the block's index among the watched blocks of the launch.
     void begin_block(unsigned number);
     unsigned number() const { return number_; }
     bool ordered(unsigned block, unsigned thread, Epoch then) const {
         return clocks_ != nullptr && block < clocks_->size() && (*clocks_)[block].covers(thread, then);
     }
 
-    // A fence of a thread in an epoch covers everything before the last barrier, and what its warp
-    // has done since.
+    // A fence of a thread in an epoch covers everything before the last barrier, and later
+    // operations of its warp.
     void fence(unsigned thread, Epoch now, Epoch phase_start);
-    // After a barrier of the block a fence by any of its threads before it covers all.
+    // After a barrier of the block, a fence that any of its threads executed before it covers all
+    // threads.
     void barrier(Epoch last_before);
-    // An atomic access of the thread: the clock at the address after it; null: none.
+    // For an atomic access of the thread: returns the clock at the address after it; null: none.
     SharedBlockClocks release(unsigned thread, const SharedBlockClocks& at_address) const;
-    // An arrival at a barrier of several blocks, or of another block: the clock there after it.
+    // For an arrival at a barrier of several blocks, or of another block: returns the clock there
+    // after it.
     SharedBlockClocks release(const BlockClock& own, const SharedBlockClocks& at_address) const;
     void acquire(const SharedBlockClocks& at_address);
 

@@ -14,7 +14,8 @@ namespace {
 
 constexpr std::uint64_t kSectorBytes = 32;
 constexpr LaneMask kAllLanes = ~LaneMask{0};
-constexpr std::uint64_t kSharedAlignment = 128;  // of what is in shared memory by itself: bank 0 at its start
+// assumed alignment of each separate object in shared memory, which thus starts in bank 0
+constexpr std::uint64_t kSharedAlignment = 128;
 
 std::uint64_t address_of(const volatile void* pointer) {
     return reinterpret_cast<std::uint64_t>(pointer);
@@ -24,7 +25,7 @@ LaneMask bit(unsigned lane) {
     return LaneMask{1} << lane;
 }
 
-// The set of a region, made when it is first needed.
+// The set of a region, created when it is first needed.
 SectorSet& made(std::atomic<SectorSet*>& set, const Region& region) {
     if (SectorSet* found = set.load(std::memory_order_acquire); found != nullptr) return *found;
     auto fresh = std::make_unique<SectorSet>((region.end - region.begin) / kSectorBytes + 2);
@@ -34,7 +35,7 @@ SectorSet& made(std::atomic<SectorSet*>& set, const Region& region) {
     return *expected;
 }
 
-// The number of a shared array: the same for all blocks.
+// The number of a shared array, the same for all blocks.
 unsigned shared_array(LaunchRecord& record, const char* name) {
     const std::scoped_lock lock(record.arrays_mutex);
     const auto first = record.arrays.begin() + static_cast<std::ptrdiff_t>(record.global.size());
@@ -53,7 +54,8 @@ constinit thread_local Recorder* recording = nullptr;
 void SectorSet::insert(std::span<const std::uint64_t> sectors, std::uint64_t first) {
     for (const std::uint64_t absolute : sectors) {
         const std::uint64_t sector = absolute - first;
-        if (sector / 64 >= words_.size()) continue;  // beyond the end: a finding, not traffic
+        // beyond the end: reported as a finding, not counted as traffic
+        if (sector / 64 >= words_.size()) continue;
         std::atomic<std::uint64_t>& word = words_[sector / 64];
         const std::uint64_t wanted = std::uint64_t{1} << sector % 64;
         if ((word.load(std::memory_order_relaxed) & wanted) == 0)
@@ -79,8 +81,8 @@ void LineCount::add(const LineCount& other) {
     ideal += other.ideal;
     active_lanes += other.active_lanes;
     bytes_used += other.bytes_used;
-    // Of several the one in the first block: then the order in which OS threads deliver does not
-    // show.
+    // Among equally bad requests, keep that of the first block, so that the result does not depend
+    // on the order in which OS threads deliver.
     if (std::pair(other.worst.transactions, worst_block) > std::pair(worst.transactions, other.worst_block)) {
         worst = other.worst;
         worst_block = other.worst_block;
@@ -137,7 +139,7 @@ void Recorder::end_block() {
     recording = nullptr;
     checks_.end_block();
     for (unsigned w = 0; w < warps_; ++w)
-        finish_warp(w);  // there is something left if the block failed
+        finish_warp(w);  // events are left over if the block failed
 }
 
 void Recorder::notify(const Event& event) {
@@ -184,7 +186,8 @@ void Recorder::on(const event::BarrierReleased&) {
         warp_[w].waiting = 0;
 }
 
-// A warp that waits for all of itself begins anew behind it. Parts of one may come together later.
+// If all lanes of a warp wait together, its traces start anew afterwards. If only some do, they may
+// still reconverge with the others later.
 void Recorder::on(const event::CollectiveArrived& event) {
     if ((warp_[event.thread / kLanes].began & ~event.mask) != 0)
         note(event.thread, Action::sync_point(place_of(event.site)), 0);
@@ -214,8 +217,8 @@ void Recorder::on(const event::MbarrierLeft& event) {
 
 void Recorder::access_range(Operation operation, const volatile void* address, std::size_t bytes,
                             Place place) {
-    // Up to 16 bytes with the alignment of their parts only; more than that is a structure, aligned
-    // as it happens to be.
+    // Up to 16 bytes with an alignment smaller than their size; more than 16 bytes are a structure,
+    // with whatever alignment it has.
     const std::uint64_t alignment = address_of(address) | bytes | (bytes <= 16 ? 4 : 16);
     const std::size_t step = std::size_t{1} << std::countr_zero(alignment);
     for (std::size_t i = 0; i < bytes; i += step) {
@@ -223,12 +226,12 @@ void Recorder::access_range(Operation operation, const volatile void* address, s
     }
 }
 
-// Not where the instruction was last.
+// The slow path: the address is not in the region of the instruction's previous access.
 void Recorder::access_anywhere(Action action, std::uint64_t byte) {
     Space space;
     const Region* region = find(byte, space);
     if (region == nullptr) return;
-    // Among variables there are constants too, which do not count.
+    // The variables include constants, which are not counted.
     if (region->holds(byte) && (space == Space::kShared || region->array != launch_->variables))
         pieces_[action.place()] = {region->begin, region->end - region->begin, space};
     note(running_thread(), action.in(space), byte);
@@ -374,7 +377,7 @@ bool all_in(const Region& region, const Addresses& bytes) {
 
 }  // namespace
 
-// Counts one request; its addresses become those of a GPU.
+// Counts one request, after converting its addresses to those of a GPU.
 void Recorder::count(unsigned warp, Action action, LaneMask mask, Addresses& bytes) {
     Space space;
     const Region* first = find(bytes[static_cast<unsigned>(std::countr_zero(mask))], space);

@@ -1,5 +1,5 @@
-// What the threads of one block do, noted event by event, and counted warp by warp: one recorder
-// for each OS thread.
+// Records the accesses of the threads of one block event by event, and counts them warp by warp.
+// There is one recorder for each OS thread.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@
 
 namespace cuda_on_cpu::inspector {
 
-// Which sectors of an allocation one launch has touched, by blocks on any OS thread.
+// The sectors of an allocation that one launch has accessed, by blocks on any OS thread.
 class SectorSet {
   public:
     explicit SectorSet(std::uint64_t sectors) : words_((sectors + 63) / 64) {}
-    // Each of the sectors, of which `first` is the allocation's first one.
+    // `first` is the number of the allocation's first sector.
     void insert(std::span<const std::uint64_t> sectors, std::uint64_t first);
     std::uint64_t count() const;
 
@@ -35,14 +35,14 @@ class SectorSet {
     std::vector<std::atomic<std::uint64_t>> words_;
 };
 
-// Memory that a kernel may reach. Counted are addresses as a GPU would have them: allocations begin
-// at multiples of 256 there, and are at 16 here.
+// Memory that a kernel may access. Counts use the addresses a GPU would have: there allocations are
+// aligned to 256 bytes, here to 16.
 struct Region {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
     std::uint64_t gpu_begin = 0;
     unsigned array = 0;  // its number in LaunchRecord::arrays
-    // Of global memory; made when first needed.
+    // For global memory; created when first needed.
     mutable std::atomic<SectorSet*> read{nullptr};
     mutable std::atomic<SectorSet*> written{nullptr};
 
@@ -55,7 +55,7 @@ struct Region {
     bool holds(std::uint64_t byte) const { return byte >= begin && byte < end; }
 };
 
-// An action on one array: what is counted together.
+// An action on one array: accesses with the same key are counted together.
 struct LineKey {
     std::uint64_t action;  // Action::word()
     unsigned array;
@@ -67,7 +67,7 @@ struct HashOfLineKey {
     std::size_t operator()(const LineKey& key) const { return key.hash(); }
 };
 
-// What is known of it in one launch: AccessLine without its line.
+// The counts for one key in one launch: AccessLine without its line.
 struct LineCount {
     std::uint64_t requests = 0;
     std::uint64_t transactions = 0;
@@ -75,7 +75,8 @@ struct LineCount {
     std::uint64_t active_lanes = 0;
     std::uint64_t bytes_used = 0;
     WorstRequest worst;
-    std::uint64_t worst_block = 0;  // its number in the grid
+    // its number in the grid
+    std::uint64_t worst_block = 0;
 
     void add(const LineCount& other);
 };
@@ -95,10 +96,11 @@ struct LaunchRecord {
     std::uint64_t dropped_accesses = 0;
     bool all_memory_watched = true;
     std::vector<std::unique_ptr<Region>> global;  // in the order of their addresses
-    // Names of arrays: "tile", "in", or "allocation of 4096 bytes". Those of shared arrays are
-    // added as blocks reach them.
+    // Names of arrays: "tile", "in", or "allocation of 4096 bytes". Names of shared arrays are
+    // added when a block first reaches their declarations.
     std::vector<std::string> arrays;
-    unsigned variables = 0;  // the piece of global memory, and array, that `__device__` variables are in
+    // index of the region, and array, of the `__device__` variables
+    unsigned variables = 0;
     std::mutex arrays_mutex;
     LineCounts lines;
     std::unique_ptr<LaunchChecks> checks;
@@ -114,7 +116,7 @@ class Recorder final : public BlockObserver {
     Recorder(const Recorder&) = delete;
     Recorder& operator=(const Recorder&) = delete;
 
-    // Of the running thread, which is in a block that is watched.
+    // An access of the running thread, which is in a watched block.
     void access(Operation operation, const volatile void* address, unsigned bytes, Place place) {
         const auto byte = reinterpret_cast<std::uint64_t>(address);
         if (byte - stacks_begin_ < stacks_size_) return;  // a thread's own variables
@@ -124,24 +126,24 @@ class Recorder final : public BlockObserver {
             access_anywhere(Action(place, Space::kGlobal, operation, bytes), byte);
         }
     }
-    // An access of a size, or with an alignment, that no single instruction has: as many as it
-    // takes.
+    // An access with a size or alignment that no single instruction supports: counts as several
+    // instructions.
     void access_range(Operation operation, const volatile void* address, std::size_t bytes, Place place);
-    // Forgets what the running thread did last, if that was to load this very address atomically:
-    // the write that now comes makes both one operation.
+    // If the last event of the running thread was an atomic load of this address, removes it:
+    // together with the write that follows, it is one operation.
     void take_back_atomic_load(const volatile void* address);
 
     void begin_block(LaunchState& launch, uint3 block, void* dynamic_shared, std::size_t size) override;
     void notify(const Event& event) override;
     void end_block() override;
 
-    // Adds what was counted for a launch that has ended to its record, and forgets it.
+    // Adds the counts of a launch that has ended to its record, and clears them.
     void deliver(LaunchRecord& record);
 
   private:
     enum class Kind : std::uint8_t { kNothing, kGlobal, kDynamicShared, kStaticShared, kVariables };
-    // What lies in one page of memory. Where there are static `__shared__` variables there may be
-    // others beside them.
+    // The contents of one page of memory. A page with static `__shared__` variables may contain
+    // others, too.
     struct Page {
         std::uint64_t number = ~std::uint64_t{0};
         const Region* region = nullptr;
@@ -153,10 +155,10 @@ class Recorder final : public BlockObserver {
         std::uint64_t size = 0;
         Space space = Space::kGlobal;
     };
-    // The events of a lane. As a vector, but all that noting one needs is in two pointers.
+    // The events of a lane: a vector whose fast path needs only two pointers.
     class LaneTrace {
       public:
-        // False: there are too many.
+        // Returns false if there are too many.
         bool note(const TraceEntry& event) {
             if (end_ == limit_ && !grow()) return false;
             *end_++ = event;
@@ -178,14 +180,17 @@ class Recorder final : public BlockObserver {
     using WarpTraces = std::array<LaneTrace, kLanes>;
     struct Warp {
         LaneMask live = 0;
-        LaneMask waiting = 0;                // at a barrier of the block
-        LaneMask began = 0;                  // lanes that were live when the traces began
-        std::unique_ptr<WarpTraces> traces;  // while there are events in them
+        // lanes that wait at a barrier of the block
+        LaneMask waiting = 0;
+        // lanes that were live when the traces began
+        LaneMask began = 0;
+        // null if there are no events
+        std::unique_ptr<WarpTraces> traces;
     };
 
     static unsigned running_thread() { return current_warp * kLanes + current_lane; }
 
-    // Events that change no count are ignored.
+    // Other events do not change any count.
     template <class OneEvent>
     void on(const OneEvent&) {}
     void on(const event::ThreadEnded& event);
@@ -202,7 +207,7 @@ class Recorder final : public BlockObserver {
     void on(const event::CopyIssued& event);
     void on(const event::MatricesLoaded& event);
 
-    // Where the byte is; null: in no memory that counts.
+    // Returns the region that contains the byte; null if it is not in memory that is counted.
     const Region* find(std::uint64_t byte, Space& space) {
         Page& page = pages_[byte / kPageBytes % kPages];
         if (page.number != byte / kPageBytes) page = look_up(byte);
@@ -228,7 +233,8 @@ class Recorder final : public BlockObserver {
 
     static constexpr std::size_t kPages = 256;
     static constexpr std::size_t kPageBytes = 4096;
-    static constexpr std::size_t kMaxEvents = std::size_t{1} << 18;  // of one thread, between two waits
+    // the most events of one thread between two waits
+    static constexpr std::size_t kMaxEvents = std::size_t{1} << 18;
 
     BlockChecks& checks_ = BlockChecks::of_this_thread();
     LaunchRecord* launch_ = nullptr;
@@ -243,10 +249,12 @@ class Recorder final : public BlockObserver {
     std::uint64_t stacks_size_ = 0;
     ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
-    RecentlyUsed<const Region*> recent_;  // whose pages were looked up
+    // regions whose pages were looked up recently
+    RecentlyUsed<const Region*> recent_;
     Region dynamic_shared_;
     std::vector<std::unique_ptr<Region>> static_shared_;
-    std::uint64_t static_begin_ = ~std::uint64_t{0};  // all of them are in here
+    // start of the range that contains all static shared variables
+    std::uint64_t static_begin_ = ~std::uint64_t{0};
     std::uint64_t static_end_ = 0;
 
     LineCount& line(const LineKey& key) {
@@ -265,7 +273,7 @@ class Recorder final : public BlockObserver {
     std::uint64_t dropped_ = 0;
 };
 
-// Where the hooks find the recorder: null while no block that is watched runs on this OS thread.
+// The recorder, for the hooks; null unless a watched block runs on this OS thread.
 extern constinit thread_local Recorder* recording;
 
 }  // namespace cuda_on_cpu::inspector

@@ -1,6 +1,6 @@
 // The shadow of a line of device memory (64 bytes) in compressed form. The accesses of a warp by
-// one instruction, or of a thread in a loop, are one run. Only plain accesses without a race are
-// recorded here: GlobalShadow records other lines word by word.
+// one instruction, or of a thread in a loop, are one run. Runs store only plain accesses without a
+// race: GlobalShadow records other lines word by word.
 #pragma once
 
 #include <array>
@@ -12,14 +12,15 @@
 
 namespace cuda_on_cpu::inspector {
 
-// Two threads of a block have read a word in one epoch. A write that races with any reader races
-// with one of these two, so a third reader need not be recorded. Not if the two are of one warp and
-// the third is of another: the warp may have synchronised alone.
+// Two threads of a block have read a word in one epoch. A write that races with any reader also
+// races with one of these two, so a third reader need not be recorded. The exception is a third
+// reader of another warp than the first two when these share a warp, because that warp may have
+// synchronised alone.
 inline bool two_readers_suffice(unsigned a, unsigned b, unsigned third) {
     return a != b && (a / kLanes != b / kLanes || a / kLanes == third / kLanes);
 }
 
-// Equal for all accesses of a run.
+// The properties that all accesses of a run share.
 struct RunKey {
     Epoch epoch = 0;
     ShortPlace place = 0;
@@ -29,7 +30,7 @@ struct RunKey {
     bool operator==(const RunKey&) const = default;
 };
 
-// Words of a line, a bit for each.
+// Words of a line, as a bit mask.
 using LineWords = std::uint16_t;
 inline constexpr unsigned kLineWords = 16;
 // first ... first + count - 1
@@ -37,8 +38,8 @@ inline LineWords line_words(unsigned first, unsigned count) {
     return static_cast<LineWords>(((1U << count) - 1) << first);
 }
 
-// The thread of each word: base + (word << step), or for vectors base + (word >> -step), or always
-// the same.
+// The thread that accesses each word: base + (word << step), or for vectors base + (word >> -step),
+// or the same thread for all words.
 class ThreadOfWord {
   public:
     ThreadOfWord() = default;
@@ -49,13 +50,12 @@ class ThreadOfWord {
     }
     bool operator==(const ThreadOfWord&) const = default;
 
-    // Do the words from the first to the last belong to `thread`? If these two do, so do the words
-    // between them.
+    // Do the words from the first to the last belong to `thread`? It is enough to check these two.
     bool is(unsigned thread, unsigned first, unsigned last) const {
         return (*this)(first) == thread && (*this)(last) == thread;
     }
-    // Adds words first ... last of `thread` to `words`. False: no step fits both. While all words
-    // are of one thread, the step is still open.
+    // Adds the words first ... last of `thread` to `words`. Returns false if no step fits both.
+    // While all words belong to one thread, the step is still undetermined.
     bool extend(LineWords words, unsigned thread, unsigned first, unsigned last) {
         if (is(thread, first, last)) return true;
         return (words & line_words(first, last - first + 1)) == 0 && choose_step(words, thread, first, last);
@@ -63,7 +63,7 @@ class ThreadOfWord {
 
   private:
     static constexpr unsigned kConstant = 0;
-    // 1, 2: four, two words a thread; 4 ... 9: every 2nd ... 64th thread.
+    // 1, 2: four or two words per thread; 4 ... 9: every 2nd ... 64th thread.
     static constexpr unsigned kStepOne = 3;
     static constexpr unsigned kSteps = 10;
     static constexpr int kBase = 1024;
@@ -105,9 +105,9 @@ class LineOfRuns {
   public:
     void clear() { words_.fill(0); }
 
-    // `in_order(then, block, thread, now)`: does what that thread did in epoch `then` happen before
-    // what thread `now` does? Returns false and records nothing if the run races with a recorded
-    // one, or if there is no room.
+    // `in_order(then, block, thread, now)` returns whether operations of that thread in epoch
+    // `then` happen before the current operation of thread `now`. note() returns false and records
+    // nothing if the run races with a recorded one, or if there is no room.
     template <class InOrder>
     bool note(const Run& run, InOrder in_order) {
         const RunKey& key = run.key;
@@ -157,7 +157,7 @@ class LineOfRuns {
   private:
     static constexpr unsigned kRuns = 4;
 
-    // Stops when an action returns false.
+    // Stops as soon as an action returns false.
     template <class Do>
     static bool for_each_word_of(unsigned words, Do action) {
         for (; words != 0; words &= words - 1) {
@@ -220,8 +220,8 @@ class LineOfRuns {
                });
     }
 
-    // A run that is empty, or whose words have two other readers; kRuns: none. A reader of another
-    // block is kept.
+    // Returns a run that is empty or whose words have two other readers; kRuns if there is none. A
+    // reader of another block is kept.
     unsigned free_run(const RunKey& key) const {
         for (unsigned r = 0; r < kRuns; ++r) {
             if (words_[r] == 0) return r;
@@ -245,7 +245,8 @@ class LineOfRuns {
 
     std::array<Epoch, kRuns> epoch_;
     std::array<ShortPlace, kRuns> place_;
-    std::array<std::uint16_t, kRuns> block_;  // and in the highest bit whether it is a write
+    // the highest bit is set for a write
+    std::array<std::uint16_t, kRuns> block_;
     std::array<ThreadOfWord, kRuns> thread_;
     std::array<LineWords, kRuns> words_;  // none: the run is empty
 };

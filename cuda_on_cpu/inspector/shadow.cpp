@@ -14,7 +14,7 @@ namespace {
 constexpr Address kWord = 4;
 constexpr std::uint8_t kWholeWord = 0xF;
 
-// The part of an access that is in one word: a bit for each of its bytes.
+// The bytes of an access that are in one word, as a bit mask.
 std::uint8_t bytes_in_word(Address word, Address address, std::size_t bytes) {
     const Address begin = std::max(word, address) - word;
     const Address end = std::min(word + kWord, address + bytes) - word;
@@ -31,7 +31,7 @@ void for_each_word(Address address, std::size_t bytes, Visit visit) {
 
 // --- Shared memory -------------------------------------------------------------------------------
 
-// Accesses of lanes of one warp, in one epoch, at one place, to the same bytes of a word.
+// Accesses by lanes of one warp, in one epoch, at one place, to the same bytes of a word.
 struct SharedShadow::Entry {
     Epoch epoch;
     LaneMask lanes;
@@ -133,8 +133,8 @@ SharedShadow::Cell& SharedShadow::fresh(Region& region, Address word) {
     return cell;
 }
 
-// The most frequent access: one more lane of a warp reads a word that was not written since the
-// last barrier.
+// The most frequent case: one more lane of a warp reads a word that was not written since the last
+// barrier.
 bool SharedShadow::is_one_more_reader(Region& region, const Access& access, const BlockOrder& order) {
     if (access.kind != AccessKind::load || access.bytes != kWord || access.address % kWord != 0) return false;
     Cell& cell = region.cell(access.address);
@@ -161,7 +161,7 @@ void SharedShadow::access(Region& region, const Access& access, const BlockOrder
         Cell& cell = fresh(region, word);
         if ((cell.pending & bytes) != 0) {
             if (!std::exchange(reported_pending, true)) report_pending(access, word, bytes, sink);
-            return;  // not reported as a race with the copy, too
+            return;  // not also reported as a race with the copy
         }
         if (const auto missing = static_cast<unsigned>(bytes & ~cell.written); missing != 0) {
             if (unwritten_bytes == 0) unwritten = word + static_cast<unsigned>(std::countr_zero(missing));
@@ -218,8 +218,8 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
     const std::span<Entry> entries =
         more != nullptr ? std::span(*more) : std::span(cell.entries.data(), cell.count);
     if (!write) {
-        // Where many warps read a word, most readers have no entry yet. So only the last few
-        // entries are compared, unless there are many.
+        // Where many warps read a word, most readers have no entry yet. Only the last few entries
+        // are compared, unless there are many.
         constexpr std::size_t kMany = 64;
         constexpr std::size_t kFew = 4;
         const std::size_t last = entries.size() < kMany ? entries.size() - std::min(entries.size(), kFew) : 0;
@@ -234,10 +234,10 @@ void SharedShadow::note(Cell& cell, const Access& access, std::uint8_t bytes, co
         }
     }
     // A later access that is ordered after this one is also ordered after everything that happens
-    // before this one: those entries can be dropped.
+    // before this one, so those entries can be dropped.
     const auto superseded = [&](const Entry& e) {
         if ((e.bytes & ~bytes) != 0) return false;
-        // A plain access conflicts with more than an atomic one does, and stays.
+        // A plain access conflicts with more accesses than an atomic one, so it stays.
         if (write) return !is_atomic(access.kind) || is_atomic(e.kind);
         return e.kind == access.kind && order.all_ordered(e.warp, e.epoch, access.thread);
     };
@@ -309,7 +309,7 @@ void SharedShadow::end_copy(Region& region, Address address, unsigned engine, co
     complete(region, *copy, copy->copy.bytes, order);
 }
 
-// From now on it is a write of its thread.
+// From now on the copy is a write of its thread.
 void SharedShadow::complete(Region& region, Pending& copy, unsigned bytes, const BlockOrder& order) {
     copy.done = true;
     for_each_word(copy.copy.address, bytes, [&](Address word, std::uint8_t in_word) {
@@ -344,7 +344,7 @@ void SharedShadow::report_pending(const Access& access, Address word, std::uint8
 
 // --- Device memory -------------------------------------------------------------------------------
 
-// Locks a line. If the line was of another generation, it is emptied and gets this one.
+// Locks a line. If the line is of another generation, it is emptied and gets this one.
 class GlobalShadow::Lock {
   public:
     Lock(Line& line, Generation generation) : line_(line), state_(generation) {
@@ -400,7 +400,7 @@ GlobalShadow::~GlobalShadow() {
     munmap(cells_.data(), cells_.size_bytes());
 }
 
-// Neighbouring pages have neighbouring slots, in one cache line.
+// Adjacent pages have adjacent slots, in one cache line.
 std::size_t GlobalShadow::slot_of(Address number) {
     constexpr Address kTogether = 64 / sizeof(Slot);
     return ((number / kTogether * 0x9E3779B97F4A7C15U >> 32) * kTogether + number % kTogether) % kSlots;
@@ -426,7 +426,8 @@ std::size_t GlobalShadow::add_page(Address number) {
     const std::scoped_lock lock(pages_mutex_);
     std::size_t slot = slot_of(number);
     for (; slots_[slot].page != kNoPage; slot = (slot + 1) % kSlots) {
-        if (slots_[slot].number == number) return slots_[slot].page;  // another OS thread was first
+        if (slots_[slot].number == number)
+            return slots_[slot].page;  // another OS thread added the page first
     }
     if (pages_used_ == pages_.size()) {
         full_ = true;
@@ -454,18 +455,19 @@ void GlobalShadow::forget() {
     full_ = false;
 }
 
-// Does what a thread of a block did in an epoch happen before what thread `now` of this block does?
+// Does an operation of a thread of a block in an epoch happen before the current operation of
+// thread `now` of this block?
 bool GlobalShadow::in_order(unsigned block, unsigned thread, Epoch then, unsigned now,
                             const BlockOrder& order, const GridOrder& others) {
     if (block == others.number() && order.ordered(thread, then, now)) return true;
-    // A block can also be ordered with itself by way of another block, or of an atomic access.
+    // Threads of one block can also be ordered through another block, or through an atomic access.
     return others.ordered(block, thread, then);
 }
 
 // The most frequent read: one more thread of a block reads a word that another of its threads has
-// just read. Which thread it was matters only for a later write by a thread of that block, and for
-// that two readers of two warps are enough. Another OS thread may change the cell at the same time:
-// then either state is seen.
+// just read. The identity of that thread matters only for a later write by a thread of the same
+// block, and for the rule that two readers of two warps are enough. Another OS thread may change
+// the cell at the same time; this then sees either the old or the new state.
 bool GlobalShadow::is_one_more_reader(const Cell& cell, const LastAccess& self) {
     if (!cell.last_reader.alike(self)) return false;
     const LastAccess& first = cell.first_reader;
@@ -475,7 +477,7 @@ bool GlobalShadow::is_one_more_reader(const Cell& cell, const LastAccess& self) 
              (first.alike(self) && two_readers_suffice(first.thread, cell.last_reader.thread, self.thread))));
 }
 
-// The earlier access that races with this one; .bytes == 0: there is none.
+// Returns the earlier access that races with this one; .bytes == 0 if there is none.
 GlobalShadow::LastAccess GlobalShadow::note(Cell& cell, const LastAccess& self, const Access& access,
                                             const BlockOrder& order, const GridOrder& others) {
     // A thread that has accessed a word atomically is ordered after earlier atomic accesses to it.
@@ -491,7 +493,7 @@ GlobalShadow::LastAccess GlobalShadow::note(Cell& cell, const LastAccess& self, 
     if (writes(self.kind)) {
         if (race.bytes == 0 && bad(cell.last_reader)) race = cell.last_reader;
         if (race.bytes == 0 && bad(cell.first_reader)) race = cell.first_reader;
-        // A plain write conflicts with more than a later atomic one of the same block: it is kept.
+        // A plain write also conflicts with a later atomic access of the same block, so it is kept.
         const bool keep = is_atomic(self.kind) && cell.writer.kind == AccessKind::store &&
                           cell.writer.bytes != 0 && cell.writer.block == self.block;
         if (!keep) cell.writer = self;
@@ -526,8 +528,8 @@ void GlobalShadow::spread(const LineOfRuns& runs, std::span<Cell, kLineWords> ce
     });
 }
 
-// Records the words of one access, one after the other. A race is reported once, or word by word
-// between two plain writes.
+// Records the words of one access, one after the other. A race is reported once, or word by word if
+// both accesses are plain writes.
 class GlobalShadow::WordByWord {
   public:
     WordByWord(GlobalShadow& shadow, const Access& access, Generation generation, const BlockOrder& order,
@@ -582,7 +584,7 @@ class GlobalShadow::WordByWord {
     bool reported_ = false;
 };
 
-// True: recorded, without a race.
+// Returns true if the run is recorded and has no race.
 bool GlobalShadow::note_run(Line& line, const Run& run, Generation generation, const BlockOrder& order,
                             const GridOrder& others) {
     const Lock lock(line, generation);

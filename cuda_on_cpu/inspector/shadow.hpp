@@ -1,5 +1,5 @@
-// Shadow memory: of each word its last writer, its readers since then, and which of its bytes have
-// been written. Memory is given by its addresses and never accessed here.
+// Shadow memory: for each word its last writer, the readers since then, and which of its bytes have
+// been written. Memory is identified by its addresses and never accessed here.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ inline bool conflict(AccessKind a, AccessKind b) {
     return (writes(a) || writes(b)) && !(is_atomic(a) && is_atomic(b));
 }
 
-// One access of one thread: at most 16 bytes, or more for a structure that is copied.
+// One access of one thread: at most 16 bytes, or more when a structure is copied.
 struct Access {
     unsigned thread = 0;
     Address address = 0;
@@ -46,7 +46,8 @@ struct Access {
     AccessKind kind = AccessKind::load;
     ShortPlace place = 0;
 
-    // Whole words within one line of the shadow memory: 4, 8 or 16 aligned bytes.
+    // Is the access 4, 8 or 16 aligned bytes? Then it covers whole words within one line of the
+    // shadow memory.
     bool in_one_line() const { return (bytes == 4 || bytes == 8 || bytes == 16) && address % bytes == 0; }
 };
 
@@ -55,29 +56,31 @@ struct Earlier {
     unsigned thread = 0;
     AccessKind kind = AccessKind::load;
     ShortPlace place = 0;
-    unsigned block = 0;  // the number of the watched block, between blocks
+    // between blocks: the number of the watched block
+    unsigned block = 0;
 };
 
 // An array in shared memory.
 struct SharedArray {
     Address begin = 0;
     std::size_t size = 0;
-    std::size_t gap = 0;  // unused bytes before and behind it
+    // unused bytes before and after it
+    std::size_t gap = 0;
     std::string name;
 };
 
-// Receives mistakes when they are found. `where` is the address of the first byte.
+// Receives mistakes as they are found. `where` is the address of the first byte.
 class SharedSink {
   public:
     virtual ~SharedSink() = default;
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
-    // For an access of several words only if none of them was written: a vector may contain
+    // Called for an access of several words only if none of them was written: a vector may contain
     // elements that its thread does not need.
     virtual void uninitialised(const Access& access, Address where) = 0;
     virtual void missing_wait(const Access& access, const Earlier& copy, Address where) = 0;
 };
 
-// The shared memory of one block at a time. Its arrays are added anew for each block.
+// The shared memory of one block at a time. Its arrays are added again for each block.
 class SharedShadow {
   public:
     // An array with the shadow of its words.
@@ -87,21 +90,21 @@ class SharedShadow {
     ~SharedShadow();
 
     void begin_block();
-    // `written`: nothing in it counts as uninitialised.
+    // `written`: all bytes count as written.
     void add(const SharedArray& array, bool written);
-    // The array that contains the address, itself or in its gap; null: there is none.
+    // Returns the array that contains the address, including its gap; null if there is none.
     Region* find(Address address) const;
     static const SharedArray& array_of(const Region& region);
 
-    // An access that lies completely inside the array.
+    // The access must be completely inside the array.
     void access(Region& region, const Access& access, const BlockOrder& order, SharedSink& sink);
 
     // An asynchronous copy: a write that is pending from its issue until its thread has waited.
-    // `place` is where it was issued.
+    // `place` is the place of the issue.
     void issue_copy(Region& region, const Access& copy, const BlockOrder& order, SharedSink& sink);
     void complete_copy(Region& region, unsigned thread, Address address, unsigned bytes,
                        const BlockOrder& order);
-    // Completes a bulk copy, for which other threads wait: from now on it is a write of the copy
+    // Completes a bulk copy, for which other threads wait. From now on it is a write of the copy
     // engine, because it is unordered with the thread that issued it.
     void end_copy(Region& region, Address address, unsigned engine, const BlockOrder& order);
 
@@ -125,11 +128,13 @@ class SharedShadow {
     void report_pending(const Access& access, Address word, std::uint8_t bytes, SharedSink& sink) const;
 
     std::uint32_t block_ = 0;
-    // Of earlier blocks, too: most often they have the same arrays.
+    // Includes arrays of earlier blocks, because most blocks have the same arrays.
     std::vector<std::unique_ptr<Region>> known_;
-    std::vector<Region*> regions_;  // of the running block
+    // of the running block
+    std::vector<Region*> regions_;
     mutable Region* last_ = nullptr;
-    std::vector<std::vector<Entry>> more_;  // of words with more entries than a cell holds
+    // the entries of words that have more than fit into a cell
+    std::vector<std::vector<Entry>> more_;
     std::vector<std::uint32_t> unused_more_;
     std::vector<Pending> pending_;
 };
@@ -139,17 +144,18 @@ class SharedShadow {
 class GlobalSink {
   public:
     virtual ~GlobalSink() = default;
-    // Between blocks, or between threads of one block; then earlier.block is the running block's
-    // number. Once per access, except that two plain writes are reported word by word: some of the
-    // values may be equal.
+    // A race between blocks, or between threads of one block; earlier.block is then the running
+    // block's number. Called once per access, except that two plain writes are reported word by
+    // word, because some of the values may be equal.
     virtual void race(const Access& access, const Earlier& earlier, Address where) = 0;
 };
 
-// LastAccess touched which word of device memory during a launch. Used by several OS threads at
-// once.
+// The accesses to each word of device memory during a launch (LastAccess). Used by several OS
+// threads at once.
 class GlobalShadow {
   public:
-    // Incremented by a launch and by a barrier of the grid, which order everything before them.
+    // Incremented by a launch and by a barrier of the grid, because both order all earlier
+    // accesses.
     using Generation = std::uint64_t;
 
     GlobalShadow();
@@ -159,24 +165,24 @@ class GlobalShadow {
 
     void access(const Access& access, Generation generation, const BlockOrder& order, const GridOrder& others,
                 GlobalSink& sink);
-    // Many plain reads at once, in the line of 64 bytes that begins at `line`.
+    // Many plain reads at once, in the 64-byte line at `line`.
     void reads(const Run& run, Address line, Generation generation, const BlockOrder& order,
                const GridOrder& others, GlobalSink& sink);
     // An access at the address is likely to follow.
     void prefetch(Address address) const;
-    // Drops all that is recorded, while no kernel runs.
+    // Drops all recorded accesses. No kernel may run.
     void forget();
-    // The kernels accessed more memory than there is room for.
+    // True if the kernels accessed more memory than the shadow has room for.
     bool full() const { return full_.load(std::memory_order_relaxed); }
 
     // Calls `change` under a lock with the clocks that atomic accesses have released at an address
-    // in this generation. A block that is not watched gets no events of a grid's barriers, and may
-    // pass an earlier generation.
+    // in this generation. A block that is not watched gets no events of grid barriers, and may
+    // therefore pass an earlier generation.
     void at_atomic(Address address, Generation generation,
                    const std::function<void(SharedBlockClocks&)>& change);
-    // Drops the clocks of atomic accesses, while no kernel runs.
+    // Drops the clocks of atomic accesses. No kernel may run.
     void forget_atomics();
-    // Of one launch, so that they have numbers.
+    // The most watched blocks of one launch: their numbers have 15 bits.
     static constexpr std::uint64_t kMostBlocks = 32768;
 
   private:
@@ -201,7 +207,8 @@ class GlobalShadow {
     // All zeros: no access.
     struct Cell {
         LastAccess writer;
-        // A reader of another block than last_reader's if there is one, else of another thread.
+        // A reader of another block than last_reader's if there is one, otherwise of another
+        // thread.
         LastAccess first_reader;
         LastAccess last_reader;
     };
@@ -212,8 +219,8 @@ class GlobalShadow {
         LineOfRuns runs;
     };
     static constexpr unsigned kLines = kPageBytes / kLineBytes;
-    using Page =
-        std::array<Line, kLines + 1>;  // one more, or a column of memory would be in one set of the cache
+    // One more line, because otherwise a column of memory would map to one set of the cache.
+    using Page = std::array<Line, kLines + 1>;
     using CellsOfPage = std::array<Cell, kLines * kLineWords>;
     static constexpr std::size_t kNoPage = ~std::size_t{0};
     struct Slot {
@@ -229,8 +236,8 @@ class GlobalShadow {
         std::unordered_map<Address, std::pair<Generation, SharedBlockClocks>> atomics;
     };
     static constexpr unsigned kShards = 16;
-    // More addresses than these in a shard share one entry: a clock released at one of them counts
-    // as released at all, which errs towards "ordered".
+    // If a shard has more addresses than this, the additional ones share an entry: a clock released
+    // at one of them counts as released at all of them, which errs towards "ordered".
     static constexpr std::size_t kMostAtomics = 2048;
 
     // The index in pages_ of the page with that number, which is added if needed. kNoPage: there is
@@ -252,14 +259,14 @@ class GlobalShadow {
     static constexpr std::size_t kSlots = 2 * kMostPages;
     std::vector<Slot> slots_;
     std::mutex pages_mutex_;  // for adding a page
-    // Reserved address space: the system provides a page of memory at its first access.
+    // Reserved address space: the operating system provides a page of memory at its first access.
     std::span<Page> pages_;
     std::span<CellsOfPage> cells_;
     std::size_t pages_used_ = 0;
     std::atomic<bool> full_{false};
 };
 
-// Plain reads of a block that are not yet recorded, so that those of one line can be recorded
+// Plain reads of a block that are not recorded yet, so that those of one line can be recorded
 // together. They must be recorded before any thread releases or acquires a clock.
 class PendingReads {
   public:
@@ -267,7 +274,8 @@ class PendingReads {
 
     PendingReads() : sets_(kSets) {}
 
-    // An access within one line, by a thread of the block in an epoch. False: make_room() first.
+    // Adds an access within one line, by a thread of the block in an epoch. Returns false if
+    // make_room() has to be called first.
     bool add(const Access& access, Epoch epoch, std::uint16_t block) {
         const Address line = access.address / kLineBytes;
         const LineWords words = words_of(access);
@@ -282,7 +290,7 @@ class PendingReads {
                 run.words |= words;
                 return true;
             }
-            // Two other threads have read it before.
+            // Two other threads have already read the word.
             if ((words & ~run.words) != 0) continue;
             if (other != nullptr &&
                 two_readers_suffice(run.thread(first), other->run.thread(first), access.thread) &&
@@ -294,7 +302,7 @@ class PendingReads {
     }
     // A read at the address is likely to follow.
     void prefetch(Address address) const { __builtin_prefetch(&sets_[number_of_set(address / kLineBytes)]); }
-    // As add(), after calling `note` with the reads that were in its place.
+    // As add(), after `note` has been called with the reads that occupied its place.
     void make_room(const Access& access, Epoch epoch, std::uint16_t block, const Note& note);
     void note_all(const Note& note);
     bool empty() const { return used_.empty(); }
@@ -304,7 +312,8 @@ class PendingReads {
     static constexpr Address kLineBytes = 4 * kLineWords;
     struct Reads {
         Address line = 0;
-        Run run;  // of no words: nothing is here
+        // no words: the entry is empty
+        Run run;
     };
     struct alignas(64) Set : std::array<Reads, 2> {};
 
@@ -326,8 +335,8 @@ class WrittenBytes {
         if (count > 0 && !all()) mark_some(first, count);
     }
     bool none_written(std::size_t first, std::size_t count) const;
-    // The first unwritten byte of these, or -1. From now on all of them count as written, so that
-    // they are reported once.
+    // Returns the first unwritten of these bytes, or -1. From now on all of them count as written,
+    // so that they are reported only once.
     std::ptrdiff_t first_unwritten(std::size_t first, std::size_t count) {
         return all() ? -1 : first_unwritten_of_some(first, count);
     }
@@ -340,7 +349,7 @@ class WrittenBytes {
 
     std::size_t size_;
     std::atomic<bool> all_{false};
-    // Of each word, a bit for each byte: writing a whole word does not read the old bits.
+    // For each word, a bit for each byte: writing a whole word then need not read the old bits.
     std::vector<std::atomic<std::uint8_t>> words_;
 };
 

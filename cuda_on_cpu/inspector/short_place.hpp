@@ -1,4 +1,4 @@
-// A place in 32 bits. Of code: its distance from here. 0: too far away.
+// A place in 32 bits. For code it is the distance from the variable `here` below; 0: too far away.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace cuda_on_cpu::inspector {
 
 using ShortPlace = std::int32_t;
 
-// Code is at most 1 GiB away from here; sites have small numbers, which come after that.
+// Code is at most 1 GiB away from here; the small numbers of sites are stored above that range.
 inline constexpr std::int64_t kFarPlace = 1 << 30;
 inline constexpr Place kMostSites = 1 << 22;
 

@@ -21,7 +21,7 @@
 namespace cuda_on_cpu::inspector {
 namespace {
 
-// Addresses of code are larger, so the numbers of sites cannot be mistaken for them.
+// Addresses of code are larger, so they cannot be confused with the numbers of sites.
 constexpr Place kSites = 1 << 16;
 
 struct Sites {
@@ -30,19 +30,19 @@ struct Sites {
     std::vector<Site> site;
 };
 
-// Never destroyed: a whole program is watched until after its static objects are gone.
+// Never destroyed: a whole program is watched until after its static objects have been destroyed.
 Sites& sites() {
     static auto& all = *new Sites;
     return all;
 }
 
-// Below a directory of the course; or of an installed stand-in, which is elsewhere.
+// Is the file below a directory of the course, or of a stand-in that is installed elsewhere?
 bool is_in(std::string_view file, std::string_view directory) {
     return file.starts_with(directory) || (directory.starts_with("cuda_on_cpu/") &&
                                            file.find(std::string("/").append(directory)) != file.npos);
 }
 
-// Frames of one address, innermost first.
+// The frames of one address, innermost first.
 SourceLine lesson_line(const std::vector<SourceLine>& frames) {
     const auto outside = [&](std::initializer_list<std::string_view> directories,
                              std::string_view ending = "") {
@@ -69,7 +69,7 @@ SourceLine parse_frame(std::string_view text) {
     return frame;
 }
 
-// A file that is gone at the end.
+// A file that is deleted at the end.
 class TemporaryFile {
   public:
     TemporaryFile() {
@@ -95,8 +95,8 @@ struct Module {
     std::vector<Place> places;
 };
 
-// With -a each answer begins with the address, and -i lists the functions that the code was inlined
-// into.
+// With -a each answer starts with the address, and -i lists the functions into which the code was
+// inlined.
 void ask(const std::string& file, const Module& module, std::unordered_map<Place, SourceLine>& lines) {
     const TemporaryFile addresses;
     {
@@ -151,7 +151,7 @@ Place place_of(Site site) {
 }
 
 std::unordered_map<Place, SourceLine> source_lines(const std::vector<Place>& places) {
-    // addr2line takes its time: what it has said once is kept.
+    // addr2line is slow, so its answers are cached.
     static auto& mutex = *new std::mutex;
     static auto& known = *new std::unordered_map<Place, SourceLine>;
     const std::scoped_lock lock(mutex);

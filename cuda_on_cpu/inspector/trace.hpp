@@ -17,7 +17,7 @@ using LaneMask = std::uint32_t;
 // bits.
 using Place = std::uint64_t;
 
-// Place, space, operation and size in one word: accesses of several lanes with the same word may be
+// Place, space, operation and size in one word: accesses of several lanes with equal words may be
 // one instruction.
 class Action {
   public:
@@ -30,7 +30,7 @@ class Action {
         action.word_ = word;
         return action;
     }
-    // A place where the lane waits for others: no access.
+    // A place where the lane waits for others; not an access.
     static constexpr Action sync_point(Place place) {
         Action action;
         action.word_ = place | kSyncPoint;
@@ -52,7 +52,7 @@ class Action {
     std::uint64_t word_ = 0;
 };
 
-// The last few different values.
+// A small cache of the most recent distinct values.
 template <class T>
 class RecentlyUsed {
   public:
@@ -72,7 +72,8 @@ class RecentlyUsed {
     std::size_t next_ = 0;
 };
 
-// A value per instruction, in a small cache: most instructions access the same memory again.
+// A value per instruction, in a small cache, because most instructions access the same memory
+// again.
 template <class T>
 class ByPlace {
   public:

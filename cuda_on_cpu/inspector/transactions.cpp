@@ -9,13 +9,14 @@ namespace {
 constexpr unsigned kBanks = 32;
 constexpr unsigned kBankBytes = 4;
 constexpr unsigned kSectorBytes = 32;
-constexpr unsigned kMostWords = 4;  // that a lane asks for: 16 bytes
+// the most that a lane can request: 16 bytes
+constexpr unsigned kMostWords = 4;
 
 unsigned divide_up(unsigned value, unsigned step) {
     return (value + step - 1) / step;
 }
 
-// Most distinct words in one bank: each costs a wavefront.
+// The largest number of distinct words in one bank: each costs a wavefront.
 class BankCounter {
   public:
     BankCounter() { newest_.fill(kNone); }
@@ -49,7 +50,7 @@ void for_each_lane(LaneMask mask, Do action) {
         action(static_cast<unsigned>(std::countr_zero(mask)));
 }
 
-// Of lanes that are served together: most distinct words in one bank.
+// The largest number of distinct words in one bank, over lanes that are served together.
 unsigned distinct_words_in_a_bank(LaneMask mask, const Addresses& addresses, unsigned bytes) {
     BankCounter banks;
     for_each_lane(mask, [&](unsigned lane) {
@@ -71,8 +72,8 @@ unsigned lanes_at_a_bank(LaneMask mask, const Addresses& addresses, unsigned byt
     return *std::max_element(lanes.begin(), lanes.end());
 }
 
-// Does every active lane have the address of the lane whose number differs in `difference`, unless
-// that one is inactive?
+// Does every active lane have the same address as the lane whose number differs in the bit
+// `difference`, if that lane is active?
 bool paired(LaneMask mask, const Addresses& addresses, unsigned difference) {
     for (LaneMask left = mask; left != 0; left &= left - 1) {
         const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -86,8 +87,8 @@ unsigned wavefronts(Operation operation, LaneMask mask, const Addresses& address
     if (operation == Operation::kAtomic || (operation == Operation::kAsyncCopy && bytes <= 4))
         return lanes_at_a_bank(mask, addresses, bytes);
     unsigned together = bytes <= 4 ? kLanes : 4 * kLanes / bytes;
-    // Loads: of twice as many lanes where all neighbours, or next neighbours, share their
-    // addresses.
+    // Loads: twice as many lanes are served together where all pairs of lanes at distance 1, or at
+    // distance 2, share their addresses.
     if (operation == Operation::kLoad && together < kLanes &&
         (paired(mask, addresses, 1) || paired(mask, addresses, 2)))
         together *= 2;
@@ -99,7 +100,8 @@ unsigned wavefronts(Operation operation, LaneMask mask, const Addresses& address
     return sum;
 }
 
-// Each sector is visited as often as most lanes want one and the same word of it.
+// Each sector is visited as many times as the largest number of lanes that access the same word of
+// it.
 unsigned atomic_visits(LaneMask mask, const Addresses& addresses, const Sectors& sectors) {
     unsigned sum = 0;
     for (unsigned i = 0; i < sectors.count; ++i) {
@@ -115,7 +117,7 @@ unsigned atomic_visits(LaneMask mask, const Addresses& addresses, const Sectors&
     return sum;
 }
 
-// The two patterns that most requests have need no counting.
+// The two most frequent patterns need no counting.
 bool all_lanes_alike(const Addresses& addresses) {
     std::uint64_t differences = 0;
     for (const std::uint64_t address : addresses)
@@ -134,7 +136,7 @@ struct Distinct {
     unsigned sectors = 0;
 };
 
-// Bytes and sectors that at least one lane touches. `sectors` may be null.
+// Counts bytes and sectors that at least one lane accesses. `sectors` may be null.
 Distinct distinct(LaneMask mask, const Addresses& addresses, unsigned bytes, Sectors* sectors) {
     Addresses sorted;
     unsigned count = 0;
@@ -177,7 +179,8 @@ Count count_shared(Operation operation, LaneMask mask, const Addresses& addresse
     }
     Count count;
     count.transactions = wavefronts(operation, mask, addresses, bytes);
-    count.ideal = std::min(words, count.transactions);  // lanes with one address may need fewer
+    // lanes that share an address may need fewer
+    count.ideal = std::min(words, count.transactions);
     count.bytes_used = distinct(mask, addresses, bytes, nullptr).bytes;
     return count;
 }
@@ -201,7 +204,7 @@ Count count_global(Operation operation, LaneMask mask, const Addresses& addresse
     return {visits, divide_up(touched.bytes, kSectorBytes), touched.bytes};
 }
 
-// A matrix is a wavefront at best: 8 rows of 16 bytes, in all banks.
+// A matrix needs at least one wavefront: 8 rows of 16 bytes, in all banks.
 Count count_matrix_load(const Addresses& rows, unsigned matrices) {
     constexpr unsigned kRows = 8;
     constexpr unsigned kRowBytes = 16;

@@ -1,10 +1,10 @@
-// How often the memory system must move to serve one request of a warp.
+// The number of memory transactions that one request of a warp needs.
 //
-// Shared memory has 32 banks, each 4 bytes wide; in one go (a wavefront) every bank delivers one
-// word, to as many lanes as want it. More than 32 lanes times 4 bytes take several goes at best:
-// lanes that ask for 8 bytes are served in halves of a warp, for 16 bytes in quarters. Atomics on
-// one word are served one after the other. Global memory is moved in sectors of 32 bytes. The rules
-// beyond that are the hardware's own, found with its counters:
+// Shared memory has 32 banks, each 4 bytes wide. In one wavefront every bank delivers one word, to
+// all lanes that request it. More than 128 bytes need several wavefronts at best: requests of 8
+// bytes per lane are served in halves of a warp, those of 16 bytes in quarters. Atomics on one word
+// are served one after the other. Global memory is transferred in sectors of 32 bytes. The
+// remaining rules are undocumented and were found with the hardware counters of an H200:
 // docs/measurements/h200/inspection_counts.json.
 #pragma once
 
@@ -15,29 +15,33 @@
 
 namespace cuda_on_cpu::inspector {
 
-// One address for each lane; those of lanes outside the mask do not count.
+// One address for each lane; those of lanes outside the mask are ignored.
 using Addresses = std::array<std::uint64_t, kLanes>;
 
 struct Count {
     unsigned transactions = 0;
     unsigned ideal = 0;
-    unsigned bytes_used = 0;  // distinct bytes asked for
+    // distinct bytes
+    unsigned bytes_used = 0;
 
     bool operator==(const Count&) const = default;
 };
 
-// The sectors (address / 32) of a request, each once, in no particular order.
+// The distinct sectors (address / 32) of a request, in no particular order.
 struct Sectors {
-    std::array<std::uint64_t, 2 * kLanes> sector;  // a lane's 16 bytes may lie across a border
+    // a lane's 16 bytes may span two sectors
+    std::array<std::uint64_t, 2 * kLanes> sector;
     unsigned count = 0;
 };
 
-// Wavefronts; `mask` is not empty, `bytes` 1, 2, 4, 8 or 16 a lane.
+// Counts wavefronts; `mask` is not empty, `bytes` is 1, 2, 4, 8 or 16 per lane.
 Count count_shared(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes);
-// Sectors, which are left in `sectors` too; an atomic operation may visit one several times.
+// Counts sectors, which are also returned in `sectors`; an atomic operation may visit one several
+// times.
 Count count_global(Operation operation, LaneMask mask, const Addresses& addresses, unsigned bytes,
                    Sectors& sectors);
-// Wavefronts of a load of `matrices` matrices; row i of matrix m, 16 bytes, is at rows[8 m + i].
+// Counts the wavefronts of a load of `matrices` matrices; row i of matrix m, 16 bytes, is at rows[8
+// m + i].
 Count count_matrix_load(const Addresses& rows, unsigned matrices);
 
 }  // namespace cuda_on_cpu::inspector

@@ -1,6 +1,6 @@
 // Linked into every program that the nvcc of an inspecting build makes: all its kernels are
-// watched, from before main() to its end. What was seen goes to the file that
-// CUDA_ON_CPU_INSPECTION names, as JSON, or to stderr as text.
+// watched, from before main() to its end. The results are written to the file named by
+// CUDA_ON_CPU_INSPECTION, as JSON, or to stderr as text.
 //
 // All names here are local: a program may be linked with this file twice (-lcudart
 // -lcudart_static).
@@ -92,21 +92,23 @@ class WholeProgram {
         std::at_quick_exit([] { running->finish(); });
         std::signal(SIGABRT, report_and_abort);
     }
-    // Constructed before all other static objects, so destroyed after them: they may launch
-    // kernels, too.
+    // Constructed before all other static objects and therefore destroyed after them, because their
+    // destructors may launch kernels, too.
     ~WholeProgram() {
-        static_cast<void>(cudaDeviceSynchronize());  // kernels that the program has not waited for count, too
+        // includes kernels that the program has not waited for
+        static_cast<void>(cudaDeviceSynchronize());
         finish();
     }
     WholeProgram(const WholeProgram&) = delete;
     WholeProgram& operator=(const WholeProgram&) = delete;
 
   private:
-    // assert() of the host, or an exception that nothing catches: programs end so when a result is
+    // The host's assert(), or an uncaught exception: programs often end this way when a result is
     // wrong.
     static void report_and_abort(int) {
         std::signal(SIGABRT, SIG_DFL);
-        alarm(kSecondsAfterAbort);  // the aborting thread may hold a lock that is needed here
+        // the aborting thread may hold a lock that is needed here
+        alarm(kSecondsAfterAbort);
         running->finish();
         std::abort();
     }

@@ -2,7 +2,8 @@
 
 namespace translator {
 
-// On the CPU these words mean nothing, except that each .cu file has its own copy of a variable.
+// On the CPU these keywords have no effect, except that each .cu file has its own copy of a
+// variable.
 void DeviceDeclarations::translate_device(std::size_t i) {
     erase(i);
     enter_device_code(i);
@@ -12,8 +13,8 @@ void DeviceDeclarations::translate_device(std::size_t i) {
     const std::size_t name = variable_name(declaration);
     if (name == kNone) return;
     note_device_variable({declaration.begin, name});
-    // "used": a program may access the variable by name, as that of a module. The compiler cannot
-    // see that.
+    // "used": a program may access the variable by name, as that of a module, which the compiler
+    // cannot see.
     for (std::size_t p = declaration.begin; p < name; ++p) {
         if (text_[p].find("static __attribute__") != std::string::npos) return;  // by an earlier __device__
         if (tokens_[p].is("static")) {

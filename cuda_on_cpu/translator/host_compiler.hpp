@@ -1,11 +1,11 @@
-// What the host compiler is: its name does not tell.
+// Detects the host compiler: its name does not identify it.
 #pragma once
 
 #include <string>
 
 namespace translator {
 
-// Asks it for its predefined macros. A compiler that cannot be run is none.
+// Reads the compiler's predefined macros. False if the compiler cannot be run.
 bool is_clang(const std::string& compiler);
 
 }  // namespace translator

@@ -1,11 +1,12 @@
 // cuda_on_cpu_compile [--headers=DIRECTORY] [--arch=800,900a] [--rdc] COMPILER ARGUMENTS...
 //
-// Stands before the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that compiles
-// a .cu file is done in three steps: preprocess, translate, compile. Everything else runs as it is.
-// Code that an inspection watches (-fsanitize=thread) gets functions of its own in a fourth. With
-// --headers, what nearly every .cu file includes is compiled once, into that directory. --arch is
-// the compute capability that __CUDA_ARCH__ names in device code, of several the last one. With
-// --rdc, all .cu files of a program have the same device variables.
+// Runs as a prefix of the host compiler's command (CMake: CXX_COMPILER_LAUNCHER). A command that
+// compiles a .cu file is split into three steps: preprocess, translate, compile. Every other
+// command runs unchanged. In code that an inspection watches (-fsanitize=thread), a fourth step
+// separates inline functions from those of the inspector. With --headers, the headers that nearly
+// every .cu file includes are compiled once, into that directory. --arch is the compute capability
+// that __CUDA_ARCH__ has in device code; of several, the last one. With --rdc, all .cu files of a
+// program share the device variables.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -25,7 +26,7 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-// As names begin in object files: std, __gnu_cxx, cuda_on_cpu.
+// Prefixes of mangled names in object files: std, __gnu_cxx, cuda_on_cpu.
 constexpr std::string_view kSharedNamespaces[] = {
     "_ZSt", "_ZNSt", "_ZNKSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx", "_ZN11cuda_on_cpu", "_ZNK11cuda_on_cpu"};
 
@@ -47,7 +48,7 @@ Command parse(const Arguments& arguments) {
         } else if (argument == "-o" && has_value) {
             command.object = arguments[++i];
         } else if (argument == "-x" && has_value) {
-            // The language is known by the step; but a CUDA source may have any name.
+            // The step determines the language, but a CUDA source may have any file name.
             if (arguments[++i] == "cu" && i + 1 < arguments.size()) command.source = arguments[++i];
         } else if (argument == "-MD" || argument == "-MMD" || argument == "-MP") {
             command.dependencies.push_back(argument);
@@ -86,9 +87,9 @@ bool write_file(const std::string& path, const std::string& text) {
 }
 
 // Inline functions of the standard library and of the stand-in are in every object file that uses
-// them, and the linker keeps one for all. Code that is watched must not share them with the code
-// that watches: the inspector would watch itself, and would miss accesses of the kernel. So here
-// they get other names.
+// them, and the linker keeps one copy for all. Watched code must not share them with the
+// inspector's own code: the inspector would watch itself, or would miss accesses of the kernel.
+// Here the copies in watched code get other names.
 int keep_functions_apart(const std::string& object) {
     std::string symbols;
     int status = translator::run_program({"nm", "--defined-only", "--format=posix", object}, symbols);
@@ -98,8 +99,8 @@ int keep_functions_apart(const std::string& object) {
     std::istringstream lines(symbols);
     for (std::string line; std::getline(lines, line);) {
         const std::string name = line.substr(0, line.find(' '));
-        // W: a function that the linker may find more than once; n: the name of several that go
-        // together, as constructors do.
+        // W: a function that the linker may find more than once; n: the name of a group of
+        // functions, such as the constructors of a class.
         const std::string_view type = std::string_view(line).substr(name.size(), 3);
         const bool shared = std::any_of(std::begin(kSharedNamespaces), std::end(kSharedNamespaces),
                                         [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -115,7 +116,8 @@ int keep_functions_apart(const std::string& object) {
     return status;
 }
 
-// The preprocessor's rule names what it has read; add what was read when the headers were compiled.
+// The preprocessor's rule names the files that it has read; this adds those that were read when the
+// headers were compiled.
 bool add_prerequisites(const Arguments& dependencies, const std::string& files) {
     const auto option = std::find(dependencies.begin(), dependencies.end(), "-MF");
     if (option == dependencies.end()) return true;
@@ -130,13 +132,15 @@ bool add_prerequisites(const Arguments& dependencies, const std::string& files) 
 }
 
 struct Settings {
-    std::string headers;  // the directory of precompiled headers; "": there is none
+    // The directory of precompiled headers; "" if there is none.
+    std::string headers;
     std::vector<std::string> architectures{"900a"};  // ascending
     translator::DeviceVariables device_variables = translator::DeviceVariables::own;
-    bool own_program = false;  // the user's: at its end it reports what suggests wrong results
+    // a user's own program: it reports at exit what suggests wrong results
+    bool own_program = false;
 };
 
-// Files that the text was made of. System headers know nothing of CUDA.
+// The files that the text was made of, except system headers, which do not use CUDA.
 std::set<std::string> files_of(std::string_view preprocessed) {
     std::set<std::string> files;
     for (std::size_t at = preprocessed.find("# "); at != std::string_view::npos;
@@ -158,7 +162,7 @@ bool mentions_architecture(std::string_view preprocessed) {
     });
 }
 
-// What device code is compiled with besides.
+// The additional options for device code.
 Arguments architecture_definitions(const std::string& architecture) {
     const std::string number = architecture.substr(0, architecture.find_first_not_of("0123456789"));
     Arguments definitions = {"-D__CUDA_ARCH__=" + number};
@@ -185,13 +189,13 @@ void print(const std::vector<translator::Warning>& warnings, const std::string& 
     }
 }
 
-// Appended to a file of the user's own program: at its end, the program reports what suggests wrong
+// Appended to a file of the user's own program, which then reports at exit what suggests wrong
 // results.
 constexpr const char* kOwnProgram =
     "\n[[maybe_unused]] static const bool cuda_on_cpu_own_program_ = ::cuda_on_cpu::own_program = true;\n";
 
-// Takes `-include FILE` out of these, every one. Such a file comes behind cuda_runtime.h: it may
-// use what that declares, and so does its translation.
+// Removes every `-include FILE` from the options and returns them. Such a file is included after
+// cuda_runtime.h, because it, or its translation, may use the declarations there.
 Arguments take_inclusions(Arguments& options) {
     Arguments inclusions;
     for (auto option = options.begin(); option != options.end();) {
@@ -206,8 +210,8 @@ Arguments take_inclusions(Arguments& options) {
 }
 
 int compile_cuda(const Settings& settings, const std::string& compiler, const Command& command) {
-    // What nvcc defines, the last two with --extended-lambda and --expt-relaxed-constexpr, which
-    // need no option here.
+    // The macros that nvcc defines, the last two with --extended-lambda and
+    // --expt-relaxed-constexpr, which are always on here.
     static const Arguments kDefinitions = {"-D__CUDACC__", "-D__CUDACC_VER_MAJOR__=13",
                                            "-D__CUDACC_VER_MINOR__=0", "-D__CUDACC_EXTENDED_LAMBDA__",
                                            "-D__CUDACC_RELAXED_CONSTEXPR__"};
@@ -272,17 +276,19 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
         std::fprintf(stderr, "cuda_on_cpu_compile: cannot write %s\n", translated.c_str());
         return 1;
     }
-    // -I and the like have done their work; clang would complain. g++ would, of the option.
+    // -I and similar options are no longer needed; clang would warn about them, and g++ would warn
+    // about clang's option.
     const Arguments quiet =
         dialect == translator::Dialect::clang ? Arguments{"-Wno-unused-command-line-argument"} : Arguments{};
     status = translator::run_program(joined(
         {compiler}, {others, quiet, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
-    std::remove(preprocessed.c_str());  // the translated text stays: worth a look
+    // the translated text stays, for the curious reader
+    std::remove(preprocessed.c_str());
     const bool has_object = status == 0 && !has_option("-fsyntax-only");
     return has_object && watched ? keep_functions_apart(command.object) : status;
 }
 
-// "800,900a"; false if that is no list of compute capabilities.
+// Parses "800,900a"; returns false if this is not a list of compute capabilities.
 bool parse_architectures(const std::string& list, std::vector<std::string>& architectures) {
     architectures.clear();
     std::istringstream parts(list);

@@ -1,4 +1,4 @@
-// Rules of make, which compilers write (-MD): "object: source header \\", over several lines.
+// Rules of make, as compilers write them (-MD): "object: source header \\", over several lines.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace translator {
 
-// What stands behind the colon, without the last line end.
+// The text after the colon, without the last line end.
 std::string_view prerequisites(std::string_view rule);
-// Its names: where make has blanks between them it escapes those within.
+// The file names in it. Make separates them by blanks; blanks within a name are escaped.
 std::vector<std::string> names_in(std::string_view prerequisites);
 
 }  // namespace translator

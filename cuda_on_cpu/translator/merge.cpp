@@ -11,7 +11,7 @@
 namespace translator {
 namespace {
 
-// Of a constant or a type that device code sees differently.
+// Appended to the name of a constant or a type that device code defines differently.
 constexpr const char* kDeviceSuffix = "_on_device_";
 constexpr const char* kOnDevice = "if (::cuda_on_cpu::in_kernel()) ";
 constexpr const char* kOnDeviceIfConstexpr =
@@ -33,7 +33,7 @@ enum class Kind {
     declaration,  // anything else
 };
 
-// What says nothing of what is declared.
+// Specifiers that do not affect what is declared.
 constexpr std::array<std::string_view, 11> kSpecifiers = {
     "inline",     "static",       "constexpr",   "__device__",   "__host__", "__forceinline__",
     "__inline__", "__constant__", "__managed__", "__noinline__", "extern"};
@@ -45,12 +45,13 @@ struct Item {
     Range range;
     Kind kind = Kind::declaration;
     std::size_t brace = kNone;  // that opens the body or the scope
-    std::string key;            // the whole text, blanks apart
-    std::string
-        signature;        // what it declares: items of the two passes with the same signature belong together
+    // the whole text except blanks
+    std::string key;
+    // identifies what is declared: items of the two passes with the same signature belong together
+    std::string signature;
     std::string name;     // of a constant or a type that may get a second name
     bool host = false;    // has the word __host__
-    bool device = false;  // __device__, __constant__, __managed__, __shared__
+    bool device = false;  // has __device__, __constant__, __managed__ or __shared__
     bool global = false;
     bool constant = false;  // constexpr or consteval
 
@@ -58,7 +59,7 @@ struct Item {
     bool for_device() const { return device || global || constant; }
 };
 
-// One text of the preprocessor.
+// One output of the preprocessor.
 class Pass {
   public:
     explicit Pass(std::string_view text) : tokens(text), files_(tokens.size()) {
@@ -79,7 +80,7 @@ class Pass {
         const std::string_view name = files_[i];
         return std::string(name.substr(1, name.rfind('"') - 1));
     }
-    // A line of its own that says where token `i` stands.
+    // A line marker with the position of token `i`.
     std::string marker(std::size_t i) const {
         const bool system = files_[i].substr(files_[i].rfind('"')).find('3') != std::string_view::npos;
         return "\n# " + std::to_string(tokens[i].line) + " \"" + file(i) + "\"" + (system ? " 3" : "") + "\n";
@@ -95,8 +96,8 @@ class Pass {
             all += text(i);
         return all;
     }
-    // What a function is, but for its body: template arguments, result, parameters, and what a
-    // constructor gives to members.
+    // A function without its body: template arguments, result, parameters, and the member
+    // initialisers of a constructor.
     std::string head(const Item& item) const {
         std::string all;
         for (std::size_t i = item.range.begin; i < item.brace; ++i) {
@@ -109,7 +110,7 @@ class Pass {
         }
         return all;
     }
-    // Pragmas count, line markers do not.
+    // Includes pragmas, but not line markers.
     std::string key(Range range) const {
         std::string all;
         for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -132,7 +133,7 @@ class Pass {
         return all;
     }
 
-    // Lambdas with `__device__` in a range: their bodies.
+    // The bodies of the lambdas with `__device__` in a range.
     struct Lambda {
         std::size_t body;
         bool host;
@@ -168,7 +169,7 @@ class Pass {
         return close == kNone || close < i || close >= end ? end : close + 1;
     }
 
-    // Behind `template <...>` and other lists in angle brackets that start at `i`.
+    // The token after `template <...>` and other lists in angle brackets that start at `i`.
     std::size_t behind_angles(std::size_t i, std::size_t end) const {
         int depth = 0;
         for (; i < end; ++i) {
@@ -296,7 +297,7 @@ class Pass {
                 i = match_or(tokens.next(i), signature_end) - 1;
                 continue;
             }
-            // Not text(): a renamed constant is still the other's partner.
+            // Not text(): a renamed constant still matches its counterpart.
             item.signature += std::string(tokens[i].text) + ' ';
             if (tokens[i].is("(")) item.name.clear();
             if (tokens[i].kind == TokenKind::identifier) item.name = tokens[i].text;
@@ -325,7 +326,7 @@ class Merge {
         scope({0, host_.tokens.size()}, {0, device_.tokens.size()}, false);
         return std::move(out_);
     }
-    // Names that need a second one: then all is done again.
+    // Names that need a second one; if there are any, the merge is repeated.
     const std::set<std::string>& differing() const { return differing_; }
 
   private:
@@ -342,8 +343,8 @@ class Merge {
 
     // --- Which item of the one pass is which of the other? ---------------------------------------
 
-    // Increasing pairs of equal items that are unique in both, then their equal neighbours, then
-    // items of equal signatures.
+    // First increasing pairs of equal items that are unique in both, then their equal neighbours,
+    // then items of equal signatures.
     static std::vector<Pair> align(const std::vector<Item>& host, const std::vector<Item>& device) {
         std::vector<Pair> all;
         Pair done{0, 0};
@@ -418,7 +419,7 @@ class Merge {
         all.insert(all.end(), tail.rbegin(), tail.rend());
     }
 
-    // The heaviest common subsequence; where that would take too long, the next partner of each.
+    // The heaviest common subsequence, or a greedy match where that would take too long.
     static void align_by_signature(const std::vector<Item>& host, const std::vector<Item>& device, Pair begin,
                                    Pair end, std::vector<Pair>& all) {
         constexpr std::size_t kCells = 4'000'000;
@@ -499,7 +500,7 @@ class Merge {
         write(host_, {cursor, in_host.end});
     }
 
-    // A device function that device code does not have: nothing can call it, but host code may
+    // A device function that is missing from device code: it cannot be called, but host code may
     // launch the kernel.
     void keep_out_of_device(const Item& item) {
         if (!item.global) return;
@@ -563,7 +564,7 @@ class Merge {
         return false;
     }
 
-    // Is it of a file that has something to do with Thrust, and not of Thrust itself?
+    // Is the item from a file that uses Thrust, but not from Thrust itself?
     bool uses_thrust(const Item& item) {
         const std::string file = host_.file(item.range.begin);
         if (file.find("/thrust/") != std::string::npos || file.find("/cub/") != std::string::npos)
@@ -585,7 +586,7 @@ class Merge {
         write("}");
     }
 
-    // The host's text, but for the bodies of its lambdas with `__device__`.
+    // The host's text, except for the bodies of its lambdas with `__device__`.
     void host_function(const Item& host, const Item& device) {
         const auto own = host_.device_lambdas(host.range);
         const auto other = device_.device_lambdas(device.range);
@@ -613,7 +614,7 @@ class Merge {
         write(host_, {cursor, host.range.end});
     }
 
-    // A constant, a type: both are kept, and device code has another name for its own.
+    // A constant or a type: both are kept, and device code uses another name for its own.
     void merge_declarations(const Item& host, const Item& device, bool in_class) {
         const Tokens& tokens = host_.tokens;
         const auto has = [&](std::string_view word) {
@@ -648,7 +649,8 @@ class Merge {
     std::string out_;
     const Pass* last_ = nullptr;
     std::size_t last_end_ = 0;
-    std::optional<bool> has_thrust_;  // not looked for yet
+    // not determined yet
+    std::optional<bool> has_thrust_;
 };
 
 }  // namespace

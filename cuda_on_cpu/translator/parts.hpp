@@ -13,7 +13,7 @@
 
 namespace translator {
 
-// Marks the place of a kernel's may_poll(), which only files with polling loops get.
+// Marks where a kernel's may_poll() goes, which only files with polling loops get.
 inline const std::string kMark = "\x01";
 
 // Inline PTX, asm("...").
@@ -138,8 +138,8 @@ class SharedVariables : Rewriter {
     std::vector<GlobalShared> global_shared_;
 };
 
-// A volatile variable, or a function with one. Its scope is the function that this brace opens;
-// kNone: the file.
+// A volatile variable, or a function that declares one. Its scope is the function that this brace
+// opens; kNone: the file.
 struct VolatileName {
     std::string_view text;
     std::size_t function;

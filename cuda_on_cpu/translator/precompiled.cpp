@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 constexpr const char* kHeaders[] = {"cuda_runtime.h", "algorithm", "array", "stdexcept", "string", "vector"};
 constexpr const char* kTestDefinition = "-DGTEST_HAS_PTHREAD=1";  // where GoogleTest is used
 
-// Two compilers that ran at the same time would write the same file.
+// Serialises compilers that run at the same time: they would write the same file.
 class Lock {
   public:
     explicit Lock(const fs::path& file) : file_(open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666)) {
@@ -41,8 +41,8 @@ class Lock {
     int file_;
 };
 
-// Macros that change what these headers say. g++ does not take precompiled headers where another
-// macro would have mattered.
+// Macros that change these headers. g++ rejects precompiled headers if another macro would have
+// changed them.
 constexpr std::string_view kDefinitionsOfHeaders[] = {"-DCUDA_ON_CPU", "-DGTEST_", "-DNDEBUG", "-D_"};
 
 bool is_definition_of_program(std::string_view option) {
@@ -51,9 +51,9 @@ bool is_definition_of_program(std::string_view option) {
                         [&](std::string_view name) { return option.starts_with(name); });
 }
 
-// Where a lesson has headers of its own, and what is warned of, makes no difference to these. Nor
-// does the order of most options, which depends on the libraries that a target links; where it does
-// matter (-fPIC -fPIE), g++ refuses headers that do not fit.
+// Include directories of a lesson and warning options do not affect these headers. Nor does the
+// order of most options, which depends on the libraries that a target links; where it does matter
+// (-fPIC -fPIE), g++ rejects headers that do not fit.
 std::string name_of(const std::vector<std::string>& command) {
     std::string in_order;
     std::set<std::string> in_any_order;
@@ -74,7 +74,7 @@ std::string name_of(const std::vector<std::string>& command) {
     return std::to_string(std::hash<std::string>()(in_order));
 }
 
-// What was read for `rule`'s file; "" when there is no such file.
+// The files that were read for the target of `rule`; "" if there is no such file.
 std::string files_of(const fs::path& rule) {
     std::ifstream file(rule);
     return std::string(prerequisites(std::string(std::istreambuf_iterator<char>(file), {})));
@@ -91,7 +91,8 @@ bool is_up_to_date(const fs::path& made, const std::string& files) {
     return true;
 }
 
-// As old as the look at the headers: one that is saved while they are compiled is newer.
+// The result gets the time at which compilation began, so that a header that is saved during
+// compilation is newer.
 bool make(const std::vector<std::string>& command, const fs::path& header, const fs::path& made,
           const fs::path& rule) {
     const auto begin = fs::file_time_type::clock::now();
@@ -102,14 +103,14 @@ bool make(const std::vector<std::string>& command, const fs::path& header, const
         text << "#include <gtest/gtest.h>\n";
     text.close();
     std::error_code error;
-    // Long ago: what a build makes while it compiles would be newer than the objects, which ninja
-    // then makes again.
+    // An old time: a file that is created during a build would be newer than the objects, and ninja
+    // would then rebuild them.
     fs::last_write_time(header, begin - std::chrono::hours(24), error);
 
     const std::string unfinished = made.string() + ".unfinished";
     const std::string unfinished_rule = rule.string() + ".unfinished";
     std::vector<std::string> compile = command;
-    // -c: a wrapper such as mpicxx adds its libraries to a command without it.
+    // -c, because without it a wrapper such as mpicxx adds its libraries to the command.
     compile.insert(compile.end(), {"-c", "-x", "c++-header", header, "-o", unfinished, "-MD", "-MT", "made",
                                    "-MF", unfinished_rule});
     if (!text || run_program(compile) != 0) return false;
@@ -122,7 +123,8 @@ bool make(const std::vector<std::string>& command, const fs::path& header, const
 }  // namespace
 
 std::string private_directory(const std::string& directory) {
-    mkdir(directory.c_str(), S_IRWXU);  // where it exists, what it is decides
+    // if it exists already, the checks below decide
+    mkdir(directory.c_str(), S_IRWXU);
     struct stat file {};
     const bool is_private = lstat(directory.c_str(), &file) == 0 && S_ISDIR(file.st_mode) &&
                             file.st_uid == geteuid() && (file.st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -133,7 +135,8 @@ PrecompiledHeaders precompiled_headers(const std::string& directory,
                                        const std::vector<std::string>& full_command) {
     std::vector<std::string> command = full_command;
     std::erase_if(command, is_definition_of_program);
-    std::erase(command, "-fsyntax-only");  // with it, g++ would write no headers
+    // with it, g++ would not write the headers
+    std::erase(command, "-fsyntax-only");
     std::error_code error;
     fs::create_directories(directory, error);
     const std::string header = (fs::path(directory) / (name_of(command) + ".hpp")).string();

@@ -1,4 +1,4 @@
-// Headers that nearly every .cu file reads, compiled once for all files with the same options.
+// Headers that nearly every .cu file includes, compiled once for all files with the same options.
 #pragma once
 
 #include <string>
@@ -7,17 +7,19 @@
 namespace translator {
 
 struct PrecompiledHeaders {
-    std::vector<std::string> options;  // with which g++'s preprocessor takes them
-    std::string files;                 // what they were made of, as a rule of make names it
+    // the options with which g++'s preprocessor uses them
+    std::vector<std::string> options;
+    // the files that they were compiled from, as listed in a rule of make
+    std::string files;
 };
 
-// Of `directory`, where they are made if they are missing or out of date. `command`: the compiler
-// and its options, less what concerns one file. Nothing where that fails: then headers are read as
-// ever.
+// The headers in `directory`, which are compiled if they are missing or out of date. `command` is
+// the compiler and its options, without those of a single file. Returns nothing if this fails: the
+// headers are then read as usual.
 PrecompiledHeaders precompiled_headers(const std::string& directory, const std::vector<std::string>& command);
 
-// The directory, made if there is none, if no other user can write to it: headers of another would
-// be compiled into this user's programs. Else "".
+// Returns the directory, created if necessary, if no other user can write to it: another user's
+// headers would be compiled into this user's programs. Otherwise returns "".
 std::string private_directory(const std::string& directory);
 
 }  // namespace translator

@@ -1,4 +1,4 @@
-// Runs a program for the compiler, which says so where that cannot be started.
+// Runs a program for the compiler, and reports it if the program cannot be started.
 #pragma once
 
 #include <string>

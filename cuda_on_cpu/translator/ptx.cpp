@@ -47,12 +47,12 @@ std::string unsigned_of(unsigned bits) {
     return bits == 1 ? "bool"s : "std::uint" + std::to_string(bits) + "_t";
 }
 
-// ---- What the text is made of -------------------------------------------------------------------
+// ---- The elements of the text ------------------------------------------------------------------
 
 enum class OperandKind { name, special, statement, integer, real, sink, address, list };
 
-// An operand as it is written. `parts` are the elements of a list, or base, offsets and coordinates
-// of an address.
+// An operand as it is written. `parts` are the elements of a list, or the base, offsets and
+// coordinates of an address.
 struct Operand {
     OperandKind kind = OperandKind::sink;
     std::string text;
@@ -169,7 +169,7 @@ Operand number(const std::string& text) {
 struct Register {
     std::string variable;
     unsigned bits;
-    bool constant = false;  // of an operand "n": no variable, an expression
+    bool constant = false;  // of an operand "n": an expression, not a variable
     bool result = false;    // an operand that is a result of the statement
 };
 
@@ -232,7 +232,7 @@ class Translation {
     static bool is_constant(const PtxOperand& input) {
         return input.constraint == "n" || input.constraint == "i";
     }
-    // "0": in the register of an output.
+    // "0": the input is in the register of an output.
     static bool is_same(const PtxOperand& input) {
         return !input.constraint.empty() &&
                std::all_of(input.constraint.begin(), input.constraint.end(), is_digit);
@@ -347,7 +347,7 @@ class Translation {
         return "";
     }
 
-    // The labels of the scope that begins here: the branches before them need to know.
+    // The labels of the scope that begins here, which branches before them need.
     std::vector<std::string> labels_ahead() {
         const std::size_t begin = scan_.position();
         std::vector<std::string> labels;
@@ -514,7 +514,8 @@ class Translation {
         std::vector<std::string_view> alternatives;
         bool used = false;
 
-        // The modifier, if it is one of the alternatives; of m64n#k16 the number. Else "".
+        // Returns the modifier if it is one of the alternatives; for m64n#k16 the number. Otherwise
+        // returns "".
         std::string_view meant_by(std::string_view modifier) const {
             for (const std::string_view alternative : alternatives) {
                 if (alternative == modifier) return modifier;
@@ -547,7 +548,7 @@ class Translation {
         return slot;
     }
 
-    // What is wrong with the modifiers, "" if nothing is; `rank` of them are right.
+    // Returns what is wrong with the modifiers, or ""; `rank` is the number of correct ones.
     std::string match_modifiers(const PtxForm& form, std::size_t& rank) {
         std::vector<Slot> slots;
         for (const std::string_view text : split(form.modifiers, ' '))
@@ -589,8 +590,8 @@ class Translation {
 
     // --- Calls -----------------------------------------------------------------------------------
 
-    // What a modifier is called in C++: in isa_, where the letter that it is bound to says, or a
-    // number for v4, x2 and the like.
+    // The C++ name of a modifier: in isa_, in the enumeration of the letter to which it is bound,
+    // or a number for v4, x2 and similar.
     static std::string constant_of(char letter, std::string_view modifier) {
         if (is_digit(modifier[0])) return std::string(modifier);
         if ((modifier[0] == 'v' || modifier[0] == 'x') && modifier.size() == 2 && is_digit(modifier[1]))
@@ -769,7 +770,8 @@ class Translation {
                      count_name + ">{{" + values + "}}";
     }
 
-    // Where results of the statement are, for an instruction that changes them after the statement.
+    // The locations of results of the statement, for an instruction that changes them after the
+    // statement.
     std::string in_place(const std::vector<Operand>& parts, std::string_view type, const std::string& where) {
         std::string places;
         for (const Operand& part : parts) {
@@ -782,7 +784,7 @@ class Translation {
         return "isa_::Places<" + std::to_string(parts.size()) + ">{{" + places + "}}";
     }
 
-    // `want` begins with =, or with ~ for a register that may be wider.
+    // `want` begins with =, or with ~ for a register that may be wider than the type.
     Destination destination(const Operand& given, std::string_view want, const std::string& where) const {
         const bool wide = want[0] == '~';
         want.remove_prefix(1);
@@ -883,8 +885,7 @@ class Translation {
         return {"isa_::" + std::string(known->function) + "()", known->bits};
     }
 
-    // A number of 64 bits that is an address; for a tensor map also its coordinates, as one
-    // argument.
+    // A 64-bit number that is an address; for a tensor map its coordinates, too, as one argument.
     std::vector<std::string> address(const Operand& given, std::string_view want,
                                      const std::string& where) const {
         if (given.kind != OperandKind::address) fail(where + ": expected an address, such as [%0]");
@@ -1008,7 +1009,8 @@ class Translation {
     const PtxStatement& statement_;
     Scanner scan_;
     std::vector<Register> operands_;
-    std::vector<std::size_t> in_place_;  // results that instructions change later than here
+    // results that instructions change after the statement
+    std::vector<std::size_t> in_place_;
     std::vector<Names> names_;
     std::vector<std::vector<std::string>> labels_;
     std::string instruction_;

@@ -22,16 +22,16 @@ struct PtxStatement {
     std::vector<PtxOperand> inputs;
 };
 
-// Something that the CPU has no function for, or that is no PTX.
+// An instruction for which the CPU has no function, or text that is not PTX.
 struct PtxError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// `add.s32 %0, %1, %2;` is PTX: the host's own instructions have no dots between letters. Nor do
-// they look like `trap;`.
+// Is the text PTX, such as `add.s32 %0, %1, %2;`? The host's own instructions have no dots between
+// letters, and none looks like `trap;`.
 bool is_ptx(std::string_view text);
 
-// A block of C++ on one line.
+// Returns a block of C++ on one line.
 std::string translate_ptx(const PtxStatement& statement);
 
 }  // namespace translator

@@ -1,5 +1,5 @@
-// The tokens of a file, the text that replaces them, and the questions about C++ syntax that all
-// parts of the translation (parts.hpp) share.
+// The tokens of a file, the text that replaces them, and the syntax queries that all parts of the
+// translation (parts.hpp) share.
 #pragma once
 
 #include <algorithm>
@@ -32,11 +32,13 @@ struct File {
     File(std::string_view input, std::vector<Warning>* to_warn);
 
     Tokens tokens;
-    std::vector<std::string> text;   // of each token, changed or not
-    std::vector<std::string> after;  // what is inserted after it
+    std::vector<std::string> text;  // of each token, changed or not
+    // text that is inserted after the token
+    std::vector<std::string> after;
     std::vector<Warning>* warnings;
-    std::size_t device_code_end = 0;     // tokens before this one are in device code
-    std::set<std::string_view> told_of;  // names that a warning was given for
+    std::size_t device_code_end = 0;  // tokens before this one are in device code
+    // names for which a warning was given
+    std::set<std::string_view> told_of;
 };
 
 // The base of each part of the translation.
@@ -70,7 +72,7 @@ class Rewriter {
 
     bool begins_statement(std::size_t i) const;
     std::string_view text_before(std::size_t i) const;
-    // Is this a specifier in front of a declaration, and not part of its type?
+    // Is this a specifier before a declaration, and not part of its type?
     static bool is_attribute_word(std::string_view word);
     // After `__global__` or `__device__`: device code ends with the function's body, if it has one.
     void enter_device_code(std::size_t word);
@@ -94,8 +96,8 @@ class Rewriter {
     // The name that a declaration such as `const T* name`, `T name[N][M]` or `void (*name)(int)`
     // declares; kNone if none.
     std::size_t declared_name(Range range) const;
-    // `Array<float, 4> x`: the name of the type precedes the angle bracket and was counted once
-    // only.
+    // `Array<float, 4> x`: the name of the type precedes the angle bracket and was counted only
+    // once.
     bool angle_before(Range range, std::size_t name) const;
     std::string parameter_names(Range parameters) const;
     // Does this brace open a function, and no namespace or class?
@@ -110,7 +112,7 @@ class Rewriter {
     std::size_t end_of_statement(std::size_t i) const;
     std::size_t next_in(Range range) const;
     static bool is_asm(const Token& token);
-    // `asm volatile`: the functions for inline PTX yield to other threads by themselves.
+    // `asm volatile`: the functions for inline PTX already yield to other threads.
     bool of_asm(std::size_t i) const;
     // Does the `while` at `loop` end a do statement? If so, the body of a `do` in the same block
     // ends directly before it.

@@ -1,4 +1,4 @@
-// Rewriter's questions about C++ syntax.
+// Rewriter's queries about C++ syntax.
 #include "rewriter.hpp"
 
 namespace translator {
@@ -193,7 +193,7 @@ std::string Rewriter::parameter_names(Range parameters) const {
 }
 
 bool Rewriter::opens_function(std::size_t brace) const {
-    // A brace opens a namespace or a class if such a word precedes it, otherwise something in a
+    // A brace opens a namespace or a class if such a keyword precedes it; otherwise it is inside a
     // function.
     static constexpr std::array<std::string_view, 4> kScopes = {"namespace", "class", "struct", "union"};
     for (std::size_t p = tokens_.previous(brace); p != kNone; p = tokens_.previous(p)) {

@@ -1,5 +1,5 @@
-// Splits preprocessed C++ into tokens. Every byte of the input is in exactly one token, so that a
-// translation that changes nothing gives the input back.
+// Splits preprocessed C++ into tokens. Every byte of the input is in exactly one token, so that an
+// empty translation reproduces the input.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ enum class TokenKind { identifier, number, literal, punctuation, space, directiv
 struct Token {
     TokenKind kind;
     std::string_view text;  // into the input
-    int line;               // of the original source, as the line markers tell
+    int line;               // of the original source, according to the line markers
 
     bool is(std::string_view word) const { return text == word; }
     bool significant() const { return kind != TokenKind::space && kind != TokenKind::directive; }
@@ -29,8 +29,8 @@ class Tokens {
     std::size_t size() const { return tokens_.size(); }
     const Token& operator[](std::size_t i) const { return tokens_[i]; }
 
-    // The next or previous token that is neither space nor a directive; kNone at the ends, and for
-    // kNone.
+    // The next or previous token that is neither space nor a directive; kNone at the ends, and if
+    // `i` is kNone.
     std::size_t next(std::size_t i) const;
     std::size_t previous(std::size_t i) const;
     // The bracket that belongs to the bracket at `i`; kNone if it has none.

@@ -13,8 +13,8 @@ using namespace std::string_literals;
 
 const std::string kMayPoll = "cuda_on_cpu_kernel_.may_poll(); ";
 
-// It is not known which kernel calls a function with a polling loop. If a file has one, all its
-// kernels count as polling.
+// It is unknown which kernel calls a function with a polling loop. If a file has such a loop, all
+// its kernels count as polling.
 std::string with_marks(const std::string& text) {
     // The last four are loads of inline PTX.
     static constexpr std::string_view kPolls[] = {"::cuda_on_cpu::empty_loop()", "::cuda_on_cpu::poll()",
@@ -159,7 +159,7 @@ void Translation::translate_word(std::size_t i) {
         erase(i);
         if (const std::size_t open = tokens_.next(i); tokens_.is(open, "(")) erase({open, closing(open) + 1});
     } else if (word.is("__noinline__")) {
-        // Inside __attribute__((...)) the word is the compiler's.
+        // Inside __attribute__((...)) the word is an attribute of the compiler.
         if (!tokens_.is(tokens_.previous(i), "(") && !tokens_.is(tokens_.previous(i), ",")) {
             text_[i] = "__attribute__((noinline))";
         }

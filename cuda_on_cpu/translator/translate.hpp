@@ -1,5 +1,5 @@
-// Turns preprocessed CUDA C++ into C++ for the host compiler. cuda_on_cpu/launch.h shows what
-// becomes of a kernel.
+// Turns preprocessed CUDA C++ into C++ for the host compiler. cuda_on_cpu/launch.h shows the
+// translation of a kernel.
 #pragma once
 
 #include <stdexcept>
@@ -10,7 +10,7 @@
 
 namespace translator {
 
-// Something in the source that this translator cannot make sense of.
+// A construct in the source that this translator cannot translate.
 struct TranslationError : std::runtime_error {
     TranslationError(std::string in_file, int at_line, const std::string& message)
         : std::runtime_error(message), file(std::move(in_file)), line(at_line) {}
@@ -18,20 +18,22 @@ struct TranslationError : std::runtime_error {
     int line;
 };
 
-// Something that compiles, and is probably a mistake.
+// Code that compiles but is probably a mistake.
 struct Warning {
     std::string file;  // as the line markers name it; empty where there is none
     int line;
     std::string message;
 };
 
-enum class Dialect { gnu, clang };  // which pragmas the host compiler knows
+// which pragmas the host compiler supports
+enum class Dialect { gnu, clang };
 
-// With gaps around them, running over the end of a `__shared__` array does not end in the next one.
+// With gaps around the arrays, an access past the end of one `__shared__` array does not reach the
+// next array.
 enum class SharedArrays { plain, in_gaps };
 
-// `__device__`, `__constant__` and `__managed__` variables of a namespace: nvcc's default
-// (whole-program mode) gives each .cu file its own, -rdc=true one to all of them.
+// `__device__`, `__constant__` and `__managed__` variables at namespace scope: in nvcc's default
+// (whole-program) mode each .cu file has its own; with -rdc=true all files share one.
 enum class DeviceVariables { own, shared };
 
 // Line structure is kept: every line of the input is a line of the output.

@@ -4,7 +4,7 @@ namespace translator {
 
 namespace {
 
-// Loads with a cache hint. __ldcv is not among them: it lets other threads run by itself.
+// Loads with a cache hint. __ldcv is not in the list, because it already lets other threads run.
 bool is_load(std::string_view word) {
     static constexpr std::array<std::string_view, 5> kLoads = {"__ldca", "__ldcg", "__ldcs", "__ldg",
                                                                "__ldlu"};
@@ -38,7 +38,7 @@ bool WaitingLoops::translate_empty_loop(std::size_t loop) {
 
 // A loop with a body also polls memory if it reads volatile memory, directly or through a function,
 // or if all its iterations do the same. In a loop without a counter, loads with a cache hint poll,
-// too, if they load from the same address again and again.
+// too, if they load repeatedly from the same address.
 void WaitingLoops::translate_waiting_loop(std::size_t loop) {
     const std::size_t open = tokens_.next(loop);
     if (!tokens_.is(open, "(")) return;
@@ -114,7 +114,7 @@ void WaitingLoops::replace_loads(Range range) {
     }
 }
 
-// Do all iterations of a loop do the same unless memory changes? That is so if it counts no
+// Do all iterations of a loop do the same unless memory changes? They do if the loop counts no
 // variable, stores nothing, calls no other function, and assigns only values that do not depend on
 // earlier assignments. Such a loop waits, or ends at once.
 bool WaitingLoops::repeats_itself(Range range) const {
@@ -137,7 +137,8 @@ bool WaitingLoops::repeats_itself(Range range) const {
                                                                "else",  "true",     "false"};
     std::vector<std::string_view> assigned;
     std::vector<Range> values;
-    bool looks = false;  // at a variable
+    // whether the loop reads a variable
+    bool looks = false;
     for (std::size_t i = range.begin; i < range.end; ++i) {
         const Token& token = tokens_[i];
         if (token.kind == TokenKind::identifier && tokens_.is(tokens_.next(i), "(") &&
@@ -183,7 +184,7 @@ bool WaitingLoops::mentions_volatile(Range range) const {
     return false;
 }
 
-// System headers are skipped: nothing in them waits for a CUDA thread.
+// Skips system headers, because no code in them waits for a CUDA thread.
 void WaitingLoops::find_volatile_names() {
     bool system = false;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {

@@ -14,7 +14,7 @@ extern char** environ;
 namespace cuda_on_cpu {
 namespace {
 
-// As posix_spawn takes them. The strings must outlive it.
+// The strings as posix_spawn takes them. They must outlive the result.
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
     std::vector<char*> pointers;
     for (std::string& text : strings)
@@ -23,7 +23,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& strings) {
     return pointers;
 }
 
-// This process's environment with other `settings`.
+// This process's environment, with the variables in `settings` replaced.
 std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
     std::vector<std::string> variables = settings;
     for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -81,7 +81,7 @@ int start_child(const ChildProgram& program, pid_t& child) {
 std::optional<int> exit_code_if_ended(pid_t child) {
     int status = 0;
     const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended < 0 && errno != EINTR) return 127;  // as wait_for_child, where SIGCHLD is ignored
+    if (ended < 0 && errno != EINTR) return 127;  // as in wait_for_child, if SIGCHLD is ignored
     if (ended != child) return std::nullopt;
     return exit_code_of(status);
 }

@@ -1,4 +1,4 @@
-// Starts other programs and waits for them: arguments go to them as they are, without a shell.
+// Starts other programs and waits for them. Arguments are passed unchanged, without a shell.
 #pragma once
 
 #include <sys/types.h>
@@ -12,29 +12,35 @@
 
 namespace cuda_on_cpu {
 
-// Where its standard error output goes.
+// The destination of its standard error output.
 enum class Errors { own, with_output, nowhere };
 
 struct ChildProgram {
     std::vector<std::string> arguments;   // the first is the program, looked up in PATH if it has no slash
-    std::vector<std::string> settings{};  // "NAME=VALUE" each, in place of this process's own
-    std::string input_file{};             // else this process's own input
-    std::optional<int> output{};          // the same of its output
+    std::vector<std::string> settings{};  // "NAME=VALUE"; replaces this process's own
+    // empty: this process's own input
+    std::string input_file{};
+    // std::nullopt: this process's own output
+    std::optional<int> output{};
     Errors errors = Errors::own;
-    bool own_group = false;                     // which can be ended whole, with what it starts itself
-    const sigset_t* default_signals = nullptr;  // those that it should not ignore
-    const sigset_t* blocked_signals = nullptr;  // if others than this process's
+    // a process group of its own, so that the program and its children can be ended together
+    bool own_group = false;
+    // signals that it should not ignore
+    const sigset_t* default_signals = nullptr;
+    // null: the same as in this process
+    const sigset_t* blocked_signals = nullptr;
 };
 
-// Sets `child`. Returns 0, or the error number when the program cannot be started.
+// Sets `child`. Returns 0, or the error number if the program cannot be started.
 int start_child(const ChildProgram& program, pid_t& child);
 
-// The exit code of a child that has ended, 128 + n when signal n ended it. Of one that runs:
-// nothing.
+// The exit code of a child that has ended, or 128 + n if signal n ended it; std::nullopt while it
+// runs.
 std::optional<int> exit_code_if_ended(pid_t child);
 int wait_for_child(pid_t child);
 
-// A pipe for what a child prints. The child gets only what its ChildProgram names.
+// A pipe for the output of a child. The child inherits only the descriptors that its ChildProgram
+// names.
 class OutputPipe {
   public:
     OutputPipe();  // throws std::system_error
@@ -44,9 +50,9 @@ class OutputPipe {
 
     int reading_end() const { return ends_[0]; }
     int writing_end() const { return ends_[1]; }
-    // Until it is closed here, too, there is no end to read.
+    // Must be called in this process, too, before the end of the output can be read.
     void close_writing_end();
-    // What there is next, which may take time; empty at the end.
+    // Waits for the next output and returns it; empty at the end.
     std::string_view read_some();
 
   private:
@@ -55,13 +61,15 @@ class OutputPipe {
 };
 
 struct ChildResult {
-    int error = 0;  // the program could not be started: why
+    // the error number if the program could not be started
+    int error = 0;
     int exit_code = 127;
-    std::string output{};  // of read_child
+    // set by read_child
+    std::string output{};
 };
 
 ChildResult run_child(const ChildProgram& program);
-// Keeps what it writes to its standard output.
+// Also returns its standard output.
 ChildResult read_child(const ChildProgram& program);
 
 }  // namespace cuda_on_cpu

@@ -13,8 +13,7 @@ namespace translator {
 // operands.
 //
 // `name` is the instruction's name, which may include modifiers. In `modifiers` each word stands
-// for
-// one modifier, with its alternatives separated by bars: "rn|rz". A word may have prefixes:
+// for one modifier, with its alternatives separated by bars: "rn|rz". A word may have prefixes:
 //     ?   the modifier is optional and may be at any position
 //     !   the modifier may be at any position
 //     X:  the alternative that is present is bound to the letter X; F collects flags, of which there may be several

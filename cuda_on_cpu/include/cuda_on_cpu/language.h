@@ -36,7 +36,7 @@ namespace cuda_on_cpu {
 
 // A place in the learner's source. Functions that wait or fail take one as their last, defaulted
 // parameter, so that every report can name the place:
-// void __syncwarp(unsigned mask, Site site = Site::here());
+//     void __syncwarp(unsigned mask, Site site = Site::here());
 struct Site {
     const char* file;
     // A union, so that compilers copy and compare line and column in one step.

@@ -13,7 +13,8 @@ using cuda_on_cpu::Operation;
 using cuda_on_cpu::Space;
 using namespace cuda_on_cpu::inspector;
 
-// A trace as text: each letter is an access at a place of its own; capital letters are meetings.
+// A trace as text: each letter is an access at a place of its own; capital letters are
+// synchronisation points.
 std::vector<TraceEntry> events(const std::string& text) {
     std::vector<TraceEntry> trace;
     for (const char character : text) {
@@ -35,8 +36,8 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
     return out << step.place << ' ' << std::hex << step.mask << std::dec;
 }
 
-// What was executed together. Checks on the way that each event has its turn, once, in its lane's
-// order.
+// The instructions that lanes executed together. Also checks that each event is executed exactly
+// once, in its lane's order.
 std::vector<Step> steps(const std::vector<std::string>& lanes) {
     std::vector<std::vector<TraceEntry>> storage;
     for (const std::string& text : lanes)
@@ -138,9 +139,9 @@ TEST(Convergence, ADifferentSizeIsADifferentInstruction) {
     EXPECT_EQ(executed, 2);
 }
 
-// --- Random programs: what a warp does with them is known ----------------------------------------
+// --- Random programs, for which the warp's execution is known ------------------------------------
 
-// A statement; its conditions are read from memory, so each is a place that is seen.
+// A statement. Its conditions are read from memory, so each of them is a place in the trace.
 struct Statement {
     enum Kind { kAccess, kIf, kLoop, kSequence };
     Kind kind;
@@ -152,11 +153,11 @@ class RandomProgram {
   public:
     explicit RandomProgram(unsigned seed) : random_(seed) { root_ = sequence(3); }
 
-    // More places than there are letters: leave it.
+    // More places than there are letters: such programs are skipped.
     bool too_long() const { return places_ > 150; }
 
-    // Runs it as a warp does: both sides of a branch one after the other, loops until the last lane
-    // has left. Lanes write their traces as they go.
+    // Runs the program as a warp does: both sides of a branch one after the other, and loops until
+    // the last lane has left. Lanes write their traces on the way.
     void run() { run(root_, ~LaneMask{0}); }
 
     std::vector<std::string> traces = std::vector<std::string>(kLanes);
@@ -202,7 +203,7 @@ class RandomProgram {
                 access(statement.place, mask);
                 const LaneMask taken = mask & some_lanes();
                 const LaneMask other = mask & ~taken;
-                // The side of the lowest lane first, as converge() has it.
+                // The side of the lowest lane first, as in converge().
                 const bool taken_first = (mask & (~mask + 1) & taken) != 0;
                 if (taken_first) run(statement.parts[0], taken);
                 if (statement.parts.size() > 1) run(statement.parts[1], other);
@@ -237,8 +238,8 @@ TEST(Convergence, RandomProgramsRunAsOnAGpu) {
         const bool differ =
             std::ranges::any_of(program.traces, [&](const auto& t) { return t != program.traces[0]; });
         diverging += differ ? 1 : 0;
-        // A branch that was always, or never, taken by all lanes that came to it is no branch to
-        // converge(): the same result.
+        // A branch that all lanes always, or never, took is not a branch for converge(): the result
+        // is the same.
         ASSERT_EQ(steps(program.traces), program.expected) << "seed " << seed;
     }
     EXPECT_GT(diverging, 1000u);

@@ -1,5 +1,5 @@
-// Kernels with a mistake, and kernels that look as if they had one: beyond those of
-// calibration/inspection_bugs.cu, which a GPU's tools have seen too.
+// Kernels with a mistake, and correct kernels that look wrong, beyond those of
+// calibration/inspection_bugs.cu, which were also checked with a GPU's tools.
 #include <cooperative_groups.h>
 #include <cuda.h>
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ std::string messages(const std::vector<Finding>& all) {
         EXPECT_EQ(kinds(seen), expected) << messages(seen);      \
     }
 
-// --- What is told of a finding
+// --- The report of a finding
 
 __global__ void first_reads_what_second_warp_writes(float* out) {
     __shared__ float other[8];
@@ -174,9 +174,9 @@ TEST(Order, ATileWaitsForItselfOnly) {
     EXPECT_FINDS("race", [&] { tiles_of_a_warp<false><<<1, 32>>>(out.get()); });
 }
 
-// Warp 0 copies and stores, warp 1 reads what it brought: each batch when it was waited for, and
-// its stage is written again when it was released. One of the two may wait too late: then the
-// barriers' phases go on as they should, and only the order of the accesses is wrong.
+// Warp 0 copies and stores, and warp 1 reads the data of each batch after waiting for it; a stage
+// is overwritten after its release. One of the two may wait too late: then the phases of the
+// barriers are still correct, and only the order of the accesses is wrong.
 enum class TooLate { neither, reader, writer };
 template <TooLate kTooLate>
 __global__ void pass_through_a_pipeline(const float* in, float* out) {
@@ -220,9 +220,9 @@ TEST(Order, ArrivalsAndWaits) {
     EXPECT_NE(kinds_of(pass_through_a_pipeline<TooLate::writer>).find("race"), std::string::npos);
 }
 
-// --- Order by what Hopper has: mbarriers, named barriers, bulk copies
+// --- Order by features of Hopper: mbarriers, named barriers, bulk copies
 
-// As pass_through_a_pipeline, by mbarriers.
+// As pass_through_a_pipeline, with mbarriers.
 template <TooLate kTooLate>
 __global__ void pass_through_mbarriers(float* out) {
     __shared__ ptx::MBarrier filled[2];
@@ -260,7 +260,7 @@ TEST(Order, MbarriersOrderWhoHasArrivedBeforeWhoHasWaited) {
     EXPECT_NE(kinds_of(pass_through_mbarriers<TooLate::writer>).find("race"), std::string::npos);
 }
 
-// The other block may be the one that ends the phase.
+// The other block may be the one that completes the phase.
 template <bool kWaits>
 __global__ void __cluster_dims__(2, 1, 1) arrive_at_both(float* out) {
     __shared__ ptx::MBarrier barrier;
@@ -287,7 +287,7 @@ TEST(Order, AnMbarrierWhosePhaseAnotherBlockEnds) {
               std::string::npos);
 }
 
-// Thread 0 arrives at a barrier that no thread waits for. The barrier that begins there later is
+// Thread 0 arrives at a barrier that no thread waits for. A barrier that is created there later is
 // not ordered after that arrival.
 template <bool kTells>
 __global__ void begin_anew(float* out) {
@@ -321,8 +321,8 @@ TEST(Order, AnMbarrierThatBeginsAnewHasHeardNothing) {
     EXPECT_FINDS("race", [&] { begin_anew<false><<<1, 96>>>(out.get()); });
 }
 
-// Block 0 asks and block 1 answers: so thread 0 of block 0 comes before block 1, and before thread
-// 32 of its own block.
+// Block 0 sends a request and block 1 answers, so thread 0 of block 0 is ordered before block 1,
+// and before thread 32 of its own block.
 template <bool kFirstWaits, bool kSecondWaits>
 __global__ void __cluster_dims__(2, 1, 1) by_way_of_the_other_block(float* between, float* out) {
     __shared__ ptx::MBarrier asked, answered;
@@ -365,8 +365,8 @@ TEST(Order, ByWayOfAnMbarrierOfAnotherBlock) {
     }
 }
 
-// Two warps of three meet; `reader` is the first thread of the warp that reads what the second one
-// has written.
+// Two warps of three synchronise; `reader` is the first thread of the warp that reads the data
+// written by the second warp.
 __global__ void meet_at_a_named_barrier(float* out, unsigned reader) {
     __shared__ float row[32];
     if (threadIdx.x / 32 == 1) row[threadIdx.x % 32] = 1;
@@ -401,7 +401,7 @@ class Boxes {
     Buffer<float> numbers_;
 };
 
-// One box after the other, in the same place.
+// One box after the other, in the same shared memory.
 enum class BoxMistake { none, read_before_the_wait, one_waits, no_barrier_before_the_next };
 template <BoxMistake kMistake>
 __global__ void load_boxes(const __grid_constant__ CUtensorMap map, float* out) {
@@ -417,8 +417,8 @@ __global__ void load_boxes(const __grid_constant__ CUtensorMap map, float* out) 
             ptx::mbarrier_arrive_expect(&full, sizeof box);
             ptx::tma_load(box, &map, 0, static_cast<int>(8 * number), &full);
         }
-        if (kMistake == BoxMistake::one_waits)
-            __syncthreads();  // in any order of threads the copy is under way
+        // with any order of threads, the copy is still pending here
+        if (kMistake == BoxMistake::one_waits) __syncthreads();
         if (kMistake == BoxMistake::read_before_the_wait && threadIdx.x == 0) out[0] = box[0][0];
         if (kMistake != BoxMistake::one_waits || threadIdx.x == 0) ptx::mbarrier_wait(&full, number % 2);
         out[threadIdx.x] = box[7][threadIdx.x % 32];
@@ -477,7 +477,7 @@ TEST(BulkCopies, ABoxOfWhatNothingHasWritten) {
                  [&] { load_boxes<BoxMistake::none><<<1, kThreads>>>(boxes.map, out.get()); });
 }
 
-// Each block one box.
+// Each block loads one box.
 template <bool kMeets>
 __global__ void store_box(const __grid_constant__ CUtensorMap map) {
     __shared__ alignas(128) float box[8][32];
@@ -520,7 +520,7 @@ TEST(BulkCopies, AStoreReadsWhatItsThreadKnowsOf) {
               std::string::npos);
 }
 
-// Two warps store a box each.
+// Each of two warps stores a box.
 enum class SamePlace { no, in_turns, of_a_block, of_two_blocks };
 template <SamePlace kSame>
 __global__ void store_two_boxes(const __grid_constant__ CUtensorMap map) {
@@ -552,7 +552,8 @@ TEST(BulkCopies, TwoBoxesThatAreStoredInTheSamePlace) {
                  [&] { store_two_boxes<SamePlace::of_two_blocks><<<2, 64>>>(boxes.map); });
 }
 
-// Four matrices of 8 x 8, written by a warp at once; the other one comes later, which is no order.
+// Four matrices of 8 x 8, written by a warp at once; the other warp comes later, but that is not an
+// order.
 template <bool kMeets>
 __global__ void store_matrices(float* out) {
     __shared__ alignas(16) unsigned matrices[128];
@@ -619,8 +620,8 @@ __global__ void second_of_two_blocks_reads(int* data, unsigned* met, int* out) {
     out[blockIdx.x] = data[blockIdx.x ^ 1];
 }
 
-// Blocks on two OS threads come to their counter at the same time: to carry an operation out, and
-// to hand on what came before it, are two moments, between which the other one may do both.
+// Blocks on two OS threads reach their counter at the same time. Performing the operation and
+// passing on the clock are two steps, and the other block may do both between them.
 TEST(Order, WhoeverIsTheSecondHasHeardOfTheFirst) {
     constexpr unsigned kBlocks = 256;
     Buffer<int> data(kBlocks), out(kBlocks);
@@ -679,8 +680,8 @@ TEST(Order, AtomicsOfAllKindsGoTogether) {
     EXPECT_FINDS("", [&] { add_floats<<<4, kThreads>>>(sum.get()); });
 }
 
-// One block after the other writes, when the one before it sets the flag: a block also releases
-// what it has acquired.
+// Each block writes after the previous one has set the flag: a block also releases the clocks that
+// it has acquired.
 __global__ void blocks_take_turns(int* data, int* turn) {
     while (*static_cast<volatile int*>(turn) != static_cast<int>(blockIdx.x)) {
     }
@@ -738,7 +739,7 @@ TEST(Order, AFenceAloneOrdersNoThreads) {
     EXPECT_FINDS("race", [&] { a_fence_in_place_of_a_barrier<<<1, kThreads>>>(scratch.get(), out.get()); });
 }
 
-// All write one vector; one component of it is each thread's own.
+// All threads write one vector, of which each thread owns one component.
 template <int kOwn>
 __global__ void all_write_a_vector(float4* out, bool in_shared_memory) {
     __shared__ float4 vector;
@@ -806,7 +807,7 @@ TEST(Order, ABarrierOfAClusterOrdersItsBlocksInGlobalMemory) {
         << "of another cluster";
 }
 
-// Reads of global memory are noted when their thread meets others: not before, and not after.
+// Reads of global memory are recorded when their thread synchronises: not before, and not after.
 enum class Meeting { kWarp, kBlock, kHalves, kCluster };
 
 template <Meeting kMeeting>
@@ -960,7 +961,7 @@ TEST(Copies, RaceWithWritesOfOtherValues) {
               "");
 }
 
-// The store comes first in one order of threads, the copy in the other.
+// The store comes first in one order of threads, and the copy in the other.
 template <bool kWaits>
 __global__ void copy_over_a_word(const float* in, float* out, float written) {
     __shared__ float word;
@@ -1013,7 +1014,7 @@ TEST(Barriers, MasksThatDisagree) {
     EXPECT_TRUE(kind == "deadlock" || kind == "wrong_mask") << kind;
 }
 
-// --- What has been written
+// --- Written and unwritten memory
 
 __global__ void copy(const float* in, float* out) {
     out[blockIdx.x * kThreads + threadIdx.x] = in[blockIdx.x * kThreads + threadIdx.x];

@@ -1,5 +1,5 @@
-// Small kernels of which every count is known: what the inspector sees of them, from the
-// instrumented access to the source line.
+// Small kernels with known counts: tests the inspector from the instrumented access to the source
+// line.
 #include <cooperative_groups.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ using cuda_on_cpu::KernelInspection;
 using cuda_on_cpu::Operation;
 using cuda_on_cpu::Space;
 
-// Device memory full of zeros.
+// Device memory filled with zeros.
 template <class T>
 class Buffer {
   public:
@@ -63,7 +63,7 @@ std::vector<AccessLine> lines(const KernelInspection& kernel, Space space, Opera
     return found;
 }
 
-// The only line with this operation.
+// Returns the only line with this operation.
 AccessLine line(const KernelInspection& kernel, Space space, Operation operation) {
     const std::vector<AccessLine> found = lines(kernel, space, operation);
     EXPECT_EQ(found.size(), 1u);
@@ -196,7 +196,8 @@ void expect_one_atomic_request() {
         EXPECT_EQ(atomic.requests, 1u);
         EXPECT_EQ(atomic.transactions, 32u / static_cast<unsigned>(groups));
         EXPECT_EQ(line(kernel, Space::kShared, Operation::kLoad).requests, 1u);
-        EXPECT_EQ(kernel.global_read_bytes, 0u);  // what the stand-in reads besides does not count
+        // other reads of the stand-in are not counted
+        EXPECT_EQ(kernel.global_read_bytes, 0u);
     }
 }
 
@@ -287,8 +288,8 @@ TEST(GlobalMemory, Strides) {
 }
 
 TEST(GlobalMemory, AllocationsBeginAtASector) {
-    // Sizes that end 4 bytes behind a sector: here allocations end at a page, and so begin off
-    // sectors.
+    // Sizes that end 4 bytes after a sector boundary: allocations here end at a page boundary, and
+    // therefore begin inside a sector.
     const Buffer<float> in(33), out(33);
     EXPECT_EQ(line(inspect_one([&] { copy<<<1, 32>>>(in.get(), out.get(), 32, 1, 0); }), Space::kGlobal,
                    Operation::kLoad)
@@ -348,7 +349,8 @@ TEST(GlobalMemory, UniqueBytesAreThoseOfAPerfectCache) {
     const Buffer<float> in(32), out(32 * 10);
     const KernelInspection kernel = inspect_one([&] { read_again<<<10, 32>>>(in.get(), out.get(), 5); });
     EXPECT_EQ(kernel.unique_read_bytes, 128u);
-    EXPECT_EQ(kernel.global_read_bytes % 1280, 0u);  // the compiler may load once
+    // the compiler may load only once
+    EXPECT_EQ(kernel.global_read_bytes % 1280, 0u);
     EXPECT_EQ(kernel.unique_written_bytes, 1280u);
     EXPECT_EQ(kernel.global_written_bytes, 1280u);
 }
@@ -395,12 +397,13 @@ TEST(GlobalMemory, Atomics) {
     const KernelInspection kernel = inspect_one([&] { count_in_global<<<1, 32>>>(counters.get(), 16); });
     const AccessLine atomic = line(kernel, Space::kGlobal, Operation::kAtomic);
     EXPECT_EQ(atomic.requests, 1u);
-    EXPECT_EQ(atomic.transactions, 4u);  // two sectors, each word of which two lanes want
+    // two sectors; two lanes access each word
+    EXPECT_EQ(atomic.transactions, 4u);
     EXPECT_EQ(atomic.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
     EXPECT_EQ(kernel.unique_written_bytes, 64u);
 }
 
-// Of 16 bytes, which a function of the stand-in carries out.
+// Accesses of 16 bytes, which a function of the stand-in performs.
 __global__ void store_and_load_16_bytes(uint4* places) {
     uint4 value = {threadIdx.x, 0, 0, 0};
     __nv_atomic_store(&places[threadIdx.x], &value, __NV_ATOMIC_RELAXED);
@@ -443,7 +446,7 @@ TEST(Divergence, BothSidesOfABranch) {
         EXPECT_EQ(load.requests, 1u);
 }
 
-// Lane l makes l % 4 rounds of l % 3 steps.
+// Lane l executes l % 4 rounds of l % 3 steps.
 __global__ void nested_loops(const float* in, float* out) {
     const unsigned lane = threadIdx.x;
     float sum = 0;
@@ -482,7 +485,7 @@ TEST(Divergence, NestedLoopsOfDifferentLengths) {
     EXPECT_EQ(stores[1].active_lanes, 32u);
 }
 
-// Each lane reads once, at the same place as all others, but not in the same turn.
+// Each lane reads once, at the same place as all others, but not in the same iteration.
 template <class Wait>
 __device__ void take_turns(const float* in, float* out, unsigned turns, Wait wait) {
     float sum = 0;
@@ -590,7 +593,7 @@ std::string file_of_helpers_load() {
 
 TEST(Inspection, NamesTheLineInAHeaderOrTheKernelsLine) {
     EXPECT_EQ(file_of_helpers_load(), "cuda_on_cpu/inspector/test/given.cuh");
-    // The variable is read once: it takes a process of its own.
+    // The variable is read once per process, so this test needs a process of its own.
     testing::GTEST_FLAG(death_test_style) = "threadsafe";
     setenv("CUDA_ON_CPU_LINES", "kernel", 1);
     EXPECT_EXIT(std::fprintf(stderr, "%s", file_of_helpers_load().c_str());
@@ -693,7 +696,7 @@ TEST(Inspection, AKernelThatFailsIsAFinding) {
     ASSERT_EQ(kernel.findings.size(), 1u);
     EXPECT_NE(kernel.findings[0].message.find("__trap"), std::string::npos);
     EXPECT_EQ(kernel.findings[0].source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
-    // And all is well again.
+    // The next inspection finds nothing.
     EXPECT_TRUE(inspect_one([&] { copy<<<1, 1>>>(out.get(), out.get(), 1, 1, 0); }).findings.empty());
 }
 

@@ -1,6 +1,6 @@
-// Kernels in which a thread reads too early, or adds without an atomic, always go wrong when stores
-// are late. (A write that is too early goes wrong when stores are prompt, in one order of threads.)
-// Kernels without a race compute the same as otherwise.
+// With late stores, kernels in which a thread reads too early, or adds without an atomic, always
+// give wrong results. (A write that is too early goes wrong with prompt stores, in one order of
+// threads.) Kernels without a race compute the same results as without late stores.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ const int kLate = setenv("CUDA_ON_CPU_STORES", "late", 1);  // read when the fir
 
 constexpr int kThreads = 256;
 
-// What `kernel` leaves in `count` integers that are 0 at first.
+// The values that `kernel` leaves in `count` integers, which are 0 at first.
 std::vector<int> results(void (*kernel)(int*), int blocks, int count) {
     int* data = nullptr;
     EXPECT_EQ(cudaMalloc(&data, count * sizeof(int)), cudaSuccess);
@@ -33,7 +33,7 @@ __global__ void add_by_atomic(int* sum) {
     atomicAdd(sum, 1);
 }
 
-// Threads write a tile and read their neighbour's element of it.
+// Threads write a tile and read the adjacent element of it.
 template <bool kBarrier>
 __global__ void rotate(int* out) {
     __shared__ int tile[kThreads];
@@ -42,7 +42,7 @@ __global__ void rotate(int* out) {
     out[threadIdx.x] = tile[(threadIdx.x + 1) % kThreads];
 }
 
-// Twice through the same tile.
+// Uses the same tile twice.
 __global__ void rotate_again(int* out) {
     __shared__ int tile[kThreads];
     int value = 1 + static_cast<int>(threadIdx.x);
@@ -55,7 +55,7 @@ __global__ void rotate_again(int* out) {
     out[threadIdx.x] = value;
 }
 
-// Within a warp.
+// The same within a warp.
 template <bool kBarrier>
 __global__ void rotate_in_warp(int* out) {
     __shared__ int tile[kThreads];
@@ -64,7 +64,7 @@ __global__ void rotate_in_warp(int* out) {
     out[threadIdx.x] = tile[threadIdx.x / 32 * 32 + (threadIdx.x + 1) % 32];
 }
 
-// A thread waits for another's word.
+// A thread waits for a word that another thread stores.
 __global__ void wait_for_flag(int* out) {
     volatile int* const flag = out;
     if (threadIdx.x == 0) {
@@ -79,8 +79,8 @@ __global__ void wait_for_flag(int* out) {
     }
 }
 
-// Thread 0 copies its 1 to one place, round by round, for the others to add up. They give it back
-// when they have read it, or too early.
+// Thread 0 copies its 1 to one place, round by round, and the other threads add it up. They release
+// the place after reading it, or too early.
 template <bool kTooEarly>
 __global__ void hand_over(int* out) {
     using Barrier = cuda::barrier<cuda::thread_scope_block>;
@@ -107,7 +107,7 @@ __global__ void hand_over(int* out) {
     }
 }
 
-// Element `at` of an array of kThreads is written.
+// Writes element `at` of an array of kThreads elements.
 template <int kAt>
 __global__ void write_beside(int* out) {
     __shared__ int other[1];

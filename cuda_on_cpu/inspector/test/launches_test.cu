@@ -1,4 +1,4 @@
-// Launches and copies, of one device and of two, that nothing orders.
+// Launches and copies, on one device and on two, that are not ordered.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using cuda_on_cpu::Finding;
 
-// Before the stand-in reads them. Streams run late: then their order is known.
+// Set before the stand-in reads them. Streams run late, so that the order they guarantee is known.
 const int devices_are_set = setenv("CUDA_ON_CPU_DEVICES", "2", 1);
 const int streams_are_set = setenv("CUDA_ON_CPU_STREAMS", "late", 1);
 
@@ -42,7 +42,7 @@ __global__ void read_after_flag(const float* values, unsigned* flag, float* out)
     out[threadIdx.x] = values[threadIdx.x];
 }
 
-// Values of device 1, which device 0 writes; a stream and an event of each device.
+// Values of device 1, which device 0 writes; a stream and an event on each device.
 class Launches : public testing::Test {
   protected:
     void SetUp() override {
@@ -81,7 +81,7 @@ class Launches : public testing::Test {
         cudaSetDevice(device);
         read_all<<<1, kThreads, 0, stream[device]>>>(from, out);
     }
-    // The stream of `waits` waits for what the other device's stream has so far.
+    // Makes the stream of `waits` wait for the current work of the other device's stream.
     void wait_for(int device, int waits) {
         cudaSetDevice(device);
         EXPECT_EQ(cudaEventRecord(event[device], stream[device]), cudaSuccess);
@@ -140,7 +140,7 @@ TEST_F(Launches, AnEventOrders) {
               "");
 }
 
-// The event is recorded before the kernel that it should be behind.
+// The event is recorded before the kernel that it should follow.
 TEST_F(Launches, AnEventThatComesTooEarlyDoesNot) {
     EXPECT_EQ(kinds([&] {
                   write(0, other);

@@ -183,8 +183,10 @@ TEST(BlockOrder, ASplitBarrierLeavesWhatIsBetweenItsHalvesUnordered) {
     EXPECT_TRUE(order.ordered(40, before, 0));
     EXPECT_FALSE(order.ordered(40, between, 0));
     EXPECT_FALSE(order.ordered(40, before, 1)) << "1 has not waited";
-    order.arrive(0);  // at the next one
-    order.wait(1);    // still at this one
+    // at the next phase
+    order.arrive(0);
+    // still at this phase
+    order.wait(1);
     EXPECT_TRUE(order.ordered(40, before, 1));
 }
 

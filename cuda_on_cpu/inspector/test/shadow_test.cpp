@@ -85,7 +85,8 @@ TEST_F(SharedShadowTest, ReadThenWriteIsARaceWithAnyOfTheReaders) {
     for (unsigned reader = 0; reader < 128; ++reader)
         read(reader, 8);
     order.join(0, kAll);
-    write(0, 8);  // in order with its own warp, and with itself
+    // ordered with its own warp, and with itself
+    write(0, 8);
     ASSERT_EQ(sink.kinds(), "race");
     EXPECT_EQ(sink.reports[0].other, 32U);
 }
@@ -190,7 +191,7 @@ TEST_F(SharedShadowTest, ALaneOutsideTheMaskStillRaces) {
     EXPECT_EQ(sink.reports[0].other, 5U);
 }
 
-// Entries stay few even if a warp runs long without a barrier of the block.
+// The number of entries stays small even if a warp runs for a long time without a block barrier.
 TEST_F(SharedShadowTest, ALongLoopWithinAWarp) {
     for (int round = 0; round < 5000; ++round) {
         for (unsigned lane = 0; lane < 32; ++lane)
@@ -519,8 +520,8 @@ TEST_F(GlobalShadowTest, OfVeryManyAtomicsTheLastShareAnEntry) {
     EXPECT_EQ(left_at(kBegin + 4000 * kApart), nullptr);
 }
 
-// The runs of a warp, or of a thread in a loop, are as exact as a record of each word: the next
-// write races with the word's last thread.
+// Runs, of a warp or of a thread in a loop, are as exact as a record of each word: the next write
+// races with the word's last thread.
 class RunTest : public GlobalShadowTest,
                 public testing::WithParamInterface<std::tuple<int, unsigned, AccessKind>> {};
 
@@ -587,8 +588,8 @@ TEST_F(GlobalShadowTest, OfReadsThatAreRecordedTogetherEachThreadIsReported) {
     EXPECT_EQ(sink.reports.back().where, 64U + 16U);
 }
 
-// Blocks on several OS threads: each writes words of its own in shared lines, and all read the same
-// words.
+// Blocks on several OS threads: each block writes its own words in shared lines, and all blocks
+// read the same words.
 TEST_F(GlobalShadowTest, BlocksOnSeveralThreads) {
     constexpr unsigned kBlocks = 4;
     constexpr unsigned kLinesUsed = 200;
@@ -634,8 +635,8 @@ TEST_F(GlobalShadowTest, ARunMayBeginAnywhereInALine) {
     EXPECT_EQ(sink.reports[1].other, 64U);
 }
 
-// Warps that are unordered with each other, so that none of their reads can be dropped. There is
-// room for three besides that of block 1.
+// Unordered warps, so that none of their reads can be dropped. Besides the read of block 1 there is
+// room for three.
 TEST_F(GlobalShadowTest, ManyReadersOfABlockDoNotHideThatOfAnother) {
     block[0].order.begin_block(1024);
     access(1, 6, 8, AccessKind::load);
@@ -701,7 +702,7 @@ TEST(PendingReads, EpochsPlacesAndBlocksAreSeparate) {
     EXPECT_EQ(noted.notes, 4);
 }
 
-// No read is lost when another takes its place.
+// No read is lost when another one replaces it.
 TEST(PendingReads, EachReaderOfAWordIsRecordedOrTwoOthersAre) {
     const unsigned seed = std::random_device{}();
     std::mt19937 random(seed);

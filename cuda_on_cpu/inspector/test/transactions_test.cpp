@@ -57,7 +57,7 @@ TEST(SharedWords, OneAddressForAllIsOneWavefront) {
 }
 
 TEST(SharedWords, LanesThatShareAWordOfABankDoNotCollide) {
-    // Two words of bank 0, each wanted by half of the lanes.
+    // Two words of bank 0, each accessed by half of the lanes.
     EXPECT_EQ(wavefronts(each_lane([](unsigned lane) { return lane % 2 * 128; }), 4), 2u);
 }
 
@@ -86,7 +86,7 @@ TEST(SharedWords, IdealAndBytes) {
     EXPECT_EQ(count_shared(Operation::kLoad, kAll, stride(0), 16), (Count{2, 2, 16}));
 }
 
-// --- Shared memory, 8 and 16 bytes: the numbers are those of an H200 -----------------------------
+// --- Shared memory, 8 and 16 bytes: numbers measured on an H200 ----------------------------------
 
 TEST(SharedVectors, EightBytesInHalves) {
     EXPECT_EQ(wavefronts(stride(8), 8), 2u);
@@ -123,7 +123,7 @@ TEST(SharedVectors, SixteenBytesTogetherWithinHalves) {
 }
 
 TEST(SharedVectors, NeighboursInOneHalfDoNotJoinTheQuartersOfTheOther) {
-    // Pairs in the lower half of the warp alone.
+    // Pairs only in the lower half of the warp.
     const Addresses addresses = each_lane([](unsigned lane) { return (lane < 16 ? lane / 2 : lane) * 16; });
     EXPECT_EQ(wavefronts(addresses, 16), 4u);
     EXPECT_EQ(wavefronts(addresses, 16, 0xffff), 1u);
@@ -199,7 +199,7 @@ TEST(GlobalSectors, SharedByLanes) {
     EXPECT_EQ(
         count_global(Operation::kLoad, kAll, each_lane([](unsigned lane) { return lane / 2 * 4; }), 4, found),
         (Count{2, 2, 64}));
-    // Twelve-byte structures, of which a request reads one member.
+    // Twelve-byte structures; a request reads one member of each.
     EXPECT_EQ(count_global(Operation::kLoad, kAll, stride(12), 4, found), (Count{12, 4, 128}));
 }
 
@@ -219,7 +219,7 @@ TEST(GlobalSectors, AcrossABorder) {
     EXPECT_EQ(sectors(stride(0, 24), 16), 2u);
 }
 
-// --- Both, against counting in the simplest way --------------------------------------------------
+// --- Both, compared with a simple count ----------------------------------------------------------
 
 TEST(Transactions, AgreeWithPlainCountingOnRandomRequests) {
     std::mt19937 random(20261121);

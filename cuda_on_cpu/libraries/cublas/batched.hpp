@@ -1,4 +1,5 @@
-// Many small matrices: the pointers to them lie in device memory, too, or they are a stride apart.
+// Batches of small matrices: given by an array of pointers, which is in device memory, too, or by a
+// stride.
 #pragma once
 
 #include "call.hpp"
@@ -68,8 +69,8 @@ cublasStatus_t gemmStridedBatched(Call call, cublasOperation_t transa, cublasOpe
     });
 }
 
-// `x_of(i)` and the others give the i-th operand, once the array of pointers is known to be device
-// memory.
+// `x_of(i)` and the others return the i-th operand. They are called only after the array of
+// pointers has been found to be in device memory.
 template <class T, class MatrixOf, class VectorOf, class ResultOf>
 bool gemv_each(const char* function, cublasOperation_t trans, int m, int n, T alpha, MatrixOf matrix_of,
                int lda, VectorOf x_of, int incx, T beta, ResultOf y_of, int incy, int batch) {
@@ -143,9 +144,9 @@ cublasStatus_t trsmBatched(Call call, cublasSideMode_t side, cublasFillMode_t up
     });
 }
 
-// A = P L U in place; L has ones on its diagonal. Row i was exchanged with row pivots[i], counted
-// from 1; pivots may be null: no rows are exchanged. Returns 0, or the position from 1 of the first
-// zero on U's diagonal.
+// A = P L U in place; the diagonal of L is all ones. Row i was exchanged with row pivots[i],
+// counted from 1. If `pivots` is null, rows are not exchanged. Returns 0, or the position, counted
+// from 1, of the first zero on U's diagonal.
 template <class T>
 int factorise(int n, T* A, int lda, int* pivots) {
     int singular = 0;
@@ -174,7 +175,7 @@ int factorise(int n, T* A, int lda, int* pivots) {
     return singular;
 }
 
-// B = op(A)^-1 B, from A's factors.
+// B = op(A)^-1 B, from the factorisation of A.
 template <class T>
 void solve(cublasOperation_t trans, int n, int columns, const T* A, int lda, const int* pivots, T* B,
            int ldb) {
@@ -250,7 +251,7 @@ cublasStatus_t getriBatched(Call call, int n, const T* const A[], int lda, const
     });
 }
 
-// `info` is the host's: it tells about the arguments.
+// `info` is in host memory: it reports wrong arguments.
 template <class T>
 cublasStatus_t getrsBatched(Call call, cublasOperation_t trans, int n, int nrhs, const T* const A[], int lda,
                             const int* pivots, T* const B[], int ldb, int* info, int batch) {

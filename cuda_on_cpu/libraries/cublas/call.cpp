@@ -77,7 +77,8 @@ Call& Call::mark_written() {
 cublasStatus_t Call::submit_checked(std::function<bool()> work) {
     const auto checked = [function = function_, regions = regions_, work = std::move(work)] {
         for (const Region& region : regions) {
-            if (!reachable(function, region)) return cudaSuccess;  // shows at the next synchronisation
+            // reported at the next synchronisation
+            if (!reachable(function, region)) return cudaSuccess;
         }
         const ReadableGuards guards(regions);
         if (!work()) return cudaSuccess;

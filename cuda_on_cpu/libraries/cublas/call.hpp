@@ -1,4 +1,4 @@
-// One call of a function of cuBLAS: its arguments are checked, then its work is submitted to the
+// One call of a cuBLAS function: its arguments are checked, then its work is submitted to the
 // handle's stream.
 #pragma once
 
@@ -26,7 +26,7 @@ namespace cuda_on_cpu::blas {
 
 bool is_alive(cublasHandle_t handle);
 
-// alpha or beta: its value, or where it lies in device memory.
+// alpha or beta: its value, or its address in device memory.
 template <class T>
 struct Scalar {
     const T* pointer = nullptr;
@@ -34,7 +34,7 @@ struct Scalar {
     T operator()() const { return pointer == nullptr ? value : *pointer; }
 };
 
-// A column-major matrix as it is stored.
+// The shape in which a column-major matrix is stored.
 struct Shape {
     int rows;
     int columns;
@@ -44,13 +44,13 @@ inline Shape stored(cublasOperation_t operation, int rows, int columns) {
     return operation == CUBLAS_OP_N ? Shape{rows, columns} : Shape{columns, rows};
 }
 
-// n (n + 1) / 2 elements without gaps.
+// The shape of n (n + 1) / 2 elements without gaps.
 inline Shape packed(int n) {
     return n % 2 == 0 ? Shape{n + 1, n / 2} : Shape{n, n / 2 + 1};
 }
 
-// The checks stop at the first that fails: it sets the status, and run() returns it without running
-// anything.
+// The checks stop at the first failure, which sets the status. run() then returns the status
+// without running anything.
 class Call {
   public:
     Call(cublasHandle_t handle, const char* function);
@@ -59,12 +59,12 @@ class Call {
     Call& size(const char* name, long long value) { return at_least(name, value, 0); }
     Call& leading(const char* name, int value, int rows) { return at_least(name, value, std::max(1, rows)); }
     Call& increment(const char* name, int value);
-    // One of the values 0 .. count - 1.
+    // Checks that the value is one of 0 .. count - 1.
     Call& option(const char* name, int value, int count);
     Call& given(const char* name, const void* pointer);
     Call& require(bool condition, cublasStatus_t otherwise, const char* sentence);
 
-    // What the work reads and writes. Checked when the work runs.
+    // The memory that the work reads and writes. It is checked when the work runs.
     template <class T>
     Call& reads(const char* name, const T* matrix, Shape shape, int leading) {
         return add({name, matrix, sizeof(T) * positive(shape.rows), positive(shape.columns),
@@ -85,7 +85,7 @@ class Call {
         return mark_written();
     }
 
-    // Scalars are where the pointer mode says.
+    // Scalars are in host or device memory, according to the pointer mode.
     template <class T>
     Scalar<T> scalar(const char* name, const T* pointer) {
         given(name, pointer);
@@ -106,7 +106,7 @@ class Call {
         return expect_host(name, pointer);
     }
 
-    // A scalar in CUBLAS_POINTER_MODE_HOST.
+    // Checks a scalar in CUBLAS_POINTER_MODE_HOST.
     Call& expect_host(const char* name, const void* pointer);
 
     bool on_device() const { return handle_->pointer_mode == CUBLAS_POINTER_MODE_DEVICE; }
@@ -114,8 +114,8 @@ class Call {
     cublasStatus_t status() const { return status_; }
     const char* function() const { return function_; }
 
-    // `work` runs in the handle's stream, if everything that it touches is device memory. It may
-    // return false: it has found that it is not.
+    // `work` runs in the handle's stream if all its memory is device memory. It may return false if
+    // it finds memory that is not.
     template <class WorkOfCall>
     cublasStatus_t run(WorkOfCall work) {
         if (!ok()) return status_;
@@ -142,7 +142,7 @@ class Call {
     bool has_host_result_ = false;
 };
 
-// The elements of a vector in their order: with a negative increment the first one has the highest
+// The elements of a vector in order: with a negative increment the first one has the highest
 // address.
 template <class T>
 struct Vector {
@@ -160,7 +160,7 @@ void clear(T* matrix, Shape shape, int leading) {
         std::fill_n(matrix + static_cast<std::size_t>(column) * leading, shape.rows, T{});
 }
 
-// Only the triangle that `uplo` names.
+// Clears only the triangle that `uplo` names.
 template <class T>
 void clear_triangle(cublasFillMode_t uplo, int n, T* matrix, int leading) {
     for (int column = 0; column < n; ++column) {

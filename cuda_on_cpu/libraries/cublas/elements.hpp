@@ -1,4 +1,4 @@
-// Matrices whose type is known at run time: read into a type that BLAS computes with, and written
+// Matrices whose type is known only at run time: converted to a type that BLAS computes with, and
 // back, rounded once.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace cuda_on_cpu::blas {
 
-// In bytes; 0: no function here takes this type.
+// In bytes; 0 if no function here supports the type.
 inline std::size_t size_of(cudaDataType type) {
     switch (type) {
         case CUDA_R_8I:
@@ -58,7 +58,7 @@ T load_complex_as(const void* memory, std::size_t i) {
     }
 }
 
-// Element i as a T.
+// Loads element i as a T.
 template <class T>
 T load(cudaDataType type, const void* memory, std::size_t i) {
     switch (type) {
@@ -87,7 +87,7 @@ T load(cudaDataType type, const void* memory, std::size_t i) {
     }
 }
 
-// Integers are rounded to the nearest, and saturate.
+// Rounds to the nearest integer and saturates.
 template <class Integer>
 Integer saturate(double value) {
     constexpr double kLeast = std::numeric_limits<Integer>::min(),

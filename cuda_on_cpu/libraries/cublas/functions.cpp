@@ -1,5 +1,5 @@
-// The functions of S, D, C and Z: each calls the template of its name with the handle and its own
-// name as the call.
+// The functions for S, D, C and Z: each calls the template of the same name with a Call made from
+// the handle and the function's name.
 #include "batched.hpp"
 #include "level1.hpp"
 #include "level2.hpp"
@@ -8,7 +8,7 @@
 namespace cuda_on_cpu::blas {
 namespace {
 
-// cuBLAS's complex numbers are pairs; std::complex has the same layout, and arithmetic.
+// cuBLAS's complex numbers are plain pairs; std::complex has the same layout, and also arithmetic.
 template <class T>
 T native(T argument) {
     return argument;

@@ -49,8 +49,8 @@ const StatusText* find(cublasStatus_t status) {
     return nullptr;
 }
 
-// `n` elements of a vector are a matrix of one row, and `n` columns of `rows` elements a copy of
-// rows of memory.
+// `n` elements of a vector are copied as a matrix with one row, and `n` columns of `rows` elements
+// as rows of memory.
 cublasStatus_t copy(const char* function, int rows, int columns, int element_size, const void* from,
                     int from_leading, void* to, int to_leading, cudaMemcpyKind kind, cudaStream_t stream,
                     bool wait) {
@@ -126,7 +126,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
     return text == nullptr ? "unknown status" : text->text;
 }
 
-// A setting of a handle: kept, and given back.
+// A setting of a handle, which is stored and can be read back.
 #define CUBLAS_SETTING(Name, Type, field)                                \
     cublasStatus_t cublasSet##Name(cublasHandle_t handle, Type value) {  \
         if (!is_alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;     \

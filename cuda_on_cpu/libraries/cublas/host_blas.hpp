@@ -1,4 +1,4 @@
-// The host's BLAS under names without a type's letter: Cblas<float>::gemm is cblas_sgemm.
+// The host's BLAS under names without the letter of the type: Cblas<float>::gemm is cblas_sgemm.
 #pragma once
 
 #include <cblas.h>
@@ -30,7 +30,7 @@ struct Cblas;
     static constexpr auto* syr2k = cblas_##x##syr2k; \
     static constexpr auto* trmm = cblas_##x##trmm;   \
     static constexpr auto* trsm = cblas_##x##trsm;
-// Hermitian functions of real matrices are the symmetric ones.
+// For real matrices, the Hermitian functions are the symmetric ones.
 #define CUDA_ON_CPU_CBLAS_REAL(x)                    \
     static constexpr auto* asum = cblas_##x##asum;   \
     static constexpr auto* nrm2 = cblas_##x##nrm2;   \

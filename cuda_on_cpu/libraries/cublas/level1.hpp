@@ -1,4 +1,4 @@
-// Vectors.
+// Level 1: operations on vectors.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ cublasStatus_t swap(Call call, int n, T* x, int incx, T* y, int incy) {
     return call.run([=] { Cblas<T>::swap(n, x, incx, y, incy); });
 }
 
-// A plain loop: BLAS libraries differ in what 0 times NaN is.
+// A plain loop, because BLAS libraries differ in the result of 0 times NaN.
 template <class A, class T>
 cublasStatus_t scal(Call call, int n, const A* alpha, T* x, int incx) {
     const auto a = call.scalar("alpha", alpha);
@@ -41,7 +41,8 @@ cublasStatus_t scal(Call call, int n, const A* alpha, T* x, int incx) {
     });
 }
 
-// The position of the first element that is `better`, counted from 1; 0: there is none.
+// The position, counted from 1, of the first of the best elements according to `better`; 0 if there
+// is none.
 template <class T, class Better>
 int position(int n, const T* x, int incx, Better better) {
     const auto size = [](T value) { return std::abs(std::real(value)) + std::abs(std::imag(value)); };
@@ -118,7 +119,7 @@ cublasStatus_t rot(Call call, int n, T* x, int incx, T* y, int incy, const Real<
     });
 }
 
-// Of complex numbers: c is real, and c^2 + |s|^2 = 1.
+// For complex numbers c is real, and c^2 + |s|^2 = 1.
 template <class T>
 cublasStatus_t rotg(Call call, T* a, T* b, Real<T>* c, T* s) {
     call.result("a", a).result("b", b).result("c", c).result("s", s);

@@ -1,4 +1,4 @@
-// Matrices and vectors.
+// Level 2: operations on matrices and vectors.
 #pragma once
 
 #include "call.hpp"
@@ -6,7 +6,7 @@
 
 namespace cuda_on_cpu::blas {
 
-// When beta is 0, y is not read: it may hold NaN.
+// When beta is 0, y is not read, because it may contain NaN.
 template <class T>
 void clear_if_zero(T beta, T* y, int n, int incy) {
     if (beta != T{}) return;
@@ -63,7 +63,7 @@ inline Call& check_triangular(Call& call, cublasFillMode_t uplo, cublasOperation
         .increment("incx", incx);
 }
 
-// x = op(A) x, and x = op(A)^-1 x: of a full, a banded and a packed triangle.
+// x = op(A) x, and x = op(A)^-1 x, where A is a full, a banded or a packed triangle.
 #define CUDA_ON_CPU_TRIANGULAR(name)                                                                         \
     template <class T>                                                                                       \
     cublasStatus_t tr##name(Call call, cublasFillMode_t uplo, cublasOperation_t trans,                       \
@@ -99,12 +99,13 @@ CUDA_ON_CPU_TRIANGULAR(mv)
 CUDA_ON_CPU_TRIANGULAR(sv)
 #undef CUDA_ON_CPU_TRIANGULAR
 
-// Does element (row, column) belong to the triangle?
+// Is element (row, column) in the triangle?
 inline bool in_triangle(cublasFillMode_t uplo, int row, int column) {
     return uplo == CUBLAS_FILL_MODE_LOWER ? row >= column : row <= column;
 }
 
-// CBLAS has no complex symmetric product of a matrix and a vector, nor updates of such matrices.
+// CBLAS has neither a complex symmetric matrix-vector product nor updates of complex symmetric
+// matrices.
 template <class T>
 cublasStatus_t symv(Call call, cublasFillMode_t uplo, int n, const T* alpha, const T* A, int lda, const T* x,
                     int incx, const T* beta, T* y, int incy) {
@@ -182,7 +183,7 @@ cublasStatus_t syr2(Call call, cublasFillMode_t uplo, int n, const T* alpha, con
     });
 }
 
-// A = alpha x y^T + A. `update` is the function of CBLAS.
+// A = alpha x y^T + A. `update` is the CBLAS function.
 template <class T, class Update>
 cublasStatus_t rank_one(Call call, int m, int n, const T* alpha, const T* x, int incx, const T* y, int incy,
                         T* A, int lda, Update update) {
@@ -293,7 +294,7 @@ cublasStatus_t hpr2(Call call, cublasFillMode_t uplo, int n, const T* alpha, con
         [=] { Cblas<T>::hpr2(CblasColMajor, to_cblas(uplo), n, by_value(a()), x, incx, y, incy, AP); });
 }
 
-// The symmetric functions of real matrices.
+// For real matrices, the symmetric functions.
 template <class... A>
 cublasStatus_t sbmv(Call call, A... arguments) {
     return hbmv(std::move(call), arguments...);

@@ -1,4 +1,4 @@
-// Matrices.
+// Level 3: operations on matrices.
 #pragma once
 
 #include "call.hpp"
@@ -6,7 +6,8 @@
 
 namespace cuda_on_cpu::blas {
 
-// C = alpha op(A) op(B) + beta C, op(A) of m x k. When beta is 0, C is not read: it may hold NaN.
+// C = alpha op(A) op(B) + beta C, where op(A) is m x k. When beta is 0, C is not read, because it
+// may contain NaN.
 template <class T>
 void multiply(cublasOperation_t transa, cublasOperation_t transb, int m, int n, int k, T alpha, const T* A,
               int lda, const T* B, int ldb, T beta, T* C, int ldc) {
@@ -40,8 +41,8 @@ cublasStatus_t gemm3m(Call call, A... arguments) {
     return gemm(std::move(call), arguments...);
 }
 
-// C = alpha A B + beta C or alpha B A + beta C, A symmetric or Hermitian. `product` is the function
-// of CBLAS.
+// C = alpha A B + beta C or alpha B A + beta C, where A is symmetric or Hermitian. `product` is the
+// CBLAS function.
 template <class T, class Product>
 cublasStatus_t sided_product(Call call, cublasSideMode_t side, cublasFillMode_t uplo, int m, int n,
                              const T* alpha, const T* A, int lda, const T* B, int ldb, const T* beta, T* C,
@@ -78,7 +79,7 @@ inline Call& check_update(Call& call, cublasFillMode_t uplo, cublasOperation_t t
     return call.leading("lda", lda, stored(trans, n, k).rows).leading("ldc", ldc, n);
 }
 
-// A triangle of C = alpha op(A) op(A)^T + beta C, or ^H with real S.
+// A triangle of C = alpha op(A) op(A)^T + beta C, or with ^H and real S.
 template <class T, class S, class Update>
 cublasStatus_t update_by_one(Call call, cublasFillMode_t uplo, cublasOperation_t trans, int n, int k,
                              const S* alpha, const T* A, int lda, const S* beta, T* C, int ldc,
@@ -105,7 +106,7 @@ cublasStatus_t herk(Call call, cublasFillMode_t uplo, cublasOperation_t trans, i
     return update_by_one(std::move(call), uplo, trans, n, k, alpha, A, lda, beta, C, ldc, Cblas<T>::herk);
 }
 
-// Both A and B: the function of CBLAS is `update`.
+// The same with both A and B; `update` is the CBLAS function.
 template <class T, class S, class Update>
 cublasStatus_t update_by_two(Call call, cublasFillMode_t uplo, cublasOperation_t trans, int n, int k,
                              const T* alpha, const T* A, int lda, const T* B, int ldb, const S* beta, T* C,
@@ -135,8 +136,8 @@ cublasStatus_t her2k(Call call, cublasFillMode_t uplo, cublasOperation_t trans, 
                          Cblas<T>::her2k);
 }
 
-// A triangle of C = alpha op(A) op(B)^T + beta C, or ^H (`transposed`): the whole product is
-// computed, one triangle of it is used.
+// A triangle of C = alpha op(A) op(B)^T + beta C, or with ^H (`transposed`). The whole product is
+// computed, but only one triangle of it is stored.
 template <class T, class S>
 cublasStatus_t update_by_product(Call call, cublasFillMode_t uplo, cublasOperation_t trans,
                                  cublasOperation_t transposed, int n, int k, const T* alpha, const T* A,
@@ -183,7 +184,7 @@ inline Call& check_triangular(Call& call, cublasSideMode_t side, cublasFillMode_
     return call.leading("ldb", ldb, m);
 }
 
-// Not in place, as in cuBLAS, unless C is B.
+// Out of place, as in cuBLAS, unless C is B.
 template <class T>
 cublasStatus_t trmm(Call call, cublasSideMode_t side, cublasFillMode_t uplo, cublasOperation_t trans,
                     cublasDiagType_t diag, int m, int n, const T* alpha, const T* A, int lda, const T* B,
@@ -230,7 +231,7 @@ T element(cublasOperation_t trans, const T* A, int lda, int row, int column) {
     return trans == CUBLAS_OP_C ? conjugate(value) : value;
 }
 
-// C = alpha op(A) + beta op(B). A factor of 0 means that its matrix is not read.
+// C = alpha op(A) + beta op(B). If a scalar is 0, its matrix is not read.
 template <class T>
 cublasStatus_t geam(Call call, cublasOperation_t transa, cublasOperation_t transb, int m, int n,
                     const T* alpha, const T* A, int lda, const T* beta, const T* B, int ldb, T* C, int ldc) {
@@ -274,7 +275,7 @@ cublasStatus_t dgmm(Call call, cublasSideMode_t side, int m, int n, const T* A, 
     });
 }
 
-// A triangle is packed by columns: calls `visit` with the position in A and the one in AP.
+// Packs a triangle by columns: calls `visit` with the position in A and the position in AP.
 template <class Visit>
 void visit_triangle(cublasFillMode_t uplo, int n, int lda, Visit visit) {
     std::size_t next = 0;

@@ -13,7 +13,8 @@ struct cublasLtMatmulDescOpaque_t {
     std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST;
     std::int32_t transa = CUBLAS_OP_N, transb = CUBLAS_OP_N;
     std::int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    void* bias = nullptr;  // read, or written by an epilogue that computes its gradient
+    // read, or written by an epilogue that computes its gradient
+    void* bias = nullptr;
     std::int64_t bias_stride = 0;
     std::int32_t bias_type = -1;
     void* auxiliary = nullptr;
@@ -53,8 +54,8 @@ cublasStatus_t assign(const char* function, T& field, const void* value, std::si
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// The matrices of one call and what is done to them, copied: the descriptors may be destroyed
-// before the work runs.
+// The matrices of one call and the operations on them. A copy, because the descriptors may be
+// destroyed before the work runs.
 struct MatmulTask {
     Description description;
     const void *A, *B, *C;
@@ -85,7 +86,7 @@ const void* moved(const void* pointer, const Layout& layout, int batch) {
            batch * layout.stride * static_cast<std::int64_t>(size_of(layout.type));
 }
 
-// op(matrix), rows x columns, dense by columns.
+// Returns op(matrix), rows x columns, densely packed by columns.
 template <class T>
 std::vector<T> dense(const Layout& layout, const void* pointer, std::int32_t operation, int rows,
                      int columns) {
@@ -110,7 +111,7 @@ T gelu_derivative(T x) {
     return T(0.5) * (1 + t) + T(0.5) * x * (1 - t * t) * T(0.7978845608028654) * (1 + T(0.134145) * x * x);
 }
 
-// A vector beside the matrices: of the bias or its gradient.
+// A vector besides the matrices: the bias or its gradient.
 struct Side {
     cudaDataType type;
     char* pointer;
@@ -379,7 +380,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
     delete preference;
     return CUBLAS_STATUS_SUCCESS;
 }
-// There is one algorithm, and it needs no workspace: every preference is met.
+// There is one algorithm, and it needs no workspace, so every preference is satisfied.
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t, const void* value,
                                                     size_t) {
@@ -455,7 +456,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
             const bool done = in_double ? multiply_one<double>(function, task, i, factor, keep)
                                         : multiply_one<float>(function, task, i, static_cast<float>(factor),
                                                               static_cast<float>(keep));
-            if (!done) break;  // shows at the next synchronisation
+            // reported at the next synchronisation
+            if (!done) break;
         }
         return cudaSuccess;
     };

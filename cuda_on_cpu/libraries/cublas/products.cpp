@@ -7,7 +7,7 @@
 
 namespace cuda_on_cpu::blas {
 
-// alpha and beta beside a compute type, of which C tells whether it is complex.
+// The type of alpha and beta for a compute type; the type of C determines whether it is complex.
 cudaDataType scale_type(cublasComputeType_t compute, cudaDataType c) {
     switch (compute) {
         case CUBLAS_COMPUTE_16F:
@@ -26,7 +26,7 @@ cudaDataType scale_type(cublasComputeType_t compute, cudaDataType c) {
 
 namespace {
 
-// The kinds of compute types that take the same types of matrices.
+// Groups of compute types that support the same matrix types.
 enum class Family { half, single, fast_single, real_double, integer, unknown };
 
 Family family(cublasComputeType_t compute) {
@@ -52,7 +52,7 @@ Family family(cublasComputeType_t compute) {
     }
 }
 
-// Computes with elements of type T, and with alpha and beta, too.
+// Computes with elements, alpha and beta of type T.
 template <class T>
 void compute_with(const Product& p, T alpha, T beta) {
     const auto unpack = [](const Operand& operand, Shape shape) {
@@ -168,7 +168,7 @@ bool compute(const char* function, const Product& p, const void* alpha, const vo
 
 namespace {
 
-// alpha and beta: kept as bytes in host mode, read when the work runs in device mode.
+// alpha and beta: copied as bytes in host mode, read when the work runs in device mode.
 struct Factors {
     bool on_device;
     const void* alpha_d;
@@ -249,7 +249,7 @@ cublasStatus_t multiply_batch(Call call, Product product, const void* const A[],
     });
 }
 
-// The operations and extents that all functions below take.
+// The operations and extents of the functions below.
 struct Form {
     cublasOperation_t transa, transb;
     int m, n, k;

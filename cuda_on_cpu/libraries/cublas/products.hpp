@@ -1,4 +1,4 @@
-// Products of matrices whose types are known at run time.
+// Matrix products whose types are known only at run time.
 #pragma once
 
 #include "elements.hpp"
@@ -11,20 +11,21 @@ struct Operand {
     int leading;
 };
 
-// C = alpha op(A) op(B) + beta C, op(A) of m x k.
+// C = alpha op(A) op(B) + beta C, where op(A) is m x k.
 struct Product {
     cublasOperation_t transa, transb;
     int m, n, k;
     Operand a, b, c;
     cublasComputeType_t compute;
-    cudaDataType scale;  // of alpha and beta
+    // the type of alpha and beta
+    cudaDataType scale;
 };
 
 bool is_supported(const Product& product);
 cudaDataType scale_type(cublasComputeType_t compute, cudaDataType c);
 
-// The operands are device memory, or a sentence says that they are not. They and the scalars are
-// read now.
+// Returns false, after a message, if the operands are not in device memory. The operands and
+// scalars are read now.
 bool compute(const char* function, const Product& product, const void* alpha, const void* beta);
 
 }  // namespace cuda_on_cpu::blas

@@ -52,24 +52,27 @@ bool is_double(cufftType type) {
     return type == CUFFT_Z2Z || type == CUFFT_D2Z || type == CUFFT_Z2D;
 }
 
-// Where the elements of one side lie, in elements.
+// The positions of the elements of one side, in elements.
 struct Layout {
-    std::vector<int> embed;  // extents of the memory; the first one does not matter
+    // extents of the memory; the first one is ignored
+    std::vector<int> embed;
     int stride = 1;
     int distance = 0;
 };
 
-// What a program loads elements by, or stores them by.
+// A program's function that loads or stores elements.
 struct Callback {
     void* function = nullptr;
     void* caller_info = nullptr;
 };
 
 struct Plan {
-    std::optional<cufftType> type{};  // none: cufftMakePlan has not been called
+    // std::nullopt: cufftMakePlan has not been called
+    std::optional<cufftType> type{};
     std::vector<int> extents{};
     int batch = 1;
-    std::optional<Layout> input{}, output{};  // none: densely packed
+    // std::nullopt: densely packed
+    std::optional<Layout> input{}, output{};
     cudaStream_t stream = nullptr;
     Callback load{}, store{};
 };
@@ -99,8 +102,8 @@ cufftResult no_plan(const char* function, cufftHandle handle) {
     return refuse(CUFFT_INVALID_PLAN, function, "plan %d does not exist (any more)", handle);
 }
 
-// The extents that the elements of a side have. Of real and complex elements, the complex side is
-// half as long in the last dimension; in place the real side is padded to its length.
+// The extents of one side, in elements. Between real and complex elements, the complex side is
+// about half as long in the last dimension; in place the real side is padded to its length.
 std::vector<int> side_extents(const Plan& plan, bool complex_side) {
     std::vector<int> all = plan.extents;
     if (complex_side && form(*plan.type) != Form::complex) all.back() = all.back() / 2 + 1;
@@ -116,7 +119,7 @@ Layout dense(const Plan& plan, bool complex_side, bool in_place) {
     return layout;
 }
 
-// The last element's position, plus 1.
+// The position of the last element, plus 1.
 std::size_t elements(const Plan& plan, const Layout& layout, bool complex_side) {
     const std::vector<int> extents = side_extents(plan, complex_side);
     std::size_t last = 0;
@@ -125,7 +128,7 @@ std::size_t elements(const Plan& plan, const Layout& layout, bool complex_side) 
     return static_cast<std::size_t>(plan.batch - 1) * layout.distance + last * layout.stride + 1;
 }
 
-// The position of each element of a side, in the order of the memory.
+// The position of each element of a side, in memory order.
 std::vector<std::size_t> positions(const Plan& plan, const Layout& layout, bool complex_side) {
     const std::vector<int> extents = side_extents(plan, complex_side);
     std::vector<std::size_t> found;
@@ -144,7 +147,8 @@ std::vector<std::size_t> positions(const Plan& plan, const Layout& layout, bool 
     return found;
 }
 
-constexpr std::size_t kSharedBytes = 16384;  // that a callback may ask for
+// the most that a callback may request
+constexpr std::size_t kSharedBytes = 16384;
 
 template <class Element>
 void load_by(const Callback& callback, void* data, Element* to, const std::vector<std::size_t>& places) {
@@ -277,7 +281,7 @@ cufftResult execute(const char* function, cufftHandle handle, cufftType type, vo
     return submit(plan.stream, function, work) == cudaSuccess ? CUFFT_SUCCESS : CUFFT_EXEC_FAILED;
 }
 
-// Checks a plan's arguments, which FFTW takes as int.
+// Checks a plan's arguments: FFTW takes them as int.
 struct Arguments {
     int rank;
     const long long* n;
@@ -330,7 +334,7 @@ cufftResult make(const char* function, cufftHandle handle, const Arguments& argu
     return CUFFT_SUCCESS;
 }
 
-// A handle and its plan at once.
+// Creates a handle and its plan in one call.
 cufftResult create(const char* function, cufftHandle* handle, const Arguments& arguments) {
     if (handle == nullptr) return refuse(CUFFT_INVALID_VALUE, function, "plan is null");
     cufftHandle made = 0;
@@ -353,7 +357,7 @@ Arguments packed(int rank, const long long* n, cufftType type, long long batch) 
     return {rank, n, nullptr, nullptr, 1, 0, 1, 0, type, batch};
 }
 
-// The arguments of PlanMany with 32 bits, and the memory that they point to.
+// The arguments of PlanMany in 32 bits, and storage for the arrays that they point to.
 struct Many {
     Many(int rank, const int* n, const int* inembed, int istride, int idist, const int* onembed, int ostride,
          int odist, cufftType type, int batch)
@@ -534,7 +538,7 @@ cufftResult cufftXtMakePlanMany(cufftHandle plan, int rank, long long* n, long l
 
 namespace {
 
-// The callback of a plan that has the type; null: there is none, and a sentence says so.
+// The callback of a plan of that type. If there is none, prints a message and returns null.
 Callback* callback_of(const char* function, cufftHandle handle, cufftXtCallbackType type,
                       cufftResult* result) {
     const auto found = plans().find(handle);

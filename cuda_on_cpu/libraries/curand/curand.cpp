@@ -17,7 +17,8 @@ struct curandGenerator_st {
     Settings settings;
     bool for_host = false;
     cudaStream_t stream = nullptr;
-    std::shared_ptr<Generator> generator{};  // null: settings have changed
+    // null: settings have changed
+    std::shared_ptr<Generator> generator{};
 };
 
 namespace {
@@ -108,7 +109,8 @@ curandStatus_t generate(const char* function, curandGenerator_t generator, Reque
     const auto work = [function, request, source = generator->generator] {
         const Region output{
             .name = "the output", .pointer = request.output, .bytes = request.count * size_of(request.kind)};
-        if (!reachable(function, output)) return cudaSuccess;  // shows at the next synchronisation
+        // reported at the next synchronisation
+        if (!reachable(function, output)) return cudaSuccess;
         source->generate(request);
         note_written(output);
         return cudaSuccess;
@@ -237,7 +239,7 @@ curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned* outp
     return generate(__func__, generator, {Kind::poisson, output, count, lambda});
 }
 
-// The library keeps the table; programs only copy from it.
+// The library owns the table; programs only copy from it.
 curandStatus_t curandGetDirectionVectors32(curandDirectionVectors32_t* vectors[],
                                            curandDirectionVectorSet_t set) {
     if (vectors == nullptr || set != CURAND_DIRECTION_VECTORS_32_JOEKUO6)

@@ -74,8 +74,8 @@ void next_subsequence(curandStateMRG32k3a* state) {
     skipahead_subsequence(1, state);
 }
 
-// XORWOW and MRG32k3a: neighbours in the array come from neighbouring subsequences, in turn; of
-// normal numbers each pair from one.
+// XORWOW and MRG32k3a: adjacent elements of the array come from adjacent subsequences, in turn. For
+// normal numbers both elements of a pair come from one subsequence.
 template <class State>
 class InTurn : public Generator {
   public:
@@ -114,12 +114,13 @@ class InTurn : public Generator {
     std::size_t subsequences_;
     unsigned long long offset_;
     std::size_t turn_;
-    State next_new_;  // the first number of the first subsequence that nothing was taken from
+    // the first number of the first unused subsequence
+    State next_new_;
     std::vector<State> states_;
 };
 
-// Philox: four neighbours come from one subsequence, the next four from the next of 65536. Four
-// doubles take eight of its integers.
+// Philox: four adjacent elements come from one subsequence, and the next four from the next of
+// 65536. Four doubles use eight of its integers.
 class Philox : public Generator {
   public:
     explicit Philox(const Settings& settings)
@@ -168,11 +169,13 @@ class Philox : public Generator {
     }
 
     unsigned long long seed_;
-    std::uint64_t position_;            // of the next number
-    std::vector<std::uint64_t> taken_;  // integers of each subsequence
+    // of the next number
+    std::uint64_t position_;
+    // integers used of each subsequence
+    std::vector<std::uint64_t> taken_;
 };
 
-// A state of the same interface as those of curand_kernel.h.
+// A state with the interface of those in curand_kernel.h.
 struct Mersenne {
     std::mt19937 engine;
 };
@@ -263,7 +266,7 @@ std::vector<Word> all_directions() {
     return all;
 }
 
-// The number below which a normal number lies with this probability: Newton's method on the error
+// The quantile of the normal distribution for this probability, by Newton's method on the error
 // function.
 double normal_quantile(double probability) {
     double x = 0;
@@ -276,7 +279,7 @@ double normal_quantile(double probability) {
     return x;
 }
 
-// All points' first coordinates, then all second ones, and so on.
+// The first coordinates of all points, then the second coordinates of all points, and so on.
 class Sobol : public Generator {
   public:
     explicit Sobol(const Settings& settings)

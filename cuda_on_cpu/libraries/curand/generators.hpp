@@ -1,4 +1,4 @@
-// Generators of the host API: which number of which sequence each element of an array is.
+// Generators of the host API: they map each element of an array to a number of a subsequence.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace cuda_on_cpu::random {
 
-// What is made of the generators' integers.
+// The distribution to which the generators' integers are converted.
 enum class Kind {
     integer,
     uniform,
@@ -24,9 +24,10 @@ enum class Kind {
 
 struct Request {
     Kind kind;
-    void* output;  // unsigned, float or double, as the kind says
+    void* output;  // unsigned, float or double, depending on the kind
     std::size_t count;
-    double mean = 0;  // of Poisson numbers: lambda
+    // for Poisson numbers: lambda
+    double mean = 0;
     double stddev = 1;
 };
 
@@ -46,7 +47,7 @@ struct Settings {
 
 inline constexpr unsigned kSobolDimensions = 21;
 
-// Of all dimensions, one behind the other.
+// The direction vectors of all dimensions, one dimension after the other.
 const std::vector<std::uint32_t>& sobol_directions32();
 const std::vector<std::uint64_t>& sobol_directions64();
 

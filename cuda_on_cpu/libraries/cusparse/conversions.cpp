@@ -1,10 +1,10 @@
-// From one format to another.
+// Conversions from one format to another.
 #include "sparse.hpp"
 
 namespace cuda_on_cpu::sparse {
 namespace {
 
-// Entries of one row, or column, after the other.
+// Sorted by row, or by column.
 struct Place {
     int64_t outer, inner, from;
 };
@@ -20,7 +20,7 @@ void store_offsets(const std::vector<Place>& places, int64_t extent, cusparseInd
         store_index(type, offsets, i, counts[i] + base);
 }
 
-// Where A is not zero, in the order of B's format.
+// The positions of the non-zero elements of A, in the order of B's format.
 template <class T>
 std::vector<Place> places_in(const Dense& A, const Matrix& B) {
     std::vector<Place> places;

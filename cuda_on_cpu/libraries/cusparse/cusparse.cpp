@@ -70,7 +70,7 @@ const char* cusparseGetErrorString(cusparseStatus_t status) {
     return text_of(status).text;
 }
 
-// A setting of a handle: kept, and given back.
+// A setting of a handle, which is stored and can be read back.
 #define CUSPARSE_SETTING(Name, Type, field)                                    \
     cusparseStatus_t cusparseSet##Name(cusparseHandle_t handle, Type value) {  \
         CUSPARSE_TRY(check_handle(__func__, handle));                          \

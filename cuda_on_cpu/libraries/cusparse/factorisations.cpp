@@ -7,9 +7,10 @@
 namespace cuda_on_cpu::sparse {
 namespace {
 
-// What a factorisation finds, which is asked for later.
+// The result of a factorisation, which the program reads later.
 struct Pivots {
-    int zero = -1;  // the first row whose pivot is 0 or not stored, as the indices count; -1: none
+    // the first row, in the index base of the matrix, whose pivot is 0 or not stored; -1: none
+    int zero = -1;
     bool boosts = false;
     double tolerance = 0;
     std::complex<double> boost = 0;
@@ -26,7 +27,7 @@ struct csrilu02Info {
 namespace cuda_on_cpu::sparse {
 namespace {
 
-// The arguments as a matrix of the generic functions.
+// Converts the arguments to a matrix of the generic functions.
 Matrix matrix_of(int rows, int nnz, cusparseMatDescr_t descriptor, const void* values, const int* offsets,
                  const int* columns, cudaDataType type) {
     return {CUSPARSE_FORMAT_CSR,
@@ -56,8 +57,8 @@ cusparseStatus_t check_factorisation(const char* function, cusparseHandle_t hand
     return CUSPARSE_STATUS_SUCCESS;
 }
 
-// Row after row: of the rows above, what their pivots' columns take away, where an element is
-// stored.
+// Processes row after row: subtracts multiples of the rows above, but only where the row stores an
+// element.
 template <class T>
 bool factorise(const char* function, const Matrix& A, Pivots& pivots) {
     struct Entry {
@@ -75,7 +76,8 @@ bool factorise(const char* function, const Matrix& A, Pivots& pivots) {
     auto* const values = static_cast<T*>(A.values);
     constexpr int64_t kNone = -1;
     std::vector<int64_t> diagonal(A.rows, kNone);
-    std::vector<int64_t> in_row(A.columns, kNone);  // where the row's elements lie
+    // the position of each column's element in the current row
+    std::vector<int64_t> in_row(A.columns, kNone);
     const auto note_zero = [&](int64_t row) {
         if (pivots.zero < 0) pivots.zero = static_cast<int>(row + A.base);
     };
@@ -85,7 +87,7 @@ bool factorise(const char* function, const Matrix& A, Pivots& pivots) {
         for (const Entry& left : rows[i]) {
             const int64_t k = left.column;
             if (k >= i) break;
-            if (diagonal[k] == kNone) continue;  // a row without a pivot; it has been noted
+            if (diagonal[k] == kNone) continue;  // a row without a pivot, which has been recorded already
             const T factor = values[left.place] /= values[diagonal[k]];
             for (const Entry& above : rows[k]) {
                 if (above.column > k && in_row[above.column] != kNone)
@@ -143,7 +145,7 @@ cusparseStatus_t cusparseDestroyCsrilu02Info(csrilu02Info_t info) {
     return CUSPARSE_STATUS_SUCCESS;
 }
 
-// Waits for the stream: the factorisation says which row it was.
+// Waits for the stream, because the factorisation determines the row.
 cusparseStatus_t cusparseXcsrilu02_zeroPivot(cusparseHandle_t handle, csrilu02Info_t info, int* position) {
     CUSPARSE_TRY(check_handle(__func__, handle));
     CUSPARSE_TRY(check_given(__func__, info, position));

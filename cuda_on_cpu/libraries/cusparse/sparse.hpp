@@ -1,5 +1,5 @@
-// What the files of cuSPARSE share. One function, entries(), reads all three formats: it passes on
-// row, column and value of each entry.
+// Code that the files of cuSPARSE share. One function, entries(), reads all three formats: it
+// visits row, column and value of each entry.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,8 @@ struct cusparseMatDescr {
     cusparseIndexBase_t base = CUSPARSE_INDEX_BASE_ZERO;
 };
 
-// CSR: `outer` are the rows' offsets, `inner` the entries' columns. CSC: of columns and rows. COO:
-// the entries' rows and columns.
+// CSR: `outer` are the offsets of the rows, `inner` the columns of the entries. CSC: the same with
+// rows and columns exchanged. COO: the rows and columns of the entries.
 struct cusparseSpMatDescr {
     cusparseFormat_t format;
     int64_t rows, columns, nnz;
@@ -111,7 +111,7 @@ inline const StatusText& text_of(cusparseStatus_t status) {
     return status;
 }
 
-// What is wrong with the data shows at the next synchronisation, as after a kernel.
+// Errors in the data are reported at the next synchronisation, as after a kernel.
 [[gnu::format(printf, 2, 3)]] inline void fail_in_stream(const char* function, const char* format, ...) {
     std::va_list arguments;
     va_start(arguments, format);
@@ -122,7 +122,7 @@ inline const StatusText& text_of(cusparseStatus_t status) {
     lose_context(cudaErrorIllegalAddress);
 }
 
-// Evaluates to an error status, or goes on.
+// Returns an error status from the enclosing function.
 #define CUSPARSE_TRY(call) \
     if (const cusparseStatus_t tried = (call); tried != CUSPARSE_STATUS_SUCCESS) return tried
 
@@ -155,7 +155,7 @@ inline cusparseStatus_t check_type(const char* function, const char* what, cudaD
                   type);
 }
 
-// Calls `work` with a value of the C++ type.
+// Calls `work` with a value of the C++ type that corresponds to `type`.
 template <class Work>
 auto with_type(cudaDataType type, Work work) {
     switch (type) {
@@ -170,7 +170,7 @@ auto with_type(cudaDataType type, Work work) {
     }
 }
 
-// What sums are made in.
+// The type in which sums are computed.
 template <class T>
 struct WideOf {
     using type = double;
@@ -305,7 +305,7 @@ bool entries(const char* function, const Matrix& A, Use use) {
     return true;
 }
 
-// alpha or beta: its value, or where it lies in device memory.
+// alpha or beta: its value, or its address in device memory.
 template <class T>
 struct Scalar {
     const void* device = nullptr;
@@ -338,13 +338,14 @@ inline Region scalar_region(cusparseHandle_t handle, const char* name, const voi
                                                                 : region_of(name, nullptr, 0);
 }
 
-// `work` runs in the handle's stream, if all regions are device memory. It returns false
-// after it has reported a mistake.
+// `work` runs in the handle's stream if all regions are in device memory. It returns false after it
+// has reported an error.
 inline cusparseStatus_t run(cusparseHandle_t handle, const char* function, std::vector<Region> regions,
                             std::function<bool()> work, bool host_waits = false) {
     const auto checked = [function, regions = std::move(regions), work = std::move(work)] {
         for (const Region& region : regions) {
-            if (!reachable(function, region)) return cudaSuccess;  // shows at the next synchronisation
+            // reported at the next synchronisation
+            if (!reachable(function, region)) return cudaSuccess;
         }
         if (!work()) return cudaSuccess;
         for (const Region& region : regions) {
@@ -384,7 +385,7 @@ inline bool is_plain(cusparseOperation_t operation) {
     return operation == CUSPARSE_OPERATION_NON_TRANSPOSE;
 }
 
-// GPUs need memory for some of these; no function here does.
+// GPUs need a buffer for some of these functions; no function here does.
 inline cusparseStatus_t buffer_size(cusparseHandle_t handle, const char* function, size_t* size) {
     CUSPARSE_TRY(check_handle(function, handle));
     CUSPARSE_TRY(check_given(function, size));

@@ -10,7 +10,7 @@
 namespace cuda_on_cpu::nccl {
 namespace {
 
-// What values of a type are summed in. Signed integers wrap around, as on a GPU.
+// The type in which values are summed. Signed integers wrap, as on a GPU.
 template <class T>
 struct SumOf {
     using type = float;

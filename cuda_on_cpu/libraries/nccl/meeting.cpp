@@ -25,7 +25,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMark = 0x6c63636e75706331;
-constexpr std::size_t kLine = 128;  // what two ranks write does not share one
+// values written by two ranks do not share a cache line
+constexpr std::size_t kLine = 128;
 
 std::atomic<unsigned> communicator_work{0};  // of this process
 
@@ -158,7 +159,7 @@ void Meeting::fail(const std::string& why) {
     std::fprintf(stderr, "cuda_on_cpu: NCCL: %s\n", last_error_.c_str());
 }
 
-// A sentence about a rank that does not come.
+// Describes why a rank does not arrive.
 std::string Meeting::why_not(int awaited) {
     Presence& other = presence(awaited);
     if (other.state == Presence::absent)
@@ -198,7 +199,8 @@ bool Meeting::wait(const std::string& what, const std::function<bool()>& done,
             std::this_thread::yield();
             continue;
         }
-        if (round == kQuick) let_host_go_on(running_task());  // it may have to call for the other ranks
+        // The host may have to make the calls for the other ranks.
+        if (round == kQuick) let_host_go_on(running_task());
         std::this_thread::sleep_for(std::chrono::microseconds(20));
         const auto now = Clock::now();
         if (now < next_look) continue;

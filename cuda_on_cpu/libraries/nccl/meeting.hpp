@@ -1,8 +1,9 @@
-// The shared memory in which the ranks of a communicator meet: ranks of one process, or of several.
+// The shared memory through which the ranks of a communicator exchange data: ranks of one process,
+// or of several.
 //
-// A collective goes chunk by chunk: each rank puts its chunk into its part of the memory, all meet
-// at a barrier, each takes what it needs, all meet again. From one rank to another a chunk goes
-// through the channel of the two.
+// A collective is processed chunk by chunk: each rank copies its chunk to its part of the memory,
+// all ranks wait at a barrier, each rank reads what it needs, and all wait again. A message from
+// one rank to another goes chunk by chunk through the channel of the two.
 #pragma once
 
 #include <atomic>
@@ -17,8 +18,10 @@
 namespace cuda_on_cpu::nccl {
 
 inline constexpr int kMostRanks = 64;
-inline constexpr std::size_t kChunk = std::size_t{1} << 18;         // bytes of a rank, in collectives
-inline constexpr std::size_t kChannelChunk = std::size_t{1} << 16;  // bytes on their way between two ranks
+// bytes per rank in collectives
+inline constexpr std::size_t kChunk = std::size_t{1} << 18;
+// bytes in flight between two ranks
+inline constexpr std::size_t kChannelChunk = std::size_t{1} << 16;
 
 enum class Kind : std::uint32_t {
     none,
@@ -35,9 +38,10 @@ inline bool is_collective(Kind kind) {
     return kind != Kind::send && kind != Kind::receive;
 }
 
-// What the ranks of a collective must agree on, or both ends of a channel.
+// The parameters on which the ranks of a collective, or both ends of a channel, must agree.
 struct Call {
-    std::uint64_t number = 0;  // from 1: the communicator's calls of collectives, the channel's messages
+    // counted from 1: the communicator's collectives, or the channel's messages
+    std::uint64_t number = 0;
     Kind kind = Kind::none;
     std::uint64_t count = 0;
     ncclDataType_t type = ncclInt8;
@@ -50,32 +54,36 @@ std::string describe(const Call& call);
 struct Channel {
     std::atomic<std::uint64_t> written;  // chunks
     std::atomic<std::uint64_t> read;
-    Call call;  // of the message that the last chunk belongs to
+    Call call;  // the message that the last chunk belongs to
 };
 
-// Of one rank, that others see.
+// The state of one rank that is visible to the others.
 struct Presence {
     enum State : std::uint32_t { absent, present, gone, aborted };
     std::atomic<std::uint32_t> state;
     std::atomic<std::int32_t> process;
     std::atomic<std::int32_t> device;
-    std::atomic<std::uint64_t> arrived;  // barriers
-    Call call;                           // the last collective that it has begun
-    std::atomic<std::uint64_t> number;   // of `call`
-    std::atomic<std::uint32_t> doing;    // a Kind: what it waits in
-    std::atomic<std::int32_t> peer;      // of `doing`
+    // number of barriers at which the rank has arrived
+    std::atomic<std::uint64_t> arrived;
+    // the last collective that the rank has begun
+    Call call;
+    std::atomic<std::uint64_t> number;  // of `call`
+    // a Kind: the operation in which the rank waits
+    std::atomic<std::uint32_t> doing;
+    std::atomic<std::int32_t> peer;  // of `doing`
 };
 
 struct Header {
     std::uint64_t mark;
     std::int32_t ranks;
-    std::atomic<std::int32_t> failed;  // 1 + the rank that has said why; 0: none
+    // 1 + the rank that has reported an error; 0: none
+    std::atomic<std::int32_t> failed;
 };
 
 class Meeting {
   public:
-    // The memory of that name, which the first rank makes. Null, and `why`: there is none, or its
-    // ranks are others.
+    // Attaches to the memory of that name, which the first rank creates. Returns null and sets
+    // `why` if there is none, or if its ranks do not match.
     static std::unique_ptr<Meeting> attach(const std::string& name, int ranks, int rank, int device,
                                            std::string* why);
     ~Meeting();
@@ -85,7 +93,8 @@ class Meeting {
     int rank() const { return rank_; }
     int ranks() const { return ranks_; }
     const std::string& name() const { return name_; }
-    void forget_name();  // all ranks are there
+    // to be called when all ranks have attached
+    void forget_name();
 
     Presence& presence(int rank) { return presences_[rank]; }
     Presence& own() { return presences_[rank_]; }
@@ -95,18 +104,19 @@ class Meeting {
     }
     char* chunk(int rank) { return chunks_ + static_cast<std::size_t>(rank) * kChunk; }
 
-    // All ranks are here. False: that can no longer happen, or has taken too long.
+    // Waits until all ranks have arrived. False: that can no longer happen, or has taken too long.
     bool barrier(const std::string& what) {
         arrive();
         return all_arrive(what);
     }
     void arrive();
     bool all_arrive(const std::string& what);
-    // Waits until `done` is true. `awaited`: the rank that it waits for, after it has not come.
+    // Waits until `done` returns true. `awaited` returns the rank that it waits for; it is used
+    // after a timeout.
     bool wait(const std::string& what, const std::function<bool()>& done,
               const std::function<int()>& awaited);
 
-    // Says why the ranks cannot go on: once, by the first that knows.
+    // Reports why the ranks cannot continue. Only the first report counts.
     void fail(const std::string& why);
     bool has_failed() const { return header_->failed != 0; }
     void abort_by_host() { aborted_ = true; }
@@ -132,7 +142,8 @@ class Meeting {
     std::string last_error_;
 };
 
-// While it lives, this OS thread runs work of a communicator, and nothing that others wait for.
+// While an object of this class exists, this OS thread runs work of a communicator, for which no
+// other work waits.
 class CommunicatorWork {
   public:
     CommunicatorWork();

@@ -1,5 +1,5 @@
-// NCCL's functions: what each rank is asked to do becomes work of its stream, which meets that of
-// the other ranks in shared memory (meeting.hpp).
+// NCCL's functions: a rank's call becomes work of its stream, which meets that of the other ranks
+// in shared memory (meeting.hpp).
 #include "nccl.h"
 
 #include <unistd.h>
@@ -35,12 +35,13 @@ using namespace cuda_on_cpu::nccl;
 
 namespace {
 
-// What one call asks for.
+// The arguments and the progress of one call.
 struct Operation {
     Call call;
     const void* send = nullptr;
     void* receive = nullptr;
-    std::size_t done = 0;  // bytes; of sends and receives
+    // bytes, for sends and receives
+    std::size_t done = 0;
     bool begun = false;
 };
 
@@ -51,10 +52,12 @@ struct ncclComm {
     int rank = 0;
     int ranks = 0;
     int device = 0;
-    bool complete = false;  // a communicator made in a group is not, before the group's end
+    // false for a communicator made in a group until the group's end
+    bool complete = false;
     std::string name;
 
-    std::mutex running;  // one piece of work at a time
+    // serialises the pieces of work
+    std::mutex running;
     std::mutex turns_mutex;
     std::uint64_t issued = 0;                               // pieces of work, in the order of their calls
     std::set<std::uint64_t> turns;                          // of these, those that are not done
@@ -67,7 +70,8 @@ struct ncclComm {
         std::thread::id thread;
         Kind kind = Kind::none;
         int peer = 0;
-        std::uint64_t collectives = 0;  // made outside a group
+        // number of collectives called outside a group
+        std::uint64_t collectives = 0;
     } alone;
 };
 
@@ -101,7 +105,7 @@ std::string title(const Call& call) {
     return text + ", call " + std::to_string(call.number);
 }
 
-// Do all ranks make the same call? If not, says which two differ.
+// Do all ranks make the same call? If not, reports which two differ.
 bool all_agree(Meeting& meeting, const Call& own) {
     for (int rank = 0; rank < meeting.ranks(); ++rank) {
         const Call& other = meeting.presence(rank).call;
@@ -115,13 +119,15 @@ bool all_agree(Meeting& meeting, const Call& own) {
     return true;
 }
 
-// Elements of the whole array that the ranks put into their chunks, one chunk after the other.
+// The number of elements of the whole array that the ranks copy to their chunks, one chunk after
+// the other.
 std::size_t staged_count(const Meeting& meeting, const Call& call) {
     return call.kind == Kind::reduce_scatter ? call.count * static_cast<std::size_t>(meeting.ranks())
                                              : call.count;
 }
 
-// What this rank takes from the chunks of all, which hold the elements [first, first + count).
+// Reads this rank's results from the chunks of all ranks, which contain the elements [first, first
+// + count).
 void take(Meeting& meeting, const Operation& operation, std::size_t first, std::size_t count) {
     const Call& call = operation.call;
     const std::size_t size = bytes_of(call.type);
@@ -181,12 +187,12 @@ bool carry_out_collective(ncclComm& comm, Operation& operation) {
         take(meeting, operation, first, count);
         if (!meeting.barrier(what)) return false;
     }
-    // The next call is written over this one.
+    // The next call overwrites this one.
     return all > 0 || meeting.barrier(what);
 }
 
-// One step of a send or a receive, if its channel has room, or something in it. True: it is
-// complete.
+// One step of a send or a receive, if its channel has room or contains data. Returns true when the
+// operation is complete.
 bool advance(ncclComm& comm, Operation& operation) {
     Meeting& meeting = *comm.meeting;
     Call& call = operation.call;
@@ -220,7 +226,7 @@ bool advance(ncclComm& comm, Operation& operation) {
     return operation.done == bytes;
 }
 
-// Of each channel one after the other, of different channels at the same time.
+// Messages of one channel are transferred in order, those of different channels at the same time.
 bool carry_out_messages(ncclComm& comm, const std::vector<Operation*>& operations) {
     std::vector<Operation*> open = operations;
     for (Operation* const each : open)
@@ -285,7 +291,7 @@ cudaError_t carry_out(ncclComm& comm, std::vector<Operation> operations) {
 
 // --- Issuing -------------------------------------------------------------------------------------
 
-// Pieces of work of several streams come in the order of their calls, as on all ranks.
+// Orders the work of several streams by their calls, as on all other ranks.
 class Turn {
   public:
     explicit Turn(ncclComm& comm) : comm_(comm) {
@@ -324,7 +330,7 @@ struct Issue {
     std::vector<Operation> operations;
 };
 
-// What a host thread has called since ncclGroupStart.
+// The calls of a host thread since ncclGroupStart.
 struct Group {
     int depth = 0;
     ncclResult_t error = ncclSuccess;
@@ -332,8 +338,8 @@ struct Group {
     std::vector<ncclComm_t> made;  // communicators
 };
 
-// At the end of its host thread, a group that is still open is reported: nothing of it was carried
-// out, and no stream has an error.
+// When its host thread ends, an open group is reported: none of its calls was carried out, and no
+// stream has an error.
 struct GroupOfThread : Group {
     ~GroupOfThread() {
         if (issues.empty()) return;
@@ -345,7 +351,7 @@ struct GroupOfThread : Group {
 };
 thread_local GroupOfThread group;
 
-// All streams of `later` wait for what `first` has now.
+// Makes all streams of `later` wait for the work that `first` has now.
 cudaError_t let_wait(const std::vector<cudaStream_t>& later, cudaStream_t first) {
     for (const cudaStream_t stream : later) {
         if (stream == first) continue;
@@ -359,8 +365,9 @@ cudaError_t let_wait(const std::vector<cudaStream_t>& later, cudaStream_t first)
     return cudaSuccess;
 }
 
-// The calls of a group are one piece of work, in the stream of the first one. As in NCCL, it begins
-// after what all streams of the group have, and all of them go on after it.
+// The calls of a group are one piece of work, in the stream of the first call. As in NCCL, it
+// begins after the earlier work of all streams of the group, and all these streams continue after
+// it.
 ncclResult_t issue(Issue work) {
     ncclComm& comm = *work.comm;
     const cudaStream_t stream = work.streams.front();
@@ -396,7 +403,7 @@ ncclResult_t check_comm(const char* function, ncclComm_t comm) {
     return refuse(ncclInvalidArgument, function, "this communicator does not exist (any more)");
 }
 
-// A GPU of NCCL reads and writes memory of its own device, and of the host if it is pinned.
+// On a GPU, NCCL accesses memory of its own device, and pinned host memory.
 ncclResult_t check_buffer(const char* function, const char* name, const void* pointer, std::size_t bytes,
                           const ncclComm& comm) {
     if (bytes == 0) return ncclSuccess;
@@ -414,8 +421,8 @@ ncclResult_t check_buffer(const char* function, const char* name, const void* po
     return ncclSuccess;
 }
 
-// A host thread that calls for several ranks, one after the other and outside a group: NCCL may
-// wait in the first call for the second.
+// Reports a host thread that calls for several ranks, one after the other and outside a group: NCCL
+// may wait in the first call for the second.
 ncclResult_t check_alone(const char* function, ncclComm& comm, const Call& call) {
     ncclComm::Alone now{std::this_thread::get_id(), call.kind, call.root, comm.alone.collectives};
     if (is_collective(call.kind)) ++now.collectives;
@@ -442,8 +449,8 @@ ncclResult_t check_alone(const char* function, ncclComm& comm, const Call& call)
     return ncclSuccess;
 }
 
-// In place, a rank's part lies where it lies in the array of all. Other buffers must be apart: a
-// GPU would read what another block has overwritten.
+// In place, a rank's part is at its position in the array of all ranks. Other buffers must not
+// overlap: a GPU would read data that another block has overwritten.
 ncclResult_t check_overlap(const char* function, const Operation& operation, std::size_t send_bytes,
                            std::size_t receive_bytes, const ncclComm& comm) {
     const auto send = reinterpret_cast<std::uintptr_t>(operation.send);
@@ -540,7 +547,8 @@ ncclResult_t attach(const char* function, ncclComm& comm) {
     return refuse(ncclInvalidArgument, function, "%s", why.c_str());
 }
 
-// After arrive(): all ranks are there, and none has another's device.
+// After arrive(): waits until all ranks have arrived, and checks that no two ranks use the same
+// device.
 ncclResult_t meet(const char* function, ncclComm& comm) {
     Meeting& meeting = *comm.meeting;
     const bool complete = meeting.all_arrive("ncclCommInitRank");
@@ -604,7 +612,8 @@ ncclResult_t init_rank(const char* function, ncclComm_t* comm, int ranks, const 
     return error;
 }
 
-// The end of a communicator that calls since ncclGroupStart name: ncclGroupEnd would use it.
+// Refuses to destroy a communicator that is used in an open group, because ncclGroupEnd would use
+// it.
 ncclResult_t check_not_in_group(const char* function, ncclComm_t comm) {
     if (const ncclResult_t error = check_comm(function, comm); error != ncclSuccess) return error;
     const auto same = std::ranges::find(group.issues, comm, &Issue::comm);
@@ -615,7 +624,7 @@ ncclResult_t check_not_in_group(const char* function, ncclComm_t comm) {
                   is_made ? "ncclCommInitRank" : name_of(same->operations.front().call.kind), comm->rank);
 }
 
-// Until its work is done.
+// Waits until the communicator's work is done.
 void wait_for_work(const ncclComm& comm) {
     wait_for_streams_of(comm.device);
 }

@@ -1,5 +1,5 @@
-// CUB over the stand-in: what its warp-, block- and device-wide primitives compute. Also holds for
-// NVIDIA's CUB on a GPU.
+// CUB over the stand-in: the results of its warp-, block- and device-wide primitives. The tests
+// also hold for NVIDIA's CUB on a GPU.
 #include <gtest/gtest.h>
 
 #include <cub/cub.cuh>
@@ -73,7 +73,7 @@ __global__ void reduce_block(const int* in, int* out) {
     }
 }
 
-// Two tiles with a running prefix; then the largest so far, exclusive, from -1000.
+// Two tiles with a running prefix; then the exclusive maximum, starting from -1000.
 __global__ void scan_block(const int* in, int* inclusive, int* exclusive, int* largest, int* aggregate) {
     using Scan = cub::BlockScan<int, kThreads>;
     __shared__ typename Scan::TempStorage storage;
@@ -253,7 +253,7 @@ TEST(CubWarp, ReducesAndScans) {
     EXPECT_EQ(segments.values()[32 + 10], 22);
 }
 
-// Asks for the storage, then calls again with it.
+// Queries the size of the storage, then calls again with the storage.
 template <class Call>
 cudaError_t twice(Call call) {
     std::size_t bytes = 0;

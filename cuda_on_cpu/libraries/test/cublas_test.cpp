@@ -41,7 +41,7 @@ struct Host<cuDoubleComplex> {
     using real = double;
 };
 
-// Of a type T: its host type Element, which has arithmetic, and its real type RealElement.
+// For a type T: its host type Element, which has arithmetic, and its real type RealElement.
 template <class T>
 class Cublas : public testing::Test {
   public:
@@ -50,7 +50,7 @@ class Cublas : public testing::Test {
     using Elements = std::vector<Element>;
     static constexpr bool kComplex = !std::is_same_v<Element, RealElement>;
 
-    // Memory memory with these values.
+    // Device memory with these values.
     class Memory {
       public:
         explicit Memory(const Elements& values) : size_(values.size()) {
@@ -94,7 +94,7 @@ class Cublas : public testing::Test {
 
     static const T* scalar(const Element& value) { return reinterpret_cast<const T*>(&value); }
 
-    // The matrix op(A), rows x columns, dense.
+    // The matrix op(A), rows x columns, densely packed.
     static Elements operation(cublasOperation_t trans, const Elements& A, int leading, int rows,
                               int columns) {
         Elements all;
@@ -128,7 +128,8 @@ class Cublas : public testing::Test {
             EXPECT_FALSE(std::isnan(std::abs(got[i]))) << what << ", element " << i;
         }
     }
-    // The triangle of a matrix that `uplo` names, completed; `conjugated`: to a Hermitian one.
+    // Completes the triangle that `uplo` names to a symmetric matrix, or to a Hermitian one
+    // (`conjugated`).
     static Elements completed(Elements A, int n, cublasFillMode_t uplo, bool conjugated) {
         for (int j = 0; j < n; ++j) {
             for (int i = 0; i < j; ++i) {
@@ -405,8 +406,9 @@ TYPED_TEST(Cublas, ComputesBatches) {
     const int n = 3, batch = 2, size = n * n;
     Values A = this->random(batch * size);
     const Values B = this->random(batch * size);
+    // row exchanges are needed
     for (int i = 0; i < batch; ++i)
-        A[i * size] = 0;  // rows have to be exchanged
+        A[i * size] = 0;
     Device a(A), b(B), c(this->nan(batch * size));
     const H one_element = H(1);
     const auto one = this->scalar(one_element);
@@ -545,7 +547,7 @@ TEST_F(CublasHandle, CopiesMatricesAndVectors) {
     EXPECT_EQ(cublasSetMatrix(2, 2, sizeof(float), host.data(), 1, matrix, 2), CUBLAS_STATUS_INVALID_VALUE);
 }
 
-// A and B of 1 x k, times each other: one number of type C.
+// The product of A and B of 1 x k: one number of type C.
 template <class AB, class C, class Scale>
 C inner_product(cublasHandle_t handle, const std::vector<AB>& a, const std::vector<AB>& b, cudaDataType type,
                 cudaDataType c_type, cublasComputeType_t compute, Scale alpha = Scale(1)) {
@@ -600,8 +602,8 @@ TEST_F(CublasHandle, LowPrecisionIsSummedInMoreAndRoundedOnce) {
               CUBLAS_STATUS_NOT_SUPPORTED);
 }
 
-// D = gelu or relu(alpha A B + beta C + bias), 2 x 2: A in row order, B transposed, in bfloat16 and
-// float.
+// D = gelu or relu(alpha A B + beta C + bias), 2 x 2: A in row-major order, B transposed, in
+// bfloat16 and float.
 template <class T>
 std::vector<float> lt_matmul(cudaDataType type, cublasLtEpilogue_t epilogue,
                              std::vector<float>* auxiliary = nullptr) {

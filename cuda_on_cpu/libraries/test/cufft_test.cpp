@@ -35,7 +35,7 @@ class Device {
     T* pointer_ = nullptr;
 };
 
-// Some numbers without a pattern.
+// Numbers without a regular pattern.
 double number(std::size_t i) {
     return std::fmod(i * 0.618034 + 0.1, 1.0) - 0.5;
 }
@@ -225,7 +225,8 @@ TEST(Cufft, CallbacksLoadAndStoreEachElement) {
     cufftDestroy(plan);
 }
 
-// In place the rows of the real side are padded: a callback is called for elements, not for these.
+// In place, the rows of the real side are padded: a callback is called for the elements, but not
+// for the padding.
 TEST(Cufft, CallbacksOfPaddedRows) {
     constexpr int kRows = 2, kSize = 5, kPadded = 6;
     std::vector<C> x(kRows * kPadded / 2);

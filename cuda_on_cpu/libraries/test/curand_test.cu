@@ -1,5 +1,4 @@
-// cuRAND: the numbers are those of NVIDIA's library, version 10.4: a few of them, with the seeds
-// that give them, stand here.
+// cuRAND: compares some numbers with those of NVIDIA's library, version 10.4, for the same seeds.
 #include <curand.h>
 #include <curand_kernel.h>
 #include <gtest/gtest.h>
@@ -39,7 +38,7 @@ __global__ void draw_with_philox(float* output, double* doubles) {
     doubles[1] = both.y;
 }
 
-// Of the default state: sums, and squares of normal numbers.
+// For the default state: sums, and squares of normal numbers.
 __global__ void estimate_moments(double* moments, int draws) {
     curandState state;
     curand_init(11, threadIdx.x, 0, &state);
@@ -149,7 +148,7 @@ TEST(CurandKernel, NumbersHaveTheirMoments) {
     EXPECT_NEAR(few, 4, 0.08);
 }
 
-// `count` numbers of a generator, at these positions.
+// The numbers at these positions, of `count` numbers of a generator.
 Integers generated(curandRngType_t type, std::size_t count, std::vector<std::size_t> positions,
                    unsigned long long offset = 0) {
     curandGenerator_t generator = nullptr;

@@ -40,7 +40,7 @@ constexpr cudaDataType kType<std::complex<float>> = CUDA_C_32F;
 template <>
 constexpr cudaDataType kType<std::complex<double>> = CUDA_C_64F;
 
-// A number without a pattern, never 0.
+// Numbers without a regular pattern, never 0.
 template <class T>
 T number(int i) {
     const double real = std::fmod(i * 0.618034 + 0.15, 1.0) + 0.5;
@@ -70,7 +70,7 @@ struct Arrays {
     std::vector<Index> outer, inner;
     std::vector<T> values;
 };
-// In a format, with indices from `base`.
+// The matrix in a format, with indices from `base`.
 template <class T, class Index>
 Arrays<T, Index> arrays_of(cusparseFormat_t format, int base) {
     const std::vector<T> dense = dense_matrix<T>();
@@ -145,7 +145,7 @@ constexpr cusparseOperation_t kOperations[] = {CUSPARSE_OPERATION_NON_TRANSPOSE,
                                                CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE};
 constexpr cusparseFormat_t kFormats[] = {CUSPARSE_FORMAT_CSR, CUSPARSE_FORMAT_CSC, CUSPARSE_FORMAT_COO};
 
-// y = alpha op(A) x + beta y. With beta 0, y holds NaN before.
+// y = alpha op(A) x + beta y. If beta is 0, y contains NaN before.
 template <class T, class Index>
 void test_spmv(cusparseHandle_t handle, bool scalars_on_device) {
     const std::vector<T> A = dense_matrix<T>();
@@ -206,8 +206,8 @@ TEST_F(Sparse, TimesVector) {
     test_spmv<float, int>(handle_, true);
 }
 
-// C = alpha op(A) op(B) + beta C, with B and C in both orders and columns or rows of them that lie
-// apart.
+// C = alpha op(A) op(B) + beta C, with B and C in both orders, and with gaps between their columns
+// or rows.
 template <class T>
 void test_spmm(cusparseHandle_t handle) {
     constexpr int kWidth = 3, kMore = 2;
@@ -349,7 +349,7 @@ TEST_F(Sparse, ToDenseAndBack) {
                   CUSPARSE_STATUS_SUCCESS);
         EXPECT_EQ(dense.values(), A);
 
-        // As programs do: offsets first, then as much memory as the analysis says.
+        // As programs do it: offsets first, then the amount of memory that the analysis returns.
         const auto& expected = sparse.arrays;
         const bool is_coo = format == CUSPARSE_FORMAT_COO;
         const Device<int> outer(std::vector<int>(expected.outer.size(), -1));
@@ -415,7 +415,7 @@ TEST_F(Sparse, FromRowsToColumnsAndFromOffsetsToIndices) {
 
 // --- Errors --------------------------------------------------------------------------------------
 
-// What a product with this matrix and these vectors of `n` values ends in, and what is told.
+// The status and the messages of a product with this matrix and these vectors of `n` values.
 struct End {
     cusparseStatus_t status;
     cudaError_t error;
@@ -456,7 +456,7 @@ TEST_F(Sparse, ErrorsAreReported) {
     EXPECT_EQ(end.error, cudaErrorIllegalAddress);
     EXPECT_NE(end.told.find("x"), std::string::npos) << end.told;
 
-    // As where a program has counted from 1 and says 0.
+    // The error of a program that counts from 1 but declares a base of 0.
     const SparseMatrix<float, int> from_one(CUSPARSE_FORMAT_COO, CUSPARSE_INDEX_BASE_ONE);
     cusparseSpMatDescr_t wrong;
     cusparseCreateCoo(&wrong, kRows, kColumns, static_cast<int64_t>(from_one.arrays.values.size()),
@@ -477,7 +477,7 @@ TEST_F(Sparse, WorkGoesToTheStream) {
     EXPECT_EQ(cusparseSetStream(handle_, stream), CUSPARSE_STATUS_SUCCESS);
     EXPECT_EQ(cusparseGetStream(handle_, &back), CUSPARSE_STATUS_SUCCESS);
     EXPECT_EQ(back, stream);
-    // Captured, it runs with the graph.
+    // A captured product runs with the graph.
     const SparseMatrix<float, int> sparse(CUSPARSE_FORMAT_CSR, CUSPARSE_INDEX_BASE_ZERO);
     const Device<float> x(std::vector<float>(kColumns, 1)), y(std::vector<float>(kRows, -1));
     cusparseDnVecDescr_t vx, vy;
@@ -611,7 +611,7 @@ TEST(Cusparse, IncompleteLuTellsAPivotOfZeroAndCanBoostIt) {
         int position = -2;
         EXPECT_EQ(cusparseXcsrilu02_zeroPivot(handle, info, &position),
                   boosts ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ZERO_PIVOT);
-        EXPECT_EQ(position, boosts ? -1 : 2);  // as the indices count
+        EXPECT_EQ(position, boosts ? -1 : 2);  // in the index base of the matrix
         EXPECT_EQ(matrix.values()[3], boosts ? 0.5 : 0.0);
     }
     cusparseDestroyCsrilu02Info(info);

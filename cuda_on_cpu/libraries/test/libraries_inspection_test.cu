@@ -1,4 +1,4 @@
-// An inspection knows what libraries write, and finds nothing wrong in their primitives.
+// An inspection includes the writes of libraries, and finds no mistakes in their primitives.
 #include <gtest/gtest.h>
 
 #include <cub/cub.cuh>
@@ -24,7 +24,7 @@ __global__ void sum_up(int* x) {
     if (threadIdx.x == 0) x[0] = sum;
 }
 
-// What is found when `increment` reads 64 elements that `write` has written, and sum_up comes after
+// The findings when `increment` reads 64 elements that `write` has written, and sum_up runs after
 // it.
 template <class Write>
 std::vector<std::string> findings(Write write) {

@@ -19,7 +19,7 @@
 
 namespace {
 
-// Before the stand-in reads it.
+// Set before the stand-in reads it.
 const int environment_is_set = setenv("CUDA_ON_CPU_DEVICES", "4", 1) + setenv("CUDA_ON_CPU_TIMEOUT", "2", 1);
 
 constexpr int kRanks = 3;
@@ -51,7 +51,7 @@ class Ranks : public testing::Test {
         for (int rank = 0; rank < kRanks; ++rank)
             EXPECT_EQ(cudaStreamSynchronize(streams[rank]), cudaSuccess) << "rank " << rank;
     }
-    // What a call that cannot end prints; the streams have an error afterwards.
+    // The messages of a call that cannot complete; the streams have an error afterwards.
     std::string report_of(const std::function<void()>& call) {
         testing::internal::CaptureStderr();
         call();
@@ -126,7 +126,7 @@ T expected(std::size_t i, ncclRedOp_t op) {
     return result_of(values_of<T>(0, i + 1)[i], values_of<T>(1, i + 1)[i], values_of<T>(2, i + 1)[i], op);
 }
 
-// More than one chunk of 256 KiB, and no whole number of them.
+// More than one chunk of 256 KiB, and not a multiple of it.
 constexpr std::size_t kMany = 70001;
 
 TEST_F(Ranks, AllReduceAddsAllRanks) {
@@ -175,8 +175,8 @@ TEST_F(Ranks, ReduceInEachTypeAndOperation) {
     check_reductions<double>(this, ncclFloat64, comms, streams);
 }
 
-// Types of 16 and 8 bits are added and multiplied in float, and rounded once at the end. An e4m3
-// that is too large becomes 448.
+// Types of 16 and 8 bits are added and multiplied in float and rounded once at the end. An e4m3
+// result that is too large becomes 448.
 template <class T>
 void check_short_floats(ncclDataType_t type, ncclComm_t* comms, cudaStream_t* streams) {
     for (const ncclRedOp_t op : {ncclSum, ncclProd, ncclMax, ncclMin, ncclAvg}) {
@@ -244,7 +244,7 @@ TEST_F(Ranks, BroadcastGatherAndScatter) {
     }
 }
 
-// Each rank sends to the next and receives from the one before, as halos are.
+// A halo exchange: each rank sends to the next and receives from the previous one.
 TEST_F(Ranks, SendAndReceiveInARing) {
     auto send = arrays<int>(kMany);
     auto receive = arrays<int>(kMany);
@@ -264,7 +264,7 @@ TEST_F(Ranks, SendAndReceiveInARing) {
     }
 }
 
-// The two sends of a step need the two receives, which are calls of other streams.
+// The two sends of a step need the two receives, which are calls on other streams.
 TEST_F(Ranks, AGroupMayUseSeveralStreams) {
     auto send = arrays<int>(100);
     auto receive = arrays<int>(100);
@@ -273,7 +273,7 @@ TEST_F(Ranks, AGroupMayUseSeveralStreams) {
     for (const int rank : {0, 1}) {
         ASSERT_EQ(cudaSetDevice(rank), cudaSuccess);
         ASSERT_EQ(cudaStreamCreate(&second[rank]), cudaSuccess);
-        // Of the second stream, but before the send.
+        // In the second stream, but before the send.
         ASSERT_EQ(cudaMemsetAsync(send[rank].data(), rank + 1, 100 * sizeof(int), second[rank]), cudaSuccess);
         ASSERT_EQ(ncclSend(send[rank].data(), 100, ncclInt, 1 - rank, comms[rank], streams[rank]),
                   ncclSuccess);
@@ -390,7 +390,7 @@ TEST_F(Ranks, WrongArgumentsAreRefused) {
         EXPECT_NE(report.find(part), std::string::npos) << report;
 }
 
-// 2^62 floats are 2^64 bytes, of which 64-bit arithmetic leaves 0.
+// 2^62 floats are 2^64 bytes, which wrap to 0 in 64-bit arithmetic.
 TEST_F(Ranks, ACountOfMoreThanAllMemoryIsRefused) {
     auto data = arrays<float>(16);
     testing::internal::CaptureStderr();
@@ -401,7 +401,7 @@ TEST_F(Ranks, ACountOfMoreThanAllMemoryIsRefused) {
               std::string::npos);
 }
 
-// In place has one position; other buffers are apart.
+// In-place buffers have only one valid position; other buffers must not overlap.
 TEST_F(Ranks, BuffersThatOverlapAreRefused) {
     auto data = arrays<float>(16 * kRanks);
     const auto gather = [&](int rank, std::size_t from) {
@@ -446,7 +446,7 @@ TEST_F(Ranks, MemoryFreedWithinAGroupIsReported) {
         EXPECT_NE(report.find(part), std::string::npos) << report;
 }
 
-// Its calls are still to be carried out.
+// Its calls have not been carried out yet.
 TEST_F(Ranks, ACommunicatorOfAnOpenGroupIsNotDestroyed) {
     auto data = arrays<float>(16);
     testing::internal::CaptureStderr();
@@ -494,7 +494,7 @@ TEST(Communicators, TwoRanksNeedTwoDevices) {
               std::string::npos);
 }
 
-// ncclCommInitAll within a group only begins to make them.
+// Within a group, ncclCommInitAll only begins to create them.
 TEST(Communicators, ThoseOfAGroupAreCompleteAtItsEnd) {
     ncclComm_t comm = nullptr;
     ASSERT_EQ(ncclGroupStart(), ncclSuccess);
@@ -512,7 +512,7 @@ TEST(Communicators, ThoseOfAGroupAreCompleteAtItsEnd) {
 
 // --- Several processes ---------------------------------------------------------------------------
 
-// Runs `work(rank)` in a process for each rank. The exit codes.
+// Runs `work(rank)` in a process for each rank. Returns the exit codes.
 std::vector<int> in_processes(int ranks, const std::function<int(int)>& work) {
     std::vector<pid_t> children;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -528,7 +528,7 @@ std::vector<int> in_processes(int ranks, const std::function<int(int)>& work) {
     return codes;
 }
 
-// A process with several threads must not be copied.
+// A process with several threads must not be forked.
 bool has_one_thread() {
     const std::filesystem::directory_iterator threads("/proc/self/task");
     return std::distance(begin(threads), end(threads)) == 1;

@@ -1,5 +1,5 @@
-// Thrust of the distribution: what its device vectors hold is device memory, and its algorithms
-// keep to the order of streams.
+// The Thrust of the Linux distribution: its device vectors contain device memory, and its
+// algorithms respect the order of streams.
 #include <gtest/gtest.h>
 #include <thrust/copy.h>
 #include <thrust/device_free.h>
@@ -54,7 +54,7 @@ std::vector<int> values(const Vector& v) {
     return host;
 }
 
-// A file that tells host from device code may use Thrust, too.
+// A file that distinguishes host and device code may use Thrust, too.
 struct PlusArchitecture {
     __host__ __device__ int operator()(int x) const {
 #ifdef __CUDA_ARCH__
@@ -148,7 +148,7 @@ TEST(Thrust, PoliciesNameAStream) {
     cudaStreamDestroy(stream);
 }
 
-// The context is lost after that: the last test.
+// The context is lost after this test, so it is the last one.
 TEST(ThrustErrors, AKernelThatHasFailedEndsTheNextAlgorithm) {
     thrust::device_vector<int> x(1);
     fails<<<1, 1>>>(thrust::raw_pointer_cast(x.data()));

@@ -32,11 +32,11 @@ struct curandStateXORWOW {
     curandKeptNormal normal;
 };
 struct curandStatePhilox4_32_10 {
-    // A 128-bit counter: x, y count blocks of four numbers; z, w are the subsequence
+    // A 128-bit counter: x, y count blocks of four numbers; z, w are the subsequence.
     uint4 counter;
     uint2 key;
     uint4 block;
-    // Index in `block`
+    // Index in `block`.
     unsigned next;
     curandKeptNormal normal;
 };

@@ -41,7 +41,7 @@ struct AnyWmmaOperands {
     const void* a;
     const void* b;
     const void* c;
-    // Integer sums saturate; otherwise they wrap
+    // Integer sums saturate; otherwise they wrap.
     bool saturate;
     Site site;
 };

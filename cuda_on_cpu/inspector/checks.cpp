@@ -51,7 +51,7 @@ std::string bytes_text(std::size_t bytes) {
 class AllMemory final : public MemoryObserver {
   public:
     static AllMemory& instance() {
-        // Never destroyed: other static objects free memory at the very end
+        // Never destroyed: other static objects free memory at the very end.
         static auto& all = *new AllMemory;
         return all;
     }
@@ -391,7 +391,7 @@ BlockChecks::Page BlockChecks::look_up(Address byte) {
     });
     if (recent != nullptr) return {number, recent, Memory::device};
     const BlockRunner& runner = block_runner();
-    // The stacks are allocated when they are first needed
+    // The stacks are allocated when they are first needed.
     stacks_begin_ = address_of(runner.stacks().begin());
     stacks_size_ = address_of(runner.stacks().end()) - stacks_begin_;
     if (static_end_ > 0 && number >= static_begin_ / kPageBytes && number <= (static_end_ - 1) / kPageBytes)

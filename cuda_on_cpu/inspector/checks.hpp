@@ -41,7 +41,7 @@ struct DeviceMemory {
     Address begin = 0;
     std::size_t size = 0;
     bool freed = false;
-    // Null: all bytes count as written
+    // Null: all bytes count as written.
     std::unique_ptr<WrittenBytes> written;
 };
 
@@ -84,7 +84,7 @@ class LaunchChecks {
     std::vector<std::array<unsigned, 3>> blocks_;
     std::unordered_map<std::uint64_t, BlockPhases> at_clusters_;
     std::unordered_map<const void*, BlockPhases> at_mbarriers_;
-    // Null: the order of the streams is not known
+    // Null: the order of the streams is not known.
     std::shared_ptr<Footprint> footprint_;
 };
 
@@ -158,9 +158,9 @@ class BlockChecks final : private SharedSink, private GlobalSink {
         DeviceMemory* device = nullptr;
         Address begin = 0;
         std::size_t size = 0;
-        // The last address that was accessed
+        // The last address that was accessed.
         Address last = 0;
-        // The memory exists, and all of it has been written
+        // The memory exists, and all of it has been written.
         bool usable = false;
     };
     // A second plain write to a word, by another thread and unordered with the first. It is a race
@@ -276,7 +276,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     std::string describe(Address where);
 
     LaunchChecks* launch_ = nullptr;
-    // Of the running block
+    // Of the running block.
     std::optional<Footprint> footprint_;
     bool watched_ = false;
     std::array<unsigned, 3> block_{};
@@ -291,7 +291,7 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     static constexpr std::size_t kPageBytes = 4096;
     ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
-    // Recently looked-up allocations
+    // Recently looked-up allocations.
     RecentlyUsed<DeviceMemory*> recent_;
     Address static_begin_ = ~Address{0};
     Address static_end_ = 0;
@@ -301,25 +301,25 @@ class BlockChecks final : private SharedSink, private GlobalSink {
     GridOrder others_;
     SharedShadow shared_;
     PendingReads reads_;
-    // The next reads to record, and their lines
+    // The next reads to record, and their lines.
     std::array<std::pair<Run, Address>, 8> in_turn_{};
     std::size_t next_in_turn_ = 0;
     // The clocks that the block's atomic accesses have released, by address.
     std::unordered_map<Address, SharedClock> atomics_;
     bool split_barrier_ = false;
     Site barrier_site_{"", 0};
-    // The number of the block's cluster in the grid
+    // The number of the block's cluster in the grid.
     std::uint64_t cluster_ = 0;
     unsigned cluster_phase_ = ~0U;
     std::vector<Copies> copies_;
     // For each copy engine, the thread that issued its last copy.
     std::array<unsigned, BlockOrder::kCopyEngines> issued_by_{};
-    // Number of barriers that the block has passed
+    // Number of barriers that the block has passed.
     unsigned barriers_ = 0;
     unsigned ended_after_a_barrier_ = 0;
-    // Of the last access, one for each of its words
+    // Of the last access, one for each of its words.
     std::vector<SecondWrite> second_writes_;
-    // The address of the last access, if that was a volatile load
+    // The address of the last access, if that was a volatile load.
     Address volatile_load_ = 0;
 };
 

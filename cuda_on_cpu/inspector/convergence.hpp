@@ -16,7 +16,7 @@
 namespace cuda_on_cpu::inspector {
 
 using Trace = std::span<const TraceEntry>;
-// Empty for lanes that did nothing or do not exist
+// Empty for lanes that did nothing or do not exist.
 using Traces = std::array<Trace, kLanes>;
 
 // If all lanes with events have the same sequence of events, returns their mask. Otherwise, or if

@@ -83,7 +83,7 @@ class Footprints {
         std::shared_ptr<const Footprint> footprint;
         Findings* findings;
     };
-    // The number of most recent footprints that are kept
+    // The number of most recent footprints that are kept.
     static constexpr std::size_t kMost = 512;
 
     std::mutex mutex_;

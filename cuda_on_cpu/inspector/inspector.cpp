@@ -116,7 +116,7 @@ void add(const LaunchRecord& launch, KernelInspection& kernel) {
 // which the line accesses them, so that launches that swap their buffers add up.
 void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>& sources,
          std::map<Line, LineCount>& lines) {
-    // The arrays of each line, with the first place that accesses them
+    // The arrays of each line, with the first place that accesses them.
     std::map<Line, std::map<unsigned, Place>> arrays;
     const auto line_of = [&](const LineKey& key) {
         const Action action = Action::of_word(key.action);

@@ -158,7 +158,7 @@ class BlockOrder {
     bool any_clock_ = false;
     std::vector<SharedClock> released_;
     bool any_released_ = false;
-    // For each warp, the lanes that exist in the block
+    // For each warp, the lanes that exist in the block.
     std::vector<LaneMask> live_lanes_;
     using ThreadPhases = Phases<Clock>;
     ThreadPhases& arrivals(SplitBarrier barrier) { return arrivals_[static_cast<std::size_t>(barrier)]; }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSectorBytes = 32;
 constexpr LaneMask kAllLanes = ~LaneMask{0};
-// Assumed alignment of each separate object in shared memory, which thus starts in bank 0
+// Assumed alignment of each separate object in shared memory, which thus starts in bank 0.
 constexpr std::uint64_t kSharedAlignment = 128;
 
 std::uint64_t address_of(const volatile void* pointer) {
@@ -54,7 +54,7 @@ constinit thread_local Recorder* recording = nullptr;
 void SectorSet::insert(std::span<const std::uint64_t> sectors, std::uint64_t first) {
     for (const std::uint64_t absolute : sectors) {
         const std::uint64_t sector = absolute - first;
-        // Beyond the end: reported as a finding, not counted as traffic
+        // Beyond the end: reported as a finding, not counted as traffic.
         if (sector / 64 >= words_.size()) continue;
         std::atomic<std::uint64_t>& word = words_[sector / 64];
         const std::uint64_t wanted = std::uint64_t{1} << sector % 64;

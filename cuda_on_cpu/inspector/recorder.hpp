@@ -75,7 +75,7 @@ struct LineCount {
     std::uint64_t active_lanes = 0;
     std::uint64_t bytes_used = 0;
     WorstRequest worst;
-    // Its number in the grid
+    // Its number in the grid.
     std::uint64_t worst_block = 0;
 
     void add(const LineCount& other);
@@ -99,7 +99,7 @@ struct LaunchRecord {
     // Names of arrays: "tile", "in", or "allocation of 4096 bytes". Names of shared arrays are
     // added when a block first reaches their declarations.
     std::vector<std::string> arrays;
-    // Index of the region, and array, of the `__device__` variables
+    // Index of the region, and array, of the `__device__` variables.
     unsigned variables = 0;
     std::mutex arrays_mutex;
     LineCounts lines;
@@ -180,11 +180,11 @@ class Recorder final : public BlockObserver {
     using WarpTraces = std::array<LaneTrace, kLanes>;
     struct Warp {
         LaneMask live = 0;
-        // Lanes that wait at a barrier of the block
+        // Lanes that wait at a barrier of the block.
         LaneMask waiting = 0;
-        // Lanes that were live when the traces began
+        // Lanes that were live when the traces began.
         LaneMask began = 0;
-        // Null if there are no events
+        // Null if there are no events.
         std::unique_ptr<WarpTraces> traces;
     };
 
@@ -233,7 +233,7 @@ class Recorder final : public BlockObserver {
 
     static constexpr std::size_t kPages = 256;
     static constexpr std::size_t kPageBytes = 4096;
-    // The most events of one thread between two waits
+    // The most events of one thread between two waits.
     static constexpr std::size_t kMaxEvents = std::size_t{1} << 18;
 
     BlockChecks& checks_ = BlockChecks::of_this_thread();
@@ -249,11 +249,11 @@ class Recorder final : public BlockObserver {
     std::uint64_t stacks_size_ = 0;
     ByPlace<Piece> pieces_;
     std::array<Page, kPages> pages_;
-    // Regions whose pages were looked up recently
+    // Regions whose pages were looked up recently.
     RecentlyUsed<const Region*> recent_;
     Region dynamic_shared_;
     std::vector<std::unique_ptr<Region>> static_shared_;
-    // Start of the range that contains all static shared variables
+    // Start of the range that contains all static shared variables.
     std::uint64_t static_begin_ = ~std::uint64_t{0};
     std::uint64_t static_end_ = 0;
 

@@ -245,7 +245,7 @@ class LineOfRuns {
 
     std::array<Epoch, kRuns> epoch_;
     std::array<ShortPlace, kRuns> place_;
-    // The highest bit is set for a write
+    // The highest bit is set for a write.
     std::array<std::uint16_t, kRuns> block_;
     std::array<ThreadOfWord, kRuns> thread_;
     std::array<LineWords, kRuns> words_;  // none: the run is empty

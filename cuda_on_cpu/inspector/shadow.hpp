@@ -56,7 +56,7 @@ struct Earlier {
     unsigned thread = 0;
     AccessKind kind = AccessKind::load;
     ShortPlace place = 0;
-    // Between blocks: the number of the watched block
+    // Between blocks: the number of the watched block.
     unsigned block = 0;
 };
 
@@ -64,7 +64,7 @@ struct Earlier {
 struct SharedArray {
     Address begin = 0;
     std::size_t size = 0;
-    // Unused bytes before and after it
+    // Unused bytes before and after it.
     std::size_t gap = 0;
     std::string name;
 };
@@ -130,10 +130,10 @@ class SharedShadow {
     std::uint32_t block_ = 0;
     // Includes arrays of earlier blocks, because most blocks have the same arrays.
     std::vector<std::unique_ptr<Region>> known_;
-    // Of the running block
+    // Of the running block.
     std::vector<Region*> regions_;
     mutable Region* last_ = nullptr;
-    // The entries of words that have more than fit into a cell
+    // The entries of words that have more than fit into a cell.
     std::vector<std::vector<Entry>> more_;
     std::vector<std::uint32_t> unused_more_;
     std::vector<Pending> pending_;
@@ -312,7 +312,7 @@ class PendingReads {
     static constexpr Address kLineBytes = 4 * kLineWords;
     struct Reads {
         Address line = 0;
-        // No words: the entry is empty
+        // No words: the entry is empty.
         Run run;
     };
     struct alignas(64) Set : std::array<Reads, 2> {};

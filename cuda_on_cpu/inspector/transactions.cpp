@@ -9,7 +9,7 @@ namespace {
 constexpr unsigned kBanks = 32;
 constexpr unsigned kBankBytes = 4;
 constexpr unsigned kSectorBytes = 32;
-// The most that a lane can request: 16 bytes
+// The most that a lane can request: 16 bytes.
 constexpr unsigned kMostWords = 4;
 
 unsigned divide_up(unsigned value, unsigned step) {
@@ -179,7 +179,7 @@ Count count_shared(Operation operation, LaneMask mask, const Addresses& addresse
     }
     Count count;
     count.transactions = wavefronts(operation, mask, addresses, bytes);
-    // Lanes that share an address may need fewer
+    // Lanes that share an address may need fewer.
     count.ideal = std::min(words, count.transactions);
     count.bytes_used = distinct(mask, addresses, bytes, nullptr).bytes;
     return count;

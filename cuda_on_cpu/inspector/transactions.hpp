@@ -21,7 +21,7 @@ using Addresses = std::array<std::uint64_t, kLanes>;
 struct Count {
     unsigned transactions = 0;
     unsigned ideal = 0;
-    // Distinct bytes
+    // Distinct bytes.
     unsigned bytes_used = 0;
 
     bool operator==(const Count&) const = default;
@@ -29,7 +29,7 @@ struct Count {
 
 // The distinct sectors (address / 32) of a request, in no particular order.
 struct Sectors {
-    // A lane's 16 bytes may span two sectors
+    // A lane's 16 bytes may span two sectors.
     std::array<std::uint64_t, 2 * kLanes> sector;
     unsigned count = 0;
 };

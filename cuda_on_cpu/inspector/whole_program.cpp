@@ -95,7 +95,7 @@ class WholeProgram {
     // Constructed before all other static objects and therefore destroyed after them, because their
     // destructors may launch kernels, too.
     ~WholeProgram() {
-        // Includes kernels that the program has not waited for
+        // Includes kernels that the program has not waited for.
         static_cast<void>(cudaDeviceSynchronize());
         finish();
     }
@@ -107,7 +107,7 @@ class WholeProgram {
     // wrong.
     static void report_and_abort(int) {
         std::signal(SIGABRT, SIG_DFL);
-        // The aborting thread may hold a lock that is needed here
+        // The aborting thread may hold a lock that is needed here.
         alarm(kSecondsAfterAbort);
         running->finish();
         std::abort();

@@ -18,16 +18,16 @@ enum class Errors { own, with_output, nowhere };
 struct ChildProgram {
     std::vector<std::string> arguments;   // the first is the program, looked up in PATH if it has no slash
     std::vector<std::string> settings{};  // "NAME=VALUE"; replaces this process's own
-    // Empty: this process's own input
+    // Empty: this process's own input.
     std::string input_file{};
-    // std::nullopt: this process's own output
+    // std::nullopt: this process's own output.
     std::optional<int> output{};
     Errors errors = Errors::own;
-    // A process group of its own, so that the program and its children can be ended together
+    // A process group of its own, so that the program and its children can be ended together.
     bool own_group = false;
-    // Signals that it should not ignore
+    // Signals that it should not ignore.
     const sigset_t* default_signals = nullptr;
-    // Null: the same as in this process
+    // Null: the same as in this process.
     const sigset_t* blocked_signals = nullptr;
 };
 
@@ -61,10 +61,10 @@ class OutputPipe {
 };
 
 struct ChildResult {
-    // The error number if the program could not be started
+    // The error number if the program could not be started.
     int error = 0;
     int exit_code = 127;
-    // Set by read_child
+    // Set by read_child.
     std::string output{};
 };
 

@@ -136,7 +136,7 @@ struct Settings {
     std::string headers;
     std::vector<std::string> architectures{"900a"};  // ascending
     translator::DeviceVariables device_variables = translator::DeviceVariables::own;
-    // A user's own program: it reports at exit what suggests wrong results
+    // A user's own program: it reports at exit what suggests wrong results.
     bool own_program = false;
 };
 
@@ -282,7 +282,7 @@ int compile_cuda(const Settings& settings, const std::string& compiler, const Co
         dialect == translator::Dialect::clang ? Arguments{"-Wno-unused-command-line-argument"} : Arguments{};
     status = translator::run_program(joined(
         {compiler}, {others, quiet, {"-x", "c++-cpp-output", "-c", translated, "-o", command.object}}));
-    // The translated text stays, for the curious reader
+    // The translated text stays, for the curious reader.
     std::remove(preprocessed.c_str());
     const bool has_object = status == 0 && !has_option("-fsyntax-only");
     return has_object && watched ? keep_functions_apart(command.object) : status;

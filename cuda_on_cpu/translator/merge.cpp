@@ -45,9 +45,9 @@ struct Item {
     Range range;
     Kind kind = Kind::declaration;
     std::size_t brace = kNone;  // that opens the body or the scope
-    // The whole text except blanks
+    // The whole text except blanks.
     std::string key;
-    // Identifies what is declared: items of the two passes with the same signature belong together
+    // Identifies what is declared: items of the two passes with the same signature belong together.
     std::string signature;
     std::string name;     // of a constant or a type that may get a second name
     bool host = false;    // has the word __host__
@@ -649,7 +649,7 @@ class Merge {
     std::string out_;
     const Pass* last_ = nullptr;
     std::size_t last_end_ = 0;
-    // Not determined yet
+    // Not determined yet.
     std::optional<bool> has_thrust_;
 };
 

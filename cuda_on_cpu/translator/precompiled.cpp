@@ -123,7 +123,7 @@ bool make(const std::vector<std::string>& command, const fs::path& header, const
 }  // namespace
 
 std::string private_directory(const std::string& directory) {
-    // If it exists already, the checks below decide
+    // If it exists already, the checks below decide.
     mkdir(directory.c_str(), S_IRWXU);
     struct stat file {};
     const bool is_private = lstat(directory.c_str(), &file) == 0 && S_ISDIR(file.st_mode) &&
@@ -135,7 +135,7 @@ PrecompiledHeaders precompiled_headers(const std::string& directory,
                                        const std::vector<std::string>& full_command) {
     std::vector<std::string> command = full_command;
     std::erase_if(command, is_definition_of_program);
-    // With it, g++ would not write the headers
+    // With it, g++ would not write the headers.
     std::erase(command, "-fsyntax-only");
     std::error_code error;
     fs::create_directories(directory, error);

@@ -7,9 +7,9 @@
 namespace translator {
 
 struct PrecompiledHeaders {
-    // The options with which g++'s preprocessor uses them
+    // The options with which g++'s preprocessor uses them.
     std::vector<std::string> options;
-    // The files that they were compiled from, as listed in a rule of make
+    // The files that they were compiled from, as listed in a rule of make.
     std::string files;
 };
 

@@ -1009,7 +1009,7 @@ class Translation {
     const PtxStatement& statement_;
     Scanner scan_;
     std::vector<Register> operands_;
-    // Results that instructions change after the statement
+    // Results that instructions change after the statement.
     std::vector<std::size_t> in_place_;
     std::vector<Names> names_;
     std::vector<std::vector<std::string>> labels_;

@@ -33,11 +33,11 @@ struct File {
 
     Tokens tokens;
     std::vector<std::string> text;  // of each token, changed or not
-    // Text that is inserted after the token
+    // Text that is inserted after the token.
     std::vector<std::string> after;
     std::vector<Warning>* warnings;
     std::size_t device_code_end = 0;  // tokens before this one are in device code
-    // Names for which a warning was given
+    // Names for which a warning was given.
     std::set<std::string_view> told_of;
 };
 

@@ -25,7 +25,7 @@ struct Warning {
     std::string message;
 };
 
-// Which pragmas the host compiler supports
+// Which pragmas the host compiler supports.
 enum class Dialect { gnu, clang };
 
 // With gaps around the arrays, an access past the end of one `__shared__` array does not reach the

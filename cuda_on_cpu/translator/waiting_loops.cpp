@@ -137,7 +137,7 @@ bool WaitingLoops::repeats_itself(Range range) const {
                                                                "else",  "true",     "false"};
     std::vector<std::string_view> assigned;
     std::vector<Range> values;
-    // Whether the loop reads a variable
+    // Whether the loop reads a variable.
     bool looks = false;
     for (std::size_t i = range.begin; i < range.end; ++i) {
         const Token& token = tokens_[i];

@@ -37,7 +37,7 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(n) __attribute__((aligned(n)))
 
-// Uses __noinline__ as an attribute of the compiler
+// Uses __noinline__ as an attribute of the compiler.
 #include <memory>
 #define __noinline__ __attribute__((noinline))
 

@@ -114,7 +114,7 @@ struct cudaConditionalNodeParams {
     cudaGraphConditionalHandle handle;
     enum cudaGraphConditionalNodeType type;
     unsigned size;  // bodies: 1 or 2 for If, 1 for While, 1 or more for Switch
-    // Set when the node is added: the graphs of its bodies
+    // Set when the node is added: the graphs of its bodies.
     cudaGraph_t* phGraph_out;
 };
 typedef struct cudaConditionalNodeParams cudaConditionalNodeParams;

@@ -57,9 +57,9 @@ using Decode = float (*)(std::uint16_t);
 
 // The operands of a product, and the type of its sums.
 struct ProductOf {
-    // Converts an element of an operand
+    // Converts an element of an operand.
     float (*decode)(std::uint32_t bits) = nullptr;
-    // Of an operand
+    // Of an operand.
     unsigned element_size = 2;
     bool b_row_major = false;
     bool a_column_major = false;

@@ -48,7 +48,7 @@ struct AccessLine {
     SourceLine source;
     Space space = Space::kGlobal;
     Operation operation = Operation::kLoad;
-    // Per lane
+    // Per lane.
     unsigned bytes = 0;
     std::uint64_t requests = 0;
     std::uint64_t transactions = 0;
@@ -56,7 +56,7 @@ struct AccessLine {
     // 128, rounded up. Global: distinct bytes / 32, rounded up.
     std::uint64_t ideal = 0;
     std::uint64_t active_lanes = 0;
-    // Distinct bytes, summed over the requests
+    // Distinct bytes, summed over the requests.
     std::uint64_t bytes_used = 0;
     WorstRequest worst;
 
@@ -85,21 +85,21 @@ struct Finding {
 struct KernelInspection {
     std::string name;
     unsigned launches = 0;
-    // Blocks that have run
+    // Blocks that have run.
     std::uint64_t blocks = 0;
-    // The watched blocks among them; all numbers below are of these
+    // The watched blocks among them; all numbers below are of these.
     std::uint64_t inspected_blocks = 0;
     unsigned threads_per_block = 0;
     std::size_t static_shared = 0;
     std::size_t dynamic_shared = 0;
     std::uint64_t barriers = 0;
-    // Accesses of threads that made too many without waiting; they are missing in `lines`
+    // Accesses of threads that made too many without waiting; they are missing in `lines`.
     std::uint64_t dropped_accesses = 0;
-    // False: the kernels accessed too much memory to find all races between blocks
+    // False: the kernels accessed too much memory to find all races between blocks.
     bool all_memory_watched = true;
     std::uint64_t global_read_bytes = 0;  // in whole sectors
     std::uint64_t global_written_bytes = 0;
-    // The same, with each sector counted once per launch: the traffic with a perfect cache
+    // The same, with each sector counted once per launch: the traffic with a perfect cache.
     std::uint64_t unique_read_bytes = 0;
     std::uint64_t unique_written_bytes = 0;
     std::vector<AccessLine> lines;  // by file and line

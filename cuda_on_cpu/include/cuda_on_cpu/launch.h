@@ -147,7 +147,7 @@ struct LaunchConfiguration {
     std::size_t dynamic_shared = 0;
     cudaStream_t stream = nullptr;
     bool cooperative = false;
-    // Zeros: not given at the launch
+    // Zeros: not given at the launch.
     dim3 cluster = dim3(0, 0, 0);
 };
 

@@ -327,7 +327,7 @@ inline double erf_slope(double x) {
     return 2.0 * std::numbers::inv_sqrtpi * std::exp(-x * x);
 }
 
-// Each step triples the number of correct digits; the starting values have three or more
+// Each step triples the number of correct digits; the starting values have three or more.
 constexpr int kHalleySteps = 3;
 
 // x with erfc(x) = tail, for 0 < tail <= 1. Starts from Hastings' approximation of the normal

@@ -323,7 +323,7 @@ __forceinline__ Bits<T> bfe(Bits<T> a, std::uint32_t position, std::uint32_t len
     const bool sign = std::is_signed_v<Value<T>> &&
                       (a >> (position + length - 1 < kLast ? position + length - 1 : kLast) & 1) != 0;
     Bits<T> result = position <= kLast ? static_cast<Bits<T>>(a >> position) : Bits<T>{0};
-    // Bits of the register from `position` on
+    // Bits of the register from `position` on.
     const unsigned own = position <= kLast ? kLast + 1 - position : 0;
     const unsigned kept = length < own ? length : own;
     const Bits<T> mask = kept > kLast ? ~Bits<T>{0} : (Bits<T>{1} << kept) - 1;

@@ -91,7 +91,7 @@ float to_float(double value) {
 
 template <class Real, Rounding mode, class Integer>
 Real from_integer(Integer value) {
-    // Holds every 64-bit integer, signed or not, and its rounded value
+    // Holds every 64-bit integer, signed or not, and its rounded value.
     __extension__ using Wide = __int128;
     const Real nearest = static_cast<Real>(value);
     const Wide rounded_value = static_cast<Wide>(nearest);

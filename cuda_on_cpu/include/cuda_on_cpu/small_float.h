@@ -49,7 +49,7 @@ struct FormatLimits {
     static constexpr int kBias = (1 << (Format::kExponentBits - 1)) - 1;
     static constexpr int kMinExponent = 1 - kBias;  // of a normal number
     static constexpr std::uint16_t kSign = 1u << (Format::kExponentBits + Format::kMantissaBits);
-    // The only NaN that a GPU generates
+    // The only NaN that a GPU generates.
     static constexpr std::uint16_t kNan = kSign - 1;
     // Larger than every finite number, and the result of an overflow: Inf, or NaN for a format
     // without Inf.

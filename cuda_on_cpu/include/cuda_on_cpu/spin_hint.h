@@ -44,7 +44,7 @@ T load_in_loop(const T* address) {
 // volatile memory becomes `s[i] = value_in_step(x), step()`: with CUDA_ON_CPU_LOCKSTEP=1 the
 // converged lanes of a warp wait for each other between load and store, and after the store.
 extern constinit bool lockstep;
-// `place` is different for each call in the source
+// `place` is different for each call in the source.
 void wait_for_lanes_in_step(unsigned place);
 inline void step(unsigned place) {
     if (lockstep) wait_for_lanes_in_step(place);

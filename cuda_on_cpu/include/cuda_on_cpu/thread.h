@@ -102,7 +102,7 @@ unsigned shared_rank(const void* pointer, Site site);
 void* dynamic_shared();
 std::size_t dynamic_shared_size();
 
-// Differs from that of every other block of this OS thread
+// Differs from that of every other block of this OS thread.
 extern constinit thread_local std::uint64_t current_block;
 // `gap` bytes before and after the object are unused. If `alone` is false, they may hold variables
 // of the same declaration.

@@ -417,7 +417,7 @@ __global__ void load_boxes(const __grid_constant__ CUtensorMap map, float* out) 
             ptx::mbarrier_arrive_expect(&full, sizeof box);
             ptx::tma_load(box, &map, 0, static_cast<int>(8 * number), &full);
         }
-        // With any order of threads, the copy is still pending here
+        // With any order of threads, the copy is still pending here.
         if (kMistake == BoxMistake::one_waits) __syncthreads();
         if (kMistake == BoxMistake::read_before_the_wait && threadIdx.x == 0) out[0] = box[0][0];
         if (kMistake != BoxMistake::one_waits || threadIdx.x == 0) ptx::mbarrier_wait(&full, number % 2);

@@ -196,7 +196,7 @@ void expect_one_atomic_request() {
         EXPECT_EQ(atomic.requests, 1u);
         EXPECT_EQ(atomic.transactions, 32u / static_cast<unsigned>(groups));
         EXPECT_EQ(line(kernel, Space::kShared, Operation::kLoad).requests, 1u);
-        // Other reads of the stand-in are not counted
+        // Other reads of the stand-in are not counted.
         EXPECT_EQ(kernel.global_read_bytes, 0u);
     }
 }
@@ -349,7 +349,7 @@ TEST(GlobalMemory, UniqueBytesAreThoseOfAPerfectCache) {
     const Buffer<float> in(32), out(32 * 10);
     const KernelInspection kernel = inspect_one([&] { read_again<<<10, 32>>>(in.get(), out.get(), 5); });
     EXPECT_EQ(kernel.unique_read_bytes, 128u);
-    // The compiler may load only once
+    // The compiler may load only once.
     EXPECT_EQ(kernel.global_read_bytes % 1280, 0u);
     EXPECT_EQ(kernel.unique_written_bytes, 1280u);
     EXPECT_EQ(kernel.global_written_bytes, 1280u);
@@ -397,7 +397,7 @@ TEST(GlobalMemory, Atomics) {
     const KernelInspection kernel = inspect_one([&] { count_in_global<<<1, 32>>>(counters.get(), 16); });
     const AccessLine atomic = line(kernel, Space::kGlobal, Operation::kAtomic);
     EXPECT_EQ(atomic.requests, 1u);
-    // Two sectors; two lanes access each word
+    // Two sectors; two lanes access each word.
     EXPECT_EQ(atomic.transactions, 4u);
     EXPECT_EQ(atomic.source.file, "cuda_on_cpu/inspector/test/inspection_test.cu");
     EXPECT_EQ(kernel.unique_written_bytes, 64u);

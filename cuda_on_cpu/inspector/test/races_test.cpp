@@ -183,9 +183,9 @@ TEST(BlockOrder, ASplitBarrierLeavesWhatIsBetweenItsHalvesUnordered) {
     EXPECT_TRUE(order.ordered(40, before, 0));
     EXPECT_FALSE(order.ordered(40, between, 0));
     EXPECT_FALSE(order.ordered(40, before, 1)) << "1 has not waited";
-    // At the next phase
+    // At the next phase.
     order.arrive(0);
-    // Still at this phase
+    // Still at this phase.
     order.wait(1);
     EXPECT_TRUE(order.ordered(40, before, 1));
 }

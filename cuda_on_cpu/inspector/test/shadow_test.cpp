@@ -85,7 +85,7 @@ TEST_F(SharedShadowTest, ReadThenWriteIsARaceWithAnyOfTheReaders) {
     for (unsigned reader = 0; reader < 128; ++reader)
         read(reader, 8);
     order.join(0, kAll);
-    // Ordered with its own warp, and with itself
+    // Ordered with its own warp, and with itself.
     write(0, 8);
     ASSERT_EQ(sink.kinds(), "race");
     EXPECT_EQ(sink.reports[0].other, 32U);

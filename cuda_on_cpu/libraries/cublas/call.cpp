@@ -77,7 +77,7 @@ Call& Call::mark_written() {
 cublasStatus_t Call::submit_checked(std::function<bool()> work) {
     const auto checked = [function = function_, regions = regions_, work = std::move(work)] {
         for (const Region& region : regions) {
-            // Reported at the next synchronisation
+            // Reported at the next synchronisation.
             if (!reachable(function, region)) return cudaSuccess;
         }
         const ReadableGuards guards(regions);

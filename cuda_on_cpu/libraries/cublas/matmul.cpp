@@ -13,7 +13,7 @@ struct cublasLtMatmulDescOpaque_t {
     std::int32_t pointer_mode = CUBLASLT_POINTER_MODE_HOST;
     std::int32_t transa = CUBLAS_OP_N, transb = CUBLAS_OP_N;
     std::int32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
-    // Read, or written by an epilogue that computes its gradient
+    // Read, or written by an epilogue that computes its gradient.
     void* bias = nullptr;
     std::int64_t bias_stride = 0;
     std::int32_t bias_type = -1;
@@ -456,7 +456,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
             const bool done = in_double ? multiply_one<double>(function, task, i, factor, keep)
                                         : multiply_one<float>(function, task, i, static_cast<float>(factor),
                                                               static_cast<float>(keep));
-            // Reported at the next synchronisation
+            // Reported at the next synchronisation.
             if (!done) break;
         }
         return cudaSuccess;

@@ -17,7 +17,7 @@ struct Product {
     int m, n, k;
     Operand a, b, c;
     cublasComputeType_t compute;
-    // The type of alpha and beta
+    // The type of alpha and beta.
     cudaDataType scale;
 };
 

@@ -54,7 +54,7 @@ bool is_double(cufftType type) {
 
 // The positions of the elements of one side, in elements.
 struct Layout {
-    // Extents of the memory; the first one is ignored
+    // Extents of the memory; the first one is ignored.
     std::vector<int> embed;
     int stride = 1;
     int distance = 0;
@@ -67,11 +67,11 @@ struct Callback {
 };
 
 struct Plan {
-    // std::nullopt: cufftMakePlan has not been called
+    // std::nullopt: cufftMakePlan has not been called.
     std::optional<cufftType> type{};
     std::vector<int> extents{};
     int batch = 1;
-    // std::nullopt: densely packed
+    // std::nullopt: densely packed.
     std::optional<Layout> input{}, output{};
     cudaStream_t stream = nullptr;
     Callback load{}, store{};
@@ -147,7 +147,7 @@ std::vector<std::size_t> positions(const Plan& plan, const Layout& layout, bool 
     return found;
 }
 
-// The most that a callback may request
+// The most that a callback may request.
 constexpr std::size_t kSharedBytes = 16384;
 
 template <class Element>

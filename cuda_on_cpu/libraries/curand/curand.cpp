@@ -17,7 +17,7 @@ struct curandGenerator_st {
     Settings settings;
     bool for_host = false;
     cudaStream_t stream = nullptr;
-    // Null: settings have changed
+    // Null: settings have changed.
     std::shared_ptr<Generator> generator{};
 };
 
@@ -109,7 +109,7 @@ curandStatus_t generate(const char* function, curandGenerator_t generator, Reque
     const auto work = [function, request, source = generator->generator] {
         const Region output{
             .name = "the output", .pointer = request.output, .bytes = request.count * size_of(request.kind)};
-        // Reported at the next synchronisation
+        // Reported at the next synchronisation.
         if (!reachable(function, output)) return cudaSuccess;
         source->generate(request);
         note_written(output);

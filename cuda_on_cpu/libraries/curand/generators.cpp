@@ -114,7 +114,7 @@ class InTurn : public Generator {
     std::size_t subsequences_;
     unsigned long long offset_;
     std::size_t turn_;
-    // The first number of the first unused subsequence
+    // The first number of the first unused subsequence.
     State next_new_;
     std::vector<State> states_;
 };
@@ -169,9 +169,9 @@ class Philox : public Generator {
     }
 
     unsigned long long seed_;
-    // Of the next number
+    // Of the next number.
     std::uint64_t position_;
-    // Integers used of each subsequence
+    // Integers used of each subsequence.
     std::vector<std::uint64_t> taken_;
 };
 

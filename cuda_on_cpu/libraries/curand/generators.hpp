@@ -26,7 +26,7 @@ struct Request {
     Kind kind;
     void* output;  // unsigned, float or double, depending on the kind
     std::size_t count;
-    // For Poisson numbers: lambda
+    // For Poisson numbers: lambda.
     double mean = 0;
     double stddev = 1;
 };

@@ -9,7 +9,7 @@ namespace {
 
 // The result of a factorisation, which the program reads later.
 struct Pivots {
-    // The first row, in the index base of the matrix, whose pivot is 0 or not stored; -1: none
+    // The first row, in the index base of the matrix, whose pivot is 0 or not stored; -1: none.
     int zero = -1;
     bool boosts = false;
     double tolerance = 0;
@@ -76,7 +76,7 @@ bool factorise(const char* function, const Matrix& A, Pivots& pivots) {
     auto* const values = static_cast<T*>(A.values);
     constexpr int64_t kNone = -1;
     std::vector<int64_t> diagonal(A.rows, kNone);
-    // The position of each column's element in the current row
+    // The position of each column's element in the current row.
     std::vector<int64_t> in_row(A.columns, kNone);
     const auto note_zero = [&](int64_t row) {
         if (pivots.zero < 0) pivots.zero = static_cast<int>(row + A.base);

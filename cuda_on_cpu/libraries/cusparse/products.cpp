@@ -128,7 +128,7 @@ cusparseStatus_t solve(const char* function, cusparseHandle_t handle, cusparseOp
             };
             const bool lower = (A.fill == CUSPARSE_FILL_MODE_LOWER) == is_plain(operation);
             const bool unit = A.diagonal == CUSPARSE_DIAG_TYPE_UNIT;
-            // The triangle of op(A) without its diagonal
+            // The triangle of op(A) without its diagonal.
             std::vector<std::vector<Entry>> rows(A.rows);
             std::vector<Wide<T>> diagonal(A.rows, unit ? Wide<T>{1} : Wide<T>{});
             const bool done = entries<T>(function, A, [&](int64_t row, int64_t column, T value) {

@@ -344,7 +344,7 @@ inline cusparseStatus_t run(cusparseHandle_t handle, const char* function, std::
                             std::function<bool()> work, bool host_waits = false) {
     const auto checked = [function, regions = std::move(regions), work = std::move(work)] {
         for (const Region& region : regions) {
-            // Reported at the next synchronisation
+            // Reported at the next synchronisation.
             if (!reachable(function, region)) return cudaSuccess;
         }
         if (!work()) return cudaSuccess;

@@ -25,7 +25,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMark = 0x6c63636e75706331;
-// Values written by two ranks do not share a cache line
+// Values written by two ranks do not share a cache line.
 constexpr std::size_t kLine = 128;
 
 std::atomic<unsigned> communicator_work{0};  // of this process

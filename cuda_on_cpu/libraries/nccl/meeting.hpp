@@ -18,9 +18,9 @@
 namespace cuda_on_cpu::nccl {
 
 inline constexpr int kMostRanks = 64;
-// Bytes per rank in collectives
+// Bytes per rank in collectives.
 inline constexpr std::size_t kChunk = std::size_t{1} << 18;
-// Bytes in flight between two ranks
+// Bytes in flight between two ranks.
 inline constexpr std::size_t kChannelChunk = std::size_t{1} << 16;
 
 enum class Kind : std::uint32_t {
@@ -40,7 +40,7 @@ inline bool is_collective(Kind kind) {
 
 // The parameters on which the ranks of a collective, or both ends of a channel, must agree.
 struct Call {
-    // Counted from 1: the communicator's collectives, or the channel's messages
+    // Counted from 1: the communicator's collectives, or the channel's messages.
     std::uint64_t number = 0;
     Kind kind = Kind::none;
     std::uint64_t count = 0;
@@ -63,12 +63,12 @@ struct Presence {
     std::atomic<std::uint32_t> state;
     std::atomic<std::int32_t> process;
     std::atomic<std::int32_t> device;
-    // Number of barriers at which the rank has arrived
+    // Number of barriers at which the rank has arrived.
     std::atomic<std::uint64_t> arrived;
-    // The last collective that the rank has begun
+    // The last collective that the rank has begun.
     Call call;
     std::atomic<std::uint64_t> number;  // of `call`
-    // A Kind: the operation in which the rank waits
+    // A Kind: the operation in which the rank waits.
     std::atomic<std::uint32_t> doing;
     std::atomic<std::int32_t> peer;  // of `doing`
 };
@@ -76,7 +76,7 @@ struct Presence {
 struct Header {
     std::uint64_t mark;
     std::int32_t ranks;
-    // 1 + the rank that has reported an error; 0: none
+    // 1 + the rank that has reported an error; 0: none.
     std::atomic<std::int32_t> failed;
 };
 
@@ -93,7 +93,7 @@ class Meeting {
     int rank() const { return rank_; }
     int ranks() const { return ranks_; }
     const std::string& name() const { return name_; }
-    // To be called when all ranks have attached
+    // To be called when all ranks have attached.
     void forget_name();
 
     Presence& presence(int rank) { return presences_[rank]; }

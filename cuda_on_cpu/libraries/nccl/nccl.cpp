@@ -40,7 +40,7 @@ struct Operation {
     Call call;
     const void* send = nullptr;
     void* receive = nullptr;
-    // Bytes, for sends and receives
+    // Bytes, for sends and receives.
     std::size_t done = 0;
     bool begun = false;
 };
@@ -52,11 +52,11 @@ struct ncclComm {
     int rank = 0;
     int ranks = 0;
     int device = 0;
-    // False for a communicator made in a group until the group's end
+    // False for a communicator made in a group until the group's end.
     bool complete = false;
     std::string name;
 
-    // Serialises the pieces of work
+    // Serialises the pieces of work.
     std::mutex running;
     std::mutex turns_mutex;
     std::uint64_t issued = 0;                               // pieces of work, in the order of their calls
@@ -70,7 +70,7 @@ struct ncclComm {
         std::thread::id thread;
         Kind kind = Kind::none;
         int peer = 0;
-        // Number of collectives called outside a group
+        // Number of collectives called outside a group.
         std::uint64_t collectives = 0;
     } alone;
 };

@@ -406,7 +406,7 @@ TYPED_TEST(Cublas, ComputesBatches) {
     const int n = 3, batch = 2, size = n * n;
     Values A = this->random(batch * size);
     const Values B = this->random(batch * size);
-    // Row exchanges are needed
+    // Row exchanges are needed.
     for (int i = 0; i < batch; ++i)
         A[i * size] = 0;
     Device a(A), b(B), c(this->nan(batch * size));

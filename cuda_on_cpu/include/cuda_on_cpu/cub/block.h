@@ -85,9 +85,9 @@ class BlockScan {
 
   public:
     struct TempStorage {
-        // The inputs, then for each thread the combination of all values before its own
+        // The inputs, then for each thread the combination of all values before its own.
         ThreadValues<T, kThreads> values;
-        // Of the block, and the prefix
+        // Of the block, and the prefix.
         ThreadValues<T, 2> aggregate;
     };
 

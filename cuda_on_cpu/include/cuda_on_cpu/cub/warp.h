@@ -26,7 +26,7 @@ struct ThreadValues {
 template <int Threads>
 struct LogicalWarp {
     static_assert(Threads >= 1 && Threads <= 32);
-    // `Threads` is not a power of two: the logical warp consists of the warp's first lanes
+    // `Threads` is not a power of two: the logical warp consists of the warp's first lanes.
     static constexpr bool kWhole = (32 % Threads) != 0;
 
     unsigned lane = kWhole ? LaneId() : LaneId() % Threads;

@@ -80,8 +80,7 @@ auto group_size(const Group& group) -> decltype(group.num_threads()) {
     return group.num_threads();
 }
 
-// --- One thread for all
-// -------------------------------------------------------------------------------
+// --- One thread for all --------------------------------------------------------------------------
 
 // Any one thread of the group calls the function. The others do not wait for it.
 template <class Group, class Function, class... Arguments>

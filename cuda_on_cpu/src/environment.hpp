@@ -1,4 +1,4 @@
-// What the user can set in the environment.
+// Settings that are read from environment variables.
 #pragma once
 
 #include <chrono>
@@ -7,12 +7,12 @@
 
 namespace cuda_on_cpu {
 
-// When work in streams runs (CUDA_ON_CPU_STREAMS), and in which order the blocks of a grid start
-// (CUDA_ON_CPU_BLOCKS).
+// When work in streams runs (CUDA_ON_CPU_STREAMS), and the order in which the blocks of a grid
+// start (CUDA_ON_CPU_BLOCKS).
 enum class IssueOrder { issue, late, random };
 enum class BlockOrder { ascending, descending, random };
 
-// A word, and the seed if it is `random:SEED`.
+// A word, and the seed of `random:SEED`.
 template <class Word>
 struct Seeded {
     Word order{};
@@ -52,7 +52,7 @@ struct Environment {
     Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS
 };
 
-// Read once. A value that makes no sense ends the program with a message.
+// The variables are read once. An invalid value ends the program with a message.
 const Environment& environment();
 
 }  // namespace cuda_on_cpu

@@ -82,7 +82,7 @@ cudaError_t last_error_by_kernel(bool clear) {
 
 // --- ChildGrids ----------------------------------------------------------------------------------
 
-// With the lock.
+// The caller holds the lock.
 ChildGrids::ChildPointer ChildGrids::append(std::uint64_t block, cudaStream_t stream, Work work) {
     auto child = std::make_shared<Child>();
     child->block = block;

@@ -62,7 +62,7 @@ void move_in(char* place, Variable& variable, int device) {
     variable.resident = device;
 }
 
-// With the lock. Kernels of other devices run: their variables stay in place.
+// The caller holds the lock. Kernels of other devices run: their variables stay in place.
 bool waits_for_others(Kernels& k, int device) {
     if (k.all == k.running[static_cast<std::size_t>(device)]) return false;
     for (auto& [place, variable] : k.variables) {
@@ -79,7 +79,7 @@ void say_shared(const Variable& variable) {
                  variable.size);
 }
 
-// With the lock.
+// The caller holds the lock.
 void bring_variables(Kernels& k, int device) {
     const bool alone = k.all == k.running[static_cast<std::size_t>(device)];
     for (auto& [place, variable] : k.variables) {
@@ -112,7 +112,7 @@ void guard_from(int device) {
 void guard_from(int) {}  // the sanitizer's handler would report the fault
 #endif
 
-// With the lock. The guard suits the only device whose kernels run, if there is only one.
+// The caller holds the lock. The guard suits the only device whose kernels run, if there is only one.
 void adjust_guard(Kernels& k) {
     int only = -1;
     for (int device = 0; device < device_count() && k.all > 0; ++device) {
@@ -186,7 +186,7 @@ void note_variable(const char* function, void* variable, std::size_t size, bool 
 
 namespace {
 
-// With the lock. Where the current device's copy of these bytes is; null: they are of no variable.
+// The caller holds the lock. Where the current device's copy of these bytes is; null: they are of no variable.
 char* place_of(Kernels& k, const void* pointer, std::size_t bytes) {
     auto* const byte = static_cast<char*>(const_cast<void*>(pointer));
     auto after = k.variables.upper_bound(byte);

@@ -54,7 +54,7 @@ void for_each_live_allocation(const std::function<void(const Allocation&)>& func
 // poisoned. Null: out of memory.
 void* allocate(std::size_t size, cudaMemoryType type);
 // Returns an error as cudaFree does: cudaErrorInvalidValue if `pointer` is not the start of a live
-// allocation of this type.
+// allocation of this type. cudaMemoryTypeDevice includes managed memory.
 cudaError_t release(void* pointer, cudaMemoryType type, const char* function);
 // Set once there are pools (memory_pools.cpp), and called with each pointer that is released.
 extern constinit std::atomic<void (*)(const void*)> pool_memory_released;

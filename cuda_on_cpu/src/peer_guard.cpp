@@ -49,7 +49,7 @@ bool reaches(int device, const GuardedMemory& memory) {
     return memory.of_pool ? (memory.readers & bit(device)) != 0 : has_peer_access(device, memory.owner);
 }
 
-// With the lock.
+// The caller holds the lock.
 void lift() {
     for (const GuardedMemory& memory : guarded())
         protect(memory, PROT_READ | PROT_WRITE);

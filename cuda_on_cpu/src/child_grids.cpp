@@ -88,7 +88,7 @@ ChildGrids::ChildPointer ChildGrids::append(std::uint64_t block, cudaStream_t st
     child->block = block;
     child->work = std::move(work);
     if (stream != cudaStreamFireAndForget) {
-        // Each block has a default stream of its own; the others belong to the grid.
+        // Each block has its own default stream; other streams belong to the whole grid.
         const std::pair key =
             is_default(stream) ? std::pair{block, cudaStream_t{nullptr}} : std::pair{kAllBlocks, stream};
         child->previous = std::exchange(last_in_stream_[key], child);

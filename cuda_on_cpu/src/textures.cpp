@@ -86,8 +86,8 @@ struct Resource {
     Format format;
     std::vector<Level> levels;
     bool linear = false;
-    int readable =
-        std::numeric_limits<int>::max();  // number of elements of linear memory inside its allocation
+    // Number of elements of linear memory that lie inside the allocation.
+    int readable = std::numeric_limits<int>::max();
     bool layered = false;
     bool cubemap = false;
     bool gather = false;
@@ -705,8 +705,7 @@ Texel fetch_texel(cudaTextureObject_t number, const TextureFetch& fetch, bool as
         case TextureShape::cubemap:
         case TextureShape::cubemap_layered: {
             const FacePoint face = on_cube(fetch.x, fetch.y, fetch.z);
-            const bool scale =
-                texture.description.normalizedCoords == 0;  // a direction is not in units of elements
+            const bool scale = texture.description.normalizedCoords == 0;  // directions are not in elements
             const auto size = static_cast<float>(texture.resource.levels.front().width);
             point = {2, scale ? face.s * size : face.s, scale ? face.t * size : face.t, 0,
                      layer(depth / 6) * 6 + face.face};

@@ -161,7 +161,7 @@ void BlockRunner::thread_ends() {
 // written by then.
 bool BlockRunner::wake_polling() {
     if (!scheduler_.any_polls() || launch_->failed) return false;
-    // The kernel waits for another block.
+    // Too many polls in a repetition: the kernel waits for another block.
     if (launch_->repeated && ++launch_->polls_repeated > kMostPollsRepeated) {
         launch_->failed = true;
         return false;

@@ -25,7 +25,7 @@ struct ExecutableNode {
 };
 
 struct Executable {
-    std::vector<ExecutableNode> nodes;  // each behind those it comes after
+    std::vector<ExecutableNode> nodes;  // in topological order
     std::vector<std::shared_ptr<Condition>> conditions;
 };
 

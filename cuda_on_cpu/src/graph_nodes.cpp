@@ -75,7 +75,7 @@ Condition* condition_of(cudaGraphConditionalHandle handle) {
     return reinterpret_cast<Condition*>(handle);
 }
 
-// The condition of a handle that belongs to this graph or to a graph that contains it as a body.
+// The condition of a handle; null if no live graph owns it.
 std::shared_ptr<Condition> find_condition(cudaGraphConditionalHandle handle) {
     std::shared_ptr<Condition> found;
     graphs().for_each([&](CUgraph_st& graph) {

@@ -605,8 +605,8 @@ void LaunchState::let_other_blocks_begin(std::chrono::steady_clock::rep since,
             most_os_threads = most_os_threads * 3 / 4;
         system_is_full = most_os_threads < wanted;
     }
-    // If no block has ended since the last start, the blocks probably wait for the whole grid, so
-    // the number of OS threads doubles. Otherwise one more block starts.
+    // If all blocks poll and none has ended since the last start, they probably wait for the whole
+    // grid, so the number of OS threads doubles. Otherwise one more block starts.
     const std::uint64_t ended = next_block - os_threads;
     unsigned more = all_poll && ended == ended_at_last_begin ? os_threads.load() : 1;
     ended_at_last_begin = ended;

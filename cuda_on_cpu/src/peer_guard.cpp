@@ -21,7 +21,7 @@ constexpr std::uint64_t bit(int device) {
     return std::uint64_t{1} << device;
 }
 
-// For the signal handler, which may take no mutex that the thread could hold.
+// A lock that the signal handler can use, where a mutex is not allowed.
 class SpinLock {
   public:
     void lock() {
@@ -90,7 +90,8 @@ GuardFault guard_fault(const void* address, int device) {
         lift();
         return GuardFault::retry;
     }
-    // Another thread may have lifted the guard between the access and this.
+    // Another thread may have lifted the guard between the access and this check, so the access is
+    // retried once.
     if (last.address == address && last.times_lifted == times_lifted) return GuardFault::none;
     last = {address, times_lifted};
     return GuardFault::retry;

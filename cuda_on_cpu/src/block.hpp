@@ -3,14 +3,14 @@
 //
 //   Scheduler         which thread runs next, and on which stack
 //   Collectives       instructions of a warp: shuffles, votes, matrix instructions
-//   BlockBarrier      __syncthreads, and the barrier in two halves
+//   BlockBarrier      __syncthreads, and the split barrier
 //   NamedBarriers     bar.sync, bar.arrive
 //   ArrivalBarriers   cuda::pipeline
 //   Mbarriers         mbarrier.*, cuda::barrier
 //   BetweenBlocks     barriers of a grid and of a cluster
 //   AsyncEngine       cp.async, TMA, wgmma
 //   SharedArena       shared memory, and 32-bit addresses of it
-//   PollingWatch      whether a block that only polls memory may go on
+//   PollingWatch      whether a block that only polls memory may continue
 //
 // This class holds what the parts share: the launch, the observer, and how a block fails.
 // diagnosis.hpp describes why no thread can continue.

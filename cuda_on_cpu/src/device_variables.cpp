@@ -93,7 +93,7 @@ void bring_variables(Kernels& k, int device) {
     }
 }
 
-// With the lock, Called when no kernel runs.
+// The caller holds the lock, and no kernel runs.
 void end_sharing(Kernels& k) {
     for (auto& [place, variable] : k.variables) {
         if (variable.shared.empty()) continue;

@@ -32,7 +32,8 @@ std::atomic<bool> counted_from_poison{false};
 std::atomic<std::size_t> looked_at{0};
 std::mutex mutex;
 OrderOf order_shows_of = OrderOf::threads;
-const std::string* order_shows_in = nullptr;   // a kernel. Never destroyed: late destructors launch, too
+// A kernel; never destroyed, because destructors may launch kernels.
+const std::string* order_shows_in = nullptr;
 const std::string* host_pointer_in = nullptr;  // "argument a of kernel k"
 pid_t process = 0;                             // a child of fork() reports nothing
 

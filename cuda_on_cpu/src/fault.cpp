@@ -121,7 +121,7 @@ std::string describe_peer(const void* address) {
         what = "integer division by zero; a GPU would go on with an undefined value";
     } else if (runner.scheduler().below_stack(fault.stack_pointer) ||
                runner.stacks().in_guard_page(fault.address)) {
-        // A large array may lie beyond the guard page.
+        // An overflowing stack with a large array may skip the guard page.
         const bool is_full = runner.scheduler().below_stack(fault.stack_pointer) ||
                              runner.scheduler().below_stack(fault.address);
         error = is_full ? cudaErrorHardwareStackError : cudaErrorIllegalAddress;

@@ -152,7 +152,7 @@ struct LaunchState {
     std::uint64_t blocks_at_once() const {
         return team != nullptr ? os_threads.load() : volume(configuration.grid);
     }
-    // "; 7 of 65 blocks have not begun...", or nothing.
+    // "; 7 of 65 blocks have not begun..."; empty if all blocks have.
     std::string blocks_that_wait_to_begin() const;
     // Called every 10 ms by each block while all running blocks only poll memory. The value may
     // have to come from the host, or from a kernel that the host has not launched yet.

@@ -14,7 +14,7 @@ struct MbarrierState {
     // Bytes that bulk copies have yet to deliver; negative: bytes that were delivered before they
     // were expected.
     int bytes;
-    unsigned parity;  // of the phase under way
+    unsigned parity;  // of the present phase
     bool published;   // bulk copies and other blocks may use it
 };
 

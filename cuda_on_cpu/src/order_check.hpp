@@ -14,7 +14,8 @@
 //     depends on other blocks only, and they run in the same order;
 //   - it has shared memory, where barriers are forgotten;
 //   - nothing changes when blocks run in the other order, or when all sums in device memory are
-//     added after the last block. Otherwise the kernel uses values that other threads have just written, as relaxation in a graph does, and may also do so within a block.
+//     added after the last block. Otherwise the kernel uses values that other threads have just
+//     written, as relaxation in a graph does, and may also do so within a block.
 #pragma once
 
 #include <sys/types.h>

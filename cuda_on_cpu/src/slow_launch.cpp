@@ -102,8 +102,8 @@ void note_frames(const ucontext_t& context) {
     answer.frames[0] = interrupted;
     answer.frame_count = 1;
     for (std::size_t i = begin + 1; i < count && answer.frame_count < answer.frames.size(); ++i)
-        answer.frames[answer.frame_count++] =
-            static_cast<char*>(frames[i]) - 1;  // the call, not what follows it
+        // The address of the call, not of the instruction after it.
+        answer.frames[answer.frame_count++] = static_cast<char*>(frames[i]) - 1;
 }
 
 void tell_where(int, siginfo_t*, void* context) {

@@ -72,8 +72,8 @@ struct Group {
 struct Warp {
     LaneMask lanes = 0;      // lanes that exist: fewer than 32 in the last warp of an odd block
     LaneMask live = 0;       // of these, the lanes that have not ended
-    LaneMask unstarted = 0;  // lanes that have not begun
-    LaneMask ready = 0;      // suspended lanes that can go on
+    LaneMask unstarted = 0;  // lanes that have not started
+    LaneMask ready = 0;      // suspended lanes that can resume
     std::array<LaneMask, kWaits> waiting{};
     // Lanes that have arrived at a split barrier (barrier_arrive, barrier_wait) and have not waited
     // yet.

@@ -17,7 +17,7 @@ namespace cuda_on_cpu {
 namespace {
 
 std::mutex mutex;
-// Never destroyed: static objects of the program may free theirs after main().
+// Never destroyed, because static objects of the program may free arrays after main().
 std::set<cudaArray_const_t>& arrays() {
     static auto& all = *new std::set<cudaArray_const_t>;
     return all;
@@ -27,7 +27,7 @@ std::set<cudaMipmappedArray_const_t>& mipmapped_arrays() {
     return all;
 }
 
-// --- What there can be ---------------------------------------------------------------------------
+// --- Limits ---------------------------------------------------------------------------
 
 struct ExtentLimits {
     std::size_t width, height, depth;
@@ -469,7 +469,7 @@ cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t* array, const cudaChan
     if (array == nullptr) return refuse(cudaErrorInvalidValue, __func__, "the array to set is null");
     if (const cudaError_t error = check_new(__func__, format, extent, flags); error != cudaSuccess)
         return error;
-    // As on a GPU: a number of levels out of range is brought into it.
+    // As on a GPU, an out-of-range number of levels is clamped.
     levels = std::clamp(levels, 1U, longest_mipmap(extent, flags));
     auto* made = new cudaMipmappedArray;
     for (unsigned level = 0; level < levels; ++level) {

@@ -1,4 +1,4 @@
-// CUDA arrays: memory whose elements are reached through copies, textures and surfaces alone.
+// CUDA arrays: memory that only copies, textures and surfaces can access.
 #pragma once
 
 #include <cstddef>
@@ -6,11 +6,11 @@
 
 #include "driver_types.h"
 
-// Rows follow each other without gaps, then slices: layers, faces, or planes of a three-dimensional
-// array.
+// The data is a sequence of slices without gaps: layers, faces, or planes of a three-dimensional
+// array. Each slice is a sequence of rows without gaps.
 struct cudaArray {
     cudaChannelFormatDesc format;
-    cudaExtent extent;  // as it was asked for: 0 where there is no such extent
+    cudaExtent extent;  // as requested; 0 for a dimension that the array does not have
     unsigned flags;
     std::size_t element_bytes;
     char* data;
@@ -28,7 +28,7 @@ struct cudaMipmappedArray {
 
 namespace cuda_on_cpu {
 
-// Bytes of an element of this format, 0 if arrays cannot have it.
+// Bytes per element of this format; 0 if arrays do not support the format.
 std::size_t element_bytes(const cudaChannelFormatDesc& format);
 
 bool is_live_array(cudaArray_const_t array);

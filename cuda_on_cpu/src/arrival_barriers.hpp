@@ -1,5 +1,5 @@
-// A block's arrival barriers (of cuda::pipeline; cuda_on_cpu/arrival_barrier.h): threads arrive at
-// them and wait for their phases, each at its own time. They are a table, by address.
+// A block's arrival barriers (of cuda::pipeline; cuda_on_cpu/arrival_barrier.h): a thread arrives
+// at one and waits for its phase later. The table is indexed by address.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ class ArrivalBarriers {
     // Returns the phase in which the thread has arrived.
     std::uint64_t arrive(const void* barrier, std::int64_t count, Site site);
     void wait_for_phase(const void* barrier, std::uint64_t phase, const char* name, Site site);
-    // The running thread's copies are complete when the present phase is, and a thread has waited
-    // for it.
+    // Attaches the running thread's copies to the present phase: they complete once that phase is
+    // complete and a thread has waited for it.
     void attach_copies(const void* barrier, Site site);
 
   private:
     struct Barrier {
         std::uint64_t phase = 0;        // the present one
         std::int64_t expected = 0;      // arrivals in each phase
-        std::int64_t pending = 0;       // of them, those that the present phase still waits for
+        std::int64_t pending = 0;       // arrivals still missing in the present phase
         std::vector<unsigned> waiting;  // threads
         AsyncCopies::Batch copies;      // of the present phase
-        AsyncCopies::Batch complete;    // of phases before, which no thread has waited for
+        AsyncCopies::Batch complete;    // of earlier phases for which no thread has waited
     };
     Barrier& find(const void* barrier, Site site);
     void complete_phase(const void* barrier, Barrier& state);

@@ -1,4 +1,4 @@
-// What the threads of a block have copied asynchronously and not waited for yet.
+// The pending asynchronous copies (cp.async) of the threads of a block.
 #pragma once
 
 #include <array>
@@ -12,32 +12,33 @@ class AsyncCopies {
 
     AsyncCopies();
 
-    // Free for kernels that copy nothing: this, and one look at used() when a thread ends.
+    // Kernels without cp.async pay only this check, and one of used() when a thread ends.
     void begin_block() {
         if (used_) clear();
     }
     bool used() const { return used_; }
 
-    // `data`, of which the first `bytes` count, shall be at `shared` once the thread has waited;
-    // until then there is poison.
+    // Copies the first `bytes` of `data` to `shared` once the thread has waited; until then
+    // `shared` holds poison.
     void issue(unsigned thread, void* shared, const std::array<unsigned char, kMaxBytes>& data,
                unsigned bytes);
     void commit(unsigned thread);
-    // Completes the thread's groups but the `pending` newest.
+    // Completes all groups of the thread except the `pending` newest.
     void wait(unsigned thread, unsigned pending);
-    // Completes all copies of a thread, those of no group as well.
+    // Completes all copies of a thread, including those that are not in a group yet.
     void finish(unsigned thread);
 
     static constexpr unsigned kNone = ~0u;
 
-    // Copies for which others than their thread wait, oldest first.
+    // Copies that threads wait for at a barrier, oldest first.
     struct Batch {
         unsigned oldest = kNone;
         unsigned newest = kNone;
     };
-    // The thread's copies leave it for the batch: no wait of its own completes them.
+    // Moves the thread's copies to the batch, so that the thread's own wait() no longer completes
+    // them.
     void move_to(Batch& batch, unsigned thread);
-    // All of `later` is at the end of `batch` then.
+    // Moves all of `later` to the end of `batch`.
     void append(Batch& batch, Batch& later);
     void complete(Batch& batch);
 
@@ -47,9 +48,9 @@ class AsyncCopies {
         std::array<unsigned char, kMaxBytes> data;
         unsigned bytes;
         unsigned group;
-        unsigned next;  // of the same thread, or of the unused ones
+        unsigned next;  // next copy of the same queue or of the free list
     };
-    // Copies of a thread, and the group to which the next one will belong.
+    // The copies of a thread, and the group of its next copy.
     struct Queue : Batch {
         unsigned group = 0;
     };
@@ -59,7 +60,7 @@ class AsyncCopies {
 
     bool used_ = false;
     std::vector<Queue> queues_;  // one for each thread
-    std::vector<Copy> pool_;     // grows to what was pending at a time, and stays
+    std::vector<Copy> pool_;     // grows to the largest number of pending copies, and keeps that size
     unsigned unused_ = kNone;
 };
 

@@ -13,14 +13,14 @@
 namespace cuda_on_cpu {
 namespace {
 
-constexpr unsigned kBulkAlignment = 128;  // of boxes in shared memory
-constexpr unsigned kPiece = 16;           // bytes: what copies of one dimension consist of
+constexpr unsigned kBulkAlignment = 128;  // alignment of boxes in shared memory
+constexpr unsigned kPiece = 16;           // bytes; one-dimensional copies consist of such pieces
 
 bool aligned(const void* pointer, std::size_t alignment) {
     return reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
 }
 
-// Bytes as a box that is one row of a matrix.
+// Represents a range of bytes as a box with one row.
 TensorMap row_of(const void* global, unsigned bytes) {
     return {.signature = 0,
             .address = static_cast<char*>(const_cast<void*>(global)),
@@ -47,7 +47,8 @@ void AsyncEngine::begin_block() {
     copies_.begin_block();
     stores_.clear();
     if (!block_.between_blocks().in_cluster())
-        loads_.clear();  // in a cluster, other blocks may already have added some
+        // In a cluster, other blocks may already have added loads.
+        loads_.clear();
 }
 
 std::string AsyncEngine::end_block() {
@@ -71,7 +72,7 @@ void AsyncEngine::issue_copy(void* shared, const void* global, unsigned bytes, u
     const auto misaligned = [bytes](const void* address) {
         return (reinterpret_cast<std::uintptr_t>(address) & (bytes - 1)) != 0;
     };
-    // A source of which nothing is read may be anywhere, as on a GPU.
+    // If no byte of the source is read, its address is not checked, as on a GPU.
     if (misaligned(shared) || (valid_bytes > 0 && misaligned(global))) {
         fail_on_copy(cudaErrorMisalignedAddress, bytes,
                      std::string("misaligned access: the ") +
@@ -89,7 +90,7 @@ void AsyncEngine::issue_copy(void* shared, const void* global, unsigned bytes, u
     std::array<unsigned char, AsyncCopies::kMaxBytes> data{};
     if (valid_bytes > 0) {
         reading_site_ = site;
-        // The fault handler asks for the site.
+        // The fault handler reads the site.
         std::atomic_signal_fence(std::memory_order_seq_cst);
         std::memcpy(data.data(), global, valid_bytes);
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -223,7 +224,7 @@ unsigned AsyncEngine::rank_of_destination(const void* there, unsigned bytes, con
     return rank == cluster_block_rank() ? kOwnBlock : rank;
 }
 
-// `load` names places in the shared memory of the block that gets it.
+// The addresses in `load` are in the shared memory of the block that receives it.
 void AsyncEngine::issue(BulkLoads::Load load, unsigned rank, bool from_global, Site site) {
     block_.need_capability({9, 0}, kNewest, "a bulk copy", site);
     const bool own = rank == kOwnBlock;
@@ -265,7 +266,7 @@ void AsyncEngine::fail_on_bytes(cudaError_t error, unsigned bytes, const std::st
     block_.fail(error, "cp.async.bulk of " + std::to_string(bytes) + " bytes: " + why, site);
 }
 
-// As late as may be: no thread of the block goes on without them.
+// Called as late as possible, when no thread of the block can continue without these loads.
 bool AsyncEngine::carry_out_awaited_loads() {
     const std::vector<std::uint64_t*> barriers = block_.mbarriers().awaited();
     if (barriers.empty()) return true;
@@ -310,7 +311,7 @@ void AsyncEngine::store_bytes(void* global, const void* shared, unsigned bytes, 
 
 void AsyncEngine::store(const TensorMap& map, int column, int row, const void* shared, Combine combine,
                         Site site) {
-    // A store that combines is atomic: it is no race with another one.
+    // A store that combines is atomic, so two of them are no race.
     if (combine.result == nullptr)
         block_.notify(event::BoxStoreIssued{thread_number(), shared, map, column, row, site});
     if (!block_.observed() && memory_observer != nullptr) {
@@ -350,7 +351,7 @@ WarpgroupProducts& AsyncEngine::products() {
     return products_;
 }
 
-// As late as may be: another thread may overwrite what a product still reads.
+// Waits as long as possible, so that another thread may overwrite operands that an MMA still reads.
 void AsyncEngine::wait_for_products(unsigned pending, Site site) {
     Scheduler& scheduler = block_.scheduler();
     const unsigned warp = scheduler.current_warp();
@@ -362,7 +363,8 @@ void AsyncEngine::wait_for_products(unsigned pending, Site site) {
 bool AsyncEngine::wake_for_products() {
     if (block_of_products_ != current_block || !products_.any_waits() || block_.launch().failed) return false;
     Scheduler& scheduler = block_.scheduler();
-    // Which comes first, a load or a product, is open: each order of lanes has its own.
+    // Whether a load or an MMA completes first is undefined, so the two orders of lanes
+    // (CUDA_ON_CPU_ORDER) differ here.
     if (scheduler.descending() && scheduler.any_waits(Wait::mbarrier)) {
         if (!carry_out_awaited_loads()) return false;
         if (block_.mbarriers().wake_past(nullptr)) return true;
@@ -372,7 +374,8 @@ bool AsyncEngine::wake_for_products() {
         if (products_.can_end_wait(w)) warps |= bit(w);
     }
     if (warps == 0) return false;
-    // One warp, as far as it comes: what it gives away, others may still read.
+    // Only one warp continues, as far as it can, and may overwrite operands that other warps still
+    // read.
     scheduler.wake_all(Wait::products, scheduler.first_of(warps));
     block_.note_progress();
     return true;

@@ -1,6 +1,6 @@
-// What happens beside the threads of a block: asynchronous copies (cp.async), bulk loads and stores
-// of boxes (TMA), and products of warpgroups (wgmma). All of it happens as late as the program
-// allows, so that a missing wait shows.
+// Asynchronous operations of a block: copies (cp.async), bulk loads and stores of boxes (TMA), and
+// warpgroup MMAs (wgmma). Each is carried out as late as the program allows, so that a missing wait
+// gives a wrong result.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ class AsyncEngine {
   public:
     explicit AsyncEngine(BlockRunner& block) : block_(block) {}
     void begin_block();
-    // The block has ended. What is wrong with what it has left; "" if nothing is.
+    // The block has ended. Returns what is wrong with the operations it left pending; "" if nothing
+    // is.
     std::string end_block();
     // The running thread has ended.
     void thread_ended() {
@@ -34,27 +35,27 @@ class AsyncEngine {
     void wait_for_copies(unsigned pending);
     AsyncCopies& copies() { return copies_; }
 
-    // Boxes. A load may go to the block `rank` of the cluster, to the same place in its shared
-    // memory.
+    // Boxes. With `rank`, a load goes to that block of the cluster, at the same offset in its
+    // shared memory.
     static constexpr unsigned kOwnBlock = ~0u;
     void load_box(void* shared, const CUtensorMap* map, int column, int row, std::uint64_t* barrier,
                   unsigned rank, Site site, unsigned extents = 2);
-    // Of matrix (i, j) of a map of four extents.
+    // Loads from matrix (i, j) of a map of four extents.
     void load_box(void* shared, const CUtensorMap* map, int column, int row, int i, int j,
                   std::uint64_t* barrier, Site site);
-    // Of an im2col map: from `channel` of the first pixel on, whose column, row and image these
-    // are.
+    // Loads through an im2col map, starting at `channel` of the first pixel. `first` is the column,
+    // row and image of that pixel.
     void load_pixels(void* shared, const CUtensorMap* map, int channel, const int (&first)[3],
                      const std::uint16_t (&offset)[2], std::uint64_t* barrier, Site site);
     void store_box(const CUtensorMap* map, int column, int row, const void* shared, Site site,
                    unsigned extents = 2);
-    // Of one dimension. `combine` says what becomes of the destination.
+    // One-dimensional bulk copies. `combine`: how the data is combined with the destination.
     void load_bytes(void* shared, const void* global, unsigned bytes, std::uint64_t* barrier, unsigned rank,
                     Site site);
     void store_bytes(void* global, const void* shared, unsigned bytes, Combine combine, Site site);
-    // From this block's shared memory to that of a block of the cluster, in which the mbarrier is,
-    // too: many bytes, which are read when the copy is carried out, or a value, which is read at
-    // once.
+    // Copies to the shared memory of a block of the cluster, which also holds the mbarrier.
+    // copy_to_block() reads bytes of this block's shared memory when the copy is carried out;
+    // store_in_block() reads a value at once.
     void copy_to_block(void* there, const void* shared, unsigned bytes, std::uint64_t* barrier,
                        Combine combine, Site site);
     void store_in_block(void* there, const void* value, unsigned bytes, std::uint64_t* barrier,
@@ -62,19 +63,19 @@ class AsyncEngine {
     void commit_stores();
     void wait_for_stores(unsigned pending, bool until_written, Site site);
     void fence_proxy_async();
-    // The loads that threads of the block wait for. False: the launch has failed.
+    // Carries out the loads for which threads of the block wait. False: the launch has failed.
     bool carry_out_awaited_loads();
     // Other blocks of the cluster add to them.
     BulkLoads& loads() { return loads_; }
 
     // wgmma
     WarpgroupProducts& products();
-    // Until no thread of the block goes on without the products that this warp waits for.
+    // Suspends the warp until the block cannot continue without the products for which it waits.
     void wait_for_products(unsigned pending, Site site);
-    // False: no warp waits for products that could be computed.
+    // False: there is no warp waiting for products that can be computed now.
     bool wake_for_products();
 
-    // The place in the kernel for which the runtime reads memory at this moment; line 0: for none.
+    // The line of the kernel on whose behalf the runtime is reading memory now; line 0: none.
     Site take_reading_site() { return std::exchange(reading_site_, Site{"", 0}); }
 
   private:

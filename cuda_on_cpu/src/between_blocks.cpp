@@ -22,14 +22,14 @@ ClusterState& BetweenBlocks::cluster() {
     return *cluster_;
 }
 
-// --- What threads call ---------------------------------------------------------------------------
+// --- Called by threads ---------------------------------------------------------------------------
 
-// As the hardware does it: the block gathers, then arrives as one.
+// As on the hardware, the block synchronises first and then arrives as one participant.
 void BetweenBlocks::grid_sync(Site site) {
     block_.barrier().sync(BarrierKind::sync, 0, site);
     BlocksBarrier& barrier = block_.launch().grid_barrier;
-    // Counted from the first of them down: threads that go on at once may have ended before the
-    // last comes here.
+    // The first thread to get here sets the counter. The number of live threads is not read again,
+    // because threads that continue at once may have ended before the last one gets here.
     if (grid_sync_left_ == 0) {
         grid_sync_left_ = block_.scheduler().live_threads();
         grid_sync_phase_ = barrier.arrive();
@@ -51,7 +51,7 @@ void BetweenBlocks::cluster_arrive(Site site) {
     BlocksBarrier& barrier = cluster().barrier;
     const unsigned phase = barrier.phase();
     scheduler.thread().cluster_phase = phase;
-    // Before the arrival: then other blocks go on.
+    // Must come before the arrival, after which other blocks may continue.
     block_.notify(event::BlocksBarrierArrived{scheduler.thread_number(), &barrier, phase});
     barrier.arrive();
     if (barrier.passed(phase)) cluster_->events.happened();
@@ -85,7 +85,7 @@ bool BetweenBlocks::wake() {
     });
 }
 
-// Those that wait for bulk copies or for other blocks may run once these have done their part.
+// Carries out bulk copies, and waits for other blocks, until one of the waiting threads can run.
 bool BetweenBlocks::wait_for_other_blocks() {
     for (;;) {
         const unsigned seen = cluster_ != nullptr ? cluster_->events.count() : 0;
@@ -122,8 +122,8 @@ bool BetweenBlocks::wait_for_grid() {
     return waits && wake();
 }
 
-// Other blocks of the cluster can help threads that wait at an mbarrier, and, if all threads of
-// this block have come to it, at the cluster's barrier.
+// Another block of the cluster can wake threads that wait at an mbarrier and, once all threads of
+// this block have arrived, at the cluster's barrier.
 bool BetweenBlocks::others_may_help() const {
     const Scheduler& scheduler = block_.scheduler();
     if (scheduler.any_waits(Wait::mbarrier)) return true;

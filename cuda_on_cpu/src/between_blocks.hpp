@@ -1,5 +1,5 @@
-// Barriers between blocks: of a cooperative grid, and of a cluster. Each block is on an OS thread
-// of its own, which sleeps while none of the block's threads can run.
+// Barriers between blocks: those of a cooperative grid and of a cluster. Each block has its own OS
+// thread, which sleeps while none of the block's threads can run.
 #pragma once
 
 #include <atomic>
@@ -29,11 +29,12 @@ class BetweenBlocks {
 
     ClusterState& cluster();  // a block outside clusters is a cluster of its own
     bool in_cluster() const { return cluster_ != nullptr; }
-    // Wakes threads whose barrier between blocks is over.
+    // Wakes the threads whose barrier between blocks has completed.
     bool wake();
-    // No thread of the block can run. True: some can now, because another block has done its part.
+    // Called when no thread of the block can run. True: a thread can run now, because another block
+    // has arrived or signalled.
     bool wait_for_other_blocks();
-    // Asked by other OS threads.
+    // Called from other OS threads.
     bool waits() const { return waits_; }
     // All blocks of the cluster wait for each other.
     const ClusterState* stuck_cluster() const { return cluster_stuck_ ? cluster_ : nullptr; }
@@ -49,8 +50,8 @@ class BetweenBlocks {
     ClusterState* cluster_ = nullptr;
     std::optional<ClusterState> own_cluster_;
     bool cluster_stuck_ = false;
-    std::atomic<bool> waits_{false};  // the OS thread, for other blocks
-    // Threads that have yet to pass through the grid.sync under way.
+    std::atomic<bool> waits_{false};  // the OS thread is waiting for other blocks
+    // Threads that have not arrived at the present grid.sync yet.
     unsigned grid_sync_left_ = 0;
     unsigned grid_sync_phase_ = 0;
 };

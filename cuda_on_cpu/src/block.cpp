@@ -28,8 +28,8 @@ constexpr unsigned kMostPollsRepeated = 1000;
 
 constinit thread_local bool has_ended = false;
 
-// Static objects of the program are destroyed after this one of the main thread, and may use the
-// runtime.
+// Static objects of the program are destroyed after the main thread's Owner, and their destructors
+// may use the runtime.
 struct Owner {
     BlockRunner runner;
     ~Owner() {
@@ -113,7 +113,7 @@ void BlockRunner::end_block() {
                                                    " bytes of its __shared__ variable " + object->name +
                                                    ": is an index too large, or negative?");
     }
-    // Blocks may differ: one that returns early declares nothing.
+    // Take the maximum, because a block that returns early may not reach its declarations.
     std::atomic<std::size_t>& most = launch_->kernel->static_shared;
     if (std::size_t known = most; known < shared_.static_bytes())
         most.compare_exchange_strong(known, shared_.static_bytes());
@@ -140,7 +140,7 @@ void BlockRunner::need_capability(Capability first, Capability last, const char*
          site);
 }
 
-// --- What the scheduler calls --------------------------------------------------------------------
+// --- Called by the scheduler --------------------------------------------------------------------
 
 void BlockRunner::thread_ends() {
     scheduler_.count_end();
@@ -157,16 +157,17 @@ void BlockRunner::thread_ends() {
     barrier_.thread_ended();
 }
 
-// Lanes that poll memory go on only when all others wait: then the value they look for may have
-// come.
+// Lanes that poll memory only run again when all others wait, because the value may have been
+// written by then.
 bool BlockRunner::wake_polling() {
     if (!scheduler_.any_polls() || launch_->failed) return false;
-    if (launch_->repeated && ++launch_->polls_repeated > kMostPollsRepeated) {  // it waits for another block
+    // Too many polls in a repetition: the kernel waits for another block.
+    if (launch_->repeated && ++launch_->polls_repeated > kMostPollsRepeated) {
         launch_->failed = true;
         return false;
     }
     scheduler_.wake_polling();
-    // What they look for may come from lanes whose barrier between blocks is over by now.
+    // The value may come from lanes whose barrier between blocks has completed by now.
     between_blocks_.wake();
     if (scheduler_.any_waits(Wait::mbarrier)) {
         if (!async_.carry_out_awaited_loads()) return false;
@@ -192,7 +193,8 @@ bool BlockRunner::has_polled_since(const LaunchState& launch, PollingWatch::Time
 
 void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap,
                                bool alone) {
-    // The observer says of each access beside a variable where that is.
+    // An observer reports each access beside a variable with its line, so no guard bytes are
+    // needed.
     const bool guarded = alone && observer_ == nullptr;
     if (!shared_.enter({object, size, name, guarded ? gap : 0}, poison)) return;
     notify(event::SharedEntered{name, object, size, gap});

@@ -1,19 +1,19 @@
-// Runs the threads of one block, one after the other, on one OS thread. The parts of which a
-// BlockRunner is made find each other through it:
+// Runs the threads of one block, one after the other, on one OS thread. A BlockRunner owns these
+// parts, which access each other through it:
 //
 //   Scheduler         which thread runs next, and on which stack
 //   Collectives       instructions of a warp: shuffles, votes, matrix instructions
-//   BlockBarrier      __syncthreads, and the barrier in two halves
+//   BlockBarrier      __syncthreads, and the split barrier
 //   NamedBarriers     bar.sync, bar.arrive
 //   ArrivalBarriers   cuda::pipeline
 //   Mbarriers         mbarrier.*, cuda::barrier
 //   BetweenBlocks     barriers of a grid and of a cluster
 //   AsyncEngine       cp.async, TMA, wgmma
 //   SharedArena       shared memory, and 32-bit addresses of it
-//   PollingWatch      whether a block that only polls memory may go on
+//   PollingWatch      whether a block that only polls memory may continue
 //
-// What they have in common is here: the launch, the observer, failure. diagnosis.hpp says in words
-// why no thread can go on.
+// This class holds what the parts share: the launch, the observer, and how a block fails.
+// diagnosis.hpp describes why no thread can continue.
 #pragma once
 
 #include <atomic>
@@ -46,10 +46,10 @@ class BlockRunner {
     BlockRunner(const BlockRunner&) = delete;
     BlockRunner& operator=(const BlockRunner&) = delete;
 
-    // Runs one block to its end. A failure is in `launch` afterwards. `cluster` is null outside
+    // Runs one block to its end and stores a failure in `launch`. `cluster` is null outside
     // clusters.
     void run(LaunchState& launch, uint3 block, ClusterState* cluster);
-    // From here on other blocks of the cluster may ask for loads to the block that comes.
+    // From now on other blocks of the cluster may issue loads to the next block of this runner.
     void expect_block() { async_.loads().clear(); }
     void reverse_order() { scheduler_.reverse_order(); }
 
@@ -67,12 +67,12 @@ class BlockRunner {
     const SharedArena& shared() const { return shared_; }
     ClusterState& cluster() { return between_blocks_.cluster(); }
 
-    // What the parts have in common.
+    // Shared by all parts.
     bool runs_block() const { return launch_ != nullptr; }
     LaunchState& launch() const { return *launch_; }
     uint3 index() const { return index_; }
     bool observed() const { return observer_ != nullptr; }
-    // Nothing happens in a block that is not observed.
+    // Does nothing if the block is not observed.
     template <class OneEvent>
     void notify(const OneEvent& event) const {
         if (observer_ != nullptr) observer_->notify(event);
@@ -82,16 +82,16 @@ class BlockRunner {
     // Fails unless the device's compute capability is at least `first` and at most `last`.
     void need_capability(Capability first, Capability last, const char* instruction, Site site);
     void note_progress() { polling_.note_progress(); }
-    // With late stores, a thread that arrives and need not wait lets the others run first: what it
-    // still reads may be written again.
+    // With late stores, a thread that arrives without waiting lets the other threads run first, so
+    // that they may overwrite data that it still reads.
     void step_back_after_arrival();
 
-    // What the scheduler calls: the running thread ends; only threads that poll memory are left.
-    // False: none of these may go on.
+    // Called by the scheduler when the running thread ends, and when only threads that poll memory
+    // are left. wake_polling() returns false if none of them may continue.
     void thread_ends();
     bool wake_polling();
 
-    // Shared memory, as threads use it.
+    // Shared memory, as the threads access it.
     void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap,
                       bool alone);
     bool shared_of_block(const void* pointer);
@@ -99,17 +99,18 @@ class BlockRunner {
     std::size_t shared_address(const void* pointer, Site site);
     void* shared_pointer(std::uint64_t address, std::size_t bytes, Site site);
 
-    // Asked by what handles a fault and by the inspector.
+    // For the fault handler and the inspector.
     void* dynamic_shared_arena() const { return shared_.begin(); }
     bool in_dynamic_shared(const void* address) const { return shared_.in_arena(address); }
     const FibreStacks& stacks() const { return scheduler_.stacks(); }
 
-    // Asked by other OS threads.
+    // Called from other OS threads.
     bool is_seen_running() const { return seen_launch_ != nullptr; }
-    // Has a block of `launch` that runs here done nothing but poll memory, or wait for other
-    // blocks, for that long? True if none runs here.
+    // True if the block of `launch` on this runner has only polled memory or waited for other
+    // blocks for that long, or if none runs here.
     bool only_polls(const LaunchState& launch, PollingWatch::Time now, PollingWatch::Time duration) const;
-    // Does a block of `launch` run here that only polls or waits, and has polled since then?
+    // True if the block of `launch` on this runner only polls or waits, and has polled since
+    // `then`.
     bool has_polled_since(const LaunchState& launch, PollingWatch::Time then) const;
 
   private:
@@ -133,12 +134,14 @@ class BlockRunner {
     PollingWatch polling_;
 };
 
-// Is it in the shared memory of a block of the cluster? And what lies at the same place of this
-// block's, for one in that of `rank`.
+// in_shared_of_cluster(): is the pointer into the shared memory of a block of the cluster?
+// place_in_own_shared(): the same offset in this block's shared memory, for a pointer into that of
+// block `rank`.
 bool in_shared_of_cluster(const void* pointer);
 void* place_in_own_shared(const void* pointer, unsigned rank);
 
-// The runner of this OS thread. A plain pointer, inline: every barrier and shuffle begins here.
+// The runner of this OS thread. A plain pointer and an inline function, because every barrier and
+// shuffle calls it.
 extern constinit thread_local BlockRunner* runner_of_os_thread;
 BlockRunner& first_block_runner();
 inline BlockRunner& block_runner() {

@@ -21,7 +21,8 @@ int BlockBarrier::sync(BarrierKind kind, int predicate, Site site) {
     return result_;
 }
 
-// All threads arrive at one place, but the two halves of a barrier may stand in several.
+// All threads must arrive at the same place, except at a split barrier or with
+// CUDA_ON_CPU_BARRIERS=any.
 [[gnu::always_inline]] inline void BlockBarrier::count_arrival(BarrierKind kind, int predicate, Site site) {
     if (arrived_ == 0) {
         kind_ = kind;

@@ -1,5 +1,5 @@
-// The barrier of a block: __syncthreads and its relatives, and the barrier in two halves
-// (barrier_arrive, barrier_wait).
+// The barrier of a block: __syncthreads and its variants, and the split barrier (barrier_arrive,
+// barrier_wait).
 #pragma once
 
 #include "cuda_on_cpu/thread.h"
@@ -13,12 +13,13 @@ class BlockBarrier {
     explicit BlockBarrier(BlockRunner& block) : block_(block) {}
     void begin_block() { arrived_ = 0; }
 
-    // Returns when all threads of the block that have not ended have arrived: what
-    // __syncthreads_count and its like return.
+    // Waits until all live threads of the block have arrived. Returns the result of
+    // __syncthreads_count, _and or _or.
     int sync(BarrierKind kind, int predicate, Site site);
     void arrive(Site site);
     void wait(Site site);
-    // The running thread has ended: perhaps it was the last that the others waited for.
+    // The running thread has ended, which releases the barrier if all other live threads have
+    // arrived.
     void thread_ended();
 
   private:

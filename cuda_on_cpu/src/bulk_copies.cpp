@@ -23,7 +23,7 @@ void combine_words(const Combine& combine, void* destination, const void* source
     }
 }
 
-// Each element atomically.
+// Combines each element atomically.
 void combine_all(const Combine& combine, void* destination, const void* source, std::size_t bytes) {
     switch (combine.element_size) {
         case 2:

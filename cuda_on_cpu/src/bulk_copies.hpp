@@ -1,5 +1,5 @@
-// Bulk copies that were issued and are not carried out yet: of boxes of matrices, of bytes, and
-// single values for another block of the cluster.
+// Bulk copies that were issued but not carried out yet: boxes of matrices, bytes, and single values
+// for another block of the cluster.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@
 
 namespace cuda_on_cpu {
 
-// Loads to shared memory of one block, in the order of issue. Other blocks of the cluster issue
-// some of them.
+// Loads to the shared memory of one block, in the order of issue. Other blocks of the cluster may
+// issue some of them.
 class BulkLoads {
   public:
     struct Load {
@@ -29,19 +29,20 @@ class BulkLoads {
         unsigned parity;  // of the phase in which it was issued
         Site site;
         Combine combine{};
-        std::vector<unsigned char> data{};  // in place of the box: what the instruction itself holds
+        std::vector<unsigned char>
+            data{};  // the operand of an instruction that stores a value instead of a box
 
         void carry_out() const;
     };
 
     void clear();
-    // Until the load is carried out its destination is poison, unless the load combines with what
-    // is there. False: the block has ended.
+    // Poisons the destination until the load is carried out, unless the load is combined with the
+    // old contents. False: the block has ended.
     bool add(const Load& load);
     bool ended();
-    // Takes out those that one of the barriers counts.
+    // Removes and returns the loads that complete at one of the barriers.
     std::vector<Load> take(const std::vector<std::uint64_t*>& barriers);
-    // The block has ended. Returns one that was still to come.
+    // The block has ended. Returns a load that was still pending.
     std::optional<Load> end();
 
   private:
@@ -50,12 +51,12 @@ class BulkLoads {
     std::deque<Load> loads_;
 };
 
-// Stores from shared memory of one block, in groups of each thread. A bulk store reads shared
-// memory as it was at the last fence.proxy.async. This class keeps whether there was such a fence,
-// and the contents of places that were stored from before.
+// Stores from the shared memory of one block, in groups per thread. A bulk store reads shared
+// memory as it was at the last fence.proxy.async. This class records whether there was such a
+// fence, and the contents of the sources of earlier stores.
 class BulkStores {
   public:
-    // Free for kernels that store nothing.
+    // Costs kernels without bulk stores only this check.
     void clear() {
         if (used_) *this = BulkStores();
     }
@@ -67,10 +68,10 @@ class BulkStores {
                     Combine combine);
     void commit(unsigned thread);
     // All groups of the thread except the `pending` newest have read shared memory, and with
-    // `until_written` have also written. An error: memory that was written to before the read was
-    // certain.
+    // `until_written` have also written. Returns an error if source memory was overwritten before
+    // the read was guaranteed.
     std::string wait(unsigned thread, unsigned pending, bool until_written);
-    // The thread ends. What is wrong; "" if nothing is.
+    // The thread ends. Returns what is wrong; "" if nothing is.
     std::string finish(unsigned thread);
 
   private:
@@ -79,7 +80,7 @@ class BulkStores {
         int column;
         int row;
         const void* shared;
-        std::vector<unsigned char> data;  // when the store was issued
+        std::vector<unsigned char> data;  // the source as it was when the store was issued
         unsigned group;
         Combine combine;
         bool read = false;
@@ -91,8 +92,8 @@ class BulkStores {
     bool used_ = false;
     bool fenced_ = false;
     std::map<unsigned, Queue> queues_;  // of each thread
-    std::map<const void*, std::vector<unsigned char>>
-        seen_;  // what stores would see, at places they begin at
+    // For each source address, the data that a store would read.
+    std::map<const void*, std::vector<unsigned char>> seen_;
 };
 
 }  // namespace cuda_on_cpu

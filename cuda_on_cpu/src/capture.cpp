@@ -9,7 +9,7 @@ namespace cuda_on_cpu {
 
 namespace {
 
-std::atomic<unsigned> captures{0};  // begun and not ended
+std::atomic<unsigned> captures{0};  // captures that have begun and not ended
 
 }  // namespace
 

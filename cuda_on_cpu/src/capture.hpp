@@ -1,4 +1,4 @@
-// A capture: what its streams issue becomes nodes of a graph.
+// A stream capture: the operations that its streams issue become nodes of a graph.
 #pragma once
 
 #include <cstddef>
@@ -9,30 +9,31 @@
 
 namespace cuda_on_cpu {
 
-// Streams that join a capture through events share it.
+// Shared by the streams that join a capture through events.
 struct Capture {
-    // Null: the capture makes a graph, and owns it until somebody takes it.
+    // If `graph_to_extend` is null, the capture creates a graph and owns it until the graph is
+    // taken.
     Capture(cudaStream_t begun_in, cudaGraph_t graph_to_extend, bool is_relaxed);
     ~Capture();
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
 
-    // Adds a node that comes after these nodes. They become that node alone: what the stream issues
-    // next comes after it.
+    // Adds a node that depends on the nodes of `after`, then sets `after` to the new node alone, so
+    // that the stream's next operation depends on it.
     void record(StreamOperation operation, std::vector<cudaGraphNode_t>& after);
-    // Is each node that was recorded one of `last`, or one that comes before one of them?
+    // True if each recorded node is in `last` or precedes a node of `last`.
     bool is_joined(const std::vector<cudaGraphNode_t>& last) const;
     void end();
 
     cudaGraph_t graph;
     bool owns_graph;
-    std::size_t nodes_before;  // that the graph had when the capture began
+    std::size_t nodes_before;  // number of nodes of the graph when the capture began
     cudaStream_t origin;       // null: it has ended
-    bool relaxed;              // allows calls that a GPU's driver may answer by waiting
+    bool relaxed;              // allows calls that may synchronise on a GPU
     bool invalidated = false;
 };
 
-// Does some stream capture at all?
+// Is any stream being captured?
 bool somebody_captures();
 
 }  // namespace cuda_on_cpu

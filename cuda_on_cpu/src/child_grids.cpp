@@ -82,13 +82,13 @@ cudaError_t last_error_by_kernel(bool clear) {
 
 // --- ChildGrids ----------------------------------------------------------------------------------
 
-// With the lock.
+// The caller holds the lock.
 ChildGrids::ChildPointer ChildGrids::append(std::uint64_t block, cudaStream_t stream, Work work) {
     auto child = std::make_shared<Child>();
     child->block = block;
     child->work = std::move(work);
     if (stream != cudaStreamFireAndForget) {
-        // Each block has a default stream of its own; the others belong to the grid.
+        // Each block has its own default stream; other streams belong to the whole grid.
         const std::pair key =
             is_default(stream) ? std::pair{block, cudaStream_t{nullptr}} : std::pair{kAllBlocks, stream};
         child->previous = std::exchange(last_in_stream_[key], child);

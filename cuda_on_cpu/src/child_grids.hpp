@@ -1,9 +1,8 @@
-// Grids, copies and memsets that a kernel issues (dynamic parallelism, in the form that CUDA 12
-// left of it).
+// Grids, copies and memsets that a kernel issues (dynamic parallelism, as of CUDA 12).
 //
-// They run when the blocks of the grid have ended, which is the latest a GPU may start them;
-// streams of the kernel in the order that CUDA_ON_CPU_STREAMS says. The grid is complete when they
-// are. What is in cudaStreamTailLaunch comes last.
+// They run when the blocks of the grid have ended, which is the latest time at which a GPU may
+// start them. CUDA_ON_CPU_STREAMS sets the order of the kernel's streams. The grid is complete when
+// its children are. The work in cudaStreamTailLaunch runs last.
 #pragma once
 
 #include <cstdint>
@@ -21,32 +20,34 @@
 
 namespace cuda_on_cpu {
 
-// What the functions of the runtime do in a kernel.
+// The device-side versions of the runtime's functions.
 cudaError_t submit_by_kernel(cudaStream_t stream, const char* function, StreamOperation operation);
 cudaError_t record_event_by_kernel(cudaEvent_t event, cudaStream_t stream);
 cudaError_t wait_for_event_by_kernel(cudaStream_t stream, cudaEvent_t event);
-// As CUDA 11 had it: runs what the thread's block has issued. Reports once that CUDA has removed
-// it.
+// cudaDeviceSynchronize() in a kernel, as in CUDA 11: runs the work that the thread's block has
+// issued. Reports once that CUDA has removed this function.
 cudaError_t synchronize_by_kernel();
 void set_last_error_by_kernel(cudaError_t error);
 cudaError_t last_error_by_kernel(bool clear);
 
-// What the threads of one grid have issued.
+// The work that the threads of one grid have issued.
 class ChildGrids {
   public:
     void add(std::uint64_t block, cudaStream_t stream, Work work);
     void record(std::uint64_t block, cudaEvent_t event, cudaStream_t stream);
     void wait(std::uint64_t block, cudaStream_t stream, cudaEvent_t event);
 
-    // What `block` has issued so far, each on an OS thread of its own while this one waits.
+    // Runs the work that `block` has issued so far, each piece on its own OS thread, while this OS
+    // thread waits.
     void run_those_of(std::uint64_t block);
-    // A thread of the grid waits for something that does not come: perhaps it comes from a child.
+    // Starts the children early, because a thread of the grid polls for a value that a child may
+    // write.
     void start_now();
-    // All, on this OS thread. Afterwards take_tails() has what comes behind.
+    // Runs all of them on this OS thread. Afterwards take_tails() returns the tail launches.
     void run_all();
     std::deque<Work> take_tails();
 
-    // Of one thread of the grid.
+    // The last error of one thread of the grid.
     cudaError_t& last_error(std::uint64_t block, unsigned thread) { return last_errors_[{block, thread}]; }
     std::mutex& mutex() { return mutex_; }
 
@@ -55,7 +56,7 @@ class ChildGrids {
         std::uint64_t block = 0;
         Work work;
         std::shared_ptr<Child> previous;  // in its stream
-        std::shared_ptr<Child> recorded;  // what an event stands for
+        std::shared_ptr<Child> recorded;  // an event completes when this child does
         bool taken = false;
         bool done = false;
     };
@@ -63,7 +64,7 @@ class ChildGrids {
     static constexpr std::uint64_t kAllBlocks = ~std::uint64_t{0};
 
     ChildPointer append(std::uint64_t block, cudaStream_t stream, Work work);
-    ChildPointer take(std::uint64_t block);  // the next that can run; null: none
+    ChildPointer take(std::uint64_t block);  // the next child that can run; null: none
     void finish(const ChildPointer& child);
 
     std::mutex mutex_;

@@ -13,7 +13,7 @@ void Collectives::meet(unsigned named, void* operand, CollectiveWork work, const
     Warp& warp = scheduler.warp();
     const unsigned lane = scheduler.current_lane();
     const LaneMask self = bit(lane);
-    // Bits of a mask beyond the end of the block mean nothing.
+    // Ignore bits of the mask for lanes beyond the end of the block.
     const LaneMask mask = named & warp.lanes;
     if ((mask & self) == 0 || ((mask & ~warp.live) != 0 && refuses(ended))) fail_on_mask(named, name, site);
     warp.operands[lane] = operand;
@@ -43,7 +43,7 @@ void Collectives::complete(Warp& warp, unsigned g) {
 
 void Collectives::thread_ended(Warp& warp) {
     const LaneMask self = block_.scheduler().lane_bit();
-    // Backwards: complete() moves the last one into the gap.
+    // In reverse order, because complete() moves the last group into the gap.
     for (unsigned g = warp.group_count; g-- > 0;) {
         const Group& group = warp.groups[g];
         if ((group.mask & self) == 0) continue;

@@ -1,6 +1,6 @@
 // Instructions that several lanes of a warp execute together: shuffles, votes, matrix instructions,
-// __activemask. Each lane leaves a pointer to its operand; the last one to arrive does the work for
-// all.
+// __activemask. Each lane stores a pointer to its operand; the last lane to arrive does the work
+// for all of them.
 #pragma once
 
 #include "cuda_on_cpu/thread.h"
@@ -14,20 +14,22 @@ class Collectives {
   public:
     explicit Collectives(BlockRunner& block) : block_(block) {}
 
-    // The running lane arrives; returns when the lanes of the mask have met. `named`: the mask as
-    // the kernel wrote it.
+    // The running lane arrives; returns when all lanes of the mask have arrived. `named`: the mask
+    // as the kernel wrote it.
     void meet(unsigned named, void* operand, CollectiveWork work, const char* name, Site site, Ended ended);
-    // Which lanes wait at the same place when no other lane of the warp can run.
+    // Returns the lanes that wait at the same place when no other lane of the warp can run
+    // (__activemask).
     LaneMask converged(const char* name, Site site);
-    // No other lane of the warp can run: the lanes that wait at one place are together.
+    // Called when no other lane of the warp can run: lanes that wait in __activemask at the same
+    // place count as converged.
     void converge(unsigned w);
-    // The running thread has ended: its warp's other lanes may have waited for it.
+    // The running thread has ended, which may complete a collective of its warp.
     void thread_ended(Warp& warp);
 
   private:
     bool refuses(Ended ended) const;
     void complete(Warp& warp, unsigned g);
-    // Out of line, so that what leads to them stays short.
+    // Out of line, to keep the hot path short.
     [[noreturn, gnu::cold]] void fail_on_mask(LaneMask mask, const char* name, Site site);
     [[noreturn, gnu::cold]] void fail_in_different_collective(const Group& group, const char* name,
                                                               Site site);

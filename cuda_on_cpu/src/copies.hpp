@@ -1,4 +1,4 @@
-// What the copies of the runtime API check before they start.
+// Checks that the copies of the runtime API make before they start.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,10 @@
 
 namespace cuda_on_cpu {
 
-// The bytes that a copy reads or writes, those between its rows included. On a GPU memory said to
-// be of the device must be, and the bytes must lie inside one allocation; host memory that CUDA
-// knows nothing of cannot be checked. `name` of the argument: "destination".
+// Checks the range that a copy reads or writes, including the gaps between its rows. As on a GPU, a
+// device pointer must point to device memory, and the range must lie inside one allocation. Host
+// memory that was not allocated by CUDA cannot be checked. `name`: the argument, such as
+// "destination".
 cudaError_t check_copied(const char* function, const char* name, const void* pointer, bool on_device,
                          std::size_t bytes);
 

@@ -10,8 +10,8 @@ inline bool several_devices() {
     return device_count() > 1;
 }
 
-// The device of this OS thread: what cudaSetDevice() has set; while work of a stream or a kernel
-// runs, the device that this belongs to.
+// The device of this OS thread: the one that cudaSetDevice() has set or, while the OS thread runs a
+// kernel or work of a stream, the device of that work.
 inline constinit thread_local int device_of_os_thread = 0;
 inline int current_device() {
     return device_of_os_thread;

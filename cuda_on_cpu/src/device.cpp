@@ -36,7 +36,7 @@ std::size_t last_level_cache_bytes() {
 }
 
 // CUDA C++ Programming Guide, technical specifications per compute capability. Consumer cards have
-// less shared memory, and run fewer threads on a multiprocessor.
+// less shared memory and fewer resident threads per multiprocessor.
 DeviceLimits limits_of(const Capability& capability) {
     constexpr std::size_t kKilobyte = 1024;
     DeviceLimits limits;
@@ -60,7 +60,7 @@ DeviceLimits limits_of(const Capability& capability) {
 }
 
 constexpr int kVersion = CUDART_VERSION;
-// What a CPU does not tell, programs print or divide by.
+// Values that a CPU does not report, but that programs print or divide by.
 constexpr int kCopyEngines = 1;
 constexpr int kClockRate = 1'000'000;        // kHz
 constexpr int kMemoryClockRate = 1'600'000;  // kHz
@@ -68,7 +68,7 @@ constexpr int kMemoryBusWidth = 64;          // bits
 constexpr int kMaxLinearTexture = 1 << 28;   // elements
 constexpr int kSingleToDouble = 2;
 
-// Those of compute capability 9.0 (CUDA C++ Programming Guide, technical specifications).
+// The limits of compute capability 9.0 (CUDA C++ Programming Guide, technical specifications).
 void set_texture_limits(cudaDeviceProp& p) {
     constexpr int kLine = 131072;
     constexpr int kPlane = 65536;
@@ -100,7 +100,7 @@ void set_texture_limits(cudaDeviceProp& p) {
     set(p.maxSurfaceCubemapLayered, {kSide, kCubeLayers});
 }
 
-// Attributes that are a field of the properties.
+// Attributes with a field in cudaDeviceProp.
 struct AttributeField {
     cudaDeviceAttr attribute;
     int (*value)(const cudaDeviceProp&);
@@ -218,13 +218,13 @@ bool attribute_of(const cudaDeviceProp& properties, cudaDeviceAttr attribute, in
             return true;
         }
     }
-    // What no device here has, or is, is 0.
+    // Features that no emulated device has are 0.
     *value = 0;
     return attribute >= cudaDevAttrMaxThreadsPerBlock &&
            attribute <= cudaDevAttrOnlyPartialHostNativeAtomicSupported;
 }
 
-constexpr std::size_t kStackLimit = 64 * 1024;  // what a fibre has (fibre.hpp)
+constexpr std::size_t kStackLimit = 64 * 1024;  // stack size of a fibre (fibre.hpp)
 
 }  // namespace
 
@@ -250,7 +250,7 @@ unsigned blocks_per_multiprocessor(unsigned threads, std::size_t shared) {
     const DeviceLimits& limits = device_limits();
     if (threads == 0 || threads > limits.threads_per_block) return 0;
     const unsigned whole_warps = (threads + 31) / 32 * 32;
-    // A block gets a whole number of portions. 7.5 reserves none of them.
+    // Shared memory is allocated in whole portions. Compute capability 7.5 reserves none of it.
     const std::size_t portion = limits.major < 8 ? 256 : 128;
     const std::size_t of_block = std::max<std::size_t>(
         (shared + limits.shared_reserved_per_block + portion - 1) / portion * portion, 1);
@@ -313,8 +313,8 @@ cudaError_t max_active_blocks(int* blocks, const Kernel* kernel, int block_size,
     return cudaSuccess;
 }
 
-// The block size with the most resident threads; of equals the largest, as the toolkit's own
-// function chooses.
+// The block size with the most resident threads. Of several, the largest, as in the toolkit's own
+// function.
 cudaError_t max_potential_block_size(int* min_grid, int* block_size, const Kernel* kernel,
                                      std::size_t dynamic_shared, int limit) {
     if (kernel == nullptr) {
@@ -385,7 +385,7 @@ cudaError_t configuration_of(const cudaLaunchConfig_t* config, LaunchConfigurati
             case cudaLaunchAttributeMemSyncDomainMap:
             case cudaLaunchAttributeMemSyncDomain:
             case cudaLaunchAttributePreferredSharedMemoryCarveout:
-                break;  // hints: the order of issue satisfies them
+                break;  // hints that running in the order of issue satisfies
             case cudaLaunchAttributeCooperative:
                 result->cooperative = attribute.val.cooperative != 0;
                 break;
@@ -477,8 +477,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
     p.memoryPoolsSupported = 1;
     p.memoryPoolSupportedHandleTypes = cudaMemHandleTypePosixFileDescriptor;
     p.ipcEventSupported = 1;
-    // Hints about the L2 cache are checked and change nothing. The share and the size are an
-    // H100's.
+    // Hints about the L2 cache are checked but have no effect. The share and the size are those of
+    // an H100.
     p.persistingL2CacheMaxSize = p.l2CacheSize / 8 * 5;
     p.accessPolicyMaxWindowSize = 134'213'632;
     p.clusterLaunch = limits.cluster_portable > 0 ? 1 : 0;
@@ -525,7 +525,7 @@ cudaError_t cudaSetDeviceFlags(unsigned) {
 
 namespace {
 
-// A device's limits. Here nothing but the stack depends on them.
+// The values of cudaDeviceSetLimit(). Only the stack size depends on them here.
 std::atomic<std::size_t> limit_values[] = {
     kStackLimit, std::size_t{1} << 20, std::size_t{8} << 20, 2, 2048, 64, 0};
 

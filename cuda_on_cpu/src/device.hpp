@@ -1,5 +1,5 @@
-// The device that the stand-in pretends to be: limits of a GPU of one compute capability
-// (CUDA_ON_CPU_CAPABILITY), and the host's memory.
+// The emulated device: the limits of a GPU of one compute capability (CUDA_ON_CPU_CAPABILITY), and
+// the host's memory.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@ namespace cuda_on_cpu {
 
 class Kernel;
 
-// Unless a line says otherwise, those of compute capability 9.0.
+// The defaults are those of compute capability 9.0.
 struct DeviceLimits {
     int major = 9;
     int minor = 0;
@@ -30,22 +30,24 @@ struct DeviceLimits {
 
 const DeviceLimits& device_limits();
 
-// Has the program called the runtime, which initialises the driver, too?
+// Has the program called the runtime API? That initialises the driver as well.
 extern std::atomic<bool> runtime_in_use;
 
-// Of streams: a lower number is more urgent. A GPU's numbers; here priorities change nothing.
+// Priorities of streams: a lower number is more urgent. The range is that of a GPU; here priorities
+// have no effect.
 constexpr int kLeastPriority = 0;
 constexpr int kGreatestPriority = -5;
 
-// Multiprocessors: as many as OS threads run blocks.
+// The number of multiprocessors, which is the number of OS threads that run blocks.
 unsigned multiprocessors();
 
-// The dynamic shared memory with which a kernel may be launched: what cudaFuncSetAttribute has set,
-// or what its static shared memory leaves of 48 KB. The first launch runs with all of 48 KB: only a
-// block that runs shows the static part.
+// The dynamic shared memory with which a kernel may be launched: the value that
+// cudaFuncSetAttribute has set, or 48 KB minus the kernel's static shared memory. The static size
+// is known only after a block has run, so the first launch may use all of the 48 KB.
 std::size_t allowed_dynamic_shared(const Kernel& kernel);
 
-// Blocks of this shape that fit on one multiprocessor at a time, by threads and shared memory.
+// Blocks of this shape that fit on one multiprocessor at a time, limited by threads and shared
+// memory.
 unsigned blocks_per_multiprocessor(unsigned threads, std::size_t shared);
 
 }  // namespace cuda_on_cpu

@@ -18,13 +18,14 @@ namespace cuda_on_cpu {
 
 namespace {
 
-// In its place a variable holds the values of one device at a time.
+// The variable itself holds the values of one device at a time, that of `resident`.
 struct Variable {
     std::size_t size = 0;
     int resident = 0;
-    std::vector<char> initial;                // of devices that have no copy yet
-    std::map<int, std::vector<char>> copies;  // of the others
-    std::vector<char> shared;                 // what it was when kernels of two devices began to share it
+    std::vector<char> initial;                // initial values, for devices that have no copy yet
+    std::map<int, std::vector<char>> copies;  // copies of the other devices
+    // The values when kernels of two devices began to share the variable.
+    std::vector<char> shared;
 };
 
 struct Kernels {
@@ -32,10 +33,10 @@ struct Kernels {
     std::condition_variable ended;
     std::array<unsigned, kMostDevices> running{};
     unsigned all = 0;
-    unsigned polling = 0;  // of all: those that may wait for another
+    unsigned polling = 0;  // of these, kernels that may wait for another one
     int guarded_from = -1;
     std::uint64_t have_run = 0;           // devices
-    std::map<char*, Variable> variables;  // by their first byte
+    std::map<char*, Variable> variables;  // indexed by their first byte
 };
 Kernels& kernels() {
     static auto& only = *new Kernels;
@@ -48,7 +49,7 @@ std::vector<char>& copy_of(Variable& variable, int device) {
     return found->second;
 }
 
-// Must another device's values be taken out of its place before a kernel of `device` reads it?
+// Does the variable hold values of another device that differ from those of `device`?
 bool differs(char* place, Variable& variable, int device) {
     return variable.resident != device &&
            std::memcmp(place, copy_of(variable, device).data(), variable.size) != 0;
@@ -62,7 +63,8 @@ void move_in(char* place, Variable& variable, int device) {
     variable.resident = device;
 }
 
-// With the lock. Kernels of other devices run: their variables stay in place.
+// The caller holds the lock. While kernels of other devices run, their variables must stay in
+// place.
 bool waits_for_others(Kernels& k, int device) {
     if (k.all == k.running[static_cast<std::size_t>(device)]) return false;
     for (auto& [place, variable] : k.variables) {
@@ -79,7 +81,7 @@ void say_shared(const Variable& variable) {
                  variable.size);
 }
 
-// With the lock.
+// The caller holds the lock.
 void bring_variables(Kernels& k, int device) {
     const bool alone = k.all == k.running[static_cast<std::size_t>(device)];
     for (auto& [place, variable] : k.variables) {
@@ -91,7 +93,7 @@ void bring_variables(Kernels& k, int device) {
     }
 }
 
-// With the lock, when no kernel runs.
+// The caller holds the lock, and no kernel runs.
 void end_sharing(Kernels& k) {
     for (auto& [place, variable] : k.variables) {
         if (variable.shared.empty()) continue;
@@ -112,7 +114,8 @@ void guard_from(int device) {
 void guard_from(int) {}  // the sanitizer's handler would report the fault
 #endif
 
-// With the lock. The guard suits the only device whose kernels run, if there is only one.
+// The caller holds the lock. Sets the guard for the device whose kernels run; no guard if there are
+// several such devices.
 void adjust_guard(Kernels& k) {
     int only = -1;
     for (int device = 0; device < device_count() && k.all > 0; ++device) {
@@ -129,7 +132,7 @@ void adjust_guard(Kernels& k) {
 KernelOnDevice::KernelOnDevice(int device, bool may_poll)
     : device_(several_devices() ? device : -1), polls_(may_poll) {
     if (device_ < 0) return;
-    // Kernels that poll may wait for this one.
+    // Waits for a limited time only, because kernels that poll may be waiting for this one.
     constexpr auto kPatience = std::chrono::seconds(1);
     Kernels& k = kernels();
     std::unique_lock lock(k.mutex);
@@ -186,7 +189,8 @@ void note_variable(const char* function, void* variable, std::size_t size, bool 
 
 namespace {
 
-// With the lock. Where the current device's copy of these bytes is; null: they are of no variable.
+// The caller holds the lock. The address of the current device's copy of these bytes; null: they do
+// not belong to a variable.
 char* place_of(Kernels& k, const void* pointer, std::size_t bytes) {
     auto* const byte = static_cast<char*>(const_cast<void*>(pointer));
     auto after = k.variables.upper_bound(byte);

@@ -1,4 +1,4 @@
-// What kernels find of their device while they run: its copies of `__device__` variables, and its
+// The state of a device that its kernels access: its copies of `__device__` variables, and its
 // memory.
 #pragma once
 
@@ -6,9 +6,10 @@
 
 namespace cuda_on_cpu {
 
-// While a kernel runs: its device's `__device__` variables are in their place, and memory of other
-// devices that it may not access is out of reach. The latter only while no kernel of another device
-// runs: memory has one protection for the whole process. Does nothing where there is one device.
+// For the lifetime of this object, which is that of a kernel, its device's `__device__` variables
+// are in place, and the memory of other devices that the kernel may not access is protected. The
+// protection is off while kernels of several devices run, because the process has only one page
+// table. With a single device this class does nothing.
 class KernelOnDevice {
   public:
     KernelOnDevice(int device, bool may_poll);
@@ -21,10 +22,11 @@ class KernelOnDevice {
     bool polls_;
 };
 
-// The host uses the variable by its name, so from now on each device has a copy of its own.
-// `reads`: what kernels have left in it.
+// The host accesses the variable by its name, so from now on each device has its own copy. `reads`:
+// the host reads what kernels have stored in it.
 void note_variable(const char* function, void* variable, std::size_t size, bool reads);
-// A copy from or to the current device's copy of a known variable. False: neither side is one.
+// Copies from or to the current device's copy of a known variable. False: neither side is such a
+// variable.
 bool copy_variable(void* to, const void* from, std::size_t bytes);
 
 }  // namespace cuda_on_cpu

@@ -29,7 +29,8 @@ cudaError_t check_peer(const char* function, int peer) {
 cudaError_t enable_peer_access(const char* function, int peer) {
     if (const cudaError_t error = check_peer(function, peer); error != cudaSuccess) return error;
     if (set_peer_access(current_device(), peer, true)) return cudaSuccess;
-    return set_last_error(cudaErrorPeerAccessAlreadyEnabled);  // programs try, and go on: no message
+    // No message, because programs often ignore this error.
+    return set_last_error(cudaErrorPeerAccessAlreadyEnabled);
 }
 
 cudaError_t disable_peer_access(const char* function, int peer) {

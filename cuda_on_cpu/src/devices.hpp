@@ -1,11 +1,11 @@
-// What functions of the runtime demand of a device: that it exists, and that it is a peer.
+// Checks of a device in the runtime's functions: that it exists, and that it is a peer.
 #pragma once
 
 #include "driver_types.h"
 
 namespace cuda_on_cpu {
 
-// cudaErrorInvalidDevice and a sentence, unless there is such a device.
+// Returns cudaErrorInvalidDevice and prints a message if there is no such device.
 cudaError_t expect_device(const char* function, int device);
 
 // From the current device to `peer`.

@@ -6,7 +6,8 @@
 namespace cuda_on_cpu {
 namespace {
 
-// What a thread at an mbarrier or a named barrier waits for; "" for all others.
+// The missing arrivals of the mbarrier or named barrier at which a thread waits; "" for other
+// waits.
 std::string missing_at_barrier(const BlockRunner& block, const Warp& warp, unsigned lane,
                                const Thread& thread) {
     if ((warp.at(Wait::mbarrier) & bit(lane)) != 0)
@@ -16,7 +17,7 @@ std::string missing_at_barrier(const BlockRunner& block, const Warp& warp, unsig
     return "";
 }
 
-// The lanes of collectives under way that have not come.
+// The lanes that have not arrived at the collectives in progress.
 std::string missing_in_collectives(const Warp& warp, LaneMask lanes) {
     std::string text;
     for (unsigned g = 0; g < warp.group_count; ++g) {
@@ -28,7 +29,7 @@ std::string missing_in_collectives(const Warp& warp, LaneMask lanes) {
     return text;
 }
 
-// The lanes of `left` that wait at the same place as the lowest.
+// The lanes of `left` that wait at the same place as the lowest one.
 LaneMask lanes_beside_lowest(const Scheduler& scheduler, unsigned base, LaneMask left) {
     const Thread& leader = scheduler.thread(base + lowest(left));
     LaneMask together = 0;
@@ -46,7 +47,7 @@ std::string describe_waiting(const BlockRunner& block) {
     for (unsigned w = 0; w < scheduler.warps(); ++w) {
         const Warp& warp = scheduler.warp(w);
         const unsigned base = w * kWarpLanes;
-        // Lanes of a warp that wait at one place share a line.
+        // Lanes of a warp that wait at the same place share a line.
         for (LaneMask left = warp.live; left != 0;) {
             const unsigned lane = lowest(left);
             const Thread& leader = scheduler.thread(base + lane);

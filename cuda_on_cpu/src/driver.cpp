@@ -1,6 +1,6 @@
-// The driver API, over the runtime API: both are the same device here. Errors of the two have the
-// same numbers, but for those that only the runtime has. This file has the errors; the others are
-// listed in driver.hpp.
+// The driver API, implemented with the runtime API; both use the same device here. Their errors
+// have the same numbers, except those that only the runtime has. This file implements the errors;
+// driver.hpp lists the other files.
 #include "driver.hpp"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ namespace cuda_on_cpu {
 
 CUresult result_of(cudaError_t error) {
     if (error != cudaSuccess)
-        static_cast<void>(cudaGetLastError());  // the runtime's last error is another one
+        static_cast<void>(cudaGetLastError());  // this must not become the runtime's last error
     switch (static_cast<int>(error)) {
         case cudaErrorInvalidConfiguration:
         case cudaErrorInvalidPitchValue:
@@ -188,7 +188,7 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
     return CUDA_SUCCESS;
 }
 
-// The program's own functions: nvcc links it so that they are found by name.
+// Finds the program's own functions: nvcc links programs so that they are found by name.
 CUresult cuGetProcAddress(const char* symbol, void** function, int, cuuint64_t, int* status) {
     if (symbol == nullptr || function == nullptr)
         return refuse_call(CUDA_ERROR_INVALID_VALUE, __func__, "the symbol or the function to set is null");

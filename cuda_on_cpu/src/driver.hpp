@@ -1,5 +1,5 @@
-// What the files of the driver API have in common: driver_contexts.cpp, driver_memory.cpp and so
-// on, by what the functions are about.
+// Shared by the files of the driver API, which are named after the groups of its functions:
+// driver_contexts.cpp, driver_memory.cpp and so on.
 #pragma once
 
 #include <cuda.h>
@@ -14,16 +14,16 @@ struct CUctx_st {
 
 namespace cuda_on_cpu {
 
-// The driver's error with the number of the runtime's.
+// The driver API's error with the same number as the runtime's.
 CUresult result_of(cudaError_t error);
-// Says on stderr which function refused what, and gives the error back.
+// Prints on stderr which function refused what, and returns the error.
 [[gnu::format(printf, 3, 4)]] CUresult refuse_call(CUresult error, const char* function, const char* format,
                                                    ...);
-// cuInit was called, and the device exists; or else which of the two is not so.
+// Checks that cuInit was called and that the device exists; returns an error otherwise.
 CUresult check_device(const char* function, CUdevice device);
 CUresult check_context(const char* function, CUcontext context);
-// A program that has called cuInit uses the driver API, and needs a context on each host thread.
-// The runtime makes its own.
+// Checks that this host thread has a context. A program that has called cuInit uses the driver API
+// and must make a context current on each host thread; the runtime creates its own.
 CUresult check_current(const char* function);
 
 CUctx_st& primary_of(int device);

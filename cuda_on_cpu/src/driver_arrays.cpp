@@ -80,7 +80,7 @@ CUresult resource_of(const char* function, const CUDA_RESOURCE_DESC* from, cudaR
     return refuse_call(CUDA_ERROR_INVALID_VALUE, function, "the format of the resource is none that exists");
 }
 
-// Unless they are said to be read as integers, those of 8 and 16 bits become floats.
+// Elements of 8 and 16 bits are read as floats unless the flags request integers.
 bool read_as_floats(const cudaResourceDesc& resource, unsigned flags) {
     if ((flags & CU_TRSF_READ_AS_INTEGER) != 0) return false;
     cudaChannelFormatDesc d{};

@@ -20,7 +20,7 @@ namespace {
 
 std::atomic<bool> initialised = false;
 
-// One for each device.
+// One primary context per device.
 struct PrimaryContexts {
     PrimaryContexts() {
         for (int device = 0; device < kMostDevices; ++device) {
@@ -31,8 +31,8 @@ struct PrimaryContexts {
     std::array<CUctx_st, kMostDevices> of;
     std::set<CUcontext> all;
 };
-// Destructors of static objects may use the driver API. They run after those of this file, and
-// after those of the main thread's own objects: what they need is never destroyed.
+// Never destroyed, because destructors of static objects may use the driver API. They may run after
+// those of this file and after those of the main thread's thread-local objects.
 PrimaryContexts& primary_contexts() {
     static PrimaryContexts& only = *new PrimaryContexts;
     return only;
@@ -41,13 +41,13 @@ std::mutex contexts_mutex;
 std::set<CUcontext>& contexts() {
     return primary_contexts().all;
 }
-// Of this host thread, the last one on top.
+// The context stack of this host thread, with its top at the end.
 std::vector<CUcontext>& current_contexts() {
     static thread_local std::vector<CUcontext>& own = *new std::vector<CUcontext>;
     return own;
 }
 
-// cudaSetDevice(), too, chooses a context: the primary one of its device.
+// cudaSetDevice() also selects a context: the primary context of its device.
 void follow_runtime() {
     if (!current_contexts().empty() && current_contexts().back()->device != current_device())
         current_contexts().back() = &primary_of(current_device());
@@ -59,7 +59,7 @@ void make_current(CUcontext context) {
     device_of_os_thread = context->device;
 }
 
-// The context under one that was taken away.
+// Makes the device of the new top of the stack current, after a context was popped.
 void go_on_below() {
     if (!current_contexts().empty()) device_of_os_thread = current_contexts().back()->device;
 }
@@ -88,7 +88,8 @@ CUresult check_context(const char* function, CUcontext context) {
 CUresult check_current(const char* function) {
     if (!initialised || !current_contexts().empty() || primary_of(current_device()).references > 0)
         return CUDA_SUCCESS;
-    // The runtime, too, may have made the primary context current. It has if it gave out memory.
+    // The runtime may also have made the primary context current. It has if it has allocated
+    // memory.
     if (!live_allocations().empty()) return CUDA_SUCCESS;
     return refuse_call(CUDA_ERROR_INVALID_CONTEXT, function,
                        "this host thread has no current context; expected cuCtxCreate, or "
@@ -163,11 +164,11 @@ CUresult cuDeviceTotalMem(std::size_t* bytes, CUdevice device) {
 
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
     CUDA_ON_CPU_CHECK(check_device(__func__, device));
-    // What only the driver asks for.
+    // Attributes that only the driver API has.
     switch (static_cast<int>(attribute)) {
         case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
         case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
-        case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED:  // noted, and told again
+        case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED:  // the property is only stored and returned
             *value = 1;
             return CUDA_SUCCESS;
         case 104:  // handles of Windows

@@ -52,11 +52,11 @@ CUresult read_file(const char* function, const char* name, std::string* bytes) {
     std::ifstream file(name, std::ios::binary);
     if (!file) return refuse_call(CUDA_ERROR_FILE_NOT_FOUND, function, "file '%s' cannot be read", name);
     bytes->assign(std::istreambuf_iterator<char>(file), {});
-    bytes->append(64, '\0');  // an image is looked at without its size
+    bytes->append(64, '\0');  // images are read without knowing their size
     return CUDA_SUCCESS;
 }
 
-// The arguments by their addresses in the buffer of `extra`.
+// The addresses of the arguments in the buffer of `extra`.
 CUresult unpack(const char* function, const Kernel& kernel, void** extra, std::vector<void*>* arguments) {
     char* buffer = nullptr;
     std::size_t bytes = 0;
@@ -118,7 +118,7 @@ CUresult cuModuleLoadData(CUmodule* module, const void* image) {
     return load_module(__func__, module, image_at(image));
 }
 
-// The logs of a compiler that has nothing to do are empty.
+// Nothing is compiled, so the logs are empty.
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options,
                             void** values) {
     for (unsigned i = 0; i < count; ++i) {
@@ -132,7 +132,8 @@ CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
     return cuModuleLoadData(module, image);
 }
 
-// The code stays in memory: kernels that were launched may still be named in a message.
+// The code stays in memory, because messages may still contain the names of kernels that were
+// launched.
 CUresult cuModuleUnload(CUmodule module) {
     if (module == nullptr) return refuse_call(CUDA_ERROR_INVALID_HANDLE, __func__, "the module is null");
     const CUresult result = result_of(cudaDeviceSynchronize());
@@ -196,8 +197,8 @@ CUresult cuLinkDestroy(CUlinkState state) {
     return CUDA_SUCCESS;
 }
 
-// A library is a module, and a kernel a function, that belong to no context. Contexts share
-// everything here.
+// Libraries are modules, and kernels are functions, that belong to no context. Here contexts share
+// everything, so both pairs have the same implementation.
 CUresult cuLibraryLoadData(CUlibrary* library, const void* image, CUjit_option*, void**, unsigned, void*,
                            void**, unsigned) {
     return load_module(__func__, reinterpret_cast<CUmodule*>(library), image_at(image));

@@ -30,7 +30,7 @@ unsigned positive_number(const char* name, unsigned otherwise, unsigned maximum)
     return number;
 }
 
-// Is it the second of two words? Not set: the first.
+// Is the variable set to the second of two words? The first is the default.
 bool second_word(const char* name, std::string_view first, std::string_view second) {
     const char* text = std::getenv(name);
     const std::string_view word = text == nullptr ? "" : text;
@@ -39,7 +39,7 @@ bool second_word(const char* name, std::string_view first, std::string_view seco
     refuse_setting(name, word, (std::string(first) + " or " + std::string(second)).c_str());
 }
 
-// One of those that device_limits() knows.
+// A compute capability that device_limits() supports.
 Capability capability_of(const char* name) {
     const char* text = std::getenv(name);
     const std::string_view word = text == nullptr ? "" : text;
@@ -50,7 +50,7 @@ Capability capability_of(const char* name) {
     refuse_setting(name, word, "7.5, 8.0, 8.6, 8.9, 9.0, 10.0 or 12.0");
 }
 
-// One of two words, or `random:SEED`. Not set: the first.
+// One of two words, or `random:SEED`. The first word is the default.
 template <class Word>
 Seeded<Word> seeded_word(const char* name, std::string_view first, std::string_view second) {
     const char* text = std::getenv(name);

@@ -1,4 +1,4 @@
-// What the user can set in the environment.
+// Settings that are read from environment variables.
 #pragma once
 
 #include <chrono>
@@ -7,12 +7,12 @@
 
 namespace cuda_on_cpu {
 
-// When work in streams runs (CUDA_ON_CPU_STREAMS), and in which order the blocks of a grid start
-// (CUDA_ON_CPU_BLOCKS).
+// When work in streams runs (CUDA_ON_CPU_STREAMS), and the order in which the blocks of a grid
+// start (CUDA_ON_CPU_BLOCKS).
 enum class IssueOrder { issue, late, random };
 enum class BlockOrder { ascending, descending, random };
 
-// A word, and the seed if it is `random:SEED`.
+// A word, and the seed of `random:SEED`.
 template <class Word>
 struct Seeded {
     Word order{};
@@ -37,9 +37,10 @@ struct Environment {
     bool descending;               // CUDA_ON_CPU_ORDER=descending: lanes and warps run last to first
     std::chrono::seconds timeout;  // CUDA_ON_CPU_TIMEOUT: how long a block may only poll memory (default 30)
     unsigned notice;               // CUDA_ON_CPU_NOTICE: see slow_launch.hpp; 0: never
-    bool named_lines;   // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
-    bool late_stores;   // CUDA_ON_CPU_STORES=late: see late_stores.cpp
-    bool findings;      // CUDA_ON_CPU_FINDINGS=off: an inspection counts accesses and looks for no mistakes
+    bool named_lines;  // CUDA_ON_CPU_PRINTF=threads: each line that a kernel prints names its thread
+    bool late_stores;  // CUDA_ON_CPU_STORES=late: see late_stores.cpp
+    // CUDA_ON_CPU_FINDINGS=off: an inspection only counts accesses, without looking for mistakes.
+    bool findings;
     bool any_barriers;  // CUDA_ON_CPU_BARRIERS=any: threads of a block may meet at different __syncthreads()
     bool lockstep;      // CUDA_ON_CPU_LOCKSTEP=1: warp-synchronous code runs as on GPUs before Volta
     bool hints;         // CUDA_ON_CPU_HINTS=off: see exit_report.hpp
@@ -52,7 +53,7 @@ struct Environment {
     Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS
 };
 
-// Read once. A value that makes no sense ends the program with a message.
+// The variables are read once. An invalid value ends the program with a message.
 const Environment& environment();
 
 }  // namespace cuda_on_cpu

@@ -18,7 +18,7 @@ namespace cuda_on_cpu {
 namespace {
 
 constinit thread_local cudaError_t last_error = cudaSuccess;
-std::array<std::atomic<cudaError_t>, kMostDevices> lost{};  // each device has its context
+std::array<std::atomic<cudaError_t>, kMostDevices> lost{};  // each device has its own context
 std::atomic<bool> a_kernel_has_failed{false};
 
 struct ErrorText {
@@ -246,7 +246,8 @@ cudaError_t refuse(cudaError_t error, const char* function, const char* format, 
 
 void tell_of_removed_name(const char* name, const char* instead) {
     static std::mutex mutex;
-    static std::set<std::string>& told = *new std::set<std::string>;  // for destructors of static objects
+    // Never destroyed, because destructors of static objects may get here.
+    static std::set<std::string>& told = *new std::set<std::string>;
     const std::scoped_lock lock(mutex);
     if (!told.insert(name).second) return;
     std::fprintf(stderr, "cuda_on_cpu: %s: CUDA 13 has this no more: use %s\n", name, instead);
@@ -269,8 +270,8 @@ void restore_context() {
 
 }  // namespace cuda_on_cpu
 
-// LeakSanitizer asks at the end. The threads of a kernel that failed stop where they stand, and
-// what they own there stays.
+// LeakSanitizer calls this at the end. The threads of a failed kernel stop in the middle, so what
+// they own is never freed.
 extern "C" int __lsan_is_turned_off();
 int __lsan_is_turned_off() {
     return cuda_on_cpu::a_kernel_has_failed ? 1 : 0;

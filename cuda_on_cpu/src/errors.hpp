@@ -1,20 +1,21 @@
-// Error state of the runtime: the last error of each host thread, and the one that ends everything.
+// Error state of the runtime: the last error of each host thread, and the sticky error of each
+// device.
 #pragma once
 
 #include "driver_types.h"
 
 namespace cuda_on_cpu {
 
-// Notes `error` as this host thread's last one and returns it. Every API function ends in this or
-// in cudaSuccess.
+// Stores `error` as this host thread's last error and returns it. Every API function returns
+// through this function or returns cudaSuccess.
 cudaError_t set_last_error(cudaError_t error);
 
-// Prints `function: message` on stderr, then notes the error.
+// Prints `function: message` on stderr, then stores the error as above.
 [[gnu::format(printf, 3, 4)]] cudaError_t refuse(cudaError_t error, const char* function, const char* format,
                                                  ...);
 
-// After a kernel has failed nothing works until cudaDeviceReset(): as on a GPU, whose
-// context is lost. Each device has its own; these are of the current one.
+// After a kernel has failed, all calls fail until cudaDeviceReset(), as on a GPU, where the context
+// is lost. Each device has its own context; these functions apply to the current device.
 cudaError_t lost_context();
 void lose_context(cudaError_t error);
 void restore_context();

@@ -32,9 +32,10 @@ std::atomic<bool> counted_from_poison{false};
 std::atomic<std::size_t> looked_at{0};
 std::mutex mutex;
 OrderOf order_shows_of = OrderOf::threads;
-const std::string* order_shows_in = nullptr;   // a kernel. Never destroyed: late destructors launch, too
+// A kernel; never destroyed, because destructors may launch kernels.
+const std::string* order_shows_in = nullptr;
 const std::string* host_pointer_in = nullptr;  // "argument a of kernel k"
-pid_t process = 0;                             // a child of fork() has nothing to report
+pid_t process = 0;                             // a child of fork() reports nothing
 
 constexpr const char* kWhereToLook =
     " An inspection finds races and reads of memory that nothing wrote, with their lines: compile with "
@@ -43,7 +44,7 @@ constexpr const char* kWhereToLook =
 constexpr const char* kZerosAreNotPromised =
     " A GPU's driver mostly hands out zeros, which CUDA does not promise.";
 
-// Is all of it as it was when it was allocated?
+// Does the memory still hold nothing but poison?
 bool nothing_has_written(const Allocation& memory) {
     for (std::size_t i = 0; i < memory.size; ++i) {
         const bool is_high = reinterpret_cast<std::uintptr_t>(memory.begin + i) % 2 != 0;  // as fill() has it
@@ -53,9 +54,10 @@ bool nothing_has_written(const Allocation& memory) {
     return true;
 }
 
-// A flag or a counter in managed memory that the program has forgotten to set. "": none is seen.
+// A message about a flag or counter in managed memory that the program has not initialised; "":
+// none was found.
 std::string unwritten_managed_memory() {
-    constexpr std::size_t kFlag = 16;  // bytes; larger memory may be meant for results that were not needed
+    constexpr std::size_t kFlag = 16;  // bytes; larger memory may hold results that were not needed
     for (const Allocation& memory : live_allocations()) {
         if (memory.type != cudaMemoryTypeManaged || memory.size > kFlag) continue;
         if (nothing_has_written(memory))
@@ -65,9 +67,9 @@ std::string unwritten_managed_memory() {
     return "";
 }
 
-constexpr int kAborted = -1;  // in the place of an exit status
+constexpr int kAborted = -1;  // in place of an exit status
 
-// on_exit: as atexit, and told the program's exit status.
+// For on_exit(), which is atexit() with the program's exit status.
 void report(int status, void*) {
     if (failed && !illegal_access) return;
     for (const Allocation& memory : live_allocations()) {
@@ -119,7 +121,8 @@ void report(int status, void*) {
                  says_where ? "" : kWhereToLook);
 }
 
-// A program's own comparison often ends in assert(): then nothing is called that on_exit has noted.
+// A program often checks its results with assert(), which aborts without calling the functions
+// registered with on_exit().
 void report_and_abort(int) {
     signal(SIGABRT, SIG_DFL);
     alarm(5);  // the aborting thread may hold a lock that is needed here
@@ -127,7 +130,7 @@ void report_and_abort(int) {
     std::abort();
 }
 
-// Unless the program has an action of its own.
+// Does nothing if the program handles SIGABRT itself.
 void report_when_aborted() {
     struct sigaction before {};
     if (sigaction(SIGABRT, nullptr, &before) != 0 || (before.sa_flags & SA_SIGINFO) != 0 ||
@@ -137,8 +140,8 @@ void report_when_aborted() {
     signal(SIGABRT, report_and_abort);
 }
 
-// A NaN keeps its mantissa in arithmetic and the leading part of it when it is converted, but not
-// its sign. A double's second word is as the poison itself.
+// A NaN keeps its mantissa in arithmetic, and the leading part of it in conversions, but not its
+// sign. The low word of a double is the poison itself.
 constexpr std::uint32_t without_sign(std::uint32_t word) {
     return word & 0x7FFFFFFF;
 }
@@ -151,7 +154,7 @@ constexpr std::uint32_t from_double(std::uint16_t poison) {
     return 0x7F800000 | static_cast<std::uint32_t>(bits >> 29 & 0x7FFFFF);
 }
 
-// Written so that a compiler makes vector instructions of it.
+// Written so that a compiler can vectorise it.
 bool holds(const void* bytes, std::size_t size, std::uint16_t poison) {
     const std::uint32_t plain = without_sign(twice(poison));
     const std::uint32_t converted = from_double(poison);
@@ -171,8 +174,8 @@ bool holds(const void* bytes, std::size_t size, std::uint16_t poison) {
     return false;
 }
 
-// Without the fresh memory at its end: programs copy whole buffers of which their kernels have
-// filled a part.
+// The size without uninitialised memory at the end, because programs copy whole buffers that their
+// kernels have only partly filled.
 std::size_t without_tail(const void* bytes, std::size_t size) {
     std::size_t written = size / sizeof(std::uint32_t) * sizeof(std::uint32_t);
     for (; written > 0; written -= sizeof(std::uint32_t)) {
@@ -186,7 +189,7 @@ std::size_t without_tail(const void* bytes, std::size_t size) {
 }  // namespace
 
 void note_launch() {
-    // An inspection tells more.
+    // An inspection reports more.
     if (!own_program || !environment().hints || memory_observer != nullptr || launched.exchange(true)) return;
     on_exit(report, nullptr);
     report_when_aborted();
@@ -212,7 +215,7 @@ void note_host_pointer(const std::string& kernel, const std::string& argument) {
 
 void look_at_counter(const void* bytes, std::size_t size) {
     constexpr std::size_t kCounter = 16;            // bytes
-    constexpr std::uint32_t kMostCounts = 1 << 16;  // more would be as the numbers that programs have
+    constexpr std::uint32_t kMostCounts = 1 << 16;  // a larger difference could be an ordinary number
     if (!launched || size > kCounter) return;
     for (std::size_t at = 0; at + sizeof(std::uint32_t) <= size; at += sizeof(std::uint32_t)) {
         std::uint32_t word;

@@ -25,7 +25,7 @@
 
 #ifdef CUDA_ON_CPU_ASAN
 
-// The sanitizer has a handler of its own, and its report is better than ours.
+// The sanitizer has its own handler, with a better report.
 void cuda_on_cpu::prepare_thread_for_faults() {}
 bool cuda_on_cpu::leave_kernel(void*, void (*)()) {
     return false;
@@ -43,21 +43,21 @@ namespace {
 
 constexpr std::size_t kStackSize = 256 * 1024;
 
-// What the handler saw; read by the code that reports it, outside the handler.
+// The fault as the handler recorded it. The report is made outside the handler.
 struct Fault {
     int signal;
     int code;
     void* address;
-    std::array<void*, 16>
-        instructions;  // where it happened, then what called that, where this is not the program's
+    // The instruction that faulted, followed by its callers if it is not part of the program.
+    std::array<void*, 16> instructions;
     std::size_t depth;
     void* stack_pointer;
 };
 constinit thread_local Fault fault{};
 constinit thread_local char* report_stack = nullptr;
-constinit thread_local sigjmp_buf* unwinding = nullptr;  // where to go when unwinding fails
+constinit thread_local sigjmp_buf* unwinding = nullptr;  // where to continue if unwinding fails
 
-// What the host copies just now; 0 bytes: nothing.
+// The copy that the host is making; 0 bytes: none.
 struct HostCopy {
     const char* to;
     const char* from;
@@ -65,7 +65,7 @@ struct HostCopy {
 };
 constinit thread_local HostCopy host_copy{};
 
-// In the handler: with what a handler may call.
+// Runs in the handler, so it uses only functions that a handler may call.
 bool report_host_copy(const void* address) {
     const auto* const byte = static_cast<const char*>(address);
     for (const char* const begin : {host_copy.from, host_copy.to}) {
@@ -85,7 +85,7 @@ bool report_host_copy(const void* address) {
     return false;
 }
 
-// The host itself has left an allocation that it may access.
+// Reports that the host itself has accessed memory outside an allocation.
 void report_host_access(const void* address) {
     const std::string near = try_to_describe_address(address);
     if (near.empty()) return;
@@ -121,7 +121,7 @@ std::string describe_peer(const void* address) {
         what = "integer division by zero; a GPU would go on with an undefined value";
     } else if (runner.scheduler().below_stack(fault.stack_pointer) ||
                runner.stacks().in_guard_page(fault.address)) {
-        // A large array may lie beyond the guard page.
+        // An overflowing stack with a large array may skip the guard page.
         const bool is_full = runner.scheduler().below_stack(fault.stack_pointer) ||
                              runner.scheduler().below_stack(fault.address);
         error = is_full ? cudaErrorHardwareStackError : cudaErrorIllegalAddress;
@@ -154,8 +154,9 @@ struct Handled {
 };
 constinit Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
 
-// In a function of the system, memcpy for instance, the kernel's line is that of the call. In the
-// program itself a damaged stack would lead astray.
+// If a system function such as memcpy faults, the reported line is that of the call in the kernel.
+// If the program itself faults, its callers are not recorded, because a damaged stack would give
+// wrong ones.
 void note_callers() {
     if (in_program(fault.instructions[0])) return;
     std::array<void*, 32> frames;
@@ -175,8 +176,8 @@ void handle(int signal, siginfo_t* info, void* context) {
         return;
     if (!of_kernel) {
         if (!report_host_copy(info->si_addr) && signal != SIGFPE) report_host_access(info->si_addr);
-        // Not a kernel's doing: let the program's own action happen when the instruction is tried
-        // again.
+        // Not caused by a kernel: restore the program's own action, which handles the signal when
+        // the instruction is repeated.
         for (const Handled& each : handled)
             if (each.signal == signal) sigaction(signal, &each.before, nullptr);
         return;
@@ -226,7 +227,7 @@ int frames_in_handler(void** frames, int most) {
 bool leave_kernel(void* signal_context, void (*function)()) {
     if (report_stack == nullptr) return false;
     auto& registers = static_cast<ucontext_t*>(signal_context)->uc_mcontext;
-    // A stack that is certainly intact.
+    // The report runs on a stack that is certainly intact.
     const auto stack = reinterpret_cast<std::uintptr_t>(report_stack + kStackSize) / 16 * 16;
 #if defined(__x86_64__)
     registers.gregs[REG_RIP] = static_cast<greg_t>(reinterpret_cast<std::uintptr_t>(function));
@@ -243,7 +244,8 @@ void prepare_thread_for_faults() {
     static const bool installed = [] {
         struct sigaction action {};
         action.sa_sigaction = handle;
-        // Not blocked while it runs: it never returns to where it came from.
+        // The signal is not blocked while the handler runs, because the handler may never return to
+        // the faulting code.
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
         for (Handled& each : handled)
             sigaction(each.signal, &action, &each.before);

@@ -1,4 +1,4 @@
-// What cuda_on_cpu/few_blocks.h asks for.
+// The runtime's side of cuda_on_cpu/few_blocks.h.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace cuda_on_cpu {
 
-// The blocks of a grid of `blocks` that run, in ascending order; nothing where all do.
+// Which of the grid's `blocks` blocks run, in ascending order; nullopt if all of them do.
 std::optional<std::vector<std::uint64_t>> few_blocks_of(std::uint64_t blocks);
 
-// Multiprocessors that the device seems to have; 0: as many as it has.
+// The number of multiprocessors to report; 0: the actual number.
 unsigned pretended_multiprocessors();
 
 }  // namespace cuda_on_cpu

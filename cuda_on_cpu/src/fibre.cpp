@@ -15,31 +15,31 @@
 namespace cuda_on_cpu {
 namespace {
 
-std::atomic<std::size_t> all_writable{0};  // stacks that have been made, in all threads of the system
+std::atomic<std::size_t> all_writable{0};  // writable stacks of all OS threads
 
-// Linux 6.13 has guard pages that take no mapping of their own. Older headers do not know the
-// number.
+// Linux 6.13 has guard pages that need no separate mapping. Older headers do not define the number.
 constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL
 
 bool install_guard(char* page, std::size_t size) {
     return madvise(page, size, kInstallGuard) == 0 || mprotect(page, size, PROT_NONE) == 0;
 }
 
-// Nothing can be thrown: this may be reached from a fibre, whose stack no handler is on.
+// Aborts instead of throwing, because it may run on a fibre, whose stack has no exception handler.
 [[noreturn]] void no_room() {
     std::perror("cuda_on_cpu: no room for the stacks of a block's threads (ulimit -v, vm.max_map_count?)");
     std::abort();
 }
 
-// AddressSanitizer marks what lies around the variables of a function that runs, and takes the
-// marks away when it returns. The functions of a thread that failed never do.
+// AddressSanitizer poisons the memory around a function's variables and unpoisons it when the
+// function returns. The functions of a failed thread never return, so their stacks must be
+// unpoisoned here.
 void unpoison([[maybe_unused]] void* stack, [[maybe_unused]] std::size_t size) {
 #if defined(__SANITIZE_ADDRESS__)
     __asan_unpoison_memory_region(stack, size);
 #endif
 }
 
-// A fibre may lay out itself anew, before another one goes on.
+// A fibre may renew itself before it switches to another one.
 void renew_for_thread_sanitizer([[maybe_unused]] Fibre& fibre) {
 #ifdef __SANITIZE_THREAD__
     void*& known = fibre.of_thread_sanitizer;
@@ -51,7 +51,7 @@ void renew_for_thread_sanitizer([[maybe_unused]] Fibre& fibre) {
 #ifndef CUDA_ON_CPU_SWITCHES_ITSELF
 FibreEntry boost_entry = nullptr;  // of all fibres
 
-// The second half of switch_fibre, in a fibre that begins.
+// The second half of switch_fibre, in a new fibre.
 void begin(boost::context::detail::transfer_t arrival) {
     auto* left = static_cast<Fibre*>(arrival.data);
     left->context = arrival.fctx;
@@ -73,7 +73,7 @@ void begin(boost::context::detail::transfer_t arrival) {
 void* new_context(void* stack_top, [[maybe_unused]] std::size_t stack_size, FibreEntry entry) {
 #ifdef CUDA_ON_CPU_SWITCHES_ITSELF
     auto** context = reinterpret_cast<void**>(reinterpret_cast<std::uintptr_t>(stack_top) / 16 * 16);
-    *--context = nullptr;  // in the place of a return address: a debugger sees that nobody called
+    *--context = nullptr;  // in place of a return address, so that a debugger ends its backtrace here
     *--context = reinterpret_cast<void*>(entry);
     return context;
 #else
@@ -102,22 +102,22 @@ FibreStacks::~FibreStacks() {
 void FibreStacks::create(Fibre& fibre, FibreEntry entry) {
     if (fibre.stack_bottom == nullptr) {
         if (memory_ == nullptr) {
-            // Only addresses: what a process may allocate counts memory that it may write.
+            // Reserves only addresses; memory limits count writable memory.
             void* memory = mmap(nullptr, kStacks * stride() + page_size(), PROT_NONE,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
             if (memory == MAP_FAILED) no_room();
             memory_ = static_cast<char*>(memory);
         }
         if (used_ == writable_) {
-            // Pages cost memory when a thread first blocks that deep.
+            // A page only costs memory once a thread has used its stack that deeply.
             const std::size_t more = std::min(kStacksAtOnce, kStacks - writable_);
             char* begin = memory_ + writable_ * stride() + page_size();
             if (mprotect(begin, more * stride(), PROT_READ | PROT_WRITE) != 0) no_room();
             writable_ += more;
             all_writable += more;
         }
-        // A guard page below, where a stack that grows too large ends, and one above, where a write
-        // past a local array does.
+        // One guard page below the stack stops an overflow; one above stops a write past a local
+        // array.
         char* guard = memory_ + used_++ * stride();
         if (!install_guard(guard + stride(), page_size())) no_room();
         fibre.stack_bottom = guard + page_size();
@@ -125,9 +125,9 @@ void FibreStacks::create(Fibre& fibre, FibreEntry entry) {
     }
     unpoison(fibre.stack_bottom, fibre.stack_size);
     renew_for_thread_sanitizer(fibre);
-    // Stacks lie whole pages apart, and an L1 cache chooses its set by the place within 4 KB: equal
-    // frames of different threads would fight for the same few sets. So each stack begins a
-    // few cache lines lower than the last.
+    // Stacks are whole pages apart, and an L1 cache selects its set by the address within 4 KB, so
+    // equal frames of different threads would compete for the same few sets. Each stack therefore
+    // starts a few cache lines lower than the previous one.
     const auto number = static_cast<std::size_t>(static_cast<char*>(fibre.stack_bottom) - memory_) / stride();
     const std::size_t unused = number * kLinesApart * kCacheLine % kCacheWay;
     fibre.context = new_context(static_cast<char*>(fibre.stack_bottom) + fibre.stack_size - unused,

@@ -1,5 +1,5 @@
-// A fibre: a stack of its own and the point at which its execution was left. On x86-64 a few
-// instructions make the switch, elsewhere Boost.Context.
+// A fibre: its own stack, and the point at which it was suspended. On x86-64 a few instructions
+// switch fibres; on other processors Boost.Context does.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@
 namespace cuda_on_cpu {
 
 struct Fibre {
-    void* context = nullptr;       // where to go on; meaningful while suspended
+    void* context = nullptr;       // where to resume; valid only while suspended
     void* stack_bottom = nullptr;  // lowest usable address
     std::size_t stack_size = 0;
-    void* of_thread_sanitizer = nullptr;  // what it knows of this fibre
+    void* of_thread_sanitizer = nullptr;  // ThreadSanitizer's handle of this fibre
 };
 
-// What a fibre on a new stack does first. It never returns.
+// The function that a fibre on a new stack starts with. It never returns.
 using FibreEntry = void (*)();
 void* new_context(void* stack_top, std::size_t stack_size, FibreEntry entry);
 
@@ -48,7 +48,7 @@ void* new_context(void* stack_top, std::size_t stack_size, FibreEntry entry);
 #define CUDA_ON_CPU_AVX512_REGISTERS
 #endif
 
-// ThreadSanitizer has to know which stack comes next.
+// ThreadSanitizer must be informed of each switch.
 inline void announce_switch([[maybe_unused]] Fibre& from, [[maybe_unused]] const Fibre& to) {
 #ifdef __SANITIZE_THREAD__
     from.of_thread_sanitizer = __tsan_get_current_fiber();
@@ -56,13 +56,13 @@ inline void announce_switch([[maybe_unused]] Fibre& from, [[maybe_unused]] const
 #endif
 }
 
-// Leaves `from` and goes on in `to`. Returns when a fibre switches back to `from`. `context` is the
-// stack pointer; there lies the address to go on at.
+// Suspends `from` and resumes `to`. Returns when a fibre switches back to `from`. `context` is the
+// stack pointer, and it points to the address to resume at.
 //
-// It is inline, and a jump: a processor predicts returns by counting calls, and after a call that
-// was left by a jump it would be wrong in every function on the way back to the kernel. The
-// compiler saves what it needs of the registers named below. The 128 bytes below the stack pointer
-// may be in use.
+// The function is inline and switches with a jump. Processors predict returns with a stack of
+// calls: if the switch were a call that is left by a jump, every return on the way back to the
+// kernel would be mispredicted. The compiler saves those of the registers named below that it
+// needs. The 128 bytes below the stack pointer (the red zone) may be in use.
 [[gnu::always_inline]] inline void switch_fibre(Fibre& from, Fibre& to) {
     announce_switch(from, to);
     void** left = &from.context;
@@ -96,8 +96,8 @@ inline void switch_fibre(Fibre& from, Fibre& to) {
     __sanitizer_start_switch_fiber(&fake_stack, to.stack_bottom, to.stack_size);
 #endif
     const auto arrival = boost::context::detail::jump_fcontext(to.context, &from);
-    static_cast<Fibre*>(arrival.data)->context =
-        arrival.fctx;  // the fibre that switched here is suspended now
+    // The fibre that switched here is suspended now.
+    static_cast<Fibre*>(arrival.data)->context = arrival.fctx;
 #ifdef CUDA_ON_CPU_ASAN
     __sanitizer_finish_switch_fiber(fake_stack, nullptr, nullptr);
 #else
@@ -117,7 +117,7 @@ class FibreStacks {
 
     // Lays out `fibre` on a new stack that starts in `entry`.
     void create(Fibre& fibre, FibreEntry entry);
-    // May the process have memory for so many, in all of its OS threads?
+    // Can the process have memory for so many stacks, in all of its OS threads?
     static bool room_for(std::size_t stacks);
     // Is `address` in a guard page, below or above one of these stacks?
     bool in_guard_page(const void* address) const;
@@ -127,9 +127,10 @@ class FibreStacks {
 
   private:
     static constexpr std::size_t kCacheLine = 64;
-    static constexpr std::size_t kCacheWay = 4096;  // bytes that all lie in different sets of an L1 cache
-    static constexpr std::size_t kLinesApart =
-        5;  // about what a waiting thread touches; odd, so that all sets are used
+    // So many consecutive bytes all lie in different sets of an L1 cache.
+    static constexpr std::size_t kCacheWay = 4096;
+    // About as many cache lines as a waiting thread touches; odd, so that all sets are used.
+    static constexpr std::size_t kLinesApart = 5;
 #ifdef CUDA_ON_CPU_ASAN
     static constexpr std::size_t kStackSize = 256 << 10;
 #else
@@ -139,7 +140,7 @@ class FibreStacks {
     static std::size_t stride() {
         return round_up_to_pages(kStackSize) + page_size();
     }
-    static constexpr std::size_t kStacks = 1024 + 1;  // as many as a block has threads, and one
+    static constexpr std::size_t kStacks = 1024 + 1;  // one per thread of the largest block, plus one
     static constexpr std::size_t kStacksAtOnce = 32;
 
     char* memory_ = nullptr;
@@ -147,7 +148,7 @@ class FibreStacks {
     std::size_t writable_ = 0;
 };
 
-// Does each stack's guard page take two of the mappings that the system allows?
+// Does each stack's guard page use two of the memory mappings that the system allows?
 bool guards_take_mappings();
 
 }  // namespace cuda_on_cpu

@@ -38,7 +38,7 @@ void destroy_node(cudaGraphNode_t node) {
     nodes().destroy(node);
 }
 
-// Hands out `all`, or how many there are if `out` is null.
+// Copies `all` to `out`, or sets `count` to their number if `out` is null.
 template <class T>
 void give(const std::vector<T>& all, T* out, std::size_t* count) {
     if (out == nullptr) {

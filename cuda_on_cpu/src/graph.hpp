@@ -1,4 +1,4 @@
-// Graphs: nodes with what each has to do and which ones come before it.
+// Graphs: nodes, their operations and their dependencies.
 #pragma once
 
 #include <vector>
@@ -15,7 +15,7 @@ cudaGraphNode_t add_node(CUgraph_st& graph, StreamOperation operation, std::vect
 // Are these nodes of this graph?
 cudaError_t check_dependencies(const char* function, cudaGraph_t graph, const cudaGraphNode_t* nodes,
                                std::size_t count);
-// Is each node from number `first` on one of `last`, or one that comes before one of them?
+// True if each node from number `first` on is in `last` or precedes a node of `last`.
 bool all_come_before(const CUgraph_st& graph, std::size_t first, const std::vector<cudaGraphNode_t>& last);
 
 }  // namespace cuda_on_cpu

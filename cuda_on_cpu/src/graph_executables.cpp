@@ -1,4 +1,4 @@
-// Executable graphs: made of graphs, changed, launched.
+// Executable graphs: instantiation, updates and launches.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -15,7 +15,7 @@ namespace cuda_on_cpu {
 struct Executable;
 
 struct ExecutableNode {
-    cudaGraphNode_t node = nullptr;  // of the graph it was made from; perhaps destroyed
+    cudaGraphNode_t node = nullptr;  // node of the original graph; may have been destroyed
     StreamOperation operation;
     std::vector<std::size_t> after;
     cudaEvent_t event = nullptr;
@@ -25,7 +25,7 @@ struct ExecutableNode {
 };
 
 struct Executable {
-    std::vector<ExecutableNode> nodes;  // each behind those it comes after
+    std::vector<ExecutableNode> nodes;  // in topological order
     std::vector<std::shared_ptr<Condition>> conditions;
 };
 
@@ -45,7 +45,7 @@ Handles<CUgraphExec_st>& executables() {
     return *handles;
 }
 
-// The nodes, each behind those it comes after; fewer if some come after themselves.
+// The nodes in topological order; fewer if the graph has a cycle.
 std::vector<cudaGraphNode_t> sorted(const CUgraph_st& graph) {
     std::vector<cudaGraphNode_t> order;
     std::set<cudaGraphNode_t> placed;
@@ -65,7 +65,7 @@ std::vector<cudaGraphNode_t> sorted(const CUgraph_st& graph) {
     return order;
 }
 
-// Null: a node comes after itself.
+// Null: the graph has a cycle.
 std::shared_ptr<Executable> make_executable(const CUgraph_st& graph) {
     auto executable = std::make_shared<Executable>();
     executable->conditions = graph.conditions;
@@ -109,7 +109,8 @@ std::shared_ptr<Executable> deep_copy(const Executable& executable) {
     return copy;
 }
 
-// The graph, to be changed: launches that are not done keep what it was.
+// The graph for a change. If its last launch is not done, that keeps the old graph and the change
+// is made in a copy.
 Executable& changeable(CUgraphExec_st& executable) {
     if (!is_done(executable.last_launch)) executable.graph = deep_copy(*executable.graph);
     return *executable.graph;
@@ -170,7 +171,7 @@ cudaError_t run_here(const ExecutableNode& node) {
     }
 }
 
-// All nodes on this OS thread, one after the other.
+// Runs all nodes on this OS thread, one after the other.
 cudaError_t run_here(const Executable& executable) {
     for (const ExecutableNode& node : executable.nodes) {
         if (const cudaError_t error = run_here(node); error != cudaSuccess) return error;
@@ -184,8 +185,8 @@ TaskPointer add_task(std::vector<TaskPointer>& tasks, std::vector<TaskPointer> a
     return tasks.back();
 }
 
-// One task for each node. Nodes that come after no other come after `first`. Returns the tasks of
-// all nodes.
+// Adds one task per node. Nodes without dependencies come after `first`. Returns the tasks of all
+// nodes.
 std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPointer& first,
                                    std::vector<TaskPointer>& tasks) {
     std::vector<TaskPointer> ends;
@@ -244,7 +245,7 @@ cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
 
 // --- Changes -------------------------------------------------------------------------------------
 
-// New parameters of a node of an executable graph.
+// Sets new parameters of a node of an executable graph.
 template <class Params>
 cudaError_t change(const char* function, cudaGraphExec_t executable, cudaGraphNode_t node,
                    cudaGraphNodeType type, Setter<Params> set, const Params* params) {
@@ -258,7 +259,7 @@ cudaError_t change(const char* function, cudaGraphExec_t executable, cudaGraphNo
     return cudaSuccess;
 }
 
-// `from` has the form of `to`: takes over what its nodes have to do.
+// Copies the operations of the nodes of `from`, whose structure must be that of `to`.
 cudaGraphExecUpdateResultInfo update(Executable& to, const Executable& from) {
     const auto fails = [](cudaGraphExecUpdateResult why, cudaGraphNode_t node) {
         return cudaGraphExecUpdateResultInfo{why, node, nullptr};

@@ -1,6 +1,6 @@
-// Memory that nodes of graphs allocate and free. It has its address from when the node is made, and
-// is mapped as long as something can refer to the node: between a free and the next launch it holds
-// poison.
+// Memory that nodes of graphs allocate and free. Its address is fixed when the node is created, and
+// it stays mapped as long as something can refer to the node. Between a free and the next launch it
+// holds poison.
 #include <algorithm>
 #include <cstdint>
 #include <map>

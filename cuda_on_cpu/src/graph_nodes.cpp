@@ -1,4 +1,4 @@
-// What a node does: nodes of each type, and their parameters.
+// Nodes of each type, and their parameters.
 #include "graph_nodes.hpp"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ Condition* condition_of(cudaGraphConditionalHandle handle) {
     return reinterpret_cast<Condition*>(handle);
 }
 
-// The condition behind a handle of this graph, or of one that the graph is a body of.
+// The condition of a handle; null if no live graph owns it.
 std::shared_ptr<Condition> find_condition(cudaGraphConditionalHandle handle) {
     std::shared_ptr<Condition> found;
     graphs().for_each([&](CUgraph_st& graph) {
@@ -86,12 +86,12 @@ std::shared_ptr<Condition> find_condition(cudaGraphConditionalHandle handle) {
     return found;
 }
 
-// Of a node that has nothing to do itself.
+// The operation of a node without work of its own.
 StreamOperation of_type(cudaGraphNodeType type) {
     return {.work = nullptr, .type = type, .launch = {}};
 }
 
-// What is the same for all functions that add a node.
+// Common arguments of all functions that add a node.
 struct NewNode {
     const char* function;
     cudaGraphNode_t* node;
@@ -123,7 +123,7 @@ cudaError_t add_with(const NewNode& request, Setter<Params> set, const Params* p
     return cudaSuccess;
 }
 
-// New parameters of a node of a graph.
+// Sets new parameters of a node of a graph.
 template <class Params>
 cudaError_t change(const char* function, cudaGraphNode_t node, cudaGraphNodeType type, Setter<Params> set,
                    const Params* params) {
@@ -308,7 +308,7 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node, cudaKernelNodePar
         return cudaSuccess;
     }
     const LaunchConfiguration& launch = *node->operation.launch;
-    *params = {.func = nullptr,  // of a captured launch neither is known
+    *params = {.func = nullptr,  // neither is known for a captured launch
                .gridDim = launch.grid,
                .blockDim = launch.block,
                .sharedMemBytes = static_cast<unsigned>(launch.dynamic_shared),

@@ -1,4 +1,4 @@
-// Nodes of each type: what they do, from their parameters.
+// Nodes of each type: turns their parameters into operations.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace cuda_on_cpu {
 
-// Sets what `node` does, and keeps the parameters in it.
+// Sets the operation of `node`, and stores the parameters in it.
 cudaError_t set_kernel(const char* function, CUgraphNode_st& node, const cudaKernelNodeParams* params);
 cudaError_t set_copy(const char* function, CUgraphNode_st& node, const cudaMemcpy3DParms* params);
 cudaError_t set_memset(const char* function, CUgraphNode_st& node, const cudaMemsetParams* params);

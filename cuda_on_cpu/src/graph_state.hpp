@@ -1,4 +1,4 @@
-// What graphs and their nodes are, for the files that have functions of graphs.
+// The state of graphs and their nodes, for the files that implement functions of graphs.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace cuda_on_cpu {
 
-// What a kernel sets and a conditional node reads: behind a cudaGraphConditionalHandle.
+// The value behind a cudaGraphConditionalHandle: a kernel sets it, a conditional node reads it.
 struct Condition {
     std::atomic<unsigned> value{0};
     unsigned default_value = 0;
@@ -25,7 +25,7 @@ struct ConditionalNode {
     cudaGraphConditionalNodeType type = cudaGraphCondTypeIf;
 };
 
-// Bytes of a kernel's arguments, and where each begins.
+// The bytes of a kernel's arguments, and the address of each argument.
 struct ArgumentCopies {
     std::vector<std::vector<char>> bytes;
     std::vector<void*> addresses;
@@ -38,7 +38,7 @@ struct CUgraphNode_st {
     cuda_on_cpu::StreamOperation operation;
     std::vector<cudaGraphNode_t> after;
     cudaGraphNode_t original = nullptr;  // of a clone
-    // What the parameters were, where they are known.
+    // The node's parameters, where they are known.
     std::optional<cudaKernelNodeParams> kernel;
     std::shared_ptr<cuda_on_cpu::ArgumentCopies> arguments;
     std::optional<cudaMemcpy3DParms> copy;
@@ -46,11 +46,12 @@ struct CUgraphNode_st {
     std::optional<cudaHostNodeParams> host;
     cudaEvent_t event = nullptr;
     cuda_on_cpu::ConditionalNode conditional;
-    std::vector<cudaGraph_t> bodies;  // a child graph's one, a conditional node's; owned
+    std::vector<cudaGraph_t>
+        bodies;  // the graph of a child graph node, or the bodies of a conditional node; owned
 };
 
 struct CUgraph_st {
-    std::vector<cudaGraphNode_t> nodes;  // owned, in the order of their making
+    std::vector<cudaGraphNode_t> nodes;  // owned, in the order of creation
     std::vector<std::shared_ptr<cuda_on_cpu::Condition>> conditions;
     cudaGraph_t original = nullptr;  // of a clone
     bool is_body = false;            // of a node, which owns it

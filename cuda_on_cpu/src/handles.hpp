@@ -1,4 +1,4 @@
-// Handles that are alive. A handle that is not here has been destroyed or was never created.
+// The set of live handles. A handle that is not in it has been destroyed or was never created.
 #pragma once
 
 #include <mutex>
@@ -20,7 +20,7 @@ class Handles {
         const std::scoped_lock lock(mutex_);
         return alive_.contains(handle);
     }
-    // Forgets the handle and leaves the object.
+    // Removes the handle but keeps the object.
     bool remove(T* handle) {
         const std::scoped_lock lock(mutex_);
         return alive_.erase(handle) != 0;

@@ -1,5 +1,5 @@
-// What a kernel's threads call of compute capability 9.0: hopper.h, by way of the block runner of
-// this OS thread.
+// Device functions of compute capability 9.0 (hopper.h), which call the block runner of this OS
+// thread.
 #include "cuda_on_cpu/hopper.h"
 
 #include <string>
@@ -10,7 +10,8 @@
 namespace cuda_on_cpu {
 namespace {
 
-// Work of a whole warp on its products: WarpgroupProducts says what is wrong.
+// Runs an operation of WarpgroupProducts once for a whole warp, and reports the error that it
+// returns.
 template <auto kWork>
 void of_whole_warp(const Lanes& lanes) {
     const auto& first = lanes.at<WarpgroupProducts::Operands>(lowest(lanes.mask));
@@ -38,7 +39,7 @@ std::string commit(BlockRunner& runner, const Lanes&) {
     runner.async().products().commit(current_warp);
     return "";
 }
-// How many groups may stay pending stands in the place of the number of registers.
+// `registers` holds the number of groups that may stay pending.
 std::string wait(BlockRunner& runner, const Lanes& lanes) {
     return runner.async().products().wait(current_warp, lanes.at<WarpgroupProducts::Operands>(0).registers);
 }

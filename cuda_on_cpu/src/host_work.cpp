@@ -24,7 +24,7 @@ bool check_device_memory(const char* function, const char* argument, const void*
 }
 
 cudaError_t begin_host_work(cudaStream_t stream) {
-    // The usual case, asked for each element that the host reads through a reference of Thrust.
+    // The usual case, checked for each element that the host reads through a Thrust reference.
     if (!work_is_deferred() && !somebody_captures() && lost_context() == cudaSuccess &&
         memory_observer == nullptr)
         return cudaSuccess;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kDeleted = " (deleted)";  // what Linux appends to the name of such a file
 
-// dladdr() has the names that the files were opened by: they may be relative.
+// dladdr() returns the names by which the files were opened, which may be relative.
 std::string mapped_file(const void* address) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     std::ifstream maps("/proc/self/maps");

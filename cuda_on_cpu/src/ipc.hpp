@@ -5,13 +5,13 @@
 
 namespace cuda_on_cpu {
 
-// The live allocation that begins at `pointer` becomes a file, and `handle` tells other processes
-// which. Waits for all streams.
+// Moves the live allocation that begins at `pointer` to a file, which `handle` identifies for other
+// processes. Waits for all streams.
 cudaError_t export_memory(const char* function, void* pointer, void* handle);
-// The memory of another process: mapped here, until close_memory(). A second one of the same memory
-// gives the same pointer, and has to be closed, too.
+// Maps the memory of another process until close_memory(). A second import of the same memory
+// returns the same pointer and must be closed as well.
 cudaError_t import_memory(const char* function, const void* handle, void** pointer);
-// False: no pointer of import_memory().
+// False: the pointer is not from import_memory().
 bool close_memory(void* pointer);
 
 }  // namespace cuda_on_cpu

@@ -18,11 +18,11 @@ struct KernelCall {
     std::vector<NamedAddress> addresses;
 };
 
-// What kernel_at(function) is with the arguments at these addresses. Errors of `caller`: not a
-// kernel, or one with unnamed parameters, whose types are not known.
+// Combines kernel_at(function) with the arguments at these addresses. Reports an error of `caller`
+// if the function is not a kernel or has unnamed parameters, whose types are not known.
 cudaError_t call_by_address(const char* caller, const void* function, void** arguments, KernelCall* call);
 
-// What a GPU refuses before it starts a kernel. Completes the configuration.
+// Returns the errors with which a GPU refuses a launch. Completes the configuration.
 cudaError_t check_launch(const KernelCall& call, LaunchConfiguration* configuration);
 StreamOperation launch_operation(KernelCall call, const LaunchConfiguration& configuration);
 

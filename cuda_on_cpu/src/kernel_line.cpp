@@ -31,8 +31,8 @@ bool is_in_program(const void* instruction) {
     return base_of_image(instruction) == program || in_module(instruction, 1);
 }
 
-// By addr2line, as "/path/file.cu:93": binutils are there wherever a compiler is. -i: also the
-// functions that the code was inlined into.
+// Runs addr2line, which prints "/path/file.cu:93" and is installed wherever a compiler is. -i: also
+// the functions into which the code was inlined.
 std::vector<std::string> source_lines(void* instruction) {
     Dl_info image;
     if (dladdr(instruction, &image) == 0) return {};
@@ -45,7 +45,7 @@ std::vector<std::string> source_lines(void* instruction) {
             .output);
     std::vector<std::string> lines;
     for (std::string line; std::getline(output, line);) {
-        // A directory's name may have blanks: what is cut off is no more than " (discriminator 2)".
+        // Cut off only " (discriminator 2)", because a directory's name may contain spaces.
         line.resize(std::min(line.rfind(" (discriminator"), line.size()));
         lines.push_back(line);
     }
@@ -60,8 +60,8 @@ bool is_in(std::string_view line, std::initializer_list<std::string_view> direct
 }
 
 bool is_of_the_stand_in(std::string_view line) {
-    // The copies that exercises are built from: their lines have other names, but for what no line
-    // stands for.
+    // Exercises are built from copies. Their #line directives name the original file; only
+    // generated code still has the name of the copy.
     if (is_in(line, {"/build/"}) && is_in(line, {"/exercises/"})) return true;
     return line.starts_with("/usr/") ||
            is_in(line, {"/cuda_on_cpu/include/", "/cuda_on_cpu/src/", "/cuda_on_cpu/inspector/"});

@@ -1,4 +1,4 @@
-// Where in the source of a kernel the program is.
+// The present line in the source of a kernel.
 #pragma once
 
 #include <span>
@@ -6,12 +6,12 @@
 
 namespace cuda_on_cpu {
 
-// "file.cu:93": the first line of these instructions, innermost function first, that is neither the
-// stand-in's own nor the system's; of a lesson rather than of the headers that lessons share.
-// Empty: there is none. Asks addr2line: not for signal handlers.
+// "file.cu:93": the first line of these instructions, innermost function first, that belongs
+// neither to the stand-in nor to the system. A lesson's line is preferred to one of the headers
+// that lessons share. Empty: there is none. Runs addr2line: not for signal handlers.
 std::string kernel_line(std::span<void* const> instructions);
 
-// The line of the kernel that the caller, a function of the stand-in, was called from.
+// The line of the kernel that called the present function of the stand-in.
 std::string calling_kernel_line();
 
 }  // namespace cuda_on_cpu

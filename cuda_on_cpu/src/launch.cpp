@@ -46,7 +46,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-// What the last kernel function called on this OS thread left for launch_prepared().
+// The call that the last kernel function on this OS thread has prepared for launch_prepared().
 thread_local KernelCall prepared;
 constinit thread_local bool querying = false;
 constinit thread_local Kernel* answer = nullptr;
@@ -76,8 +76,8 @@ std::string short_name(const char* pretty) {
     return name + bindings;
 }
 
-// All that may be an address in the arguments: pointers, and those in structures. Arguments beyond
-// the last name are those of a parameter pack.
+// All possible addresses in the arguments: pointers, also those in structures. Arguments beyond the
+// last name belong to a parameter pack.
 std::vector<NamedAddress> addresses_in(std::string_view names, std::span<const Argument> arguments) {
     std::vector<NamedAddress> found;
     std::string_view name;
@@ -97,7 +97,7 @@ std::vector<NamedAddress> addresses_in(std::string_view names, std::span<const A
     return found;
 }
 
-// What a GPU refuses before it starts a kernel.
+// Returns the errors with which a GPU refuses a launch.
 cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
     const DeviceLimits& limits = device_limits();
     const std::string name = "kernel " + short_name(kernel.pretty_name);
@@ -170,15 +170,15 @@ cudaError_t check(const Kernel& kernel, const LaunchConfiguration& c) {
     return cudaSuccess;
 }
 
-// Which block starts as number `next` of `blocks` (CUDA_ON_CPU_BLOCKS)?
+// The order in which the `blocks` blocks of a grid start (CUDA_ON_CPU_BLOCKS).
 class StartOrder {
   public:
     explicit StartOrder(std::uint64_t blocks) : order_(environment().blocks.order), blocks_(blocks) {
         if (order_ != BlockOrder::random || blocks < 3) return;
         static std::atomic<std::uint64_t> launches{0};
         std::mt19937_64 random(environment().blocks.seed + (launches++ << 32));
-        // Any whole multiple of a step that has no divisor in common with the number of blocks
-        // meets each block once.
+        // The multiples of a step that is coprime to the number of blocks visit each block exactly
+        // once.
         const std::uint64_t most = std::min(blocks - 1, ~std::uint64_t{0} / blocks - 1);
         first_ = random() % blocks;
         do {
@@ -199,7 +199,7 @@ class StartOrder {
     std::uint64_t step_ = 0;
 };
 
-// Blocks that know nothing of each other.
+// Runs blocks that are independent of each other.
 void run_independent(LaunchState& launch) {
     const auto& few = launch.few_blocks;
     const std::uint64_t blocks = few ? few->size() : volume(launch.configuration.grid);
@@ -222,8 +222,8 @@ void run_independent(LaunchState& launch) {
     launch.work();
 }
 
-// work(0) to work(count - 1), an OS thread for each, or none of them when the system has not got so
-// many.
+// Runs work(0) to work(count - 1), each on its own OS thread, or none of them if the system does
+// not have so many OS threads.
 void run_concurrently(LaunchState& launch, unsigned count, const std::function<void(unsigned)>& work) {
     bool complete = true;
     std::latch started(1);
@@ -245,7 +245,7 @@ void run_concurrently(LaunchState& launch, unsigned count, const std::function<v
     if (complete) work(0);
 }
 
-// All blocks at once.
+// Runs all blocks at the same time.
 void run_cooperative(LaunchState& launch) {
     const auto blocks = static_cast<unsigned>(volume(launch.configuration.grid));
     launch.grid_barrier.expect(blocks);
@@ -254,7 +254,7 @@ void run_cooperative(LaunchState& launch) {
     });
 }
 
-// The clusters one after the other, the blocks of each at once.
+// Runs the clusters one after the other, and the blocks of each cluster at the same time.
 void run_clusters(LaunchState& launch) {
     const dim3 dims = launch.configuration.cluster;
     const dim3 grid = launch.configuration.grid;
@@ -292,10 +292,10 @@ void run_clusters(LaunchState& launch) {
     });
 }
 
-// Tail launches of a grid that is itself one: they run when it is complete, without getting deeper
-// into the stack.
+// Collects the tail launches of a grid that is itself a tail launch. They run when that grid is
+// complete, so that the recursion does not get deeper.
 constinit thread_local std::deque<Work>* tails_behind = nullptr;
-// How many grids, each a child of the one before, this OS thread is in.
+// The nesting depth of child grids on this OS thread.
 constinit thread_local unsigned depth = 0;
 
 void run_blocks(LaunchState& launch) {
@@ -323,7 +323,7 @@ void run_blocks(LaunchState& launch) {
     if (launch.failed) lose_context(launch.error);
 }
 
-// What the grid's threads have launched, and what that has launched.
+// Runs the grids that the grid's threads have launched, and their children.
 void run_children(LaunchState& launch, std::deque<Work>* behind) {
     if (launch.children == nullptr) return;
     std::deque<Work> tails = launch.children.load()->take_tails();
@@ -418,9 +418,9 @@ void Kernel::check_pointer(int position, const volatile void* pointer) {
 
 namespace {
 
-// The kernel need not use them, so the launch goes on.
+// The kernel may not use these pointers, so the launch continues.
 void look_for_host_pointers(const Kernel& kernel, std::span<const NamedAddress> addresses) {
-    constexpr std::uintptr_t kLeast = std::uintptr_t{1} << 32;  // below it there are numbers
+    constexpr std::uintptr_t kLeast = std::uintptr_t{1} << 32;  // smaller values are treated as numbers
     for (const NamedAddress& each : addresses) {
         if (each.address >= kLeast && plain_host_memory(reinterpret_cast<const void*>(each.address)))
             note_host_pointer(short_name(kernel.pretty_name), each.parameter);
@@ -439,7 +439,7 @@ void Kernel::prepare_erased(const void* closure, void (*run)(const void*), void 
     prepared = {this, std::move(owned), run, prepared.error, std::move(addresses)};
 }
 
-// Called without arguments: a kernel's function does not look at them in a query.
+// The kernel's function is called without arguments, because it does not read them in a query.
 Kernel* kernel_at(const void* function) {
     if (function == nullptr || !(in_program_code(function) || in_module(function, 1))) return nullptr;
     begin_query();
@@ -555,9 +555,9 @@ void LaunchState::fail(cudaError_t code, const std::string& message, Site site) 
 
 namespace {
 
-// As many as an H100 holds at once, if the system has room for the stacks of their threads: a
-// quarter of its memory, with two pages each, and the 65530 mappings that Linux allows. The blocks
-// that fit this device run in any case.
+// As many blocks as are resident on an H100, if the system has room for their threads' stacks: at
+// most a quarter of its memory, at two pages per stack, and the 65530 mappings that Linux allows.
+// The blocks that fit this device run in any case.
 unsigned most_blocks_at_once(const LaunchState& launch) {
     constexpr unsigned kMultiprocessors = 132;
     constexpr unsigned kMappings = 50000;
@@ -583,9 +583,10 @@ ChildGrids& LaunchState::make_children() {
     return *children;
 }
 
-// A block that only polls may wait for one that has no OS thread yet: a GPU would run both at the
-// same time. While another block of the launch does something, that may be what it waits for, and
-// one more block would only take its time. But what looks like work may be a loop without an end.
+// A block that only polls may wait for a block that has no OS thread yet, although a GPU would run
+// both at the same time. While another block of the launch is working, the polling block may be
+// waiting for that one, and a further block would only slow it down. But the work may also be an
+// endless loop, so this waits for kPatience at most.
 void LaunchState::let_other_blocks_begin(std::chrono::steady_clock::rep since,
                                          std::chrono::steady_clock::rep now) {
     constexpr std::chrono::steady_clock::duration kPatience = std::chrono::milliseconds(200);
@@ -598,13 +599,14 @@ void LaunchState::let_other_blocks_begin(std::chrono::steady_clock::rep since,
     if (most_os_threads == 0) {
         most_os_threads = most_blocks_at_once(*this);
         const unsigned wanted = most_os_threads;
-        // Some for the OS thread itself, and for its shared memory.
+        // The extra stacks cover the OS thread itself and its shared memory.
         const std::uint64_t stacks_each = volume(configuration.block) + 64;
         while (most_os_threads > 1 && !FibreStacks::room_for(most_os_threads * stacks_each))
             most_os_threads = most_os_threads * 3 / 4;
         system_is_full = most_os_threads < wanted;
     }
-    // Blocks that join a grid are many, and none ends before the last has begun.
+    // If all blocks poll and none has ended since the last start, they probably wait for the whole
+    // grid, so the number of OS threads doubles. Otherwise one more block starts.
     const std::uint64_t ended = next_block - os_threads;
     unsigned more = all_poll && ended == ended_at_last_begin ? os_threads.load() : 1;
     ended_at_last_begin = ended;
@@ -614,7 +616,7 @@ void LaunchState::let_other_blocks_begin(std::chrono::steady_clock::rep since,
             ++os_threads;
         }
         last_begin = std::chrono::steady_clock::now().time_since_epoch().count();
-    } catch (const std::system_error&) {  // the system gives no more: those there are must do
+    } catch (const std::system_error&) {  // no more OS threads: the present ones must suffice
         most_os_threads = os_threads;
         system_is_full = true;
     }

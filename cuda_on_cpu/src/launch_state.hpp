@@ -1,4 +1,4 @@
-// What the blocks of one launch share.
+// The state that the blocks of one launch share.
 #pragma once
 
 #include <array>
@@ -24,14 +24,14 @@ inline std::uint64_t volume(dim3 d) {
     return std::uint64_t{d.x} * d.y * d.z;
 }
 
-// Of block, cluster or thread number `i`.
+// The index of block, cluster or thread number `i`.
 inline uint3 index_in(dim3 extent, std::uint64_t i) {
     return uint3{static_cast<unsigned>(i % extent.x), static_cast<unsigned>(i / extent.x % extent.y),
                  static_cast<unsigned>(i / (std::uint64_t{extent.x} * extent.y))};
 }
 
-// A barrier between several blocks, each on an OS thread of its own. Participants are the threads
-// of a cluster, or the blocks of a cooperative grid.
+// A barrier between several blocks, each on its own OS thread. Its participants are the threads of
+// a cluster or the blocks of a cooperative grid.
 class BlocksBarrier {
   public:
     void expect(unsigned participants) { expected_ = participants; }
@@ -39,7 +39,7 @@ class BlocksBarrier {
     unsigned arrive();
     unsigned phase() const { return phase_.load(std::memory_order_acquire); }
     bool passed(unsigned phase) const { return phase_.load(std::memory_order_acquire) != phase; }
-    // Blocks the OS thread until the phase is over. False: the launch has failed, or the barrier
+    // Blocks the OS thread until the phase has ended. False: the launch has failed, or the barrier
     // can never complete.
     bool wait(unsigned phase, const std::atomic<bool>& cancelled);
     // A participant has ended and counts as arrived from now on, as the hardware does for clusters.
@@ -60,8 +60,7 @@ class BlocksBarrier {
     bool deserted_ = false;
 };
 
-// What the blocks of a cluster wait for when none of their threads can go on: that another block
-// does something.
+// Events of a cluster: a block whose threads all wait sleeps until another block causes one.
 class ClusterEvents {
   public:
     explicit ClusterEvents(unsigned blocks) : blocks_(blocks) {}
@@ -89,8 +88,8 @@ struct ClusterState {
         barrier.expect(threads);
     }
 
-    // Where a block's shared memory lies: dynamic, and (relative to threadIdx) static, which is
-    // thread-local.
+    // Where a block's shared memory is: dynamic shared memory, and static shared memory, which is
+    // thread-local and is located relative to threadIdx.
     struct Block {
         char* dynamic_arena;
         char* thread_local_base;
@@ -102,7 +101,7 @@ struct ClusterState {
     std::array<Block, 16> block{};
 };
 
-// What a kernel's parameter holds, or a part of it: perhaps an address.
+// The value of a kernel's parameter or of a part of it, which may be an address.
 struct NamedAddress {
     std::string parameter;
     std::uintptr_t address = 0;
@@ -117,26 +116,28 @@ struct LaunchState {
     void (*run)(const void*) = nullptr;
     LaunchConfiguration configuration;
     int device = 0;
-    std::vector<NamedAddress> addresses;  // of the arguments; only where an observer watches
+    std::vector<NamedAddress> addresses;  // in the arguments; only with an observer
 
     // Independent blocks: the loop that takes the next block, and the OS threads that run it.
     std::atomic<std::uint64_t> next_block{0};
     std::function<void()> work;
     Team* team = nullptr;
     std::atomic<unsigned> os_threads{1};
-    unsigned most_os_threads = 0;  // which blocks that poll may ask for; 0: none has
-    bool system_is_full = false;   // there would be more if it had room
-    // Of OS threads that polling blocks have asked for: when, and how many blocks had ended.
+    unsigned most_os_threads = 0;  // upper bound of os_threads when blocks poll; 0: not computed yet
+    bool system_is_full = false;   // the system has no room for more OS threads
+    // The last OS thread started for a polling block: when it was started, and how many blocks had
+    // ended by then.
     std::atomic<std::chrono::steady_clock::rep> last_begin{0};
     std::uint64_t ended_at_last_begin = 0;
 
     BlocksBarrier grid_barrier;
-    std::shared_ptr<ClusterState> cluster;       // the one that is running
-    LaunchObserver* observer = nullptr;          // of this launch
-    void* observed = nullptr;                    // the observer's own
-    bool repeated = false;                       // this is another run of an OrderCheck, ...
-    unsigned polls_repeated = 0;                 // ... in which so often only threads that poll were left
-    Task* task = nullptr;                        // that the launch is part of; null: the host itself runs it
+    std::shared_ptr<ClusterState> cluster;  // the cluster that is running
+    LaunchObserver* observer = nullptr;     // of this launch
+    void* observed = nullptr;               // the observer's own
+    // A repetition for an OrderCheck, and how often only polling threads were left in it.
+    bool repeated = false;
+    unsigned polls_repeated = 0;
+    Task* task = nullptr;                        // the task of the launch; null: the host itself runs it
     std::atomic<ChildGrids*> children{nullptr};  // if there are any
     std::optional<std::vector<std::uint64_t>> few_blocks;  // the only ones to run
     std::atomic<bool> polled_in_vain{false};
@@ -144,17 +145,17 @@ struct LaunchState {
     std::atomic<cudaError_t> error{cudaSuccess};
     std::mutex report_mutex;
 
-    // Prints and keeps the first failure, and stops the others.
+    // Prints and stores the first failure, and stops the other blocks.
     void fail(cudaError_t code, const std::string& message, Site site = Site{"", 0});
-    // Of a block that has polled since `since`.
+    // Called by a block that has polled since `since`.
     void let_other_blocks_begin(std::chrono::steady_clock::rep since, std::chrono::steady_clock::rep now);
     std::uint64_t blocks_at_once() const {
         return team != nullptr ? os_threads.load() : volume(configuration.grid);
     }
-    // "; 7 of 65 blocks have not begun...", or nothing.
+    // "; 7 of 65 blocks have not begun..."; empty if all blocks have.
     std::string blocks_that_wait_to_begin() const;
-    // Called every 10 ms by each block while all blocks that run only poll memory. Perhaps the host
-    // has yet to write it, or to launch what does.
+    // Called every 10 ms by each block while all running blocks only poll memory. The value may
+    // have to come from the host, or from a kernel that the host has not launched yet.
     void polls_in_vain();
 };
 

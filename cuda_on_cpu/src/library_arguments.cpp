@@ -38,7 +38,7 @@ namespace {
 
 std::mutex mutex;
 
-// How many calls need this guard page to be readable.
+// The number of calls that need each guard page to be readable.
 std::map<char*, int>& open_guards() {
     static auto* guards = new std::map<char*, int>;  // usable until the last static destructor
     return *guards;

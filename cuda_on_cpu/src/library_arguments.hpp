@@ -1,4 +1,4 @@
-// What a library's function reads or writes in device memory, and whether a GPU could reach it.
+// The device memory that a library's function reads or writes, and whether a GPU could access it.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace cuda_on_cpu {
 
-// `columns` pieces of `bytes` each, which begin `pitch` bytes apart. Nothing if one of the two is
-// 0.
+// `columns` pieces of `bytes` each, which begin `pitch` bytes apart. Empty if `columns` or `bytes`
+// is 0.
 struct Region {
     const char* name;  // of the argument
     const void* pointer;
@@ -18,12 +18,13 @@ struct Region {
     bool written = false;
 };
 
-// Is the region inside one live allocation? If not, a sentence says so on stderr, and the context
-// is lost, as after a kernel that reads there.
+// Is the region inside one live allocation? If not, prints a message on stderr and loses the
+// context, as after a kernel with an illegal access.
 bool reachable(const char* function, const Region& region);
 
-// While it lives, the guard pages behind these allocations can be read: vectorised functions of a
-// host's library may load, and not use, what lies behind an operand. Writes still stop there.
+// During its lifetime the guard pages behind these allocations are readable, because vectorised
+// functions of a host library may load bytes behind an operand without using them. Writes still
+// fault.
 class ReadableGuards {
   public:
     ReadableGuards(std::initializer_list<const void*> pointers);
@@ -37,7 +38,7 @@ class ReadableGuards {
     std::vector<char*> guards_;
 };
 
-// Tells the inspector, if there is one, that the region has been written.
+// Notifies the inspector, if there is one, that the region has been written.
 void note_written(const Region& region);
 
 }  // namespace cuda_on_cpu

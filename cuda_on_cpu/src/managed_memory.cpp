@@ -16,7 +16,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-// What was said of one allocation of managed memory. Numbers of devices; kHost is the host.
+// The advice for one allocation of managed memory. Members are device numbers; kHost is the host.
 constexpr int kHost = cudaCpuDeviceId;
 constexpr int kNone = cudaInvalidDeviceId;
 struct Advice {
@@ -26,8 +26,8 @@ struct Advice {
 };
 
 std::mutex mutex;
-// By the first byte of the allocation. Never destroyed: static objects of the program may ask after
-// main().
+// Indexed by the first byte of the allocation. Never destroyed, because static objects of the
+// program may use it after main().
 std::map<const void*, Advice>& advice_for() {
     static auto& all = *new std::map<const void*, Advice>;
     return all;
@@ -215,7 +215,7 @@ cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_d
     if (const cudaError_t error = check_peer_copy(__func__, to, to_device, from, from_device);
         error != cudaSuccess)
         return error;
-    // It waits for all work of both devices.
+    // The copy waits for all work of both devices.
     if (!in_kernel() && several_devices()) {
         wait_for_streams_of(to_device);
         wait_for_streams_of(from_device);
@@ -228,7 +228,7 @@ cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int f
     if (const cudaError_t error = check_peer_copy(__func__, to, to_device, from, from_device);
         error != cudaSuccess)
         return error;
-    // As an H200 does, CUDA 13.
+    // As on an H200 with CUDA 13.
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, __func__, capture); error != cudaSuccess) return error;
     if (capture != nullptr) {

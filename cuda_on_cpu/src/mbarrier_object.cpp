@@ -5,8 +5,9 @@
 namespace cuda_on_cpu {
 namespace {
 
-// From the lowest bit on: 20 bits of pending arrivals, 20 of expected ones, 21 of bytes (with a
-// sign), the parity, and two that say that this is an mbarrier. Neither 0 nor poison is one.
+// Bits from the lowest on: 20 for pending arrivals, 20 for expected arrivals, 21 for bytes
+// (signed), 1 for the parity, and a tag of 2 that marks an initialised mbarrier. Neither 0 nor
+// poison has a valid tag.
 constexpr unsigned kCountBits = 20;
 constexpr unsigned kBytesAt = 2 * kCountBits;
 constexpr unsigned kParityAt = 61;
@@ -23,7 +24,7 @@ std::uint64_t encode(const MbarrierState& state) {
 std::optional<MbarrierState> decode(std::uint64_t word) {
     const std::uint64_t tag = word >> kTagAt;
     if (tag != kPublished && tag != kInitialised) return std::nullopt;
-    // Up to the top and down again, for the sign.
+    // Shift left and then right to extend the sign.
     const auto bytes = static_cast<std::int64_t>(word << (64 - kParityAt)) >> (64 - kParityAt + kBytesAt);
     return MbarrierState{.expected = static_cast<unsigned>(word >> kCountBits) & kMostArrivals,
                          .pending = static_cast<unsigned>(word) & kMostArrivals,
@@ -36,7 +37,7 @@ std::atomic_ref<std::uint64_t> atomic(const std::uint64_t* barrier) {
     return std::atomic_ref<std::uint64_t>(*const_cast<std::uint64_t*>(barrier));
 }
 
-// What is wrong with the change; "" if it was made to `state`.
+// Applies the change to `state` and returns ""; or returns what is wrong with it.
 std::string apply(MbarrierState& state, unsigned arrivals, int bytes, unsigned leaving, bool& ended) {
     const auto text = [](auto number) { return std::to_string(number); };
     if (arrivals == 1 && state.pending == 0)

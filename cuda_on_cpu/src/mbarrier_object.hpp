@@ -1,5 +1,5 @@
 // The 64 bits of an mbarrier: all of its state, in shared memory, as on a GPU. Blocks of a cluster
-// change it at the same time.
+// may change it concurrently.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,19 @@
 namespace cuda_on_cpu {
 
 struct MbarrierState {
-    unsigned expected;  // arrivals that a phase takes
-    unsigned pending;   // of those, how many have not come yet
-    int bytes;  // that bulk copies have still to bring; below 0: that have come before they were expected
-    unsigned parity;  // of the phase under way
-    bool published;   // bulk copies and other blocks know of it
+    unsigned expected;  // arrivals per phase
+    unsigned pending;   // of those, arrivals that are still missing
+    // Bytes that bulk copies have yet to deliver; negative: bytes that were delivered before they
+    // were expected.
+    int bytes;
+    unsigned parity;  // of the present phase
+    bool published;   // bulk copies and other blocks may use it
 };
 
 inline constexpr unsigned kMostArrivals = (1u << 20) - 1;
 inline constexpr int kMostBytes = (1 << 20) - 1;
 
-// Empty: nothing has initialised it, or something has overwritten it.
+// nullopt: the mbarrier was not initialised, or was overwritten.
 std::optional<MbarrierState> read_mbarrier(const std::uint64_t* barrier);
 void write_mbarrier(std::uint64_t* barrier, const MbarrierState& state);
 
@@ -27,8 +29,8 @@ struct MbarrierChange {
     std::string error;  // empty: none
     bool phase_ended = false;
 };
-// So many arrivals, and so many bytes more (fewer) to wait for: first the bytes. Ends the phase
-// when nothing is missing. Later phases take `leaving` arrivals fewer.
+// Adds `bytes`, which may be negative, to the missing bytes; then counts the arrivals. Ends the
+// phase when nothing is missing. Later phases expect `leaving` arrivals fewer.
 MbarrierChange change_mbarrier(std::uint64_t* barrier, unsigned arrivals, int bytes, unsigned leaving = 0);
 
 // "phase of parity 0, 1 of 2 arrivals missing, 4096 bytes missing"

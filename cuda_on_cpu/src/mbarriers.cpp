@@ -25,7 +25,7 @@ void Mbarriers::init(std::uint64_t* barrier, unsigned arrivals, Site site) {
                     "mbarrier_init: " + std::to_string(arrivals) + " arrivals; expected 1 to " +
                         std::to_string(kMostArrivals),
                     site);
-    // A word that has been overwritten is no valid mbarrier.
+    // An overwritten mbarrier may be initialised again.
     if (!live_.insert(barrier).second && read_mbarrier(barrier))
         block_.fail(cudaErrorLaunchFailure,
                     "mbarrier_init: the mbarrier has been initialised already; expected that one thread does "
@@ -160,7 +160,8 @@ void Mbarriers::expect(std::uint64_t* barrier, int bytes, Site site) {
     block_.cluster().events.happened();
 }
 
-// --- Copies of threads that a phase waits for ----------------------------------------------------
+// --- Copies of threads (cp.async) attached to a phase
+// ----------------------------------------------------
 
 void Mbarriers::attach_copies(std::uint64_t* barrier, Site site) {
     const unsigned parity = usable(barrier, site).parity;
@@ -172,7 +173,8 @@ void Mbarriers::attach_copies(std::uint64_t* barrier, Site site) {
     block_.notify(event::CopiesAttached{self});
 }
 
-// Another block of the cluster may have ended the phase, so each look at the copies asks.
+// Checked before each use of the copies, because another block of the cluster may have ended the
+// phase.
 void Mbarriers::end_phases_of(Attached& attached, const std::uint64_t* barrier) {
     const std::optional<MbarrierState> state = read_mbarrier(barrier);
     if (!state || state->parity == attached.parity) return;

@@ -1,6 +1,6 @@
-// What the threads of a block do with mbarriers; a cuda::barrier is one, too. The state of one is
-// its 64 bits of shared memory (mbarrier_object.hpp), which other blocks of the cluster change as
-// well.
+// Operations of a block's threads on mbarriers; a cuda::barrier is one as well. The state of an
+// mbarrier is 64 bits of shared memory (mbarrier_object.hpp), which other blocks of the cluster may
+// change too.
 #pragma once
 
 #include <array>
@@ -29,35 +29,39 @@ class Mbarriers {
 
     // PTX ISA: initialising a valid mbarrier is undefined. inval() must come first.
     void init(std::uint64_t* barrier, unsigned arrivals, Site site);
-    // As a cuda::barrier: bulk copies may use it at once. NVIDIA's examples have no fence there.
+    // Initialises a cuda::barrier. Bulk copies may use it at once, because NVIDIA's examples have
+    // no fence there.
     void init_for_cpp(std::uint64_t* barrier, std::int64_t arrivals, Site site);
     void inval(std::uint64_t* barrier, Site site);
-    // fence.mbarrier_init: from here on bulk copies and other blocks may use what the block has
-    // initialised.
+    // fence.mbarrier_init: from here on bulk copies and other blocks may use the mbarriers that the
+    // block has initialised.
     void publish();
-    // `count` arrivals, after which the phase waits for so many bytes more. Returns the parity of
-    // the phase in which the thread has arrived.
+    // Makes `count` arrivals and adds `bytes` to the bytes for which the phase waits. Returns the
+    // parity of the phase in which the thread has arrived.
     unsigned arrive(std::uint64_t* barrier, std::int64_t count, std::int64_t bytes, Site site);
     // One arrival; later phases expect one fewer.
     void arrive_and_drop(std::uint64_t* barrier, Site site);
-    // The same at an mbarrier of another block of the cluster: `barrier` is the same place in this
+    // arrive() at an mbarrier of another block of the cluster: `barrier` is the same offset in this
     // block's shared memory.
     void arrive_at(std::uint64_t* barrier, unsigned rank, std::int64_t count, std::int64_t bytes, Site site);
-    // No arrival. Other blocks of the cluster may name the mbarrier, too.
+    // Adds expected bytes without an arrival. Other blocks of the cluster may also use this
+    // mbarrier.
     void expect(std::uint64_t* barrier, int bytes, Site site);
-    // The running thread's pending copies (cp.async) are complete for a thread that has waited for
-    // the present phase.
+    // Attaches the running thread's pending copies (cp.async) to the present phase: they are
+    // complete once a thread has waited for it.
     void attach_copies(std::uint64_t* barrier, Site site);
     // `name`: of the operation, for reports.
     void wait(std::uint64_t* barrier, unsigned parity, Site site, const char* name = "mbarrier_wait");
-    // False: the phase has not ended. After 32 such answers in a row it waits instead.
+    // False: the phase has not ended. After 32 unsuccessful tests in a row the thread waits
+    // instead.
     bool test(std::uint64_t* barrier, unsigned parity, Site site);
 
-    // The state of an mbarrier that the block may use; fails otherwise.
+    // The state of the mbarrier; fails if the block may not use it.
     MbarrierState usable(const std::uint64_t* barrier, Site site);
-    // Wakes the threads that wait for a phase that has ended: of `barrier`, or (null) of any.
+    // Wakes the threads whose phase has ended: those at `barrier`, or at any mbarrier if it is
+    // null.
     bool wake_past(const std::uint64_t* barrier);
-    // For which threads of the block wait.
+    // The mbarriers at which threads of the block wait.
     std::vector<std::uint64_t*> awaited() const;
 
   private:
@@ -65,7 +69,7 @@ class Mbarriers {
     struct Attached {
         unsigned parity = 0;  // of the phase that `present` belongs to
         AsyncCopies::Batch present;
-        AsyncCopies::Batch complete;  // of phases that have ended, and that no thread has waited for
+        AsyncCopies::Batch complete;  // of ended phases for which no thread has waited
     };
     void check_count(const MbarrierState& state, std::int64_t count, std::int64_t bytes, Site site);
     void change(std::uint64_t* barrier, unsigned arrivals, int bytes, unsigned leaving, Site site);
@@ -73,10 +77,10 @@ class Mbarriers {
     void complete_copies(const std::uint64_t* barrier);
 
     BlockRunner& block_;
-    std::unordered_set<const std::uint64_t*> live_;  // by init(), not invalidated since
-    std::vector<std::uint64_t*> unpublished_;        // only this block knows of them yet
+    std::unordered_set<const std::uint64_t*> live_;  // initialised and not invalidated since
+    std::vector<std::uint64_t*> unpublished_;        // only this block may use them yet
     std::unordered_map<const std::uint64_t*, Attached> attached_;
-    std::array<unsigned char, kMaxThreads> early_tests_{};  // of each thread, in a row
+    std::array<unsigned char, kMaxThreads> early_tests_{};  // consecutive unsuccessful tests of each thread
 };
 
 }  // namespace cuda_on_cpu

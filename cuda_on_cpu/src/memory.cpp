@@ -38,14 +38,15 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr std::size_t kAlignment =
-    16;  // less than a GPU's 256: the closer the end lies to its guard page, the better
-constexpr std::size_t kLarge = std::size_t{1} << 26;  // the system is asked whether it has so much
-constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses are not used again yet
+// Less than a GPU's 256, because the end should be as close to the guard page as possible.
+constexpr std::size_t kAlignment = 16;
+constexpr std::size_t kLarge = std::size_t{1}
+                               << 26;      // from this size on, checks whether the system has enough memory
+constexpr std::size_t kQuarantine = 1024;  // freed allocations whose addresses are not reused yet
 
 std::mutex mutex;
-// By the first byte of the mapping. Static objects of the program allocate before main() and free
-// after it: made when it is needed, and never destroyed.
+// Indexed by the first byte of the mapping. Created on first use and never destroyed, because
+// static objects of the program may allocate before main() and free after it.
 std::map<const char*, Allocation>& allocations() {
     static auto& all = *new std::map<const char*, Allocation>;
     return all;
@@ -55,7 +56,7 @@ std::deque<const char*>& freed_order() {
     return all;
 }
 std::size_t live_bytes = 0;
-std::array<std::size_t, kMostDevices> live_of_device{};  // of device memory, where there are several
+std::array<std::size_t, kMostDevices> live_of_device{};  // device memory of each device, if there are several
 std::size_t capacity = 0;                                // of all allocations together; 0: not known yet
 std::atomic<std::size_t> allocation_count{0};
 
@@ -83,7 +84,7 @@ std::size_t machine_bytes() {
     return bytes;
 }
 
-// What the system can give to this program without taking it from others: MemAvailable.
+// The memory that the system can provide without taking it from other programs: MemAvailable.
 std::size_t available_bytes() {
     std::size_t kib = machine_bytes() >> 10;
     if (std::FILE* const file = std::fopen("/proc/meminfo", "r"); file != nullptr) {
@@ -111,7 +112,7 @@ bool has_room_for(std::size_t size) {
     if (fits && size < kLarge) return true;
     const std::size_t available = available_bytes();
     const bool is_there = size <= available;
-    if (several_devices()) {  // each has its share, whatever the system could give
+    if (several_devices()) {  // each device has its share, regardless of what the system could provide
         if (!is_there) capacity = live_bytes + available;
         return fits && is_there;
     }
@@ -119,7 +120,7 @@ bool has_room_for(std::size_t size) {
     return is_there;
 }
 
-// What the program leaves to the end of its process, as a GPU's memory is left to the driver.
+// Reports allocations that still exist when the process ends. On a GPU the driver would free them.
 void tell_leaks() {
     const std::scoped_lock lock(mutex);
     std::size_t count = 0;
@@ -131,8 +132,8 @@ void tell_leaks() {
                  count, count == 1 ? " was" : "s were", live_bytes);
 }
 
-// The image that this file is linked into, and the kernels and their __device__ variables with it:
-// the program, or a shared library that it has loaded.
+// The image into which this file is linked, together with the kernels and their __device__
+// variables: the program, or a shared library that it has loaded.
 struct Image {
     ImageRange whole;
     ImageRange writable;
@@ -179,8 +180,8 @@ bool in_program_image(const volatile void* pointer, std::size_t size) {
 }
 
 #ifndef CUDA_ON_CPU_ASAN
-// First byte of `allocation`'s slack, before or behind it, that differs from the canary; null if
-// all are.
+// The first byte of the slack before or behind `allocation` that differs from the canary; null if
+// none does.
 const char* damaged_byte(const Allocation& allocation) {
     const char* pages = allocation.mapping + page_size();
     const char* pages_end = allocation.mapping + allocation.mapping_size - page_size();
@@ -213,7 +214,7 @@ std::string damage_report(const Allocation& allocation) {
     return text;
 }
 #else
-// The sanitizer has reported the access itself.
+// The sanitizer reports the access itself.
 std::string damage_report(const Allocation&) {
     return {};
 }
@@ -234,7 +235,7 @@ void fill(void* memory, std::size_t size, std::uint16_t pattern) {
 }
 
 void* allocate(std::size_t size, cudaMemoryType type) {
-    order_may_show = true;  // in a kernel, of its threads: which thread gets which place
+    order_may_show = true;  // in a kernel, addresses depend on the order of the threads
     static const bool tells_leaks = environment().leaks && std::atexit(tell_leaks) == 0;
     static_cast<void>(tells_leaks);
     const std::size_t pages = round_up_to_pages(size);
@@ -248,8 +249,8 @@ void* allocate(std::size_t size, cudaMemoryType type) {
         munmap(mapping, mapping_size);
         return nullptr;
     }
-    // All of it is filled below: with a page fault every page that took 33 ms for 64 MB, and takes
-    // 9.
+    // All of it is filled below. For 64 MB that took 33 ms with one page fault per small page, and
+    // takes 9 ms with huge pages.
     if (pages >= kHugePage) madvise(first_page, pages, MADV_HUGEPAGE);
 
     char* begin = first_page + pages - round_up(size, kAlignment);
@@ -259,7 +260,7 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     fill(begin + size, round_up(size, kAlignment) - size, canary);
     ASAN_POISON_MEMORY_REGION(first_page, begin - first_page);
     ASAN_POISON_MEMORY_REGION(begin + size, round_up(size, kAlignment) - size);
-    prepare_thread_for_faults();  // the host may leave it before the first kernel does
+    prepare_thread_for_faults();  // the host may access it out of range before the first kernel does
 
     const std::scoped_lock lock(mutex);
     allocations()[static_cast<char*>(mapping)] = Allocation{
@@ -293,8 +294,8 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): the program %s\n", function, pointer, damage.c_str());
     }
     if (allocation->type == cudaMemoryTypeManaged) look_at_counter(allocation->begin, allocation->size);
-    // The addresses stay reserved for a while, so that a use after free stops at the line that does
-    // it.
+    // The addresses stay reserved for a while, so that a use after free faults at the line that
+    // does it.
     ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + page_size(),
                                 allocation->mapping_size - 2 * page_size());
     if (allocation->file >= 0) {
@@ -451,7 +452,7 @@ std::string describe_wild_index(const volatile void* address) {
                                      {kCanaries[2], "what lies outside an allocation"}};
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     const std::scoped_lock lock(mutex);
-    for (const int size : {4, 8, 16, 2, 1}) {  // the most likely first: more than one may fit
+    for (const int size : {4, 8, 16, 2, 1}) {  // the most likely size first, because several may fit
         for (const Pattern& pattern : kPatterns) {
             const std::uint32_t word = std::uint32_t{pattern.word} << 16 | pattern.word;
             for (const std::int64_t index :

@@ -1,4 +1,4 @@
-// cudaMalloc, cudaMemcpy and their relatives.
+// cudaMalloc, cudaMemcpy and similar functions.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -71,8 +71,8 @@ cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type
     return set_last_error(release_any(pointer, type, function));
 }
 
-// One side of a copy of `height` rows. On a GPU a pointer said to be of the device must be one, and
-// the rows must lie inside its allocation; host memory that CUDA knows nothing of cannot be
+// One side of a copy of `height` rows. As on a GPU, a device pointer must point to device memory,
+// and the rows must lie inside its allocation. Host memory that was not allocated by CUDA cannot be
 // checked.
 struct Side {
     const char* name;
@@ -101,7 +101,7 @@ cudaError_t check_side(const char* function, const Side& side, std::size_t width
     return cudaSuccess;
 }
 
-// A copy "to the device" does not go to host memory, even if it is registered.
+// A copy "to the device" must not go to host memory, even if that is registered.
 cudaError_t check_direction(const char* function, const Side& side) {
     const auto allocation = find_allocation(side.pointer);
     if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost &&
@@ -111,7 +111,7 @@ cudaError_t check_direction(const char* function, const Side& side) {
     return cudaSuccess;
 }
 
-// Both sides of a copy, as far as they can be known.
+// Checks both sides of a copy, as far as possible.
 cudaError_t check_copy(const char* function, const Copy& c) {
     if (c.kind < cudaMemcpyHostToHost || c.kind > cudaMemcpyDefault) {
         return refuse(cudaErrorInvalidMemcpyDirection, function, "kind %d", static_cast<int>(c.kind));
@@ -147,15 +147,15 @@ void carry_out(const Copy& c) {
     }
 }
 
-// Memory that was there when the work was issued may have been freed since.
+// Checks again, because the memory may have been freed since the copy was issued.
 cudaError_t carry_out_later(const char* function, const Copy& c) {
     if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
     carry_out(c);
     return cudaSuccess;
 }
 
-// Host memory that CUDA knows nothing of. What lies in the program's own image may be a __device__
-// variable: the kind tells.
+// Is it host memory that was not allocated by CUDA? An address in the program's image may be a
+// __device__ variable, so the copy's kind decides.
 bool is_pageable(const void* pointer, bool said_to_be_host) {
     return !find_allocation(pointer) && (said_to_be_host || !device_accessible(pointer, 1));
 }
@@ -165,7 +165,7 @@ bool is_device_memory(const void* pointer) {
     return allocation && allocation->type == cudaMemoryTypeDevice;
 }
 
-// A pageable source is read before the call returns.
+// Copies a pageable source to a staging buffer, because it must be read before the call returns.
 Work with_staged_source(const char* function, Copy c) {
     auto staged = std::make_shared<std::vector<char>>(c.width * c.height);
     carry_out({staged->data(), c.width, c.from, c.from_pitch, c.width, c.height, cudaMemcpyHostToHost});
@@ -174,7 +174,7 @@ Work with_staged_source(const char* function, Copy c) {
     return [=, owner = std::move(staged)] { return carry_out_later(function, c); };
 }
 
-// `returns_early`: of the asynchronous forms, and of copies inside the device.
+// `returns_early`: for the asynchronous functions, and for copies inside the device.
 cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool returns_early) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
@@ -240,7 +240,7 @@ void carry_out(const cudaMemsetParams& p) {
     }
 }
 
-// The host waits for the synchronous forms where it shares the memory with the device.
+// The host waits for a synchronous memset only if it shares the memory with the device.
 cudaError_t set(const char* function, void* pointer, std::size_t pitch, int value, std::size_t width,
                 std::size_t height, cudaStream_t stream, bool returns_early) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
@@ -346,7 +346,7 @@ using namespace cuda_on_cpu;
 
 namespace {
 
-// All memory is the host's here, so nothing moves; what a GPU would refuse is refused.
+// All memory is host memory here, so nothing is moved; only the errors of a GPU are reported.
 cudaError_t check_prefetch(const char* function, const void* pointer, std::size_t bytes,
                            cudaMemLocation location, unsigned flags) {
     if (flags != 0) return refuse(cudaErrorInvalidValue, function, "flags %u; expected 0", flags);
@@ -400,7 +400,7 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaFree(void* pointer) {
-    runtime_in_use = true;  // cudaFree(nullptr) is a way to initialise it
+    runtime_in_use = true;  // cudaFree(nullptr) is a usual way to initialise the runtime
     return release_for(__func__, pointer, cudaMemoryTypeDevice);
 }
 

@@ -1,4 +1,4 @@
-// Copies and memsets as work that a stream or a node of a graph does.
+// Copies and memsets as operations of a stream or of a graph's node.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@ struct Copy {
     cudaMemcpyKind kind;
 };
 
-// Errors as cudaMemcpy gives; otherwise `operation` is the copy.
+// Returns the errors of cudaMemcpy; on success `operation` is the copy.
 cudaError_t copy_operation(const char* function, const Copy& copy, StreamOperation* operation);
 cudaError_t copy_operation(const char* function, const cudaMemcpy3DParms& params, StreamOperation* operation);
 cudaError_t memset_operation(const char* function, const cudaMemsetParams& params,
                              StreamOperation* operation);
 
-// Memory that a node of a graph allocates, and frees: `pointer` is valid at once, and its memory
-// whenever the graph has run that far. A graph may also free what cudaMallocAsync has allocated.
+// Memory that nodes of a graph allocate and free. `pointer` is valid at once; its memory may be
+// used once the graph has run the allocating node. A graph may also free memory of cudaMallocAsync.
 cudaError_t graph_allocation(const char* function, std::size_t bytes, void** pointer,
                              StreamOperation* operation);
 cudaError_t graph_release(const char* function, void* pointer, StreamOperation* operation);
-// Was it allocated by a graph? Then it is free now.
+// Frees memory that a graph has allocated. False: it is not such memory.
 bool release_to_graph(void* pointer);
 
 }  // namespace cuda_on_cpu

@@ -19,7 +19,8 @@
 #include "ipc.hpp"
 #include "memory.hpp"
 
-// Freed memory is given back at once, so no threshold and no trimming changes anything.
+// Freed memory is returned to the system at once, so the release threshold and trimming have no
+// effect.
 struct CUmemPool_st {
     std::uint64_t release_threshold = 0;
     int reuse[3] = {1, 1, 1};
@@ -27,8 +28,8 @@ struct CUmemPool_st {
     std::uint64_t most_used = 0;
     std::uint64_t most_reserved = 0;
     std::uint64_t limit = 0;    // bytes; 0: none
-    bool is_shareable = false;  // has handles for other processes
-    bool is_imported = false;   // another process's
+    bool is_shareable = false;  // can be exported to other processes
+    bool is_imported = false;   // imported from another process
     int device = 0;
     std::uint64_t readers = 1;  // bit d: device d may access it
 };
@@ -38,8 +39,8 @@ namespace {
 
 std::mutex mutex;
 
-// The default pools of all devices. Never destroyed, as all here: static objects of the program may
-// free their memory after main().
+// The default pools of all devices. Like all objects here they are never destroyed, because static
+// objects of the program may free their memory after main().
 struct DefaultPools {
     DefaultPools() {
         for (int device = 0; device < kMostDevices; ++device) {
@@ -74,7 +75,7 @@ std::map<const void*, Piece>& pieces() {
     static auto& all = *new std::map<const void*, Piece>;
     return all;
 }
-std::multiset<const void*>& imported_pointers() {  // of pools of other processes
+std::multiset<const void*>& imported_pointers() {  // memory of other processes' pools
     static auto& all = *new std::multiset<const void*>;
     return all;
 }
@@ -102,7 +103,7 @@ bool is_reuse(cudaMemPoolAttr attribute) {
            attribute <= cudaMemPoolReuseAllowInternalDependencies;
 }
 
-// Does nothing if the memory is not of a pool.
+// Does nothing if the memory is not from a pool.
 void note_pool_release(const void* pointer) {
     const std::scoped_lock lock(mutex);
     const auto found = pieces().find(pointer);
@@ -114,7 +115,7 @@ void note_pool_release(const void* pointer) {
     if (destroyed && piece.pool->used == 0) delete piece.pool;
 }
 
-// False: the memory is not of a pool of another process.
+// False: the memory is not from another process's pool.
 bool release_imported(void* pointer) {
     {
         const std::scoped_lock lock(mutex);
@@ -214,7 +215,7 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
     if (current_pool_of(pool->device) == pool)
         current_pool_of(pool->device) = &default_pools().of[static_cast<std::size_t>(pool->device)];
     pools().erase(pool);
-    if (pool->used == 0) delete pool;  // else when the last of its memory is freed
+    if (pool->used == 0) delete pool;  // otherwise when its last allocation is freed
     return cudaSuccess;
 }
 
@@ -333,7 +334,7 @@ cudaError_t cudaMallocFromPoolAsync(void** pointer, std::size_t bytes, cudaMemPo
                           static_cast<unsigned long long>(pool->used),
                           static_cast<unsigned long long>(pool->limit));
     }
-    const DeviceScope scope(pool->device);  // the memory belongs to it; a stream without a name, too
+    const DeviceScope scope(pool->device);  // the memory belongs to this device, and so does a default stream
     const cudaError_t error = cudaMallocAsync(pointer, bytes, stream);
     if (error != cudaSuccess || *pointer == nullptr) return error;
     note_pool_release(*pointer);  // cudaMallocAsync took it from the current pool
@@ -350,7 +351,8 @@ cudaError_t cudaMemPoolExportToShareableHandle(void* handle, cudaMemPool_t pool,
     if (!pool->is_shareable)
         return refuse(cudaErrorInvalidValue, __func__,
                       "the pool's handleTypes are none; expected cudaMemHandleTypePosixFileDescriptor");
-    // The memory is passed pointer by pointer. This represents the pool: a file with a mark in it.
+    // The memory itself is exported pointer by pointer. The pool is represented by a file that only
+    // contains a mark.
     const int file = memfd_create("cuda_on_cpu pool", MFD_CLOEXEC);
     if (file < 0 || write(file, kPoolMark, sizeof kPoolMark) != sizeof kPoolMark) {
         if (file >= 0) close(file);

@@ -1,4 +1,4 @@
-// What each memory pool has given out.
+// The allocations of each memory pool.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace cuda_on_cpu {
 
-// Memory of `pool`; null: of the device's current pool.
+// Records an allocation of `pool`; null: of the device's current pool.
 void note_pool_allocation(cudaMemPool_t pool, const void* pointer, std::size_t bytes);
 // release() of memory.hpp, also for memory of another process's pool.
 cudaError_t release_any(void* pointer, cudaMemoryType type, const char* function);

@@ -19,7 +19,7 @@ struct Range {
     int file;
 };
 std::mutex mutex;
-// Never destroyed: destructors of static objects may launch kernels.
+// Never destroyed, because destructors of static objects may launch kernels.
 std::vector<Range>& module_ranges() {
     static auto& all = *new std::vector<Range>;
     return all;

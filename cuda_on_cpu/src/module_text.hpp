@@ -1,5 +1,5 @@
-// A module as text: what nvcc -ptx writes and NVRTC calls PTX. Programs handle PTX as a string,
-// which ends with a null character.
+// A module as text: the output of nvcc -ptx and NVRTC's PTX. Programs handle PTX as a string, which
+// ends with a null character.
 #pragma once
 
 #include <string>

@@ -41,7 +41,8 @@ CUresult refuse(const char* function, CUresult error, const std::string& why) {
 constexpr const char* kHowToMake =
     ". Modules are made here by nvcc of cuda_on_cpu, with -ptx, -cubin or -fatbin, or by NVRTC";
 
-// The bytes of an ELF file in memory: it ends with its last section, or with the table of sections.
+// The size of an ELF file in memory. It ends with its last section or with the section header
+// table.
 std::size_t elf_size(const Elf64_Ehdr& header) {
     const char* base = reinterpret_cast<const char*>(&header);
     std::size_t size = header.e_shoff + std::size_t{header.e_shnum} * header.e_shentsize;
@@ -53,7 +54,7 @@ std::size_t elf_size(const Elf64_Ehdr& header) {
     return size;
 }
 
-// Is the table of sections there, which is the last part of a shared object?
+// Is the section header table complete? It is the last part of a shared object.
 bool has_all_sections(std::string_view bytes) {
     Elf64_Ehdr header;
     if (bytes.size() < sizeof header) return false;
@@ -97,7 +98,7 @@ std::vector<Elf64_Shdr> sections_of(std::string_view file) {
     return sections;
 }
 
-// The entries of a section that is a table.
+// The entries of a section that contains a table.
 template <class Entry>
 std::vector<Entry> entries_of(std::string_view file, const Elf64_Shdr& section) {
     std::vector<Entry> entries(section.sh_size / sizeof(Entry));
@@ -105,7 +106,7 @@ std::vector<Entry> entries_of(std::string_view file, const Elf64_Shdr& section) 
     return entries;
 }
 
-// Those of the symbol table, which has local ones, too.
+// All symbols of the symbol table, including local ones.
 std::vector<ElfSymbol> elf_symbols(std::string_view file) {
     std::vector<ElfSymbol> symbols;
     const std::vector<Elf64_Shdr> sections = sections_of(file);
@@ -121,7 +122,7 @@ std::vector<ElfSymbol> elf_symbols(std::string_view file) {
     return symbols;
 }
 
-// What the loader writes to `place`, before it adds where it has put the shared object.
+// The address that the loader writes to `place`, relative to the start of the shared object.
 std::uint64_t relocated(std::string_view file, std::uint64_t place) {
     const std::vector<Elf64_Shdr> sections = sections_of(file);
     for (const Elf64_Shdr& table : sections) {
@@ -141,7 +142,8 @@ bool is_kernel_object(std::string_view name) {
     return name.starts_with(kKernelPrefix) && name.ends_with(kKernelSuffix);
 }
 
-// vectorAdd of extern "C" is _ZZ 9vectorAdd E19..., a C++ function that is _Z E is _ZZ E E19...
+// extern "C" vectorAdd gives _ZZ 9vectorAdd E19...; a C++ function with the mangled name _Z E gives
+// _ZZ E E19...
 std::vector<std::string> names_of_kernel(std::string_view object) {
     const std::string encoding(
         object.substr(kKernelPrefix.size(), object.size() - kKernelPrefix.size() - kKernelSuffix.size()));
@@ -149,7 +151,7 @@ std::vector<std::string> names_of_kernel(std::string_view object) {
     return {"_Z" + encoding, encoding.substr(digits)};
 }
 
-// A variable of internal linkage is _ZL 4name.
+// A variable with internal linkage is mangled as _ZL 4name.
 std::string name_of_variable(std::string_view symbol) {
     if (!symbol.starts_with("_ZL")) return std::string(symbol);
     return std::string(symbol.substr(std::min(symbol.find_first_not_of("0123456789", 3), symbol.size())));
@@ -178,9 +180,9 @@ void take_symbols(CUmod_st& module, std::string_view file, char* base) {
 
 // --- Loading -------------------------------------------------------------------------------------
 
-// Shared objects are loaded from files. This one loses its name as soon as it is loaded: so a
-// program that crashes leaves none behind, and a child process, when it ends, takes none from its
-// parent. The open file is what messages about lines read.
+// The file from which a shared object is loaded. It is unlinked as soon as it is loaded, so that a
+// crash leaves no file behind and a child process that ends does not delete its parent's file.
+// Messages read line numbers from the open file.
 class ModuleFile {
   public:
     explicit ModuleFile(std::string_view bytes)
@@ -198,7 +200,7 @@ class ModuleFile {
     ModuleFile& operator=(const ModuleFile&) = delete;
 
     bool is_complete() const { return is_complete_; }
-    // Null: dlerror() says why.
+    // Null: dlerror() returns the reason.
     link_map* load() {
         void* const handle = dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL);
         link_map* map = nullptr;

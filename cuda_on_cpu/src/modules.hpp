@@ -15,7 +15,7 @@ namespace cuda_on_cpu {
 
 class Kernel;
 
-// What a module has of one name.
+// A kernel or variable of a module.
 struct ModuleSymbol {
     char* address;
     std::size_t size;
@@ -36,15 +36,16 @@ struct CUmod_st {
     CUmod_st& operator=(const CUmod_st&) = delete;
     ~CUmod_st();
 
-    const void* dynamic = nullptr;  // section of the shared object
+    const void* dynamic = nullptr;  // dynamic section of the shared object
     std::map<std::string, cuda_on_cpu::ModuleSymbol, std::less<>> kernels;
     std::map<std::string, cuda_on_cpu::ModuleSymbol, std::less<>> variables;
-    std::map<std::string, std::unique_ptr<CUfunc_st>, std::less<>> functions;  // that were asked for
+    std::map<std::string, std::unique_ptr<CUfunc_st>, std::less<>>
+        functions;  // those that the program has looked up
 };
 
 namespace cuda_on_cpu {
 
-// An image in memory, or why it is none.
+// An image in memory, or why it is invalid.
 struct Image {
     std::string bytes;  // of a shared object
     CUresult error = CUDA_SUCCESS;

@@ -22,7 +22,8 @@ void NamedBarriers::meet(unsigned id, unsigned threads, Site site, bool waits) {
                     "named barrier " + std::to_string(id) + " for " + std::to_string(threads) +
                         " threads; others wait there for " + std::to_string(barrier.expected),
                     site);
-    // A barrier counts warps: the lanes that the last one lacks come with the block's last thread.
+    // A barrier counts whole warps, so the missing lanes of the last warp arrive with the block's
+    // last thread.
     const bool is_last_thread = scheduler.thread_number() + 1 == scheduler.threads();
     if (is_last_thread) barrier.arrived += whole_warps - scheduler.threads();
     if (arrive(id, threads, site)) {

@@ -1,5 +1,5 @@
-// The named barriers 1 to 15 of a block (bar.sync, bar.arrive): each for as many threads as its
-// callers say. And those of cooperative groups' tiles of several warps.
+// The named barriers 1 to 15 of a block (bar.sync, bar.arrive), each for the number of threads that
+// its callers pass, and the barriers of cooperative groups' tiles of several warps.
 #pragma once
 
 #include <array>
@@ -21,16 +21,17 @@ class NamedBarriers {
         votes_.clear();
     }
 
-    // Without waiting the thread only arrives.
+    // With `waits` false the thread only arrives.
     void meet(unsigned id, unsigned threads, Site site, bool waits = true);
-    // bar.red: all wait, and learn for how many of them the predicate is true.
+    // bar.red: all threads wait; the result is the number of threads for which the predicate is
+    // true.
     struct Votes {
         unsigned all = 0;
         unsigned true_ones = 0;
     };
     Votes vote(unsigned id, unsigned threads, bool predicate, Site site);
-    // The threads of the caller's tile of `size` (64 to 1024) meet; the last one to arrive does the
-    // work for all.
+    // The threads of the caller's tile of `size` (64 to 1024) synchronise; the last one to arrive
+    // does the work for all.
     void meet_in_tile(unsigned size, void* operand, TileWork work, const char* name, Site site);
     // "number 3, 1 of 64 threads there"
     std::string describe(unsigned id) const;
@@ -41,20 +42,21 @@ class NamedBarriers {
         unsigned arrived = 0;
     };
 
-    // Of a thread that waits in vote(); the result is on its stack. The barrier may be in use for
-    // the next time before it reads that.
+    // A thread that waits in vote(). The result is on the thread's stack, because the barrier may
+    // be reused before the thread reads it.
     struct Vote {
         unsigned id;
         bool predicate;
         Votes* result;
     };
 
-    // A tile's number: 1 for that of 1024 threads, 2 and 3 for those of 512, ..., 16 to 31 of 64.
+    // Tiles are numbered by size: 1 is the tile of 1024 threads, 2 and 3 are those of 512, ..., 16
+    // to 31 those of 64.
     static constexpr unsigned kTiles = 32;
     static constexpr unsigned kNamed = 16;
 
     Barrier& barrier(unsigned id) { return id < kNamed ? barriers_[id] : tiles_[id - kNamed]; }
-    // One thread more is there. True: it was the last one.
+    // One more thread arrives. True: it was the last one.
     bool arrive(unsigned id, unsigned threads, Site site);
     void wait(unsigned id, const char* name, Site site);
     void release(unsigned id);

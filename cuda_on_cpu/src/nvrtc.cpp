@@ -29,7 +29,7 @@ struct _nvrtcProgram {
     bool compiled = false;
     std::string log;
     std::string module;  // a shared object
-    std::string text;    // the same, as what is called PTX
+    std::string text;    // the same module as text, which programs treat as PTX
 };
 
 namespace cuda_on_cpu {
@@ -37,7 +37,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of each name expression the source gets a pointer with this name and the expression's number.
+// For each name expression a pointer is appended to the source, with this name and the expression's
+// number.
 constexpr std::string_view kPointer = "cuda_on_cpu_name_";
 
 class Directory {
@@ -63,7 +64,7 @@ std::string contents(const fs::path& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The nvcc that was built with this library; one that is installed elsewhere is found on the PATH.
+// The nvcc that was built with this library or, if that does not exist, the one on the PATH.
 std::string nvcc() {
     if (const char* named = std::getenv("CUDA_ON_CPU_NVCC")) return named;
     return fs::exists(CUDA_ON_CPU_NVCC_PATH) ? CUDA_ON_CPU_NVCC_PATH : "nvcc";
@@ -76,7 +77,7 @@ bool starts_with_one_of(std::string_view option, std::initializer_list<std::stri
     });
 }
 
-// What only NVRTC has, and what changes nothing on the CPU.
+// Options that only NVRTC has, or that have no effect on the CPU.
 bool is_ignored(std::string_view option) {
     return starts_with_one_of(option, {"-default-device",
                                        "--device-as-default-execution-space",
@@ -166,9 +167,9 @@ std::vector<std::string> compiler_options(int count, const char* const* options)
     return result;
 }
 
-// The files that a program and its headers are compiled from. Of a name, "../x.h", the compiler
-// finds the header by the directory, which is deep enough for that. An absolute name would lead
-// elsewhere: the texts get another one in its place.
+// The files from which a program and its headers are compiled. The include directory is deep enough
+// for names such as "../x.h". Absolute names are replaced in the texts, because they would lead
+// outside the directory.
 class Files {
   public:
     Files(const fs::path& directory, const Headers& headers)
@@ -187,7 +188,8 @@ class Files {
     }
     std::string include_option() const { return "-I" + headers_.string(); }
 
-    // Can the file be written? A header may have the name of another's directory.
+    // Writes the file. False: not possible, for instance because a header has the name of another
+    // header's directory.
     bool write(const fs::path& file, const std::string& text) const {
         std::error_code error;
         fs::create_directories(file.parent_path(), error);
@@ -201,7 +203,8 @@ class Files {
         return absolute_ / name.lexically_normal().relative_path();
     }
 
-    // How many directories upwards the names lead: 2 for "../../x.h", 1 for "a/../../x.h".
+    // The largest number of directories that a name leads upwards: 2 for "../../x.h", 1 for
+    // "a/../../x.h".
     static int deepest_climb(const Headers& headers) {
         int deepest = 0;
         for (const auto& [name, text] : headers) {
@@ -325,7 +328,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const ch
         program->compiled = true;
         return NVRTC_ERROR_COMPILATION;
     }
-    // As NVRTC does: headers beside the source are found.
+    // As in NVRTC, headers beside the source are found.
     const fs::path beside = fs::path(program->name).parent_path();
     std::vector<std::string> command = {
         nvcc(), "-cubin",

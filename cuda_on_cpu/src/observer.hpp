@@ -1,5 +1,5 @@
-// Events of a running kernel, for an observer: the inspector, in programs that are linked with it.
-// In all others there is no observer: a null pointer, which is read where threads wait, end and
+// Events of a running kernel for an observer, which is the inspector in programs linked with it. In
+// other programs the observer is a null pointer, which is checked where threads wait, end and
 // allocate.
 #pragma once
 
@@ -17,16 +17,16 @@ namespace cuda_on_cpu {
 struct LaunchState;
 struct TensorMap;
 
-// What the threads of a block do besides loads and stores. A thread is given by its number in the
-// block, a warp by its number, lanes by a mask.
+// All operations of a block's threads except loads and stores. Threads and warps are identified by
+// their number in the block, lanes by a mask.
 namespace event {
 
 struct ThreadEnded {
     unsigned thread;
 };
 
-// The block's first thread has reached the declaration of a `__shared__` variable. No variable uses
-// the `gap` bytes on each side of it.
+// The first thread of the block to reach it has passed the declaration of a `__shared__` variable.
+// No other variable uses the `gap` bytes on each side of it.
 struct SharedEntered {
     const char* name;
     void* object;
@@ -50,8 +50,8 @@ struct SplitBarrierLeft {
     unsigned thread;
 };
 
-// A collective: a shuffle, a vote, __syncwarp... `mask` names its lanes; `lanes` are those of them
-// that had not ended.
+// A collective: a shuffle, a vote, __syncwarp... `mask` is the mask of its lanes; `lanes` are those
+// of them that had not ended.
 struct CollectiveArrived {
     unsigned thread;
     std::uint32_t mask;
@@ -75,8 +75,8 @@ struct BlocksBarrierLeft {
     unsigned phase;
 };
 
-// Asynchronous copies (cp.async). Those of a thread complete, oldest group first, when it waits for
-// them. `shared` still holds the old bytes; `data` are the new ones.
+// Asynchronous copies (cp.async). A thread's copies complete when it waits for them, oldest group
+// first. `shared` still holds the old bytes; `data` points to the new ones.
 struct CopyIssued {
     unsigned thread;
     void* shared;
@@ -95,8 +95,8 @@ struct CopiesAwaited {
 };
 
 // cuda::barrier and named barriers: threads arrive and wait separately. What a thread did before it
-// arrived happens before what any thread does after it has waited for that phase. A barrier may
-// begin at an address that an earlier one had.
+// arrived happens before what any thread does after it has waited for that phase. A new barrier may
+// reuse the address of an earlier one.
 struct ArrivalBarrierBegun {
     const void* barrier;
 };
@@ -118,14 +118,14 @@ struct CopiesAttached {
     unsigned thread;
 };
 
-// mbarriers. A thread arrives in, or has waited for, the phase of that parity. There is no event
-// for a completed phase, which another block of the cluster may complete.
+// mbarriers. A thread arrives in, or has waited for, the phase of that parity. Completed phases
+// have no event, because another block of the cluster may complete one.
 struct MbarrierArrived {
     unsigned thread;
     const void* barrier;
     unsigned parity;
 };
-// The mbarrier of another block: an arrival of the thread, or a bulk copy that completes there.
+// An arrival of the thread at another block's mbarrier, or a bulk copy that completes there.
 struct RemoteMbarrierArrived {
     unsigned thread;
     const void* barrier;

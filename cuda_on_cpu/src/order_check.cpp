@@ -38,7 +38,7 @@ constexpr std::uint64_t kMostThreads = 1 << 18;
 constexpr long long kMillisecond = 1'000'000;
 constexpr long long kLongLaunch = 150 * kMillisecond;  // a busy machine makes short ones longer
 constexpr long long kLongestWait = 500 * kMillisecond;
-constexpr long long kMostTime = 1000 * kMillisecond;  // of the whole program, spent here
+constexpr long long kMostTime = 1000 * kMillisecond;  // limit for the time spent here in the whole program
 
 std::atomic<long long> time_spent{0};
 
@@ -72,8 +72,9 @@ void copy_all(const std::vector<Allocation>& allocations, char* to) {
     }
 }
 
-// Are two results of a kernel the same, but for rounding, if it sums floating-point numbers
-// atomically? Their type is not known. A difference must be one for each type that it may be.
+// Compares two results of a kernel, apart from rounding if the kernel sums floating-point numbers
+// atomically. The type of the results is unknown, so a difference only counts if it is one for each
+// possible type.
 class Rounding {
   public:
     Rounding(const SeenAtomics& seen, const char* kernel)
@@ -153,7 +154,7 @@ void OrderCheck::start() {
     before_ = shared_memory(bytes_);
     after_ = shared_memory(bytes_);
     if (before_ == nullptr || after_ == nullptr) return;
-    block_runner();  // is made here, rather than in the copy, which must not wait for a lock
+    block_runner();  // created here and not in the copy, which must not wait for a lock
     copy_ = fork();
     if (copy_ == 0) find_out();
     copy_ = std::max(copy_, 0);
@@ -192,7 +193,7 @@ OrderCheck::Answer OrderCheck::run_copy(Order order, char* results) {
     return static_cast<Answer>(WEXITSTATUS(status));
 }
 
-// In a copy that makes others: neither it nor they print anything.
+// Runs in a copy that makes further copies. Neither it nor they print anything.
 void OrderCheck::prepare_copy() {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -201,7 +202,7 @@ void OrderCheck::prepare_copy() {
     seen_atomics = reinterpret_cast<SeenAtomics*>(shared_memory(sizeof(SeenAtomics)));
 }
 
-// In the first copy.
+// Runs in the first copy.
 void OrderCheck::find_out() {
     prepare_copy();
     copy_all(allocations_, before_);
@@ -228,8 +229,9 @@ OrderCheck::Answer OrderCheck::compare_orders_of_threads() {
     if (sums_by_threads &&
         (!runs_to_its_end({.sums_late = true}, third) || rounding.differ(usual, third, allocations_)))
         return Answer::by_right;
-    // With threads in ascending order values travel along a chain of neighbours, and into the next
-    // block. A block that waits for one before it fails here. That it waits is order enough.
+    // With threads in ascending order values can travel along a chain of adjacent threads, and into
+    // the next block. A block that waits for an earlier one fails in this run; such a kernel orders
+    // its blocks itself.
     const bool descends = environment().descending;
     if (run_copy({.blocks_reversed = true, .threads_reversed = descends}, third) == Answer::unknown)
         return Answer::unknown;
@@ -238,7 +240,7 @@ OrderCheck::Answer OrderCheck::compare_orders_of_threads() {
     return Answer::depends;
 }
 
-// In a copy that is made after the launch, when its results are known to depend on the order.
+// Runs in a copy that is made after the launch, once its results are known to depend on the order.
 void OrderCheck::find_out_about_blocks() {
     prepare_copy();
     const char* from = before_;
@@ -279,8 +281,8 @@ OrderCheck::Answer OrderCheck::answer_of_copy() {
     return Answer::unknown;
 }
 
-// Only where the copy has changed something: the rest may be changed by other streams, or by the
-// host, meanwhile.
+// Compares only the bytes that the copy has changed, because other streams or the host may change
+// the rest in the meantime.
 bool OrderCheck::differs() const {
     std::size_t offset = 0;
     for (const Allocation& each : allocations_) {

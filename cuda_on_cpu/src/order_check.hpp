@@ -1,21 +1,21 @@
-// Do the results of a kernel depend on the order in which its threads run? A barrier that is
-// missing shows so, where a GPU nearly always hides it. The first small launches of each kernel run
-// twice: once more in a copy of the process (fork), with blocks, warps and lanes in the other
-// order. The copy cannot change anything here: neither memory nor what the program prints. What it
-// wrote to allocations is compared afterwards. Kernels that read clocks or allocate are left out.
+// Do the results of a kernel depend on the order in which its threads run? This reveals a missing
+// barrier, which a GPU nearly always hides. The first small launches of each kernel run a second
+// time in a copy of the process (fork), with blocks, warps and lanes in the opposite order. The
+// copy affects neither the memory nor the output of the program. The contents of its allocations
+// are compared afterwards. Kernels that read clocks or allocate are left out.
 //
-// Atomic functions give other results in another order by right: tickets, places in a list, the
-// rounding of sums. So a kernel that calls them is compared otherwise. Three more copies run its
-// blocks one after the other, on one OS thread. With the threads of each block in the other order,
-// nothing may change but rounding, if
+// The results of atomic functions may legitimately depend on the order: tickets, places in a list,
+// the rounding of sums. A kernel that calls them is therefore compared differently. Three more
+// copies run its blocks one after the other, on one OS thread. With the threads of each block in
+// the opposite order, only rounding may change, if
 //   - several threads of a block use atomic functions only for sums, and for extremes in shared
 //     memory, and none of these uses the result (the translator marks such calls). What one thread
 //     of a block gets from an atomic function (a ticket, the number of blocks that are done)
 //     depends on other blocks only, and they run in the same order;
 //   - it has shared memory, where barriers are forgotten;
 //   - nothing changes when blocks run in the other order, or when all sums in device memory are
-//     added after the last block. Else the kernel works on what other threads have just written, as
-//     relaxation in a graph does, and may do so within a block, too.
+//     added after the last block. Otherwise the kernel uses values that other threads have just
+//     written, as relaxation in a graph does, and may also do so within a block.
 #pragma once
 
 #include <sys/types.h>
@@ -49,12 +49,12 @@ class OrderCheck {
     };
     static void prepare_copy();
     [[noreturn]] void find_out();
-    // Are the results the same with the threads of each block in the other order? Then only the
-    // order of blocks changes them.
+    // True if the results stay the same with the threads of each block in the opposite order, so
+    // that only the order of blocks changes them.
     bool depends_on_blocks_alone();
     [[noreturn]] void find_out_about_blocks();
-    // A copy of this process, with one OS thread. It ends without a trace, with an answer; nothing
-    // if it cannot be made.
+    // Runs a copy of this process, with one OS thread. The copy returns an answer and leaves no
+    // other trace. No answer: the copy cannot be made.
     Answer run_copy(Order order, char* results);
     [[noreturn]] void run_again(Order order, char* results);
     Answer compare_orders_of_threads();
@@ -64,8 +64,8 @@ class OrderCheck {
     LaunchState& launch_;
     std::vector<Allocation> allocations_;
     std::size_t bytes_ = 0;
-    char* before_ =
-        nullptr;  // shared with the copy: what the allocations held, and what they hold after the copy's run
+    // Shared with the copy: the contents of the allocations before its run and after it.
+    char* before_ = nullptr;
     char* after_ = nullptr;
     pid_t copy_ = 0;  // 0: there is none
     long long started_ = 0;

@@ -17,7 +17,8 @@ constinit thread_local bool result_unused = false;
 
 namespace {
 
-// Does another thread of the block do what `thread` does? Remembers both.
+// Was the last call made by another thread of the same block? Stores the present block and thread
+// for the next call.
 bool another_does(std::uint64_t& block, unsigned& thread) {
     const unsigned running = block_runner().scheduler().thread_number();
     const bool another = block == current_block && thread != running;
@@ -28,8 +29,8 @@ bool another_does(std::uint64_t& block, unsigned& thread) {
 
 }  // namespace
 
-// Inlined atomic functions read it. In constant memory, because an inspection would count it as a
-// __device__ variable otherwise, which no kernel on a GPU loads.
+// Read by inlined atomic functions. It is in constant memory because an inspection would otherwise
+// count its loads as those of a __device__ variable, which a GPU would not make.
 CUDA_ON_CPU_CONSTANT constinit bool atomics_are_noted = false;
 
 bool note_atomic(AtomicKind kind, const void* address, double size) {

@@ -1,5 +1,5 @@
-// What the threads of a kernel note for the question whether its results depend on their order
-// (order_check.hpp asks it in a copy of the process).
+// Notes of a kernel's threads for order_check.hpp, which checks in a copy of the process whether
+// the results depend on the order of the threads.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace cuda_on_cpu {
 
-// What a run in a copy has seen of atomic functions, for the one that compares.
+// The calls of atomic functions in a copy's run, for the process that compares.
 struct SeenAtomics {
     bool any = false;
-    bool in_order_of_threads = false;  // their results may depend on the order within a block by right
+    bool in_order_of_threads = false;  // their results may legitimately depend on the order within a block
     std::uint64_t ordered_block = ~std::uint64_t{0};  // the last block that called one ...
     unsigned ordered_thread = 0;  // ... whose result depends on the order, and which thread
     std::uint64_t summing_block = ~std::uint64_t{0};  // the last block with a sum in device memory ...
     unsigned summing_thread = 0;                      // ... and its thread
-    bool sums_by_threads = false;                     // several of a block
+    bool sums_by_threads = false;                     // several threads of one block add to it
     std::uint64_t float_sums = 0;
     double largest_sum = 0;
     bool shared_memory = false;

@@ -1,4 +1,5 @@
-// Pages of memory. Their size is the system's: 4 KB mostly, 16 or 64 KB on some arm64.
+// Pages of memory. The system sets their size: usually 4 KB, but 16 or 64 KB on some arm64
+// machines.
 #pragma once
 
 #include <unistd.h>

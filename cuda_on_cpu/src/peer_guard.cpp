@@ -21,7 +21,7 @@ constexpr std::uint64_t bit(int device) {
     return std::uint64_t{1} << device;
 }
 
-// For the signal handler, which may take no mutex that the thread could hold.
+// A lock that the signal handler can use, where a mutex is not allowed.
 class SpinLock {
   public:
     void lock() {
@@ -49,7 +49,7 @@ bool reaches(int device, const GuardedMemory& memory) {
     return memory.of_pool ? (memory.readers & bit(device)) != 0 : has_peer_access(device, memory.owner);
 }
 
-// With the lock.
+// The caller holds the lock.
 void lift() {
     for (const GuardedMemory& memory : guarded())
         protect(memory, PROT_READ | PROT_WRITE);
@@ -90,7 +90,8 @@ GuardFault guard_fault(const void* address, int device) {
         lift();
         return GuardFault::retry;
     }
-    // Another thread may have lifted the guard between the access and this.
+    // Another thread may have lifted the guard between the access and this check, so the access is
+    // retried once.
     if (last.address == address && last.times_lifted == times_lifted) return GuardFault::none;
     last = {address, times_lifted};
     return GuardFault::retry;

@@ -1,5 +1,5 @@
-// Which device may access whose memory. Kernels of one device cannot reach the memory of another
-// one that they may not access: its pages are taken out of reach while they run.
+// Peer access between devices. While a kernel runs, the pages of other devices that it may not
+// access are protected.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,9 @@
 
 namespace cuda_on_cpu {
 
-// May kernels of `device` access what cudaMalloc gives on `owner`?
+// May kernels of `device` access memory of cudaMalloc on device `owner`?
 bool has_peer_access(int device, int owner);
-// False: it was so before.
+// False: the access was already set so.
 bool set_peer_access(int device, int owner, bool allowed);
 
 // The pages of an allocation, with a guard page on each side.
@@ -17,22 +17,23 @@ struct GuardedMemory {
     char* mapping;
     std::size_t size;
     int owner;
-    std::uint64_t readers;  // of memory of a pool: bit d: device d may access it
+    std::uint64_t readers;  // for memory of a pool: bit d is set if device d may access it
     bool of_pool;
 };
-// Out of reach, until the guard is lifted.
+// Protects the memory until the guard is lifted.
 void guard(const GuardedMemory& memory);
 
-// A segmentation fault, for the signal handler. `device` is that of the kernel; -1: it was none.
+// For the signal handler: classifies a segmentation fault. `device` is that of the kernel; -1: no
+// kernel was running.
 enum class GuardFault {
-    none,      // something else is wrong
-    retry,     // the access is right: the memory can be reached now
-    forbidden  // the memory is another device's
+    none,      // the fault has another cause
+    retry,     // the access is allowed, and the memory is accessible now
+    forbidden  // the memory belongs to another device
 };
 GuardFault guard_fault(const void* address, int device);
-// The allocation's pages will be something else. With the lock of memory.cpp.
+// The allocation's pages will be reused. Call with the lock of memory.cpp held.
 void forget_guarded(const char* mapping);
-// All memory can be reached until the next kernel begins.
+// Makes all memory accessible until the next kernel starts.
 void lift_guard();
 
 }  // namespace cuda_on_cpu

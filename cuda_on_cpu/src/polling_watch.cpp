@@ -41,27 +41,27 @@ bool PollingWatch::poll_on(LaunchState& launch) {
 }
 
 void PollingWatch::give_way(LaunchState& launch, Time now) {
-    // Where more blocks run than there are processors, those that poll must not take the time of
-    // the one that they wait for.
+    // If there are more running blocks than processors, polling blocks must not take time from the
+    // block for which they wait.
     const auto crowd = static_cast<long>(launch.blocks_at_once() / environment().threads);
     if (crowd > 1 && now - polls_since_ >= kSpins) {
         std::this_thread::sleep_for(std::min(crowd * kNap, kLongestNap));
     } else {
-        // Giving up the core costs a time slice on a busy machine, and most of the time the awaited
-        // thread is in this block.
+        // Yielding the core costs a time slice on a busy machine, and usually the awaited thread is
+        // in this block.
         constexpr unsigned kRoundsPerYield = 64;
         if (++rounds_ % kRoundsPerYield != 0) return;
         std::this_thread::yield();
     }
     if (const std::uint64_t begun = launch.next_block; begun != blocks_seen_) {
-        blocks_seen_ = begun;  // so another one has ended, and may have written what some wait for
+        blocks_seen_ = begun;  // another block has ended and may have written the value
         all_wait_since_ = now;
     }
     launch.let_other_blocks_begin(std::max(all_wait_since_, polls_since_), now);
 }
 
-// Every now and then: do other blocks of the launch make progress? Then what this block polls for
-// may still come.
+// Checks periodically whether other blocks of the launch make progress, so that the value may still
+// be written.
 bool PollingWatch::look_at_others(LaunchState& launch, Time now) {
     next_look_ = now + kBetweenLooks;
     if (const std::uint64_t begun = launch.next_block; begun != blocks_begun_) {
@@ -73,7 +73,7 @@ bool PollingWatch::look_at_others(LaunchState& launch, Time now) {
     launch.polls_in_vain();
     if (!every_block_polls(launch, ticks(environment().timeout))) return true;
     if (launch.polled_in_vain.exchange(true)) return !launch.failed;  // another block has reported it
-    // The last thread that asked for other threads to run; its block's others poll, too, or wait.
+    // The line of the thread that polled last; the other threads of its block poll or wait as well.
     const std::string line = calling_kernel_line();
     launch.fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx) + " has polled memory for " +
                                             std::to_string(environment().timeout.count()) +

@@ -1,5 +1,5 @@
-// How long the block that runs has done nothing but poll memory, and whether it may go on: the
-// value may still come from another block, or never.
+// Measures how long the running block has only polled memory, and decides whether it may continue.
+// Another block may still write the value, or it may never be written.
 #pragma once
 
 #include <atomic>
@@ -14,28 +14,29 @@ class PollingWatch {
   public:
     using Time = std::chrono::steady_clock::rep;
 
-    // The block does something else.
+    // The block has done something other than polling.
     void note_progress() { since_.store(0, std::memory_order_relaxed); }
-    // All threads of the block poll, or wait. False: for too long, and the launch has failed.
+    // Called when all threads of the block poll or wait. False: they have done so for too long, and
+    // the launch has failed.
     bool poll_on(LaunchState& launch);
-    // Asked by other OS threads: has the block only polled, for that long?
+    // Called from other OS threads: has the block only polled for that long?
     bool only_polls(Time now, Time duration) const;
-    // Does it only poll, and has it looked at the memory since then?
+    // Does the block only poll, and has it read the memory since `then`?
     bool has_polled_since(Time then) const;
 
   private:
     bool look_at_others(LaunchState& launch, Time now);
     void give_way(LaunchState& launch, Time now);
 
-    // Other OS threads read these. A relaxed store costs what a plain one does.
-    std::atomic<Time> since_{0};  // 0: the block does something else
+    // Read by other OS threads. A relaxed store costs no more than a plain one.
+    std::atomic<Time> since_{0};  // 0: the block is not polling
     std::atomic<Time> last_poll_{0};
-    std::atomic<Time> looked_since_{0};  // the poll before: what it looked at is known
+    std::atomic<Time> looked_since_{0};  // the poll before, whose reads have finished
     Time next_look_ = 0;
-    std::uint64_t blocks_begun_ = 0;  // of the launch, when this one began to poll
+    std::uint64_t blocks_begun_ = 0;  // number of blocks begun when this one started to poll
     Time polls_since_ = 0;
     std::uint64_t blocks_seen_ = 0;
-    Time all_wait_since_ = 0;  // perhaps: no other block has ended since
+    Time all_wait_since_ = 0;  // no other block is known to have ended since
     unsigned rounds_ = 0;
 };
 

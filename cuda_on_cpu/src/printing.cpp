@@ -1,7 +1,7 @@
-// What a kernel prints. With CUDA_ON_CPU_PRINTF=threads each line says which thread printed it,
-// "[block 0, thread 3] i = 3"; without, it is what printf() makes of it. The C library's functions
-// end here, also the two that a compiler puts in the place of printf(). The C library's header
-// would define putchar(), too, for the compiler to inline.
+// The output of kernels. With CUDA_ON_CPU_PRINTF=threads each line starts with its thread, "[block
+// 0, thread 3] i = 3"; otherwise it is the output of printf(). This file replaces the C library's
+// functions, including the two that a compiler substitutes for printf(). __NO_INLINE__ keeps the C
+// library's header from defining an inline putchar().
 #ifndef __NO_INLINE__
 #define __NO_INLINE__
 #endif
@@ -22,8 +22,8 @@ namespace cuda_on_cpu {
 namespace {
 
 std::mutex mutex;
-// The thread whose line has no end yet; empty: the last line has ended. Never destroyed:
-// destructors of static objects may launch kernels.
+// The thread whose line is not complete yet; empty: the last line is complete. Never destroyed,
+// because destructors of static objects may launch kernels.
 std::string& writer_of_line() {
     static auto& writer = *new std::string;
     return writer;
@@ -48,7 +48,7 @@ void print_named(std::string_view text) {
     }
 }
 
-// What printf() makes of the arguments; a negative length: nothing.
+// The formatted text; a negative length: formatting failed.
 struct Text {
     int length;
     std::string text;
@@ -69,8 +69,9 @@ Text formatted(const char* format, std::va_list arguments) {
     return {length, std::move(text)};
 }
 
-// A string that a kernel prints may lie in memory that it cannot read. That ends the kernel in the
-// middle of formatting, so this comes before the stream is locked and before memory is allocated.
+// A kernel may print a string from memory that it cannot read, which ends the kernel in the middle
+// of formatting. So the text is formatted before the stream is locked and before memory is
+// allocated.
 int print(const char* format, std::va_list arguments) {
     note_output();
     if (!in_kernel()) return std::vfprintf(stdout, format, arguments);

@@ -1,4 +1,4 @@
-// What inline PTX calls and is too long for a header, or needs the block's runner: ptx_memory.h,
+// Functions for inline PTX that are too long for a header or need the block's runner: ptx_memory.h,
 // ptx_threads.h, ptx_async.h.
 #include "cuda_on_cpu/ptx.h"
 
@@ -10,8 +10,9 @@
 #include "block.hpp"
 #include "device.hpp"
 
-// Where all `__constant__` variables of the program are (language.h): those that may be written
-// from the host, and const ones. Made by the linker where there are some, null elsewhere.
+// The sections with the program's `__constant__` variables (language.h): those that the host may
+// write, and const ones. The linker defines these symbols if there are such variables; otherwise
+// they are null.
 extern "C" {
 [[gnu::weak, gnu::visibility("hidden")]] extern const char __start_cuda_on_cpu_constant;
 [[gnu::weak, gnu::visibility("hidden")]] extern const char __stop_cuda_on_cpu_constant;

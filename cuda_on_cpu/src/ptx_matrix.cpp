@@ -1,4 +1,4 @@
-// mma.sync as inline PTX has it: all shapes of one rule.
+// mma.sync in inline PTX: one rule for all shapes.
 #include "cuda_on_cpu/ptx_matrix.h"
 
 #include <algorithm>
@@ -62,9 +62,9 @@ struct Fragments {
 
 constexpr unsigned kMostM = 16, kMostK = 32, kN = 8;
 
-// PTX ISA, "Matrix Fragments for mma": with lane = 4 * group + in_group, a register holds
-// neighbours along k, those of the four lanes of a group are neighbours again. Registers of A go
-// first through the halves of the rows, then along k; of B along k.
+// PTX ISA, "Matrix Fragments for mma": with lane = 4 * group + in_group, a register holds elements
+// that are consecutive along k, and so do the registers of the four lanes of a group. The registers
+// of A run first through the halves of the rows and then along k, those of B along k.
 template <class Element, class Set>
 void gather_factor(const Lanes& lanes, unsigned row_halves, unsigned k, const void* Fragments::*member,
                    Set set) {
@@ -104,7 +104,7 @@ void gather_factor(MatrixElement element, const Lanes& lanes, unsigned row_halve
     }
 }
 
-// The element of D that register `i` (its half, where it holds two) of a lane is.
+// Element `i` of D in a lane: a register, or half of one if it holds two elements.
 double load_sum(const Fragments& own, unsigned i) {
     const auto* const bytes = static_cast<const char*>(own.d);
     const auto word = [&]<class T>(T value) {
@@ -172,7 +172,7 @@ void multiply(const Lanes& lanes) {
     visit([](const Fragments& own, unsigned i, double& sum) { store_sum(own, i, sum); });
 }
 
-// Lane 4 g + t holds the elements 2 t and 2 t + 1 of row g, and gets those of column g.
+// Lane 4 g + t holds elements 2 t and 2 t + 1 of row g, and receives those of column g.
 struct Transposed {
     std::uint32_t given;
     std::uint32_t result;

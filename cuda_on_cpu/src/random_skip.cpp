@@ -6,7 +6,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-// --- XORWOW: a matrix of 160 x 160 bits. Row i is what bit i of the state becomes. ---------------
+// --- XORWOW: a matrix of 160 x 160 bits. Row i is the image of bit i of the state. ---------------
 
 using Bits = std::array<std::uint32_t, 5>;
 using BitMatrix = std::array<Bits, 160>;
@@ -28,7 +28,7 @@ Bits product(const Bits& v, const BitMatrix& matrix) {
 
 // Powers 2^0, 2^1, ... of a step.
 const std::vector<BitMatrix>& xorwow_powers() {
-    // Never destroyed, for kernels that destructors of static objects launch.
+    // Never destroyed, because destructors of static objects may launch kernels.
     static const std::vector<BitMatrix>& powers = *new std::vector<BitMatrix>([] {
         std::vector<BitMatrix> all(160);
         for (unsigned bit = 0; bit < 160; ++bit) {

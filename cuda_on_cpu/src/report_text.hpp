@@ -1,4 +1,4 @@
-// The pieces of which reports about a block are made.
+// Parts of the reports about a block.
 #pragma once
 
 #include <cstdio>
@@ -35,8 +35,8 @@ inline const char* name_of(BarrierKind kind) {
     return kNames[static_cast<int>(kind)];
 }
 
-// Most often one and the same literal; the text counts when several object files mention one
-// header.
+// The names are usually one and the same literal. The text is compared because several object files
+// may include the same header.
 inline bool same_place(Site a, Site b) {
     return a.line_and_column == b.line_and_column && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
 }

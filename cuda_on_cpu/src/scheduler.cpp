@@ -43,7 +43,7 @@ void Scheduler::set_shape(dim3 block) {
 
 // --- Running them --------------------------------------------------------------------------------
 
-// Threads hand over to each other; control comes back here when none of them can run.
+// Threads switch directly to each other; control returns here when none of them can run.
 bool Scheduler::run() {
     const Thread* const thread = next();
     if (thread != nullptr) switch_fibre(caller_, fibre_of(*thread));
@@ -54,8 +54,8 @@ void Scheduler::fibre_entry() {
     block_runner().scheduler().run_threads();
 }
 
-// What every fibre does: run threads that have not begun, until others have to go on on their own
-// stacks.
+// The loop of every fibre: runs threads that have not started, until a thread must continue on
+// another stack.
 void Scheduler::run_threads() {
     for (;;) {
         warps_[current_warp_].unstarted &= ~bit(current_lane_);
@@ -67,7 +67,7 @@ void Scheduler::run_threads() {
         Fibre& self = *current_fibre_;
         idle_fibres_.push_back(&self);
         switch_fibre(self, thread != nullptr ? fibre_of(*thread) : caller_);
-        // Here again with a thread that has not begun.
+        // Control returns here when another thread that has not started is next.
     }
 }
 
@@ -94,7 +94,7 @@ bool Scheduler::pick_warp() {
     return true;
 }
 
-// Every lane of the warp that could run has run, and some stand in __activemask.
+// Called when no lane of the warp can run and some wait in __activemask.
 void Scheduler::let_converge() {
     block_.collectives().converge(current_warp_);
 }

@@ -1,15 +1,15 @@
 // Which thread of the block runs next, and on which stack.
 //
-// Lazy fibres: a CUDA thread starts on whatever fibre is at hand. If it ends without waiting, the
-// next thread starts on the same stack, in a plain loop. Only a thread that waits keeps its stack,
-// and the loop goes on on another.
+// Lazy fibres: a CUDA thread starts on any free fibre. If it ends without waiting, the next thread
+// starts on the same stack, in a plain loop. Only a thread that waits keeps its stack; the loop
+// then continues on another one.
 //
-// The order: stay in the warp while it has a lane that can run, then go to the next warp that has
-// one. Lanes and warps are taken in ascending order, or descending (CUDA_ON_CPU_ORDER): a correct
-// kernel computes the same either way.
+// Order: the scheduler stays in a warp while one of its lanes can run, then goes to the next such
+// warp. Lanes and warps run in ascending or descending order (CUDA_ON_CPU_ORDER); a correct kernel
+// computes the same result either way.
 //
-// A part that makes threads wait sets the lane's bit in Warp::at(Wait) and suspends it; the part
-// wakes it when the wait is over.
+// A part of the BlockRunner that makes a thread wait sets the lane's bit in Warp::at(Wait) and
+// suspends it. The same part wakes the thread when the wait is over.
 #pragma once
 
 #include <array>
@@ -30,19 +30,19 @@ class BlockRunner;
 class BlocksBarrier;
 struct LaunchState;
 
-// What a suspended thread waits for. Which of the lower members count depends on the Wait.
+// The reason why a thread is suspended. The Wait decides which of the lower members are valid.
 struct Thread {
     Fibre* fibre = nullptr;  // where it is suspended
-    const char* waits = "";  // in which function, and where in the source
+    const char* waits = "";  // the function it waits in; `site` is the place in the source
     Site site{"", 0};
     BlocksBarrier* blocks_barrier = nullptr;
-    unsigned phase = 0;  // of the barrier between blocks; of the mbarrier, its parity
+    unsigned phase = 0;  // of the barrier between blocks, or the parity of the mbarrier's phase
     std::uint64_t* mbarrier = nullptr;
     unsigned named_barrier = 0;
-    // Of a barrier in two halves: the phase in which the thread arrived, while it owes a wait.
+    // For split barriers: the phase in which the thread has arrived but not waited yet.
     unsigned block_phase = 0;
     unsigned cluster_phase = 0;
-    // In its frame, while it runs a kernel that has some and a file that asks for them.
+    // In the thread's stack frame, while it runs a kernel that has some, in a file that uses them.
     std::span<const GridConstant> grid_constants;
 };
 
@@ -53,10 +53,10 @@ class Scheduler {
     Scheduler& operator=(const Scheduler&) = delete;
 
     void begin_block(const LaunchState& launch);
-    // Runs threads until none can go on. False: none could from the beginning.
+    // Runs threads until none can continue. False: no thread could run at all.
     bool run();
-    // After a failure some fibres stand in the middle of a kernel. Their stacks are used again from
-    // the top.
+    // After a failure some fibres are suspended in the middle of a kernel. Their stacks are reused
+    // from the top.
     void abandon_fibres();
     void reverse_order() { descending_ = !descending_; }
 
@@ -67,18 +67,18 @@ class Scheduler {
     LaneMask lane_bit() const { return bit(current_lane_); }
     Warp& warp() { return warps_[current_warp_]; }
     Thread& thread() { return thread_[thread_number()]; }
-    // Notes why and where it waits. Without a reason, the caller notes elsewhere which lanes to
-    // wake.
+    // Records why and where the running thread waits. Without a reason, the caller must record
+    // which lanes to wake.
     Thread& note_wait(Wait reason, const char* name, Site site);
     Thread& note_wait(const char* name, Site site);
-    // Lets the next thread run; returns when `self`, which was noted, runs again.
+    // Runs the next thread; returns when `self`, the recorded thread, runs again.
     void hand_over(Thread& self);
     void suspend(const char* name, Site site);
-    // The same, out of line, for callers that are not hot.
+    // The same, out of line, for cold callers.
     void wait(Wait reason, const char* name, Site site);
     // Lets all other threads run first.
     void yield();
-    [[noreturn]] void end_thread();   // wherever it is; its stack is used again from the top
+    [[noreturn]] void end_thread();   // in any function; its stack is reused from the top
     [[noreturn]] void leave_block();  // no thread of the block runs after it
 
     // All threads.
@@ -90,7 +90,7 @@ class Scheduler {
     const Thread& thread(unsigned number) const { return thread_[number]; }
     uint3 index(unsigned number) const { return index_[number]; }
     bool descending() const { return descending_; }
-    // Of lanes or warps, the one that comes first in this order.
+    // The first lane or warp of the mask, in the present order.
     unsigned first_of(LaneMask mask) const { return first(mask, descending_); }
     bool any_waits(Wait reason) const;
     bool any_polls() const { return polling_warps_ != 0; }
@@ -107,16 +107,16 @@ class Scheduler {
     void wake_all(Wait reason, unsigned w) {
         if (warps_[w].at(reason) != 0) wake(w, std::exchange(warps_[w].at(reason), 0));
     }
-    // Wakes the threads that wait for that reason, and for which it is over.
+    // Wakes the threads that wait for that reason and for which `over` returns true.
     template <class Predicate>
     bool wake_if(Wait reason, const Predicate& over);
     void wake_polling();
-    // After a barrier: begins again with the first warp that has a lane that can run.
+    // After a barrier: restarts with the first warp that has a lane that can run.
     void restart() { current_warp_ = first(busy_warps_, descending_); }
 
-    // Is it in a parameter of the running thread's kernel that is __grid_constant__?
+    // Is the address in a __grid_constant__ parameter of the running thread's kernel?
     bool is_grid_constant(const void* address) const;
-    // Is it below the stack of the running thread, where what a full stack has no room for is?
+    // Is the address below the running thread's stack, where a stack overflow would write?
     bool below_stack(const void* address) const { return address < current_fibre_->stack_bottom; }
     const FibreStacks& stacks() const { return stacks_; }
 
@@ -130,8 +130,8 @@ class Scheduler {
     Fibre& fibre_of(const Thread& thread);
     Fibre& free_fibre();
 
-    // This OS thread's own: looked up once, because a look-up may be a call where code is
-    // position-independent.
+    // References to thread-local variables of this OS thread, because in position-independent code
+    // each access to one may be a function call.
     unsigned& current_lane_ = cuda_on_cpu::current_lane;
     unsigned& current_warp_ = cuda_on_cpu::current_warp;
     uint3& thread_index_ = threadIdx;
@@ -157,12 +157,12 @@ class Scheduler {
     std::vector<std::unique_ptr<Fibre>> all_fibres_;
     std::vector<Fibre*> idle_fibres_;
     Fibre* current_fibre_ = nullptr;
-    Fibre abandoned_;  // where a thread stood that has ended within a function
+    Fibre abandoned_;  // context of a thread that has ended inside a function
 };
 
 // --- The hot path, inline ------------------------------------------------------------------------
 
-// The heart of it: which thread runs next? It becomes the current one. Null: none can run.
+// Selects the thread that runs next and makes it the current one. Null: none can run.
 [[gnu::always_inline]] inline Thread* Scheduler::next() {
     for (;;) {
         const unsigned w = current_warp_;
@@ -184,7 +184,7 @@ class Scheduler {
     }
 }
 
-// Where the current thread goes on, or begins. It runs there from now on.
+// The fibre on which the current thread resumes or starts; it becomes the current fibre.
 [[gnu::always_inline]] inline Fibre& Scheduler::fibre_of(const Thread& thread) {
     const bool suspended = (warps_[current_warp_].unstarted & bit(current_lane_)) == 0;
     current_fibre_ = suspended ? thread.fibre : &free_fibre();

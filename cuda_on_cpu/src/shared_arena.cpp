@@ -12,7 +12,7 @@
 namespace cuda_on_cpu {
 namespace {
 
-constexpr std::size_t kAlignment = 128;  // dynamic shared memory begins in bank 0
+constexpr std::size_t kAlignment = 128;  // dynamic shared memory starts at bank 0
 constexpr unsigned char kCanary = 0xC5;
 
 std::size_t rounded_up(std::size_t bytes) {
@@ -37,8 +37,8 @@ SharedArena::~SharedArena() {
     munmap(begin_ - page_size(), bytes() + 2 * page_size());
 }
 
-// Dynamic shared memory ends at the guard page, so that a read past its end stops at the line that
-// does it. Up to 127 bytes of alignment are between the two: the canary.
+// Dynamic shared memory ends at the guard page, so that a read past its end faults at the line that
+// does it. Up to 127 bytes of alignment between the two hold the canary.
 void SharedArena::begin_block(std::size_t dynamic_bytes) {
     const std::size_t room = rounded_up(dynamic_bytes);
     char* const start = begin_ + bytes() - room;
@@ -64,7 +64,8 @@ bool SharedArena::holds(const void* address, std::size_t size) const {
 // --- `__shared__` variables ----------------------------------------------------------------------
 
 bool SharedArena::enter(const SharedObject& object, bool poison) {
-    // Threads that store late may all come here before the first of them has noted that it did.
+    // With late stores, several threads may get here before the first one has recorded the
+    // variable.
     if (std::ranges::find(entered_, object.begin, &SharedObject::begin) != entered_.end()) return false;
     entered_.push_back(object);
     static_bytes_ += object.size;

@@ -1,4 +1,4 @@
-// The shared memory of the block that runs: its dynamic shared memory, a list of the `__shared__`
+// The shared memory of the running block: its dynamic shared memory, a list of the `__shared__`
 // variables that it has reached, and the 32-bit shared addresses of both.
 #pragma once
 
@@ -41,17 +41,17 @@ class SharedArena {
     // Does [address, address + size) belong to the block? The rest of the arena does not.
     bool holds(const void* address, std::size_t size) const;
 
-    // A thread has reached the declaration of a `__shared__` variable, with `gap` bytes of nobody's
-    // on each side. False: another thread had before it.
+    // A thread has reached the declaration of a `__shared__` variable, which has `gap` unused bytes
+    // on each side. False: another thread reached it before.
     bool enter(const SharedObject& object, bool poison);
-    // The variable beside which the block has written; null if it has written beside none.
+    // A variable whose unused bytes the block has overwritten; null: none.
     const SharedObject* written_beside() const;
-    // Why a GPU would refuse a block with that much shared memory; "" if it would not.
+    // Why a GPU would refuse a block with that much shared memory; "": it would accept it.
     std::string over_limits() const;
 
-    // A shared address has 32 bits. Those of the arena count from its beginning. What lies
-    // elsewhere, such as `__shared__` variables and other blocks of a cluster, has a window of
-    // addresses that begins at a multiple of 2^24.
+    // A shared address has 32 bits. In the arena it is the offset from the start. Memory elsewhere,
+    // such as `__shared__` variables and other blocks of a cluster, has a window of addresses that
+    // begins at a multiple of 2^24.
     static constexpr std::size_t kNoAddress = ~std::size_t{0};
     // kNoAddress: all windows are taken.
     std::size_t address_of(const void* pointer);
@@ -68,7 +68,7 @@ class SharedArena {
     std::size_t dynamic_bytes_ = 0;
     std::size_t static_bytes_ = 0;
     std::vector<SharedObject> entered_;  // `__shared__` variables
-    // Where each begins: the upper 8 bits of an address are its index here, plus 1.
+    // The start of each window: the upper 8 bits of a shared address are the index here, plus 1.
     std::vector<const char*> windows_;
 };
 

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::uint64_t kEvent = 0x74457570436e4f43;
 
-// The number of a process and when it began, since numbers are used again; 0: it has ended. One
-// that its parent has not waited for yet has ended, too.
+// The number of a process combined with its start time, because numbers are reused; 0: it has
+// ended. A zombie, which its parent has not waited for, has also ended.
 std::uint64_t identity_of_process(pid_t process) {
     std::ifstream file("/proc/" + std::to_string(process) + "/stat");
     std::string text;
@@ -31,7 +31,7 @@ std::uint64_t identity_of_process(pid_t process) {
     std::istringstream fields(text.substr(end_of_name + 1));
     char state = 0;
     fields >> state;
-    constexpr int kState = 3;  // as `man 5 proc` counts the fields
+    constexpr int kState = 3;  // numbers of the fields as in `man 5 proc`
     constexpr int kStart = 22;
     std::string skipped;
     for (int field = kState + 1; field < kStart; ++field)

@@ -9,15 +9,16 @@
 
 namespace cuda_on_cpu {
 
-// What processes know of an event: how often it has been recorded, which of these records have been
+// The shared state of an event: how often it has been recorded, how many of these records have been
 // reached, and which process made the last one.
 struct SharedRecords {
     std::atomic<std::uint64_t> issued;
     std::atomic<std::uint64_t> reached;
-    std::atomic<std::uint64_t> recorder;  // as identity_of_process() has it
+    std::atomic<std::uint64_t> recorder;  // the value of identity_of_process()
 };
 
-// A page of it that other processes can map, until the last event here that uses it is destroyed.
+// A page with this state, which other processes can map until the last event that uses it in this
+// process is destroyed.
 class SharedEvent {
   public:
     static std::shared_ptr<SharedEvent> make();
@@ -31,9 +32,9 @@ class SharedEvent {
     void reach(std::uint64_t record);
     std::uint64_t issued() const { return records_->issued; }
     bool has_reached(std::uint64_t record) const { return records_->reached >= record; }
-    // The process that recorded it has ended before it did: the record is never reached.
+    // The recording process ended before the record was reached, so it will never be reached.
     bool is_lost(std::uint64_t record) const;
-    // Waits until the record is reached. Errors of `function`: it is lost.
+    // Waits until the record is reached. Reports an error of `function` if the record is lost.
     cudaError_t wait_for(const char* function, std::uint64_t record) const;
     cudaError_t refuse_lost(const char* function) const;
 

@@ -29,12 +29,13 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr int kSignal = SIGUSR2;
-constexpr int kAttempts = 50;  // a thread that polls is in the stand-in as often as in its kernel
+// Many, because a polling thread is in the stand-in about as often as in its kernel.
+constexpr int kAttempts = 50;
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
-constexpr unsigned kUsualNotice =
-    10;  // seconds that one launch may take before it tells where it is; in the user's own programs
+// Seconds after which a launch in a user's own program is reported.
+constexpr unsigned kUsualNotice = 10;
 
-// What an OS thread answers to the signal. One is asked at a time.
+// The answer of an OS thread to the signal. One OS thread is sampled at a time.
 struct Answer {
     std::atomic<bool> given{false};
     bool runs_block = false;
@@ -51,7 +52,7 @@ struct OsThread {
 
 struct Watch {
     std::mutex mutex;
-    std::vector<OsThread> os_threads;  // that may run blocks
+    std::vector<OsThread> os_threads;  // OS threads that may run blocks
     std::atomic<unsigned> running{0};  // launches
     std::atomic<unsigned> begun{0};    // launches
     std::atomic<unsigned> outputs{0};
@@ -64,8 +65,8 @@ Watch& watch() {
 }
 Answer answer;
 
-// Where a kernel may be left: instructions of its own, as other samples have shown, and none of a
-// function that it has called.
+// The instructions at which a kernel may be left: those of the kernel itself that earlier samples
+// have found, none of a function that it calls.
 struct Exits {
     std::atomic<bool> wanted{false};
     std::atomic<bool> used{false};
@@ -84,7 +85,7 @@ bool may_leave_from(void* instruction) {
                                [=](const std::atomic<void*>& each) { return each == instruction; });
 }
 
-// In the signal handler: nothing is allocated, printed or locked.
+// Runs in the signal handler, so it must not allocate, print or lock.
 void note_frames(const ucontext_t& context) {
     std::array<void*, 40> frames;
     const auto count =
@@ -101,8 +102,8 @@ void note_frames(const ucontext_t& context) {
     answer.frames[0] = interrupted;
     answer.frame_count = 1;
     for (std::size_t i = begin + 1; i < count && answer.frame_count < answer.frames.size(); ++i)
-        answer.frames[answer.frame_count++] =
-            static_cast<char*>(frames[i]) - 1;  // the call, not what follows it
+        // The address of the call, not of the instruction after it.
+        answer.frames[answer.frame_count++] = static_cast<char*>(frames[i]) - 1;
 }
 
 void tell_where(int, siginfo_t*, void* context) {
@@ -129,7 +130,7 @@ bool interrupt(pthread_t os_thread) {
     return answer.given && answer.runs_block;
 }
 
-// False: no kernel runs at this moment.
+// False: no kernel is running.
 bool tell_where_kernel_is(unsigned seconds) {
     const std::scoped_lock lock(watch().mutex);
     for (int attempt = 0; attempt < kAttempts && watch().running > 0; ++attempt) {
@@ -137,7 +138,8 @@ bool tell_where_kernel_is(unsigned seconds) {
             if (!os_thread.runner->is_seen_running() || !interrupt(os_thread.handle)) continue;
             const std::string line = kernel_line(std::span(answer.frames).first(answer.frame_count));
             if (line.empty()) continue;
-            std::fflush(stdout);  // what the kernel has printed: perhaps nothing comes after this
+            // The kernel's output so far, because the program may be ended after this line.
+            std::fflush(stdout);
             std::fprintf(stderr, "cuda_on_cpu: kernel %s: still running after %u s, in %s, %s%s\n",
                          answer.kernel.data(), seconds, line.c_str(), answer.thread.data(),
                          environment().notice_is_set ? "" : " (CUDA_ON_CPU_LIMIT=SECONDS ends a kernel)");
@@ -148,8 +150,8 @@ bool tell_where_kernel_is(unsigned seconds) {
     return false;
 }
 
-// Leaves the block that runs on that OS thread, which neither waits nor ends, from an instruction
-// of its kernel.
+// Ends the block on that OS thread, which neither waits nor ends by itself, at an instruction of
+// its kernel.
 bool end_block(const OsThread& os_thread, unsigned seconds) {
     for (int attempt = 0; attempt < 2 * kAttempts; ++attempt) {
         if (!os_thread.runner->is_seen_running()) return true;
@@ -216,7 +218,7 @@ void start_watching() {
     sigaction(kSignal, nullptr, &action);
     const bool is_free = (action.sa_flags & SA_SIGINFO) == 0 && action.sa_handler == SIG_DFL;
     if (!is_free && !environment().notice_is_set && environment().limit == 0)
-        return;  // the program's own signal
+        return;  // the program itself uses this signal
     action = {};
     action.sa_sigaction = tell_where;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
@@ -255,7 +257,7 @@ void may_not_be_asked(const BlockRunner& runner) {
 
 bool every_block_polls(const LaunchState& launch, std::chrono::steady_clock::rep duration) {
     const std::unique_lock lock(watch().mutex, std::try_to_lock);
-    if (!lock.owns_lock()) return false;  // another OS thread has the lock: next time
+    if (!lock.owns_lock()) return false;  // another OS thread holds the lock; try again next time
     const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
     return std::ranges::all_of(watch().os_threads, [&](const OsThread& each) {
         return each.runner->only_polls(launch, now, duration);

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// An event that was recorded behind work that was not done.
+// An event that was recorded while the work before it was not done.
 struct Recording {
     cuda_on_cpu::TaskPointer task;
     Clock::time_point time;
@@ -34,10 +34,10 @@ struct CUevent_st {
     bool recorded = false;
     Clock::time_point time;  // unless there is a `recording`
     std::shared_ptr<Recording> recording;
-    std::weak_ptr<cuda_on_cpu::Capture> capture;  // of the stream it was recorded in
+    std::weak_ptr<cuda_on_cpu::Capture> capture;  // of the stream in which it was recorded
     bool captured = false;
-    std::vector<cudaGraphNode_t> after;                // as the stream's, when the event was recorded
-    std::shared_ptr<cuda_on_cpu::SharedEvent> shared;  // with other processes
+    std::vector<cudaGraphNode_t> after;                // the stream's `after` when the event was recorded
+    std::shared_ptr<cuda_on_cpu::SharedEvent> shared;  // for events shared with other processes
 };
 
 namespace cuda_on_cpu {
@@ -56,7 +56,8 @@ cudaError_t refuse_in_host_function(const char* function) {
     return refuse(cudaErrorNotPermitted, function, "a host function of a stream may not call CUDA");
 }
 
-// Invalidates the captures of all streams that `concerns` picks. True if there was one.
+// Invalidates the captures of all streams for which `concerns` is true. Returns whether there was
+// one.
 template <class Predicate>
 bool invalidate_captures(Predicate concerns) {
     if (!somebody_captures()) return false;
@@ -103,7 +104,7 @@ cudaError_t query(const char* function, const std::vector<TaskPointer>& tasks) {
     return set_last_error(lost_context());
 }
 
-// The stream of a call that waits or asks, which no capture allows.
+// Checks a call that waits for a stream or queries it, which no capture allows.
 cudaError_t check_outside_capture(cudaStream_t stream, const char* function) {
     std::shared_ptr<Capture> capture;
     if (const cudaError_t error = capture_of(stream, function, capture); error != cudaSuccess) return error;
@@ -131,7 +132,7 @@ cudaError_t check_stream(cudaStream_t stream, const char* function) {
 
 using TailsOfDevices = std::array<StreamTail, kMostDevices>;
 
-// A default stream of each device.
+// One default stream per device.
 TailsOfDevices tails_of_devices(StreamTail tail) {
     TailsOfDevices tails;
     for (; tail.device < kMostDevices; ++tail.device)
@@ -301,7 +302,7 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
     return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
 }
 
-// What the stream still has to do is done all the same.
+// The stream's open tasks are still carried out.
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     if (is_default(stream) || !streams().destroy(stream)) return invalid_handle(__func__, "stream");
     return cudaSuccess;

@@ -1,5 +1,5 @@
-// Streams and events. What is issued to a stream goes to the queue of work (work_queue.hpp), or,
-// while the stream captures, becomes a node of a graph (capture.hpp).
+// Streams and events. An operation issued to a stream goes to the work queue (work_queue.hpp) or,
+// while the stream is being captured, becomes a node of a graph (capture.hpp).
 #pragma once
 
 #include <chrono>
@@ -16,20 +16,22 @@ namespace cuda_on_cpu {
 
 struct Capture;
 
-// The capture that `stream` is part of, or null. An invalid handle is an error of `function`.
+// Sets `capture` to the capture that `stream` is part of, or to null. Reports an invalid handle as
+// an error of `function`.
 cudaError_t capture_of(cudaStream_t stream, const char* function, std::shared_ptr<Capture>& capture);
-// Something went wrong in `stream`: the capture it is part of, if any, can only end in an error.
+// An operation in `stream` has failed, so the capture that it is part of, if any, can only end in
+// an error.
 void invalidate_capture_of(cudaStream_t stream);
 
-// A call that no capture, or none but a relaxed one, may see while it is under way. An error, and
-// the end of those captures.
+// Checks a call that is forbidden during any capture, or during any that is not relaxed. Returns an
+// error and invalidates those captures.
 enum class Forbidden { by_every_capture, by_strict_captures };
 cudaError_t check_no_capture(const char* function, Forbidden forbidden);
 
-// Issues `operation`, or notes it when the stream captures. Refuses when the context is lost or the
-// handle is invalid.
+// Issues `operation`, or records it if the stream is being captured. Refuses it if the context is
+// lost or the handle is invalid.
 cudaError_t submit(cudaStream_t stream, const char* function, StreamOperation operation);
-// The same where it is known that no kernel runs on this OS thread; in a kernel: child_grids.hpp.
+// The same, for callers on an OS thread that runs no kernel. For kernels: child_grids.hpp.
 cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOperation operation);
 // The same for work that the host waits for.
 inline cudaError_t submit(cudaStream_t stream, const char* function, Work work) {
@@ -47,18 +49,18 @@ void wait_for_streams_of(int device);
 bool is_default(cudaStream_t stream);
 cudaError_t check_stream(cudaStream_t stream, const char* function);
 StreamTail& tail_of(cudaStream_t stream);
-// Of a default stream: the current device.
+// The device of a stream; for a default stream, the current device.
 int device_of(cudaStream_t stream);
-// cudaErrorInvalidResourceHandle if the stream belongs to another device than the current one.
+// cudaErrorInvalidResourceHandle if the stream does not belong to the current device.
 cudaError_t check_device_of(cudaStream_t stream, const char* function);
-// May work be issued to the stream now? Not by a kernel, nor in a host function, nor when the
-// context is lost.
+// May work be issued to the stream now? Kernels and host functions may not, and the context must
+// not be lost.
 cudaError_t check_issue(cudaStream_t stream, const char* function);
 bool event_exists(cudaEvent_t event);
 void record_now(cudaEvent_t event);
 // `task`, which is not issued yet, records the event.
 void record_behind(cudaEvent_t event, const TaskPointer& task);
-// What has to be done before the event.
+// The tasks that must be done before the event.
 std::vector<TaskPointer> tasks_before(cudaEvent_t event);
 
 }  // namespace cuda_on_cpu

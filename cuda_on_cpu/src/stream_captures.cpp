@@ -1,4 +1,4 @@
-// Begin and end of captures.
+// Start and end of stream captures.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -14,7 +14,7 @@ namespace cuda_on_cpu {
 
 namespace {
 
-// Streams that joined share the capture; they leave it when it ends.
+// Ends the capture, for all streams that have joined it.
 void leave_capture(const std::shared_ptr<Capture>& capture) {
     capture->end();
     streams().for_each([&capture](CUstream_st& other) {

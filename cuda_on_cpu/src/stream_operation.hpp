@@ -1,4 +1,4 @@
-// What is issued to a stream, or is a node of a graph.
+// The operations of streams and of graph nodes.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,6 @@
 
 namespace cuda_on_cpu {
 
-// Something to do in a stream, or in a node of a graph.
 struct StreamOperation {
     Work work;
     cudaGraphNodeType type = cudaGraphNodeTypeMemcpy;

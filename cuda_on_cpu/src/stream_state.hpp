@@ -1,4 +1,4 @@
-// What a stream is, for the files that have functions of streams.
+// The state of a stream, for the files that implement functions of streams.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace cuda_on_cpu {
 
-// What cudaStreamSetAttribute() sets, besides the priority.
+// The attributes of cudaStreamSetAttribute(), except the priority.
 struct StreamAttributes {
     cudaAccessPolicyWindow window{};
     cudaSynchronizationPolicy synchronization = cudaSyncPolicyAuto;
@@ -25,14 +25,15 @@ struct CUstream_st {
     int priority = 0;
     cuda_on_cpu::StreamTail tail;
     std::shared_ptr<cuda_on_cpu::Capture> capture;
-    std::vector<cudaGraphNode_t> after;  // the nodes of the capture that this stream's next one comes after
+    // The nodes of the capture on which this stream's next node depends.
+    std::vector<cudaGraphNode_t> after;
     cuda_on_cpu::StreamAttributes attributes{};
 };
 
 namespace cuda_on_cpu {
 
 Handles<CUstream_st>& streams();
-// Those of `more` that `nodes` does not have yet.
+// Appends those of `more` that `nodes` does not contain yet.
 void add_missing(std::vector<cudaGraphNode_t>& nodes, const std::vector<cudaGraphNode_t>& more);
 
 }  // namespace cuda_on_cpu

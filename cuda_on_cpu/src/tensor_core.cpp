@@ -22,8 +22,8 @@ void need_whole_warp(const Lanes& lanes, const char* name, Site site) {
 
 // ---- Products -----------------------------------------------------------------------------------
 
-// What the products differ in: how many elements of A and B a register holds, the type of D's, and
-// the one in which they are summed.
+// The differences between the MMA formats: the number of elements of A and B per register, the
+// element type of D, and the type of the sums.
 struct Tf32 {
     static constexpr const char* kName = "mma_m16n8k8_tf32";
     static constexpr Capability kCapability{8, 0};
@@ -74,13 +74,13 @@ struct S8 {
     static constexpr const char* kName = "mma_m16n8k32_s8";
     static constexpr unsigned kPerRegister = 4;
     using Result = int;
-    using Sum = std::uint32_t;  // wraps, and so do products of numbers that were extended with their sign
+    using Sum = std::uint32_t;  // wraps; so do products of sign-extended numbers
     static std::uint32_t element(unsigned bits, unsigned i) {
         return static_cast<std::uint32_t>(static_cast<std::int8_t>(bits >> 8 * i));
     }
 };
 
-// What a lane brings to a product.
+// A lane's operands of an MMA.
 template <class Format>
 struct Fragments {
     typename Format::Result* d;
@@ -89,10 +89,10 @@ struct Fragments {
     Site site;
 };
 
-// Which lane holds what: PTX ISA, "Matrix Fragments for mma.m16n8k8" (k16, k32), with lane = 4 *
-// group + in_group. It is one rule for all: a register holds neighbours along k, those of the four
-// lanes of a group are neighbours again, and the registers i and i + 2 of A (0 and 1 of B) lie half
-// of k apart.
+// The register layout is that of the PTX ISA, "Matrix Fragments for mma.m16n8k8" (k16, k32), with
+// lane = 4 * group + in_group. One rule covers all formats: a register holds elements that are
+// consecutive along k, and so do the registers of the four lanes of a group. Registers i and i + 2
+// of A (0 and 1 of B) are half of k apart.
 template <class Format>
 void multiply(const Lanes& lanes) {
     constexpr unsigned kP = Format::kPerRegister;
@@ -139,7 +139,7 @@ void mma(typename Format::Result* d, const unsigned* a, const unsigned* b, Site 
 
 constexpr unsigned kFragmentSide = 16;
 
-// mma.h: lane l holds the elements l, l + 32...
+// mma.h: lane l holds elements l, l + 32...
 void multiply_whole_fragments(const Lanes& lanes) {
     const auto& first = lanes.at<WmmaOperands>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
     need_whole_warp(lanes, "mma_sync", first.site);
@@ -178,11 +178,11 @@ struct FragmentAccess {
     Site site;
 };
 
-// As on a GPU, where allocations begin at multiples of 256 bytes: here they end at a guard page
-// (memory.hpp), and begin anywhere.
+// Checks the offset within the allocation, because on a GPU allocations begin at multiples of 256
+// bytes. Here they end at a guard page (memory.hpp) and may begin at any multiple of 16.
 bool is_aligned(const void* pointer, std::size_t alignment) {
     const auto allocation = find_allocation(pointer);
-    const bool ours = allocation && allocation->mapping != nullptr;  // rather than registered by the program
+    const bool ours = allocation && allocation->mapping != nullptr;  // not registered by the program
     const auto begin = ours ? reinterpret_cast<std::uintptr_t>(allocation->begin) : 0;
     return (reinterpret_cast<std::uintptr_t>(pointer) - begin) % alignment == 0;
 }
@@ -197,8 +197,8 @@ void compare_fragment_accesses(const Lanes& lanes) {
                 cudaErrorLaunchFailure,
                 std::string(first.name) + ": the lanes of a warp have passed different matrices", first.site);
     }
-    // CUDA asks for 32, and its own sample for bytes (immaTensorCoreGemm) begins at multiples of
-    // 16.
+    // CUDA requires 32 bytes, but NVIDIA's own sample for 8-bit elements (immaTensorCoreGemm) uses
+    // multiples of 16.
     const unsigned alignment = first.element_size == 1 ? 16 : 32;
     if (!is_aligned(first.pointer, alignment) || first.leading_dimension * first.element_size % 16 != 0)
         block_runner().fail(
@@ -213,7 +213,8 @@ void compare_fragment_accesses(const Lanes& lanes) {
 constexpr unsigned kSide = 8;  // of a matrix
 constexpr unsigned kRowBytes = 16;
 
-// What a lane brings to a load of matrices: the row that it names, and where its elements go.
+// A lane's operands of ldmatrix: the row whose address it passes, and the destination of its
+// elements.
 struct RowAndPlace {
     const void* row;
     unsigned* r;
@@ -228,8 +229,8 @@ std::array<const void*, 32> rows_of(const Lanes& lanes) {
     return rows;
 }
 
-// Row i of matrix m is the one that lane 8 m + i names. Lane 4 g + t gets of each matrix the
-// elements 2 t and 2 t + 1 of row g; transposed, of column g.
+// Lane 8 m + i passes the address of row i of matrix m. Lane 4 g + t receives elements 2 t and 2 t
+// + 1 of row g of each matrix; transposed, of column g.
 template <unsigned kMatrices, bool kTranspose>
 void load_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));
@@ -250,8 +251,8 @@ void load_matrices(const Lanes& lanes) {
     }
 }
 
-// The mirror: register m of lane 4 g + t holds the elements 2 t and 2 t + 1 of row g; transposed,
-// of column g.
+// The reverse: register m of lane 4 g + t holds elements 2 t and 2 t + 1 of row g; transposed, of
+// column g.
 template <unsigned kMatrices, bool kTranspose>
 void store_matrices(const Lanes& lanes) {
     const auto& first = lanes.at<RowAndPlace>(static_cast<unsigned>(std::countr_zero(lanes.mask)));

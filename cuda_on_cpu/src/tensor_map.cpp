@@ -13,7 +13,7 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr std::uint64_t kSignature = 0x70616d726f736e74;
-constexpr std::size_t kPiece = 16;  // bytes: what is swizzled, and stored, as a whole
+constexpr std::size_t kPiece = 16;  // bytes; the unit of swizzling and of stores
 static_assert(sizeof(TensorMap) <= sizeof(CUtensorMap));
 
 unsigned size_of(CUtensorMapDataType type) {
@@ -97,7 +97,7 @@ std::vector<char*> TensorMap::row_addresses(int row) const {
             begin = address + static_cast<std::size_t>(column) * pitch +
                     static_cast<std::size_t>(line) * matrix_pitch[0] +
                     static_cast<std::size_t>(image) * matrix_pitch[1];
-        // On through the bounding box row by row, then to the next image's.
+        // Goes through the bounding box row by row, then to that of the next image.
         x += pixels.step[0];
         if (x <= last_of_box(0)) continue;
         x = pixels.lower[0];
@@ -170,7 +170,7 @@ namespace {
 
 constexpr auto kInvalid = CUDA_ERROR_INVALID_VALUE;
 
-// What tiled maps and im2col maps have in common.
+// Common parameters of tiled maps and im2col maps.
 struct Encoding {
     CUtensorMap* map;
     CUtensorMapDataType type;
@@ -183,7 +183,7 @@ struct Encoding {
     CUtensorMapSwizzle swizzle;
 };
 
-// Why the driver refuses it; "" if it does not. Rank and type have been checked.
+// Why the driver refuses the map; "" if it accepts it. Rank and type have been checked.
 std::string problem(const Encoding& e) {
     if (e.map == nullptr || reinterpret_cast<std::uintptr_t>(e.map) % 64 != 0)
         return "the map must be at a multiple of 64 bytes";
@@ -207,7 +207,7 @@ std::string problem(const Encoding& e) {
     return "";
 }
 
-// What the driver takes and the stand-in does not model; "" if nothing is.
+// A feature that the driver accepts but the stand-in does not model; "" if there is none.
 std::string not_modelled(const Encoding& e, CUtensorMapInterleave interleave) {
     if (e.swizzle < CU_TENSOR_MAP_SWIZZLE_NONE || e.swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
         return "swizzle " + text(e.swizzle) + " is not modelled";

@@ -1,5 +1,5 @@
-// Texture and surface objects: their table, and what a kernel reads through them. The rules of
-// addressing and filtering are those of the CUDA C++ Programming Guide, appendix "Texture
+// Texture and surface objects: their table, and the reads and writes of kernels through them. The
+// rules of addressing and filtering are those of the CUDA C++ Programming Guide, appendix "Texture
 // Fetching".
 #include <algorithm>
 #include <array>
@@ -28,8 +28,8 @@ namespace {
 
 // --- Objects -------------------------------------------------------------------------------------
 
-// The object of each number. A kernel looks it up without a lock; numbers count up and are
-// not used again, so that an object which was destroyed is noticed.
+// Maps numbers to objects. A kernel looks an object up without a lock. Numbers are never reused, so
+// the use of a destroyed object is detected.
 template <class Object>
 class Table {
   public:
@@ -67,7 +67,7 @@ struct Format {
     ChannelType type;
     int channels;
     int channel_bytes;
-    bool normalized;  // always read as normalised floats
+    bool normalized;  // elements are always read as normalised floats
 
     std::size_t bytes() const { return static_cast<std::size_t>(channels * channel_bytes); }
     bool is_float() const { return type == ChannelType::f16 || type == ChannelType::f32; }
@@ -75,18 +75,19 @@ struct Format {
 
 struct Level {
     char* data;
-    int width, height, depth;  // the depth counts layers and faces, too
+    int width, height, depth;  // the depth includes layers and faces
     std::size_t pitch;
     std::size_t slice_bytes;
 };
 
-// What is read, independent of how: levels of rows of elements.
+// The memory of a texture or surface, independent of how it is read: levels of rows of elements.
 struct Resource {
     cudaResourceDesc description;
     Format format;
     std::vector<Level> levels;
     bool linear = false;
-    int readable = std::numeric_limits<int>::max();  // elements of linear memory that its allocation has
+    // Number of elements of linear memory that lie inside the allocation.
+    int readable = std::numeric_limits<int>::max();
     bool layered = false;
     bool cubemap = false;
     bool gather = false;
@@ -99,7 +100,7 @@ struct Texture {
     cudaTextureDesc description;
     bool has_view = false;
     cudaResourceViewDesc view;
-    bool as_float;  // what a fetch gives
+    bool as_float;  // a fetch returns floats
     std::array<cudaTextureAddressMode, 3> modes;
 };
 
@@ -150,7 +151,8 @@ void take_array_properties(Resource& resource, const cudaArray& array) {
 constexpr std::size_t kTextureAlignment = 512;
 constexpr std::size_t kPitchAlignment = 32;
 
-// Memory that is no array: on a GPU it begins at a multiple of 512 bytes, which allocations do.
+// Memory that is not an array. A GPU requires a multiple of 512 bytes, which every allocation
+// satisfies.
 cudaError_t check_memory(const char* function, const void* pointer, std::size_t bytes) {
     if (pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "devPtr is null");
     if (!device_accessible(pointer, bytes)) {
@@ -188,7 +190,7 @@ cudaError_t resolve_linear(const char* function, Resource& resource) {
     if (elements == 0 || elements > kMostElements)
         return refuse(cudaErrorInvalidValue, function, "sizeInBytes is %zu: %zu elements; expected 1 to %zu",
                       linear.sizeInBytes, elements, kMostElements);
-    // A driver does not ask how large the allocation is: a fetch from behind it stops in the
+    // A driver does not check the size of the allocation, so a fetch past its end only fails in the
     // kernel.
     std::size_t size = linear.sizeInBytes;
     if (const auto allocation = find_allocation(linear.devPtr); allocation && !allocation->freed) {
@@ -387,7 +389,7 @@ Values element_at(const Texture& texture, const char* element) {
         values.f[3] = 1;
     else
         values.u[3] = 1;
-    if (format.channel_bytes == 4) {  // nothing to convert; sizes that the compiler knows
+    if (format.channel_bytes == 4) {  // no conversion, and sizes that are known at compile time
         if (format.channels == 1)
             std::memcpy(values.u, element, 4);
         else if (format.channels == 2)
@@ -424,7 +426,7 @@ Values element(const Texture& texture, const Level& level, int x, int y, int z) 
 
 // --- Coordinates ---------------------------------------------------------------------------------
 
-// Where an element that lies outside is read: its index, or kBorder.
+// The index to read in place of an out-of-range one, or kBorder.
 int outside(cudaTextureAddressMode mode, int i, int size) {
     switch (mode) {
         case cudaAddressModeWrap: {
@@ -447,16 +449,16 @@ inline int addressed(cudaTextureAddressMode mode, int i, int size) {
     return i >= 0 && i < size ? i : outside(mode, i, size);
 }
 
-// The element nearest to a coordinate, and for a linear filter the two around it, with the weight
-// of the second one.
+// The elements that a coordinate selects: the nearest one, or for a linear filter the two around
+// it, with the weight of the second one.
 struct Footprint {
     int first;
     int second;
     float weight;
 };
 
-// Coordinates beyond this are out of range in any texture. Its double, in 1/256, still is an
-// integer of 64 bits.
+// Coordinates beyond this are out of range in any texture. Twice this value, in units of 1/256,
+// still fits a 64-bit integer.
 constexpr double kFar = 1 << 28;
 
 double in_elements(float coordinate, int size, bool normalized) {
@@ -464,7 +466,8 @@ double in_elements(float coordinate, int size, bool normalized) {
     return std::isnan(x) ? 0 : std::clamp(x, -kFar, kFar);
 }
 
-// std::floor of a number that fits; without SSE 4.1 that would be a long sequence.
+// std::floor for a number that fits the integer type. Without SSE 4.1 std::floor would take many
+// instructions.
 template <class Integer>
 Integer floor_of(double x) {
     const auto towards_zero = static_cast<Integer>(x);
@@ -476,7 +479,7 @@ int nearest(const Texture& texture, int axis, float coordinate, int size) {
     return addressed(texture.modes[static_cast<std::size_t>(axis)], floor_of<int>(x), size);
 }
 
-// The weight has 8 bits behind the point, as on a GPU, and can be 1 (of the element behind).
+// The weight has 8 fractional bits, as on a GPU, and can be 1, which selects the second element.
 Footprint footprint(const Texture& texture, int axis, float coordinate, int size) {
     constexpr int kFractionBits = 8;
     const double x = in_elements(coordinate, size, texture.description.normalizedCoords != 0) - 0.5;
@@ -487,7 +490,7 @@ Footprint footprint(const Texture& texture, int axis, float coordinate, int size
             static_cast<float>(fixed & ((1 << kFractionBits) - 1)) / (1 << kFractionBits)};
 }
 
-// (1 - weight) a + weight b. What has no weight does not count, even if it is not a number.
+// (1 - weight) a + weight b. A value with weight 0 is ignored, even if it is NaN.
 Values mix(const Values& a, const Values& b, float weight) {
     if (weight == 0) return a;
     Values mixed;
@@ -498,7 +501,7 @@ Values mix(const Values& a, const Values& b, float weight) {
 
 // --- Fetching ------------------------------------------------------------------------------------
 
-// A point of one level: up to three coordinates that are filtered, and the slice that is not.
+// A point of one level: up to three filtered coordinates, and the slice, which is not filtered.
 struct Point {
     int dimensions;
     float x, y, z;
@@ -536,7 +539,7 @@ Values fetch_gathered(const Texture& texture, const Level& level, const Point& p
     return values;
 }
 
-// The level of a mipmap whose elements are as far apart as the pixels.
+// The mipmap level whose elements are as far apart as the pixels.
 float level_for(const Texture& texture, const TextureFetch& fetch) {
     if (fetch.level_from == TextureFetch::level_0) return 0;
     if (fetch.level_from == TextureFetch::level_given) return fetch.level;
@@ -570,7 +573,7 @@ Values fetch_point(const Texture& texture, const TextureFetch& fetch, const Poin
     return weight == 0 ? fine : mix(fine, fetch_in_level(texture, levels[below + 1], point), weight);
 }
 
-// The face of a cube that a direction hits, and where, each from 0 to 1.
+// The face of a cube that a direction hits, and the position on it, from 0 to 1 in each coordinate.
 struct FacePoint {
     int face;
     float s, t;
@@ -612,8 +615,8 @@ const char* shape_of(const Resource& r) {
                                : "a three-dimensional array";
 }
 
-// Two-dimensional resources of one row are read as one-dimensional ones, too, and the other way
-// round.
+// Two-dimensional resources with a single row may also be read as one-dimensional ones, and vice
+// versa.
 bool fits(TextureShape shape, const Resource& r) {
     const bool flat = !r.linear && !r.layered && !r.cubemap;
     switch (shape) {
@@ -654,8 +657,8 @@ const Texture& texture_of(cudaTextureObject_t number, const char* function, Text
     return *texture;
 }
 
-// Reading floats as integers or the other way round gives their bits, as on a GPU. It is rarely
-// meant.
+// Reading floats as integers, or vice versa, returns their bits, as on a GPU. It is rarely
+// intended, so this reports it once.
 void note_other_type(const Texture& texture, const char* function, bool as_float, Site site) {
     if (texture.as_float == as_float || (texture.resource.format.channel_bytes == 4)) return;
     static std::atomic<bool> told = false;
@@ -678,7 +681,7 @@ Texel texel_of(const Values& values) {
 Texel fetch_texel(cudaTextureObject_t number, const TextureFetch& fetch, bool as_float, Site site) {
     const Texture& texture = texture_of(number, fetch.function, fetch.shape, site);
     note_other_type(texture, fetch.function, as_float, site);
-    // Taken as unsigned, as on an H200: one before the first is the last.
+    // The layer is treated as unsigned, as on an H200, so layer -1 becomes the last one.
     const auto layer = [&](int layers) {
         return static_cast<int>(
             std::min(static_cast<unsigned>(fetch.layer), static_cast<unsigned>(layers - 1)));
@@ -702,7 +705,7 @@ Texel fetch_texel(cudaTextureObject_t number, const TextureFetch& fetch, bool as
         case TextureShape::cubemap:
         case TextureShape::cubemap_layered: {
             const FacePoint face = on_cube(fetch.x, fetch.y, fetch.z);
-            const bool scale = texture.description.normalizedCoords == 0;  // a direction has no elements
+            const bool scale = texture.description.normalizedCoords == 0;  // directions are not in elements
             const auto size = static_cast<float>(texture.resource.levels.front().width);
             point = {2, scale ? face.s * size : face.s, scale ? face.t * size : face.t, 0,
                      layer(depth / 6) * 6 + face.face};
@@ -736,7 +739,7 @@ Texel fetch_element(cudaTextureObject_t number, int index, bool as_float, Site s
 
 namespace {
 
-// The bytes of an access: null where a boundary mode has it read zeros and write nothing.
+// The address of an access; null if a boundary mode makes it read zeros or write nothing.
 char* accessed(cudaSurfaceObject_t number, const SurfaceAccess& access, Site site) {
     const Surface* surface = surfaces.find(number);
     if (surface == nullptr)

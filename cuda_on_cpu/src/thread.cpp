@@ -1,5 +1,4 @@
-// What a kernel's threads call: thread.h and async_copy.h, by way of the block runner of this OS
-// thread.
+// Device functions (thread.h and async_copy.h), which call the block runner of this OS thread.
 #include "cuda_on_cpu/thread.h"
 
 #include <link.h>
@@ -55,7 +54,7 @@ unsigned converged_lanes(Site site) {
 
 constinit thread_local unsigned polls = 0;
 constinit thread_local const void* loaded_last[2] = {nullptr, nullptr};
-// In constant memory, as atomics_are_noted.
+// In constant memory, like atomics_are_noted.
 CUDA_ON_CPU_CONSTANT constinit bool lockstep = false;
 
 void wait_for_lanes_in_step(unsigned place) {
@@ -136,8 +135,8 @@ unsigned cluster_block_rank() {
 
 namespace {
 
-// The thread-local objects of one module (program or shared library) on this OS thread:
-// `__shared__` arrays are there.
+// The thread-local objects of one module (program or shared library) on this OS thread, which
+// include `__shared__` arrays.
 struct ThreadLocals {
     const char* begin;
     const char* end;
@@ -173,8 +172,8 @@ bool in_static_shared(const void* address) {
 
 namespace {
 
-// Whether the byte is in the shared memory of that block: then the byte at the same place here is
-// in this block's.
+// Is the byte in the shared memory of that block? It is if the byte at the same offset here is in
+// this block's shared memory.
 bool in_shared_of(const ClusterState::Block& other, const char* byte) {
     BlockRunner& runner = block_runner();
     return runner.in_dynamic_shared(static_cast<char*>(runner.dynamic_shared_arena()) +
@@ -257,7 +256,7 @@ void device_failure(cudaError_t error, const char* message, Site site) {
 
 }  // namespace cuda_on_cpu
 
-// The C library's assert() ends here. Inside a kernel it must end the launch, not the program.
+// Called by the C library's assert(). Inside a kernel it must end the launch, not the program.
 extern "C" void __assert_fail(const char* assertion, const char* file, unsigned line,
                               const char* function) noexcept {
     using namespace cuda_on_cpu;
@@ -269,8 +268,8 @@ extern "C" void __assert_fail(const char* assertion, const char* file, unsigned 
     std::abort();
 }
 
-// What is compiled with -fstack-protector ends here when a function returns whose frame was
-// overwritten.
+// Called by code compiled with -fstack-protector, when a function whose frame was overwritten
+// returns.
 extern "C" [[noreturn]] void __stack_chk_fail() {
     using namespace cuda_on_cpu;
     void* const call = static_cast<char*>(__builtin_return_address(0)) - 1;
@@ -289,7 +288,7 @@ long long clock64() {
         .count();
 }
 
-// The C library's function, but in a kernel, where CUDA's has its name.
+// The C library's clock(); in a kernel, CUDA's function of the same name.
 extern "C" std::clock_t clock() noexcept {
     if (cuda_on_cpu::in_kernel()) return static_cast<std::clock_t>(clock64());
     timespec used{};

@@ -1,4 +1,4 @@
-// The name of a CUDA thread in what a learner reads.
+// The name of a CUDA thread in messages.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@ namespace cuda_on_cpu {
 
 using ThreadName = std::array<char, 96>;
 
-// "block 0, thread (3,1)" of the thread that runs: as many numbers as the grid, or the block, has
-// dimensions. Allocates nothing.
+// "block 0, thread (3,1)" for the running thread, with as many numbers as the grid or the block has
+// dimensions. Does not allocate.
 ThreadName name_of_running_thread();
 
 }  // namespace cuda_on_cpu

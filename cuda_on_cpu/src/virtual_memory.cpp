@@ -1,9 +1,9 @@
-// Virtual memory management of the driver API: addresses are reserved, memory is made, and the one
-// is mapped to the other. Memory is a file without a name, so that it can be mapped at any place,
-// at several, and by another process that its descriptor was handed to.
+// Virtual memory management of the driver API: a program reserves addresses, creates memory, and
+// maps the memory to the addresses. Memory is an unnamed file, so that it can be mapped at one or
+// several addresses, and by another process that has received its descriptor.
 //
-// To the rest of the stand-in an allocation is what lies side by side in one reservation and may be
-// read: one copy or kernel may use several mappings, as on a GPU.
+// The rest of the stand-in treats adjacent readable mappings of one reservation as one allocation,
+// because a copy or a kernel may span several mappings, as on a GPU.
 #include <cuda.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -56,7 +56,7 @@ struct Mapping {
 struct Reservation {
     std::size_t size;
     std::map<char*, Mapping> mappings;
-    std::map<char*, std::size_t> readable;  // what the rest of the stand-in knows as allocations
+    std::map<char*, std::size_t> readable;  // the allocations as the rest of the stand-in sees them
 };
 
 std::mutex mutex;
@@ -80,7 +80,7 @@ Reservation* reservation_of(char* begin, std::size_t size) {
     return begin + size <= found->first + found->second.size ? &found->second : nullptr;
 }
 
-// Tells the rest of the stand-in which addresses kernels may use now.
+// Publishes the addresses that kernels may use now to the rest of the stand-in.
 void publish(Reservation& reservation) {
     for (const auto& [begin, size] : reservation.readable)
         remove_range(begin);
@@ -103,7 +103,7 @@ CUresult check_multiple(const char* function, const char* name, std::size_t valu
                        "%s is %zu; expected a multiple of the granularity, %zu", name, value, kGranularity);
 }
 
-// The mappings that are exactly [begin, begin + size); null for the first if others would be cut.
+// Is [begin, begin + size) covered by whole mappings, without gaps?
 bool covers(Reservation& reservation, char* begin, std::size_t size) {
     char* next = begin;
     while (next < begin + size) {
@@ -161,7 +161,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, std::size_t size, std::size_t
         void* const found = mmap(hint, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         return found == MAP_FAILED ? nullptr : static_cast<char*>(found);
     };
-    // The wanted place if it is free, which lets a reservation grow.
+    // The requested address if it is free, which lets a reservation grow.
     char* begin = wanted % alignment == 0 && wanted != 0 ? reserve(pointer_of(wanted), size) : nullptr;
     if (begin != nullptr && begin != pointer_of(wanted)) {
         munmap(begin, size);

@@ -1,5 +1,5 @@
-// A warp of the block that runs: which of its lanes can run, why the others wait, and the
-// collectives under way.
+// A warp of the running block: which of its lanes can run, why the others wait, and the collectives
+// in progress.
 #pragma once
 
 #include <array>
@@ -29,8 +29,7 @@ constexpr unsigned first(LaneMask mask, bool descending) {
     return descending ? 31 - static_cast<unsigned>(std::countl_zero(mask)) : lowest(mask);
 }
 
-// for (unsigned lane : lanes_of(mask)), in ascending order. The loop may change the mask that it
-// was made of.
+// for (unsigned lane : lanes_of(mask)), in ascending order. The loop body may change the mask.
 class lanes_of {
   public:
     constexpr explicit lanes_of(LaneMask mask) : mask_(mask) {}
@@ -56,11 +55,12 @@ enum class Wait {
     blocks_barrier,  // of a grid or a cluster
     mbarrier,
     named_barrier,
-    products,  // for the other warps of the warpgroup, before wgmma.wait_group
+    products,  // in wgmma.wait_group, for the other warps of the warpgroup
 };
 inline constexpr std::size_t kWaits = static_cast<std::size_t>(Wait::products) + 1;
 
-// One collective under way. Lanes of disjoint masks may be in different ones at the same time.
+// One collective in progress. Lanes of disjoint masks may be in different collectives at the same
+// time.
 struct Group {
     LaneMask mask;
     LaneMask arrived;
@@ -72,11 +72,11 @@ struct Group {
 struct Warp {
     LaneMask lanes = 0;      // lanes that exist: fewer than 32 in the last warp of an odd block
     LaneMask live = 0;       // of these, the lanes that have not ended
-    LaneMask unstarted = 0;  // lanes that have not begun
-    LaneMask ready = 0;      // suspended lanes that can go on
+    LaneMask unstarted = 0;  // lanes that have not started
+    LaneMask ready = 0;      // suspended lanes that can resume
     std::array<LaneMask, kWaits> waiting{};
-    // Lanes that have arrived at a barrier in two halves (barrier_arrive, barrier_wait) and have
-    // yet to wait.
+    // Lanes that have arrived at a split barrier (barrier_arrive, barrier_wait) and have not waited
+    // yet.
     LaneMask owes_block_wait = 0;
     LaneMask owes_cluster_wait = 0;
 
@@ -88,7 +88,7 @@ struct Warp {
     LaneMask& at(Wait wait) { return waiting[static_cast<std::size_t>(wait)]; }
     LaneMask at(Wait wait) const { return waiting[static_cast<std::size_t>(wait)]; }
 
-    // A new block, in which the warp has that many lanes.
+    // Starts a new block, in which the warp has `count` lanes.
     void begin_block(unsigned count) {
         unstarted = live = lanes = count == kWarpLanes ? ~LaneMask{0} : bit(count) - 1;
         ready = owes_block_wait = owes_cluster_wait = 0;

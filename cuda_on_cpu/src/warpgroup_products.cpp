@@ -29,8 +29,8 @@ struct Descriptor {
         if (span == 256) span = 16;
     }
 
-    // Where sixteen bytes of elements lie that are neighbours in memory: "Strides" of the canonical
-    // layouts. `piece` counts along them.
+    // The address of 16 bytes of consecutive elements: "Strides" of the canonical layouts. `piece`
+    // counts in the contiguous direction.
     std::uintptr_t of_k_major(unsigned mn, unsigned piece) const {
         const std::size_t along = piece * (span == 16 ? leading : 16);
         return swizzled(address + mn / 8 * stride + mn % 8 * span + along, span);
@@ -49,7 +49,7 @@ constexpr auto kPoisonedRegisters = [] {
     return bits;
 }();
 
-// Sixteen bytes of shared memory that nothing has been written to, or that a bulk copy will write.
+// Sixteen bytes of shared memory that are uninitialised, or that a bulk copy will write.
 constexpr auto kUnwritten = [] {
     std::array<std::uint16_t, 8> words{};
     words.fill(kSharedPoison);
@@ -64,12 +64,12 @@ unsigned place_of(unsigned lane, unsigned r, unsigned columns) {
     return (r / 2 % 2 * 8 + lane / 4) * columns + r / 4 * 8 + lane % 4 * 2 + r % 2;
 }
 
-// What a register of a thread holds, maybe after its scope has ended.
+// The value of a thread's register, possibly after its scope has ended.
 __attribute__((no_sanitize("address"))) std::uint32_t word_at(const void* place) {
     return *static_cast<const volatile std::uint32_t*>(place);
 }
 
-// What a register of sums holds.
+// The value of an accumulator register.
 double number_of(std::uint32_t bits, bool integer) {
     return integer ? static_cast<double>(static_cast<std::int32_t>(bits))
                    : static_cast<double>(std::bit_cast<float>(bits));
@@ -94,8 +94,9 @@ void WarpgroupProducts::begin_block(const char* window, const char* begin, const
     known_.assign(static_cast<std::size_t>(end - begin + kPiece - 1) / kPiece, {kUnwritten, 0});
 }
 
-// Registers that products have used before must stay until the next one as they are now. They may
-// belong to arrays whose scope has ended: then their contents do not matter, but may be read.
+// Registers that earlier MMAs have used must not change between this fence and the next MMA. They
+// may belong to arrays whose scope has ended; then their contents do not matter, but reading them
+// is harmless.
 void WarpgroupProducts::fence(unsigned number) {
     Warp& warp = warps_[number];
     warp.fenced = warp.ever_fenced = true;
@@ -147,7 +148,8 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
         const bool cleared = std::all_of(d, d + bytes, [](char byte) { return byte == 0; });
         for (unsigned r = 0; r < sums->count; ++r) {
             std::uint32_t& aside = sums->values[place_of(lane, r, 2 * sums->count)];
-            // D = A B, without a sum, begins with zeros: this model writes them, no thread does.
+            // D = A B, without accumulation, starts from zeros, which this model writes and no
+            // thread does.
             if (known && !(cleared && warp.fenced) && std::memcmp(&aside, d + r * kWord, kWord) != 0)
                 return "registers were written after the last wgmma.fence";
             std::memcpy(&aside, d + r * kWord, kWord);
@@ -179,7 +181,7 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
     return "";
 }
 
-// The number of the first product that may stay under way.
+// The number of the first MMA that may stay pending.
 std::uint64_t WarpgroupProducts::end_of_wait(const Warp& warp, unsigned pending) const {
     const auto stays = [&](const Product& product) { return product.group + pending >= warp.group; };
     return warp.first +
@@ -243,7 +245,7 @@ const char* WarpgroupProducts::find(std::uintptr_t address) const {
     return place >= begin_ && place + kPiece <= end_ ? place : nullptr;
 }
 
-// Calls put(address) for each sixteen bytes of the factors that are in shared memory: A, then B.
+// Calls put(address) for each 16 bytes of the operands in shared memory: A, then B.
 template <class Put>
 void WarpgroupProducts::for_pieces(const Operands& operands, const Put& put) {
     const ProductOf& product = operands.product;
@@ -284,8 +286,8 @@ std::string WarpgroupProducts::gather(const Operands& operands, Factors& factors
     return outside ? "a descriptor leads outside the block's dynamic shared memory" : "";
 }
 
-// Has a thread written a factor since a product or a bulk copy last saw it, and none called
-// fence.proxy.async since?
+// Has a thread changed an operand since an MMA or a bulk copy last accessed it, without a
+// fence.proxy.async since then?
 bool WarpgroupProducts::misses_fence(const Operands& operands) {
     bool misses = false;
     for_pieces(operands, [&](std::uintptr_t address) {
@@ -309,7 +311,7 @@ void WarpgroupProducts::loaded(const void* shared, std::size_t bytes) {
     }
 }
 
-// The next product. Exact products, summed in double and rounded once, or wrapped.
+// Computes the next MMA: exact products, summed in double and rounded once, or wrapped.
 std::string WarpgroupProducts::compute(unsigned number) {
     Warpgroup& warpgroup = warpgroups_[number];
     const auto product_of = [&](unsigned w) -> const Product& {
@@ -344,7 +346,7 @@ std::string WarpgroupProducts::compute(unsigned number) {
         }
         from += kPiece;
     };
-    // As gather() has written them.
+    // In the order in which gather() has written them.
     const auto read_all = [&](unsigned lines, bool mn_major, const auto& put) {
         const unsigned outer = mn_major ? depth : lines;
         const unsigned pieces = mn_major ? lines / in_piece : 2;
@@ -376,7 +378,8 @@ std::string WarpgroupProducts::compute(unsigned number) {
     } else {
         read_all(columns, false, [&](unsigned n, unsigned k, double value) { b_[k][n] = value; });
     }
-    // Out-of-range elements are zero-filled, and add nothing to anything that is finite.
+    // If all values are finite, rows of A and groups of eight columns of B that are zero add
+    // nothing and are skipped. Zero-filled out-of-range elements often give such rows and columns.
     constexpr unsigned kEight = 8;
     std::array<bool, kMostColumns / kEight> counts{};
     for (unsigned n = 0; n < columns; ++n) {

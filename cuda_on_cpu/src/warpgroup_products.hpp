@@ -1,5 +1,5 @@
-// wgmma: products of warpgroups that have been started and not been waited for. Each warp of a
-// warpgroup has 16 of the 64 rows.
+// wgmma: the warpgroups' MMAs that have been issued but not waited for. Each warp of a warpgroup
+// computes 16 of the 64 rows.
 #pragma once
 
 #include <array>
@@ -18,11 +18,10 @@ namespace cuda_on_cpu {
 
 class WarpgroupProducts {
   public:
-    // Shared memory: `window` is where address 0 of descriptors lies, [begin, end) what belongs to
-    // the block.
+    // Shared memory: `window` is address 0 of the descriptors, [begin, end) is the block's memory.
     void begin_block(const char* window, const char* begin, const char* end, unsigned warps);
 
-    // What a lane brings to a product.
+    // A lane's operands of an MMA.
     struct Operands {
         char* d = nullptr;  // `registers` words of 32 bits
         unsigned registers = 0;
@@ -33,24 +32,25 @@ class WarpgroupProducts {
         const unsigned* a_registers = nullptr;  // four; null: A is in shared memory
     };
 
-    // For all lanes of a warp. These return what is wrong; "" if nothing is.
+    // Called once for all lanes of a warp. These functions return what is wrong; "" if nothing is.
     std::string issue(unsigned warp, const Lanes& lanes);
     void fence(unsigned warp);
     void commit(unsigned warp) { ++warps_[warp].group; }
     std::string wait(unsigned warp, unsigned pending);
     std::string end_block() const;
 
-    // fence.proxy.async of any thread; a bulk copy has written to shared memory.
+    // Called for a fence.proxy.async of any thread, and when a bulk copy has written to shared
+    // memory.
     void fence_proxy() { ++fences_; }
     void loaded(const void* shared, std::size_t bytes);
 
-    // A lane of the warp waits, for all of them, until the block can do nothing else. False:
-    // another lane does already, or what the warp waits for has been computed.
+    // One lane waits for the whole warp, until the block cannot do anything else. False: another
+    // lane waits already, or the MMAs that the warp waits for have been computed.
     bool begin_wait(unsigned warp, unsigned pending);
     void end_wait(unsigned warp);
     bool any_waits() const { return waiting_ > 0; }
-    // Does the warp wait, and have the other warps of the warpgroup started what it waits for? It
-    // is one product of all four.
+    // Does the warp wait, and have the other warps of the warpgroup issued the MMAs for which it
+    // waits? All four warps take part in each MMA.
     bool can_end_wait(unsigned warp) const;
 
   private:
@@ -58,17 +58,17 @@ class WarpgroupProducts {
     static constexpr unsigned kMostDepth = 32;
     static constexpr std::size_t kWord = 4;  // bytes of a register
     static constexpr unsigned kMostColumns = 256;
-    static constexpr unsigned kPiece = 16;  // bytes of neighbouring elements
+    static constexpr unsigned kPiece = 16;  // bytes of consecutive elements
 
-    // Sums of a warp: registers of its lanes, kept aside while products are under way.
+    // The accumulators of a warp: registers of its lanes, kept aside while MMAs are in progress.
     struct Sums {
         std::array<char*, 32> registers;
         unsigned count;  // of registers
         unsigned under_way = 0;
         std::vector<std::uint32_t> values;  // bits, in rows of 2 * count
     };
-    // A in registers: what they held when the product was issued. They must not change until it has
-    // been waited for.
+    // A in registers, as they were when the MMA was issued. They must not change until the warp has
+    // waited for the MMA.
     struct LeftFactor {
         std::array<const unsigned*, 32> registers;
         std::array<std::array<unsigned, 4>, 32> values;
@@ -81,7 +81,7 @@ class WarpgroupProducts {
     };
     struct Warp {
         std::list<Sums> sums;
-        // A in registers, by those of the first lane: what it held at the last fence.
+        // A in registers at the last fence, indexed by the registers of the first lane.
         std::map<const unsigned*, LeftFactor> left;
         std::deque<Product> products;  // not delivered yet
         std::uint64_t first = 0;       // the number of the first of them
@@ -93,12 +93,12 @@ class WarpgroupProducts {
         std::uint64_t started() const { return first + products.size(); }
     };
 
-    // Products of a warpgroup. What shared memory holds of their factors must not change from when
-    // the first warp issues one until it has been waited for.
+    // MMAs of a warpgroup. Their operands in shared memory must not change between the first warp's
+    // issue of an MMA and the wait for it.
     using Factors = std::vector<unsigned char>;
     struct Warpgroup {
         std::uint64_t computed = 0;
-        std::deque<Factors> issued;  // what those held that are not computed yet
+        std::deque<Factors> issued;  // operands of the MMAs that are not computed yet
     };
 
     std::uint64_t end_of_wait(const Warp& warp, unsigned pending) const;
@@ -115,16 +115,17 @@ class WarpgroupProducts {
     std::vector<Warp> warps_;
     std::vector<Warpgroup> warpgroups_;
     unsigned waiting_ = 0;  // warps
-    // Of each sixteen bytes of shared memory: what products or bulk copies know of them, and the
-    // fences before that. Products need not see what threads write until the next fence.
+    // For each 16 bytes of shared memory: the contents that MMAs or bulk copies last read or wrote,
+    // and the number of fences before that. Until the next fence, MMAs may miss what threads have
+    // written.
     struct Known {
         std::array<unsigned char, kPiece> bytes;
         unsigned fences;
     };
     std::vector<Known> known_;
     unsigned fences_ = 0;
-    Factors now_;  // what the factors hold of the product that is being computed
-    // The factors of the one that is being computed: too large for the stack of a thread.
+    Factors now_;  // the operands of the MMA that is being computed
+    // The same operands as numbers: too large for the stack of a thread.
     double a_[4 * kRows][kMostDepth];
     double b_[kMostDepth][kMostColumns];
 };

@@ -35,7 +35,7 @@ Bits128 compare_and_swap(Bits128* address, Bits128 expected, Bits128 desired) {
 bool exchange_16_bytes(void* address, const void* value, void* old) {
     auto* const place = static_cast<Bits128*>(address);
     const Bits128 desired = load(value);
-    Bits128 expected = 0;  // a guess; the first attempt says what is there
+    Bits128 expected = 0;  // a guess; the first attempt returns the actual value
     for (;;) {
         const Bits128 found = compare_and_swap(place, expected, desired);
         if (found == expected) break;

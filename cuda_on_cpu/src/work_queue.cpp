@@ -25,9 +25,10 @@ namespace {
 
 constinit thread_local Task* task_of_os_thread = nullptr;
 constinit thread_local bool host_function = false;
-constexpr auto kPatience = std::chrono::milliseconds(20);  // with a host function, before the host goes on
+// How long the host waits for a host function before it continues.
+constexpr auto kPatience = std::chrono::milliseconds(20);
 
-// By number, that is in the order of issue.
+// Sorted by number, which is the order of issue.
 using TasksByNumber = std::map<std::uint64_t, TaskPointer>;
 using Numbers = std::unordered_set<std::uint64_t>;
 
@@ -35,17 +36,17 @@ struct Queue {
     std::mutex mutex;
     std::condition_variable changed;
     TasksByNumber open;
-    TasksByNumber ready;  // those of them that wait for no other
+    TasksByNumber ready;  // the open tasks that wait for no other task
     std::atomic<std::size_t> open_count{0};
     std::uint64_t issued = 0;
     std::atomic<std::uint64_t> changes{0};                 // tasks issued or done
-    std::atomic<unsigned> waiting{0};                      // hosts that wait
+    std::atomic<unsigned> waiting{0};                      // number of waiting hosts
     std::array<TaskPointer, kMostDevices> last_of_legacy;  // of each device
-    // Of each device: the last tasks of its legacy stream and of the streams that synchronise with
-    // it, but for those that another one of them comes after.
+    // For each device: the last tasks of its legacy stream and of the streams that synchronise with
+    // it, except those that precede another of these tasks.
     std::array<TasksByNumber, kMostDevices> last_of_blocking;
-    // What a host has asked for, and the numbers of all that must be done for it: hosts ask for the
-    // same again and again.
+    // The tasks that a host last waited for, and the numbers of all tasks that must be done first.
+    // Kept because hosts often poll the same tasks.
     std::vector<TaskPointer> asked;
     Numbers needed_for_asked;
 };
@@ -72,13 +73,13 @@ bool is_ready(const Task& task) {
     return task.missing == 0 && task.state == Task::State::pending;
 }
 
-// With the lock.
+// The caller holds the lock.
 void set_running(Queue& q, Task& task) {
     task.state = Task::State::running;
     q.ready.erase(task.number);
 }
 
-// With the lock.
+// The caller holds the lock.
 void set_done(Queue& q, Task& task) {
     task.state = Task::State::done;
     task.after.clear();
@@ -111,8 +112,8 @@ void report_open_work_at_exit() {
 
 void run_any_task();
 
-// Where work runs late, a host that polls memory, or sleeps, and calls nothing of CUDA would wait
-// for ever: after a while the work runs all the same, as it would have long since on a GPU.
+// Where work runs late, a host that polls memory or sleeps without calling CUDA would wait for
+// ever. So after a while the work runs anyway, as it would have done long before on a GPU.
 [[noreturn]] void run_what_nobody_waits_for() {
     constexpr auto kBetweenLooks = std::chrono::milliseconds(500);
     constexpr unsigned kLooks = 4;
@@ -129,7 +130,7 @@ void run_any_task();
     }
 }
 
-// In the first task that runs late.
+// Called by the first task that runs late.
 void prepare_for_late_work() {
     report_open_work_at_exit();
     static std::once_flag once;
@@ -138,7 +139,7 @@ void prepare_for_late_work() {
 
 void start_ready_tasks();
 
-// Without the lock.
+// The caller does not hold the lock.
 void execute(const TaskPointer& task) {
     Task* const before = std::exchange(task_of_os_thread, task.get());
     ++running_tasks;
@@ -156,7 +157,7 @@ void execute(const TaskPointer& task) {
     q.changed.notify_all();
 }
 
-// False: the system gives no more OS threads.
+// False: the system has no more OS threads.
 bool start_on_worker(const TaskPointer& task) {
     try {
         start_detached([task] { execute(task); });
@@ -166,8 +167,8 @@ bool start_on_worker(const TaskPointer& task) {
     return true;
 }
 
-// Work that could not run when it was issued. Nothing waits for it here, so each task has an OS
-// thread of its own.
+// Starts work that could not run when it was issued. No host waits for it here, so each task gets
+// its own OS thread.
 void start_ready_tasks() {
     Queue& q = queue();
     while (!q.ready.empty()) {
@@ -182,7 +183,7 @@ void start_ready_tasks() {
     }
 }
 
-// Runs a task that is ready and waits until it is done or the host may go on.
+// Runs a task that is ready, and waits until it is done or the host may continue.
 void run(std::unique_lock<std::mutex>& lock, const TaskPointer& task) {
     Queue& q = queue();
     set_running(q, *task);
@@ -201,7 +202,7 @@ void run(std::unique_lock<std::mutex>& lock, const TaskPointer& task) {
     lock.lock();
 }
 
-// The numbers of all tasks that are not done and have to be, for these to be done. Not recursive: a
+// The numbers of all open tasks that must be done before these tasks are. Not recursive, because a
 // stream may hold any number of tasks.
 Numbers needed_for(const std::vector<TaskPointer>& tasks) {
     Numbers needed;
@@ -220,9 +221,9 @@ Numbers needed_for(const std::vector<TaskPointer>& tasks) {
     return needed;
 }
 
-// Which one runs next for a host that waits for the tasks that are `needed`; null: for all that are
-// open? `late` runs as little as it can, the task issued last first: what a missing event leaves
-// open then comes in the wrong order.
+// Selects the next task for a host that waits for the `needed` tasks, or for all open ones if
+// `needed` is null. `late` runs as little as possible, and the task issued last first, so that
+// tasks run in the wrong order if an event is missing.
 TaskPointer choose(const Numbers* needed) {
     const TasksByNumber& ready = queue().ready;
     if (ready.empty()) return nullptr;
@@ -230,7 +231,7 @@ TaskPointer choose(const Numbers* needed) {
     const auto is_needed = [needed](const auto& each) {
         return needed == nullptr || needed->contains(each.first);
     };
-    // Something that is running may wait for a task that none of the needed ones comes after.
+    // If no needed task is ready, another task runs, because a running task may wait for it.
     switch (environment().streams.order) {
         case IssueOrder::random:
             return std::ranges::max_element(ready, {}, priority)->second;
@@ -245,7 +246,7 @@ TaskPointer choose(const Numbers* needed) {
     return (found != ready.end() ? found : ready.begin())->second;
 }
 
-// With the lock.
+// The caller holds the lock.
 void run_or_yield(std::unique_lock<std::mutex>& lock, const Numbers* needed) {
     if (const TaskPointer next = choose(needed); next != nullptr) {
         run(lock, next);
@@ -268,7 +269,7 @@ std::vector<TaskPointer> tasks_in(const TasksByNumber& tasks) {
     return all;
 }
 
-// With the lock. The tasks that a new one in the stream comes after.
+// The caller holds the lock. Returns the tasks on which the stream's next task depends.
 std::vector<TaskPointer> before_next(const StreamTail& tail) {
     Queue& q = queue();
     if (tail.legacy) return tasks_in(q.last_of_blocking[static_cast<std::size_t>(tail.device)]);
@@ -281,7 +282,7 @@ std::vector<TaskPointer> before_next(const StreamTail& tail) {
     return before;
 }
 
-// With random:SEED. A stream keeps its priority for about sixteen tasks.
+// For random:SEED: a stream keeps its priority for about 16 tasks.
 constexpr std::size_t kTasksOfAPriority = 16;
 
 bool draws_priorities() {
@@ -292,13 +293,14 @@ std::uint64_t draw_priority() {
     return 1 + draw_index(std::size_t{1} << 32);
 }
 
-// Numbers that are open and that `task`, one of the queue, does not come after.
+// Is the open task with this number one that `task`, which is in the queue, does not depend on?
 bool is_beside(const Task& task, std::uint64_t number) {
     return number > task.number || std::ranges::binary_search(task.beside, number);
 }
 
-// With the lock, and its `after`. The task comes after all that one of its `after` comes after:
-// what is left is beside each of them, or was issued later.
+// The caller holds the lock, and has set `after` of the task. The task depends on everything that a
+// task in its `after` depends on. The tasks that are left are `beside` each of these, or were
+// issued later.
 void note_beside(const Queue& q, Task& task) {
     std::vector<const Task*> after;
     for (const TaskPointer& before : task.after) {

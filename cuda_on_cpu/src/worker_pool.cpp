@@ -14,15 +14,15 @@
 namespace cuda_on_cpu {
 namespace {
 
-// One kept OS thread. It never ends: workers sleep until the process exits.
+// An OS thread that is kept for reuse. It never ends: idle workers sleep until the process exits.
 struct Worker {
     std::mutex mutex;
     std::condition_variable changed;
     std::function<void()> work;
 };
 
-// Never destroyed: a worker may get here while the program's static objects are destroyed, and
-// destructors of these may launch kernels.
+// Never destroyed, because a worker may get here while the program's static objects are destroyed,
+// and their destructors may launch kernels.
 struct Idle {
     std::mutex mutex;
     std::vector<Worker*> workers;
@@ -46,7 +46,8 @@ void* worker_main(void* argument) {
     }
 }
 
-// Thread-local objects, all `__shared__` arrays among them, are carved out of an OS thread's stack.
+// Thread-local objects, which include all `__shared__` arrays, take their space from an OS thread's
+// stack.
 std::size_t thread_local_bytes() {
     std::size_t bytes = 0;
     dl_iterate_phdr(

@@ -1,6 +1,6 @@
-// OS threads that are kept between launches. OpenMP would do for independent blocks; cooperative
-// grids and clusters need a guaranteed OS thread for every block, and threads whose stacks have
-// room for all `__shared__` variables.
+// OS threads that are kept between launches. OpenMP would suffice for independent blocks, but
+// cooperative grids and clusters need a guaranteed OS thread for every block, and stacks with room
+// for all `__shared__` variables.
 #pragma once
 
 #include <condition_variable>
@@ -9,11 +9,10 @@
 
 namespace cuda_on_cpu {
 
-// Runs `work` on an OS thread of its own. Throws std::system_error if the system gives no more
-// threads.
+// Runs `work` on its own OS thread. Throws std::system_error if the system has no more threads.
 void start_detached(std::function<void()> work);
 
-// Some work going on at the same time, each piece on an OS thread of its own.
+// Pieces of work that run at the same time, each on its own OS thread.
 class Team {
   public:
     Team() = default;
@@ -21,8 +20,7 @@ class Team {
     Team& operator=(const Team&) = delete;
     ~Team() { wait(); }
 
-    // Throws std::system_error if the system gives no more threads. May be called by the work
-    // itself.
+    // Throws std::system_error if the system has no more threads. The work itself may call it.
     void start(std::function<void()> work);
     void wait();
 

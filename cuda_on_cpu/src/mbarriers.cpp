@@ -160,8 +160,7 @@ void Mbarriers::expect(std::uint64_t* barrier, int bytes, Site site) {
     block_.cluster().events.happened();
 }
 
-// --- Copies of threads (cp.async) attached to a phase
-// ----------------------------------------------------
+// --- Copies of threads (cp.async) attached to a phase --------------------------------------------
 
 void Mbarriers::attach_copies(std::uint64_t* barrier, Site site) {
     const unsigned parity = usable(barrier, site).parity;

@@ -5,8 +5,7 @@
 #   course_executable(NAME SOURCES ... [LIBRARIES ...] [ON_DEMAND])   program in <build>/bin; ON_DEMAND: built when it is asked for
 #   course_test(NAME SOURCES ... [LIBRARIES ...] [LABEL ...] [SHARDS n] [BOTH_ORDERS] [TOGETHER] [THOROUGH])
 #     GoogleTest program, whose tests ctest runs in n parts, as NAME.1of2; as many as make a part last less than about ten seconds.
-#     TOGETHER: seven files are compiled as one, which reads the headers once; THOROUGH: of the half that a plain `./course test` leaves
-#     out
+#     TOGETHER: seven files are compiled as one, which reads the headers once; THOROUGH: part of the second half only
 #   course_test_again(NAME VARIANT ENVIRONMENT ... [FILTER "..."])
 #     the tests of NAME that match FILTER once more, as NAME.VARIANT, with these environment variables; on the CPU only
 #   course_add_test(NAME ... [FAIL_ON regex] COMMAND ...)
@@ -152,10 +151,11 @@ function(course_test name)
     target_compile_options(${name} PRIVATE -fPIC)  # not -fPIE: some objects become part of a shared library, too
   endif()
   if(arg_THOROUGH)
-    set(CMAKE_DIRECTORY_LABELS thorough)
     list(APPEND arg_LABEL thorough)
+    add_dependencies(course_tests_thorough ${name})
+  else()
+    course_add_to_tests(${name})
   endif()
-  course_add_to_tests(${name})
   # Each test in a process of its own: a lesson that asks once how large the device is must not hear it from another test. On a GPU
   # a process would begin with half a second of CUDA's.
   set(alone "")

@@ -9,8 +9,6 @@
 namespace translator {
 namespace {
 
-using namespace std::string_literals;
-
 const std::string kMayPoll = "cuda_on_cpu_kernel_.may_poll(); ";
 
 // It is unknown which kernel calls a function with a polling loop. If a file has such a loop, all

@@ -24,7 +24,7 @@ std::string rest_of(const Checkout& checkout) {
     const std::string orders =
         "threads and blocks in descending order, streams in other orders, older GPUs; ";
     return (load_calendar(checkout.calendar()).backend == "cpu" ? orders : "") +
-           "single instructions; what the programs of days 10, 35 and the ladder say and read; "
+           "single instructions; the command lines of days 10, 35 and the ladder; "
            "the tests of cuda_on_cpu and of tools/";
 }
 

@@ -128,7 +128,8 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
             ReferenceProduct expected{{c.begin(), c.end()}, std::vector<double>(c.size())};
             half_matmul::multiply_on_cpu<T>(problem.shape, problem.alpha, a, b, problem.beta,
                                             expected.product, expected.magnitude);
-            // verify() needs finite ones; elsewhere the product is not finite either
+            // verify() needs finite magnitudes; where they are not finite, the product is not
+            // finite either.
             for (double& size : expected.magnitude)
                 size = std::isfinite(size) ? size : 0;
             return expected;

@@ -21,9 +21,9 @@
 
 namespace course {
 
-// As ptx::to_tf32(), for finite numbers: half of the lowest bit that stays is added, and what does
-// not fit is cut off. Two instructions; the conversion is made of five, because it takes care of
-// NaN and Inf.
+// The same as ptx::to_tf32() for finite numbers: adds half of the lowest bit that remains, and
+// truncates. This takes two instructions; the conversion takes five, because it handles NaN and
+// Inf.
 __device__ inline unsigned nearest_tf32(float x) {
     return (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
 }
@@ -35,8 +35,8 @@ struct SplitFactors {
     unsigned small[N];
 };
 
-// small is not rounded: the tensor cores do not look at the bits that do not fit. An Inf, a NaN,
-// and what becomes an Inf when it is rounded, leave a NaN or an Inf in the sum.
+// small is not rounded, because tensor cores ignore the excess bits. An Inf, a NaN, and a number
+// that rounds to Inf, lead to a NaN or an Inf in the sum.
 template <int N>
 __device__ SplitFactors<N> split(const float (&x)[N]) {
     SplitFactors<N> factors;

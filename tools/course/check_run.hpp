@@ -16,7 +16,7 @@ struct CheckResult {
     std::string text;  // for the learner: the reason of the failure, the first mismatches; empty if it passed
     int tests = 0;     // passed tests, in each schedule
     std::string schedules{};  // in which it passed: "in both orders of threads"; empty after one run
-    bool timed_out = false;   // the run that failed
+    bool timed_out = false;   // about the run that failed
     bool died = false;        // about the run that failed: it ended early, or the stand-in stopped a kernel
     std::string note{};       // for an answer that passed: possible problems, or what was not checked
 };

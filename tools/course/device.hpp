@@ -7,8 +7,8 @@
 
 namespace course::tool {
 
-using Fact =
-    std::pair<std::string, std::string>;  // "shared memory per block" -> "48 KiB (227 KiB on request)"
+// "shared memory per block" -> "48 KiB (227 KiB on request)".
+using Fact = std::pair<std::string, std::string>;
 
 struct DeviceReport {
     std::string problem;  // why there is no usable device; empty if there is one

@@ -15,8 +15,8 @@ struct HostUse {
     enum class Kind { kCall, kVariable, kLanguage };
 
     int line = 0;
-    std::string
-        name;  // "twice", "std::vector"; for language features "throw", "try", "variable-length arrays"
+    // "twice", "std::vector"; for language features "throw", "try", "variable-length arrays".
+    std::string name;
     std::string caller;  // "__global__" or "__device__"
     Kind kind = Kind::kCall;
 

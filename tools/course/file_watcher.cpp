@@ -46,8 +46,8 @@ void FileWatcher::start_inotify() {
 
 FileWatcher::Stamps FileWatcher::stamps() const {
     Stamps result;
-    std::error_code
-        gone;  // the file may disappear between the listing and the query; then it counts as missing
+    // A file may disappear between the listing and the query; then it counts as missing.
+    std::error_code gone;
     for (const fs::path& directory : directories_) {
         for (const auto& file : fs::directory_iterator(directory, gone)) {
             if (file.path().extension() != ".cu" && file.path().extension() != ".cuh") continue;

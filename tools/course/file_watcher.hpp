@@ -13,8 +13,9 @@ class FileWatcher {
   public:
     enum class Method { kBest, kPolling };
 
-    // Watches the files in `directories` with the extension .cu, including files that are created
-    // later, but not subdirectories. Throws std::runtime_error if one of them is not a directory.
+    // Watches the files in `directories` with the extensions .cu and .cuh, including files that
+    // are created later, but not subdirectories. Throws std::runtime_error if one of them is not a
+    // directory.
     explicit FileWatcher(std::vector<std::filesystem::path> directories, Method method = Method::kBest);
     ~FileWatcher();
     FileWatcher(const FileWatcher&) = delete;
@@ -23,7 +24,8 @@ class FileWatcher {
     bool polls() const { return inotify_ < 0; }
 
     // Waits until a file has changed since the last call, or returns false when the time is up. A
-    // signal ends the wait early. An editor that saves in several steps causes only one change.
+    // signal ends the wait early, also with false. An editor that saves in several steps causes
+    // only one change.
     bool wait(std::chrono::milliseconds time);
 
   private:

@@ -20,7 +20,7 @@ constexpr bool is_cpu_stand_in() {
 struct Machine {
     std::string device;  // "NVIDIA H200"
     std::string slug;    // "h200": the directory of its measurements
-    std::string driver;  // "580.65.06"; the CUDA version it supports where the system does not tell
+    std::string driver;  // "580.65.06"; the supported CUDA version if the driver version is not available
     std::string cuda;    // version of the runtime, "13.0"
 };
 

@@ -1,5 +1,5 @@
-// The tests of days 40 and 41: every version against the reference in double, for both types of
-// factors, on shapes around the edges of tiles. A day's test includes this, defines the three
+// The tests of days 40 and 41: every version against the reference in double, for both operand
+// types, on shapes around the edges of tiles. A day's test includes this, defines the three
 // functions below and instantiates VersionTest and LargeShapes.
 #pragma once
 

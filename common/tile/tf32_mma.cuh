@@ -1,6 +1,6 @@
 // Products A B^T in FP32 accuracy by mma.sync, for a tile of 64 x 64 results: 3xTF32.
 //
-// Each factor is split into the sum of two TF32 numbers, and three products replace one
+// Each operand is split into the sum of two TF32 numbers, and three products replace one
 // (tf32_split.cuh). A and B are both K-major, as mma.sync requires: so both are copied 16 bytes at
 // a time and loaded by ldmatrix. Day 40 builds this main loop step by step.
 #pragma once

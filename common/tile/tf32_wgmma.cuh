@@ -144,7 +144,7 @@ __device__ inline float& result(Sums& sums, int i, int h) {
 constexpr int INSTRUCTIONS = BK / 8;  // along K
 using Left = SplitFactors<4>[INSTRUCTIONS];
 
-// The lane's factors of B, two columns: rows 8 j + t and 8 j + t + 4 for instruction j.
+// The lane's operands from B, two columns: rows 8 j + t and 8 j + t + 4 for instruction j.
 __device__ inline void load_left(const float (&boxes)[64 / BOX][BK][BOX], const Lane& lane, Left& left) {
     const auto at = [&](int row) {
         return &boxes[lane.box()][row][(lane.quad() ^ row) * 4 + lane.in_quad()];

@@ -16,7 +16,7 @@ int list_days(const Checkout& checkout);
 struct NewDayOptions {
     std::string directory;  // "day97_dot_product"
     std::string title;      // empty: made from the topic
-    std::string question;   // empty: one that asks for it
+    std::string question;   // empty: a placeholder
 };
 // Creates a day that compiles, in a directory of its own. Throws UsageError if the name or its
 // number is taken.

@@ -1,4 +1,4 @@
-// Views, argument checks, and the least work of a problem.
+// Views, argument checks, and the minimum work of a problem.
 #include "common/bench/attention.hpp"
 
 #include <fmt/format.h>

@@ -1,14 +1,15 @@
-// Attention, softmax(scale Q K^T) V, for the days that compute it in one kernel: the problem, what
-// a version of it is, the checks of its arguments and its reference.
+// Attention, softmax(scale Q K^T) V, for the days that compute it in one kernel: the problem, its
+// versions, the checks of the arguments, and the reference.
 //
 //     out[b, h, i] = sum_j p[j] v[b, g, j]    p = softmax over j of scale (q[b, h, i] . k[b, g, j])
 //
-// with g = h / (heads / heads_kv): neighbouring heads of Q share one head of K and V (grouped-query
+// with g = h / (heads / heads_kv): adjacent heads of Q share one head of K and V (grouped-query
 // attention; heads_kv = heads is ordinary attention, heads_kv = 1 multi-query attention).
 //
-// Causal: row i sees the keys j <= i + length_k - length_q. The last row sees all keys, also if the
-// lengths differ ("bottom-right"): queries are the newest tokens of a longer text. A row that sees
-// no key becomes zeros, and so does a row whose scores are all -Inf.
+// Causal: row i sees the keys j <= i + length_k - length_q. The last row sees all keys, even if
+// the lengths differ ("bottom-right" alignment), because the queries are the newest tokens of a
+// longer sequence. A row that sees no key becomes zeros, and so does a row whose scores are all
+// -Inf.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -39,7 +40,8 @@ struct Extents {
     std::size_t dim = 0;
 };
 
-// In elements, from one batch, head or row to the next. The elements of a row are neighbours.
+// The distance from one batch, head or row to the next, in elements. The elements of a row are
+// contiguous.
 struct Strides {
     std::size_t batch = 0;
     std::size_t head = 0;
@@ -49,9 +51,9 @@ struct Strides {
 // [batch, heads, length, dim] packed.
 Strides packed(const Extents& extents);
 
-// [batch, heads, length, dim] elements in a span: packed, or with the heads' columns side by side,
-// as a projection stores them (strides {length * heads * dim, dim, heads * dim}), or a part of one
-// matrix that holds Q, K and V.
+// A view of [batch, heads, length, dim] elements in a span. They may be packed; they may have the
+// columns of all heads side by side in a row, as a projection stores them (strides {length * heads
+// * dim, dim, heads * dim}); or they may be part of one matrix that holds Q, K and V.
 template <class T>
 class HeadsView {
   public:
@@ -83,8 +85,9 @@ class HeadsView {
     Strides strides_;
 };
 
-// For checks of arguments: "2x8x100x64"; has a tensor no elements; has each element a place of its
-// own; the memory of a view, from its first element to the last.
+// For the argument checks: the extents as text ("2x8x100x64"), whether a tensor is empty, whether
+// each element has an address of its own, and the memory of a view from its first element to its
+// last.
 std::string text(const Extents& e);
 bool same(const Extents& a, const Extents& b);
 bool empty(const Extents& e);
@@ -92,7 +95,7 @@ bool elements_are_distinct(const Extents& extents, const Strides& strides);
 template <class T>
 DeviceSpan<T> memory_of(const HeadsView<T>& view);
 
-// Can the rows of a view be read and written 16 bytes at a time?
+// Are the rows of a view aligned, so that they can be read and written 16 bytes at a time?
 template <class T>
 bool rows_are_aligned(const HeadsView<T>& view) {
     const Strides strides = view.strides();
@@ -125,8 +128,8 @@ struct Shape {
     Extents kv() const { return {batch, heads_kv, length_k, dim}; }
 };
 
-// "4x8x2048x64"; if heads or lengths differ, both: "2x8:1x100:300x64 causal" (heads:heads_kv,
-// length_q:length_k).
+// "4x8x2048x64". If the heads or lengths differ, the name has both: "2x8:1x100:300x64 causal"
+// (heads:heads_kv, length_q:length_k).
 std::string name(const Shape& shape);
 
 // The number of keys that row `row` sees.
@@ -137,52 +140,54 @@ inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t
     return seen < length_q ? 0 : (seen - length_q < length_k ? seen - length_q : length_k);
 }
 
-// Queues the work on `stream`. Any strides, any alignment of an element; rows of whole, aligned
-// 16-byte packs are faster. Extents may be 0. Throws std::invalid_argument for extents that do not
-// fit together, dim > 128, a length of 2^30 or more, a scale that is not a finite number above 0,
-// an out whose elements coincide or whose memory, from the first element to the last, overlaps that
-// of an input, and a problem that the version cannot run; CudaError if a launch fails.
+// Queues the work on `stream`. The strides are arbitrary, and elements need only their natural
+// alignment; rows that consist of whole, aligned 16-byte packs are faster. Extents may be 0. Throws
+// std::invalid_argument for extents that do not fit together, dim > 128, a length of 2^30 or more,
+// a scale that is not a finite number above 0, an `out` whose elements share addresses or whose
+// memory (from the first element to the last) overlaps that of an input, and a problem that the
+// version cannot run. Throws CudaError if a launch fails.
 template <class T>
 using Launcher = void (*)(const Attention<T>& attention, cudaStream_t stream);
 template <class T>
 using Version = course::Version<Launcher<T>, Shape>;
 
-// What every launcher checks first: throws as said above. Returns false if there is nothing to
-// write.
+// The check that every launcher makes first; throws as described above. Returns false if there is
+// nothing to write.
 template <class T>
 bool check_arguments(const Attention<T>& attention);
 
-// Can rows be read and written 16 bytes at a time? Of the last pack, elements from dim on are
-// neither read nor written.
+// Can rows be read and written 16 bytes at a time? In the last pack of a row, the elements from
+// dim on are neither read nor written.
 template <class T>
 bool rows_are_aligned(const Attention<T>& attention) {
     return rows_are_aligned(attention.q) && rows_are_aligned(attention.k) && rows_are_aligned(attention.v) &&
            rows_are_aligned(attention.out);
 }
 
-// The least work: every tensor moved once, and the visible scores.
+// The minimum work: every tensor moved once, and the arithmetic for the visible scores.
 template <class T>
 Work work(const Shape& shape);
 // --- Reference -----------------------------------------------------------------------------------
 
-// The relative error of each rounding of a version, at most. The README derives the bound from
-// these.
+// Upper bounds of the relative error of each rounding in a version. The README of day 26 derives
+// the bound of the result from them.
 struct Precision {
     double sum = 0x1p-24;  // of an addition in either product
-    // Tensor cores cut a sum off (towards 0, so these errors add up) after this many terms. 0: sums
-    // are rounded.
+    // Tensor cores truncate a sum (towards 0, so these errors add up) after this many terms. 0:
+    // sums are rounded to nearest.
     double between_cuts = 0;
-    double product = 0x1p-24;    // of a product of two factors, including what splitting them lost
-    double weight = 0;           // of p as a factor of the second product
+    double product = 0x1p-24;    // of a product of two operands, including the loss from splitting them
+    double weight = 0;           // of p as an operand of the second product
     double smallest_weight = 0;  // half the spacing of the smallest p
     double result = 0x1p-24;     // of out
     double smallest_result = 0x1p-150;
-    // How errors along a sum add up: kLinear at worst, kSquareRoot where they are independent
-    // (verify.hpp).
+    // How errors along a sum grow: kLinear in the worst case, kSquareRoot where they are
+    // independent (verify.hpp).
     Growth growth = Growth::kSquareRoot;
 };
 
-// Of products of 16-bit factors on tensor cores, with weights rounded to T.
+// The precision of matrix products with 16-bit operands on tensor cores, with weights rounded to
+// T.
 template <class T>
 Precision tensor_core_precision();
 
@@ -191,8 +196,8 @@ struct ReferenceRow {
     std::vector<double> bound;  // of |got - value|
 };
 
-// One row of the result in double. q: dim elements; k and v: those of one head, `visible` rows of
-// dim.
+// One row of the result in double. q has dim elements; k and v are those of one head, `visible`
+// rows of dim elements each.
 template <class T>
 ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span<const T> v,
                            std::size_t visible, double scale, const Precision& precision);

@@ -1,5 +1,5 @@
-// A problem of attention with its data, for programs that time versions. Of a result, 48 rows are
-// compared: the first, random ones, and the last.
+// An attention problem with its data, for programs that time versions. verify() compares 48 rows
+// of a result: the first, the last, and random ones.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,7 +26,7 @@ inline constexpr const char* kTypeName<__half> = "half";
 template <>
 inline constexpr const char* kTypeName<__nv_bfloat16> = "bfloat16";
 
-// Of each problem. The CPU would take too long for all of them.
+// Rows per problem. The CPU reference would take too long for all of them.
 inline constexpr std::size_t kRowsToVerify = 48;
 
 template <class T>
@@ -55,8 +55,8 @@ struct Data {
                          stream);
     }
 
-    // Compares kRowsToVerify rows with the reference: the first, random ones, and the last. All
-    // others must not have a NaN.
+    // Compares kRowsToVerify rows with the reference: the first, random ones, and the last. No
+    // other row may contain a NaN.
     VerifyResult verify(const Precision& precision) const {
         const std::vector<T> all = out.to_host();
         const std::size_t rows = shape.batch * shape.heads * shape.length_q;
@@ -88,8 +88,8 @@ struct Data {
 
     ReferenceRow reference_of(std::size_t row, const Precision& allowed) const {
         const std::size_t head = row / shape.length_q;
-        const std::size_t head_kv =
-            head / (shape.heads / shape.heads_kv);  // batches follow each other in both
+        // Batches follow each other in both tensors, so one index selects batch and head.
+        const std::size_t head_kv = head / (shape.heads / shape.heads_kv);
         const std::size_t first = head_kv * shape.length_k * shape.dim;
         const std::size_t count = shape.length_k * shape.dim;
         return reference_row<T>(

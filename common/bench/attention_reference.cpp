@@ -1,4 +1,4 @@
-// The reference of attention: one row at a time, in double, with a bound of the error. The README
+// The reference for attention: one row at a time, in double, with a bound of the error. The README
 // of day 26 derives the bound.
 #include <algorithm>
 #include <cmath>
@@ -25,9 +25,10 @@ double grown(std::size_t terms, Growth growth) {
     return growth == Growth::kLinear ? n : std::sqrt(n);
 }
 
-// The error of a sum relative to the sum of its terms' magnitudes. Where tensor cores cut off, each
-// term loses up to `sum` of the largest number that is added at the same time, and so does the sum
-// so far, at each cut. Cuts of terms of either sign are independent; those of one sum add up.
+// The error of a sum relative to the sum of its terms' magnitudes. Where tensor cores truncate,
+// each term loses up to `sum` of the largest number that is added at the same time, and so does the
+// partial sum at each truncation. Truncation errors of terms of either sign are independent; those
+// of one partial sum add up.
 double lost_by_sum(std::size_t terms, const Precision& precision) {
     double roundings = grown(terms, precision.growth);
     if (precision.between_cuts > 0)
@@ -66,7 +67,7 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
     ReferenceRow row{std::vector<double>(dim), std::vector<double>(dim, precision.smallest_result)};
     if (visible == 0) return row;
 
-    // The scores, and the relative errors of p that theirs cause.
+    // The scores, and the relative errors of p that the errors of the scores cause.
     const double of_dot = precision.product + lost_by_sum(dim, precision);
     std::vector<double> p(visible);
     std::vector<double> error(visible);
@@ -112,8 +113,8 @@ ReferenceRow reference_row(std::span<const T> q, std::span<const T> k, std::span
             bound += std::abs(term) * (error[j] + mean_error);
             largest += std::abs(to_double(v[j * dim + c]));
         }
-        // Roundings of different p are independent: eight times the root of the sum of squares is
-        // practically never exceeded.
+        // The roundings of different p are independent, so eight times the root of the sum of
+        // squares is practically never exceeded.
         const double of_weights =
             precision.growth == Growth::kLinear ? magnitude : std::min(magnitude, 8 * std::sqrt(squares));
         row.value[c] = value;

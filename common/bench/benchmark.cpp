@@ -23,7 +23,7 @@ double seconds_since(HostClock::time_point begin) {
     return std::chrono::duration<double>(HostClock::now() - begin).count();
 }
 
-// Takes samples until the limits are met.
+// Takes samples until one of the limits is reached.
 template <class Sample>
 Measurement repeat(const RepeatLimits& limits, const Sample& sample_ms) {
     Sampler sampler(limits);
@@ -57,7 +57,8 @@ Measurement measure_warm(const std::string& label, const std::function<void(cuda
     const NvtxRange range(label + " warm");
     EventTimer timer(stream);
 
-    // The first launch loads the code and wakes the clocks; the second tells how long one takes.
+    // The first launch loads the code and raises the clocks; the second one is timed to estimate
+    // how long a launch takes.
     launch(stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
     timer.start();
@@ -66,9 +67,9 @@ Measurement measure_warm(const std::string& label, const std::function<void(cuda
     const int batch = launches_per_repeat(timer.elapsed_ms());
 
     Measurement measurement = repeat(limits, [&] {
-        // An untimed launch first fills the cache. The GPU is kept busy while the host queues what
-        // is timed: what counts is how long the GPU needs, not the few microseconds that the host
-        // takes for each launch.
+        // An untimed launch fills the cache first. The GPU is kept busy while the host queues the
+        // timed launches, so that only GPU time is measured, without the few microseconds that the
+        // host needs for each launch.
         launch(stream);
         give_head_start(kHeadStart * (1 + batch), stream);
         timer.start();
@@ -89,8 +90,8 @@ Measurement measure_flushed(const std::string& label, const std::function<void(c
     launch(stream);
     CUDA_CHECK(cudaStreamSynchronize(stream));
 
-    // Never several launches here: only the first would find the cache flushed. The flush itself is
-    // the head start.
+    // Only one launch per repeat: a second one would no longer find the cache flushed. The flush
+    // itself serves as the head start.
     Measurement measurement = repeat(limits, [&] {
         flush(stream);
         timer.start();

@@ -1,5 +1,5 @@
 // Times a piece of GPU work: warm-up, repeats until the mean is known to 1 %, median and spread.
-// common/README.md tells why each step is there.
+// common/README.md explains why each step is needed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,8 +13,8 @@
 
 namespace course {
 
-// What the L2 cache holds when the timed work starts: what an untimed run of the same work left, or
-// nothing of use.
+// What the L2 cache holds when the timed work starts: what an untimed run of the same work has
+// left there, or no data that the work reads.
 enum class L2State { kWarm, kFlushed };
 
 // "warm", "flushed"
@@ -27,20 +27,20 @@ struct Measurement {
     L2State l2 = L2State::kWarm;
 };
 
-// `launch` queues the work on the stream it is given, and can be repeated. `label` names the range
-// in the profiler.
+// `launch` queues the work on the stream that it receives, and can be called repeatedly. `label`
+// names the range in the profiler.
 Measurement measure_warm(const std::string& label, const std::function<void(cudaStream_t)>& launch,
                          const RepeatLimits& limits = {}, cudaStream_t stream = nullptr);
 
-// The same with `flush` before each repeat, outside the timed part.
+// The same, with `flush` before each repeat, outside the timed region.
 Measurement measure_flushed(const std::string& label, const std::function<void(cudaStream_t)>& launch,
                             L2Flush& flush, const RepeatLimits& limits = {}, cudaStream_t stream = nullptr);
 
-// Host work by the host's clock, for the CPU reference.
+// Times host work with the host's clock, for the CPU reference.
 Measurement measure_on_host(const std::function<void()>& work, const RepeatLimits& limits = {});
 
 // How many launches to time together when one takes `launch_ms`: as many as fill 500 us, at most
-// 256. What stands around the events costs about 3 us. It is then about 1 % of any figure, so that
+// 256. The overhead around the events is about 3 us. It is then at most about 1 % of a time, so
 // versions with different numbers of launches can be compared.
 int launches_per_repeat(double launch_ms);
 

@@ -9,10 +9,11 @@ namespace course {
 // "-dirty" when files had changed; "unknown" outside a git checkout.
 std::string commit();
 
-// Of the kernels: "nvcc 13.0.88" or "GNU 12.2.0".
+// The compiler of the kernels: "nvcc 13.0.88" or "GNU 12.2.0".
 std::string compiler();
 
-// False when asserts are on: then compilers hold back too, and times are of no use.
+// False when asserts are enabled. Such a build is not fully optimised either, so its times are
+// meaningless.
 bool is_release_build();
 
 }  // namespace course

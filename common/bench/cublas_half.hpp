@@ -1,4 +1,4 @@
-// The peer of products with 16-bit factors: cuBLAS, where the CUDA Toolkit is.
+// cuBLAS as the peer of matrix products with 16-bit operands, where the CUDA Toolkit is installed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,10 +10,11 @@
 
 namespace course::half_matmul {
 
-// Why there is no cuBLAS in this build, or "".
+// Why this build has no cuBLAS, or "".
 std::string why_no_cublas();
 
-// A call of cublasGemmEx for the same multiplication. The handle is made now, not while timed.
+// A call of cublasGemmEx for the same multiplication. The handle is created now, so its creation
+// is not timed.
 template <class T>
 std::function<void(cudaStream_t)> make_cublas(const Gemm<T>& gemm);
 

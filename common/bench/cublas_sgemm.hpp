@@ -1,4 +1,4 @@
-// The peer of products in single precision: cuBLAS, where the CUDA Toolkit is.
+// cuBLAS as the peer of matrix products in single precision, where the CUDA Toolkit is installed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,8 +13,8 @@ namespace course {
 // Why cuBLAS cannot run here, or "".
 std::string why_no_cublas();
 
-// C = A B by cublasSgemm on the stream it is called with, in FP32 (no TF32). The handle is made
-// now, not while timed. Where cuBLAS cannot run, an empty function.
+// C = A B by cublasSgemm on the stream that it is called with, in FP32 (no TF32). The handle is
+// created now, so its creation is not timed. Returns an empty function where cuBLAS cannot run.
 std::function<void(cudaStream_t)> make_cublas_sgemm(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                                     DeviceMatrix<float> c);
 

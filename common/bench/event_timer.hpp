@@ -1,5 +1,6 @@
-// Time as the GPU sees it. A launch only queues work and returns, so a host clock around it
-// measures the queueing. An event is a mark in a stream; the GPU notes the time when it gets there.
+// GPU time, measured with events. A launch only queues work and returns, so a host clock around it
+// measures the queueing. An event is a mark in a stream; the GPU records the time when it reaches
+// the mark.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -36,7 +37,7 @@ class Event {
     cudaEvent_t event_ = nullptr;
 };
 
-// Times what is queued on `stream` between start() and stop().
+// Times the work that is queued on `stream` between start() and stop().
 class EventTimer {
   public:
     explicit EventTimer(cudaStream_t stream = nullptr) : stream_(stream) {}

@@ -1,5 +1,5 @@
-// What a day says of its results beside times, as text: the same where a program prints its table
-// and where a README's is made of records.
+// The figures that a day reports besides times, as text. Programs that print a table and the tool
+// that generates README tables from records share these functions.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,14 +13,15 @@
 
 namespace course {
 
-// Three digits that mean something, whole numbers in full; "-" for none and for what is not finite.
+// Three significant digits, whole numbers in full; "-" for a missing value and for one that is not
+// finite.
 inline std::string figure_text(std::optional<double> value) {
     if (!value || !std::isfinite(*value)) return "-";
     return *value == std::trunc(*value) && std::abs(*value) < 1e15 ? fmt::format("{:.0f}", *value)
                                                                    : fmt::format("{:.3g}", *value);
 }
 
-// The names of the figures of all records, each once, in the order in which they come. A record has
+// The names of the figures in all records, each once, in order of first appearance. A record has
 // `figures`: pairs of name and value.
 template <class Records>
 std::vector<std::string> figure_names(const Records& records) {

@@ -1,5 +1,5 @@
-// C = alpha A B + beta C with 16-bit factors, sums and C in FP32: the problem of days 40 and 41,
-// what a version of it is, the checks of its arguments and its reference.
+// C = alpha A B + beta C with 16-bit operands, and with sums and C in FP32: the problem of days 40
+// and 41, its versions, the checks of the arguments, and the reference.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -23,8 +23,8 @@ namespace course::half_matmul {
 using Shape = MatmulShape;
 
 // One multiplication of T (__half or __nv_bfloat16). Row-major, with the views' leading dimensions.
-// Conventions of the BLAS:
-// - beta = 0: C is written, not read; NaN in it does not matter;
+// It follows the conventions of the BLAS:
+// - beta = 0: C is written, not read, so a NaN in it has no effect;
 // - alpha = 0: A and B are not read.
 template <class T>
 struct Gemm {
@@ -35,15 +35,16 @@ struct Gemm {
     float beta = 0;
 };
 
-// How a version runs with factors of T. `launch` queues the multiplication. It throws
-// std::invalid_argument when shapes do not match, C overlaps A or B, or why_not() gives a reason,
-// and CudaError when CUDA refuses.
+// How a version runs with operands of type T. `launch` queues the multiplication. It throws
+// std::invalid_argument when shapes do not match, when C overlaps A or B, or when why_not() returns
+// a reason, and CudaError when a CUDA call fails.
 template <class T>
 struct KernelFor {
     void (*launch)(const Gemm<T>& gemm, cudaStream_t stream) = nullptr;
     // Why this version cannot take these matrices (their alignment and leading dimensions), or "".
     std::string (*why_not)(const Gemm<T>& gemm) = nullptr;
-    // Of its kernel, on the current device; null where the matrices choose among kernels.
+    // The resources of its kernel on the current device; null where the choice of kernel depends
+    // on the matrices.
     KernelResources (*resources)() = nullptr;
 };
 
@@ -63,9 +64,9 @@ const KernelFor<T>& kernel_of(const Version& version) {
     }
 }
 
-// The multiplication as kernels take it. Without products (alpha = 0 or K = 0), K and alpha are
-// both 0. Throws std::invalid_argument, with `topic` first, when shapes do not match or C overlaps
-// A or B.
+// The multiplication in the form that kernels expect. If nothing is multiplied (alpha = 0 or K =
+// 0), K and alpha are both 0. Throws std::invalid_argument, with `topic` first, when shapes do not
+// match or C overlaps A or B.
 template <class T>
 Gemm<T> checked(const char* topic, const Gemm<T>& gemm) {
     const auto& [a, b, c, alpha, beta] = gemm;
@@ -77,12 +78,12 @@ Gemm<T> checked(const char* topic, const Gemm<T>& gemm) {
         const auto nothing = [](const T* data) { return DeviceSpan<const T>::from_device_pointer(data, 0); };
         result.a = DeviceMatrix<const T>(nothing(a.data()), a.rows(), 0);
         result.b = DeviceMatrix<const T>(nothing(b.data()), 0, b.cols());
-        result.alpha = 0;  // also an infinite one: there is nothing to scale
+        result.alpha = 0;  // even an infinite alpha: there is nothing to scale
     }
     return result;
 }
 
-// What every version must do at least.
+// The minimum work of every version.
 inline Work work_of(const Shape& shape) {
     const auto m = static_cast<double>(shape.m);
     const auto n = static_cast<double>(shape.n);

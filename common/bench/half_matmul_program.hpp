@@ -1,4 +1,4 @@
-// The case of the programs of days 40 and 41: a day's versions and cuBLAS on the same data.
+// The benchmark case of days 40 and 41: a day's versions and cuBLAS on the same data.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ struct Data {
     GuardedBuffer<float> c;
 };
 
-// cuBLAS and some versions on the operands that `gemm` gives.
+// cuBLAS and `versions` on the operands that `gemm` returns.
 template <class T, class MakeGemm>
 Case make_case_of(std::span<const Version> versions, const Shape& shape, const MakeGemm& gemm) {
     constexpr bool kHalf = std::is_same_v<T, __half>;
@@ -84,8 +84,7 @@ Case make_case_of(std::span<const Version> versions, const Shape& shape, const M
     return result;
 }
 
-// `with_handle`: also cuBLAS as a program measures it that creates the handle inside the timed
-// region.
+// `with_handle` adds a second cuBLAS contestant, which creates its handle inside the timed region.
 template <class T>
 Case make_case(std::span<const Version> versions, const Dims& size, bool with_handle) {
     const auto data = std::make_shared<Data<T>>(matmul_shape(size));

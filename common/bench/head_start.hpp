@@ -1,13 +1,13 @@
-// Lets the host get ahead of the GPU, so that what is timed next is not timed at the rate at which
-// it is queued.
+// Lets the host get ahead of the GPU, so that the rate at which the host queues work does not
+// limit the times that are measured next.
 #pragma once
 
 #include <cuda_runtime.h>
 
 namespace course {
 
-// Queues work that keeps the GPU busy for about `microseconds`. On the CPU stand-in, where nothing
-// overlaps: nothing.
+// Queues work that keeps the GPU busy for about `microseconds`. Does nothing on the CPU stand-in,
+// where host and device do not overlap.
 void give_head_start(int microseconds, cudaStream_t stream);
 
 }  // namespace course

@@ -11,7 +11,8 @@
 namespace course {
 namespace {
 
-constexpr std::size_t kLarge = std::size_t{1} << 26;  // smaller ones are not looked at, which would take time
+// Smaller arrays are not checked, because reading /proc/meminfo takes time.
+constexpr std::size_t kLarge = std::size_t{1} << 26;
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// Memory of the host that there is not. A system grants more than it has, and ends the program that
-// uses it: programs that are linked with host_memory.cpp refuse an array that does not fit, and say
-// how large it would have been.
+// Detects allocations that exceed the host's memory. An operating system grants more memory than
+// it has, and kills the program that then uses it (overcommitment). Programs that are linked with
+// host_memory.cpp refuse an array that does not fit, and report its size.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace course {
 
-// What operator new throws there.
+// The exception that operator new throws in these programs.
 class OutOfHostMemory : public std::bad_alloc {
   public:
     explicit OutOfHostMemory(std::size_t bytes);

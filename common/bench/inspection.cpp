@@ -36,8 +36,8 @@ void fields(T& file, const Visit& visit) {
 
 namespace {
 
-// What the library says of a key that is missing, or of a value of the wrong type, in the course's
-// kind of exception.
+// Converts the JSON library's exceptions (a missing key, a value of the wrong type) to those of
+// the course.
 template <class T>
 T record_from(const Json& json) {
     try {
@@ -70,7 +70,8 @@ Inspection inspect(const std::function<void()>& launch, const InspectionOptions&
     try {
         launch();
     } catch (...) {
-        // Of a kernel that failed the findings say more.
+        // If a kernel has failed, the findings describe the failure better than this exception
+        // does.
         if (cudaDeviceSynchronize() == cudaSuccess) {
             static_cast<void>(cuda_on_cpu::end_inspection());
             throw;

@@ -1,9 +1,10 @@
-// Kernels watched while they run on the CPU: bank conflicts, coalescing, races and bad accesses,
-// line by line.
+// Inspection of kernels while they run on the CPU: bank conflicts, coalescing, races and bad
+// accesses, line by line.
 //
 //     const course::Inspection seen = course::inspect([&] { day05::multiply("tiled_static", a, b, c, nullptr); });
 //
-// Only a build with the preset `inspect` can; the data and its JSON are everywhere.
+// Only a build with the preset `inspect` can inspect kernels. The data types and their JSON are
+// part of every build.
 #pragma once
 
 #include <functional>
@@ -12,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cuda_on_cpu/include/cuda_on_cpu/inspection.h"  // data alone: also where nvcc compiles
+#include "cuda_on_cpu/include/cuda_on_cpu/inspection.h"  // data types only, so nvcc compiles it too
 
 namespace course {
 
@@ -34,21 +35,21 @@ std::string_view name(Operation operation);
 // Why this build cannot inspect; empty if it can.
 std::string why_no_inspection();
 
-// Calls `launch`, waits for the device, and tells what its kernels did. A kernel that failed is a
-// finding, and the device is usable again afterwards. Other exceptions of `launch` pass. Throws
-// std::logic_error where why_no_inspection() is not empty.
+// Calls `launch`, waits for the device, and returns what its kernels did. A kernel that fails is
+// reported as a finding, and the device is usable again afterwards. Other exceptions of `launch`
+// propagate. Throws std::logic_error where why_no_inspection() is not empty.
 Inspection inspect(const std::function<void()>& launch, const InspectionOptions& options = {});
 
 // One version on one problem, as a day's program writes it (--inspect FILE).
 struct InspectedVersion {
     std::string problem;
     std::string version;
-    bool judged = true;  // does anything compare the result? Not that of a reader's own program
+    bool judged = true;  // is the result compared with a reference? Not for a reader's own program
     bool verified = false;
     std::string cannot_run{};  // why it was not run; then there are no kernels
-    std::string failure{};     // what was wrong with the result, or ""
-    double flops = 0;          // that the version says it does; 0: not known
-    double seconds = 0;        // that the watched launch has taken
+    std::string failure{};     // what is wrong with the result, or ""
+    double flops = 0;          // as the version declares them; 0: not known
+    double seconds = 0;        // taken by the inspected launch
     std::vector<KernelInspection> kernels{};
 
     bool operator==(const InspectedVersion&) const = default;
@@ -65,7 +66,8 @@ struct InspectionFile {
 nlohmann::ordered_json to_json(const KernelInspection& kernel);
 nlohmann::ordered_json to_json(const InspectionFile& file);
 
-// The inverse. Throw std::invalid_argument naming what is missing or of the wrong type.
+// The inverse functions. They throw std::invalid_argument with the name of a key that is missing
+// or has the wrong type.
 KernelInspection kernel_inspection_from_json(const nlohmann::ordered_json& json);
 InspectionFile inspection_file_from_json(const nlohmann::ordered_json& json);
 

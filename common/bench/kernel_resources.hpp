@@ -1,5 +1,4 @@
-// What a kernel takes of a multiprocessor, as the compiler built it: what its occupancy follows
-// from.
+// The resources that a compiled kernel takes of a multiprocessor. They determine its occupancy.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,13 +16,13 @@ struct KernelResources {
     int registers = 0;             // of a thread; 0 on the CPU stand-in, which has none
     std::size_t local_bytes = 0;   // of a thread, in device memory: spilled registers, indexed arrays
     std::size_t shared_bytes = 0;  // of a block, static and dynamic
-    int blocks = 0;                // that a multiprocessor of the current device runs at the same time
-    double occupancy = 0;          // of the warps that it could run, how many these blocks have
+    int blocks = 0;                // resident on a multiprocessor of the current device at the same time
+    double occupancy = 0;          // share of the multiprocessor's warp slots that these blocks fill
     std::string limit{};           // what stops one more block (occupancy.hpp)
 };
 
-// Of `kernel`, launched with blocks of `threads` threads and `dynamic_shared` bytes, on the current
-// device.
+// The resources of `kernel` on the current device, launched with blocks of `threads` threads and
+// `dynamic_shared` bytes.
 template <class Function>
 KernelResources resources_of(Function* kernel, int threads, std::size_t dynamic_shared = 0) {
     cudaFuncAttributes attributes{};

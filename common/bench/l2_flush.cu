@@ -15,7 +15,7 @@ __global__ void write_words(DeviceSpan<std::uint32_t> words, std::uint32_t value
     }
 }
 
-// The sum must be used, or the compiler drops the reads.
+// The sum must be used; otherwise the compiler removes the reads.
 __global__ void read_words(DeviceSpan<const std::uint32_t> words, DeviceSpan<std::uint32_t> sink) {
     const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
     std::uint32_t mixed = 0;

@@ -1,4 +1,4 @@
-// Empties the L2 cache of everything a kernel left in it, so that the next run starts from device
+// Evicts everything that a kernel has left in the L2 cache, so that the next run reads from device
 // memory.
 #pragma once
 
@@ -13,17 +13,18 @@ namespace course {
 
 class L2Flush {
   public:
-    // A buffer of `bytes`; by default four times the cache, so that no replacement policy keeps old
-    // lines.
+    // Allocates a buffer of `bytes`. The default is four times the size of the cache, so that no
+    // replacement policy keeps old lines.
     explicit L2Flush(std::size_t bytes = default_bytes());
 
     // Queues the flush on `stream`: writes the whole buffer, then reads it. The write alone would
-    // leave the cache full of changed lines, and the next kernel would pay for writing them back.
+    // leave the cache full of dirty lines, and the time of the next kernel would include writing
+    // them back.
     void operator()(cudaStream_t stream);
 
     static std::size_t default_bytes();
 
-    // What the last flush wrote into every word; each flush writes a new value.
+    // The value that the last flush wrote to every word; each flush writes a new one.
     std::uint32_t value() const { return value_; }
     const DeviceBuffer<std::uint32_t>& buffer() const { return buffer_; }
 

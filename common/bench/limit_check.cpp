@@ -8,7 +8,7 @@
 namespace course {
 namespace {
 
-constexpr double kTolerated = 1.03;  // the limits themselves are measured, and clocks wander
+constexpr double kTolerated = 1.03;  // the limits themselves are measured, and clocks vary
 
 }  // namespace
 
@@ -29,7 +29,7 @@ LimitCheck check_against_limits(const Work& work, double milliseconds, L2State l
 
     const double memory_rate = limits->memory_rate(work.bytes > 0 ? work.written / work.bytes : 0);
 
-    // Compared as times, so that 0 ms is no division by zero but simply too fast.
+    // Times are compared, not rates: then 0 ms is simply too fast and causes no division by zero.
     LimitCheck result;
     result.bytes_per_second = memory_rate;
     result.flops_per_second = limits->flops_per_second;

@@ -46,7 +46,7 @@ std::string machine_slug(std::string_view device_name) {
 std::string driver_version(std::string_view proc_text) {
     const std::size_t line = proc_text.find("NVRM version:");
     if (line == proc_text.npos) return "";
-    // The version is the first word of numbers with points between.
+    // The version is the first word that consists of numbers separated by points.
     std::istringstream words(std::string(proc_text.substr(line, proc_text.find('\n', line) - line)));
     for (std::string word; words >> word;)
         if (word.find('.') != word.npos && word.find_first_not_of("0123456789.") == word.npos) return word;

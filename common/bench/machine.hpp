@@ -1,4 +1,5 @@
-// Where this program is running. The only questions about the backend that anybody asks.
+// The machine that this program runs on. The course distinguishes backends only through these
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 
 namespace course {
 
-// True when CUDA threads run on the CPU: results are real, times say nothing about a GPU.
+// True when CUDA threads run on the CPU: results are valid, but times do not apply to a GPU.
 constexpr bool is_cpu_stand_in() {
 #ifdef CUDA_ON_CPU
     return true;
@@ -18,15 +19,15 @@ constexpr bool is_cpu_stand_in() {
 
 struct Machine {
     std::string device;  // "NVIDIA H200"
-    std::string slug;    // "h200": names the directory of its measurements
-    std::string driver;  // "580.65.06"; the CUDA version it supports where the system does not tell
+    std::string slug;    // "h200": the directory of its measurements
+    std::string driver;  // "580.65.06"; the supported CUDA version if the driver version is not available
     std::string cuda;    // version of the runtime, "13.0"
 };
 
 // The current device. Throws CudaError when there is none.
 Machine this_machine();
 
-// Bytes in the last cache before device memory.
+// Size of the last cache before device memory.
 std::size_t l2_cache_bytes();
 
 // A device's name as a directory: "NVIDIA H200" -> "h200", "NVIDIA GeForce RTX 4090" ->

@@ -19,11 +19,11 @@ constexpr std::size_t kTile = std::size_t{kBlock} * kMostInFlight;  // arrays ar
 constexpr int kChains = 8;  // independent sums a thread: enough to hide the latency of an FMA
 constexpr int kBlocksPerMultiprocessor = 32;
 constexpr int kRepeats = 20;
-constexpr float kNever =
-    1234.5f;  // a sum that does not occur; comparing with it keeps the work from being dropped
+// A sum that does not occur. The comparison with it keeps the compiler from removing the work.
+constexpr float kNever = 1234.5f;
 
-// Block b moves the kBlock * IN_FLIGHT elements from its first one on; a thread takes every
-// kBlock-th of them, and asks for all it reads before it uses the first.
+// Each block moves kBlock * IN_FLIGHT consecutive elements. A thread takes every kBlock-th of
+// them, and issues all of its loads before it uses the first value.
 template <int IN_FLIGHT>
 __device__ std::size_t first_of_thread() {
     return static_cast<std::size_t>(blockIdx.x) * kBlock * IN_FLIGHT + threadIdx.x;
@@ -100,7 +100,8 @@ __global__ void fma_chains(DeviceSpan<float> out, int rounds, float scale, float
     if (sum == kNever) out[0] = sum;
 }
 
-// The shortest of several runs: a limit is what the machine can do, not what it does on average.
+// The shortest of several runs, because a limit is the best time that the machine can reach, not
+// the average.
 double best_seconds(const std::function<void()>& launch) {
     EventTimer timer;
     launch();
@@ -116,7 +117,7 @@ double best_seconds(const std::function<void()>& launch) {
     return static_cast<double>(best_ms) * 1e-3;
 }
 
-// Of all that is tried for one mix of reads and writes, the fastest counts.
+// Keeps the fastest of all kernels with the same mix of reads and writes.
 void keep_best(MachineLimits& limits, StreamRate rate, double bytes, const std::function<void()>& launch) {
     rate.bytes_per_second = bytes / best_seconds(launch);
     for (StreamRate& known : limits.streams) {

@@ -1,5 +1,5 @@
-// The memory of the machine that a program runs on. Allocates nothing through operator new, which
-// asks these.
+// The memory of the machine that a program runs on. These functions allocate nothing through
+// operator new, because operator new calls them.
 #pragma once
 
 #include <unistd.h>
@@ -16,7 +16,8 @@ inline std::size_t machine_memory() {
            static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
 }
 
-// What programs can have without that others lose theirs: MemAvailable, in KiB.
+// The memory that can be allocated without swapping. /proc/meminfo reports it as MemAvailable, in
+// KiB.
 inline std::size_t available_machine_memory() {
     std::size_t kib = machine_memory() >> 10;
     if (std::FILE* const file = std::fopen("/proc/meminfo", "r"); file != nullptr) {
@@ -29,8 +30,8 @@ inline std::size_t available_machine_memory() {
     return kib << 10;
 }
 
-// What operator new gives and operator delete takes back while `counts`, in programs that are
-// linked with host_memory.cpp.
+// The bytes that operator new allocates and operator delete frees while `counts` is true, in
+// programs that are linked with host_memory.cpp.
 struct HostMemoryCount {
     std::atomic<bool> counts{false};
     std::atomic<std::ptrdiff_t> now{0};

@@ -1,4 +1,4 @@
-// The sizes that a program for products of matrices is given: m x n x k.
+// The sizes of matrix products on the command line: m x n x k.
 #pragma once
 
 #include <cstddef>

@@ -18,10 +18,11 @@
 namespace course {
 namespace {
 
-constexpr double kNumbers = 1 << 21;  // of a small case: the product of the numbers that are varied
-constexpr double kNoise = 0.01;       // of the largest small case: what is no array's
+constexpr double kNumbers = 1 << 21;  // product of the varied extents of a small case
+constexpr double kNoise =
+    0.01;  // share of the largest small case below which memory does not belong to an array
 
-// While it lives, operator new counts.
+// Counts what operator new allocates during its lifetime.
 class Count {
   public:
     Count() : device_before_(device_buffer_bytes()) {
@@ -49,11 +50,12 @@ MemoryNeed need_of_small(const std::function<Case(const Dims&)>& make, const Dim
 }
 
 // The value at `at` of the multilinear function that has `values` at the corners of [small, 2
-// small]: values[c] where number i is doubled if bit i of c is set.
+// small]: values[c] is the value where extent i is doubled if bit i of c is set.
 double extrapolated(std::vector<double> values, const std::vector<double>& small,
                     const std::vector<double>& at) {
     const double noise = kNoise * *std::ranges::max_element(values);
-    // To coefficients of the products of (x_i - small_i) / small_i, number by number.
+    // Convert the values to coefficients of the products of (x_i - small_i) / small_i, one extent
+    // after the other.
     for (std::size_t i = 0; i < small.size(); ++i) {
         for (std::size_t corner = 0; corner < values.size(); ++corner) {
             if ((corner >> i & 1) != 0) values[corner] -= values[corner ^ std::size_t{1} << i];
@@ -93,7 +95,7 @@ MemoryNeed memory_need(const std::function<Case(const Dims&)>& make, const Dims&
                 dims[varied[i]] = (corner >> i & 1) != 0 ? 2 * side : side;
             return need_of_small(make, dims);
         };
-        small_case(0);  // what is made once and stays
+        small_case(0);  // allocate what is allocated only once, so that it is not counted below
         for (std::size_t corner = 0; corner < std::size_t{1} << varied.size(); ++corner) {
             const MemoryNeed need = small_case(corner);
             host.push_back(need.host);

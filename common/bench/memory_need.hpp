@@ -1,4 +1,5 @@
-// How much memory a program needs for a size that its machine has too little for: to say so.
+// Estimates how much memory a program needs for a size that does not fit into its machine, for the
+// error message.
 #pragma once
 
 #include <functional>
@@ -10,16 +11,16 @@ namespace course {
 
 struct MemoryNeed {
     double host = 0;    // bytes
-    double device = 0;  // bytes; on the CPU stand-in the same machine's
+    double device = 0;  // bytes; on the CPU stand-in, memory of the same machine
 };
 
-// What make(size) would allocate, about: arrays grow with products of a size's numbers, so that
-// those of a few small sizes tell. Not for small arrays, and nothing where the sizes are, or where
-// a small case is refused.
+// An estimate of what make(size) would allocate. The sizes of arrays are products of the extents
+// in `size`, so the estimate extrapolates from a few small cases. It ignores small arrays, and is 0
+// where a small case throws.
 MemoryNeed memory_need(const std::function<Case(const Dims&)>& make, const Dims& size);
 
-// "needs about 1.2 PiB; this machine has 23 GiB, of which 21 GiB are free"; "" where by this
-// estimate it would fit.
+// "needs about 1.2 PiB; this machine has 23 GiB, of which 21 GiB are free"; "" where the estimate
+// fits.
 std::string text_of_missing_memory(const MemoryNeed& need);
 
 }  // namespace course

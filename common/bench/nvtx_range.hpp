@@ -1,5 +1,5 @@
-// Names a stretch of time in the profiler (Nsight Systems, Nsight Compute). Without a GPU there is
-// nothing to name.
+// Names a range of time in the profiler (Nsight Systems, Nsight Compute). Does nothing without a
+// GPU.
 #pragma once
 
 #ifndef CUDA_ON_CPU

@@ -1,6 +1,6 @@
-// Occupancy by formula (PMPP 4.7): how many blocks of a kernel a multiprocessor runs at the same
-// time, and what stops it from running more. cudaOccupancyMaxActiveBlocksPerMultiprocessor gives
-// the number; this also gives the reason.
+// Occupancy by formula (PMPP 4.7): how many blocks of a kernel are resident on a multiprocessor at
+// the same time, and which resource limits that number.
+// cudaOccupancyMaxActiveBlocksPerMultiprocessor returns the number only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,37 +10,38 @@
 
 namespace course {
 
-// What a multiprocessor has, and in which portions it hands it out.
+// The resources of a multiprocessor, and their allocation granularity.
 struct MultiprocessorLimits {
     int warps = 0;
     int blocks = 0;
     int registers = 0;
     std::size_t shared_bytes = 0;
     std::size_t shared_bytes_of_block = 0;  // no block may have more
-    std::size_t reserved_shared_bytes = 0;  // the system's own, for each block
+    std::size_t reserved_shared_bytes = 0;  // reserved by the system in each block
     std::size_t shared_portion = 128;       // a block's shared memory is a multiple of this
     int register_portion = 256;             // a warp's registers are a multiple of this
-    int partitions = 4;                     // a warp lives in one of them, and finds its registers there
+    int partitions = 4;                     // a warp and its registers belong to one of them
 };
 
-// Of a device. Its properties do not tell the portions: those follow from its compute capability.
+// The limits of a device. The allocation granularity is not part of its properties; it follows
+// from the compute capability.
 MultiprocessorLimits limits_of(const cudaDeviceProp& properties);
 
-// Of the current device.
+// The limits of the current device.
 MultiprocessorLimits multiprocessor_limits();
 
-// What a kernel takes.
+// The resources that a block of a kernel needs.
 struct BlockNeeds {
     int threads = 0;               // of a block
-    int registers = 0;             // of a thread; 0: they are not counted
+    int registers = 0;             // of a thread; 0: registers are ignored
     std::size_t shared_bytes = 0;  // of a block, static and dynamic
 };
 
 struct Occupancy {
-    int blocks = 0;    // at the same time on a multiprocessor; 0: a block asks for more than there is
-    double share = 0;  // of the warps that a multiprocessor could have
-    // What stops one more block: "registers", "shared memory", "threads" or "blocks"; all that do,
-    // with commas between.
+    int blocks = 0;    // resident on a multiprocessor; 0: a single block exceeds its resources
+    double share = 0;  // of the warps that a multiprocessor can hold
+    // The resources that leave no room for one more block: "registers", "shared memory", "threads"
+    // or "blocks", separated by commas.
     std::string limit;
 };
 

@@ -65,7 +65,7 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
         ->excludes(json);
 }
 
-// Debug builds show whether a kernel is right; their times must not be mistaken for measurements.
+// Debug builds are for checking results; their times must not be mistaken for measurements.
 void require_release(const Options& options) {
     if (is_release_build()) return;
     if (options.bench || options.sweep || !options.json.empty()) {
@@ -122,8 +122,8 @@ void show_progress(const std::string& text) {
     if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\033[K{}", text);
 }
 
-// The contestants that were asked for; none where the case has no such name. Takes note of the
-// names that there are.
+// The requested contestants, or none if the case has no contestant of that name. Adds all names of
+// the case to `known`.
 std::vector<Contestant> chosen(const Case& problem, const std::string& version,
                                std::vector<std::string>& known) {
     if (version.empty()) return problem.contestants;
@@ -135,8 +135,8 @@ std::vector<Contestant> chosen(const Case& problem, const std::string& version,
     return found;
 }
 
-// What all arrays together need; where that is not known, `what` was wrong with the first that did
-// not fit.
+// Reports the memory that all arrays need together or, if that is not known, `what`: the error of
+// the first array that did not fit.
 BadArguments too_large(const std::function<Case(const Dims&)>& make, const Dims& size,
                        const std::string& what) {
     static_cast<void>(cudaGetLastError());
@@ -160,7 +160,7 @@ Case make_case(const std::function<Case(const Dims&)>& make, const Dims& size) {
     }
 }
 
-// The days do not know BadArguments.
+// The code of the days throws std::invalid_argument; BadArguments is private to this file.
 void as_bad_arguments(const std::function<void()>& action) {
     try {
         action();
@@ -169,8 +169,8 @@ void as_bad_arguments(const std::function<void()>& action) {
     }
 }
 
-// Calls contestant.prepare where there is one. What does not fit, or is refused, cannot run; other
-// exceptions pass.
+// Calls contestant.prepare if it is set. A contestant that does not fit into memory, or whose
+// arguments are refused, cannot run; other exceptions propagate.
 void prepare(Contestant& contestant) {
     if (!contestant.cannot_run.empty() || !contestant.prepare) return;
     try {
@@ -187,9 +187,9 @@ void prepare(Contestant& contestant) {
     }
 }
 
-// How a result of the contestant is checked: its own way, or that of its case. Empty for a limit
-// that has none. Throws std::logic_error where there should be one: a result that nothing checks
-// must not count as right.
+// The function that verifies the contestant's result: its own or that of its case. Empty for a
+// limit without one. Throws std::logic_error if any other contestant lacks one, because an
+// unchecked result must not count as right.
 std::function<VerifyResult()> verify_of(const Case& problem, const Contestant& contestant) {
     if (contestant.verify || contestant.role == Role::kLimit) return contestant.verify;
     if (!problem.verify)
@@ -198,8 +198,8 @@ std::function<VerifyResult()> verify_of(const Case& problem, const Contestant& c
     return problem.verify;
 }
 
-// Launches a version once while it is watched. A failure of its kernels, or a wrong result, is in
-// the answer.
+// Launches a version once under inspection. The return value includes failures of its kernels and
+// wrong results.
 InspectedVersion inspect_contestant(const Case& problem, Contestant contestant) {
     InspectedVersion seen{.problem = problem.problem, .version = contestant.name};
     try {
@@ -239,7 +239,8 @@ std::string summary(const InspectedVersion& seen) {
                        lines, findings);
 }
 
-// The versions of the lesson, or the one asked for. Peers are not ours to look into.
+// Inspects all versions of the lesson, or the requested one. Peers are library code and not
+// inspected.
 int run_inspection(const Program& program, const Options& options) {
     if (const std::string reason = why_no_inspection(); !reason.empty())
         throw BadArguments("--inspect: " + reason);
@@ -385,7 +386,7 @@ std::vector<Record> run_contestant(const std::string& day, const Case& problem, 
     record.cannot_run = contestant.cannot_run;
     if (!record.cannot_run.empty()) return {record};
 
-    // Everything queued must be done, and done right. False when it was not.
+    // Waits for all queued work and verifies the result. Returns false if it is wrong.
     const auto check = [&](Record& checked) {
         CUDA_CHECK(cudaDeviceSynchronize());
         if (!verify) return true;

@@ -1,10 +1,10 @@
-// The main loop of a day's program. The day says what there is to run; this runs it: verify, time,
-// verify again, table, JSON.
+// The main loop of a day's program. The day describes the cases; run_program() verifies them,
+// times them, verifies them again, and writes the table and the JSON file.
 //
 //     day01_vector_add [--size N] [--only NAME] [--bench] [--json FILE]        gemm_ladder --sweep
 //     day01_vector_add --inspect FILE        in a build with the preset `inspect` (inspection.hpp)
 //
-// Exit code 0: all right; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad
+// Exit code 0: success; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad
 // arguments.
 #pragma once
 
@@ -40,14 +40,14 @@ struct Contestant {
     Work work{};
     std::string cannot_run{};  // why not for this problem, or ""
     bool on_host = false;      // runs on the host, inside launch(): timed by the host's clock
-    bool drives_device =
-        false;  // on_host, and what launch() waits for is the device's work: its records are the device's
-    std::function<VerifyResult()> verify{};        // instead of the case's; only a limit may have neither
-    std::function<KernelResources()> resources{};  // of its kernel; asked once it has run
-    std::function<Figures()> figures{};            // of its result; asked once, when it is verified
-    // Fills in what is costly to make, `launch` and what that owns, when it is this one's turn;
-    // freed when its turn is over. May set `cannot_run`. So does what it throws for lack of memory,
-    // and std::invalid_argument.
+    // Set with on_host if launch() waits for work on the device: then its records are the device's.
+    bool drives_device = false;
+    std::function<VerifyResult()> verify{};        // instead of the case's; a limit needs neither
+    std::function<KernelResources()> resources{};  // of its kernel; called after it has run
+    std::function<Figures()> figures{};            // of its result; called once, when it is verified
+    // Creates what is expensive (`launch` and the data that it owns) just before this contestant
+    // runs; the data is freed right after. It may set `cannot_run`. Exceptions for lack of memory
+    // and std::invalid_argument set it, too.
     std::function<void(Contestant&)> prepare{};
 };
 
@@ -55,13 +55,13 @@ struct Contestant {
 struct Case {
     std::string problem;  // "vector_add 1048576"
     std::string dtype;
-    std::vector<Contestant> contestants{};   // none: there is nothing to run for this size
-    std::function<void()> spoil{};           // makes sure that an old result cannot pass for a new one
+    std::vector<Contestant> contestants{};  // empty: nothing to run for this size
+    std::function<void()> spoil{};  // overwrites the output, so that an old result cannot pass for a new one
     std::function<VerifyResult()> verify{};  // of the last launch; not called for Role::kLimit
     // Adds figures that come from several records' times. Called once, when all contestants have
     // run.
     std::function<void(std::span<Record>)> derive_figures{};
-    // What there is to say about the results, printed below their table.
+    // Remarks about the results, printed below their table.
     std::function<std::string(std::span<const Record>)> comment{};
 };
 
@@ -74,29 +74,28 @@ struct Program {
     Dims default_size;                // without --bench and --size: modest
     std::vector<Dims> bench_sizes{};  // with --bench
     std::vector<Dims> sweep_sizes{};  // with --sweep, an option of those that have them
-    std::vector<std::function<Case(const Dims&)>>
-        make_cases;  // each is called for each size; without contestants: not for that size
-    std::vector<std::function<Case(const Dims&)>>
-        sweep_cases{};             // with --sweep instead of those, where not empty
+    // Each is called for each size. A case without contestants is skipped.
+    std::vector<std::function<Case(const Dims&)>> make_cases;
+    // Used with --sweep instead of make_cases if not empty.
+    std::vector<std::function<Case(const Dims&)>> sweep_cases{};
     RepeatLimits sweep_repeats{};  // with --sweep
-    std::size_t stand_in_limit =
-        std::size_t{1} << 22;  // on the CPU, --bench and --sweep leave out sizes with a larger product
+    // On the CPU, --bench and --sweep skip sizes whose extents have a larger product.
+    std::size_t stand_in_limit = std::size_t{1} << 22;
 
-    // For options of the day's own: declares them. A callback of theirs (CLI::App::callback) may
-    // change the program it is given, and says what is wrong with a value by std::invalid_argument:
-    // exit code 2.
+    // Declares the day's own options. Their callbacks (CLI::App::callback) may change the program,
+    // and report a bad value with std::invalid_argument, which leads to exit code 2.
     std::function<void(CLI::App&, Program&)> add_options{};
-    // Called at the end when all went right, to print or write what there is beside times;
-    // std::invalid_argument again is exit code 2.
+    // Called at the end after success, to print or write results other than times.
+    // std::invalid_argument leads to exit code 2 here, too.
     std::function<void()> finish{};
 };
 
-// Runs what the command line asks for, prints to stdout, progress and errors to stderr. Catches all
-// exceptions.
+// Runs what the command line requests. Prints results to stdout, progress and errors to stderr.
+// Catches all exceptions.
 int run_program(const Program& program, int argc, const char* const* argv);
 
-// Verifies and times one contestant: warm, and on a GPU with the cache flushed too; a record for
-// each. `flush` may be null: then warm only.
+// Verifies and times one contestant: with a warm cache and, on a GPU, with a flushed cache, too.
+// Returns a record for each. If `flush` is null, only the warm cache is timed.
 std::vector<Record> run_contestant(const std::string& day, const Case& problem, const Contestant& contestant,
                                    L2Flush* flush, const RepeatLimits& limits);
 

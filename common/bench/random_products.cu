@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// Element i of the packed rows x cols matrices op(X), as a float, and as T where X has it.
+// Stores element i of the packed rows x cols matrices op(X) twice: as a float, and as T at its
+// position in X.
 template <class T>
 __global__ void fill_normal(DeviceSpan<T> values, DeviceSpan<float> of_op, std::size_t rows, std::size_t cols,
                             bool is_transposed, std::uint64_t seed) {
@@ -23,7 +24,7 @@ __global__ void fill_normal(DeviceSpan<T> values, DeviceSpan<float> of_op, std::
     const float normal = random.normal();
     const T value = [normal] {
         if constexpr (std::is_integral_v<T>) {
-            return static_cast<T>(normal * 10.5f);  // its tails end at +-6
+            return static_cast<T>(normal * 10.5f);  // the normal numbers lie within +-6
         } else {
             return T(normal);
         }
@@ -40,7 +41,7 @@ __global__ void round_to_integers(DeviceSpan<const double> from, DeviceSpan<std:
     if (i < to.size()) to[i] = static_cast<std::int32_t>(from[i]);
 }
 
-// The factor, and op() of it as floats.
+// Fills the operand, and returns op() of it as floats.
 template <class T>
 DeviceBuffer<float> fill(DeviceBuffer<T>& factor, std::size_t rows, std::size_t cols, Op op,
                          std::uint64_t seed) {
@@ -68,7 +69,7 @@ RandomProducts<T>::RandomProducts(const ProductShape& shape, Op op_a, Op op_b)
     const DeviceBuffer<float> b = fill(b_, shape.k, shape.n, op_b, 1 + (std::uint64_t{1} << 40));
     multiply_batch_on_device(shape.count, shape.m, shape.n, shape.k, 1, a.span(), b.span(), product_.span(),
                              magnitude_.span());
-    CUDA_CHECK(cudaDeviceSynchronize());  // the floats are freed
+    CUDA_CHECK(cudaDeviceSynchronize());  // the float arrays are freed at the end of this function
 }
 
 template <class T>

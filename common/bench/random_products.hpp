@@ -1,5 +1,5 @@
-// Products of matrices of random shapes, for --sweep. The shapes come from a seed; factors are made
-// and results verified on the device, so that hundreds of shapes take seconds.
+// Matrix products of random shapes, for --sweep. A seed determines the shapes. The device
+// generates the operands and verifies the results, so hundreds of shapes take only seconds.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,15 +26,15 @@ struct RandomShapes {
     std::size_t count = 200;
     double least = 5;  // extents from 2^least to 2^most, their logarithms uniform
     double most = 13;
-    double thinnest = 1;       // every fourth shape has one extent from 2^thinnest to 2^least
+    double thinnest = 1;       // every fourth shape has one extent between 2^thinnest and 2^least
     std::size_t multiple = 1;  // all extents are multiples of it
 };
 
-// m x n x k. The shapes take turns in what their extents are multiples of: 1, 2, 4, ..., 64.
+// m x n x k. The extents are multiples of 1, 2, 4, ..., 64 in turn from shape to shape.
 std::vector<Dims> random_matmuls(const RandomShapes& how = {});
 
-// `count` products C = op(A) op(B), packed, each behind the other; factors are normally
-// distributed.
+// `count` products C = op(A) op(B), packed and stored one after the other; the operands are
+// normally distributed.
 // T: float, __nv_bfloat16, std::int8_t, __nv_fp8_e4m3.
 template <class T>
 class RandomProducts {
@@ -51,7 +51,7 @@ class RandomProducts {
 
     void spoil() { c_.spoil(); }
 
-    // Every element against its sum in double; integers exactly.
+    // Compares every element with its sum in double; integers exactly.
     VerifyResult verify(const Bound& bound);
     VerifyResult verify() { return verify({.terms = shape_.k, .growth = Growth::kSquareRoot}); }
 

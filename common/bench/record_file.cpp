@@ -17,12 +17,12 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormatKey = "format";
 constexpr const char* kFormat = "course records 1";
 
-// Of the run and of the machine, not of a version.
+// Properties of the run and of the machine, not of a version.
 constexpr std::array kHeaderKeys = {
     "day",    "device", "driver", "cuda", "compiler", "limit_bytes_per_second", "limit_flops_per_second",
     "commit", "date"};
 
-// The value that most records have; of two such, the one that comes first.
+// The value that most records have; in a tie, the one that comes first.
 Json most_common(const Json& records, const char* key) {
     std::vector<std::pair<Json, int>> values;
     for (const Json& record : records) {
@@ -42,7 +42,8 @@ std::string to_json_lines(const Json& records) {
     if (records.empty()) return "";
     Json header = {{kFormatKey, kFormat}};
     for (const char* key : kHeaderKeys) {
-        // A record cannot say that it lacks a key of the header.
+        // Only keys that all records have: a record can override a key of the header but cannot
+        // remove it.
         if (std::ranges::all_of(records, [key](const Json& record) { return record.contains(key); }))
             header[key] = most_common(records, key);
     }

@@ -5,8 +5,8 @@
 //     {"problem":"vector_add 1048576","version":"float4","median_ms":0.0046,...}
 //
 // The first line is the header: what most records have in common. A line after it is one record,
-// which may override a key of the header: a peer on the host has another device, a version that was
-// measured later another commit. scripts/records.py does the same in Python.
+// which may override a key of the header: a peer on the host has another device, and a version
+// that was measured later has another commit. scripts/records.py does the same in Python.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,10 +15,10 @@
 
 namespace course {
 
-// `records` is the list that to_json() makes. Empty for an empty list.
+// `records` is the list that to_json() returns. The text is empty for an empty list.
 std::string to_json_lines(const nlohmann::ordered_json& records);
 
-// The list again: each record with the header's keys that it does not override. Throws
+// The inverse: each record gets the header's keys that it does not override. Throws
 // std::runtime_error, with the number of the line, for anything else.
 nlohmann::ordered_json from_json_lines(std::string_view text);
 

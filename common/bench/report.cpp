@@ -29,11 +29,11 @@ constexpr const char* kPlain = "\033[0m";
 
 struct Column {
     std::string heading;
-    bool text = false;  // text begins at the left, numbers end at the right
+    bool text = false;  // text is aligned to the left, numbers to the right
     std::vector<std::string> cells{};
 };
 
-// Four significant digits, in the unit that suits.
+// Four significant digits, in a suitable unit.
 std::string duration(double ms) {
     if (ms >= 1000) return fmt::format("{:.4g} s", ms / 1000);
     if (ms >= 0.9995) return fmt::format("{:.4g} ms", ms);
@@ -121,7 +121,8 @@ std::vector<Column> columns_of(std::span<const Record> records) {
     });
     add_resource("shared", false,
                  [](const KernelResources& k) { return fmt::format("{:.4g} KB", k.shared_bytes / 1024.0); });
-    // On the CPU a kernel has no registers, and without them its occupancy on a GPU is not known.
+    // On the CPU a kernel has no registers, and its occupancy on a GPU cannot be computed without
+    // them.
     add_resource("occupancy", false, [](const KernelResources& k) {
         return k.registers == 0 ? "-" : fmt::format("{:.0f} %", 100 * k.occupancy);
     });
@@ -146,7 +147,7 @@ std::string notes(std::span<const Record> records) {
     return text;
 }
 
-// JSON has no infinity; null says "not a number" there.
+// JSON has neither infinity nor NaN, so null replaces both.
 nlohmann::ordered_json finite_or_null(double value) {
     return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }

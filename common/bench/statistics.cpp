@@ -17,7 +17,8 @@ double quantile(const std::vector<double>& sorted, double fraction) {
     return std::lerp(sorted[below], sorted[above], position - static_cast<double>(below));
 }
 
-// Of the mean of `count` samples, relative to it. One sample says nothing about its error.
+// The standard error of the mean of `count` samples, relative to the mean. It cannot be estimated
+// from one sample.
 double relative_standard_error(std::size_t count, double mean, double squares) {
     if (count < 2) return HUGE_VAL;
     if (squares == 0) return 0;

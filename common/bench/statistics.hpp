@@ -1,4 +1,5 @@
-// What a row of timings says, and when it is long enough. Nothing here knows a GPU.
+// Statistics of repeated timings, and the rule that ends the repetition. This file does not depend
+// on CUDA.
 #pragma once
 
 #include <optional>
@@ -21,12 +22,12 @@ struct Statistics {
 // there are none.
 Statistics summarize(std::span<const double> samples);
 
-// When to stop repeating: the mean is known to `target_error`, or a cap is reached; never before
-// `min_repeats`.
+// When to stop repeating: when the mean is known to within `target_error` or a cap is reached, but
+// not before `min_repeats`.
 struct RepeatLimits {
     int min_repeats = 10;
     int max_repeats = 500;
-    double max_seconds = 1.0;  // of everything, the flushes between the repeats included
+    double max_seconds = 1.0;  // total time, including the flushes between the repeats
     double target_error = 0.01;
 };
 
@@ -38,14 +39,14 @@ std::string_view name(StopReason reason);
 // Collects samples under RepeatLimits.
 class Sampler {
   public:
-    // Throws std::invalid_argument for limits that make no sense (no repeats, max below min, no
-    // time, no target).
+    // Throws std::invalid_argument for meaningless limits (no repeats, max below min, no time, no
+    // target).
     explicit Sampler(const RepeatLimits& limits);
 
     // Throws std::invalid_argument for a time that is negative or not finite.
     void add(double milliseconds);
 
-    // Why to stop now, or nothing as long as another sample is wanted.
+    // The reason to stop now, or empty while another sample is needed.
     std::optional<StopReason> stop_reason(double elapsed_seconds) const;
 
     std::span<const double> samples() const { return samples_; }
@@ -54,7 +55,7 @@ class Sampler {
     RepeatLimits limits_;
     std::vector<double> samples_;
     double mean_ = 0;
-    double squares_ = 0;  // sum of squared distances from the mean, kept up by Welford's method
+    double squares_ = 0;  // sum of squared distances from the mean, updated by Welford's method
 };
 
 }  // namespace course

@@ -1,4 +1,4 @@
-// What a command line says that it does not know, and the nearest that it knows.
+// Error messages for unknown options and commands, with the nearest known one.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@ class App;
 
 namespace course {
 
-// For CLI::ExtrasError, once `app` has parsed: "unknown option '--vairant': did you mean
-// '--only'? Known: ...", or "unknown command 'chek'...", of the subcommand that was given if
-// there is one.
+// For CLI::ExtrasError, once `app` has parsed: "unknown option '--vairant': did you mean '--only'?
+// Known: ...", or "unknown command 'chek'...", for the options of the given subcommand, if there
+// is one.
 std::string unknown_argument(const CLI::App& app);
 
 }  // namespace course

@@ -1,5 +1,5 @@
-// The usual benchmark case: the versions of a day, its CPU reference, a library and a copy, all on
-// the same data.
+// The usual benchmark case: the versions of a day, its CPU reference, a library and a plain copy,
+// all on the same data.
 //
 //     course::UsualCase<Data> usual("vector_add 1048576", "float", std::make_shared<Data>(n));
 //     usual.output(&Data::c_device, [](Data& d, const auto& got) { return verify(got, d.expected); });
@@ -8,7 +8,7 @@
 //     return usual.result;
 //
 // `Data` holds the inputs, the outputs and the expected values. All functions of the case share it.
-// A mistake in such a list throws std::logic_error.
+// A case that is put together wrongly throws std::logic_error.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -35,15 +35,16 @@ class UsualCase {
     UsualCase(std::string problem, std::string dtype, std::shared_ptr<Data> shared)
         : result{.problem = std::move(problem), .dtype = std::move(dtype)}, data(std::move(shared)) {}
 
-    // The guarded output: spoiled before each measurement, and compared afterwards by
-    // verify(data, contents of the output) -> VerifyResult, which may have the damage of other
-    // buffers. A case has one such output.
+    // The guarded output: spoiled before each measurement, and compared afterwards by verify(data,
+    // contents of the output) -> VerifyResult, which may also report damage to other buffers. A
+    // case has one such output.
     template <class Buffer, class Verify>
     void output(Buffer Data::*buffer, Verify verify) {
         output_in_place(buffer, [buffer, verify](Data& d) { return verify(d, (d.*buffer).to_host()); });
     }
 
-    // The same, of an output that is not copied to the host: verify(data) looks at it where it is.
+    // The same for an output that is not copied to the host: verify(data) compares it in device
+    // memory.
     template <class Buffer, class Verify>
     void output_in_place(Buffer Data::*buffer, Verify verify) {
         if (result.verify)
@@ -57,7 +58,8 @@ class UsualCase {
         };
     }
 
-    // More to overwrite before a measurement, so that an old result cannot pass for a new one.
+    // Another buffer to overwrite before a measurement, so that an old result cannot pass for a
+    // new one.
     template <class Spoil>
     void also_spoil(Spoil spoil) {
         result.spoil = [data = data, before = result.spoil, spoil] {
@@ -78,10 +80,10 @@ class UsualCase {
                     .verify = [data = data, verify] { return verify(*data); }});
     }
 
-    // A contestant per version of the list, of which it has a copy: launch(version, data, stream).
-    // `work` is the version's own, and so are the kernel's resources where its launcher names them.
-    // Where versions compute different things, verify(version, data) -> VerifyResult checks each of
-    // them.
+    // Adds a contestant for each version of the list, with a copy of the version: launch(version,
+    // data, stream). The version provides `work` and, if its launcher has them, the kernel's
+    // resources. If the versions compute different results, verify(version, data) -> VerifyResult
+    // checks each of them.
     template <class Versions, class Problem, class Launch, class Verify = std::nullptr_t>
     void versions(const Versions& list, const Problem& problem, Launch launch, Verify verify = {}) {
         for (const auto& version : list) {
@@ -97,8 +99,8 @@ class UsualCase {
         }
     }
 
-    // The bandwidth limit: cudaMemcpy of the first `size` bytes of one buffer to another; without a
-    // number, of all of `from`, and then `to` is as large.
+    // The bandwidth limit: cudaMemcpy of the first `size` bytes of one buffer to another. Without
+    // `size` it copies all of `from`, and `to` must be as large.
     template <class From, class To>
     Contestant& limit_copy(From Data::*from, To Data::*to, std::optional<std::size_t> size = {},
                            std::string name = "cudaMemcpy") {
@@ -136,7 +138,7 @@ class UsualCase {
     }
 };
 
-// The only number of a size that has one dimension. Throws std::invalid_argument for other sizes.
+// The extent of a one-dimensional size. Throws std::invalid_argument for other sizes.
 inline std::size_t only_extent(const Dims& size, const std::string& of_what) {
     if (size.size() != 1)
         throw std::invalid_argument("size has " + std::to_string(size.size()) +

@@ -16,15 +16,15 @@
 
 namespace course {
 
-// Launcher: what runs it, usually a function pointer. Problem: what a constraint and a count of
-// bytes depend on, often just a size.
+// Launcher runs the version; it is usually a function pointer. Problem is the argument of the
+// constraint and of the work, often just a size.
 template <class Launcher, class Problem>
 struct Version {
     std::string name;    // the idea in a word or two: "grid_stride"
     std::string idea{};  // and in a sentence
     Launcher launcher{};
     Work (*work)(const Problem&) = nullptr;
-    // Why this version cannot run a problem, or "". None: it runs every problem.
+    // Returns why this version cannot run a problem, or "". Null: it runs every problem.
     std::string (*constraint)(const Problem&) = nullptr;
 
     std::string cannot_run(const Problem& problem) const {

@@ -1,21 +1,22 @@
-// How much a kernel has to do, declared beside it.
+// How much work a kernel has to do. Each version declares it.
 #pragma once
 
 namespace course {
 
-// Which unit does the arithmetic. Only the FP32 rate of the machine is measured; tensor cores and
-// other types go beyond it.
+// The unit that does the arithmetic. Only the FP32 rate of the machine is measured; tensor cores
+// and other types can exceed it.
 enum class Arithmetic { kFp32, kOther };
 
-// The least any version must do for one problem, not what a version happens to do: each input read
-// once, each output written once, and the textbook count of operations (a multiply-add is two).
+// The minimum work of any version for one problem, not the work that a particular version does:
+// each input is read once, each output written once, and operations are counted as in a textbook (a
+// multiply-add is two).
 struct Work {
     double bytes = 0;    // read and written together
-    double written = 0;  // of these, written: memory that has to turn round between the two is slower
+    double written = 0;  // the written part: switching between reads and writes slows memory down
     double flops = 0;
     Arithmetic arithmetic = Arithmetic::kFp32;
-    // Bytes that this version's threads load and store in global memory, whatever the caches
-    // answer; 0: not counted. flops / requested is its arithmetic intensity (PMPP 5.1).
+    // Bytes that this version's threads load from and store to global memory, including those that
+    // a cache serves; 0: not counted. flops / requested is its arithmetic intensity (PMPP 5.1).
     double requested = 0;
 };
 

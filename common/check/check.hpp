@@ -1,12 +1,12 @@
-// Every CUDA call can fail, and a failure that is not checked shows up later, somewhere else. So
-// each call is wrapped:
+// Every CUDA call can fail, and an unchecked failure shows up later, in another place. So each
+// call is wrapped:
 //
 //     CUDA_CHECK(cudaMalloc(&pointer, bytes));
 //     kernel<<<grid, block, 0, stream>>>(arguments);
 //     CUDA_CHECK_LAUNCH();
 //
 // A failed call throws CudaError: the text of the call, the error's name and meaning, file and
-// line. Twins for the libraries are in check_cublas.hpp and check_cusparse.hpp.
+// line. check_cublas.hpp and check_cusparse.hpp have the same for the libraries.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,8 +26,8 @@ class CudaError : public std::runtime_error {
     cudaError_t code_;
 };
 
-// Throws CudaError, and clears the runtime's "last error" first: otherwise the next, innocent
-// launch would be blamed.
+// Throws CudaError, after clearing the runtime's "last error". Otherwise CUDA_CHECK_LAUNCH() would
+// report this error for the next launch.
 [[noreturn]] void throw_cuda_error(cudaError_t code, const char* call, const char* file, int line);
 
 inline void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
@@ -36,9 +36,9 @@ inline void check_cuda(cudaError_t code, const char* call, const char* file, int
 
 }  // namespace course
 
-// Macros, because only they know the text of the call and where it stands.
+// These are macros because a function cannot access the text and the source location of the call.
 #define CUDA_CHECK(...) ::course::check_cuda((__VA_ARGS__), #__VA_ARGS__, __FILE__, __LINE__)
 
-// Right after a launch: checks that the launch was accepted. What goes wrong while the kernel
-// runs is reported by the next call that waits for it.
+// Right after a launch: checks that the launch was accepted. An error while the kernel runs is
+// reported by the next call that waits for the kernel.
 #define CUDA_CHECK_LAUNCH() ::course::check_cuda(cudaGetLastError(), "kernel launch", __FILE__, __LINE__)

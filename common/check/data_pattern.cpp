@@ -17,13 +17,13 @@ namespace {
         "data pattern {}: expected one of the values of course::DataPattern", static_cast<int>(pattern)));
 }
 
-// How many numbers of a Random draw_real() takes for each value, if it is always as many.
+// How many numbers draw_real() takes from a Random for each value; empty if their number varies.
 std::optional<std::size_t> draws_of_real(DataPattern pattern) {
     switch (pattern) {
         case DataPattern::kSignedUniform:
         case DataPattern::kSorted:
         case DataPattern::kReversed:
-            return 1;  // of [-1, 1) no draw is rounded up to 1
+            return 1;  // no draw from [-1, 1) is rounded up to 1
         case DataPattern::kNormal:
             return 4;
         case DataPattern::kAllEqual:

@@ -1,4 +1,4 @@
-// Test data by name: the well-behaved kind, and the kinds that find mistakes.
+// Test data by name: well-behaved data, and data that exposes errors.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace course {
 enum class DataPattern {
     kSignedUniform,   // [-1, 1)
     kNormal,          // mean 0, variance 1
-    kAllEqual,        // one value everywhere: shows how ties are treated
+    kAllEqual,        // one value everywhere: tests tie-breaking
     kHugeNextToTiny,  // magnitudes many powers of two apart, both signs: sums lose their small terms
     kSorted,          // ascending
     kReversed,        // descending
@@ -42,17 +42,17 @@ std::int32_t draw_integer(DataPattern pattern, std::int32_t magnitude, Random& r
 
 namespace detail {
 
-// Calls fill(begin, end, random) for the parts of [0, size), on all of the host's cores: a real of
-// `pattern` takes the same number of draws wherever it stands, so that each part can begin with its
-// own. Where it does not, [0, size) is one part.
+// Calls fill(begin, end, random) for parts of [0, size), on all of the host's cores. If every
+// value of `pattern` takes the same number of draws, each part can start at its own position in the
+// random sequence. Otherwise [0, size) is one part.
 void fill_with_reals(std::size_t size, DataPattern pattern, std::uint64_t seed,
                      const std::function<void(std::size_t begin, std::size_t end, Random& random)>& fill);
 
 }  // namespace detail
 
 // `size` values of `pattern`, the same for the same seed. T: an arithmetic type, or one made from a
-// float (__half). Integers lie within +-1000, or half of what T holds when that is less; unsigned
-// ones are moved up to begin at 0.
+// float (__half). Integers lie within +-1000, or within half of the range of T if that is less;
+// unsigned integers are shifted to start at 0.
 template <class T>
 std::vector<T> make_data(std::size_t size, DataPattern pattern, std::uint64_t seed) {
     std::vector<T> values(size);
@@ -64,7 +64,7 @@ std::vector<T> make_data(std::size_t size, DataPattern pattern, std::uint64_t se
         for (T& value : values)
             value = static_cast<T>(draw_integer(pattern, kMagnitude, random) + kOffset);
     } else {
-        constexpr int kExponentRange = sizeof(T) < 4 ? 12 : 30;  // 6 * 2^12 still fits in a half
+        constexpr int kExponentRange = sizeof(T) < 4 ? 12 : 30;  // 6 * 2^12 is in the range of a half
         detail::fill_with_reals(size, pattern, seed, [&](std::size_t begin, std::size_t end, Random& random) {
             for (std::size_t i = begin; i < end; ++i)
                 values[i] = static_cast<T>(static_cast<float>(draw_real(pattern, kExponentRange, random)));

@@ -1,5 +1,6 @@
-// What a bench compares long exact outputs with, for each version several times. On a GPU the
-// comparison is made there: copying 2^28 elements to the host takes far longer than the kernel.
+// The expected values of long outputs that must be exact. A benchmark compares each version with
+// them several times. On a GPU the device compares, because copying 2^28 elements to the host takes
+// far longer than the kernel.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@
 
 namespace course {
 
-// T as in verify_exact_on_device().
+// T: as for verify_exact_on_device().
 template <class T>
 class ExpectedOutput {
   public:
@@ -35,7 +36,7 @@ class ExpectedOutput {
         }
     }
 
-    // Of all but what stands around the output.
+    // Verifies the output itself, not the guards around it.
     VerifyResult verify(GuardedBuffer<T>& out) const {
         if (is_cpu_stand_in()) return verify(out.to_host());
         return verify_exact_on_device<T>(out.span(), on_device_.span());

@@ -38,7 +38,7 @@ ExpectedProducts::ExpectedProducts(const ProductShape& shape, float alpha, std::
         const DeviceBuffer<float> b_there(b);
         multiply_batch_on_device(shape.count, shape.m, shape.n, shape.k, alpha, a_there.span(),
                                  b_there.span(), product_on_device_.span(), magnitude_on_device_.span());
-        CUDA_CHECK(cudaDeviceSynchronize());  // the factors are needed until then
+        CUDA_CHECK(cudaDeviceSynchronize());  // the operands are needed until then
     }
 }
 

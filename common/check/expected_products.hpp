@@ -1,7 +1,7 @@
-// What a bench compares large products with: hundreds of millions of elements, for each version
-// several times. Up to kMostOnHost multiply-adds the host works out everything and compares; above,
-// the device does both, with kernels that share nothing with the lesson's. Either way every element
-// of every product is compared with its sum in double.
+// The expected values of large matrix products. A benchmark compares hundreds of millions of
+// elements with them, several times for each version. Up to kMostOnHost multiply-adds the host
+// computes and compares them; above that the device does both, with kernels that share no code with
+// the lesson's. Either way, every element of every product is compared with its sum in double.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -23,17 +23,18 @@ inline constexpr double kMostOnHost = 1e9;
 
 class ExpectedProducts {
   public:
-    // alpha op(A) op(B), of packed op(A) and op(B). On the CPU stand-in always on the host.
+    // The expected values of alpha op(A) op(B), from packed op(A) and op(B). The CPU stand-in
+    // always computes them on the host.
     ExpectedProducts(const ProductShape& shape, float alpha, std::span<const float> a,
                      std::span<const float> b);
     ExpectedProducts(const ProductShape& shape, float alpha, std::span<const float> a,
                      std::span<const float> b, bool on_host);
 
-    // `fill` in place of elements where a byte of `keep` is 0: one for each element of all
-    // products, or of one, for all the same.
+    // Replaces elements by `fill` where their byte in `keep` is 0. `keep` has one byte for each
+    // element of all products, or for each element of one product and is then used for all of them.
     void fill_dropped(std::span<const std::uint8_t> keep, float fill);
 
-    // C, packed, and what stands around it.
+    // Verifies packed C and the guards around it.
     VerifyResult verify(GuardedBuffer<float>& c) const;
 
   private:
@@ -43,11 +44,11 @@ class ExpectedProducts {
     DeviceBuffer<double> product_on_device_, magnitude_on_device_;
 };
 
-// The same as fill_dropped(), of what is in device memory. Waits for the device.
+// The same as fill_dropped() for arrays in device memory. Waits for the device.
 void fill_dropped_on_device(DeviceSpan<const std::uint8_t> keep, double fill, DeviceSpan<double> product,
                             DeviceSpan<double> magnitude);
 
-// `matrices` of rows x cols that follow each other, each of them transposed.
+// Transposes each of the consecutive rows x cols matrices in `matrices`.
 std::vector<float> each_transposed(std::span<const float> matrices, std::size_t rows, std::size_t cols);
 
 }  // namespace course

@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kGuard = 0xA5;
 
-// Which bytes of a guard have changed; `signed_offset(i)` tells byte i's distance from the payload.
+// Describes which bytes of a guard have changed; `signed_offset(i)` is the distance of byte i from
+// the payload.
 template <class Offset>
 std::string describe(const std::vector<std::byte>& guard, const char* side, Offset signed_offset) {
     std::size_t changed = 0;
@@ -40,8 +41,8 @@ void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std
                 std::span<const std::byte> element) {
     CUDA_CHECK(cudaMemset(memory.data(), kGuard, memory.size()));
     if (payload_bytes > 0) {
-        // The first few from the host; then what is filled is copied behind itself, twice as much
-        // each time.
+        // The host copies the first few elements. Then the filled part is copied behind itself,
+        // and doubles each time.
         std::byte* const payload = memory.data() + payload_offset;
         const std::size_t first = std::min(payload_bytes, element.size() * 1024);
         std::vector<std::byte> elements(first);
@@ -53,7 +54,7 @@ void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std
                                        cudaMemcpyDeviceToDevice, nullptr));
     }
     CUDA_CHECK(
-        cudaStreamSynchronize(nullptr));  // a launch on a stream of its own would not wait for the fill
+        cudaStreamSynchronize(nullptr));  // a launch on a non-blocking stream would not wait for the fill
 }
 
 std::string find_guard_damage(const DeviceBuffer<std::byte>& memory, std::size_t payload_offset,

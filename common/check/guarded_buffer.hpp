@@ -1,6 +1,6 @@
-// An output buffer that shows what a kernel did wrong with it: the payload starts as NaN
-// (unwritten.hpp), so that elements never written do not pass for results, and stands between two
-// rows of known bytes, so that a write outside shows.
+// An output buffer that detects wrong writes and missing writes of a kernel. The payload starts as
+// NaN (unwritten.hpp), so that unwritten elements do not pass for results. It lies between two
+// guards of known bytes, so that writes out of range are detected.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,10 +19,10 @@ namespace course {
 
 namespace detail {
 
-inline constexpr std::size_t kGuardBytes = 256;  // a multiple of what cudaMalloc aligns to
+inline constexpr std::size_t kGuardBytes = 256;  // a multiple of the alignment of cudaMalloc
 
-// Fills guard, payload and guard of a buffer laid out as they follow one another; the payload with
-// `element`, repeated.
+// Fills a buffer that consists of guard, payload and guard, in this order. The payload is filled
+// with copies of `element`.
 void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes,
                 std::span<const std::byte> element);
 std::string find_guard_damage(const DeviceBuffer<std::byte>& memory, std::size_t payload_offset,
@@ -47,7 +47,7 @@ class GuardedBuffer {
     // Fills the payload with NaN again and renews the guards.
     void spoil() { detail::arm_guards(memory_, offset_, size_ * sizeof(T), unwritten_bytes<T>()); }
 
-    // What was written outside the payload, in words; empty if nothing was. Waits for the device.
+    // Describes writes outside of the payload; empty if there are none. Waits for the device.
     std::string damage() const { return detail::find_guard_damage(memory_, offset_, size_ * sizeof(T)); }
 
     std::size_t size() const { return size_; }

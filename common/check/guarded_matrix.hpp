@@ -1,5 +1,5 @@
-// A matrix in device memory that shows what a kernel did wrong with it: it stands between guards
-// (guarded_buffer.hpp), and NaN, or of integers -1, stands between its rows.
+// A matrix in device memory that detects wrong writes of a kernel. It lies between guards
+// (guarded_buffer.hpp), and the padding between its rows holds NaN, or -1 for integers.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace course {
 
-// Where a matrix lies in its memory, in elements.
+// The layout of a matrix in its memory, in elements.
 struct MatrixLayout {
     std::size_t misaligned_by = 0;  // before the first element
     std::size_t padding = 0;        // after each row
@@ -25,9 +25,10 @@ struct MatrixLayout {
 template <class T>
 class GuardedMatrix {
   public:
-    // rows x cols from `packed`, row after row; `padding` elements of NaN or -1 after each row but
-    // the last, and the first element `misaligned_by` elements after an aligned address. Throws
-    // std::invalid_argument when `packed` does not have rows * cols elements.
+    // Copies rows x cols elements from `packed`, row by row. `padding` elements of NaN or -1
+    // follow each row except the last, and the first element is `misaligned_by` elements after an
+    // aligned address. Throws std::invalid_argument when `packed` does not have rows * cols
+    // elements.
     GuardedMatrix(std::span<const T> packed, std::size_t rows, std::size_t cols, std::size_t padding = 0,
                   std::size_t misaligned_by = 0)
         : rows_(rows),
@@ -59,12 +60,12 @@ class GuardedMatrix {
     GuardedMatrix(std::size_t rows, std::size_t cols, MatrixLayout layout)
         : GuardedMatrix(rows, cols, layout.padding, layout.misaligned_by) {}
 
-    // NaN everywhere again, and guards as new.
+    // Fills the matrix with NaN again, and renews the guards.
     void spoil() { memory_.spoil(); }
 
     DeviceMatrix<T> view() { return {memory_.span(), rows_, cols_, stride_}; }
 
-    // The elements, without what is between the rows.
+    // The elements, without the padding between the rows.
     std::vector<T> packed() const {
         const std::vector<T> padded = memory_.to_host();
         std::vector<T> values(rows_ * cols_);
@@ -73,13 +74,13 @@ class GuardedMatrix {
         return values;
     }
 
-    // Is every bit, between the rows too, as the constructor wrote it?
+    // Is every bit still as the constructor wrote it, in the padding, too?
     bool unchanged() const {
         const std::vector<T> padded = memory_.to_host();
         return padded.empty() || std::memcmp(padded.data(), given_.data(), padded.size() * sizeof(T)) == 0;
     }
 
-    // What was written where nothing may be written, in words; empty if nothing was. Waits for the
+    // Describes writes to the padding and out of range; empty if there are none. Waits for the
     // device.
     std::string damage() const {
         std::size_t written = 0;

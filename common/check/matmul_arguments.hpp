@@ -1,4 +1,4 @@
-// The arguments of a product of matrices: its shape, and the checks that launchers share.
+// The arguments of a matrix product: its shape, and the checks that launchers share.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct MatmulShape {
 // Kernels count rows and columns in int, with room for a tile beyond the last.
 inline constexpr std::size_t kMostExtent = (std::size_t{1} << 31) - 1024;
 
-// Throws std::invalid_argument when an extent is too large or C overlaps a factor. `topic` begins
-// the message.
+// Throws std::invalid_argument when an extent is too large or C overlaps A or B. The message
+// starts with `topic`.
 template <class A, class B, class C>
 void check_extents_and_overlap(const char* topic, const A& a, const B& b, const C& c) {
     for (const std::size_t extent : {c.rows(), c.cols(), a.cols()})

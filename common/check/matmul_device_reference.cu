@@ -17,8 +17,8 @@ void require_length(const char* name, std::size_t length, std::size_t expected) 
                                 std::to_string(length) + " elements; expected " + std::to_string(expected));
 }
 
-// Products of rows x cols, each behind the other.
-// Idea: a thread for each element, and nothing that could go wrong.
+// Products of rows x cols elements, one after the other.
+// Idea: a thread for each element, as simple as possible.
 // Cost removed: the host's two outer loops.
 // Still limits it: two loads for every multiply-add; B comes from the L2 cache again for every row
 // of A.
@@ -27,7 +27,7 @@ __global__ void multiply_in_double(std::size_t rows, std::size_t cols, std::size
                                    DeviceSpan<double> product, DeviceSpan<double> magnitude) {
     const std::size_t element = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (element >= product.size()) return;
-    const std::size_t row = element / cols;  // of all products
+    const std::size_t row = element / cols;  // counted over all products
     const std::size_t col = element % cols;
     const std::size_t b_begin = row / rows * depth * cols;
 

@@ -25,10 +25,9 @@ void multiply_on_cpu(std::size_t rows, std::size_t cols, std::size_t depth, floa
     require_length("b", b.size(), depth * cols);
     require_length("product", product.size(), rows * cols);
     require_length("magnitude", magnitude.size(), rows * cols);
-    // A small product takes less time than it takes to wake the threads.
+    // A small product takes less time than waking the threads.
     [[maybe_unused]] const bool is_large = rows * cols * depth > (std::size_t{1} << 18);
-    // Row by row of B, so that memory is walked along its rows: the order i, k, j instead of i, j,
-    // k.
+    // The loop order is i, k, j instead of i, j, k, so that the inner loop reads B along its rows.
 #pragma omp parallel for schedule(dynamic) if (is_large)
     for (std::ptrdiff_t signed_row = 0; signed_row < static_cast<std::ptrdiff_t>(rows); ++signed_row) {
         const auto i = static_cast<std::size_t>(signed_row);

@@ -1,5 +1,5 @@
-// The reference of every matrix multiplication of the course: plain loops in double, over the
-// host's cores.
+// The reference for every matrix multiplication of the course: plain loops in double, on all of
+// the host's cores.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ void multiply_on_cpu(std::size_t rows, std::size_t cols, std::size_t depth, floa
                      std::span<const float> a, std::span<const float> b, float beta,
                      std::span<double> product, std::span<double> magnitude);
 
-// The same of `count` products that follow each other.
+// The same for `count` consecutive products.
 void multiply_batch_on_cpu(std::size_t count, std::size_t rows, std::size_t cols, std::size_t depth,
                            float alpha, std::span<const float> a, std::span<const float> b, float beta,
                            std::span<double> product, std::span<double> magnitude);

@@ -37,7 +37,7 @@ void require_size(const Name& name, std::size_t size, std::size_t expected) {
     require(size == expected, name, " has ", size, " elements; expected ", expected);
 }
 
-// The memory from the first element to the last.
+// The memory of an argument, from its first element to its last.
 template <class T>
 DeviceSpan<T> extent(DeviceSpan<T> span) {
     return span;
@@ -69,14 +69,14 @@ inline std::size_t remainder_by_16(const void* address) {
     return reinterpret_cast<std::uintptr_t>(address) % 16;
 }
 
-// Does every row begin at a multiple of `bytes`?
+// Does every row start at a multiple of `bytes`?
 template <class T>
 bool rows_are_aligned(DeviceMatrix<T> matrix, std::size_t bytes) {
     return is_aligned(matrix.data(), bytes) &&
            (matrix.rows() <= 1 || matrix.leading_dimension() * sizeof(T) % bytes == 0);
 }
 
-// Every row must begin at a multiple of 16 bytes.
+// Throws unless every row starts at a multiple of 16 bytes.
 template <class T>
 void require_aligned_rows(std::string_view name, DeviceMatrix<T> matrix) {
     require(rows_are_aligned(matrix, 16), name, " has an address % 16 of ", remainder_by_16(matrix.data()),

@@ -16,7 +16,7 @@ constexpr std::size_t kLeftOut = 1;
 constexpr std::size_t kWrong = 2;
 constexpr std::size_t kTooMany = 2;
 
-// Cost of turning `a` into `b`.
+// The cost of editing `a` into `b`.
 std::size_t edit_cost(std::string_view a, std::string_view b) {
     // row[j]: cost of turning the letters of `a` seen so far into the first j letters of b.
     std::vector<std::size_t> row(b.size() + 1);

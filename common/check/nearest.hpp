@@ -7,14 +7,15 @@
 
 namespace course {
 
-// The candidate that takes the cheapest edits to reach from `name` (V. Levenshtein, 1966): a letter
-// left out costs 1, as names are often typed short; a wrong one or one too many costs 2. The first
-// of equals. Empty when none is near: without a letter in common, names cost the sum of their
-// lengths or more; near is what costs two fifths of that at most, or begins with `name`.
+// The candidate with the smallest edit distance from `name` (V. Levenshtein, 1966). A missing
+// letter costs 1, because names are often abbreviated; a wrong or superfluous letter costs 2. In a
+// tie, the first candidate wins. Two names without a common letter have a distance of at least the
+// sum of their lengths. A candidate is near if its distance is at most two fifths of that sum, or
+// if it starts with `name`. Empty if no candidate is near.
 std::string nearest(std::string_view name, std::span<const std::string> candidates);
 
 // "unknown version 'fload4': did you mean 'float4'? Known: naive, float4", or without the question
-// when none is near.
+// if no candidate is near.
 std::string unknown_name(std::string_view what, std::string_view name,
                          std::span<const std::string> candidates);
 

@@ -1,5 +1,5 @@
-// Loops over long arrays on all of the host's cores, for data and references: hundreds of millions
-// of elements would take one core seconds.
+// Loops over long arrays on all of the host's cores, for test data and references. Hundreds of
+// millions of elements would take one core seconds.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace course {
 
-// What one core takes at a time; fewer elements are not worth a second core.
+// How many elements one core takes at a time. A second core does not pay off for fewer.
 inline constexpr std::size_t kParallelPart = std::size_t{1} << 16;
 
-// body(begin, end) for parts of [0, n). It must not throw.
+// Calls body(begin, end) for parts of [0, n). It must not throw.
 template <class Body>
 void for_each_part(std::size_t n, const Body& body) {
     const std::size_t parts = ceil_div(n, kParallelPart);
@@ -24,7 +24,7 @@ void for_each_part(std::size_t n, const Body& body) {
         body(part * kParallelPart, std::min(n, (part + 1) * kParallelPart));
 }
 
-// body(i) for each i < n.
+// Calls body(i) for each i < n.
 template <class Body>
 void for_each_index(std::size_t n, const Body& body) {
     for_each_part(n, [&](std::size_t begin, std::size_t end) {
@@ -33,11 +33,12 @@ void for_each_index(std::size_t n, const Body& body) {
     });
 }
 
-// take(i, step(0) + ... + step(i)) for each i < n; returns the sum of all steps. Sums are of type
-// Sum. Each step is asked for twice.
+// Calls take(i, step(0) + ... + step(i)) for each i < n, and returns the sum of all steps, in the
+// type Sum. Calls step() twice for each i.
 template <class Sum, class Step, class Take>
 Sum for_each_sum(std::size_t n, const Step& step, const Take& take) {
-    std::vector<Sum> before(ceil_div(n, kParallelPart));  // each part's sum, then that of all before it
+    // First the sum of each part, then the sum of all parts before it.
+    std::vector<Sum> before(ceil_div(n, kParallelPart));
     for_each_part(n, [&](std::size_t begin, std::size_t end) {
         Sum sum = 0;
         for (std::size_t i = begin; i < end; ++i)
@@ -58,12 +59,12 @@ Sum for_each_sum(std::size_t n, const Step& step, const Take& take) {
     return all;
 }
 
-// `n` numbers in ascending order, spread over 0 to 2^32 - 1 as sorted random numbers are: they
-// increase by random gaps, so nothing has to be sorted.
+// `n` numbers in ascending order, distributed over 0 to 2^32 - 1 like sorted random numbers. They
+// are sums of random gaps, so that no sort is needed.
 inline std::vector<std::uint32_t> sorted_numbers(std::size_t n, std::uint64_t seed) {
-    // 24 bits: sums of up to 2^29 gaps are exact in double.
+    // The gaps have 24 bits, so that sums of up to 2^29 gaps are exact in double.
     const auto gap = [=](std::size_t i) { return static_cast<double>(Random(seed, i).next() >> 40); };
-    // With a gap behind the last number, too.
+    // The sum includes a gap after the last number.
     const double sum_of_all = for_each_sum<double>(n + 1, gap, [](std::size_t, double) {});
     const double scale = 0x1p32 / (sum_of_all + 1);
     std::vector<std::uint32_t> numbers(n);

@@ -4,9 +4,9 @@
 //     require(out.size() == 1, "reduction: out has ", out.size(), " elements; expected 1");
 //     require(c.rows() == a.rows(), "sgemm: A is ", a, " and C is ", c, "; expected as many rows");
 //
-// The parts of the message are joined only when the check fails, so a check costs a comparison. A
-// part is text, a number, a matrix (printed as its shape), or of a type that has a function
-// to_text() of its own.
+// The parts of the message are joined only when the check fails, so a successful check costs one
+// comparison. A part is text, a number, a matrix (printed as its shape), or a value of a type with
+// its own function to_text().
 #pragma once
 
 #include <charconv>
@@ -21,8 +21,8 @@ namespace course {
 inline std::string to_text(std::string_view text) {
     return std::string(text);
 }
-// A bool is true or false, and a char is itself. A floating-point number is the shortest text that
-// reads as the same number: 0.1, 3, 1e-07.
+// A bool is printed as true or false, and a char as itself. A floating-point number is printed as
+// the shortest text that converts back to the same number: 0.1, 3, 1e-07.
 template <class Number>
 requires std::integral<Number> || std::floating_point<Number> std::string to_text(Number number) {
     if constexpr (std::same_as<Number, bool>) {
@@ -37,7 +37,7 @@ requires std::integral<Number> || std::floating_point<Number> std::string to_tex
     }
 }
 
-// "3 x 4": how messages, test names and tables print a shape.
+// "3 x 4": the text of a shape in messages, test names and tables.
 template <class... Extents>
 std::string shape_text(std::size_t first, Extents... others) {
     return (std::to_string(first) + ... + (" x " + std::to_string(others)));

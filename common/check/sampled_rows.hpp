@@ -1,4 +1,4 @@
-// Some rows of a large result, where a CPU reference of all would take too long.
+// Samples rows of a large result, where a CPU reference for all rows would take too long.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 
 namespace course {
 
-// Up to `most` of the rows 0 to rows - 1, spread evenly, the first and the last among them.
+// Up to `most` of the rows 0 to rows - 1, evenly distributed, including the first and the last
+// one.
 inline std::vector<std::size_t> sampled_rows(std::size_t rows, std::size_t most) {
     std::vector<std::size_t> sample;
     const std::size_t count = std::min(rows, most);
@@ -17,7 +18,7 @@ inline std::vector<std::size_t> sampled_rows(std::size_t rows, std::size_t most)
     return sample;
 }
 
-// These rows of a packed matrix, packed.
+// A packed copy of the given rows of a packed matrix.
 template <class T>
 std::vector<T> rows_of(std::span<const T> values, const std::vector<std::size_t>& rows, std::size_t cols) {
     std::vector<T> result;

@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint32_t kFloat = 0xFFBFFFFC;
 constexpr std::uint64_t kDouble = 0xFFF7FFFFFFFFFFFC;
 
-// A NaN's mantissa, quiet, as a double has it: conversion between the formats keeps the leading
-// bits.
+// The mantissa of a quiet NaN in the format of double. Conversion between the formats keeps the
+// leading bits.
 constexpr int kDoubleMantissa = 52;
 constexpr std::uint64_t mantissa_in_double(std::uint64_t bits, int mantissa_bits) {
     const std::uint64_t mantissa = bits & ((std::uint64_t{1} << mantissa_bits) - 1);
@@ -27,7 +27,7 @@ struct Source {
     std::uint64_t mantissa;
 };
 
-// 16 bits repeated, read as half, bfloat16, float and double.
+// Memory filled with a repeated 16-bit pattern, read as half, bfloat16, float and double.
 constexpr std::array<Source, 4> of_memory(NanOrigin origin, std::uint64_t bits) {
     const std::uint64_t twice = bits << 16 | bits;
     return {{{origin, mantissa_in_double(twice << 32 | twice, 52)},
@@ -40,7 +40,7 @@ constexpr Source kOutputs[] = {{NanOrigin::kOutput, mantissa_in_double(kDouble, 
                                {NanOrigin::kOutput, mantissa_in_double(kFloat, 23)}};
 constexpr auto kShared = of_memory(NanOrigin::kSharedMemory, 0xFFFE);
 constexpr auto kDevice = of_memory(NanOrigin::kDeviceMemory, 0xFFFD);
-// Of float and double alone: the mantissas of 16 bits are those of other memory.
+// Only float and double: as 16-bit types, these patterns have the same mantissas as other memory.
 constexpr std::array<Source, 6> of_surroundings() {
     std::array<Source, 6> sources{};
     std::size_t next = 0;
@@ -84,7 +84,8 @@ NanOrigin origin_of_nan(const void* value, std::size_t size) {
 }
 
 NanOrigin origin_of_integer(std::uint64_t value) {
-    constexpr std::uint32_t kMostCounted = 0xFFFF;  // on top of it
+    constexpr std::uint32_t kMostCounted =
+        0xFFFF;  // the largest count that is still attributed to the fill pattern
     const std::uint64_t high = value >> 32;
     if (high != 0 && high != 0xFFFFFFFF && high != 0xFFFEFFFE && high != 0xFFFDFFFD)
         return NanOrigin::kUnknown;

@@ -1,9 +1,9 @@
-// What memory holds before a kernel writes it, and what becomes of it in arithmetic.
+// The contents of memory before a kernel writes it, and what arithmetic makes of them.
 //
-// A GuardedBuffer fills its payload with a NaN, and so does the CPU stand-in with fresh device and
-// shared memory. Each has a NaN of its own: arithmetic keeps the mantissa of a NaN operand on the
-// CPU, so a wrong result tells which memory it was computed from. (A GPU returns one NaN for all:
-// there only untouched elements can be told apart.)
+// A GuardedBuffer fills its payload with a NaN, and the CPU stand-in fills fresh device and shared
+// memory with NaN. Each kind of memory has a NaN of its own. On the CPU, arithmetic keeps the
+// mantissa of a NaN operand, so a wrong result shows which memory it was computed from. (A GPU
+// returns the same NaN for all of them, so only untouched elements can be identified there.)
 //
 //     filled with                         16 bits  32 bits     after arithmetic
 //     output (GuardedBuffer<float>)                0xFFBFFFFC  0xFFFFFFFC
@@ -12,8 +12,8 @@
 //     device memory, on the CPU           0xFFFD   0xFFFDFFFD  0xFFFDFFFD
 //     around an allocation, on the CPU    0x7FFF   0x7FFF7FFF  0x7FFF7FFF        or with E or D for the last F
 //
-// The output's is a signalling NaN, which arithmetic makes quiet: so an element that was never
-// written differs from one that was computed from it, as `c[i] += x` does.
+// The output is filled with a signalling NaN, which arithmetic makes quiet. So an unwritten
+// element differs from one that was computed from an unwritten element, as in `c[i] += x`.
 #pragma once
 
 #include <cstddef>
@@ -23,26 +23,26 @@
 
 namespace course {
 
-// What a GuardedBuffer<T> holds before anything is written: sizeof(T) bytes.
+// The sizeof(T) bytes of an unwritten element of a GuardedBuffer<T>.
 template <class T>
 std::span<const std::byte> unwritten_bytes();
 
-// Is the value as a GuardedBuffer or a cudaMemset to 0xFF leaves it?
+// Is the value what a GuardedBuffer or a cudaMemset to 0xFF leaves in memory?
 template <class T>
 bool is_unwritten(const T& value);
 
-// Which memory a NaN was computed from.
+// The memory that a NaN was computed from.
 enum class NanOrigin { kUnknown, kOutput, kSharedMemory, kDeviceMemory, kOutside };
 
-// Of a value of `size` bytes: 4 is float, 8 is double; of any other size, and of any value that is
-// no NaN, it is unknown.
+// The origin of a value of `size` bytes: 4 is float, 8 is double. It is unknown for any other
+// size, and for a value that is not a NaN.
 NanOrigin origin_of_nan(const void* value, std::size_t size);
 
-// Of a count that began at what 32 bits of fresh memory hold, or of a sum of a few such; by chance
-// one in 30,000 values is like that.
+// The origin of a count that started at the 32-bit contents of fresh memory, or of a sum of a few
+// such counts. About one in 30,000 random values matches by chance.
 NanOrigin origin_of_integer(std::uint64_t value);
 
-// --- what the templates are made of --------------------------------------------------------------
+// --- Implementation of the templates -------------------------------------------------------------
 
 namespace detail {
 

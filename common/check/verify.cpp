@@ -11,7 +11,8 @@
 namespace course {
 namespace {
 
-constexpr std::size_t kPart = std::size_t{1} << 18;  // elements: some 0.3 ms, which hides what a thread costs
+constexpr std::size_t kPart = std::size_t{1}
+                              << 18;  // elements: about 0.3 ms, which hides the cost of a thread
 
 bool same_non_finite(double got, double expected) {
     return (std::isnan(expected) && std::isnan(got)) || (std::isinf(expected) && got == expected);
@@ -32,7 +33,7 @@ std::string VerifyResult::message() const {
     std::string text = differing == 0
                            ? fmt::format("{} value{}", compared, compared == 1 ? " agrees" : "s agree")
                            : fmt::format("{} of {} values differ", differing, compared);
-    // Where a NaN stands beside a number, there is no error to tell.
+    // If a NaN was compared with a number, the error is not finite and not reported.
     if (std::isfinite(max_error)) text += fmt::format(", largest error {:.3g}", max_error);
     if (untouched > 0)
         text += fmt::format("\n  {} never written",
@@ -100,7 +101,7 @@ void compare(VerifyResult& result, std::size_t index, double got, double expecte
     }
     if (same_non_finite(got, expected)) return;
     result.max_error = std::numeric_limits<double>::infinity();
-    // A NaN's sign means nothing.
+    // The sign of a NaN has no meaning.
     const auto text = [](double value) { return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value); };
     note_mismatch(result, [&] { return Mismatch{index, text(expected), text(got), ""}; });
 }
@@ -113,7 +114,7 @@ VerifyResult compare_in_parts(std::size_t count,
     for (std::size_t i = 0; i < results.size(); ++i) {
         try {
             results[i] = part(i * kPart, std::min(count, (i + 1) * kPart));
-        } catch (...) {  // must not leave the parallel loop
+        } catch (...) {  // an exception must not leave the parallel loop
             errors[i] = std::current_exception();
         }
     }

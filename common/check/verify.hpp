@@ -1,5 +1,5 @@
-// Is the result right? Compares with a reference computed in double (or exactly, for integers),
-// element by element.
+// Verifies a result: compares it element by element with a reference that is computed in double
+// (or exactly, for integers).
 //
 // The bound. A sum of n terms in precision eps, added in any order, is off by at most about n * eps * sum |terms|
 // (N. Higham, "Accuracy and Stability of Numerical Algorithms", section 4.2: the constant is (n -
@@ -31,7 +31,7 @@
 
 namespace course {
 
-// Spacing of T at 1, and its smallest positive value; half_traits.hpp adds __half and
+// The spacing of T at 1, and its smallest positive value. half_traits.hpp adds __half and
 // __nv_bfloat16.
 template <class T>
 struct FloatTraits {
@@ -64,17 +64,17 @@ struct Mismatch {
 struct VerifyResult {
     std::size_t compared = 0;
     std::size_t differing = 0;
-    // Of those (unwritten.hpp): as before the launch; and NaN that was computed from memory which
-    // no thread had written.
+    // Of the differing elements (unwritten.hpp): those still as before the launch, and NaN that
+    // were computed from memory that no thread had written.
     std::size_t untouched = 0;
     std::size_t from_output = 0;
     std::size_t from_shared_memory = 0;
     std::size_t from_device_memory = 0;
-    std::size_t from_outside = 0;  // of all arrays
-    double max_error = 0;  // largest |got - expected|; infinite when NaN or Inf stood in the wrong place
-    std::vector<Mismatch> first;  // the first few that differ
-    std::size_t cols = 0;         // when not 0, indices are reported as (row, col) too
-    std::string damage;           // of the guards around the output, see guarded_buffer.hpp; empty if none
+    std::size_t from_outside = 0;  // outside of all arrays
+    double max_error = 0;          // largest |got - expected|; infinite if NaN or Inf is in the wrong place
+    std::vector<Mismatch> first;   // the first few that differ
+    std::size_t cols = 0;          // when not 0, indices are reported as (row, col) too
+    std::string damage;            // to the guards around the output, see guarded_buffer.hpp; empty if none
 
     bool ok() const { return differing == 0 && damage.empty(); }
 
@@ -83,29 +83,29 @@ struct VerifyResult {
     std::string message() const;
 };
 
-// `got` against `expected`; `magnitude` is empty or one per element. `cols` is for the report
-// alone. Throws std::invalid_argument when the lengths differ, or a magnitude is negative or, where
-// the expected value is finite, not finite.
+// Compares `got` with `expected`. `magnitude` is empty or has one value per element. `cols` is
+// used only for the report. Throws std::invalid_argument when the lengths differ, when a magnitude
+// is negative, or when a magnitude is not finite although the expected value is.
 template <std::ranges::contiguous_range Got>
 VerifyResult verify(const Got& got, std::span<const double> expected, const Bound& bound = {},
                     std::span<const double> magnitude = {}, std::size_t cols = 0);
 
-// For integers: equal, or different. `expected` holds the same type.
+// For integers: the values must be equal. `expected` has the same element type.
 template <std::ranges::contiguous_range Got>
 VerifyResult verify_exact(const Got& got, std::span<const std::ranges::range_value_t<Got>> expected,
                           std::size_t cols = 0);
 
-// --- what the templates are made of --------------------------------------------------------------
+// --- Implementation of the templates -------------------------------------------------------------
 
 namespace detail {
 
 void require_lengths(std::size_t got, std::size_t expected, std::size_t magnitudes);
 double largest_finite_magnitude(std::span<const double> values);
-// Compares one element, and takes note in `result`.
+// Compares one element, and records the outcome in `result`.
 void compare(VerifyResult& result, std::size_t index, double got, double expected, double roundings_epsilon,
              double magnitude, double smallest);
-// Counts a difference. `describe` makes the Mismatch of the first few: of millions, the text would
-// take seconds.
+// Counts a difference. `describe` makes the Mismatch, but only for the first few: the texts of
+// millions would take seconds.
 template <class Describe>
 void note_mismatch(VerifyResult& result, const Describe& describe) {
     constexpr std::size_t kReported = 5;
@@ -113,7 +113,7 @@ void note_mismatch(VerifyResult& result, const Describe& describe) {
     if (result.first.size() < kReported) result.first.push_back(describe());
 }
 
-// Counts a value that differs as untouched, or by the memory that it was computed from.
+// Counts a differing value as untouched, or by the memory that it was computed from.
 template <class T>
 void note_origin(VerifyResult& result, const T& value) {
     if (is_unwritten(value)) {
@@ -131,7 +131,8 @@ void note_origin(VerifyResult& result, const T& value) {
     }
 }
 
-// What `part(begin, end)` finds in [0, count), taken in parts on all of the host's cores.
+// Combines the results of part(begin, end) for all parts of [0, count), on all of the host's
+// cores.
 VerifyResult compare_in_parts(std::size_t count,
                               const std::function<VerifyResult(std::size_t begin, std::size_t end)>& part);
 
@@ -167,7 +168,7 @@ VerifyResult verify(const Got& got, std::span<const double> expected, const Boun
     return result;
 }
 
-// Most tests compare floats: compiled in verify.cpp.
+// Most tests compare floats, so this instantiation is compiled once, in verify.cpp.
 extern template VerifyResult verify(const std::vector<float>&, std::span<const double>, const Bound&,
                                     std::span<const double>, std::size_t);
 

@@ -12,10 +12,10 @@ namespace course {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::size_t kForEach = 64;  // elements of a thread: few atomics
+constexpr std::size_t kForEach = 64;  // elements per thread, so that there are few atomic operations
 
-// What a comparison found. An error's bits, read as an integer, are in the order of the errors:
-// none is negative.
+// The outcome of a comparison. Errors are not negative, so their bits, read as integers, have the
+// same order as the errors.
 struct Found {
     unsigned long long differing;
     unsigned long long largest_error;
@@ -27,7 +27,7 @@ __device__ bool is_right(double got, double expected, double allowed) {
 }
 
 // Idea: each thread compares some elements, a grid apart.
-// Cost removed: the copy to the host, five times as long as the comparison there.
+// Cost removed: the copy to the host, which takes five times as long as the comparison there.
 // Still limits it: memory.
 __global__ void compare(DeviceSpan<const float> got, DeviceSpan<const double> expected,
                         DeviceSpan<const double> magnitude, double scale, double smallest, Found* found) {
@@ -44,7 +44,7 @@ __global__ void compare(DeviceSpan<const float> got, DeviceSpan<const double> ex
     atomicMax(&found->largest_error, static_cast<unsigned long long>(__double_as_longlong(largest)));
 }
 
-// The same, where nothing but the expected value is right.
+// The same for exact comparison: only the expected value is right.
 template <class T>
 __global__ void compare_exactly(DeviceSpan<const T> got, DeviceSpan<const T> expected,
                                 unsigned long long* differing) {

@@ -1,5 +1,5 @@
-// verify() for results too many to be copied to the host for each version: the device compares, and
-// what it finds the host looks at.
+// verify() for results that are too large to copy to the host for each version. The device
+// compares, and the host examines only results with differences.
 #pragma once
 
 #include "common/check/verify.hpp"
@@ -7,14 +7,15 @@
 
 namespace course {
 
-// As verify(), with everything in device memory and a magnitude for each element. When the device
-// finds an element that differs, all are copied to the host, and verify() has the last word. Waits
-// for the device. Throws what verify() throws.
+// The same as verify(), with all arrays in device memory and a magnitude for each element. If the
+// device finds a differing element, all arrays are copied to the host, and verify() decides. Waits
+// for the device. Throws the same exceptions as verify().
 VerifyResult verify_on_device(DeviceSpan<const float> got, DeviceSpan<const double> expected,
                               const Bound& bound, DeviceSpan<const double> magnitude, std::size_t cols = 0);
 
-// As verify_exact(), with both in device memory. T: an integer of 32 or 64 bits; or float, for sums
-// that are exact in any order: then as verify() with a bound of 0. Waits for the device.
+// The same as verify_exact(), with both arrays in device memory. T is an integer of 32 or 64 bits,
+// or float for sums that are exact in any order; float is compared as by verify() with a bound of
+// 0. Waits for the device.
 template <class T>
 VerifyResult verify_exact_on_device(DeviceSpan<const T> got, DeviceSpan<const T> expected);
 

@@ -17,8 +17,8 @@ namespace course {
 
 // Idea: copy the matrix so that its rows are 16-byte aligned. A thread stores 16 bytes.
 // Cost removed: products without TMA.
-// Still limits it: memory bandwidth. An element of A is copied once and multiplied N times, one of
-// B M times: where N or M is small, the copies show.
+// Still limits it: memory bandwidth. An element of A is copied once and multiplied N times, an
+// element of B M times. If N or M is small, the copies take a noticeable part of the time.
 template <class T>
 __global__ void copy_rows(DeviceMatrix<const T> from, DeviceMatrix<T> to) {
     constexpr int kInPack = 16 / sizeof(T);

@@ -3,7 +3,7 @@
 //     const float largest = course::block_reduce<256>(value, course::Max{});
 //     const float total = course::block_reduce<256>(value, course::Sum{});
 //
-// Day 15 builds this step by step; here it is a tool.
+// Day 15 builds this reduction step by step; other days only use it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,7 +14,7 @@
 
 namespace course {
 
-// An operation has an identity: the value that changes nothing.
+// An operation has an identity, the value that does not change the other operand.
 struct Sum {
     __device__ float operator()(float a, float b) const { return a + b; }
     static __device__ float identity() { return 0.0f; }

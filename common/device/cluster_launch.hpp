@@ -1,4 +1,5 @@
-// Launches of kernels for Hopper: clusters, persistent grids, and why a kernel cannot run here.
+// Launches of kernels for Hopper: clusters, persistent grids, and the reason why a kernel cannot
+// run on this device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,15 +25,17 @@ inline std::string why_no_hopper() {
     return "needs compute capability 9.0 (Hopper); this GPU has " + std::to_string(major) + ".x";
 }
 
-// How a kernel is launched: threads and dynamic shared memory of a block, blocks of a cluster.
+// The launch configuration: threads and dynamic shared memory of a block, blocks of a cluster.
 struct ClusterLaunch {
     int threads;
     std::size_t shared;
     int cluster;
-    bool persistent;     // no more blocks than run at a time
-    bool early = false;  // while the kernel in front ends: it calls cudaGridDependencySynchronize()
+    bool persistent;  // no more blocks than can be resident at a time
+    // The kernel may start while the kernel before it ends; it calls
+    // cudaGridDependencySynchronize().
+    bool early = false;
 
-    // `blocks`: as many as there is work for.
+    // `blocks`: the number of blocks that have work.
     template <class... Parameters>
     void start(void (*kernel)(Parameters...), unsigned blocks, cudaStream_t stream,
                const std::type_identity_t<Parameters>&... arguments) const {

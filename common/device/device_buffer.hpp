@@ -1,5 +1,5 @@
-// DeviceBuffer<T>: device memory with an owner. It is freed when the owner goes, and can be moved
-// but not copied.
+// DeviceBuffer<T>: device memory with an owner. It is freed when the owner is destroyed. It can be
+// moved, but not copied.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,18 +15,19 @@
 
 namespace course {
 
-// `count` elements of `element_bytes` each; nullptr for none. Throws std::length_error when the
-// product does not fit in std::size_t, and CudaError naming the bytes asked for and the bytes free
-// when the device has not got them.
+// Allocates `count` elements of `element_bytes` each; returns nullptr for 0 elements. Throws
+// std::length_error when the product overflows std::size_t, and CudaError with the requested and
+// the free bytes when the device has too little memory.
 void* allocate_on_device(std::size_t count, std::size_t element_bytes);
 void free_on_device(void* memory, std::size_t bytes);
 
-// What all DeviceBuffers of this process hold. (cudaMemGetInfo also counts what others hold.)
+// The memory of all DeviceBuffers of this process. (cudaMemGetInfo also counts other allocations
+// and other processes.)
 std::size_t device_buffer_bytes();
 
-// Both return when the copy is done, after everything queued on `stream` before it. (Copies that
-// overlap with work need cudaMemcpyAsync and pinned memory, and are a lesson of their own.) Throws
-// std::invalid_argument unless both sides have the same length.
+// Both copy after all work queued on `stream`, and return when the copy is complete. (Copies that
+// overlap with work need cudaMemcpyAsync and pinned memory, and are a lesson of their own.) They
+// throw std::invalid_argument unless both sides have the same length.
 void copy_host_to_device(void* device, std::size_t device_count, const void* host, std::size_t host_count,
                          std::size_t element_bytes, cudaStream_t stream);
 void copy_device_to_host(void* host, std::size_t host_count, const void* device, std::size_t device_count,
@@ -83,7 +84,7 @@ class DeviceBuffer {
     DeviceSpan<T> span() { return DeviceSpan<T>::from_device_pointer(data_, size_); }
     DeviceSpan<const T> span() const { return DeviceSpan<const T>::from_device_pointer(data_, size_); }
 
-    // The buffer seen as a matrix; throws std::invalid_argument when it is too small for that.
+    // A view of the buffer as a matrix. Throws std::invalid_argument when the buffer is too small.
     DeviceMatrix<T> matrix(std::size_t rows, std::size_t cols) { return {span(), rows, cols}; }
     DeviceMatrix<const T> matrix(std::size_t rows, std::size_t cols) const { return {span(), rows, cols}; }
 

@@ -1,8 +1,8 @@
-// Views of device memory: what host functions pass about and kernels take as arguments.
+// Views of device memory: host functions pass them on, and kernels take them as arguments.
 //
-// A raw `float*` does not say on which side of the bus it points. These types do: they are made by
-// a DeviceBuffer, or by the spelled-out from_device_pointer(), and by nothing else. They own
-// nothing and are copied freely.
+// The type `float*` does not show whether it points to host or to device memory. These types do,
+// because only a DeviceBuffer and the explicit from_device_pointer() create them. They own no
+// memory and can be copied freely.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,7 +15,7 @@
 
 namespace course {
 
-// `size` elements in a row, like std::span.
+// `size` consecutive elements, like std::span.
 template <class T>
 class DeviceSpan {
   public:
@@ -25,20 +25,20 @@ class DeviceSpan {
         return DeviceSpan(data, size);
     }
 
-    // A view that may write turns into one that may only read.
+    // Converts a writable view to a read-only view.
     template <class Writable>
     requires(std::is_same_v<T, const Writable> && !std::is_const_v<Writable>) __host__ __device__
         DeviceSpan(const DeviceSpan<Writable>& other)
         : data_(other.data()), size_(other.size()) {}
 
-    // For kernels only: the host cannot follow a device pointer, and nvcc says so when it is tried.
+    // For kernels only: the host cannot dereference a device pointer, and nvcc reports an attempt.
     __device__ T& operator[](std::size_t index) const { return data_[index]; }
 
     __host__ __device__ T* data() const { return data_; }
     __host__ __device__ std::size_t size() const { return size_; }
     __host__ __device__ bool empty() const { return size_ == 0; }
 
-    // Elements [offset, offset + count). Throws std::out_of_range unless they are all inside.
+    // Elements [offset, offset + count). Throws std::out_of_range unless all of them are in range.
     DeviceSpan subspan(std::size_t offset, std::size_t count) const {
         if (offset > size_ || count > size_ - offset) {
             throw std::out_of_range("DeviceSpan::subspan: offset " + std::to_string(offset) + " + count " +
@@ -54,14 +54,14 @@ class DeviceSpan {
     std::size_t size_ = 0;
 };
 
-// rows x cols elements, row after row; row r begins r * leading_dimension elements after the first
-// (leading_dimension >= cols).
+// rows x cols elements, row-major. Row r starts r * leading_dimension elements after the first
+// element (leading_dimension >= cols).
 template <class T>
 class DeviceMatrix {
   public:
     DeviceMatrix() = default;
 
-    // The matrix laid over `span`. Throws std::invalid_argument when the span is too short for it.
+    // A view of `span` as a matrix. Throws std::invalid_argument when the span is too short.
     DeviceMatrix(DeviceSpan<T> span, std::size_t rows, std::size_t cols, std::size_t leading_dimension)
         : data_(span.data()), rows_(rows), cols_(cols), leading_dimension_(leading_dimension) {
         const bool wide_enough = leading_dimension >= cols;
@@ -92,7 +92,7 @@ class DeviceMatrix {
         return data_[row * leading_dimension_ + col];
     }
 
-    // A matrix of the same shape and leading dimension elsewhere in device memory.
+    // A matrix of the same shape and leading dimension at another address.
     __host__ __device__ DeviceMatrix at(T* data) const {
         DeviceMatrix other = *this;
         other.data_ = data;
@@ -111,7 +111,7 @@ class DeviceMatrix {
     std::size_t leading_dimension_ = 0;
 };
 
-// Have two spans a byte in common?
+// Do two spans share a byte?
 template <class A, class B>
 bool overlap(const DeviceSpan<A>& a, const DeviceSpan<B>& b) {
     if (a.empty() || b.empty()) return false;
@@ -120,9 +120,9 @@ bool overlap(const DeviceSpan<A>& a, const DeviceSpan<B>& b) {
     return a_begin < b_begin + b.size() * sizeof(B) && b_begin < a_begin + a.size() * sizeof(A);
 }
 
-// Have two matrices a byte in common? Also right for pieces side by side in one larger matrix,
-// whose rows alternate. Where the distances between rows differ, matrices whose memory interleaves
-// count as overlapping, even if no element is shared.
+// Do two matrices share a byte? This is also exact for submatrices side by side in one larger
+// matrix, whose rows alternate in memory. If the leading dimensions differ, matrices whose memory
+// interleaves count as overlapping, even if they share no element.
 template <class A, class B>
 bool overlap(const DeviceMatrix<A>& a, const DeviceMatrix<B>& b) {
     if (a.rows() == 0 || a.cols() == 0 || b.rows() == 0 || b.cols() == 0) return false;

@@ -18,7 +18,7 @@ void check_batch(const Batch<T>& batch, std::string_view caller, std::string_vie
             batch.pointers.size(), " pointers for ", batch.count, " matrices; expected one for each");
 }
 
-// From the first element of the first matrix to the last one of the last.
+// The memory from the first element of the first matrix to the last element of the last matrix.
 template <class T>
 DeviceSpan<T> extent_of(const Batch<T>& batch) {
     const auto& matrix = batch.first;
@@ -53,8 +53,8 @@ void check_factors(const FactorsOf<T>& factors, std::string_view caller) {
     constexpr std::size_t kMost = std::numeric_limits<int>::max();
     require(factors.m() <= kMost && factors.n() <= kMost && factors.k() <= kMost, caller, ": m, n and k are ",
             factors.m(), " x ", factors.n(), " x ", factors.k(), "; expected each at most 2^31 - 1");
-    constexpr std::size_t kLongest =
-        (std::size_t{1} << 26) - 1;  // so that 32 of them can be counted with 31 bits
+    // 32 leading dimensions must fit into 31 bits.
+    constexpr std::size_t kLongest = (std::size_t{1} << 26) - 1;
     const std::size_t longest =
         std::max(factors.a.first.leading_dimension(), factors.b.first.leading_dimension());
     require(longest <= kLongest, caller, ": a leading dimension is ", longest, "; expected at most 2^26 - 1");

@@ -1,5 +1,5 @@
-// What a batched product multiplies: C = op(A) op(B), for one pair of matrices or for many of the
-// same shape.
+// The operands of a batched matrix product: C = op(A) op(B), for one pair of matrices or for many
+// pairs of the same shape.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,9 +19,9 @@ template <class T>
 struct Batch {
     DeviceMatrix<T> first;
     std::size_t count = 1;
-    std::size_t stride = 0;  // elements from one matrix to the next; 0: all are the first one
-    DeviceSpan<T* const>
-        pointers{};  // instead of a stride: where each of them begins; `first` gives the shape
+    std::size_t stride = 0;  // elements from one matrix to the next; 0: one matrix for all products
+    // The address of each matrix, instead of a stride. `first` then determines only the shape.
+    DeviceSpan<T* const> pointers{};
 
     __device__ DeviceMatrix<T> operator[](std::size_t i) const {
         return first.at(pointers.empty() ? first.data() + i * stride : pointers[i]);
@@ -51,8 +51,8 @@ struct ProductShape {
     std::size_t k = 0;
 };
 
-// The same products transposed: C^T = op(B)^T op(A)^T. What can be done to rows of C is done to its
-// columns by way of this.
+// The same products transposed: C^T = op(B)^T op(A)^T. With this, a kernel that processes rows of
+// C can process its columns.
 Factors transposed(const Factors& factors);
 
 // Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their
@@ -60,15 +60,15 @@ Factors transposed(const Factors& factors);
 template <class T>
 void check_factors(const FactorsOf<T>& factors, std::string_view caller);
 
-// Is C `factors.count()` matrices of m x n, one behind another or side by side, and none of its
-// elements (of several matrices: nothing from its first to its last) in A or B? Throws
-// std::invalid_argument, beginning with `caller`, when it is not. What pointers say is not known,
-// and not checked.
+// Checks that C has `factors.count()` matrices of m x n, one after the other or side by side, and
+// does not overlap A or B. (For several matrices, all memory between the first and the last element
+// counts.) Throws std::invalid_argument, beginning with `caller`, otherwise. Matrices given by
+// `pointers` are not checked, because the host cannot read the pointers.
 template <class T>
 void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::string_view caller);
 
-// True: A (B) is MN-major, and its rows are 16-byte aligned and whole numbers of float4. False for
-// `pointers`, which only the kernel can read.
+// True if A (B) is MN-major, and its rows are 16-byte aligned and consist of whole float4. False
+// for `pointers`, which only the kernel can read.
 bool a_goes_in_packs(const Factors& factors);
 bool b_goes_in_packs(const Factors& factors);
 

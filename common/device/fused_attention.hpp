@@ -1,4 +1,4 @@
-// Fused attention for days that use it and do not teach it. Day 26 defines it; link
+// Fused attention for days that use it without teaching it. Day 26 defines it; link
 // course::fused_attention.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace course {
 inline constexpr std::size_t kMostFusedColumns = 128;
 
 // For every head of every batch, out = softmax(scale q k^T) v. The tokens of a batch are
-// consecutive rows, the columns of a head are neighbours: q and out are (batch queries) x (heads
+// consecutive rows, and the columns of a head are adjacent: q and out are (batch queries) x (heads
 // width), k and v are (batch keys) x (heads width). Causal: query i sees the keys 0 to i, counted
 // from the first one, as PyTorch's is_causal does.
 struct TokenAttention {
@@ -30,11 +30,11 @@ struct TokenAttention {
     bool causal = false;
 };
 
-// Queues the work on `stream`; no memory is allocated. A query that sees no key gets zeros.
-// Throws std::invalid_argument for shapes that do not fit together, a width above
-// kMostFusedColumns, 2^30 queries or keys or more, a scale that is not a finite number above 0, and
-// an out whose memory, from the first element to the last, overlaps that of an input; CudaError if
-// a launch fails.
+// Queues the work on `stream`; no memory is allocated. A query that sees no key gets zeros. Throws
+// std::invalid_argument for shapes that do not fit together, a width above kMostFusedColumns, 2^30
+// queries or keys or more, a scale that is not a finite number above 0, and an `out` whose memory,
+// from the first element to the last, overlaps that of an input. Throws CudaError if a launch
+// fails.
 void fused_attention(const TokenAttention& attention, cudaStream_t stream);
 
 }  // namespace course

@@ -1,4 +1,4 @@
-// Grid arithmetic that every launcher needs.
+// Grid arithmetic for launchers.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,8 +17,8 @@ constexpr __host__ __device__ Integer ceil_div(Integer count, Integer step) {
     return count / step + (count % step != 0 ? 1 : 0);
 }
 
-// Blocks of `block_size` threads for `threads` threads in all. Throws std::invalid_argument when a
-// grid cannot have that many.
+// The number of blocks of `block_size` threads for `threads` threads in total. Throws
+// std::invalid_argument when a grid cannot have that many blocks.
 inline unsigned blocks_for(std::size_t threads, int block_size) {
     const std::size_t blocks = ceil_div(threads, static_cast<std::size_t>(block_size));
     if (blocks > static_cast<std::size_t>(std::numeric_limits<int>::max())) {
@@ -28,7 +28,7 @@ inline unsigned blocks_for(std::size_t threads, int block_size) {
     return static_cast<unsigned>(blocks);
 }
 
-// Multiprocessors of the current device.
+// The number of multiprocessors of the current device.
 inline unsigned multiprocessors() {
     int device = 0;
     int count = 0;
@@ -37,8 +37,8 @@ inline unsigned multiprocessors() {
     return static_cast<unsigned>(count);
 }
 
-// How many blocks of `kernel` the current device can run at the same time: multiprocessors times
-// blocks on each.
+// How many blocks of `kernel` can be resident on the current device at the same time:
+// multiprocessors times blocks per multiprocessor.
 template <class Kernel>
 unsigned resident_blocks(Kernel* kernel, int block_size, std::size_t dynamic_shared = 0) {
     int blocks_on_each = 0;

@@ -1,5 +1,5 @@
-// Fragments of tensor cores with elements of 16 bits, __half or __nv_bfloat16: pairs of elements in
-// registers, and the product of fragments. Day 40 explains the layout.
+// Tensor-core fragments with 16-bit elements, __half or __nv_bfloat16: pairs of elements in
+// registers, and the MMA of fragments. Day 40 explains the layout.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -19,7 +19,7 @@ __device__ inline __nv_bfloat162 rounded(float first, float second, __nv_bfloat1
     return __floats2bfloat162_rn(first, second);
 }
 
-// Two neighbours in one register, the first one in its lower half.
+// Two adjacent elements in one register, the first one in its lower half.
 template <class T>
 __device__ unsigned pair(float first, float second) {
     const auto both = rounded(first, second, T{});
@@ -43,7 +43,7 @@ __device__ float2 both_of(unsigned bits) {
     return as_floats(both);
 }
 
-// d += a b, 16 x 16 times 16 x 8. The last argument is the type of the elements.
+// d += a b, 16 x 16 times 16 x 8. The last argument only selects the element type.
 __device__ inline void mma(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2], __half) {
     ptx::mma_m16n8k16_f16(d, a, b);
 }

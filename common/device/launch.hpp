@@ -1,4 +1,5 @@
-// One kernel launch with its checks. A launcher says what its grid is; this does the rest.
+// Kernel launches with error checks. A launcher provides the grid and the block; these functions
+// do the rest.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,21 +16,21 @@
 
 namespace course {
 
-// A block has 48 KB of shared memory, static and dynamic together, and more only when the kernel
-// asks for it beforehand. Above that limit this asks. What an earlier call has asked for stays
-// allowed. Throws CudaError if the device has less.
+// A block has at most 48 KB of shared memory, static and dynamic together, unless the kernel opts
+// in to more with cudaFuncSetAttribute. Above that limit, this function opts in. A larger limit
+// from an earlier call is kept. Throws CudaError if the device has less.
 template <class... Parameters>
 void allow_shared_bytes(void (*kernel)(Parameters...), std::size_t dynamic_bytes) {
     constexpr std::size_t kWithoutAsking = 48 * 1024;
-    if (dynamic_bytes == 0) return;  // nvcc refuses more static shared memory than that
+    if (dynamic_bytes == 0) return;  // nvcc rejects more than 48 KB of static shared memory
     int device = 0;
     CUDA_CHECK(cudaGetDevice(&device));
 
-    // The runtime's answer takes microseconds, as long as a small kernel: it is asked only for more
-    // than ever before.
+    // A call of the runtime takes microseconds, as long as a small kernel. So the runtime is
+    // called only for sizes above all earlier ones.
     static std::mutex mutex;
-    static std::map<std::pair<void (*)(Parameters...), int>, std::size_t>
-        known;  // dynamic bytes that are allowed
+    // The dynamic bytes that are already allowed, for each kernel and device.
+    static std::map<std::pair<void (*)(Parameters...), int>, std::size_t> known;
     const std::scoped_lock lock(mutex);
     std::size_t& known_bytes = known[{kernel, device}];
     if (dynamic_bytes <= known_bytes) return;
@@ -67,8 +68,8 @@ struct LaunchConfig {
     cudaStream_t stream = nullptr;
 };
 
-// kernel<<<grid, block, shared_bytes, stream>>>(arguments...). Throws CudaError when the launch is
-// refused.
+// Launches kernel<<<grid, block, shared_bytes, stream>>>(arguments...). Throws CudaError when the
+// launch fails.
 template <class... Parameters>
 void launch(void (*kernel)(Parameters...), const LaunchConfig& config,
             const std::type_identity_t<Parameters>&... arguments) {
@@ -77,9 +78,9 @@ void launch(void (*kernel)(Parameters...), const LaunchConfig& config,
     CUDA_CHECK_LAUNCH();
 }
 
-// May blocks of `kernel` start before the kernel in front has ended? For that the GPU needs compute
-// capability 9.0, and the code must be built for it: what the driver translates from code for an
-// older GPU does not wait in cudaGridDependencySynchronize().
+// May blocks of `kernel` start before the previous kernel has ended? The GPU needs compute
+// capability 9.0, and the code must be built for it: code for an older GPU, translated by the
+// driver, does not wait in cudaGridDependencySynchronize().
 template <class... Parameters>
 bool may_start_early(void (*kernel)(Parameters...)) {
     int device = 0;
@@ -94,8 +95,8 @@ bool may_start_early(void (*kernel)(Parameters...)) {
     return known[{kernel, device}] = attributes.ptxVersion >= 90;
 }
 
-// The same as a programmatic dependent launch, where the kernel may_start_early(): its blocks may
-// start as soon as all blocks of the kernel in front have called
+// The same as launch(), but as a programmatic dependent launch if the kernel may_start_early().
+// Its blocks may start as soon as all blocks of the previous kernel have called
 // cudaTriggerProgrammaticLaunchCompletion() or ended. They must call
 // cudaGridDependencySynchronize() before they touch memory.
 template <class... Parameters>

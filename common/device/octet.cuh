@@ -1,5 +1,5 @@
-// Eight neighbouring values of a row: one load of 16 bytes of halves, two of floats, one store of 8
-// bytes of int8. A row may end anywhere: columns behind its end are read as 0 and not stored.
+// Eight adjacent values of a row: one 16-byte load for halves, two for floats, one 8-byte store
+// for int8. A row may have any length: columns beyond its end are read as 0 and not stored.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -15,9 +15,9 @@ namespace course {
 
 inline constexpr int kOctet = 8;
 
-// Columns [col, col + 8) of a row of `cols` columns. kAligned: rows begin at multiples of 16 bytes.
-// Halves stay in pairs, as they are loaded and as instructions take them: converted at once, each
-// would need a register of its own.
+// Columns [col, col + 8) of a row of `cols` columns. kAligned: rows start at multiples of 16
+// bytes. Halves stay in pairs, as they are loaded and as instructions take them. If they were
+// converted immediately, each would need a register of its own.
 template <class T>
 class Octet {
     static constexpr bool kHalf = std::is_same_v<T, __half>;
@@ -26,7 +26,7 @@ class Octet {
     static constexpr int kPacks = kOctet * sizeof(T) / sizeof(Units);
 
   public:
-    // Made of value(0) to value(7).
+    // An octet of value(0) to value(7).
     template <class Value>
     static __device__ Octet of(const Value& value) {
         Octet octet;
@@ -72,7 +72,7 @@ class Octet {
         }
     }
 
-    // Of halves: the pairs 0 to 3. Of floats: the values.
+    // For halves: pairs 0 to 3. For floats: values 0 to 7.
     __device__ Unit& unit(int u) { return pack_[u / 4].value[u % 4]; }
     __device__ const Unit& unit(int u) const { return pack_[u / 4].value[u % 4]; }
 
@@ -80,7 +80,7 @@ class Octet {
     Units pack_[kPacks];
 };
 
-// Eight values of int8. kAligned: rows begin at multiples of 8 bytes.
+// Eight values of int8. kAligned: rows start at multiples of 8 bytes.
 using ByteOctet = Pack<std::int8_t, kOctet>;
 
 template <bool kAligned>

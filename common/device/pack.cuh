@@ -1,6 +1,7 @@
-// Several neighbouring values that move between memory and registers in one access.
+// Several adjacent values that one access moves between memory and registers (a vectorised load or
+// store).
 //
-// A thread that loads a float4 asks for 16 bytes with one instruction, a warp for 512: fewer
+// A thread that loads a float4 requests 16 bytes with one instruction, and a warp 512: fewer
 // instructions, more bytes in flight. The price is alignment: the address must be a multiple of the
 // pack's size.
 #pragma once
@@ -48,15 +49,15 @@ struct alignas(sizeof(T) * N) Pack {
     }
 
   private:
-    // Copied as one of CUDA's vector types, which no compiler takes apart; of a plain struct it may
-    // store each member by itself.
+    // Copied as one of CUDA's vector types, which compilers keep together. The members of a plain
+    // struct may be stored one by one.
     using Word = std::conditional_t<sizeof(T) * N == 16, uint4,
                                     std::conditional_t<sizeof(T) * N == 8, uint2, unsigned>>;
 
     template <class U>
     static __device__ auto words_at(U* address) {
 #ifdef CUDA_ON_CPU
-        // A GPU refuses other addresses, a CPU may not.
+        // A GPU reports an error for a misaligned address; a CPU may not.
         if (!is_aligned(address, sizeof(Pack)))
             cuda_on_cpu::device_failure(
                 cudaErrorMisalignedAddress,

@@ -1,8 +1,8 @@
 // PTX instructions, one typed function each: the only place with inline assembly.
 //
-// Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". A GPU below compute
-// capability 8.0 copies at once where others copy asynchronously, and tensor-core functions end the
-// kernel there with a trap: launchers ask first.
+// Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". On a GPU below compute
+// capability 8.0, asynchronous copies are synchronous, and tensor-core functions end the kernel
+// with a trap, so launchers check the device first.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,8 +13,8 @@ namespace course::ptx {
 
 #ifdef CUDA_ON_CPU
 
-// The functions below as the stand-in has them. Named and not wrapped, so that its reports give the
-// kernel's line.
+// The stand-in's versions of the functions below. They are named with using, not wrapped, so that
+// the stand-in's reports give the line in the kernel.
 using cuda_on_cpu::ptx::cp_async_16;
 using cuda_on_cpu::ptx::cp_async_4;
 using cuda_on_cpu::ptx::cp_async_8;
@@ -55,14 +55,15 @@ __device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[k
 
 // ---- Asynchronous copies from global to shared memory -------------------------------------------
 //
-// A thread issues copies, closes a group of them, and later waits for its older groups: then *its*
-// copies are there for it, and after a barrier for the others. Source and destination are multiples
-// of the size. "memory" keeps the compiler from moving reads and writes of the same places across.
+// A thread issues copies, closes a group of them, and later waits for its older groups. Then *its*
+// copies are visible to it, and after a barrier to the other threads. Source and destination are
+// aligned to the size of the copy. "memory" keeps the compiler from moving other memory accesses
+// across the instruction.
 
 namespace detail {
 
-// PTX ISA, cvta: the address within shared memory, which is what instructions want that name the
-// memory they work on.
+// PTX ISA, cvta: the address within shared memory. Instructions with .shared in their name take
+// such addresses.
 __device__ inline unsigned shared_address(const void* pointer) {
     return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
@@ -80,8 +81,8 @@ __device__ void copy_now(void* shared, const void* global, unsigned valid_bytes)
 
 }  // namespace detail
 
-// PTX ISA, cp.async: 4 bytes, also kept in L1 (.ca); zeros instead, and the source not read, if it
-// is not `valid`.
+// PTX ISA, cp.async: copies 4 bytes, and caches them in L1, too (.ca). If the source is not
+// `valid`, it is not read, and the destination is zero-filled.
 __device__ inline void cp_async_4(void* shared, const void* global, bool valid = true) {
     const unsigned valid_bytes = valid ? 4 : 0;
 #ifdef COURSE_PTX_AMPERE
@@ -93,7 +94,7 @@ __device__ inline void cp_async_4(void* shared, const void* global, bool valid =
 #endif
 }
 
-// As cp_async_4, 8 bytes.
+// The same as cp_async_4 for 8 bytes.
 __device__ inline void cp_async_8(void* shared, const void* global, bool valid = true) {
     const unsigned valid_bytes = valid ? 8 : 0;
 #ifdef COURSE_PTX_AMPERE
@@ -105,8 +106,8 @@ __device__ inline void cp_async_8(void* shared, const void* global, bool valid =
 #endif
 }
 
-// PTX ISA, cp.async: 16 bytes past L1 (.cg); those from `valid_bytes` on are zeros, and not read
-// from the source.
+// PTX ISA, cp.async: copies 16 bytes and bypasses L1 (.cg). Bytes from `valid_bytes` on are
+// zero-filled, and not read from the source.
 __device__ inline void cp_async_16(void* shared, const void* global, unsigned valid_bytes = 16) {
 #ifdef COURSE_PTX_AMPERE
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(detail::shared_address(shared)),
@@ -117,16 +118,16 @@ __device__ inline void cp_async_16(void* shared, const void* global, unsigned va
 #endif
 }
 
-// PTX ISA, cp.async.commit_group: what this thread has issued since the last call is a group; it
-// may be empty.
+// PTX ISA, cp.async.commit_group: the copies that this thread has issued since the last call form
+// a group, which may be empty.
 __device__ inline void cp_async_commit() {
 #ifdef COURSE_PTX_AMPERE
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-// PTX ISA, cp.async.wait_group: waits until all of this thread's groups are complete but the
-// kPending newest.
+// PTX ISA, cp.async.wait_group: waits until all of this thread's groups except the kPending newest
+// are complete.
 template <int kPending>
 __device__ inline void cp_async_wait() {
     static_assert(kPending >= 0, "cp_async_wait<N>: N groups may stay pending, 0 or more");
@@ -138,10 +139,10 @@ __device__ inline void cp_async_wait() {
 // ---- 16 bytes that other GPUs store or load -----------------------------------------------------
 //
 // PTX ISA, ld and st with .relaxed.sys.global and .b128 (from compute capability 7.0 on): 16 bytes
-// of global memory, at a multiple of 16. They are loaded and stored as a whole, whatever other
-// threads of the system do: loads and stores of 16 bytes by cuda::atomic_ref, which newer toolkits
-// have, are these instructions. Of a vector like .v2.b64 each element would be a whole, but not
-// both together.
+// of global memory, 16-byte aligned. They are loaded and stored as a whole, whatever other threads
+// of the system do. In newer toolkits, 16-byte loads and stores with cuda::atomic_ref compile to
+// these instructions. With a vector type such as .v2.b64, each element would be accessed as a
+// whole, but not both together.
 
 template <class T>
 __device__ T ld_relaxed_sys_b128(const T* address) {
@@ -178,8 +179,8 @@ __device__ void st_relaxed_sys_b128(T* address, const T& value) {
 
 // ---- Tensor cores -------------------------------------------------------------------------------
 
-// PTX ISA, cvt.rna.tf32: the nearest number with 10 bits of mantissa, of two equally near the one
-// further from zero; the 13 lowest bits of the result are 0.
+// PTX ISA, cvt.rna.tf32: rounds to the nearest number with 10 bits of mantissa, ties away from
+// zero. The 13 lowest bits of the result are 0.
 __device__ inline unsigned to_tf32(float value) {
     unsigned bits = 0;
 #ifdef COURSE_PTX_AMPERE
@@ -190,8 +191,9 @@ __device__ inline unsigned to_tf32(float value) {
     return bits;
 }
 
-// The products below belong to a whole warp: all 32 lanes call them together. D += A B; D is 16 x
-// 8, and a register of A or B holds neighbours along k, the first of them in its lowest bits.
+// A whole warp computes each MMA below: all 32 lanes call the function together. D += A B; D is 16
+// x 8, and a register of A or B holds elements that are adjacent along k, the first one in its
+// lowest bits.
 #ifdef COURSE_PTX_AMPERE
 #define COURSE_PTX_MMA(shape_and_types, in_register)                                    \
     asm volatile("mma.sync.aligned." shape_and_types                                    \
@@ -216,8 +218,8 @@ __device__ inline void mma_m16n8k8_tf32(float (&d)[4], const unsigned (&a)[4], c
 //   a  (g, 2 t .. 2 t + 1)  (g + 8, 2 t .. 2 t + 1)  (g, 2 t + 8 .. 2 t + 9)  (g + 8, 2 t + 8 .. 2 t + 9)
 //   b  (2 t .. 2 t + 1, g)  (2 t + 8 .. 2 t + 9, g)
 //   d  (g, 2 t)  (g, 2 t + 1)  (g + 8, 2 t)  (g + 8, 2 t + 1)
-// So d, rounded to pairs, is half of an a: what attention multiplies next needs no exchange between
-// lanes.
+// So d, rounded to pairs, has the layout of half an a. The second product of attention therefore
+// needs no exchange between lanes.
 __device__ inline void mma_m16n8k16_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
     COURSE_PTX_MMA("m16n8k16.row.col.f32.f16.f16.f32", "f");
 }
@@ -225,8 +227,8 @@ __device__ inline void mma_m16n8k16_bf16(float (&d)[4], const unsigned (&a)[4], 
     COURSE_PTX_MMA("m16n8k16.row.col.f32.bf16.bf16.f32", "f");
 }
 
-// PTX ISA, mma.m16n8k32 with .s8: A 16 x 32, B 32 x 8, D of 32-bit integers; sums that leave their
-// range wrap. The lane 4 g + t holds, as above:
+// PTX ISA, mma.m16n8k32 with .s8: A 16 x 32, B 32 x 8, D of 32-bit integers; sums wrap on
+// overflow. The lane 4 g + t holds, as above:
 //   a  (g, 4 t .. 4 t + 3)  (g + 8, 4 t .. 4 t + 3)  (g, 4 t + 16 .. 4 t + 19)  (g + 8, 4 t + 16 .. 4 t + 19)
 //   b  (4 t .. 4 t + 3, g)  (4 t + 16 .. 4 t + 19, g)
 //   d  (g, 2 t)  (g, 2 t + 1)  (g + 8, 2 t)  (g + 8, 2 t + 1)
@@ -235,7 +237,7 @@ __device__ inline void mma_m16n8k32_s8(int (&d)[4], const unsigned (&a)[4], cons
 }
 
 // PTX ISA, mma.m16n8k32 with .e4m3 or .e5m2 (from compute capability 8.9 on; below it, a trap):
-// fragments as for bytes, D of float.
+// the fragments are as for bytes, D is float.
 #if defined(COURSE_PTX_AMPERE) && __CUDA_ARCH__ >= 890
 #define COURSE_PTX_MMA_FP8(types) COURSE_PTX_MMA(types, "f")
 #else
@@ -253,17 +255,17 @@ __device__ inline void mma_m16n8k32_e5m2(float (&d)[4], const unsigned (&a)[4], 
 // ---- Matrices from shared memory to registers ---------------------------------------------------
 //
 // PTX ISA, ldmatrix with .m8n8 and .b16: 1, 2 or 4 matrices of 8 x 8 elements of 16 bits (or 8 x 16
-// bytes), for a whole warp. A row is 16 bytes in shared memory, at a multiple of 16, and lane 8 m +
-// i passes the address of row i of matrix m; what lanes beyond the last row pass does not count.
-// Register m of lane 4 g + t gets
+// bytes), for a whole warp. A row is 16 bytes in shared memory, 16-byte aligned, and lane 8 m + i
+// passes the address of row i of matrix m. Addresses of lanes beyond the last row are ignored.
+// Register m of lane 4 g + t receives
 //   plain       (g, 2 t) and (g, 2 t + 1) of matrix m
 //   transposed  (2 t, g) and (2 t + 1, g)
 // the first of them in its low half. So for mma_m16n8k16, with l the lane:
 //   a, of a row-major A       x4        row l % 16, from column 8 (l / 16) on
 //   b, of a column-major B    x2        column l % 8, from row 8 (l / 8 % 2) on
 //   b, of a row-major B       x2_trans  row l % 16
-// and x4 in place of x2 loads the b of two products. For mma_m16n8k32 count a pair of bytes as one
-// element; transposed loads would keep the pairs together and are of no use there.
+// and x4 in place of x2 loads the b of two MMAs. For mma_m16n8k32, count a pair of bytes as one
+// element. Transposed loads do not work there, because they would keep the pairs together.
 #ifdef COURSE_PTX_AMPERE
 #define COURSE_PTX_LDMATRIX(asm_text, ...)                          \
     asm volatile("ldmatrix.sync.aligned.m8n8." asm_text:__VA_ARGS__ \
@@ -293,8 +295,8 @@ __device__ inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) {
 
 // ---- The compiler -------------------------------------------------------------------------------
 
-// The same value, of which the compiler knows nothing: what depends on it is computed again, rather
-// than kept in registers since it was computed before.
+// Returns the same value, but hides it from the compiler. So the compiler recomputes expressions
+// that depend on it instead of keeping their earlier values in registers.
 __device__ inline int opaque(int value) {
     asm volatile("" : "+r"(value));
     return value;
@@ -302,15 +304,15 @@ __device__ inline int opaque(int value) {
 
 // ---- Votes --------------------------------------------------------------------------------------
 
-// PTX ISA, vote.sync.ballot: equal[i] are the lanes whose bytes[i] is the same as this lane's. All
-// lanes of the warp call it; bytes are below 256. __match_any_sync gives the same, but asks for one
-// value after the other: 32 lanes have up to 32. Here every bit takes one vote, and two bits are
-// joined at once. Several bytes at a time, as one waits for its own votes. Where the lane's bit is
-// 0 the vote's complement counts, which is -v - 1: a multiply-add, as votes and logic fill their
-// pipe.
+// PTX ISA, vote.sync.ballot: equal[i] is the mask of the lanes whose bytes[i] equals this lane's.
+// All lanes of the warp call it; bytes are below 256. __match_any_sync returns the same, but
+// handles one distinct value after the other, up to 32 for 32 lanes. Here every bit takes one vote,
+// and the votes of two bits are combined at once. Several bytes are processed together to hide the
+// latency of the votes. If the lane's bit is 0, the complement of the vote v is needed, which is -v
+// - 1. A multiply-add computes it, because votes and logic already fill their pipeline.
 template <int kCount>
 __device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[kCount]) {
-    const unsigned all = __ballot_sync(0xffffffffu, true);  // -1, which the compiler does not know
+    const unsigned all = __ballot_sync(0xffffffffu, true);  // -1, as a value that is unknown to the compiler
 #pragma unroll
     for (int i = 0; i < kCount; ++i)
         equal[i] = all;
@@ -340,8 +342,8 @@ __device__ void match_bytes(const unsigned (&bytes)[kCount], unsigned (&equal)[k
 
 // ---- Arithmetic ---------------------------------------------------------------------------------
 
-// PTX ISA, ex2.approx.ftz: 2^x, off by at most 2 ulp from the correctly rounded result; a result
-// below the normal numbers is 0, and such an x counts as 0. 2^-Inf is 0, and NaN stays NaN. On
+// PTX ISA, ex2.approx.ftz: 2^x, at most 2 ulp from the correctly rounded result. Denormal results
+// are flushed to 0, and a denormal x counts as 0. 2^-Inf is 0, and NaN stays NaN. Available on
 // every GPU.
 __device__ inline float exp2_approx(float x) {
     float result;
@@ -349,8 +351,8 @@ __device__ inline float exp2_approx(float x) {
     return result;
 }
 
-// PTX ISA, min and max with .NaN: the smaller or larger of the two, and NaN if one of them is. From
-// compute capability 8.0 on one instruction.
+// PTX ISA, min and max with .NaN: the smaller or larger of the two, or NaN if one of them is NaN.
+// One instruction from compute capability 8.0 on.
 #ifdef COURSE_PTX_AMPERE
 #define COURSE_PTX_EXTREMUM(which, else_function)                      \
     float result;                                                      \

@@ -1,15 +1,15 @@
-// PTX instructions of compute capability 9.0a (Hopper), one typed function each: ptx.cuh goes on
-// here.
+// PTX instructions of compute capability 9.0a (Hopper), one typed function each: the continuation
+// of ptx.cuh.
 //
 // Names of sections are those of NVIDIA's "Parallel Thread Execution ISA". Only a
-// course_hopper_library can include this file: code for 90a runs on 9.0 and nowhere else, and
-// launchers ask first.
+// course_hopper_library can include this file: code for 90a runs only on 9.0, and launchers check
+// the device first.
 //
-// Pointers are generic addresses of shared memory. "memory" keeps the compiler from moving reads
-// and writes across.
+// Pointers are generic addresses of shared memory. "memory" keeps the compiler from moving memory
+// accesses across the instruction.
 #pragma once
 
-#include <cuda.h>  // CUtensorMap: the type alone, nothing of the driver library is linked
+#include <cuda.h>  // CUtensorMap: for the type only; the driver library is not linked
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -26,7 +26,7 @@ namespace course::ptx {
 
 #ifdef CUDA_ON_CPU
 
-// As in ptx.cuh: named and not wrapped.
+// As in ptx.cuh, named with using and not wrapped.
 using cuda_on_cpu::ptx::cluster_arrive;
 using cuda_on_cpu::ptx::cluster_rank;
 using cuda_on_cpu::ptx::cluster_wait;
@@ -84,28 +84,28 @@ __device__ inline unsigned shared_window(const void* pointer) {
 
 // ---- Barriers in shared memory that count arrivals and bytes ------------------------------------
 //
-// A phase of an mbarrier ends when its arrivals are all there and the bytes that it was told to
-// expect have been written. Phases alternate in parity, 0 first; waiting names the parity of the
-// phase that shall have ended. So waiting for parity 1 on a fresh barrier returns at once: the
-// phase "before" the first counts as ended.
+// A phase of an mbarrier completes when all of its arrivals have happened and all expected bytes
+// have been written. Phases alternate in parity, 0 first. A wait names the parity of the phase that
+// must have completed. So waiting for parity 1 on a fresh barrier returns immediately: the phase
+// "before" the first counts as complete.
 
 using MBarrier = std::uint64_t;
 
-// PTX ISA, mbarrier.init: `arrivals` end a phase. One thread does it; the others must not use the
-// barrier before they know.
+// PTX ISA, mbarrier.init: a phase takes `arrivals` arrivals. One thread initialises the barrier;
+// the other threads must synchronise with it before they use the barrier.
 __device__ inline void mbarrier_init(MBarrier* barrier, unsigned arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(detail::shared_window(barrier)),
                  "r"(arrivals)
                  : "memory");
 }
 
-// PTX ISA, mbarrier.inval: the memory is free for something else.
+// PTX ISA, mbarrier.inval: the memory can be reused for other data.
 __device__ inline void mbarrier_inval(MBarrier* barrier) {
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(detail::shared_window(barrier)) : "memory");
 }
 
-// PTX ISA, fence.mbarrier_init: initialised barriers are seen by the cluster's other blocks and by
-// bulk copies (with a barrier between threads after it).
+// PTX ISA, fence.mbarrier_init: makes initialised barriers visible to the other blocks of the
+// cluster and to bulk copies. A barrier between the threads must follow.
 __device__ inline void fence_mbarrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -116,9 +116,9 @@ __device__ inline void mbarrier_arrive(MBarrier* barrier) {
 }
 
 // PTX ISA, mapa and mbarrier.arrive with .shared::cluster: one arrival at the barrier that block
-// `rank` of the cluster has at the same place. It says that this thread has finished reading, and
-// publishes nothing that it wrote: a release for the whole cluster would wait for all of its
-// stores, hundreds of cycles each time.
+// `rank` of the cluster has at the same address. It signals that this thread has finished reading,
+// and publishes none of its writes: a release at cluster scope would wait for all of its stores,
+// which takes hundreds of cycles each time.
 __device__ inline void mbarrier_arrive_at(MBarrier* barrier, unsigned rank) {
     asm volatile(
         "{\n"
@@ -139,8 +139,8 @@ __device__ inline void mbarrier_arrive_expect(MBarrier* barrier, unsigned bytes)
         : "memory");
 }
 
-// PTX ISA, mbarrier.try_wait.parity: has the phase of this parity ended? May sleep for a while
-// before it says no.
+// PTX ISA, mbarrier.try_wait.parity: has the phase of this parity ended? May suspend the thread
+// for a while before it returns false.
 __device__ inline bool mbarrier_try_wait(MBarrier* barrier, unsigned parity) {
     unsigned ended;
     asm volatile(
@@ -162,16 +162,16 @@ __device__ inline void mbarrier_wait(MBarrier* barrier, unsigned parity) {
 
 // ---- Tensor memory accelerator: boxes of a matrix between global and shared memory --------------
 //
-// A CUtensorMap describes matrix, box and swizzle (tensor_map.hpp makes it). One thread asks, the
-// hardware copies. `col` and `row` are those of the box's first element; what lies outside the
-// matrix is read as 0, and not written.
+// A CUtensorMap describes matrix, box and swizzle (tensor_map.hpp makes it). One thread issues the
+// copy, and the hardware does it. `col` and `row` are the coordinates of the box's first element.
+// Out-of-range elements are zero-filled by loads, and not written by stores.
 
 // PTX ISA, prefetch.tensormap.
 __device__ inline void prefetch(const CUtensorMap* map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-// PTX ISA, cp.async.bulk.tensor: the box goes to `shared`, and its bytes are counted by `barrier`.
+// PTX ISA, cp.async.bulk.tensor: copies the box to `shared`; `barrier` counts its bytes.
 __device__ inline void tma_load(void* shared, const CUtensorMap* map, int col, int row, MBarrier* barrier) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
@@ -180,7 +180,7 @@ __device__ inline void tma_load(void* shared, const CUtensorMap* map, int col, i
         : "memory");
 }
 
-// The same for a map of four extents: the box is in the matrix (i, j).
+// The same for a map of four extents: the box is in matrix (i, j).
 __device__ inline void tma_load(void* shared, const CUtensorMap* map, int col, int row, int i, int j,
                                 MBarrier* barrier) {
     asm volatile(
@@ -191,9 +191,9 @@ __device__ inline void tma_load(void* shared, const CUtensorMap* map, int col, i
 }
 
 // PTX ISA, cp.async.bulk.tensor with .im2col, for a map of NHWC images: a column of pixels, each
-// with its channels from `channel` on. They are taken from the map's bounding box, row by row and
-// image by image, beginning at (column, row) of `image`. What is read is the element `right`
-// columns to the right of the pixel and `down` rows below it.
+// with its channels from `channel` on. The pixels come from the map's bounding box, row by row and
+// image by image, starting at (column, row) of `image`. For each pixel, the element `right` columns
+// to its right and `down` rows below it is read.
 __device__ inline void tma_load_im2col(void* shared, const CUtensorMap* map, int channel, int col, int row,
                                        int image, std::uint16_t right, std::uint16_t down,
                                        MBarrier* barrier) {
@@ -205,9 +205,9 @@ __device__ inline void tma_load_im2col(void* shared, const CUtensorMap* map, int
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk.tensor with .multicast::cluster: the box goes to the same place in each
-// block of the cluster whose rank's bit is set in `blocks`, and each block's barrier counts its
-// bytes.
+// PTX ISA, cp.async.bulk.tensor with .multicast::cluster: the box is copied to the same shared
+// address in each block of the cluster whose rank has its bit set in `blocks`, and each block's
+// barrier counts its bytes.
 __device__ inline void tma_load_multicast(void* shared, const CUtensorMap* map, int col, int row,
                                           MBarrier* barrier, std::uint16_t blocks) {
     asm volatile(
@@ -217,7 +217,7 @@ __device__ inline void tma_load_multicast(void* shared, const CUtensorMap* map, 
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk.tensor from .shared::cta: the box goes from `shared` to the matrix, as
+// PTX ISA, cp.async.bulk.tensor from .shared::cta: copies the box from `shared` to the matrix, as
 // part of this thread's open group.
 __device__ inline void tma_store(const CUtensorMap* map, int col, int row, const void* shared) {
     asm volatile(
@@ -226,8 +226,8 @@ __device__ inline void tma_store(const CUtensorMap* map, int col, int row, const
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk: `bytes` from global to shared memory, counted by `barrier`. All three are
-// multiples of 16.
+// PTX ISA, cp.async.bulk: copies `bytes` from global to shared memory; `barrier` counts them.
+// `bytes` and both addresses are multiples of 16.
 __device__ inline void bulk_load(void* shared, const void* global, unsigned bytes, MBarrier* barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
@@ -236,42 +236,43 @@ __device__ inline void bulk_load(void* shared, const void* global, unsigned byte
         : "memory");
 }
 
-// The other way, as part of this thread's open group.
+// The opposite direction, as part of this thread's open group.
 __device__ inline void bulk_store(void* global, const void* shared, unsigned bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(global),
                  "r"(detail::shared_window(shared)), "r"(bytes)
                  : "memory");
 }
 
-// PTX ISA, cp.reduce.async.bulk with .add.f32: the floats in `shared` are added to those in global
-// memory, each atomically, in any order. Bytes and addresses are multiples of 16. Part of this
-// thread's open group.
+// PTX ISA, cp.reduce.async.bulk with .add.f32: adds the floats in `shared` to those in global
+// memory, each atomically, in any order, as part of this thread's open group. `bytes` and both
+// addresses are multiples of 16.
 __device__ inline void bulk_reduce_add(float* global, const float* shared, unsigned bytes) {
     asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(global),
                  "r"(detail::shared_window(shared)), "r"(bytes)
                  : "memory");
 }
 
-// PTX ISA, cp.async.bulk.commit_group: what this thread has stored since the last call is a group.
+// PTX ISA, cp.async.bulk.commit_group: the stores that this thread has issued since the last call
+// form a group.
 __device__ inline void tma_store_commit() {
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// PTX ISA, cp.async.bulk.wait_group.read: waits until all of this thread's groups but the kPending
-// newest have read their shared memory, which may then be overwritten.
+// PTX ISA, cp.async.bulk.wait_group.read: waits until all of this thread's groups except the
+// kPending newest have read their shared memory, which is then safe to overwrite.
 template <int kPending>
 __device__ inline void tma_store_wait_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(kPending) : "memory");
 }
 
-// PTX ISA, cp.async.bulk.wait_group: waits until they have also written.
+// PTX ISA, cp.async.bulk.wait_group: waits until they have also written to global memory.
 template <int kPending>
 __device__ inline void tma_store_wait() {
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// PTX ISA, fence.proxy.async: what this thread has written to shared memory is seen by bulk copies
-// and wgmma started after it.
+// PTX ISA, fence.proxy.async: makes this thread's writes to shared memory visible to bulk copies
+// and wgmma that are issued after it.
 __device__ inline void fence_proxy_async() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -285,7 +286,8 @@ __device__ inline unsigned cluster_rank() {
     return rank;
 }
 
-// PTX ISA, barrier.cluster.arrive and .wait: all threads of the cluster that have not ended.
+// PTX ISA, barrier.cluster.arrive and .wait: a barrier of all threads of the cluster that have not
+// ended.
 __device__ inline void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
@@ -295,19 +297,19 @@ __device__ inline void cluster_wait() {
 
 // ---- Warps of one block -------------------------------------------------------------------------
 
-// PTX ISA, barrier.sync: `threads` threads of the block, those that name the barrier `id` (1 to 15;
-// 0 is __syncthreads).
+// PTX ISA, barrier.sync: a barrier for `threads` threads of the block, namely those that use the
+// barrier `id` (1 to 15; 0 is __syncthreads).
 __device__ inline void named_barrier(unsigned id, unsigned threads) {
     asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// PTX ISA, barrier.arrive: these threads count at the barrier, and do not wait there.
+// PTX ISA, barrier.arrive: the calling threads arrive at the barrier without waiting.
 __device__ inline void named_barrier_arrive(unsigned id, unsigned threads) {
     asm volatile("barrier.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
-// PTX ISA, setmaxnreg: all warps of a warpgroup give registers back, or wait until they have got
-// more.
+// PTX ISA, setmaxnreg: all warps of a warpgroup release registers, or wait until more registers
+// are allocated to them.
 template <int kRegisters>
 __device__ inline void registers_decrease() {
     static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0);
@@ -319,8 +321,8 @@ __device__ inline void registers_increase() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// PTX ISA, stmatrix: four 8 x 8 matrices of 16-bit elements from registers to shared memory; the
-// mirror of ldmatrix_x4. Lane 8 m + i passes the address of row i of matrix m.
+// PTX ISA, stmatrix: stores four 8 x 8 matrices of 16-bit elements from registers to shared
+// memory; the inverse of ldmatrix_x4. Lane 8 m + i passes the address of row i of matrix m.
 __device__ inline void stmatrix_x4(void* row, const unsigned (&r)[4]) {
     asm volatile(
         "stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(detail::shared_window(row)),
@@ -335,22 +337,22 @@ __device__ inline void stmatrix_x4_trans(void* row, const unsigned (&r)[4]) {
                  : "memory");
 }
 
-// ---- Asynchronous products of a warpgroup -------------------------------------------------------
+// ---- Asynchronous MMA of a warpgroup (wgmma) ----------------------------------------------------
 //
-// D += A B for four warps: D is 64 x N in their registers, A is 64 x K and B is K x N in shared
-// memory, found through descriptors; K is 32 bytes: 16 elements of 16 bits, 32 of 8. Register 4 j +
-// 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i). The products run on while
-// the warps do; D, A and B must be left alone until wgmma_wait.
+// D += A B for four warps. D is 64 x N in their registers; A is 64 x K and B is K x N in shared
+// memory, addressed by descriptors. K is 32 bytes: 16 elements of 16 bits, or 32 of 8 bits.
+// Register 4 j + 2 h + i of lane 4 g + t in warp w is D(16 w + 8 h + g, 8 j + 2 t + i). The MMA
+// runs while the warps continue, so D, A and B must not be accessed until wgmma_wait.
 
-// PTX ISA, wgmma.fence: earlier accesses to registers, D's and A's, come before the products that
-// follow. Shared memory that threads have written needs fence_proxy_async() as well, before a
-// barrier between these threads and the products.
+// PTX ISA, wgmma.fence: orders earlier accesses to the registers of D and A before the wgmma
+// instructions that follow. Shared memory that threads have written also needs fence_proxy_async(),
+// before a barrier between these threads and the wgmma.
 __device__ inline void wgmma_fence() {
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-// No instruction: the value is made here, and not later, among products that are under way; these
-// would then be carried out one by one.
+// No instruction. It forces the compiler to compute the value here and not later, between wgmma
+// instructions in flight, which would then be serialised.
 __device__ inline void hold(float& value) {
     asm volatile("" : "+f"(value));
 }
@@ -361,21 +363,22 @@ __device__ inline void hold(unsigned& value) {
     asm volatile("" : "+r"(value));
 }
 
-// PTX ISA, wgmma.commit_group: the products since the last call are a group, one per warpgroup.
+// PTX ISA, wgmma.commit_group: the wgmma instructions since the last call form a group, one per
+// warpgroup.
 __device__ inline void wgmma_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-// PTX ISA, wgmma.wait_group: waits until all groups but the kPending newest are done.
+// PTX ISA, wgmma.wait_group: waits until all groups except the kPending newest are complete.
 template <int kPending>
 __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// The same, for one of two branches. ptxas moves a wait to the begin of its basic block, ahead of
-// the arithmetic that was to overlap with the products. A branch ends the block, but equal code in
-// both of its arms is merged; so this one is not equal to wgmma_wait. All warps of the warpgroup
-// must take the same arm.
+// The same, for one of two branches. ptxas moves a wait to the start of its basic block, ahead of
+// the arithmetic that should overlap with the products. A branch ends the basic block, but equal
+// code in both of its arms is merged. So this instruction differs from wgmma_wait by a comment. All
+// warps of the warpgroup must take the same arm.
 template <int kPending>
 __device__ inline void wgmma_wait_in_branch() {
     asm volatile("wgmma.wait_group.sync.aligned %0; // in a branch" ::"n"(kPending) : "memory");
@@ -410,8 +413,9 @@ __device__ inline void wgmma_wait_in_branch() {
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 
 // PTX ISA, wgmma.mma_async with .f16 or .bf16, N = 64, 96, 128, 192 or 256, summed in float.
-// kBRowMajor: B's descriptor is one of descriptor_mn_major; kAColumnMajor: A's is. The others are
-// of descriptor_k_major. `keeps` is scale-d: 1 adds to what D held, 0 replaces it.
+// kBRowMajor: the descriptor of B comes from descriptor_mn_major; kAColumnMajor: so does that of
+// A. All others come from descriptor_k_major. `keeps` is scale-d: 1 adds to the previous value of
+// D, 0 replaces it.
 #define COURSE_PTX_WGMMA(n, type, registers, a_number, b_number, a_order, b_order, keeps, ...)    \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type                  \
                  " {" COURSE_PTX_NUMBERS_##registers "}, %" #a_number ", %" #b_number ", " #keeps \
@@ -419,9 +423,9 @@ __device__ inline void wgmma_wait_in_branch() {
                  : __VA_ARGS__                                                                    \
                  : "l"(a), "l"(b), "n"(kAColumnMajor ? 1 : 0), "n"(kBRowMajor ? 1 : 0))
 
-// PTX ISA, wgmma.mma_async with .e4m3, .e5m2 or .s8: the first two are summed in float, though not
-// with all of its digits, the last in int, and wraps. Both descriptors are of descriptor_k_major:
-// bytes have no other order. (Scales: of floats only.)
+// PTX ISA, wgmma.mma_async with .e4m3, .e5m2 or .s8: the first two are summed in float, but with
+// reduced precision; the last is summed in int, which wraps. Both descriptors come from
+// descriptor_k_major, because bytes have no other order. (Only floats have scales.)
 #define COURSE_PTX_WGMMA_BYTES(n, types, registers, a_number, b_number, keeps, scales, ...)              \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n "k32." types " {" COURSE_PTX_NUMBERS_##registers \
                  "}, %" #a_number ", %" #b_number ", " #keeps scales ";"                                 \
@@ -447,7 +451,8 @@ __device__ inline void wgmma_wait_in_branch() {
             COURSE_PTX_WGMMA(n, "f16", registers, a_number, b_number, a_order, b_order, keeps, __VA_ARGS__); \
         }                                                                                                    \
     }
-// wgmma: D += A B. wgmma_set: D = A B, the first product of a sum; what D held does not matter.
+// wgmma: D += A B. wgmma_set: D = A B, the first product of a sum; the previous value of D is
+// ignored.
 #define COURSE_PTX_WGMMA_FUNCTION(...)            \
     COURSE_PTX_WGMMA_NAMED(wgmma, 1, __VA_ARGS__) \
     COURSE_PTX_WGMMA_NAMED(wgmma_set, 0, __VA_ARGS__)
@@ -475,10 +480,10 @@ COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_
                              COURSE_PTX_D32("r", 64), COURSE_PTX_D32("r", 96))
 
 // PTX ISA, wgmma.mma_async with A in registers: 64 rows of 32 bytes. Register 2 j + h of lane 4 g +
-// t in warp w holds four bytes of row 16 w + 8 h + g: of 16-bit elements columns 8 j + 2 t and the
-// next, the first in the lower half, which is the layout of D, rounded to pairs; of E4M3 elements
-// columns 16 j + 4 t to 16 j + 4 t + 3, which is not. These registers, too, must be left alone
-// until wgmma_wait.
+// t in warp w holds four bytes of row 16 w + 8 h + g: for 16-bit elements, columns 8 j + 2 t and
+// the next one, the first in the lower half, which is the layout of D rounded to pairs; for E4M3
+// elements, columns 16 j + 4 t to 16 j + 4 t + 3, which is a different layout. These registers,
+// too, must not be accessed until wgmma_wait.
 #define COURSE_PTX_WGMMA_LEFT(n, types, transposes, registers, a0, a1, a2, a3, b_number, ...)          \
     asm volatile("wgmma.mma_async.sync.aligned.m64n" #n types " {" COURSE_PTX_NUMBERS_##registers      \
                  "}, {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #b_number ", 1, 1, 1" transposes ";" \
@@ -505,9 +510,9 @@ COURSE_PTX_WGMMA_LEFT_FUNCTION(128, 64, 64, 65, 66, 67, 68, 69, COURSE_PTX_D32("
                                COURSE_PTX_D32("f", 32))
 
 // PTX ISA, wgmma.mma_async with .tf32, A in registers: 64 x 8. Register 2 j + h of lane 4 g + t in
-// warp w is A(16 w + 8 h + g, 4 j + t). Factors are floats, of which tensor cores take sign,
-// exponent and 10 bits of the mantissa. B's descriptor is one of descriptor_k_major: 32-bit factors
-// have no other order. wgmma_tf32_set: D = A B, the first product of a sum.
+// warp w is A(16 w + 8 h + g, 4 j + t). Operands are floats, of which tensor cores use sign,
+// exponent and 10 bits of the mantissa. The descriptor of B comes from descriptor_k_major, because
+// 32-bit operands have no other order. wgmma_tf32_set: D = A B, the first product of a sum.
 #define COURSE_PTX_WGMMA_TF32(name, adds, n, registers, a0, a1, a2, a3, b_number, ...)               \
     __device__ inline void name(float(&d)[registers], const unsigned(&a)[4], std::uint64_t b) {      \
         asm volatile("wgmma.mma_async.sync.aligned.m64n" #n                                          \
@@ -541,26 +546,26 @@ COURSE_PTX_WGMMA_TF32_BOTH(192, 96, 96, 97, 98, 99, 100, COURSE_PTX_D32("f", 0),
 
 #endif
 
-// ---- Where wgmma finds its factors --------------------------------------------------------------
+// ---- Matrix descriptors of wgmma ----------------------------------------------------------------
 
 // PTX ISA, "matrix descriptor" of wgmma, for tiles in rows of 128 bytes with the 128-byte swizzle,
-// as TMA writes them: the sixteen bytes c of row r are at c ^ (r % 8). The tile begins at a
-// multiple of 1024 bytes.
+// as TMA writes them: the 16-byte chunk c of row r is at chunk c ^ (r % 8). The tile is 1024-byte
+// aligned.
 //
-// K along the rows (A row-major, B column-major): rows are of 64 elements along k, 128 of 8 bits;
-// eight of them, 1024 bytes, are followed by the next eight of M or N. What one product takes of k
-// is 32 bytes.
+// K-major (A row-major, B column-major): a row has 64 elements along k, or 128 of 8 bits. Eight
+// rows, 1024 bytes, are followed by the next eight along M or N. One wgmma takes 32 bytes of each
+// row.
 __device__ inline std::uint64_t descriptor_k_major(const void* tile) {
     return 1ULL << 62 | 64ULL << 32 | 1ULL << 16 | (detail::shared_window(tile) & 0x3ffff) >> 4;
 }
-// N along the rows (B row-major): a row is 64 elements along n, for one k. Eight of them, 1024
-// bytes, are followed by the next eight of k; the next 64 of n begin `next_columns` bytes further.
-// Sixteen elements further along k: 2048 bytes.
+// MN-major (B row-major): a row has 64 elements along n, for one k. Eight rows, 1024 bytes, are
+// followed by the next eight along k; the next 64 elements along n start `next_columns` bytes
+// further. Sixteen elements along k are 2048 bytes.
 __device__ inline std::uint64_t descriptor_mn_major(const void* tile, unsigned next_columns) {
     return 1ULL << 62 | 64ULL << 32 | static_cast<std::uint64_t>(next_columns >> 4) << 16 |
            (detail::shared_window(tile) & 0x3ffff) >> 4;
 }
-// The descriptor of the same tile, `bytes` further.
+// The descriptor advanced by `bytes` within the same tile.
 __device__ inline std::uint64_t advanced(std::uint64_t descriptor, unsigned bytes) {
     return descriptor + (bytes >> 4);
 }

@@ -1,5 +1,5 @@
-// Random numbers that are the same bits from every compiler, on the host and in a kernel. The
-// standard engines would be, the standard distributions are not; here both are spelled out in
+// Random numbers with the same bits from every compiler, on the host and in a kernel. The standard
+// library guarantees that for its engines but not for its distributions. Here both are written with
 // integer arithmetic and correctly rounded operations.
 #pragma once
 
@@ -11,9 +11,9 @@
 namespace course {
 
 // SplitMix64: G. L. Steele, D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators",
-// OOPSLA 2014, with the constants of S. Vigna's splitmix64.c. Its state only counts upwards, so the
-// number at any position can be had directly: Random(seed, i) in thread i continues the sequence
-// that Random(seed) gives after i numbers.
+// OOPSLA 2014, with the constants of S. Vigna's splitmix64.c. Its state is a counter, so every
+// position of the sequence is directly accessible: Random(seed, i) in thread i continues the
+// sequence of Random(seed) after i numbers.
 class Random {
   public:
     __host__ __device__ explicit Random(std::uint64_t seed, std::uint64_t position = 0)
@@ -30,7 +30,7 @@ class Random {
 
     // An integer in [0, bound), each equally likely; 0 for bound 0. D. Lemire, "Fast random integer
     // generation in an interval", 2019: the high half of a product, and a new draw for the few
-    // values that would favour some results.
+    // values that would make some results more likely.
     __host__ __device__ std::uint32_t below(std::uint32_t bound) {
         if (bound == 0) return 0;
         const std::uint32_t unfair = (0u - bound) % bound;
@@ -48,9 +48,9 @@ class Random {
         return static_cast<std::int32_t>(low + static_cast<std::int64_t>(offset));
     }
 
-    // A float in [low, high), low < high, from 24 random bits. The one rounding is that of a fused
-    // multiply-add, which is the same everywhere; `low + u * width` would be fused by some
-    // compilers and not by others. What rounds up to `high` is drawn again.
+    // A float in [low, high), low < high, from 24 random bits. Only a fused multiply-add rounds,
+    // which gives the same result everywhere; `low + u * width` would be fused by some compilers
+    // and not by others. A value that rounds up to `high` is drawn again.
     __host__ __device__ float uniform(float low, float high) {
         const double width = static_cast<double>(high) - static_cast<double>(low);
         float value = high;
@@ -62,8 +62,8 @@ class Random {
     }
 
     // Mean 0, variance 1, nearly normal: the sum of twelve uniform 21-bit integers, centred and
-    // scaled, exact in a float. No logarithm or cosine whose last bit depends on the library. Its
-    // tails end at +-6.
+    // scaled, exact in a float. It needs no logarithm or cosine, whose last bit would depend on
+    // the library. All numbers are within +-6.
     __host__ __device__ float normal() {
         constexpr std::uint64_t kChunk = (1u << 21) - 1;
         std::int32_t sum = 0;

@@ -5,10 +5,10 @@
 
 namespace course {
 
-// For words that other threads of the GPU load and store at the same time. *Relaxed*: the whole
-// word is accessed, in memory that all blocks see, never a copy in a register. But no other access
-// is ordered before or after it. Where another variable belongs to the word, the writer needs a
-// fence before the store, and the reader one after the load.
+// For words that other threads of the GPU load and store at the same time. *Relaxed*: the access
+// goes to the whole word in memory that all blocks see, never to a copy in a register. But it does
+// not order any other access. If the word guards other data, the writer needs a fence before the
+// store, and the reader needs one after the load.
 template <class T>
 __device__ T load_relaxed(const T* address) {
     return cuda::atomic_ref<T, cuda::thread_scope_device>(*const_cast<T*>(address))

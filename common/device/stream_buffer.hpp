@@ -13,7 +13,7 @@ namespace course {
 template <class T>
 class StreamBuffer {
   public:
-    // `count` elements, uninitialised. Throws CudaError if there is not so much memory.
+    // `count` elements, uninitialised. Throws CudaError if there is too little memory.
     StreamBuffer(std::size_t count, cudaStream_t stream) : count_(count), stream_(stream) {
         CUDA_CHECK(cudaMallocAsync(&data_, count * sizeof(T), stream));
     }
@@ -24,7 +24,7 @@ class StreamBuffer {
     T* data() const { return data_; }
     DeviceSpan<T> span() const { return DeviceSpan<T>::from_device_pointer(data_, count_); }
 
-    // Queues bytes of 0 for all elements.
+    // Queues a memset that sets all bytes to 0.
     void clear() const { CUDA_CHECK(cudaMemsetAsync(data_, 0, count_ * sizeof(T), stream_)); }
 
   private:

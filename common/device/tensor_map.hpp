@@ -1,4 +1,4 @@
-// Makes the CUtensorMap through which the tensor memory accelerator sees a matrix.
+// Creates the CUtensorMap that describes a matrix to the tensor memory accelerator (TMA).
 #pragma once
 
 #include <cuda.h>
@@ -16,7 +16,7 @@
 
 namespace course {
 
-// What an element is, as far as copying it goes.
+// The element type; TMA needs only what matters for copying.
 template <class Element>
 constexpr CUtensorMapDataType tensor_map_type() {
     if constexpr (std::is_same_v<Element, __nv_bfloat16>) {
@@ -28,13 +28,13 @@ constexpr CUtensorMapDataType tensor_map_type() {
     } else if constexpr (std::is_same_v<Element, std::int32_t>) {
         return CU_TENSOR_MAP_DATA_TYPE_INT32;
     } else {
-        static_assert(sizeof(Element) == 1);  // of any kind
+        static_assert(sizeof(Element) == 1);  // any 1-byte type
         return CU_TENSOR_MAP_DATA_TYPE_UINT8;
     }
 }
 
-// Why the accelerator cannot reach the matrix, or "": rows must begin at multiples of 16 bytes, and
-// extents fit into an int with room to spare.
+// Why TMA cannot address the matrix, or "". Rows must be 16-byte aligned, and the extents must fit
+// into an int with a margin.
 template <class T>
 std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
     const std::size_t address = reinterpret_cast<std::uintptr_t>(matrix.data()) % 16;
@@ -51,7 +51,8 @@ std::string why_no_tensor_map(const DeviceMatrix<T>& matrix) {
     return "";
 }
 
-// A function of the driver that is loaded anyway: the program need not be linked with it.
+// Finds a driver function at run time. The driver is loaded anyway, so the program need not be
+// linked with its library.
 template <class Function>
 Function* driver_function(const char* name) {
     void* entry = nullptr;
@@ -61,7 +62,7 @@ Function* driver_function(const char* name) {
         throw CudaError(cudaErrorNotSupported, std::string("the driver has no ") + name + " (CUDA 12.0)");
     return reinterpret_cast<Function*>(entry);
 }
-// Asked for once, not at each launch.
+// Looked up once, not at each launch.
 inline auto* tensor_map_encoder() {
     static auto* const encoder = driver_function<decltype(cuTensorMapEncodeTiled)>("cuTensorMapEncodeTiled");
     return encoder;
@@ -72,11 +73,12 @@ inline auto* im2col_map_encoder() {
     return encoder;
 }
 
-// The matrix in boxes of `box_rows` x `box_cols` elements, with rows of 128 bytes in shared memory
-// (box_cols * sizeof(T) = 128), swizzled. L2 fetches 128 bytes at a time, a row of a box: where
-// rows are not 128-byte aligned, 256 would be more than is used. Neither extent may be 0. Throws
-// std::invalid_argument with why_no_tensor_map's reason, or when the box is not one the accelerator
-// has (1 to 256 rows); CudaError when the driver refuses.
+// A map of the matrix in boxes of `box_rows` x `box_cols` elements, swizzled, with rows of 128
+// bytes in shared memory (box_cols * sizeof(T) = 128). L2 fetches 128 bytes at a time, a row of a
+// box, because with 256 it would fetch more than is used where rows are not 128-byte aligned.
+// Neither extent may be 0. Throws std::invalid_argument with why_no_tensor_map's reason, or when
+// the number of box rows is not in the range of TMA (1 to 256). Throws CudaError when the driver
+// returns an error.
 template <class T>
 CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, unsigned box_cols) {
     using Element = std::remove_const_t<T>;
@@ -103,14 +105,14 @@ CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, un
 
 // `matrices[0]` x `matrices[1]` matrices of `rows` x `cols` elements: element (i, j, row, col) is
 // at data[i pitches[0] + j pitches[1] + row leading_dimension + col]. Boxes as above, each within
-// one matrix. L2 fetches 256 bytes at a time: attention's rows of 128 elements, two boxes wide. No
-// extent may be 0, and all pitches are multiples of 16 bytes.
+// one matrix. L2 fetches 256 bytes at a time, which is a row of 128 elements in attention, two
+// boxes wide. No extent may be 0, and all pitches are multiples of 16 bytes.
 template <class T>
 CUtensorMap make_tensor_map(const T* data, std::size_t rows, std::size_t cols, std::size_t leading_dimension,
                             const std::size_t (&matrices)[2], const std::size_t (&pitches)[2],
                             unsigned box_rows) {
     CUtensorMap map{};
-    // What lies one further where there is only one has no meaning, but must be valid.
+    // The pitch of an extent of 1 is never used, but it must be valid.
     const auto bytes = [](std::size_t pitch, std::size_t count) {
         return static_cast<cuuint64_t>(count > 1 ? pitch * sizeof(T) : 16);
     };
@@ -141,8 +143,9 @@ struct ImageWindow {
     int stride;
 };
 
-// For tma_load_im2col: columns of `pixels` pixels, with 128 bytes of channels of each, swizzled.
-// The bounding box holds what is under the filter's first element, at each of its places.
+// A map for tma_load_im2col: columns of `pixels` pixels, with 128 bytes of channels for each
+// pixel, swizzled. The bounding box contains the pixels under the first element of the filter at
+// all positions of the filter.
 template <class T>
 CUtensorMap make_im2col_map(const T* images, const ImageWindow& window, unsigned pixels) {
     const auto positive = [](int extent) { return static_cast<cuuint64_t>(extent); };

@@ -1,5 +1,5 @@
-// What the tests of days that compute attention in one kernel share: tensors with any layout, a run
-// of a version, and the comparison with the reference, row by row.
+// Shared by the tests of the days that compute attention in one kernel: tensors with any layout, a
+// run of a version, and the row-by-row comparison with the reference.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,11 +28,11 @@ std::size_t elements(const Extents& e) {
     return e.batch * e.heads * e.length * e.dim;
 }
 
-// Where [batch, heads, length, dim] lies in its buffer.
+// The layout of [batch, heads, length, dim] in its buffer.
 struct Layout {
     std::size_t offset = 0;       // elements before the first
-    std::size_t padding = 0;      // behind each row; filled with NaN in inputs
-    bool heads_in_a_row = false;  // as a projection leaves them: batch, length, heads, dim
+    std::size_t padding = 0;      // after each row; filled with NaN in inputs
+    bool heads_in_a_row = false;  // as a projection stores them: batch, length, heads, dim
 
     Strides strides(const Extents& e) const {
         const std::size_t row = e.dim + padding;
@@ -55,7 +55,7 @@ Tensors<T> tensors(const Shape& shape, course::DataPattern pattern = course::Dat
             course::make_data<T>(elements(shape.kv()), pattern, seed + 2)};
 }
 
-// Packed values, moved to where `layout` wants them, with NaN between the rows.
+// Copies packed values into the given layout, with NaN between the rows.
 template <class T>
 class Placed {
   public:
@@ -127,7 +127,7 @@ Result<T> run(const Version<T>& version, const Shape& shape, const Tensors<T>& d
     return got;
 }
 
-// R: of the result.
+// R: the type of the result.
 template <class T, class R>
 course::VerifyResult compare(Precision precision, const Shape& shape, const Tensors<T>& data, float scale,
                              const std::vector<R>& got, Growth growth) {
@@ -178,8 +178,8 @@ class FusedTest : public course::DeviceTest {
         expect_right(shape, tensors<Value>(shape), usual_scale(shape), Growth::kSquareRoot, in, out);
     }
 
-    // The score of key i is i `step`: it only rises, so that every tile has a new maximum, or only
-    // falls.
+    // The score of key i is i `step`. If it rises, every tile has a new maximum; if it falls, only
+    // the first one has.
     static void expect_right_for_scores_in_steps(std::size_t keys, float step) {
         const Shape shape{1, 1, 1, 40, keys, 32, false};
         Tensors<Value> data = tensors<Value>(shape);
@@ -204,8 +204,8 @@ class FusedTest : public course::DeviceTest {
         }
     }
 
-    // Each row must see its own keys: rows of V are 1 and -1 in turn, so one key too many or too
-    // few changes the mean.
+    // Each row must see exactly its own keys. Rows of V are 1 and -1 alternately, so one key too
+    // many or too few changes the mean.
     static void expect_exact_causal_mask(std::size_t length_q, std::size_t length_k) {
         const Shape shape{1, 1, 1, length_q, length_k, 32, true};
         Tensors<Value> data = tensors<Value>(shape);
@@ -223,7 +223,7 @@ class FusedTest : public course::DeviceTest {
         }
     }
 
-    // A NaN in Q affects its row, one in K the rows that see its key.
+    // A NaN in Q affects only its row; a NaN in K affects the rows that see its key.
     static void expect_nan_in_q_and_k_stays_in_its_rows() {
         const Shape shape{1, 1, 1, 100, 150, 64, true};
         Tensors<Value> data = tensors<Value>(shape);
@@ -237,8 +237,8 @@ class FusedTest : public course::DeviceTest {
         }
     }
 
-    // Shapes without a result; without keys; and of `more_rows_than_keys`, causal, the rows that
-    // see no key.
+    // Covers empty results, shapes without keys, and the rows of the causal shape
+    // `more_rows_than_keys` that see no key.
     static void expect_zeros_where_nothing_is_seen(const Shape& more_rows_than_keys) {
         for (const Shape& shape :
              {Shape{0, 2, 1, 5, 5, 32, false}, Shape{1, 0, 0, 5, 5, 32, false},

@@ -1,5 +1,5 @@
-// GoogleTest fixtures for tests that need a device: skipped, with the reason, where there is none.
-// The CPU stand-in is a device.
+// GoogleTest fixtures for tests that need a device. Without a device the tests are skipped, with
+// the reason. The CPU stand-in counts as a device.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,8 +29,8 @@ inline std::string why_no_device() {
     return devices == 0 ? "no CUDA device: cudaGetDeviceCount found none" : "";
 }
 
-// Does the CPU stand-in run the threads of a block from the last to the first? A test of sums or of
-// host code, in which the order makes no difference, may skip that run.
+// Does the CPU stand-in run the threads of a block from the last to the first? A test of sums or
+// of host code, where the order makes no difference, may skip that run.
 inline bool lanes_descend() {
     const char* const order = std::getenv("CUDA_ON_CPU_ORDER");
     return order != nullptr && std::string(order) == "descending";
@@ -56,7 +56,7 @@ auto each_of(const Versions& versions) {
     return testing::ValuesIn(pointers);
 }
 
-// And what their tests are called.
+// The names of these tests.
 struct VersionName {
     template <class Info>
     std::string operator()(const Info& info) const {
@@ -64,14 +64,14 @@ struct VersionName {
     }
 };
 
-// `count` elements of 0 on the device. Also where the values mean nothing a kernel should not read
-// memory that nothing wrote: initcheck reports it.
+// `count` elements of 0 on the device. Even where the values do not matter, a kernel should not
+// read unwritten memory, because initcheck reports it.
 template <class T>
 DeviceBuffer<T> zeros(std::size_t count) {
     return DeviceBuffer<T>(std::span<const T>(std::vector<T>(count)));
 }
 
-// What `action` says when it refuses its arguments (std::invalid_argument), or "".
+// The message of the std::invalid_argument that `action` throws, or "".
 template <class Action>
 std::string refusal(Action action) {
     try {
@@ -82,9 +82,9 @@ std::string refusal(Action action) {
     return "";
 }
 
-// What `queue(stream)` queues on a stream of its own, captured into a graph. So it shows what goes
-// to another stream (no node), what allocates or waits (an error), and what runs at once instead of
-// when the graph is launched.
+// Captures the work that `queue(stream)` queues on a stream of its own into a graph. The graph
+// reveals work on another stream (no node), allocations and waits (an error), and work that runs
+// immediately instead of when the graph is launched.
 class CapturedWork {
   public:
     template <class Queue>
@@ -107,7 +107,7 @@ class CapturedWork {
         return count;
     }
 
-    // The grid of the only thing that is queued, a kernel; zeros if nothing is.
+    // The grid of the only node, a kernel; zeros if there is no node.
     dim3 grid() const {
         if (nodes() == 0) return {0, 0, 0};
         std::size_t count = 1;
@@ -140,8 +140,8 @@ class NeedsDevice : public Fixture {
         if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     }
 
-    // After a kernel that failed every call fails, until the device is reset: the next test shall
-    // not fail for this one's reason.
+    // After a failed kernel, every call fails until the device is reset. The reset keeps the
+    // failure of this test from affecting the next one.
     void TearDown() override {
         if (cudaDeviceSynchronize() == cudaSuccess) return;
         static_cast<void>(cudaDeviceReset());

@@ -1,5 +1,5 @@
-// The tests of days 40 and 41: every version against the reference in double, for both types of
-// factors, on shapes around the edges of tiles. A day's test includes this, defines the three
+// The tests of days 40 and 41: every version against the reference in double, for both operand
+// types, on shapes around the edges of tiles. A day's test includes this, defines the three
 // functions below and instantiates VersionTest and LargeShapes.
 #pragma once
 
@@ -32,13 +32,13 @@
 
 namespace course::half_matmul {
 
-// With this each message of the day begins.
+// Each error message of the day starts with this text.
 extern const char* const kTopic;
 
-// TMA loads A and B: rows that it cannot address are refused.
+// Does TMA load A and B? Then rows that TMA cannot address are refused.
 bool loads_through_tma(const std::string& version);
 
-// TMA stores C as well.
+// Does TMA also store C?
 bool stores_through_tma(const std::string& version);
 
 namespace {
@@ -56,10 +56,10 @@ struct Problem {
     Shape shape{};
     float alpha = 1;
     float beta = 0;
-    std::size_t padding =
-        0;  // elements after each row, rounded up so that rows begin at multiples of 16 bytes
-    std::size_t odd_padding = 0;    // elements that follow in any case, so that rows begin anywhere
-    std::size_t misaligned_by = 0;  // elements between an address that is a multiple of 256 and the first
+    // Elements after each row, rounded up so that rows are 16-byte aligned.
+    std::size_t padding = 0;
+    std::size_t odd_padding = 0;    // elements after each row without rounding, so rows may be unaligned
+    std::size_t misaligned_by = 0;  // elements between a 256-byte aligned address and the first element
     bool nan_in_c = false;          // only where C must not be read
 };
 
@@ -69,15 +69,14 @@ std::string text_of(const Problem& p) {
            std::to_string(p.padding) + (p.nan_in_c ? ", NaN in C" : "");
 }
 
-// What has to follow a row of `cols` elements so that the next one begins at a multiple of 16
-// bytes.
+// The padding after a row of `cols` elements that makes the next row 16-byte aligned.
 template <class T>
 std::size_t padding_for(std::size_t cols, std::size_t padding) {
     constexpr std::size_t kStep = 16 / sizeof(T);
     return (cols + padding + kStep - 1) / kStep * kStep - cols;
 }
 
-// Small integers: every product and every sum is exact in FP32, so only equal is right.
+// Small integers: every product and every sum is exact in FP32, so results must be equal.
 template <class T>
 std::vector<T> integers(std::size_t count, std::uint64_t seed) {
     std::vector<T> values(count);
@@ -129,7 +128,8 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
             ReferenceProduct expected{{c.begin(), c.end()}, std::vector<double>(c.size())};
             half_matmul::multiply_on_cpu<T>(problem.shape, problem.alpha, a, b, problem.beta,
                                             expected.product, expected.magnitude);
-            // verify() needs finite ones; elsewhere the product is not finite either
+            // verify() needs finite magnitudes; where they are not finite, the product is not
+            // finite either.
             for (double& size : expected.magnitude)
                 size = std::isfinite(size) ? size : 0;
             return expected;
@@ -161,7 +161,7 @@ class VersionTest : public course::DeviceTestWithParam<const Version*> {
         EXPECT_TRUE(result.ok()) << (std::is_same_v<T, __half> ? "half, " : "bfloat16, ") << text_of(problem)
                                  << ", integers: " << result.message();
     }
-    // Only equal is right.
+    // Results must be equal.
     void expect_exact(const Problem& problem) const {
         for_types([&] { expect_exact_for<__half>(problem); },
                   [&] { expect_exact_for<__nv_bfloat16>(problem); });
@@ -186,7 +186,7 @@ T sized(T on_gpu, T on_cpu) {
     return course::is_cpu_stand_in() ? on_cpu : on_gpu;
 }
 
-// Each extent in each direction (on the CPU: in one of them); the other two change with it.
+// Each extent in each direction (on the CPU, in one direction); the other two change with it.
 TEST_P(VersionTest, EveryExtentInEachDirection) {
     const auto extents = sized<std::vector<std::size_t>>(
         {1, 2, 3, 15, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 383, 521},
@@ -229,8 +229,8 @@ TEST_P(VersionTest, DataPatterns) {
 // More tiles than resident blocks, so that blocks take several; more steps than a ring has stages,
 // and fewer.
 TEST_P(VersionTest, ManyTiles) {
-    // The last column is within a slice of 32 and no multiple of 4, after an odd number of slices,
-    // and another tile follows.
+    // The last column is inside a slice of 32 and not at a multiple of 4, after an odd number of
+    // slices, and another tile follows.
     const auto wide = sized(Shape{2200, 2213, 65}, Shape{260, 293, 65});
     expect_exact({.shape = wide, .nan_in_c = true});
     expect_exact({.shape = {wide.m, wide.n, 0}, .beta = -0.5f});
@@ -273,7 +273,7 @@ TEST_P(VersionTest, RandomShapes) {
     }
 }
 
-// The narrow bound: with the wide one a missing stage would pass.
+// Uses the narrow bound, because a missing stage would pass with the wide one.
 TEST_P(VersionTest, ALongSum) {
     expect_right({.shape = {3, 5, sized<std::size_t>(20011, 2003)}}, DataPattern::kSignedUniform,
                  Growth::kSquareRoot);
@@ -305,7 +305,7 @@ TEST_P(VersionTest, RefusesWhatDoesNotFit) {
               topic + ": C overlaps B; expected no common element");
 }
 
-// Rows that TMA cannot address: refused, or multiplied by versions without TMA.
+// Rows that TMA cannot address are refused, or multiplied by versions without TMA.
 TEST_P(VersionTest, RowsThatBeginAnywhere) {
     const auto& kernel = GetParam()->launcher.half;
     DeviceBuffer<__half> halves{std::span<const __half>(std::vector<__half>(64))};
@@ -340,7 +340,7 @@ TEST_P(VersionTest, RowsThatBeginAnywhere) {
     expect_exact({.shape = {40, 66, 5 * 64 + 3}, .odd_padding = 1});  // more stages than a ring has
 }
 
-// Aligned factors and an unaligned C: refused, or stored another way.
+// With aligned operands and an unaligned C, a version refuses, or stores C in another way.
 TEST_P(VersionTest, OnlyCBeginsAnywhere) {
     const std::string topic = kTopic;
     constexpr Shape kShape{.m = 70, .n = 72, .k = 40};
@@ -381,9 +381,9 @@ TEST_P(VersionTest, RunsOnTheGivenStream) {
     EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given";
 }
 
-// --- What takes a GPU ----------------------------------------------------------------------------
+// --- Tests that need a GPU -----------------------------------------------------------------------
 
-// A of more elements than 31 bits count, on the CPU, where only the blocks of its last rows run.
+// A has more than 2^31 elements. On the CPU, only the blocks of its last rows run.
 TEST_P(VersionTest, IndicesBeyond31Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (loads_through_tma(GetParam()->name)) GTEST_SKIP() << "its blocks take several tiles each";
@@ -411,7 +411,7 @@ TEST_P(VersionTest, IndicesBeyond31Bits) {
     CUDA_CHECK(cudaMemcpy(got.data(), c.data() + (kRows - 1) * kCols, kCols * sizeof(float),
                           cudaMemcpyDeviceToHost));
     for (std::size_t col = 0; col < kCols; ++col) {
-        float expected = 0;  // of integers: exact
+        float expected = 0;  // a sum of integers: exact
         for (std::size_t k = 0; k < kDepth; ++k)
             expected += static_cast<float>(last_row[k]) * static_cast<float>(b[k * kCols + col]);
         EXPECT_EQ(got[col], expected) << "the last row of C, column " << col << "; of A "
@@ -429,7 +429,7 @@ class LargeShapes : public VersionTest {
     }
 };
 
-// Factors and their product, in device memory: all versions multiply the same.
+// The operands and their product in device memory, shared by the tests of all versions.
 struct LargeProblem {
     using T = __nv_bfloat16;
 

@@ -1,10 +1,10 @@
-// For tests: what a lesson says of its accesses, checked.
+// Checks in tests what a lesson states about its memory accesses.
 //
 //     TEST(Transpose, APaddedTileHasNoConflicts) {
 //         EXPECT_CONFLICT_FREE([&] { transpose_padded(in, out); });
 //     }
 //
-// Skips, with the reason, where the build does not inspect.
+// The test is skipped, with the reason, if the build does not support inspection.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,8 +24,8 @@ inline std::string described(const AccessLine& line) {
                        line.worst.transactions);
 }
 
-// Has each line of the space what its bytes need, and no more? There must be one: a kernel that was
-// not instrumented has none.
+// Does each line that accesses the space take only as many transactions as its bytes need? There
+// must be at least one such line, because a kernel without instrumentation has none.
 inline testing::AssertionResult ideal(const Inspection& seen, Space space) {
     bool any = false;
     testing::AssertionResult result = testing::AssertionSuccess();
@@ -52,7 +52,7 @@ inline testing::AssertionResult coalesced(const Inspection& seen) {
     return ideal(seen, Space::kGlobal);
 }
 
-// Nothing was found wrong: no race, no access out of bounds, no read of what nothing wrote.
+// There are no findings: no race, no access out of bounds, no read of unwritten memory.
 inline testing::AssertionResult without_findings(const Inspection& seen) {
     testing::AssertionResult result = testing::AssertionSuccess();
     for (const KernelInspection& kernel : seen.kernels) {
@@ -67,8 +67,8 @@ inline testing::AssertionResult without_findings(const Inspection& seen) {
 
 }  // namespace course
 
-// Takes a function that launches kernels; the rest of the test is not run where it cannot be
-// watched.
+// Takes a function that launches kernels. Where inspection is not supported, the rest of the test
+// is skipped.
 #define COURSE_EXPECT_INSPECTED(property, ...)                                       \
     if (const std::string reason = ::course::why_no_inspection(); !reason.empty()) { \
         GTEST_SKIP() << reason;                                                      \

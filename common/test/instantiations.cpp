@@ -1,3 +1,3 @@
-// The instantiations that instantiations.hpp promises.
+// Compiles the instantiations that instantiations.hpp declares.
 #define COURSE_INSTANTIATE
 #include "instantiations.hpp"

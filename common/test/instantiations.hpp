@@ -1,5 +1,5 @@
-// Templates that most tests use, compiled once in instantiations.cpp instead of in every test: a
-// sixth of the time that a test takes to compile.
+// Templates that most tests use, compiled once in instantiations.cpp instead of in every test.
+// They take a sixth of a test's compile time.
 #pragma once
 
 #include <gtest/gtest.h>

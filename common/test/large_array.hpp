@@ -1,14 +1,14 @@
-// Arrays of more elements than 32 bits count, for tests on the CPU, where neither the memory nor
-// the time is there for all of them: only the parts around some places exist, and kernels run only
-// the blocks that belong there.
+// Arrays with more than 2^32 elements, for tests on the CPU, which has neither the memory nor the
+// time for all of them. Only the parts around some places exist, and only the blocks of a kernel
+// that belong to these places run.
 //
 //     const std::size_t n = (std::size_t{1} << 32) + 5;
 //     course::LargeArray<float> a(n), c(n);  // parts at 0, n / 2 and n
 //     course::run_few_blocks([&] { launch(a.span(), c.span()); });
 //     EXPECT_EQ(c[n / 2], ...) << course::large_element(n / 2, n);
 //
-// A kernel that computes an index in 32 bits stores nothing where it should, or touches what does
-// not exist.
+// A kernel that computes an index in 32 bits misses the elements that it should store, or accesses
+// parts that do not exist.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,7 +34,7 @@
 
 namespace course {
 
-// Places of an array, and of the grid that works on it.
+// Places in an array and in the grid that processes it, as fractions of their size.
 inline const std::vector<double> kLargePlaces = {0, 0.5, 1};
 
 // Why no LargeArray can be used here; empty if one can.
@@ -44,7 +44,7 @@ inline std::string why_no_large_arrays() {
     return "";
 }
 
-// For messages.
+// The text of an element in messages.
 inline std::string large_element(std::size_t element, std::size_t size) {
     return "element " + std::to_string(element) + " of " + std::to_string(size) +
            ": is its index computed in 64 bits?";
@@ -55,8 +55,8 @@ inline constexpr const char* kLargeIndexHint =
     "Is each index computed in 64 bits? Do neighbouring threads take neighbouring elements, or "
     "does one thread do the work of all?";
 
-// Calls `launch`; of its kernels the blocks around `places` run. One that leaves the parts that
-// exist, or waits for a block that does not run, fails the test, with `hint`.
+// Calls `launch` and runs only the blocks of its kernels around `places`. A kernel that leaves the
+// existing parts, or waits for a block that does not run, fails the test with `hint`.
 template <class Launch>
 void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<double>& places = kLargePlaces,
                     const char* hint = kLargeIndexHint) {
@@ -71,8 +71,8 @@ void run_few_blocks(const Launch& launch, [[maybe_unused]] const std::vector<dou
     }
 }
 
-// `size` elements, of which those exist that are at most `reach` away from one of `places`. They
-// are 0 at first.
+// `size` elements, of which only those within `reach` of one of `places` exist. They are 0 at
+// first.
 template <class T>
 class LargeArray {
   public:
@@ -101,7 +101,7 @@ class LargeArray {
         const std::size_t begin = at - std::min(at, reach_);
         return {data_ + begin, std::min(at + reach_, size_) - begin};
     }
-    // One of those, to the host.
+    // Host access to an element that exists.
     T& operator[](std::size_t element) const { return data_[element]; }
 
   private:
@@ -109,7 +109,7 @@ class LargeArray {
 
     std::size_t bytes() const { return size_ * sizeof(T); }
 
-    // In whole pages, as the system has it.
+    // Rounds to whole pages, because the system protects memory by pages.
     static void make_accessible(std::span<T> elements) {
         char* const begin = reinterpret_cast<char*>(elements.data());
         char* const page = begin - reinterpret_cast<std::uintptr_t>(begin) % kPage;

@@ -1,21 +1,22 @@
-// main() of every test program. Started by hand it does what GoogleTest's own main() does.
+// main() of every test program. Without the variables below, it does what GoogleTest's own main()
+// does.
 //
 // CTest sets COURSE_TEST_REPORT to the name of a file. Then the tests run in a child process, and
-// the file tells in JSON Lines which test started, which checks failed in it and how it ended:
+// the file records in JSON Lines which test started, which checks failed in it and how it ended:
 //
 //     {"event": "started", "test": "Sum.AllSizes/shared"}
 //     {"event": "failure", "test": "Sum.AllSizes/shared", "file": "sum_test.cpp", "line": 7, "message": "..."}
 //     {"event": "ended", "test": "Sum.AllSizes/shared", "result": "failed"}
 //     {"event": "finished", "result": "failed"}
 //
-// A result is passed, failed or skipped; a "message" gives the reason where no failure does. When a
-// test crashes or hangs, the file says so of that test, and another child runs the tests that are
-// left. Each test has COURSE_TEST_LIMIT seconds, 300 without that variable. With COURSE_TEST_ALONE
+// A result is passed, failed or skipped; a "message" gives the reason where no failure event does.
+// When a test crashes or hangs, the file records that for this test, and another child runs the
+// remaining tests. Each test has COURSE_TEST_LIMIT seconds, 300 by default. With COURSE_TEST_ALONE
 // each test has a child of its own.
 //
 // With COURSE_TEST_REPORT=- the tests run in this process, and the lines are part of its standard
-// output, in place of what GoogleTest prints. Each follows the character 0x1e: what a test prints
-// may end in the middle of a line.
+// output, in place of what GoogleTest prints. Each event follows the character 0x1e, because the
+// output of a test may end in the middle of a line.
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <gtest/gtest.h>
@@ -47,7 +48,7 @@ std::string full_name(const testing::TestInfo& test) {
     return std::string(test.test_suite_name()) + "." + test.name();
 }
 
-// One line; what is not UTF-8 in a message is replaced.
+// One line. Bytes in a message that are not valid UTF-8 are replaced.
 std::string text_of(const Json& event) {
     return event.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
@@ -62,20 +63,21 @@ void write_all(int file, const char* bytes, std::size_t count) {
     }
 }
 
-// Tests find the files open that they would find without reports, but for one far away.
+// Duplicates the descriptor to a high number, so that tests see the same open files as without
+// reports, except for this one.
 int far_away(int file) {
     constexpr int kFarAway = 200;
     return fcntl(file, F_DUPFD_CLOEXEC, kFarAway);
 }
 
-// In the process of the tests.
+// Reports the events of the tests; runs in the process of the tests.
 class Reporter : public testing::EmptyTestEventListener {
   public:
-    // `before` stands before each line.
+    // `before` is printed before each line.
     explicit Reporter(int events, std::string before = "") : events_(events), before_(std::move(before)) {}
 
   private:
-    // GoogleTest has read them; a program that a test starts shall not.
+    // GoogleTest has read these variables; programs that a test starts must not read them.
     void OnTestProgramStart(const testing::UnitTest&) override {
         unsetenv("GTEST_TOTAL_SHARDS");
         unsetenv("GTEST_SHARD_INDEX");
@@ -110,7 +112,7 @@ class Reporter : public testing::EmptyTestEventListener {
     }
 
     void tell(const Json& event) const {
-        std::fflush(stdout);  // what a test has printed comes before
+        std::fflush(stdout);  // the earlier output of the test must come first
         const std::string text = before_ + text_of(event);
         write_all(events_, text.data(), text.size());
     }
@@ -133,8 +135,8 @@ bool is_disabled(const std::string& test) {
     return false;
 }
 
-// GoogleTest's rule for filters: "A.*:B.*-*.Slow". No name of a test has a character that means
-// more to fnmatch.
+// GoogleTest's rule for filters: "A.*:B.*-*.Slow". Names of tests have no characters with another
+// special meaning to fnmatch.
 bool matches_one_of(std::string_view patterns, const std::string& test) {
     while (!patterns.empty()) {
         const std::string_view pattern = patterns.substr(0, patterns.find(':'));
@@ -152,7 +154,7 @@ bool is_chosen(const std::string& test) {
     return matches_one_of(wanted.empty() ? "*" : wanted, test) && !matches_one_of(left_out, test);
 }
 
-// What this process runs of the program's tests: GoogleTest's rule for shards.
+// The tests that this process runs, by GoogleTest's rule for shards.
 std::vector<std::string> tests_of_shard() {
     const int shards = number_from_environment("GTEST_TOTAL_SHARDS", 1);
     const int shard = number_from_environment("GTEST_SHARD_INDEX", 0);
@@ -184,7 +186,7 @@ struct Pipe {
         if (ends[end] >= 0) close(ends[end]);
         ends[end] = -1;
     }
-    // Appends what there is to `text`, and closes the reading end where nothing can follow.
+    // Reads and returns what is available, and closes the reading end at the end of the input.
     std::string_view read_some() {
         const ssize_t count = read(ends[0], buffer, sizeof(buffer));
         if (count == 0) close_end(0);
@@ -195,14 +197,14 @@ struct Pipe {
     char buffer[4096];
 };
 
-// The parent's side.
+// Runs the children and writes the report; runs in the parent process.
 class Supervisor {
   public:
     Supervisor(const char* report, int limit_s) : report_(report), limit_(limit_s), left_(tests_of_shard()) {
         if (!report_) throw std::runtime_error(std::string("COURSE_TEST_REPORT: cannot write ") + report);
     }
 
-    // Whether all passed, and the children ended well.
+    // Returns whether all tests passed and all children ended normally.
     bool run() {
         bool passed = true;
         if (left_.empty() && testing::GTEST_FLAG(filter) != "*" &&
@@ -218,7 +220,7 @@ class Supervisor {
             passed = false;
         }
         Json event = {{"event", "finished"}, {"result", passed ? "passed" : "failed"}};
-        if (!passed && !any_failed_) event["message"] = last_words_;  // such as a leak that it found
+        if (!passed && !any_failed_) event["message"] = last_words_;  // such as a leak that a sanitizer found
         report_ << text_of(event) << std::flush;
         return passed;
     }
@@ -263,7 +265,8 @@ class Supervisor {
         int status = 0;
         while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
         }
-        // What the child started may hold the pipe: only what is there now.
+        // A process that the child has started may still hold the pipe, so only the available
+        // output is read.
         fcntl(output.ends[0], F_SETFL, O_NONBLOCK);
         while (output.ends[0] >= 0 && copy(output)) {
         }
@@ -272,7 +275,7 @@ class Supervisor {
         return WIFEXITED(status) && WEXITSTATUS(status) == 0 && !broke_off;
     }
 
-    // Until the child has ended: true; false: a test has not ended in its time.
+    // Returns true when the child has ended, and false when a test exceeds its time limit.
     bool follow(Pipe& events, Pipe& output) {
         Clock::time_point deadline = Clock::now() + limit_;
         while (events.ends[0] >= 0) {
@@ -286,7 +289,7 @@ class Supervisor {
         return true;
     }
 
-    // What the child prints, and the end of it is kept.
+    // Copies the child's output to stdout, and keeps the end of it.
     bool copy(Pipe& output) {
         constexpr std::size_t kKept = 2000;
         const std::string_view text = output.read_some();
@@ -296,7 +299,7 @@ class Supervisor {
         return !text.empty();
     }
 
-    // Whether a test started or ended.
+    // Processes events. Returns whether a test has started or ended.
     bool take(Pipe& events) {
         unfinished_line_ += events.read_some();
         bool is_news = false;
@@ -311,7 +314,7 @@ class Supervisor {
     bool note(const Json& event) {
         report_ << text_of(event) << std::flush;
         const std::string kind = event.at("event");
-        const std::string test = event.at("test");  // a copy: of running_, perhaps
+        const std::string test = event.at("test");  // a copy, because it may refer to running_
         if (kind == "started") running_ = test;
         if (kind == "ended") {
             running_.clear();
@@ -325,7 +328,7 @@ class Supervisor {
         note({{"event", "ended"}, {"test", test}, {"result", "failed"}, {"message", message}});
     }
 
-    // The end of what the program printed in this test.
+    // The end of the output of this test.
     std::string words_of(const std::string& test) const {
         const std::string start = "[ RUN      ] " + test + "\n";
         const auto at = last_words_.rfind(start);
@@ -342,9 +345,9 @@ class Supervisor {
     std::chrono::seconds limit_;
     bool is_alone_ = std::getenv("COURSE_TEST_ALONE") != nullptr;
     std::vector<std::string> left_;  // tests that have not ended yet
-    std::string running_;            // a test, or none
+    std::string running_;            // a test, or empty
     bool any_failed_ = false;
-    std::string last_words_;  // the end of what was printed
+    std::string last_words_;  // the end of the output
     std::string unfinished_line_;
 };
 

@@ -1,5 +1,5 @@
-// Products of matrices, inspected: factors and counts for the tests of what a lesson says of its
-// accesses.
+// Inspection of matrix products: operands and expected counts, for tests of what a lesson states
+// about its memory accesses.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,8 +22,9 @@ class MatmulInspectionTest : public testing::Test {
         if (const std::string reason = why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
     }
 
-    // Aligned, and whole tiles of every version: two and more each way, more along K than a block
-    // has stages. `b_begin`: where the memory of B begins, in floats behind a multiple of 16 bytes.
+    // Aligned operands that consist of whole tiles of every version: at least two in each
+    // direction, and more along K than a block has stages. `b_begin`: the offset of B from a
+    // 16-byte aligned address, in floats.
     Factors factors(Op op_a = Op::kNone, Op op_b = Op::kNone, std::size_t b_begin = 0) const {
         const auto b = b_.span().subspan(b_begin, kN * kDepth);
         return {.a = {.first = op_a == Op::kNone ? a_.matrix(kN, kDepth) : a_.matrix(kDepth, kN)},
@@ -34,7 +35,7 @@ class MatmulInspectionTest : public testing::Test {
     }
     Batch<float> c() { return {.first = c_.matrix(kN, kN)}; }
 
-    // Of all lines with asynchronous copies to shared memory, a lane's share of so many bytes.
+    // Requests of all lines with asynchronous copies of `bytes` per lane to shared memory.
     static std::uint64_t copies(const Inspection& seen, unsigned bytes) {
         std::uint64_t requests = 0;
         for (const KernelInspection& kernel : seen.kernels) {

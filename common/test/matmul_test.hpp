@@ -1,4 +1,4 @@
-// What the tests of several days ask of a product C = A B of float matrices.
+// Requirements of a product C = A B of float matrices, shared by the tests of several days.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 
 namespace course {
 
-// launch(a, b, c) refuses matrices that do not fit together, and a C that overlaps A or B. Its
-// messages begin with `name`.
+// launch(a, b, c) must refuse matrices that do not fit together, and a C that overlaps A or B. Its
+// messages start with `name`.
 template <class Launch>
 void expect_misfits_refused(const std::string& name, const Launch& launch) {
     DeviceBuffer<float> memory{std::span<const float>(std::vector<float>(64))};
@@ -42,9 +42,9 @@ void expect_misfits_refused(const std::string& name, const Launch& launch) {
     CUDA_CHECK(cudaDeviceSynchronize());
 }
 
-// A of 8.6 GB, in which only the last row is not 0: the offset of its last element needs more than
-// 31 bits, in elements and in bytes. multiply_on_cpu(last row, B, product, magnitude): the last row
-// of C; `growth` as in Bound.
+// A has 8.6 GB, and only its last row is not 0. The offset of its last element needs more than 31
+// bits, in elements and in bytes. multiply_on_cpu(last row, B, product, magnitude): the last row of
+// C; `growth` as in Bound.
 template <class Launch, class MultiplyOnCpu>
 void expect_right_beyond_31_bits(const Launch& launch, const MultiplyOnCpu& multiply_on_cpu,
                                  Growth growth = Growth::kLinear) {

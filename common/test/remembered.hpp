@@ -17,8 +17,9 @@ struct ReferenceProduct {
 
 class RememberedProducts {
   public:
-    // What compute() returns, or what it returned for equal inputs before: equal byte by byte, so
-    // that no wrong key can stand for other data. The reference holds until the next call.
+    // Returns compute(), or its earlier result for equal inputs. Inputs are compared byte by byte,
+    // so different data can never share a result. The returned reference is valid until the next
+    // call.
     template <class Compute>
     const ReferenceProduct& operator()(std::vector<std::byte> inputs, const Compute& compute) {
         const auto known = std::ranges::find(entries_, inputs, &Entry::inputs);

@@ -1,4 +1,4 @@
-// Runs a program as its user meets it, for tests: what it prints, and its exit code.
+// Runs a program in a shell, for tests of its output and its exit code.
 #pragma once
 
 #include <sys/wait.h>
@@ -9,11 +9,11 @@
 namespace course {
 
 struct ShellOutcome {
-    int exit_code = -1;  // -1: a signal ended it, or it did not start
+    int exit_code = -1;  // -1: ended by a signal, or not started
     std::string text;    // stdout and stderr
 };
 
-// `command` as one types it into a shell.
+// Runs `command` as if it were typed into a shell.
 inline ShellOutcome run_in_shell(const std::string& command) {
     ShellOutcome outcome;
     std::FILE* const pipe = popen(("{ " + command + "; } 2>&1 </dev/null").c_str(), "r");

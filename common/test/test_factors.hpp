@@ -1,5 +1,5 @@
-// Factors for the tests of batched products: batches in every layout, in memory that shows what
-// should not have been touched.
+// Operands for the tests of batched products: batches in every layout, in memory that reveals
+// wrong accesses.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace course {
 
-// How the matrices of a batch lie in memory.
+// The memory layout of the matrices of a batch.
 struct BatchLayout {
     Op op = Op::kNone;
     std::size_t padding = 0;        // elements after each row
     std::size_t misaligned_by = 0;  // elements
-    bool pointers = false;          // the last matrix first, each found by its pointer
+    bool pointers = false;          // the last matrix first, each accessed through its pointer
 };
 
 // `count` matrices of rows x cols, whose op() is in `packed`, one after the other.
@@ -39,7 +39,7 @@ class TestBatch {
         find();
     }
 
-    // NaN everywhere: outputs.
+    // For outputs: filled with NaN.
     TestBatch(std::size_t count, std::size_t rows, std::size_t cols, const BatchLayout& layout)
         : layout_(layout),
           count_(count),
@@ -60,7 +60,7 @@ class TestBatch {
         return batch;
     }
 
-    // op() of all of them, one after the other.
+    // op() of all matrices, one after the other.
     std::vector<Element> packed() const { return in_order(memory_.packed()); }
     std::string damage() const { return memory_.damage(); }
 
@@ -74,7 +74,7 @@ class TestBatch {
         pointers_ = DeviceBuffer<T*>(std::span<T* const>(pointers));
     }
 
-    // With pointers, matrices stand in the opposite order.
+    // With pointers, the matrices are stored in reverse order.
     std::vector<Element> in_order(const std::vector<Element>& matrices) const {
         if (!layout_.pointers) return matrices;
         std::vector<Element> others;

@@ -166,7 +166,7 @@ __device__ void weigh_tile(const Problem<T>& problem, Softmax& softmax, float (&
 // --- The result ----------------------------------------------------------------------------------
 
 // Divides 64 rows from `first` on by the sums of their weights and stores them. The four lanes of a
-// row exchange pairs, so that each stores 8 neighbours, 16 bytes. `factor`: the scale of V.
+// row exchange pairs, so that each stores 8 adjacent elements, 16 bytes. `factor`: the scale of V.
 template <class T, int D, class Softmax>
 __device__ void store_rows(const Problem<T>& problem, const RowTile& tile, int first, const Softmax& softmax,
                            const float (&out)[D / 2], float factor = 1) {

@@ -1,4 +1,4 @@
-// Tiles of a product C = A W^T on tensor cores, where both factors are read along K (K-major).
+// Tiles of a product C = A W^T on tensor cores, where both operands are K-major.
 //
 // K is counted in bytes: 32 bytes are one mma.m16n8k32 of int8, or one mma.m16n8k16 of half, and
 // the fragments of both have the same layout. So one kit serves both types:
@@ -122,7 +122,7 @@ __device__ inline void multiply_add(float (&d)[4], const unsigned (&a)[4], const
     ptx::mma_m16n8k16_f16(d, a, b);
 }
 
-// A warp's sums, in the registers of its lanes: int for factors of int8, float for factors of half.
+// A warp's sums, in the registers of its lanes: int for int8 operands, float for half operands.
 template <class Shape, class Sum>
 using ByteTileSums = Sum[Shape::MMA_M][Shape::MMA_N][4];
 
@@ -165,8 +165,8 @@ struct ByteFragments {
     }
 };
 
-// Calls visit(i, j, p, row, col) for each two neighbouring sums of a thread: sums[i][j][p] belongs
-// to (row, col) of the block's tile, and sums[i][j][p + 1] to (row, col + 1).
+// Calls visit(i, j, p, row, col) for every two adjacent sums of a thread: sums[i][j][p] belongs to
+// (row, col) of the block's tile, and sums[i][j][p + 1] to (row, col + 1).
 template <class Shape, class Visit>
 __device__ void for_each_pair(const Visit& visit) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;

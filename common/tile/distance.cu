@@ -1,4 +1,4 @@
-// Norms of the vectors that distances are taken of.
+// Norms of the vectors between which distances are computed.
 #include <algorithm>
 #include <stdexcept>
 
@@ -20,9 +20,10 @@ __device__ float norm_of(Metric metric, float squared) {
 
 constexpr int kOfWarp = 4;  // vectors
 
-// Vectors that are the matrices' rows. A first pass over what the products read again and again.
-// Idea: a warp for some vectors, each of whose elements lie side by side.
-// Cost removed: uncoalesced loads; waiting for those of one short vector before those of the next.
+// For vectors that are rows of the matrices. One pass over data that the products read many times.
+// Idea: a warp for a few vectors, whose elements are contiguous.
+// Cost removed: uncoalesced loads; waiting for the loads of one short vector before those of the
+// next are issued.
 // Still limits it: memory.
 __global__ void norms_of_rows(Metric metric, const Batch<const float> batch, float* norms) {
     const std::size_t vectors = batch.first.rows() * batch.count;
@@ -46,10 +47,10 @@ __global__ void norms_of_rows(Metric metric, const Batch<const float> batch, flo
     }
 }
 
-// Vectors that are the matrices' columns.
-// Idea: a block for 32 neighbouring vectors, a lane for each, so that neighbouring threads read
-// neighbours; its warps divide the rows among them.
-// Cost removed: uncoalesced loads; the latency of one load after the other, with few vectors.
+// For vectors that are columns of the matrices.
+// Idea: a block for 32 adjacent vectors, a lane for each, so that adjacent threads read adjacent
+// elements. The warps divide the rows among them. Cost removed: uncoalesced loads; with few
+// vectors, the latency of dependent loads.
 // Still limits it: memory.
 __global__ void norms_of_columns(Metric metric, const Batch<const float> batch, float* norms) {
     constexpr unsigned kWarps = kThreads / kWarpSize;

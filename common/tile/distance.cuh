@@ -1,4 +1,5 @@
-// Distances as a functor: what is added up for a pair of factors, and what is made of the sum.
+// Distances as functors: the term that each pair of elements adds to a sum, and the distance
+// computed from the sum.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,7 +14,7 @@
 
 namespace course {
 
-// What is added up for kDifferences; for the other metrics it is MultiplyAdd.
+// The term of kDifferences; the other metrics use MultiplyAdd.
 struct AddSquaredDifference {
     __device__ void operator()(float& sum, float a, float b) const {
         const float difference = a - b;
@@ -21,7 +22,7 @@ struct AddSquaredDifference {
     }
 };
 
-// Calls `work` with what is added up for the metric, as a type.
+// Calls `work` with the functor that adds the terms of the metric.
 template <class Work>
 void with_add(Metric metric, const Work& work) {
     if (metric == Metric::kDifferences) {
@@ -41,8 +42,8 @@ struct Distance {
 
     __device__ bool takes_norms() const { return metric == Metric::kSquaredL2 || metric == Metric::kCosine; }
 
-    // At: says in which row() and col() of the product a sum is, as ThreadTileCoords does. It may
-    // have the norm_of_row() itself.
+    // At has the row() and col() of a sum in the product, like ThreadTileCoords. It may also have
+    // norm_of_row().
     // COLUMNS_INSIDE: all columns are in range.
     template <bool COLUMNS_INSIDE = false, class At, int TM, int TN>
     __device__ void finish(const At& at, float (&sums)[TM][TN]) const {
@@ -82,7 +83,8 @@ struct Distance {
     }
 };
 
-// Queues the norms that the metric takes, if any; they stand at the beginning of `scratch`.
+// Queues the computation of the norms that the metric needs, if any. They are stored at the start
+// of `scratch`.
 inline Distance launch_distance(Metric metric, const Factors& factors, std::uint64_t* scratch,
                                 cudaStream_t stream) {
     float* const norms = reinterpret_cast<float*>(scratch);

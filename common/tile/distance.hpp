@@ -1,5 +1,5 @@
-// Metrics of two vectors of d numbers, row i of op(A) and column j of op(B), computed by a product
-// of matrices.
+// Metrics of two vectors of d numbers, row i of op(A) and column j of op(B), computed by a matrix
+// product.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -18,12 +18,10 @@ namespace course {
 enum class Metric {
     // a . b
     kDot,
-    // |a|^2 + |b|^2 - 2 a . b, or 0 where rounding would leave less: nearly as fast as the product.
-    // If two vectors are much closer to each other than to the origin, little of their distance is
-    // left but rounding errors.
+    // |a|^2 + |b|^2 - 2 a . b, or 0 if rounding makes it negative. Nearly as fast as the product. If two vectors are much closer to each other than to the origin, the result is mostly rounding error (cancellation).
     kSquaredL2,
-    // The same number as the sum of (a[i] - b[i])^2: one more addition for each i, and accurate for
-    // such vectors too.
+    // The same distance as the sum of (a[i] - b[i])^2. It costs one more addition for each i, and
+    // is accurate for such vectors, too.
     kDifferences,
     // 1 - a . b / (|a| |b|); 1 if one of the two is 0.
     kCosine,
@@ -33,12 +31,11 @@ enum class Metric {
 std::string name(Metric metric);
 
 // The norms that kSquaredL2 and kCosine need: the number of floats that `norms` must have, and the
-// launch of their kernels. For kSquaredL2 |x|^2; for kCosine 1 / |x|, or 0 for a zero vector. First
-// those of the rows of op(A) of all products, then those of the columns of op(B).
+// launch of their kernels. For kSquaredL2 |x|^2; for kCosine 1 / |x|, or 0 for a zero vector. The norms of the rows of op(A) of all products come first, then those of the columns of op(B).
 std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t count);
 void launch_norms(Metric metric, const Factors& factors, DeviceSpan<float> norms, cudaStream_t stream);
 
-// Queues the matrices of distances of all products, packed and one behind another: m n count
+// Queues the matrices of distances of all products, packed and one after the other: m n count
 // floats. `scratch` has room for the norms.
 void launch_distances(Metric metric, const Factors& factors, std::uint64_t* scratch, float* distances,
                       cudaStream_t stream);

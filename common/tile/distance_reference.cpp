@@ -1,4 +1,4 @@
-// The reference of distances: plain loops in double.
+// The reference for distances: plain loops in double.
 #include <cmath>
 
 #include "common/check/matmul_reference.hpp"

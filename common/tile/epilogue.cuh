@@ -11,7 +11,7 @@
 
 namespace course {
 
-// Four neighbours of a row can be stored together, from a column that is a multiple of 4.
+// Can four adjacent elements of a row be stored together, from a column that is a multiple of 4?
 __device__ inline bool has_aligned_rows(const DeviceMatrix<float>& matrix) {
     return reinterpret_cast<std::uintptr_t>(matrix.data()) % 16 == 0 && matrix.leading_dimension() % 4 == 0;
 }
@@ -20,10 +20,10 @@ __device__ inline bool has_aligned_rows(const DeviceMatrix<float>& matrix) {
 // value() called. Aligned rows are stored float4 by float4, except by a thread with columns out of
 // range.
 //
-// A float4 store takes neighbouring registers. A value that is computed here, if only a product
-// with alpha, gets registers of its own. Sums stored as they are would be accumulated in
-// neighbouring registers, in banks of the register file that the factors are read from, and every
-// multiply-add would be slower.
+// A float4 store needs adjacent registers. A value that is computed here, even if only multiplied
+// by alpha, gets registers of its own. If the sums were stored directly, they would be accumulated
+// in adjacent registers, in the same register-file banks as the operands, and every multiply-add
+// would be slower.
 template <class T, class Value>
 __device__ void write_tile(const ThreadTileCoords<T>& at, const DeviceMatrix<float>& matrix, Value value) {
     if (has_aligned_rows(matrix) && at.col(T::TN - 1) < matrix.cols()) {

@@ -1,4 +1,4 @@
-// What a thread multiplies of the tiles in shared memory, and the order in which it does.
+// The fragments that a thread multiplies, and the order of its multiply-adds.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,16 +8,16 @@
 
 namespace course {
 
-// sum += a b; and what else can be made of a pair of factors where a product of matrices adds up
-// products.
+// sum += a b. Other functors can take its place, to add another function of a and b.
 struct MultiplyAdd {
     __device__ void operator()(float& sum, float a, float b) const { sum += a * b; }
 };
 
 // Row i of a TM x TN outer product, sums[j] += a * b[j]: row 0 from left to right, row 1 from right
-// to left, and so on. At each turn the next multiply-add has both the same a or b as the one before
-// it. An operand that the instruction before has read too comes out of the reuse cache, not out of
-// a bank of the register file, where three operands of one instruction may collide.
+// to left, and so on. So each multiply-add shares an operand with the one before it, even where
+// the direction changes. An operand that the previous instruction has read, too, comes from the
+// reuse cache and not from a bank of the register file, where the three operands of an instruction
+// may conflict.
 template <int TN, class Add = MultiplyAdd>
 __device__ void multiply_row(int i, float a, const float (&b)[TN], float (&sums)[TN], Add add = {}) {
 #pragma unroll
@@ -27,8 +27,8 @@ __device__ void multiply_row(int i, float a, const float (&b)[TN], float (&sums)
     }
 }
 
-// What a thread multiplies: TM values of a column of A, TN of a row of B. Read float4 by float4,
-// B's first.
+// A thread's operands: TM values of a column of A, TN of a row of B. They are loaded float4 by
+// float4, those of B first.
 template <class T>
 struct Fragments {
     static constexpr int QUADS = (T::TM + T::TN) / 4;
@@ -62,8 +62,8 @@ struct Fragments {
     }
 };
 
-// sums += a b, in the order of multiply_row(). Between its rows, the fragments of column k of
-// `stage` are read into `next`.
+// sums += a b, in the order of multiply_row(). Between the rows, the fragments of column k of
+// `stage` are loaded into `next`.
 template <class T, class Stage, class Add = MultiplyAdd>
 __device__ void multiply_and_read_ahead(const Fragments<T>& now, float (&sums)[T::TM][T::TN],
                                         Fragments<T>& next, const Stage& stage, int k, const Place& place,

@@ -13,7 +13,7 @@
 
 namespace course {
 
-// Where a tile begins in C, and in the C of which product.
+// The product that a tile belongs to, and the position of the tile in its C.
 struct Tile {
     std::size_t product;
     std::size_t row;
@@ -34,8 +34,8 @@ struct alignas(16) Stage {
 // at a time, float by float.
 //
 // A row of the tile has one value of k. So the rows of a K-major matrix (A; B transposed) become
-// columns; those of an MN-major one (B; A transposed) stay rows. Either way the n-th float of a
-// thread is n equal steps behind its first one, in global and in shared memory, and one loop copies
+// columns; those of an MN-major one (B; A transposed) stay rows. Either way, the n-th float of a
+// thread is n equal strides after its first one, in global and in shared memory, so one loop copies
 // both kinds.
 template <int EXTENT, int BK, int THREADS>
 class ElementLoader {
@@ -81,7 +81,7 @@ class ElementLoader {
     }
 
   private:
-    // Where in the tile the first float of the thread is.
+    // The position of the thread's first float in the tile.
     static __device__ int along_extent(bool k_major) {
         return static_cast<int>(k_major ? threadIdx.x / BK : threadIdx.x % EXTENT);
     }
@@ -135,8 +135,8 @@ class PackLoader {
     int inside_ = 0;  // columns in range
 };
 
-// The copies of one block: step after step along K, tile after tile of C, in the order of `walk`.
-// Behind the last tile, stages are zero-filled. LoaderA and LoaderB: one of the two above.
+// The copies of one block: step by step along K, tile by tile of C, in the order of `walk`. After
+// the last tile, stages are zero-filled. LoaderA and LoaderB: one of the two above.
 template <class T, class LoaderA, class LoaderB, class Walk>
 class TileLoader {
   public:
@@ -152,8 +152,8 @@ class TileLoader {
     // Steps of a tile.
     __device__ int steps() const { return steps_; }
 
-    // From the next step on, so many of the same tile are in range: their copies need no bounds
-    // check.
+    // The number of steps of the same tile, from the next one on, that are in range. Their copies
+    // need no bounds check.
     __device__ int whole_steps() const {
         return has_tile_ && a_.is_whole() && b_.is_whole() ? steps_ - (last_depth_ < T::BK) - step_ : 0;
     }

@@ -1,5 +1,5 @@
-// Where the results of a product of matrices go, two neighbours of a row at a time: that is how the
-// fragments of tensor cores have them.
+// Stores the results of a matrix product, two adjacent elements of a row at a time, as they lie in
+// the fragments of tensor cores.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,13 +9,13 @@
 
 namespace course {
 
-// Sum: float, or int of integers.
+// Sum: float, or int for integer operands.
 template <class Sum>
 struct OutputOf {
     DeviceMatrix<Sum> c;
     Sum alpha;
     Sum beta;
-    bool pairs;  // every element with an even column is at a multiple of 8 bytes
+    bool pairs;  // every element with an even column is 8-byte aligned
 };
 
 template <class Sum>
@@ -34,8 +34,8 @@ __device__ bool inside(const OutputOf<Sum>& out, int row, int col) {
     return row < static_cast<int>(out.c.rows()) && col < static_cast<int>(out.c.cols());
 }
 
-// What becomes of the sums at (row, column) and beside it: alpha sum + beta C. C is read only if
-// beta asks for it.
+// The results at (row, col) and the column after it: alpha sum + beta C. C is read only if beta is
+// not 0.
 template <class Sum>
 __device__ PairOf<Sum> finished(const OutputOf<Sum>& out, int row, int col, Sum sum, Sum beside) {
     PairOf<Sum> result = {{out.alpha * sum, out.alpha * beside}};
@@ -46,7 +46,7 @@ __device__ PairOf<Sum> finished(const OutputOf<Sum>& out, int row, int col, Sum 
     return result;
 }
 
-// Stores them; `col` is even.
+// Stores these two results; `col` is even.
 template <class Sum>
 __device__ void store_pair(const OutputOf<Sum>& out, int row, int col, Sum sum, Sum beside) {
     const PairOf<Sum> result = finished(out, row, col, sum, beside);

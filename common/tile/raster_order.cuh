@@ -10,9 +10,9 @@
 
 namespace course {
 
-// Rasterisation order: tiles are taken in bands of `band` rows of tiles, a band column by column,
-// there and back. Blocks that run at the same time then share rows of A and columns of B, which
-// come from the L2 cache.
+// Rasterisation order: tiles are taken in bands of `band` rows of tiles, each band column by
+// column, every second band from right to left. Blocks that run at the same time then share rows of
+// A and columns of B, which come from the L2 cache.
 struct RasterOrder {
     int rows;  // of tiles
     int columns;

@@ -1,9 +1,8 @@
 // Products A B^T in FP32 accuracy by mma.sync, for a tile of 64 x 64 results: 3xTF32.
 //
-// Each factor is split into the sum of two TF32 numbers, and three products replace one
-// (tf32_split.cuh). A and B have the elements of a sum side by side in a row, as mma.sync wants
-// both factors: so both are copied 16 bytes at a time and read by ldmatrix. Day 40 builds this main
-// loop step by step.
+// Each operand is split into the sum of two TF32 numbers, and three products replace one
+// (tf32_split.cuh). A and B are both K-major, as mma.sync requires: so both are copied 16 bytes at
+// a time and loaded by ldmatrix. Day 40 builds this main loop step by step.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +18,7 @@
 
 namespace course::tf32_mma {
 
-// What a block multiplies, and what each of its four warps does.
+// The tile of a block, and the part of each of its four warps.
 struct Tile {
     using T = float;
     static constexpr int BM = 64;  // rows of A
@@ -61,9 +60,8 @@ struct Lane {
     __device__ int col(int j) const { return warp_col + j / 2 * 8 + lane % 4 * 2 + j % 2; }
 };
 
-// sums += the products of a stage. Tensor cores cut off their sums, always towards zero. So they
-// add up the BK terms of a stage only; CUDA cores, which round to nearest, add that sum to the
-// others.
+// sums += the products of a stage. Tensor cores truncate their sums, always towards zero. So they
+// only sum the BK terms of a stage; CUDA cores, which round to nearest, add these partial sums.
 __device__ inline void multiply_stage(Stage& stage, const Lane& at, Sums& sums) {
     const auto as_float = [](unsigned bits) { return __uint_as_float(bits); };
     const int lane = at.lane;
@@ -85,7 +83,7 @@ __device__ inline void multiply_stage(Stage& stage, const Lane& at, Sums& sums) 
             b[j] = split({as_float(four[0]), as_float(four[1])});
             b[j + 1] = split({as_float(four[2]), as_float(four[3])});
         }
-        // The small products come first: while the sum is small, less of it is cut off.
+        // The small products come first: while the sum is small, truncation loses less.
 #pragma unroll
         for (int i = 0; i < DOWN * ACROSS; ++i)
             ptx::mma_m16n8k8_tf32(run[i / ACROSS][i % ACROSS], a[i / ACROSS].small, b[i % ACROSS].big);
@@ -110,7 +108,8 @@ __device__ void multiply(const DeviceMatrix<const float>& a, const DeviceMatrix<
     TileCopies<Tile, Tile::BM, Tile::BK> copies_of_a(a, row, 0);
     TileCopies<Tile, Tile::BN, Tile::BK> copies_of_b(b, col, 0);
     const auto steps = static_cast<int>(ceil_div<std::size_t>(a.cols(), Tile::BK));
-    // Past the last step a group is empty, so that a wait always counts the same.
+    // After the last step the groups are empty, so that every wait counts the same number of
+    // groups.
     const auto copy = [&](int step) {
         if (step < steps) {
             copies_of_a.to<ALIGNED>(stages[step % Tile::STAGES].a);

@@ -1,5 +1,5 @@
 // Products in FP32 accuracy by TMA and wgmma, for a tile of 128 x 128 results: 3xTF32. Step 16 of
-// the ladder is about it; its head says why B is the left factor and how A is split.
+// the ladder explains it: its head comment says why B is the left operand and how A is split.
 //
 // Only for a course_hopper_library.
 #pragma once
@@ -22,14 +22,14 @@ constexpr int WARPGROUP = 128;      // threads
 constexpr int CONSUMERS = BN / 64;  // warpgroups that multiply: 64 columns of C each
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 
-// How TMA sees the factors.
+// The operands as described to TMA.
 struct Maps {
     CUtensorMap a;  // boxes of BM x BK
     CUtensorMap b;  // of BK x BOX
 };
 
-// In shared memory. Rows are 128 bytes, and TMA swizzles them: sixteen bytes c of row r are stored
-// as c ^ (r % 8).
+// In shared memory. Rows are 128 bytes, and TMA swizzles them: the 16-byte chunk c of row r is
+// stored at chunk c ^ (r % 8).
 template <int STAGES_>
 struct alignas(1024) Ring {
     static constexpr int STAGES = STAGES_;
@@ -55,8 +55,8 @@ struct alignas(1024) Ring {
     }
 };
 
-// What a step multiplies: columns k to k + BK - 1 of A from `row` on, the same rows of B from `col`
-// on. Out of range there are zeros.
+// The operands of a step: columns k to k + BK - 1 of A from `row` on, and the same rows of B from
+// `col` on. Out-of-range elements are zero-filled.
 struct StepCoords {
     int row;
     int col;
@@ -73,10 +73,10 @@ __device__ void load_stage(Ring& ring, int stage, const Maps& maps, const StepCo
         ptx::tma_load(ring.b[stage][box / 2][box % 2], &maps.b, at.col + box * BOX, at.k, copied);
 }
 
-// The small parts of A's tile. big = x with its last 13 bits cut off: nearest_tf32() would be twice
-// as close, but then big parts would have to be written, too. small is rounded: half of the lowest
-// bit that tensor cores look at is added. All of it is element by element, so the swizzle does not
-// matter.
+// The small parts of A's tile. big = x with its last 13 bits truncated. nearest_tf32() would be
+// twice as accurate, but then the big parts would have to be stored, too. small is rounded: half of
+// the lowest bit that tensor cores use is added. All of this is elementwise, so the swizzle does
+// not matter.
 template <class Ring>
 __device__ void split_stage(Ring& ring, int stage) {
     const auto* const a = reinterpret_cast<const float4*>(ring.a[stage]);
@@ -117,10 +117,10 @@ __device__ void produce(Ring& ring, const Maps& maps, int steps, CoordsOf coords
 }
 
 // Lane 4 g + t of warp w of a consumer has columns 8 h + g of 16 in the layout of wgmma, h = 0 and
-// 1. Which columns of C these are is free, as long as lanes load and store the same. With two
-// neighbours for h, a lane loads 8 bytes. They are taken from two boxes, and in a box from quads
-// (groups of four columns) w and w + 4: so 16 lanes, which load four rows at the same time, need
-// each bank once.
+// 1. The mapping to columns of C is free, as long as a lane loads and stores the same columns. Two
+//    adjacent columns for h = 0 and 1 let a lane load 8 bytes. They are taken from two boxes, and
+//    in a box from quads (groups of four columns) w and w + 4: so 16 lanes, which load four rows
+//    at the same time, use each bank once.
 struct Lane {
     int consumer = static_cast<int>(threadIdx.x) / WARPGROUP;
     int warp = static_cast<int>(threadIdx.x) % WARPGROUP / 32;
@@ -144,7 +144,7 @@ __device__ inline float& result(Sums& sums, int i, int h) {
 constexpr int INSTRUCTIONS = BK / 8;  // along K
 using Left = SplitFactors<4>[INSTRUCTIONS];
 
-// The lane's factors of B, two columns: rows 8 j + t and 8 j + t + 4 for instruction j.
+// The lane's operands from B, two columns: rows 8 j + t and 8 j + t + 4 for instruction j.
 __device__ inline void load_left(const float (&boxes)[64 / BOX][BK][BOX], const Lane& lane, Left& left) {
     const auto at = [&](int row) {
         return &boxes[lane.box()][row][(lane.quad() ^ row) * 4 + lane.in_quad()];
@@ -159,8 +159,8 @@ __device__ inline void load_left(const float (&boxes)[64 / BOX][BK][BOX], const 
     }
 }
 
-// No instruction: `left` keeps its registers until here. For the compiler, they are free when the
-// products have been issued.
+// No instruction: keeps `left` in its registers until here. The compiler assumes that they are
+// free as soon as the wgmma have been issued.
 __device__ inline void hold_left(Left& left) {
 #pragma unroll
     for (auto& factors : left) {
@@ -173,7 +173,7 @@ __device__ inline void hold_left(Left& left) {
 }
 
 // Issues the products of a stage: run = B^T A^T. The small products come first: while the sum is
-// small, less of it is cut off.
+// small, truncation loses less.
 template <class Ring>
 __device__ void multiply_stage(const Ring& ring, int stage, const Left& left, Sums& run) {
     const std::uint64_t big = ptx::descriptor_k_major(ring.a[stage]);
@@ -192,8 +192,8 @@ __device__ void multiply_stage(const Ring& ring, int stage, const Left& left, Su
     ptx::wgmma_commit();
 }
 
-// A consumer warpgroup: sums += the products of step `step`. As in step 15, tensor cores sum BK
-// terms only, because they cut their sums off; CUDA cores, which round, add up the rest.
+// A consumer warpgroup: sums += the products of step `step`. As in step 15, tensor cores only sum
+// BK terms, because they truncate their sums; CUDA cores, which round, add the partial sums.
 template <class Ring>
 __device__ void consume(Ring& ring, int step, const Lane& lane, Sums& sums) {
     const int stage = step % Ring::STAGES;
@@ -206,7 +206,8 @@ __device__ void consume(Ring& ring, int step, const Lane& lane, Sums& sums) {
     multiply_stage(ring, stage, left, run);
     ptx::wgmma_wait<0>();
     hold_left(left);
-    // Each warp arrives for itself: nothing else says that all four have loaded their part of B.
+    // Each warp arrives separately, because no other barrier ensures that all four have loaded
+    // their part of B.
     __syncwarp();
     if (threadIdx.x % 32 == 0) ptx::mbarrier_arrive(&ring.empty[stage]);
 #pragma unroll

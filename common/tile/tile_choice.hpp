@@ -1,4 +1,5 @@
-// Which tile suits a shape: a model of the time that a product takes with tiles of a given size.
+// Chooses the tile for a shape, with a model of the time that a product takes with tiles of a
+// given size.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +12,21 @@
 namespace course {
 
 struct Tiling {
-    std::size_t rows;  // of C, that a cluster computes at a time
+    std::size_t rows;  // of C that a cluster computes at a time
     std::size_t columns;
     std::size_t cluster;  // blocks
     std::size_t splits;   // blocks that share the K of a tile
-    std::size_t blocks;   // that a multiprocessor runs at a time
+    std::size_t blocks;   // resident on a multiprocessor at a time
     std::size_t depth;    // of a step along K
-    // In microseconds. What grows with the rounds is latency, what grows with the tiles of a
-    // multiprocessor is its throughput.
+    // In microseconds. Costs per wave model latency; costs per tile of a multiprocessor model its
+    // throughput.
     double launch;
-    double tile;  // for each round of tiles: to begin and end one
-    double step;  // for each step of a round
+    double tile;  // for each wave of tiles: to start and to end it
+    double step;  // for each step of a wave
     double load;  // for each step of each tile of a multiprocessor
 
-    // Clusters take tiles in rounds. A round that is not full takes as long as one that is.
+    // Clusters process tiles in waves. A wave that is not full takes as long as a full one (tail
+    // effect).
     double time(const MatmulShape& shape, std::size_t multiprocessors) const {
         const std::size_t tiles = ceil_div(shape.m, rows) * ceil_div(shape.n, columns);
         const auto steps = static_cast<double>(ceil_div(ceil_div(shape.k, depth), splits));
@@ -34,14 +36,15 @@ struct Tiling {
         return launch + rounds * (tile + steps * step) + of_multiprocessor * steps * load;
     }
 
-    // A batch is a product with as many rows of tiles.
+    // A batch takes as long as one product with the tiles of all its products below each other.
     double time_of_batch(const ProductShape& shape, std::size_t multiprocessors) const {
         const std::size_t m = ceil_div(shape.m, rows) * rows;
         return time({.m = m * shape.count, .n = shape.n, .k = shape.k}, multiprocessors);
     }
 
-    // Clusters that run at a time. The blocks of one are in the same part of the GPU, where not all
-    // multiprocessors find three or seven others: about a tenth is left over.
+    // How many clusters run at a time. The blocks of a cluster run in the same part of the GPU,
+    // and its multiprocessors do not always divide into groups of four or eight: about a tenth
+    // remain idle.
     std::size_t at_once(std::size_t multiprocessors) const {
         const std::size_t used = cluster > 2 ? multiprocessors * 9 / 10 : multiprocessors;
         return std::max<std::size_t>(used / cluster, 1) * blocks;

@@ -1,5 +1,5 @@
-// Tiles of a matrix in shared memory, as ldmatrix reads them, and copies to them. S has T, THREADS
-// and SWIZZLED.
+// Tiles of a matrix in shared memory in the layout that ldmatrix reads, and copies to them. S has
+// T, THREADS and SWIZZLED.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -33,8 +33,8 @@ struct SharedTile {
 };
 
 // One thread's share of copying ROWS x COLUMNS elements from (first_row, first_column) of a matrix
-// on, and then of what follows them: a chunk of every ROWS_AT_ONCE-th row, at addresses that differ
-// by constants.
+// on, and then of the tiles that follow: a chunk of every ROWS_AT_ONCE-th row, at addresses that
+// differ by constants.
 template <class S, int ROWS, int COLUMNS>
 class TileCopies {
     using T = typename S::T;

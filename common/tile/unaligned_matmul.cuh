@@ -1,5 +1,5 @@
 // Products of 16-bit matrices whose rows have any alignment, with wgmma. TMA loads only 16-byte
-// aligned rows, so here threads load the factors into registers and store them to shared memory.
+// aligned rows, so here threads load the operands into registers and store them to shared memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -25,10 +25,10 @@ __device__ unsigned alignment_of_rows(const DeviceMatrix<const T>& matrix) {
     return static_cast<unsigned>(bits & (~bits + 1));  // the lowest bit that is set
 }
 
-// A warpgroup copies a factor's tiles to shared memory through registers, one tile of 64 x 64
+// A warpgroup copies an operand's tiles to shared memory through registers, one tile of 64 x 64
 // elements for each step along K. `first` is the first row of A, or column of B, in the tiles. A
-// row of a K-major tile runs along K; in an MN-major tile, each row belongs to one k. Neighbouring
-// lanes load neighbouring pieces of a row.
+// row of a K-major tile runs along K; in an MN-major tile, each row belongs to one k. Adjacent
+// lanes load adjacent pieces of a row.
 template <class T, bool K_MAJOR>
 class TileCopier {
   public:
@@ -150,12 +150,12 @@ union UnalignedMemory {
 
 constexpr int kBlocksPerSm = 4;
 
-// Idea: threads load the factors into registers, in pieces as large as the alignment allows, and
+// Idea: threads load the operands into registers, in pieces as large as the alignment allows, and
 // store them to shared memory in the layout that wgmma reads. No TMA, no producer warpgroup, no
 // mbarriers: a double buffer, and the loads of the next step are in flight during the products of
 // this one. While one block of an SM waits, three others work. Where tiles are few, the blocks of a
 // cluster share K.
-// Cost removed: the copies of unaligned factors to aligned rows: a kernel for each, and memory.
+// Cost removed: the copies of unaligned operands to aligned rows: a kernel for each, and memory.
 // Still limits it: the number of loads, and their latency in each step.
 template <class S, bool A_K_MAJOR, bool B_K_MAJOR>
 __global__ void __launch_bounds__(kWarpgroup, kBlocksPerSm)

@@ -22,7 +22,7 @@ template <class T>
 void multiply_unaligned_with(std::size_t tile, const FactorsOf<T>& factors, const Batch<float>& c,
                              float alpha, float beta, cudaStream_t stream);
 
-// How long that takes on this GPU, in microseconds, about.
+// An estimate of the time on this GPU, in microseconds.
 double time_of_unaligned(const ProductShape& shape);
 
 }  // namespace course

@@ -1,5 +1,6 @@
 // Split-K in a cluster: its blocks compute the same tile of C, each for its part of K, and add
-// their sums up through distributed shared memory. No scratch memory, and always the same order.
+// their sums up through distributed shared memory. It needs no scratch memory, and the order of
+// the additions is fixed.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -16,8 +17,8 @@ namespace course::hopper {
 template <class S>
 constexpr int OWNED = S::BN / 2 / S::SPLITS;
 
-// What a block is sent, in shared memory: by each block of the cluster, the sums of a thread in a
-// column.
+// The sums that a block receives in shared memory: from each block of the cluster, the sums of a
+// thread in a column.
 template <class S>
 using Received = typename S::Sum[S::SPLITS][OWNED<S>][S::CONSUMERS * kWarpgroup];
 

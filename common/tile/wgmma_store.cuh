@@ -79,7 +79,7 @@ using RowsOfWarp = typename S::Sum[16][S::BN + 8];
 template <class S>
 using RowsOfWarps = RowsOfWarp<S>[S::CONSUMERS * 4];
 
-// Stores alpha sum + beta C for a warp's rows: each lane COUNT neighbouring elements at a time.
+// Stores alpha sum + beta C for a warp's rows: each lane COUNT adjacent elements at a time.
 // `first` is the first row and column of the warp's part of the tile.
 template <class S, int COUNT>
 __device__ void store_rows(const RowsOfWarp<S>& rows, const OutputOf<typename S::Sum>& out,
@@ -103,8 +103,8 @@ __device__ void store_rows(const RowsOfWarp<S>& rows, const OutputOf<typename S:
 }
 
 // Stores the 64 rows of a warpgroup through shared memory. From registers, one instruction would
-// store only every other element of an unaligned row. Here neighbouring lanes store neighbouring
-// elements, whatever the alignment of the row. `rows` belongs to this warp.
+// store only every other element of an unaligned row. Here adjacent lanes store adjacent elements,
+// whatever the alignment of the row. `rows` belongs to this warp.
 template <class S>
 __device__ void store_in_rows(RowsOfWarp<S>& rows, const OutputOf<typename S::Sum>& out, TileCoords tile,
                               const Sums<S>& sums) {

@@ -182,7 +182,7 @@ __device__ void produce(Ring<S>& ring, RingPosition<S>& at, const Maps& maps, Ti
     }
 }
 
-// Sets the sums to zero, before the products begin: day 41 says why hold().
+// Sets the sums to zero, before the products begin; day 41 explains why hold() is needed.
 template <class Sum, int COUNT>
 __device__ void clear(Sum (&sums)[COUNT]) {
 #pragma unroll

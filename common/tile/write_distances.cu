@@ -1,4 +1,4 @@
-// The matrix of distances, for the versions that write it and read it again.
+// Writes the matrix of distances, for the versions that store it and read it again.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace {
 // Cost removed: writing the sums and reading them again, to add the norms.
 // Still limits it: the multiply-adds; with a short K, the stores of the distances.
 //
-// `one` is 1, which the compiler does not know: write_tile() is given a computed value.
+// `one` is 1, but the compiler does not know it, so write_tile() gets a computed value
+// (epilogue.cuh explains why).
 template <class T, class LoaderA, class LoaderB, class Add>
 __global__ __launch_bounds__(T::THREADS,
                              1) void write_distances(const __grid_constant__ Factors factors,

@@ -1,5 +1,5 @@
-// Asynchronous copies: what must hold on every GPU and on the stand-in, through
-// common/device/ptx.cuh.
+// Asynchronous copies through common/device/ptx.cuh: requirements that hold on every GPU and on
+// the stand-in.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -26,7 +26,8 @@ std::vector<float> numbers(std::size_t count) {
 
 constexpr unsigned kThreads = 96;
 
-// Each thread copies one value, two or four, and gives out what another thread has copied.
+// Each thread copies one, two or four values, and outputs the values that another thread has
+// copied.
 template <int kValues>
 __global__ void reverse(float* out, const float* in) {
     alignas(16) __shared__ float tile[kThreads * kValues];
@@ -61,7 +62,8 @@ TEST_F(AsyncCopyTest, WholeCopiesArrive) {
     expect_reversed<4>();
 }
 
-// Thread v copies 16 bytes, of which v are valid, over others; and 4 if v is odd.
+// Thread v overwrites 16 bytes with a copy of which v bytes are valid, and 4 bytes with a copy
+// that is valid if v is odd.
 constexpr unsigned kCounts = 17;
 __global__ void copy_valid_bytes(std::uint8_t* out16, std::uint8_t* out4, const std::uint8_t* in) {
     alignas(16) __shared__ std::uint8_t wide[16 * kCounts];
@@ -127,7 +129,7 @@ TEST_F(AsyncCopyTest, ASourceOfNoValidBytesIsNotRead) {
     }
 }
 
-// A GPU may complete newer groups as well: only what is waited for is read.
+// A GPU may complete newer groups early, so only groups that were waited for are read.
 __global__ void look_at_each_group(float* out, const float* in) {
     __shared__ float tile[3];
     for (int i = 0; i < 3; ++i) {
@@ -136,7 +138,7 @@ __global__ void look_at_each_group(float* out, const float* in) {
     }
     ptx::cp_async_wait<2>();
     out[0] = tile[0];
-    ptx::cp_async_commit();  // an empty group counts like another
+    ptx::cp_async_commit();  // an empty group counts, too
     ptx::cp_async_wait<2>();
     out[1] = tile[1];
     ptx::cp_async_wait<0>();
@@ -152,8 +154,8 @@ TEST_F(AsyncCopyTest, GroupsCompleteFromTheOldestOn) {
     EXPECT_EQ(out.to_host(), values);
 }
 
-// The sum of each column of (tiles x kThreads) values: while a tile is added, the next kStages - 1
-// are in flight.
+// The sum of each column of (tiles x kThreads) values: while one tile is added, the next kStages -
+// 1 are in flight.
 template <int kStages>
 __global__ void sum_columns(float* out, const float* in, int tiles) {
     __shared__ float stage[kStages][kThreads];

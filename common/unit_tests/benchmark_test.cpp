@@ -51,7 +51,8 @@ TEST_F(BenchmarkTest, TimeIsThatOfOneLaunchOfABatch) {
     const course::Measurement m = course::measure_warm(
         "sleep",
         [&](cudaStream_t) {
-            if (++launches > 2) std::this_thread::sleep_for(kLaunch);  // quick while the batch is decided on
+            if (++launches > 2)
+                std::this_thread::sleep_for(kLaunch);  // short launches while the batch size is chosen
         },
         {.min_repeats = 1, .max_repeats = 1});
     ASSERT_GT(m.launches_per_repeat, 10);

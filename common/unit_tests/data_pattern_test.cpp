@@ -22,8 +22,8 @@ TEST(DataPattern, SameSeedSameDataOtherSeedOther) {
               make_data<float>(kSize, DataPattern::kNormal, kSeed + 1));
 }
 
-// On several cores the same numbers as one after the other, also where one core's part ends and the
-// next one's begins.
+// Several cores must produce the same numbers as one, also at the boundaries between the parts of
+// two cores.
 TEST(DataPattern, IsOneSequence) {
     constexpr std::size_t kLong = 3 * 65536 + 17;
     for (const DataPattern pattern : {DataPattern::kSignedUniform, DataPattern::kNormal,

@@ -23,7 +23,7 @@ std::vector<int> counting(std::size_t size) {
     return values;
 }
 
-// What `call` throws, as text; "" if nothing.
+// The message of the exception that `call` throws, or "".
 template <class Exception, class Call>
 std::string message_of(const Call& call) {
     try {

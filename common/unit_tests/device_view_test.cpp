@@ -18,7 +18,7 @@ using course::DeviceBuffer;
 using course::DeviceMatrix;
 using course::DeviceSpan;
 
-// A host pointer, or any pointer, does not become a view by accident; and const is not taken away.
+// A pointer does not convert to a view implicitly, and a view does not lose its const.
 static_assert(!std::is_convertible_v<float*, DeviceSpan<float>>);
 static_assert(!std::is_constructible_v<DeviceSpan<float>, float*, std::size_t>);
 static_assert(!std::is_constructible_v<DeviceSpan<float>, std::vector<float>>);

@@ -38,7 +38,7 @@ TEST_F(EventTimerTest, WithoutStartThereIsNothingToTell) {
     EXPECT_THROW(timer.elapsed_ms(), course::CudaError);
 }
 
-// The host has done other things by the time the GPU comes to what is timed next.
+// The host runs ahead while the GPU is still busy with the head start.
 TEST_F(EventTimerTest, AHeadStartKeepsTheGpuBusy) {
     if (course::is_cpu_stand_in()) GTEST_SKIP() << "needs a GPU: on the CPU nothing overlaps";
     course::give_head_start(1, nullptr);  // loads the kernel

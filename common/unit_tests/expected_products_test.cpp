@@ -1,4 +1,4 @@
-// What the bench compares with: on the host and on the device the same.
+// The expected values of a benchmark must be the same on the host and on the device.
 #include "common/check/expected_products.hpp"
 
 #include <gtest/gtest.h>
@@ -47,8 +47,8 @@ TEST_P(ExpectedProductsTest, TakesWhatTheReferenceSaysAndNothingElse) {
             c.copy_from(right);
             EXPECT_TRUE(expected.verify(c).ok()) << expected.verify(c).message();
             for (const std::size_t where : {std::size_t{1}, in_product + 5, right.size() - 1}) {
-                // A dropped element has no rounding error: however close to 0, another value is
-                // wrong.
+                // A dropped element has no rounding error, so any other value is wrong, however
+                // close to 0.
                 std::vector<float> wrong = right;
                 wrong[where] = keep[where % keep.size()] != 0 ? wrong[where] + 1e-4f : 1e-7f;
                 c.copy_from(wrong);

@@ -1,5 +1,5 @@
-// Instructions on single numbers: what must hold on every GPU and on the stand-in, through
-// common/device/ptx.cuh.
+// Instructions on single numbers through common/device/ptx.cuh: requirements that hold on every
+// GPU and on the stand-in.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,8 +67,8 @@ TEST_F(FloatInstructionTest, Exp2OfSpecialNumbers) {
     EXPECT_TRUE(std::isnan(powers({std::numeric_limits<float>::quiet_NaN()})[0]));
 }
 
-// The bound is the PTX ISA's: 2 ulp from the correctly rounded result, which is half an ulp from
-// the true one.
+// The bound is the PTX ISA's: 2 ulp from the correctly rounded result, which is at most half an
+// ulp from the exact one.
 TEST_F(FloatInstructionTest, Exp2IsWithinTwoUlp) {
     Random random(12);
     std::vector<float> values;

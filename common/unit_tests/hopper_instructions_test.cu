@@ -1,6 +1,6 @@
-// Instructions of compute capability 9.0a: what must hold on such a GPU and on the stand-in,
-// through common/device/ptx_hopper.cuh. Places in shared memory are computed here anew, from the
-// pictures in NVIDIA's "Parallel Thread Execution ISA".
+// Instructions of compute capability 9.0a through common/device/ptx_hopper.cuh: requirements that
+// hold on such a GPU and on the stand-in. Addresses in shared memory are computed independently
+// here, from the figures in NVIDIA's "Parallel Thread Execution ISA".
 #include <cuda.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -59,8 +59,8 @@ void launch(Kernel* kernel, unsigned blocks, unsigned threads, unsigned cluster,
 
 // ---- mbarriers ----------------------------------------------------------------------------------
 
-// Thread 0 hands numbers to the others through one place, which is free again when all have read
-// it.
+// Thread 0 passes numbers to the other threads through one variable, which is safe to overwrite
+// when all of them have read it.
 __global__ void pass_on(int* out, int rounds) {
     __shared__ ptx::MBarrier full;
     __shared__ ptx::MBarrier empty;
@@ -75,7 +75,8 @@ __global__ void pass_on(int* out, int rounds) {
     for (int round = 0; round < rounds; ++round) {
         const unsigned parity = static_cast<unsigned>(round) % 2;
         if (threadIdx.x == 0) {
-            ptx::mbarrier_wait(&empty, parity ^ 1);  // at first: the phase before the first counts as over
+            ptx::mbarrier_wait(&empty,
+                               parity ^ 1);  // initially, the phase before the first one counts as complete
             place = (round + 1) * (round + 1);
             ptx::mbarrier_arrive(&full);
         } else {
@@ -162,8 +163,8 @@ CUtensorMap make_map(CUtensorMapDataType type, void* address, std::uint64_t colu
     return map;
 }
 
-// Where byte `i` of a box is: lines of 128 bytes have eight pieces of 16, and a piece's number
-// within the swizzle's span is changed by the line's number.
+// The offset of byte `i` of a box. A line of 128 bytes has eight 16-byte chunks, and the index of
+// a chunk within the swizzle span is XORed with the index of the line.
 unsigned swizzled_place(unsigned i, unsigned span) {
     const unsigned line = i / 128, piece = i % 128 / 16;
     const unsigned pieces = span / 16;
@@ -187,7 +188,8 @@ __global__ void load_box(const __grid_constant__ CUtensorMap map, int column, in
         out[i] = memory[i];
 }
 
-// The box goes to memory as it is, unswizzled by the threads that fill shared memory.
+// Copies `in` to shared memory unchanged and stores the box from there, so TMA removes the
+// swizzle.
 __global__ void store_box(const __grid_constant__ CUtensorMap map, int column, int row, unsigned bytes,
                           const unsigned char* in) {
     extern __shared__ __align__(1024) unsigned char memory[];
@@ -222,7 +224,8 @@ constexpr Box kBoxes[] = {{CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, CU_TENSOR_MAP_SWI
                           {CU_TENSOR_MAP_DATA_TYPE_UINT8, 1, CU_TENSOR_MAP_SWIZZLE_128B, 128, 24},
                           {CU_TENSOR_MAP_DATA_TYPE_INT32, 4, CU_TENSOR_MAP_SWIZZLE_128B, 32, 16}};
 // First elements of boxes: inside a matrix of 70 columns and 45 rows, across each of its borders,
-// and outside. Columns are multiples of 16 bytes for each type: a GPU has no others.
+// and outside. The columns are multiples of 16 bytes for each type, because a GPU supports no
+// others.
 constexpr int kPlaces[][2] = {{0, 0},     {16, 8},  {64, 0},  {64, 40},  {-16, 0}, {0, -3},
                               {-16, -16}, {48, 44}, {80, 10}, {16, 100}, {-64, 5}, {32, 44}};
 
@@ -230,7 +233,7 @@ class BoxTest : public HopperInstructions, public testing::WithParamInterface<Bo
   protected:
     static constexpr unsigned kColumns = 70, kRows = 45;
 
-    // Row after row, padded to a multiple of 16 bytes.
+    // Row-major, padded to a multiple of 16 bytes.
     unsigned pitch() const { return (kColumns * GetParam().element_size + 15) / 16 * 16 + 32; }
     unsigned row_bytes() const { return GetParam().columns * GetParam().element_size; }
     unsigned bytes() const { return row_bytes() * GetParam().rows; }
@@ -267,8 +270,8 @@ TEST_P(BoxTest, IsLoadedWithZerosForWhatLiesOutside) {
     }
 }
 
-// The last 16 bytes that have an element of the matrix are written as a whole, as far as the row's
-// padding goes.
+// The last 16-byte chunk of a row that contains an element of the matrix is written as a whole,
+// including the padding of the row.
 TEST_P(BoxTest, IsStoredExceptForWhatLiesOutside) {
     Random random(42);
     Bytes box(bytes());
@@ -277,7 +280,7 @@ TEST_P(BoxTest, IsStoredExceptForWhatLiesOutside) {
     DeviceBuffer<unsigned char> device_box{std::span<const unsigned char>(box)};
     DeviceBuffer<unsigned char> device(pitch() * kRows);
     for (const auto& [column, row] : kPlaces) {
-        if (column < 0 || row < 0) continue;  // no GPU stores there
+        if (column < 0 || row < 0) continue;  // GPUs do not store there
         SCOPED_TRACE("box at column " + std::to_string(column) + ", row " + std::to_string(row));
         CUDA_CHECK(cudaMemset(device.data(), 0, device.bytes()));
         launch(store_box, 1, 128, 1, shared(), map_of(device), column, row, bytes(),
@@ -293,7 +296,7 @@ TEST_P(BoxTest, IsStoredExceptForWhatLiesOutside) {
     }
 }
 
-// ---- Columns of pixels --------------------------------------------------------------------------
+// ---- Columns of pixels (im2col) -----------------------------------------------------------------
 
 struct Window {
     int channels, columns, rows, images;  // of the tensor
@@ -403,7 +406,7 @@ TEST_F(HopperInstructions, ATensorMapMayBePrefetched) {
                     CU_TENSOR_MAP_SWIZZLE_NONE));
 }
 
-// Each block asks for one box for all of the cluster.
+// Each block loads one box for the whole cluster (multicast).
 __global__ void share_boxes(const __grid_constant__ CUtensorMap map, float* out) {
     extern __shared__ __align__(1024) unsigned char memory[];
     auto* const boxes = reinterpret_cast<float(*)[256]>(memory);
@@ -440,7 +443,7 @@ TEST_F(HopperInstructions, AMulticastReachesAllBlocksOfItsMask) {
             << block;
 }
 
-// ---- Products of warpgroups ---------------------------------------------------------------------
+// ---- MMA of warpgroups (wgmma) ------------------------------------------------------------------
 
 template <class T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, int, float>;
@@ -478,15 +481,15 @@ struct Layout {
         constexpr std::uint64_t kMode[] = {0, 3, 2, 1};
         return kMode[swizzle] << 62 | std::uint64_t{stride / 16} << 32 | std::uint64_t{leading / 16} << 16;
     }
-    // Of the element (mn, k) of so many bytes. Eight lines of a span lie one below the other; they
-    // run along k, or along m or n.
+    // The offset of element (mn, k) with `size` bytes. Eight lines of a span lie one below the
+    // other; they run along k, or along m or n.
     unsigned place(unsigned mn, unsigned k, unsigned size) const {
         const unsigned span = kSpan[swizzle];
         const unsigned in_line = mn_major ? mn : k;
         const unsigned line = mn_major ? k : mn;
-        // Without a swizzle, "leading" goes along k and "stride" along m or n. With one, "leading"
-        // goes from one span to the next in a line, and "stride" from eight lines to the next
-        // eight.
+        // Without a swizzle, "leading" is the distance along k and "stride" the distance along m
+        // or n. With one, "leading" is the distance from one span to the next in a line, and
+        // "stride" the distance from eight lines to the next eight.
         const bool plain = swizzle == CU_TENSOR_MAP_SWIZZLE_NONE;
         const unsigned next_span = plain && mn_major ? stride : leading;
         const unsigned next_lines = plain && mn_major ? leading : stride;
@@ -504,7 +507,7 @@ void expect_products(const Layout& a_layout, const Layout& b_layout) {
     using Sum = SumOf<T>;
     Random random(43);
     const auto number = [&] { return random.integer(kLowest, -kLowest - 1); };
-    Bytes image(kBytes, 0xff);  // NaN, or -1, where no element is
+    Bytes image(kBytes, 0xff);  // NaN, or -1, between the elements
     std::vector<int> a(64 * kDepth), b(kDepth * N);
     std::vector<Sum> c(64 * N), expected(64 * N);
     const auto put = [&image](unsigned place, int value) {
@@ -521,8 +524,8 @@ void expect_products(const Layout& a_layout, const Layout& b_layout) {
     }
     for (unsigned m = 0; m < 64; ++m) {
         for (unsigned n = 0; n < N; ++n) {
-            // Sums of integers begin at the ends of their range, and half of them wrap; of floating
-            // point they are small enough to be exact.
+            // Sums of integers start at the ends of their range, so half of them wrap.
+            // Floating-point sums are small enough to be exact.
             int begin = number();
             if (std::is_integral_v<T>)
                 begin = n % 2 == 0 ? std::numeric_limits<int>::max() : std::numeric_limits<int>::min();
@@ -574,7 +577,8 @@ TEST_F(HopperInstructions, ProductsFindTheirFactorsInEveryLayout) {
     expect_products<__nv_fp8_e5m2, false, 256>(kKMajor[0], kKMajor[0]);
 }
 
-// A in registers: four consecutive bytes of a row in each, of row 8 h + g in register 2 j + h.
+// A in registers: each holds four consecutive bytes of a row, register 2 j + h those of row 8 h +
+// g.
 template <class T, bool kBRowMajor, int N>
 __global__ void multiply_registers(const unsigned* a, const unsigned char* image, unsigned bytes,
                                    std::uint64_t b_layout, float* c) {

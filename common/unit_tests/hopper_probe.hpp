@@ -2,8 +2,8 @@
 
 namespace course::testing {
 
-// Does device code of a course_hopper_library see Hopper's own instructions? On the CPU stand-in:
-// yes, as everywhere.
+// Is the device code of a course_hopper_library compiled with Hopper's own instructions? Always
+// true on the CPU stand-in.
 bool built_for_hopper_alone();
 
 }  // namespace course::testing

@@ -11,11 +11,11 @@ namespace course::testing {
 
 inline constexpr std::size_t kStaticSharedBytes = 4096;
 
-// One of several kernels that do the same, each with kStaticSharedBytes of its own: what a kernel
-// is allowed stays.
+// One of several identical kernels, each with its own kStaticSharedBytes. The tests need several
+// kernels because the allowed size of a kernel stays set.
 struct LaunchedKernel {
-    // out[i] = value + i, by way of static shared memory and the last of `dynamic_bytes`; `threads`
-    // in a block.
+    // out[i] = value + i, computed through static shared memory and the last of `dynamic_bytes`;
+    // `threads` per block.
     void (*launch)(unsigned threads, std::size_t dynamic_bytes, cudaStream_t stream, DeviceSpan<int> out,
                    int value);
     void (*allow)(std::size_t dynamic_bytes);

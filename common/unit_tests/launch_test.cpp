@@ -40,10 +40,10 @@ TEST_F(LaunchTest, ThrowsWhatARefusedLaunchLeavesBehind) {
     EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
-// Neither alone is more than the 48 KB that need not be asked for.
+// Neither part alone exceeds the 48 KB that need no opt-in.
 TEST_F(LaunchTest, CountsStaticSharedMemoryToo) {
     course::GuardedBuffer<int> out(1000);
-    // The CPU stand-in learns what is static when the kernel runs.
+    // The CPU stand-in knows the static size only after the kernel has run.
     launched_kernel(1).launch(256, 0, nullptr, out.span(), 0);
     CUDA_CHECK(cudaDeviceSynchronize());
     launched_kernel(1).launch(256, 48 * 1024, nullptr, out.span(), -5);
@@ -59,7 +59,7 @@ TEST_F(LaunchTest, WhatWasAllowedStaysAllowed) {
     kernel.allow(50 * 1024);
     kernel.launch(256, 49 * 1024, nullptr, out.span(), 0);
     EXPECT_EQ(kernel.allowed(), std::size_t{59 * 1024});
-    // With its static 4 KB all that compute capability 7.5 has.
+    // Together with its static 4 KB, this is all the shared memory of compute capability 7.5.
     kernel.allow(60 * 1024);
     EXPECT_EQ(kernel.allowed(), std::size_t{60 * 1024});
     CUDA_CHECK(cudaDeviceSynchronize());

@@ -1,5 +1,5 @@
-// Loads of matrices from shared memory to registers: what must hold on every GPU that has them and
-// on the stand-in, through common/device/ptx.cuh.
+// Loads of matrices from shared memory to registers (ldmatrix) through common/device/ptx.cuh:
+// requirements that hold on every GPU that supports them and on the stand-in.
 #include <cuda_fp16.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ using namespace course;
 
 class LdmatrixTest : public TensorCoreTest {};
 
-// ---- Each element where it belongs --------------------------------------------------------------
+// ---- The position of each element ---------------------------------------------------------------
 
 // A load, how many matrices it takes and whether it transposes.
 struct X1 {
@@ -53,7 +53,8 @@ constexpr unsigned kRows = 32;
 constexpr unsigned kWarps = 3;
 
 // Every warp has kRows rows of 8 elements, `stride` elements apart. Element c of row i of warp w is
-// 256 w + 8 i + c. Lane l passes row order[l]; lanes that do not count pass a place that is no row.
+// 256 w + 8 i + c. Lane l passes row order[l]; lanes whose address is ignored pass an address
+// outside of all rows.
 template <class Load>
 __global__ void load(unsigned* out, const unsigned* order, unsigned stride) {
     extern __shared__ __align__(16) std::uint16_t tiles[];
@@ -108,13 +109,13 @@ TYPED_TEST(LdmatrixLayout, EveryElementIsInItsPlace) {
     }
 }
 
-// ---- What it is for: the operands of a product --------------------------------------------------
+// ---- The main use: the operands of an MMA -------------------------------------------------------
 
 constexpr unsigned kM = 16, kN = 8, kK = 16;
 
-// d = a b, all row-major. B comes to its registers through a load that transposes or, as a copy
-// that is column-major, through one that does not; or together with another matrix, through one of
-// four.
+// d = a b, all row-major. B is loaded to registers with a transposing load; or, from a
+// column-major copy, with a plain load; or together with another matrix, with a load of four
+// matrices.
 enum class FromB { kTransposed, kColumnMajor, kTwo };
 
 __global__ void multiply(float* d, const std::uint16_t* a, const std::uint16_t* b, FromB from) {

@@ -1,4 +1,4 @@
-// common/test/main.cpp: what it reports of troubled_program.cpp.
+// Tests the reports of common/test/main.cpp for troubled_program.cpp.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@ struct Report {
     int exit_code = 0;
     std::map<std::string, std::string> results;
     std::map<std::string, std::string> messages;
-    std::map<std::string, nlohmann::json> failures;  // the first of each test
+    std::map<std::string, nlohmann::json> failures;  // the first failure of each test
     nlohmann::json finished;
     std::string printed;
 };
@@ -130,7 +130,7 @@ TEST(TestMain, AProgramThatFailsThoughItsTestsPassSaysSo) {
         << report.finished;
 }
 
-// What the program prints, with each event in a short form.
+// The program's output, with each event in a short form.
 std::string in_short(const std::string& output) {
     std::string text;
     for (std::size_t begin = 0; begin < output.size();) {

@@ -1,6 +1,6 @@
-// Products of 16-bit and 8-bit floats and of integers of 8 bits on tensor cores: what must hold on
-// every GPU that has them and on the stand-in, through common/device/ptx.cuh. (TF32:
-// tensor_core_test.cu.)
+// MMA of 16-bit and 8-bit floats and of 8-bit integers on tensor cores through
+// common/device/ptx.cuh: requirements that hold on every GPU that supports them and on the
+// stand-in. (TF32: tensor_core_test.cu.)
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>
@@ -31,9 +31,9 @@ constexpr int kM = 16, kN = 8;
 
 // ---- The formats --------------------------------------------------------------------------------
 
-// The bits of an element, the type of a sum and what it may be off by for each term, the whole
-// numbers to draw, the compute capability that it takes, the number that bits encode and the
-// bits nearest to a number.
+// Each format has the bits of an element, the type of a sum and its error per term, the range of
+// whole numbers to draw, the compute capability that it needs, and the conversions from bits to a
+// number and from a number to the nearest bits.
 struct WideSums {
     using Sum = float;
     static constexpr double kEpsilon = FLT_EPSILON;
@@ -61,8 +61,8 @@ struct Bf16 : WideSums {
     }
 };
 
-// GPUs may sum these with fewer digits than a float has. 13 bits hold every sum of the whole
-// numbers.
+// GPUs may sum these formats with less precision than a float has. 13 bits are enough for every
+// sum of the whole numbers.
 template <class Type>
 struct Fp8 {
     using Bits = std::uint8_t;
@@ -103,7 +103,7 @@ struct S8 : WideSums {
     }
 };
 
-// ---- One product for each warp ------------------------------------------------------------------
+// ---- One MMA for each warp ----------------------------------------------------------------------
 
 // Row-major, one after the other.
 template <class Format>
@@ -113,7 +113,7 @@ struct Problem {
     typename Format::Sum c[kM * kN];
 };
 
-// `step` apart, the first in the lowest bits.
+// Packs elements that are `step` apart, the first one into the lowest bits.
 template <class Bits>
 __device__ unsigned packed(const Bits* elements, int step) {
     unsigned result = 0;
@@ -122,8 +122,8 @@ __device__ unsigned packed(const Bits* elements, int step) {
     return result;
 }
 
-// d = a b + c. kP elements to a register: a lane's first is kP t, and half of k further on is its
-// second.
+// d = a b + c. A register holds kP elements: the first register of a lane starts at kP t, the
+// second one half of k later.
 template <class Format>
 __global__ void multiply(typename Format::Sum* d, const Problem<Format>* problems) {
     constexpr unsigned kK = Format::kK;
@@ -159,7 +159,7 @@ std::vector<typename Format::Sum> products(const std::vector<Problem<Format>>& p
     return out.to_host();
 }
 
-// The sum of c and the products; of their magnitudes, if asked for.
+// The sum of c and the products, or of their magnitudes.
 template <class Format>
 double element(const Problem<Format>& p, int row, int col, bool magnitudes = false) {
     const auto term = [magnitudes](double value) { return magnitudes ? std::fabs(value) : value; };
@@ -176,7 +176,7 @@ void for_each_element(const std::vector<Problem<Format>>& problems, See see) {
         see(i, problems[i / (kM * kN)], static_cast<int>(i / kN) % kM, static_cast<int>(i % kN));
 }
 
-// Whole numbers that every format holds, so small that float sums are exact.
+// Whole numbers that every format can represent, so small that float sums are exact.
 template <class Format>
 std::vector<Problem<Format>> whole_numbers(std::uint64_t seed) {
     Random random(seed);
@@ -237,8 +237,8 @@ TYPED_TEST(Mma, EveryElementIsInItsPlace) {
     }
 }
 
-// A matrix with a single 1 picks one row of B: says which element of A is in the wrong place, not
-// only that one is.
+// A matrix with a single 1 selects one row of B. So a failure shows which element of A is in the
+// wrong place.
 TYPED_TEST(Mma, EachElementOfAPicksItsRowOfB) {
     constexpr int kK = TypeParam::kK;
     auto problems = whole_numbers<TypeParam>(6);
@@ -267,8 +267,8 @@ TYPED_TEST(MmaOfFloats, SumsOfRandomNumbersAreClose) {
     }
     const auto got = products(problems);
     for_each_element(problems, [&](std::size_t i, const auto& problem, int row, int col) {
-        // Tensor cores cut bits off where float would round: each term is off by less than an ulp
-        // of the largest sum. The stand-in's are floats of all digits.
+        // Tensor cores truncate where float arithmetic would round, so the error of each term is
+        // less than an ulp of the largest sum. The stand-in sums in full float precision.
         constexpr double kEpsilon = is_cpu_stand_in() ? FLT_EPSILON : TypeParam::kEpsilon;
         EXPECT_NEAR(got[i], element(problem, row, col),
                     (kK + 1) * kEpsilon * element(problem, row, col, true))
@@ -284,7 +284,7 @@ TYPED_TEST(MmaOfFloats, NanAndInfStayInTheirRowOrColumn) {
     problems[0].a[3 * kK + 5] = TypeParam::nearest(nan);    // row 3
     problems[1].a[12 * kK + 15] = TypeParam::nearest(inf);  // Inf, -Inf, and NaN where B has a 0
     problems[1].b[15 * kN + 2] = TypeParam::nearest(0);
-    problems[2].a[9 * kK + 0] = TypeParam::nearest(inf);  // the difference of two, and so NaN
+    problems[2].a[9 * kK + 0] = TypeParam::nearest(inf);  // the difference of two Inf, which is NaN
     problems[2].a[9 * kK + 8] = TypeParam::nearest(inf);
     for (int col = 0; col < kN; ++col) {
         problems[2].b[0 * kN + col] = TypeParam::nearest(1);

@@ -7,7 +7,7 @@
 namespace course::testing {
 namespace {
 
-// All of `values` are alive until the last one is loaded, and so need a register each.
+// All of `values` are live until the last one is loaded, so each needs a register.
 template <int VALUES, int SHARED, int THREADS>
 __global__ __launch_bounds__(THREADS) void hold(float* data) {
     __shared__ float tile[SHARED];

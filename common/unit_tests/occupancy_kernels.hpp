@@ -1,5 +1,5 @@
-// Kernels with many and with few registers, large and small shared arrays: what occupancy is
-// computed for.
+// Kernels with many and with few registers, with large and small shared arrays, for the tests of
+// occupancy.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,12 @@ struct OccupancyKernel {
     int most_threads = 0;    // of a block
     std::size_t shared = 0;  // static
     int live_values = 0;     // floats that each thread holds at the same time
-    // Runs one block. The CPU stand-in learns so how much shared memory the kernel has.
+    // Runs one block, because the CPU stand-in knows the shared memory of a kernel only after a
+    // run.
     std::function<void()> run;
     // resources_of() the kernel.
     std::function<KernelResources(int threads, std::size_t dynamic_shared)> resources;
-    // What CUDA says about how many of its blocks a multiprocessor runs.
+    // CUDA's own result for the number of its blocks on a multiprocessor.
     std::function<int(int threads, std::size_t dynamic_shared)> blocks;
 };
 

@@ -15,7 +15,7 @@ namespace {
 using course::BlockNeeds;
 using course::MultiprocessorLimits;
 
-// As cudaGetDeviceProperties tells them of a Tesla T4, an A100 and an H100.
+// The values of cudaGetDeviceProperties for a Tesla T4, an A100 and an H100.
 MultiprocessorLimits device_of(int major, int threads, int blocks, std::size_t shared,
                                std::size_t shared_of_block, std::size_t reserved) {
     cudaDeviceProp properties{};
@@ -60,23 +60,24 @@ TEST(Occupancy, AWarpFindsItsRegistersInOnePartition) {
     expect({.threads = 32, .registers = 136}, kHopper, 12, 12 / 64.0, "registers");
 }
 
-// 255 x 32 = 8160, 8192 a warp: 8 warps are all there is.
+// 255 x 32 = 8160, rounded up to 8192 per warp: only 8 warps fit.
 TEST(Occupancy, ABlockThatAsksForTooManyRegistersDoesNotRun) {
     expect({.threads = 256, .registers = 255}, kHopper, 1, 8 / 64.0, "registers");
     expect({.threads = 288, .registers = 255}, kHopper, 0, 0, "registers");
     expect({.threads = 544, .registers = 112}, kHopper, 0, 0,
-           "registers");  // 17 x 3584 are there, but in parts
+           "registers");  // 17 x 3584 registers exist, but not in one partition
 }
 
 TEST(Occupancy, SharedMemoryBinds) {
-    // 32 KB + 1 KB of the system's: 228 / 33 = 6; 164 / 33 = 4; without the system's 64 / 32 = 2.
+    // 32 KB + 1 KB reserved by the system: 228 / 33 = 6; 164 / 33 = 4; without a reserved part 64
+    // / 32 = 2.
     expect({.threads = 128, .registers = 32, .shared_bytes = 32 << 10}, kHopper, 6, 24 / 64.0,
            "shared memory");
     expect({.threads = 128, .registers = 32, .shared_bytes = 32 << 10}, kAmpere, 4, 16 / 64.0,
            "shared memory");
     expect({.threads = 128, .registers = 32, .shared_bytes = 32 << 10}, kTuring, 2, 8 / 32.0,
            "shared memory");
-    // Half of what there is, and a byte more: (114 KB - 1 KB) x 2 fits.
+    // Half of the shared memory, and one byte more: (113 KB + 1 KB) x 2 fits.
     expect({.threads = 128, .shared_bytes = 113 << 10}, kHopper, 2, 8 / 64.0, "shared memory");
     expect({.threads = 128, .shared_bytes = (113 << 10) + 1}, kHopper, 1, 4 / 64.0, "shared memory");
 }

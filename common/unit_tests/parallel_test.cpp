@@ -1,5 +1,5 @@
-// Loops on several cores do what they do on one, also where one core's part ends and the next
-// begins.
+// Loops on several cores must give the same results as on one, also at the boundaries between the
+// parts of two cores.
 #include "common/check/parallel.hpp"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ TEST(Parallel, SortedNumbers) {
         EXPECT_TRUE(std::ranges::is_sorted(numbers));
         if (n < 1000) continue;
         EXPECT_NE(numbers, course::sorted_numbers(n, 2));
-        // The first and the last tenth have about a tenth of all.
+        // The first and the last tenth of the range contain about a tenth of all numbers each.
         const auto low = std::ranges::lower_bound(numbers, 0x1999999aU) - numbers.begin();
         const auto high = std::ranges::lower_bound(numbers, 0xe6666666U) - numbers.begin();
         const auto tenth = static_cast<double>(n) / 10;

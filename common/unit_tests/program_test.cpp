@@ -28,7 +28,7 @@ namespace {
 using course::Contestant;
 using course::Dims;
 
-// Fills a buffer with ones; `contestants` may do so in whatever way they like.
+// Fills a buffer with ones. Each contestant may have its own way to do so.
 using Fill = std::function<void(course::GuardedBuffer<float>&, cudaStream_t)>;
 
 void fill_right(course::GuardedBuffer<float>& out, cudaStream_t stream) {
@@ -59,7 +59,7 @@ course::Case make_case(const Dims& size, const Fill& fill, const std::string& ca
 
 class ProgramTest : public course::DeviceTest {
   protected:
-    // Runs the program with `arguments`; out_ and err_ are what it printed.
+    // Runs the program with `arguments`; its output is in out_ and err_.
     int run(std::vector<const char*> arguments, const Fill& fill = fill_right,
             const std::string& cannot_run = "") {
         const course::Program program{
@@ -349,7 +349,8 @@ TEST_F(ProgramTest, AHostArrayThatDoesNotFitIsRefusedBeforeTheSystemEndsTheProgr
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "a sanitizer has an operator new of its own";
 #endif
-    // As large as the machine: the system would grant it, and has less for it.
+    // As large as the memory of the machine: the system would grant it, although less is
+    // available.
     const auto all =
         static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
     try {
@@ -460,7 +461,7 @@ TEST_F(ProgramTest, InspectWritesWhatEachVersionDid) {
     ASSERT_EQ(results()[1].kernels.size(), 1u);
     EXPECT_EQ(results()[1].kernels[0].global_written_bytes, 256u);
 
-    // A wrong result is written too, and so is what cannot run.
+    // Wrong results and versions that cannot run are written, too.
     EXPECT_EQ(run({"--inspect", json_.c_str(), "--only", "tried"}, [](auto&, cudaStream_t) {}), 1);
     ASSERT_EQ(results().size(), 1u);
     EXPECT_FALSE(results()[0].verified);
@@ -478,7 +479,7 @@ TEST_F(ProgramTest, InspectWritesWhatEachVersionDid) {
     EXPECT_EQ(run({"--inspect", json_.c_str(), "--bench"}), 2);
 }
 
-// A day with an option of its own, --copies, which sets the size.
+// A day with its own option, --copies, which sets the size.
 class OwnOptionsTest : public course::DeviceTest {
   protected:
     int run(std::vector<const char*> arguments, const Fill& fill = fill_right) {

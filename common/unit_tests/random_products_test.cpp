@@ -1,4 +1,4 @@
-// The random shapes of a sweep, and that its verification finds a wrong element.
+// Tests the random shapes of a sweep, and that its verification finds a wrong element.
 #include "common/bench/random_products.hpp"
 
 #include <cuda_bf16.h>
@@ -41,7 +41,7 @@ TEST(RandomMatmuls, HaveTheExtentsThatWereAskedFor) {
 
 class RandomProducts : public course::DeviceTest {};
 
-// C as the host computes it is right, and with one element changed, or left out, it is wrong.
+// The host's C must pass verification. With one element changed or unwritten, it must fail.
 template <class T>
 void expect_verified(course::Op op_a, course::Op op_b) {
     const course::ProductShape shape{2, 5, 7, 33};

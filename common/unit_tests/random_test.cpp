@@ -1,6 +1,6 @@
-// The expected values were computed apart from this code, with exact rational arithmetic; the first
-// five are those published for SplitMix64 with seed 1234567. Every compiler, and the device, must
-// give these bits.
+// The expected values were computed independently of this code, with exact rational arithmetic.
+// The first five are those published for SplitMix64 with seed 1234567. Every compiler and the
+// device must produce these bits.
 #include "common/device/random.hpp"
 
 #include <gtest/gtest.h>

@@ -16,7 +16,7 @@ Json record(const char* version, const char* device = "NVIDIA H200", const char*
             {"percent_of_limit", nullptr}, {"device", device},   {"commit", commit}};
 }
 
-// Keys in any order.
+// The same JSON with sorted keys, so that comparisons ignore their order.
 nlohmann::json sorted(const Json& json) {
     return nlohmann::json::parse(json.dump());
 }
@@ -47,7 +47,7 @@ TEST(RecordFile, WhatIsWrittenIsReadAgain) {
     EXPECT_TRUE(from_json_lines(to_json_lines(Json::array())).empty());
 }
 
-// It would get the header's.
+// Otherwise the record would get the header's value.
 TEST(RecordFile, AKeyThatOneRecordLacksIsNotInTheHeader) {
     Json without = record("b");
     without.erase("commit");

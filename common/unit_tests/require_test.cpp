@@ -25,7 +25,7 @@ std::string to_text(const Point& point) {
     return "x = " + std::to_string(point.x);
 }
 
-// Counts how often it becomes text.
+// Counts how often it is converted to text.
 struct Counted {
     int* times;
 };

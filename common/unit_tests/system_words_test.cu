@@ -1,5 +1,5 @@
-// Loads and stores of 16 bytes that other threads read and write meanwhile: what must hold on every
-// GPU and on the stand-in, through common/device/ptx.cuh.
+// Loads and stores of 16 bytes that other threads access concurrently, through
+// common/device/ptx.cuh: requirements that hold on every GPU and on the stand-in.
 #include <gtest/gtest.h>
 
 #include <span>
@@ -17,8 +17,8 @@ using namespace course;
 
 class SystemWordsTest : public DeviceTest {};
 
-// Half of the blocks store pairs at one place. The others load what is there: halves that belong
-// together. On a CPU, a store in two halves shows only now and then.
+// Half of the blocks store pairs at one address. The other blocks load from it, and the two halves
+// must belong together. On a CPU, a store in two halves would be detected only occasionally.
 __global__ void store_and_load(ulonglong2* place, unsigned times, unsigned* wrong) {
     for (unsigned long long number = threadIdx.x; number < times; ++number) {
         if (blockIdx.x % 2 == 0) {
@@ -41,7 +41,7 @@ TEST_F(SystemWordsTest, AreStoredAndLoadedAsAWhole) {
     EXPECT_EQ(wrong.to_host()[0], 0u);
 }
 
-// A word that no thread stores stays as it is.
+// Words that no thread stores to must not change.
 __global__ void store_in_the_middle(ulonglong2* out) {
     ptx::st_relaxed_sys_b128(out + 1, ulonglong2{1, 2});
 }

@@ -1,4 +1,4 @@
-// For tests of what came with compute capability 8.0: skipped, with the reason, below it.
+// For tests of features of compute capability 8.0; below it they are skipped, with the reason.
 #pragma once
 
 #include <cuda_runtime.h>

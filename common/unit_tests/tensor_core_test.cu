@@ -1,5 +1,5 @@
-// TF32 on tensor cores: what must hold on every GPU that has them and on the stand-in, through
-// common/device/ptx.cuh.
+// TF32 on tensor cores through common/device/ptx.cuh: requirements that hold on every GPU that
+// supports them and on the stand-in.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,7 +38,8 @@ std::vector<std::uint32_t> converted(const std::vector<float>& values) {
     return out.to_host();
 }
 
-// By arithmetic on the number: its neighbours with 10 bits of mantissa lie one `step` apart.
+// Computed with arithmetic, not with bits: adjacent numbers with 10 bits of mantissa are one
+// `step` apart.
 float nearest_tf32(float value) {
     if (value == 0 || std::isinf(value)) return value;
     const int exponent = std::max(std::ilogb(value), FLT_MIN_EXP - 1);
@@ -145,7 +146,7 @@ std::vector<float> products(const std::vector<Problem>& problems, unsigned noise
     return out.to_host();
 }
 
-// The sum of c and the products; of their magnitudes, if asked for.
+// The sum of c and the products, or of their magnitudes.
 double element(const Problem& p, int row, int col, bool magnitudes = false) {
     const auto term = [magnitudes](double value) { return magnitudes ? std::fabs(value) : value; };
     double sum = term(p.c[row * kN + col]);
@@ -198,8 +199,8 @@ TEST_F(TensorCoreTest, SumsOfRandomNumbersAreClose) {
         const Problem& problem = problems[i / (kM * kN)];
         const int row = static_cast<int>(i / kN) % kM;
         const int col = static_cast<int>(i % kN);
-        // Tensor cores cut bits off where float would round: nine terms, each off by less than an
-        // ulp of the largest sum.
+        // Tensor cores truncate where float arithmetic would round: nine terms, each with an error
+        // of less than an ulp of the largest sum.
         EXPECT_NEAR(got[i], element(problem, row, col), 9 * FLT_EPSILON * element(problem, row, col, true))
             << "number " << i << ", seed 5";
     }

@@ -14,7 +14,7 @@
 namespace course::testing {
 namespace {
 
-// One thread an element; element i lives at `payload + i`, wherever that may be.
+// One thread per element; element i is at `payload + i`, even out of range.
 __global__ void fill_kernel(float* payload, float value, std::int64_t first, std::int64_t count) {
     const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < count) payload[first + i] = value;
@@ -45,8 +45,8 @@ __global__ void copy_packs(float* out, const float* in) {
     Pack<float, 4>::load(in + 4 * threadIdx.x).store(out + 4 * threadIdx.x);
 }
 
-// What a thread has just written it must find in a pack, and the other way round: floats and the
-// pack's word alias.
+// A thread must load as a pack what it has just stored as floats, and vice versa, because floats
+// and the pack's word alias.
 __global__ void mix_packs_and_floats(float* floats, float* sums) {
     for (int i = 0; i < 4; ++i)
         floats[i] = static_cast<float>(i + 1);
@@ -59,7 +59,8 @@ __global__ void mix_packs_and_floats(float* floats, float* sums) {
     sums[1] = before + floats[0];
 }
 
-// No two threads have the same value, and no two bits of a value are alike in all of them.
+// All threads have different values, and for every two bit positions some thread has different
+// bits there.
 __host__ __device__ std::uint64_t value_of_thread(unsigned thread) {
     return Random(7, thread).next();
 }
@@ -85,7 +86,8 @@ __global__ void reduce_warps(int* wrong) {
         minimum = least(minimum, static_cast<std::int64_t>(value));
         bits ^= static_cast<std::uint32_t>(value);
     }
-    // All lanes take part in each, also those that found a mistake in the one before: & and not &&.
+    // & and not &&: all lanes must take part in each reduction, even if a lane has found an error
+    // in the previous one.
     const bool right = (warp_reduce(small(mine), add) == sum4) &
                        (warp_reduce(static_cast<double>(small(mine)), add) == sum8) &
                        (warp_reduce(static_cast<std::int64_t>(mine), least) == minimum) &
@@ -97,8 +99,8 @@ __global__ void draw_kernel(DeviceSpan<RandomSample> out, std::uint64_t seed) {
     out[0] = RandomSample::draw(seed);
 }
 
-// Thread t has the value -1 - (7 t mod kThreads): the largest is -1 and in no fixed lane, and the
-// identity of the maximum must be below it. Sums of whole numbers are exact.
+// Thread t has the value -1 - (7 t + round) mod kThreads. The largest value is -1, in another lane
+// each round, and the identity of the maximum must be below it. Sums of whole numbers are exact.
 template <int kThreads>
 __global__ void reduce_block(int* wrong) {
     constexpr float kSum = -static_cast<float>(kThreads) * (kThreads + 1) / 2;

@@ -9,7 +9,8 @@
 
 namespace course::testing {
 
-// out[i] = value for `count` indices from `first` on: outside the span when they say so.
+// out[i] = value for `count` indices from `first` on: out of range if `first` and `count` lead
+// there.
 void fill(DeviceSpan<float> out, float value, std::int64_t first, std::int64_t count,
           cudaStream_t stream = nullptr);
 
@@ -26,7 +27,7 @@ void number_matrix(DeviceMatrix<float> out);
 // A launch with more threads in a block than any GPU has. Throws CudaError.
 void launch_too_many_threads();
 
-// The same numbers as RandomSample::draw, drawn in a kernel by one thread.
+// The same numbers as from RandomSample::draw, drawn by one thread of a kernel.
 struct RandomSample {
     std::uint64_t bits[4];
     std::uint32_t below[4];
@@ -38,23 +39,23 @@ struct RandomSample {
 };
 RandomSample draw_on_device(std::uint64_t seed);
 
-// What resident_blocks() says of a kernel that uses no shared memory.
+// The result of resident_blocks() for a kernel that uses no shared memory.
 unsigned resident_blocks_of_a_small_kernel(int block_size);
 
-// Copies 64 floats in packs of four and says whether they arrived in order.
+// Copies 64 floats in packs of four. Returns whether the order was kept.
 bool packs_copy_right();
 
-// Stores single floats and loads them as a pack, stores a pack and loads single floats; says
-// whether each saw the other.
+// Stores single floats and loads them as a pack, and stores a pack and loads single floats.
+// Returns whether all loads returned the stored values.
 bool packs_and_floats_see_each_other();
 
-// How many threads of three warps get something else from warp_reduce() than a loop over their
-// warp's values gives: sums of 4 and of 8 bytes, a minimum, and xor, where each value counts
+// How many threads of three warps get another result from warp_reduce() than from a loop over
+// their warp's values: sums of 4 and of 8 bytes, a minimum, and xor, where each value must count
 // exactly once.
 int lanes_with_a_wrong_reduction();
 
-// How many times a thread of a block with 1, 3 or 32 warps gets something else from block_reduce()
-// than the maximum and the sum of its block, in turn and several times.
+// How many times a thread of a block with 1, 3 or 32 warps gets a wrong result from
+// block_reduce(), for the maximum and the sum of its block in turn, several times.
 int threads_with_a_wrong_block_reduction();
 
 }  // namespace course::testing

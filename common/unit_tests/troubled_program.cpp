@@ -8,7 +8,7 @@
 
 namespace {
 
-// As a sanitizer that finds a leak when all tests have passed.
+// Acts like a sanitizer that finds a leak after all tests have passed.
 void fail() {
     std::puts("a leak");
     std::fflush(stdout);

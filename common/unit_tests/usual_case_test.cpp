@@ -100,7 +100,7 @@ TEST_F(UsualCaseTest, EachVersionBecomesAContestant) {
     usual_.output(&Ones::out, [](const Ones&, const auto& got) { return all_are(got, 1); });
     std::vector<Filler> list = fillers();
     usual_.versions(list, kCount, fill_with);
-    // What was added keeps its own copy.
+    // The added contestants keep their own copy.
     list[0].launcher = 7.0f;
     const std::vector<course::Contestant>& added = usual_.result.contestants;
     ASSERT_EQ(course::names(added), (std::vector<std::string>{"ones", "twos", "odd"}));

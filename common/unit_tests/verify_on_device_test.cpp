@@ -1,4 +1,4 @@
-// The comparison on the device says what the one on the host does.
+// The comparison on the device must have the same result as on the host.
 #include "common/check/verify_on_device.hpp"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ TEST_F(VerifyOnDevice, AgreementPasses) {
     expect_as_on_host(true);
 }
 
-// At the first place, at the last, and in between.
+// At the first position, at the last one, and in between.
 TEST_F(VerifyOnDevice, FindsOneWrongValue) {
     const double allowed = kBound.roundings() * std::numeric_limits<float>::epsilon() * 2;
     for (const std::size_t where : {std::size_t{0}, std::size_t{255}, std::size_t{40'000}, got.size() - 1}) {
@@ -96,7 +96,7 @@ TEST_F(VerifyOnDevice, RefusesWhatVerifyRefuses) {
               "verify: magnitude has 70000 values, expected none or 70001");
 }
 
-// One element that differs, at any place; and lengths.
+// One differing element at any position, and different lengths.
 template <class T>
 class VerifyExactlyOnDevice : public course::DeviceTest {};
 using ExactTypes = testing::Types<std::int32_t, std::uint32_t, std::int64_t, float>;
@@ -132,7 +132,7 @@ TYPED_TEST(VerifyExactlyOnDevice, FindsOneWrongValue) {
               "verify: got 70001 values, expected 70000");
 }
 
-// What it is mostly used with.
+// The most frequent use.
 TEST_F(VerifyOnDevice, BatchOfProducts) {
     constexpr std::size_t kProducts = 3, kRows = 5, kCols = 7, kDepth = 11;
     const auto a = course::make_data<float>(kProducts * kRows * kDepth, DataPattern::kNormal, 1);

@@ -55,7 +55,7 @@ TEST(Verify, OneWrongValueFailsAndIsNamed) {
     EXPECT_NE(message.find("got 1.5"), std::string::npos) << message;
 }
 
-// Long enough to be compared in parts, on all cores.
+// Long enough to be compared in parts on all cores.
 TEST(Verify, LongResultsAreComparedWhole) {
     constexpr std::size_t kLength = 1'000'003;
     const std::vector<double> expected(kLength, 1.0);
@@ -193,7 +193,7 @@ TEST(Verify, OnlyTheFirstFewAreListed) {
 }
 
 TEST(VerifyExact, EveryBitCounts) {
-    // Neighbours that are the same number in double.
+    // Adjacent integers that are equal when converted to double.
     const std::vector<std::int64_t> expected = {std::int64_t{1} << 60, 7};
     std::vector<std::int64_t> got = expected;
     EXPECT_TRUE(course::verify_exact(got, expected).ok());
@@ -246,7 +246,7 @@ TEST_F(GuardedBufferTest, UntouchedOutputIsNan) {
               "1 of 1000 values differ\n  1 value was never written\n  [999]: expected 1, got nan");
 }
 
-// A NaN tells which memory it was computed from, as long as arithmetic keeps its mantissa.
+// A NaN shows which memory it was computed from if arithmetic keeps its mantissa.
 TEST_F(GuardedBufferTest, NanTellsWhichMemoryWasNotWritten) {
     if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU makes the same NaN of all of them";
     GuardedBuffer<float> output(110);
@@ -307,7 +307,7 @@ TEST(OriginOfNan, SurvivesConversions) {
     EXPECT_EQ(origin(std::uint16_t{0xFFFE}), course::NanOrigin::kUnknown);
 }
 
-// Counters that were never cleared begin at what shared memory holds.
+// Counters that were never cleared start at the contents of fresh shared memory.
 TEST(Verify, CountsFromUnwrittenMemoryAreTold) {
     const std::vector<std::uint64_t> got = {0xFFFEFFFE, 0xFFFEFFFE + 7, 0xFFFDFFFD, 12, 0x1FFFEFFFE};
     const course::VerifyResult result =
@@ -321,7 +321,7 @@ TEST(Verify, CountsFromUnwrittenMemoryAreTold) {
         << result.message();
 }
 
-// Only unwritten values count: no NaN that a kernel computed, and no -1 where -1 is right.
+// Only unwritten values count, not NaN that a kernel has computed, and not -1 where -1 is right.
 TEST(Verify, UntouchedValuesAreCounted) {
     std::vector<float> got = {1, 2, std::numeric_limits<float>::quiet_NaN(), 0, 0};
     std::memset(&got[3], 0xff, 2 * sizeof(float));

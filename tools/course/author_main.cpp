@@ -1,4 +1,4 @@
-// course_author: `./course`, and the commands that it hands over.
+// course_author: `./course` with the authors' commands, which `./course` delegates to it.
 #include "command_line.hpp"
 
 int main(int argc, char** argv) {

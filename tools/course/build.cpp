@@ -21,7 +21,8 @@
 namespace course::tool {
 namespace {
 
-// The same lock that the ./course script takes: two builds in one directory would spoil each other.
+// The lock that the ./course script takes, too. Two builds in one directory at the same time would
+// damage each other.
 class BuildLock : public FileLock {
   public:
     BuildLock(const Checkout& checkout, const std::string& purpose)
@@ -33,7 +34,8 @@ bool is_step(std::string_view line) {
     return line.starts_with("[");
 }
 
-// Steps that are worth telling of; a build with nothing to do still asks git for the commit.
+// Steps worth reporting. A build with nothing to do still runs the step that reads the commit from
+// git.
 bool is_work(std::string_view line) {
     return is_step(line) && (line.find("] Building") != std::string_view::npos ||
                              line.find("] Linking") != std::string_view::npos);
@@ -46,8 +48,8 @@ std::string count_of(std::string_view step) {
     return fmt::format("{} of {}", step.substr(1, slash - 1), step.substr(slash + 1, end - slash - 1));
 }
 
-// On a terminal the current step, on one line that the next one overwrites; elsewhere that there is
-// something to build, and each half a minute how far it is.
+// Shows progress. On a terminal: the current step, on one line that the next step overwrites.
+// Elsewhere: that a build has started, and its progress every half a minute.
 class Progress {
   public:
     explicit Progress(std::string target) : target_(std::move(target)) {}
@@ -84,7 +86,7 @@ class Progress {
     Clock::time_point told_ = Clock::now();
 };
 
-// What a failed build printed, less the steps that went well.
+// The output of a failed build without the successful steps.
 std::string messages_of(std::string_view log) {
     std::string messages;
     while (!log.empty()) {
@@ -103,7 +105,8 @@ bool has_line(const std::filesystem::path& file, std::string_view wanted) {
     return false;
 }
 
-// A directory configured for another place (the checkout was moved or copied) is of no use here.
+// A directory that was configured at another path (the checkout was moved or copied) does not
+// count.
 bool is_configured(const Checkout& checkout) {
     if (!std::filesystem::exists(checkout.build / "build.ninja")) return false;
     return has_line(checkout.build / "CMakeCache.txt",
@@ -114,7 +117,7 @@ Command build_command(const Checkout& checkout, const std::string& target) {
     return {"cmake", "--build", checkout.build.string(), "--target", target};
 }
 
-// The GCC to build with: what CXX names, if it is one, else g++.
+// The GCC to build with: the compiler in CXX if it is GCC, else g++.
 std::string find_gcc() {
     const char* const chosen = std::getenv("CXX");
     for (const std::string compiler : {chosen == nullptr ? "" : chosen, "g++"}) {

@@ -10,27 +10,27 @@
 namespace course::tool {
 
 // Runs `cmake --preset` for checkout.build, if it is not configured for this checkout yet.
-// `settings`: "NAME=VALUE" of the cache. What CMake said is shown if it fails. Throws BuildError
-// then.
+// `settings`: "NAME=VALUE" of the cache. If CMake fails, its output is shown, and BuildError is
+// thrown.
 void configure(const Checkout& checkout, const std::string& preset, const std::vector<std::string>& settings);
 
-// The checkout with another of its builds, build/<preset>; build_of_preset configures it, if need
-// be.
+// The checkout with another build directory, build/<preset>. build_of_preset also configures it if
+// necessary.
 Checkout preset_checkout(const Checkout& checkout, const std::string& preset);
 Checkout build_of_preset(const Checkout& checkout, const std::string& preset);
 
-// Builds `target` ("all" for everything). Silent when there is nothing to do, else shows how far it
-// is on a terminal; what the compiler said is shown if it fails. Throws BuildError then.
+// Builds `target` ("all" for everything). Prints nothing when the target is up to date; otherwise
+// shows progress. If the build fails, the compiler's messages are shown, and BuildError is thrown.
 void build_target(const Checkout& checkout, const std::string& target);
 
-// Where `target` was never built: `what` is built now, and how long that may take.
+// If `target` has never been built, prints that `what` is built now and how long that may take.
 void announce_first_build(const Checkout& checkout, const std::string& target, const std::string& what);
 
-// As build_target, but returns what was said when it failed: the messages of the compiler or
-// linker, without the build's own; empty when all went well.
+// The same as build_target, but returns the messages of the compiler or linker if the build fails,
+// without those of the build tool; empty on success.
 std::string try_to_build(const Checkout& checkout, const std::string& target);
 
-// Gives the cache variable `name` of the configured build this path, if it has another.
+// Sets the cache variable `name` of the configured build to this path if it differs.
 void set_cache_path(const Checkout& checkout, const std::string& name, const std::filesystem::path& path);
 
 }  // namespace course::tool

@@ -16,7 +16,7 @@
 namespace course::tool {
 namespace {
 
-// What is checked runs on the CPU, which says more about a mistake, unless a GPU is asked for.
+// Checks run on the CPU, which reports errors in more detail, unless a GPU is requested.
 Checkout build_for(const Workbook& book, const Checkout& checkout, const WorkbookEntry& entry,
                    const CheckCommand& command) {
     if (entry.exercise->needs_inspection) return build_of_preset(checkout, "inspect");
@@ -24,7 +24,8 @@ Checkout build_for(const Workbook& book, const Checkout& checkout, const Workboo
     return command.gpu == is_gpu ? checkout : build_of_preset(checkout, command.gpu ? "gpu" : "cpu");
 }
 
-// Inspection takes a build of its own: where it is asked for, and afterwards for that day always.
+// Inspection needs a build of its own. It is used when requested, and from then on for every check
+// of that day.
 bool inspects(const Checkout& checkout, const WorkbookEntry& entry, const CheckCommand& command) {
     if (entry.exercise->version.empty() || entry.exercise->needs_inspection) return false;
     return command.inspect || !command.html.empty() ||
@@ -32,13 +33,13 @@ bool inspects(const Checkout& checkout, const WorkbookEntry& entry, const CheckC
                preset_checkout(checkout, "inspect").program(entry.chapter->directory + "_exercise_program"));
 }
 
-// A right answer is inspected also where traffic is what the exercise is about.
+// A right answer is also inspected if the exercise is about memory traffic.
 bool inspects_if_right(const Checkout& checkout, const WorkbookEntry& entry, const CheckCommand& command) {
     return !entry.exercise->traffic.empty() || inspects(checkout, entry, command);
 }
 
-// What was asked for is shown in full: on the terminal the learner's kernel, in the page the
-// lesson's beside it.
+// A requested inspection is shown in full: the learner's kernel on the terminal, and next to the
+// lesson's kernel on the page.
 void show_inspection(const InspectionScore& score, const Workbook& book, const WorkbookEntry& entry,
                      const Checkout& checkout, const CheckCommand& command, bool in_sentences) {
     Sources sources(checkout.root);
@@ -52,10 +53,10 @@ void show_inspection(const InspectionScore& score, const Workbook& book, const W
     fmt::print("  written: {}\n", command.html);
 }
 
-// What is to be said of an answer beyond its result.
+// The assessment of an answer beyond its result.
 struct Assessment {
     std::vector<Criterion> criteria;
-    std::string objection;  // why it is not what the exercise asks for, though its result is right
+    std::string objection;  // why it does not solve the exercise although its result is right
 };
 
 Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
@@ -107,7 +108,8 @@ Assessment assess_if_possible(const Learner& learner, const WorkbookEntry& entry
     }
 }
 
-// What inspection has found in a wrong answer; how it compares with the lesson's is no news then.
+// Prints the findings of the inspection of a wrong answer. A comparison with the lesson would not
+// help then.
 void print_findings(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                     const CheckCommand& command) {
     if (!inspects(checkout, entry, command)) return;
@@ -136,8 +138,8 @@ void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry&
                       kQuiet, stdout));
 }
 
-// A test of a late exercise may call a kernel of an earlier one: blank, that one writes nothing,
-// and the learner looks in the wrong function.
+// A test of a later exercise may call a kernel of an earlier one. If that kernel is still blank,
+// it writes nothing, and the learner would look for the error in the wrong function.
 void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
     if (!book.is_begun(entry)) return;
     std::string blanks;
@@ -149,7 +151,7 @@ void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
     if (!blanks.empty()) fmt::print("  Still blank: {}. These tests may run that code, too.\n", blanks);
 }
 
-// A page shows one kernel that the day's program can run by itself.
+// A page shows exactly one kernel, which the day's program must be able to run separately.
 void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
     const WorkbookEntry& first = entries.front();
     if (entries.size() > 1)
@@ -166,8 +168,8 @@ void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
 
 bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                       const CheckCommand& command) {
-    // Two at once would build each other's answers: the learners' files may be others, the programs
-    // are the same.
+    // Two checks at once would overwrite each other's programs: the learners' files may differ,
+    // but the programs have the same names.
     const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
     const Checkout build = build_for(learner.book, checkout, entry, command);
     std::optional<Calendar> of_other_build;
@@ -193,7 +195,7 @@ bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checko
     } else {
         fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id,
                    is_right ? text_of(assessment.objection, entry) : result.text);
-        // What does not end would not end when it is watched.
+        // A kernel that does not end would not end under inspection, either.
         if (result.verdict == Verdict::kFailed && !result.timed_out)
             print_findings(learner, entry, checkout, command);
         if (result.verdict == Verdict::kFailed) print_earlier_blanks(learner.book, entry);
@@ -212,7 +214,7 @@ int check_exercises(const Checkout& checkout, const CheckCommand& command) {
     if (!command.html.empty()) require_one_with_version(entries);
     for (const WorkbookEntry& entry : entries) {
         if (entry.id != entries.front().id && !learner.book.is_begun(entry))
-            break;  // no news that it is not solved
+            break;  // an exercise that has not been begun is not reported as unsolved
         if (!check_and_record(learner, entry, checkout, command)) return kFailed;
     }
     auto next = learner.first_unsolved(entries.back().chapter);

@@ -21,8 +21,8 @@ struct Schedule {
     const char* order;    // CUDA_ON_CPU_ORDER
     const char* stores;   // CUDA_ON_CPU_STORES
     const char* streams;  // CUDA_ON_CPU_STREAMS
-    const char* praise;   // of an answer that is right in it, too
-    const char* words;    // of a failure
+    const char* praise;   // for an answer that is right in this schedule, too
+    const char* words;    // for a failure in this schedule
 };
 
 constexpr Schedule kFirstToLast = {"ascending", "prompt", "issue", "", ""};
@@ -68,7 +68,7 @@ Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, con
 }
 
 // "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0",
-// perhaps after what the kernel printed: what comes after "in "; of other lines nothing.
+// perhaps after output of the kernel. Returns the text after "in "; empty for other lines.
 std::string place_of_slow_kernel(std::string_view line, const std::string& root) {
     constexpr std::string_view kBeforePlace = " s, in ";
     const auto notice = line.find(": still running after ");
@@ -80,8 +80,7 @@ std::string place_of_slow_kernel(std::string_view line, const std::string& root)
     return std::string(text);
 }
 
-// A kernel that is only slow is no failure: the learner sees where it is, and may wait or press
-// Ctrl-C.
+// A slow kernel is not a failure: the learner sees where it is, and may wait or press Ctrl-C.
 void tell_of_slow_kernel(const std::string& place) {
     fmt::print(stderr, "{}{}\n", isatty(STDERR_FILENO) == 1 ? "\r\033[K" : "",
                styled(fmt::format(
@@ -121,7 +120,7 @@ CheckResult result_of(const Captured& run, const std::string& slow_place,
             .died = ended_early || was_refused};
 }
 
-// On a terminal, while it lives.
+// Shows a notice on a terminal during its lifetime.
 class RunningNotice {
   public:
     RunningNotice() {
@@ -142,15 +141,15 @@ bool is_begin_of_test(std::string_view line) {
     return event && event->kind == "started";
 }
 
-// While the tests run in several schedules at once: where each run's kernel is, if it takes long.
-// Told are those of the run that is waited for.
+// Records where the slow kernels are while the tests run in several schedules at once. Only those
+// of the run that is waited for are printed.
 class SlowKernels {
   public:
     SlowKernels(std::size_t runs, const std::string& root) : places_(runs), root_(root) {}
 
     const std::string& place(std::size_t run) const { return places_[run]; }
 
-    // Has a test begun?
+    // Processes a line of output. Returns whether a test has begun.
     bool look_at(std::size_t run, std::string_view line) {
         const bool is_begin = is_begin_of_test(line);
         if (is_begin) places_[run].clear();
@@ -171,8 +170,8 @@ class SlowKernels {
     std::size_t awaited_ = 0;
 };
 
-// In all schedules at once, for most tests leave cores idle; told is what the first schedule says
-// in which they fail.
+// Runs the tests in all schedules at once, because most tests leave cores idle. Reports the
+// failure of the first schedule in which they fail.
 CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry& entry,
                       const std::vector<Schedule>& schedules, const CheckOptions& options,
                       const std::string& root) {
@@ -226,8 +225,8 @@ CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry,
     CheckResult result =
         run_tests(build.program(target), entry, schedules(entry, calendar), options, build.root.string());
     const bool passed = result.verdict == Verdict::kPassed;
-    // A host function that is called from a kernel may do anything on the CPU, end the program for
-    // instance. For a GPU nvcc has compiled it.
+    // On the CPU, a kernel can call any host function, even one that ends the program. In a GPU
+    // build, nvcc has already rejected such calls.
     if ((!passed && !result.died) || calendar.backend == "gpu") return result;
     const HostCode uses = host_code_in_kernels(book, entry, build.root);
     if (!passed) {

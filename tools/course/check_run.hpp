@@ -13,12 +13,12 @@ enum class Verdict { kPassed, kFailed, kDoesNotCompile, kCannotRun };
 
 struct CheckResult {
     Verdict verdict = Verdict::kFailed;
-    std::string text;         // what the learner reads: why not, the first mismatches; empty when it passed
-    int tests = 0;            // that passed, in each schedule
-    std::string schedules{};  // it passed, "in both orders of threads" for instance; empty after one run
-    bool timed_out = false;   // the run that failed
-    bool died = false;        // the run that failed: it ended early, or the stand-in stopped a kernel
-    std::string note{};       // of an answer that passed: what may be wrong with it, or was not looked at
+    std::string text;  // for the learner: the reason of the failure, the first mismatches; empty if it passed
+    int tests = 0;     // passed tests, in each schedule
+    std::string schedules{};  // in which it passed: "in both orders of threads"; empty after one run
+    bool timed_out = false;   // about the run that failed
+    bool died = false;        // about the run that failed: it ended early, or the stand-in stopped a kernel
+    std::string note{};       // for an answer that passed: possible problems, or what was not checked
 };
 
 struct CheckOptions {
@@ -26,21 +26,21 @@ struct CheckOptions {
     std::size_t failures_shown = 2;           // of the test that fails
 };
 
-// A program with the learner's files in it, and the words for what the first build of it takes.
+// A program that contains the learner's files, and the words that announce its first build.
 struct MyTarget {
     std::string name;
     const char* command;  // "check"
     const char* parts;    // "lesson and tests"
 };
 
-// Builds it. Returns what the compiler or the linker said of the learner's files; empty: it is
-// built.
+// Builds the program. Returns the messages of the compiler or the linker about the learner's
+// files; empty on success.
 std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                        const MyTarget& target);
 
-// `build` is the configured build to do it in, `calendar` its description. The blank files of the
-// entry's day are copied first, if need be. Throws BuildError for what is not the learner's (no
-// compiler, a lesson that does not build).
+// `build` is the configured build to use, `calendar` its description. The blank files of the
+// entry's day are copied first if necessary. Throws BuildError for errors outside of the learner's
+// files (no compiler, a lesson that does not build).
 CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                                const Calendar& calendar, const CheckOptions& options);
 

@@ -32,7 +32,7 @@ std::string indented(std::string_view text, std::size_t lines, const std::string
     return result;
 }
 
-// The end of what a program said: where it tells why it died.
+// The last lines of a program's output, which usually contain the reason why it died.
 std::string_view last_lines(std::string_view text, std::size_t count) {
     while (text.ends_with('\n'))
         text.remove_suffix(1);
@@ -58,14 +58,14 @@ bool is_error(std::string_view line) {
            line.find(": fatal error: ") != std::string_view::npos;
 }
 
-// Headers in which a mistake of the learner's file may show, an open brace, but not be.
+// Headers in which an error of the learner's file (such as an open brace) may be reported, but
+// which are not themselves wrong.
 bool is_in_system_header(std::string_view line) {
     return line.starts_with("/usr/") ||
            line.substr(0, line.find(": ")).find("cuda_on_cpu/include/") != std::string_view::npos;
 }
 
-// "In file included from a.cu:3:" and the lines that go on with it lead to an error that is left
-// out.
+// Removes the "In file included from a.cu:3:" lines of an error that is left out.
 std::string without_prelude(std::string errors) {
     const auto last = errors.rfind("\nIn file included from ");
     if (last == std::string::npos) return errors;
@@ -101,7 +101,7 @@ std::string text_of_end(const TestOutput& output, const Captured& run, const End
         what =
             fmt::format("{}: the program ended in the middle of it, with exit code {}.", test, run.exit_code);
     }
-    // Much output began well: with what the test was about.
+    // With too much output, the beginning is more useful, because it shows what the test does.
     if (run.flooded) {
         return fmt::format("\n  {}\n{}", styled(what, kBad, stdout),
                            text_of_failure(output.in_unfinished, end.failures_shown, root));
@@ -128,11 +128,10 @@ std::string text_of_errors(std::string_view messages, const std::string& root) {
             }
             has_error = true;
         }
-        // g++ tells of a flag that only clang++ has, but only where it has something else to tell,
-        // too.
+        // g++ mentions unknown flags of clang++ only if it reports something else, too.
         const bool is_about_flags = line.find("unrecognized command-line option") != std::string_view::npos ||
                                     line.ends_with("At global scope:");
-        // On the CPU a kernel's body is a lambda.
+        // On the CPU the body of a kernel is a lambda.
         const bool is_about_translation = line.ends_with("In lambda function:");
         if (!is_head && !is_command && !is_about_flags && !is_about_translation &&
             !line.starts_with("ninja: "))

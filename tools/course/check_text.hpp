@@ -1,5 +1,5 @@
-// What a check says of a run that failed and of a build that did. `root` is the checkout: paths are
-// shown from there.
+// The messages of a check about a failed run and a failed build. `root` is the checkout; paths are
+// shown relative to it.
 #pragma once
 
 #include <chrono>
@@ -12,23 +12,24 @@
 
 namespace course::tool {
 
-// Of the first test that failed, where the tests end: its name, what it printed, and `shown` of its
-// failures; "" if none has failed.
+// For a run that reached the end of its tests: the name of the first failed test, its output, and
+// `shown` of its failures; "" if none has failed.
 std::string text_of_failures(const TestOutput& output, std::size_t shown, const std::string& root);
 
 struct EndOfRun {
     std::chrono::milliseconds limit;
-    std::string slow_place;  // where the kernel was when it took long; else empty
+    std::string slow_place;  // where a slow kernel was; else empty
     std::size_t failures_shown;
 };
 
-// Of a run that did not come to the end of its tests: why, and what was printed last; of one that
-// printed too much, first.
+// For a run that did not reach the end of its tests: the reason, and the last lines of output. For
+// a run with too much output, the first lines.
 std::string text_of_end(const TestOutput& output, const Captured& run, const EndOfRun& end,
                         const std::string& root);
 
-// What the compiler or the linker said, less the build's own lines and the command, which follows
-// `FAILED:`; up to the first error in a system's header, if there is one before.
+// The messages of the compiler or the linker, without the lines of the build tool and the command
+// after `FAILED:`. They end at the first error in a system header if there is another error before
+// it.
 std::string text_of_errors(std::string_view messages, const std::string& root);
 
 }  // namespace course::tool

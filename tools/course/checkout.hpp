@@ -1,4 +1,4 @@
-// Where the course's files are. The ./course script says, through two environment variables.
+// The directories of the course. The ./course script passes them in two environment variables.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ struct Checkout {
     std::filesystem::path measurements() const { return root / "docs" / "measurements"; }
 };
 
-// Throws std::runtime_error when the variables are not set.
+// Throws std::runtime_error if the variables are not set.
 Checkout checkout_from_environment();
 
 }  // namespace course::tool

@@ -36,15 +36,15 @@ int report(const std::exception& error, int exit_code) {
     return exit_code;
 }
 
-// The arguments, last to first as CLI11 wants them. After one of `forwarding`, commands that hand
-// arguments over to the day's program, the first option that is not the command's own, and all
-// after it, are the program's: "--" is put before it.
+// The arguments, last to first as CLI11 expects them. `forwarding` are commands that pass
+// arguments on to the day's program. After one of them, the first option that is not the command's
+// own, and everything after it, belong to the program, so "--" is inserted before it.
 std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> forwarding, int argc,
                                         const char* const* argv) {
     std::vector<std::string> arguments(argv + 1, argv + argc);
     for (const CLI::App* command : forwarding) {
         if (arguments.size() <= 2 || arguments.front() != command->get_name()) continue;
-        // Behind the files of a program of one's own that is run everything is that program's.
+        // For the user's own program, everything after its files belongs to that program.
         const auto files =
             static_cast<std::ptrdiff_t>(own_files({arguments.begin() + 1, arguments.end()}).size());
         if (files > 0 && command->get_name() == "run") {
@@ -60,7 +60,7 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
             const CLI::Option* const option = command->get_option_no_throw(argument);
             return argument.starts_with("-") && option != nullptr && option->get_items_expected_min() > 0;
         };
-        auto first = arguments.begin() + 2;  // `--size -5`: the value is no option
+        auto first = arguments.begin() + 2;  // `--size -5`: the value is not an option
         while (first != arguments.end() && (!is_foreign(*first) || takes_value(*std::prev(first))))
             ++first;
         if (first != arguments.end() && *first != "--") arguments.insert(first, "--");
@@ -69,11 +69,10 @@ std::vector<std::string> with_separator(std::initializer_list<const CLI::App*> f
     return arguments;
 }
 
-// What the chosen command does; empty while no command has been read.
+// The action of the chosen command; empty until a command has been read.
 using Action = std::function<int(const Checkout&)>;
 
-// What each add_* function below needs: where the command goes, where its action goes, and all
-// arguments.
+// The parameters of the add_* functions below: the parser, the action to set, and all arguments.
 struct CommandLine {
     CLI::App& app;
     Action& action;
@@ -86,13 +85,13 @@ struct CommandLine {
         return command;
     }
 
-    // The files of a program of one's own, the first of which a command has taken for its DAY.
+    // The files of the user's own program. The command has parsed the first of them as its DAY.
     std::vector<std::string> files_from(const std::string& first) const {
         return own_files({std::find(arguments.begin(), arguments.end(), first), arguments.end()});
     }
 };
 
-// Each command in a function of its own. Options live as long as the action that reads them.
+// One function for each command. Options live as long as the action that reads them.
 
 void add_list(CommandLine& line) {
     auto* command = line.add("list", "The days, and the chapters of the book that they go with",

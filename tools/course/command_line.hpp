@@ -9,9 +9,9 @@
 
 namespace course::tool {
 
-// The commands that authors of the course need, and learners seldom. They are in a program of their
-// own, course_author, so that no learner waits until they are compiled; `./course` hands them over
-// to it.
+// The commands that authors of the course need and learners rarely use. They are in a separate
+// program, course_author, so that learners need not wait for their compilation. `./course`
+// delegates them to it.
 struct AuthorCommands {
     std::function<int(const Checkout&, const BenchOptions&)> bench_day;
     std::function<int(const Checkout&, bool)> update_tables;

@@ -11,20 +11,20 @@
 
 namespace course::tool {
 
-// Throws UsageError for what --size does not take; empty: it was not given.
+// Throws UsageError for an invalid --size; empty means that the option is not given.
 void require_size(const std::string& size);
 
-// Of a day with versions: `program` with what the options ask for. Throws UsageError for a size
-// that is none.
+// For a day with versions: the command that runs `program` with the given options. Throws
+// UsageError for an invalid size.
 Command versions_command(const std::filesystem::path& program, const RunOptions& options);
 
-// One of a day of whole programs: `program` is its name and its usual arguments, `arguments` those
-// to give instead. `suffix` is "_exercise" for the learner's.
+// The command for one program of a day of whole programs. `program` is its name and its default
+// arguments, which `arguments` replaces. `suffix` is "_exercise" for the learner's program.
 Command whole_program_command(const Checkout& checkout, const Day& day,
                               const std::vector<std::string>& program, const std::string& suffix,
                               const std::vector<std::string>& arguments);
 
-// Throws UsageError for options that a day of whole programs has not.
+// Throws UsageError for options that a day of whole programs does not have.
 void require_no_versions(const Day& day, const RunOptions& options);
 
 }  // namespace course::tool

@@ -30,7 +30,7 @@ std::string no_such_day(const std::vector<Day>& days, std::string_view name, boo
         names.insert(names.end(), {day.directory, day.topic, short_name(day)});
         short_names.push_back(short_name(day));
     }
-    // Another day's number is no better spelling of this one.
+    // The number of another day is not a useful suggestion.
     const std::string best = is_number ? "" : nearest(name, names);
     if (best.empty())
         return fmt::format("there is no day '{}'. All of them: {} (./course list)", name,
@@ -76,7 +76,7 @@ const Day& find_day(const Calendar& calendar, std::string_view name) {
     if (calendar.days.empty()) throw std::runtime_error("the build knows of no days");
     std::string_view wanted = name;
     while (wanted.ends_with('/'))
-        wanted.remove_suffix(1);  // a shell completes the directory's name so
+        wanted.remove_suffix(1);  // a shell completes the name of a directory with a slash
 
     const auto number = day_number(wanted);
     for (const Day& day : calendar.days) {

@@ -24,8 +24,8 @@ void require_gdb() {
         throw std::runtime_error("debug needs gdb, which was not found. Install it: apt-get install gdb");
 }
 
-// The bodies to stop in: of the functions that the exercise asks for; of one that is repaired by
-// hand, of the file's kernels.
+// The bodies in which gdb stops: those of the exercise's functions or, for an exercise that is
+// repaired by hand, those of all kernels in the file.
 std::vector<std::size_t> bodies_of(const std::string& text, const Exercise& exercise) {
     std::vector<std::size_t> bodies;
     for (const std::string& kernel : exercise.kernels) {
@@ -35,7 +35,7 @@ std::vector<std::size_t> bodies_of(const std::string& text, const Exercise& exer
     return exercise.by_hand() ? kernel_bodies(text) : bodies;
 }
 
-// The line of the first statement; of the closing brace where the learner has written none.
+// The line of the first statement, or of the closing brace if there is no statement yet.
 int first_line_in(const std::string& text, std::size_t body) {
     std::size_t at = body + 1;
     const auto skip_to = [&](std::string_view end) {
@@ -65,13 +65,13 @@ std::vector<std::string> first_lines(const std::filesystem::path& file, const st
     return places;
 }
 
-// gdb, stopped at the first of `places` that the program comes to.
+// The gdb command that stops at the first of `places` that the program reaches.
 Command gdb_command(const std::vector<std::string>& places, const Command& program) {
     Command command = {"gdb", "-q"};
     const auto add = [&command](const char* option, std::string words) {
         command.insert(command.end(), {option, std::move(words)});
     };
-    add("-iex", "set debuginfod enabled off");  // it would ask whether to download the system's symbols
+    add("-iex", "set debuginfod enabled off");  // gdb would ask whether to download the system's symbols
     add("-iex", "set confirm off");
     add("-ex", "set print thread-events off");
     add("-ex", "set breakpoint pending on");
@@ -83,7 +83,7 @@ Command gdb_command(const std::vector<std::string>& places, const Command& progr
     return command;
 }
 
-// The program that the exercise's functions run in, on a size that a debugger is soon through with.
+// The program that runs the exercise's functions, with a size that is small enough for a debugger.
 Command program_of(const Checkout& build, const Day& day, const Exercise& exercise,
                    const DebugOptions& given) {
     RunOptions options;
@@ -102,9 +102,9 @@ Command program_of(const Checkout& build, const Day& day, const Exercise& exerci
     return versions_command(build.program(day.directory + "_exercise_program"), options);
 }
 
-// `what` is debugged: at first its first block.
+// Debugs `what`, starting in its first block.
 int debug(const std::string& what, const std::vector<std::string>& places, const Command& program) {
-    setenv("CUDA_ON_CPU_THREADS", "1", 0);  // blocks one after the other: the first stop is in block 0
+    setenv("CUDA_ON_CPU_THREADS", "1", 0);  // blocks run one after the other, so the first stop is in block 0
     setenv("CUDA_ON_CPU_TIMEOUT", "86400", 0);
     fmt::print("{}\n", styled(fmt::format("{}: print threadIdx, print blockIdx, next, continue, quit", what),
                               kQuiet, stdout));
@@ -139,7 +139,7 @@ int debug_own_program(const Checkout& checkout, const DebugOptions& options,
     require_gdb();
     std::vector<std::string> places;
     for (const std::string& file : files) {
-        if (!std::filesystem::is_regular_file(file)) continue;  // the build will say so
+        if (!std::filesystem::is_regular_file(file)) continue;  // the build will report it
         const std::string text = read_text_file(file);
         const std::vector<std::string> of_file =
             first_lines(std::filesystem::absolute(file), text, kernel_bodies(text));

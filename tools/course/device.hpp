@@ -1,4 +1,4 @@
-// What the CUDA runtime says of the device: a GPU, or the CPU that stands in for one.
+// Facts about the device from the CUDA runtime: a GPU, or the CPU stand-in.
 #pragma once
 
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace course::tool {
 
-using Fact =
-    std::pair<std::string, std::string>;  // "shared memory per block" -> "48 KiB (227 KiB on request)"
+// "shared memory per block" -> "48 KiB (227 KiB on request)".
+using Fact = std::pair<std::string, std::string>;
 
 struct DeviceReport {
-    std::string problem;  // why there is no device to use; empty when there is one
+    std::string problem;  // why there is no usable device; empty if there is one
     std::vector<Fact> facts;
 };
 
 DeviceReport inspect_device();
 
-// How fast this GPU copies and multiplies, measured now. Nothing on the CPU, where it would mean
-// nothing.
+// Measures now how fast this GPU copies and multiplies. Empty on the CPU, where such figures are
+// meaningless.
 std::vector<Fact> measure_device();
 
 }  // namespace course::tool

@@ -31,8 +31,8 @@ std::string quoted(std::string_view message) {
 
 constexpr std::chrono::seconds kClangLimit{20};
 
-// As .clangd asks, but for the device's side: clang's own CUDA, on our headers. It knows variables
-// of the host there, and takes the stand-in's for such.
+// Compiles with the options of .clangd, but for the device side: clang's own CUDA, with our
+// headers. There clang distinguishes host variables, and treats the stand-in's variables as such.
 Captured ask_clang(const std::filesystem::path& file, const std::filesystem::path& lesson,
                    const std::filesystem::path& root, const std::string& day) {
     const Command command = {"clang++",
@@ -74,7 +74,7 @@ std::vector<HostUse> host_library_in(std::string_view text, const std::vector<st
                 const auto at = static_cast<std::size_t>(match->position());
                 const std::string before = body.substr(0, at);
                 const bool in_comment = before.find("//", before.rfind('\n') + 1) != std::string::npos;
-                if (in_comment || before.ends_with("::")) continue;  // cuda::std::atomic is the device's
+                if (in_comment || before.ends_with("::")) continue;  // cuda::std::atomic exists on the device
                 const std::size_t place = function.body_begin + at;
                 found.push_back({line_at(text, place), match->str(), caller});
             }
@@ -85,7 +85,7 @@ std::vector<HostUse> host_library_in(std::string_view text, const std::vector<st
 
 std::vector<HostUse> host_uses_in(std::string_view clang_says, std::string_view file) {
     std::vector<HostUse> found;
-    HostUse error;  // the last one that has not been understood, or whose notes are to come
+    HostUse error;  // the last error, which is not understood yet or whose notes follow
     const auto keep = [&](std::string_view line) {
         error.caller =
             line.find("__global__ function") != std::string_view::npos ? "__global__" : "__device__";
@@ -116,7 +116,7 @@ std::vector<HostUse> host_uses_in(std::string_view clang_says, std::string_view 
             }
         } else if (error.line > 0 && error.kind == HostUse::Kind::kVariable &&
                    says("note: host variable declared here")) {
-            // Clang takes threadIdx and its like for variables of the host.
+            // Clang treats threadIdx and similar variables as host variables.
             if (!says("cuda_on_cpu/include/")) keep(error.caller + " function");
             error.line = 0;
         } else if (error.line > 0 && says("call to __host__ function from ")) {
@@ -129,7 +129,7 @@ std::vector<HostUse> host_uses_in(std::string_view clang_says, std::string_view 
 
 namespace {
 
-// As nvcc says it.
+// In the words of nvcc.
 std::string words_of(const HostUse& use) {
     switch (use.kind) {
         case HostUse::Kind::kVariable:

@@ -1,5 +1,5 @@
-// What device code must not do and the CPU build cannot see: there, a kernel is compiled as any
-// function. nvcc refuses both.
+// Host code in device code, which the CPU build cannot detect because it compiles a kernel like
+// any function. nvcc rejects it.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,8 @@ struct HostUse {
     enum class Kind { kCall, kVariable, kLanguage };
 
     int line = 0;
-    std::string name;    // "twice", "std::vector"; of the language "throw", "try", "variable-length arrays"
+    // "twice", "std::vector"; for language features "throw", "try", "variable-length arrays".
+    std::string name;
     std::string caller;  // "__global__" or "__device__"
     Kind kind = Kind::kCall;
 
@@ -26,16 +27,16 @@ struct HostUse {
 // the `kernels` of `text` that are declared __global__ or __device__.
 std::vector<HostUse> host_library_in(std::string_view text, const std::vector<std::string>& kernels);
 
-// What device code uses of the host, out of what clang says of a CUDA file compiled for the device:
-// functions, variables, and the parts of the language that kernels have not. Errors of any other
-// kind are left out, and the variables of the stand-in's own headers (threadIdx).
+// The uses of host code in device code, from clang's messages about a CUDA file compiled for the
+// device: functions, variables, and language features that kernels do not have. Other errors, and
+// variables of the stand-in's own headers (threadIdx), are left out.
 std::vector<HostUse> host_uses_in(std::string_view clang_says, std::string_view file);
 
-// What nvcc would refuse of the learner's answer to `entry`, line by line in its words.
+// What nvcc would reject in the learner's answer to `entry`, line by line, in the words of nvcc.
 struct HostCode {
-    std::string named;          // of the standard library, by name
-    std::string by_clang;       // all other, where clang++ is installed
-    std::string not_looked_at;  // else why not
+    std::string named;          // names of the standard library
+    std::string by_clang;       // everything else, if clang++ is installed
+    std::string not_looked_at;  // otherwise, the reason why it was not checked
 };
 HostCode host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
                               const std::filesystem::path& root);

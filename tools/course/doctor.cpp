@@ -16,15 +16,15 @@ namespace {
 
 struct Tool {
     std::string name;
-    std::string purpose;  // told when it is not there
+    std::string purpose;  // printed if the tool is missing
 };
 
 bool has_digit(const std::string& line) {
     return std::ranges::any_of(line, [](unsigned char character) { return std::isdigit(character) != 0; });
 }
 
-// The line of `tool --version` that tells the version. nvcc and ncu open with a copyright: the one
-// with "Version" or "release" is wanted there, else the first with a digit.
+// The line of `tool --version` that contains the version. nvcc and ncu print a copyright notice
+// first, so a line with "Version" or "release" is preferred, then the first line with a digit.
 std::string version_line(const std::string& output) {
     std::string first;
     for (std::size_t begin = 0; begin < output.size();) {
@@ -50,7 +50,7 @@ void print_facts(const std::vector<Fact>& facts) {
 
 Fact examine(const Tool& tool) {
     Captured answer = capture({tool.name, "--version"});
-    // Where the CUDA Toolkit puts its tools, often without PATH knowing.
+    // The CUDA Toolkit installs its tools here, often without adding the directory to PATH.
     if (answer.exit_code == 127) answer = capture({"/usr/local/cuda/bin/" + tool.name, "--version"});
     if (answer.exit_code != 0) return {tool.name, fmt::format("not found: {}", tool.purpose)};
     return {tool.name, version_line(answer.output)};

@@ -66,7 +66,7 @@ class Todos {
 
     const std::vector<std::string>& kernels() const { return kernels_; }
 
-    // What the body of `kernel` asks; `again`: in another definition of the same name.
+    // The TODO lines for the body of `kernel`; `again`: in another definition of the same name.
     std::vector<std::string> lines(const std::string& kernel, bool again, std::size_t width) const {
         std::vector<std::string> all;
         const auto add = [&](std::string_view text) {
@@ -97,7 +97,7 @@ class Todos {
     std::string_view id_;
     const Exercise& exercise_;
     std::vector<std::string> kernels_;
-    std::string main_;  // where the exercise's text stands
+    std::string main_;  // the kernel whose body has the exercise's text
 };
 
 std::string blanked(std::string text, std::string_view id, const Exercise& exercise) {
@@ -114,7 +114,8 @@ std::string blanked(std::string text, std::string_view id, const Exercise& exerc
     return text;
 }
 
-// On the CPU a device's variable is one of the program, too. Several files of a day have this text.
+// On the CPU a __device__ variable is also an ordinary variable of the program. Several files of a
+// day contain this text.
 const std::string kStages = R"(#ifndef COURSE_IN_STAGES
 #define COURSE_IN_STAGES
 #include <cstdlib>
@@ -131,7 +132,7 @@ __host__ __device__ constexpr bool course_is_blank(int exercise) {
 #line 1
 )";
 
-// On the line of the brace: no line gets another number.
+// Inserted on the line of the brace, so line numbers do not change.
 std::string with_stage(const std::string& text, const std::vector<FunctionDefinition>& functions,
                        std::size_t number) {
     std::vector<std::string> bodies;
@@ -159,7 +160,7 @@ bool is_item(std::string_view line) {
            (line.size() > 2 && line[0] >= '1' && line[0] <= '9' && line.substr(1, 2) == ". ");
 }
 
-// The words of a paragraph or an item, filled into lines.
+// Wraps the words of a paragraph or a list item into lines.
 class Filler {
   public:
     explicit Filler(std::size_t width) : width_(width) {}

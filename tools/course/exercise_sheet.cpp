@@ -36,7 +36,7 @@ bool is_name(std::string_view text) {
     });
 }
 
-// Reads the lines one after the other; what a line belongs to is known from the headings before it.
+// Reads line by line. The headings before a line determine what it belongs to.
 class Parser {
   public:
     explicit Parser(std::string_view file) : file_(file) {}
@@ -196,7 +196,7 @@ class Parser {
 
     std::string_view file_;
     ExerciseSheet sheet_;
-    std::string* text_ = nullptr;  // where lines of text go
+    std::string* text_ = nullptr;  // the text that lines are appended to
     int line_ = 0;
     std::size_t hints_ = 0;
     bool takes_settings_ = false;

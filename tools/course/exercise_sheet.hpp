@@ -1,4 +1,4 @@
-// exercises.md of a day: its exercises in order, what each asks, three hints each. This is the
+// exercises.md of a day: its exercises in order, with the task and three hints for each. The
 // grammar:
 //
 //     # Exercises of day 5: tiled matrix multiplication       introduction
@@ -44,15 +44,15 @@ struct Exercise {
     std::string tests{};
     std::string version{};
     bool needs_inspection = false;
-    std::vector<std::string> traffic{};  // of "global" and "shared"
-    std::vector<std::string> streams{};  // of "late" and "random"
+    std::vector<std::string> traffic{};  // any of "global" and "shared"
+    std::vector<std::string> streams{};  // any of "late" and "random"
     int minutes = 0;
     std::string task{};
     std::vector<FunctionTask> function_tasks{};
     std::array<std::string, 3> hints{};
 
     bool by_hand() const { return !starts_from.empty(); }
-    // What is asked, as one text: of the exercise, then of single functions.
+    // The whole task as one text: that of the exercise, then those of single functions.
     std::string whole_task() const;
 };
 
@@ -62,7 +62,7 @@ struct ExerciseSheet {
     std::vector<Exercise> exercises;
 };
 
-// Something in an exercise's files that cannot be: the message begins with file and line.
+// An error in the files of an exercise. The message starts with file and line.
 class ExerciseError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

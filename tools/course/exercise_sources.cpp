@@ -19,7 +19,7 @@ ExerciseSheet sheet_of(const std::filesystem::path& day) {
     return parse_exercise_sheet(read_text_file(exercises), (day.filename() / exercises.filename()).string());
 }
 
-// The file name in quotes after #include, without its directory; of other lines nothing.
+// The file name in quotes after #include, without its directory; empty for other lines.
 std::string_view included_by(std::string_view line) {
     const auto after = [&line](std::string_view word) {
         line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
@@ -35,7 +35,7 @@ std::string_view included_by(std::string_view line) {
 struct Copy {
     std::string file;
     std::string text;
-    bool is_affected;  // it is not the lesson's, or it includes such a file
+    bool is_affected;  // it differs from the lesson's file, or includes an affected file
 
     bool includes(std::string_view name) const {
         for (std::size_t begin = 0; begin < text.size();) {
@@ -47,7 +47,7 @@ struct Copy {
     }
 };
 
-// However indirectly they include a file that is affected.
+// Marks all files that include an affected file, directly or indirectly.
 void find_affected(std::vector<Copy>& copies) {
     std::vector<std::string> names;
     for (const Copy& copy : copies) {

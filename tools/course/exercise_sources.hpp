@@ -1,5 +1,5 @@
-// What an exercise's build compiles: a tree of copies, in which the learner's files have the place
-// of the lesson's.
+// The sources of an exercise's build: a tree of copies in which the learner's files replace the
+// lesson's.
 #pragma once
 
 #include <filesystem>
@@ -9,20 +9,20 @@
 namespace course::tool {
 
 // Writes each of `files` of the directory `day` to the directory `tree`: the learner's text from
-// the directory `mine`, if the file is there; else the blank text, if exercises.md names the file;
-// else the lesson's.
+// the directory `mine`, if the file exists; else the blank text, if exercises.md names the file;
+// else the lesson's text.
 //
 // #include "..." looks first in the directory of the including file, so every copy finds the
-// learner's header, whichever file includes it. A copy begins with #line: compilers, debuggers and
-// the inspection name the original. A file whose text stays as it is is not written, so nothing is
-// compiled again for it. Of a .cu file that is the lesson's, and that includes only the lesson's
-// headers, nothing is compiled: its copy is empty, and the linker takes the lesson's object. Throws
+// learner's header, whichever file includes it. A copy begins with #line, so that compilers,
+// debuggers and the inspection name the original. A file whose text does not change is not written,
+// so it causes no recompilation. A .cu file of the lesson that includes only the lesson's headers
+// is not compiled at all: its copy is empty, and the linker uses the lesson's object. Throws
 // ExerciseError.
 void make_exercise_sources(const std::filesystem::path& day, const std::filesystem::path& mine,
                            const std::filesystem::path& tree, const std::vector<std::string>& files);
 
-// Writes the files of the exercises of the directory `day` to the directory `mine`, as
-// file_in_stages() has them. Throws ExerciseError.
+// Writes the exercise files of the directory `day` to the directory `mine`, as file_in_stages()
+// returns them. Throws ExerciseError.
 void make_files_in_stages(const std::filesystem::path& day, const std::filesystem::path& mine);
 
 }  // namespace course::tool

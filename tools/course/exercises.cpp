@@ -1,5 +1,5 @@
-// ./course exercises: for authors. Can every blank file be made, and does it take part in the
-// exercise's build?
+// ./course exercises: for authors. Checks that every blank file can be created and is part of the
+// exercise's build.
 #include <fmt/format.h>
 
 #include <regex>
@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A header that no file includes can be filled in, and nothing would change.
+// Checks that a header is included, because filling in an unused header would have no effect.
 bool is_included(const fs::path& directory, const fs::path& header) {
     for (const auto& file : fs::recursive_directory_iterator(directory)) {
         const fs::path extension = file.path().extension();
@@ -26,7 +26,7 @@ bool is_included(const fs::path& directory, const fs::path& header) {
     return false;
 }
 
-// Files beside those that hunts start from, which no hunt names.
+// Files next to the starting files of bug hunts that no hunt names.
 std::vector<fs::path> strangers(const fs::path& directory, const ExerciseSheet& sheet) {
     std::set<fs::path> known, folders;
     for (const Exercise& exercise : sheet.exercises) {
@@ -43,7 +43,7 @@ std::vector<fs::path> strangers(const fs::path& directory, const ExerciseSheet& 
     return found;
 }
 
-// What is wrong with the exercises of a day.
+// The errors in the exercises of a day.
 std::vector<std::string> mistakes(const fs::path& directory, const ExerciseSheet& sheet) {
     std::vector<std::string> all;
     for (const std::string& file : files_of(sheet)) {
@@ -61,8 +61,7 @@ std::vector<std::string> mistakes(const fs::path& directory, const ExerciseSheet
     return all;
 }
 
-// Why `./course COMMAND REST`, which a text of `entry` names, is of no use to a learner; "" if it
-// is.
+// Why `./course COMMAND REST`, named in a text of `entry`, is of no use to a learner, or "".
 std::string why_no_use(const Workbook& book, const WorkbookEntry& entry, const std::string& command,
                        const std::string& rest) {
     if (command == "solution") return "refuses until the exercise has been checked";
@@ -82,7 +81,8 @@ std::string why_no_use(const Workbook& book, const WorkbookEntry& entry, const s
     return "";
 }
 
-// Commands in the texts of an exercise, `./course check day05/naive --inspect`.
+// Finds useless commands in the texts of an exercise, such as
+// `./course check day05/naive --inspect`.
 std::vector<std::string> useless_commands(const Workbook& book, const WorkbookEntry& entry) {
     static const std::regex kCommand("`\\./course ([a-z]+) ?([^`]*)`");
     std::string text = entry.exercise->whole_task();

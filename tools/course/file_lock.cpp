@@ -24,7 +24,7 @@ std::string duration(std::time_t seconds) {
     return fmt::format("{} min {} s", seconds / 60, seconds % 60);
 }
 
-// From what the holder has written, and when.
+// The text about the holder of the lock, from what it has written to the file, and when.
 std::string waiting_for(int descriptor) {
     std::array<char, 256> buffer{};
     const ssize_t size = pread(descriptor, buffer.data(), buffer.size(), 0);
@@ -36,7 +36,7 @@ std::string waiting_for(int descriptor) {
                        duration(std::time(nullptr) - file.st_mtime));
 }
 
-// On a terminal one line, that counts; elsewhere the line once.
+// On a terminal, one line that counts the seconds; elsewhere, the line is printed once.
 class Announcement {
   public:
     ~Announcement() {
@@ -79,7 +79,7 @@ FileLock::FileLock(const std::filesystem::path& file, const std::string& purpose
         std::this_thread::sleep_for(kPollInterval);
     }
     if (purpose.empty()) return;
-    // For other processes that wait. If it cannot be written, their message has no reason.
+    // Other processes that wait read this. If it cannot be written, their message has no reason.
     const std::string text = purpose + "\n";
     if (ftruncate(descriptor_, 0) == 0)
         static_cast<void>(pwrite(descriptor_, text.data(), text.size(), 0) == 0);

@@ -1,4 +1,4 @@
-// One process at a time.
+// A lock that only one process holds at a time.
 #pragma once
 
 #include <filesystem>

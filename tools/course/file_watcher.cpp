@@ -31,10 +31,10 @@ FileWatcher::~FileWatcher() {
     if (inotify_ >= 0) close(inotify_);
 }
 
-// Without the right to watch one of them (there are limits), all are polled.
+// If one directory cannot be watched (inotify has limits), all are polled.
 void FileWatcher::start_inotify() {
     inotify_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    // Editors write in place, or write another file and rename it.
+    // Some editors write in place, others write a new file and rename it.
     const bool all = inotify_ >= 0 && std::ranges::all_of(directories_, [this](const fs::path& directory) {
                          return inotify_add_watch(inotify_, directory.c_str(),
                                                   IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_MODIFY) >= 0;
@@ -46,7 +46,8 @@ void FileWatcher::start_inotify() {
 
 FileWatcher::Stamps FileWatcher::stamps() const {
     Stamps result;
-    std::error_code gone;  // between the listing and the question: not there, then
+    // A file may disappear between the listing and the query; then it counts as missing.
+    std::error_code gone;
     for (const fs::path& directory : directories_) {
         for (const auto& file : fs::directory_iterator(directory, gone)) {
             if (file.path().extension() != ".cu" && file.path().extension() != ".cuh") continue;

@@ -1,5 +1,5 @@
-// Tells when files in a few directories change: by inotify, or where that is not to be had, by
-// looking at them again and again.
+// Detects changes of files in a few directories: with inotify, or by polling where inotify is not
+// available.
 #pragma once
 
 #include <chrono>
@@ -13,8 +13,9 @@ class FileWatcher {
   public:
     enum class Method { kBest, kPolling };
 
-    // Watches the files in `directories` with the extension .cu, also those that come later; not
-    // those below. Throws std::runtime_error when one is no directory.
+    // Watches the files in `directories` with the extensions .cu and .cuh, including files that
+    // are created later, but not subdirectories. Throws std::runtime_error if one of them is not a
+    // directory.
     explicit FileWatcher(std::vector<std::filesystem::path> directories, Method method = Method::kBest);
     ~FileWatcher();
     FileWatcher(const FileWatcher&) = delete;
@@ -22,8 +23,9 @@ class FileWatcher {
 
     bool polls() const { return inotify_ < 0; }
 
-    // Waits until one of them has another content or size than when this was last asked, or time is
-    // up: false. A signal ends the wait early. An editor that saves in several steps is one change.
+    // Waits until a file has changed since the last call, or returns false when the time is up. A
+    // signal ends the wait early, also with false. An editor that saves in several steps causes
+    // only one change.
     bool wait(std::chrono::milliseconds time);
 
   private:
@@ -35,7 +37,7 @@ class FileWatcher {
     using Stamps = std::map<std::filesystem::path, Stamp>;
     Stamps stamps() const;
     void start_inotify();
-    bool wait_for_event(std::chrono::milliseconds time) const;  // false: a signal came
+    bool wait_for_event(std::chrono::milliseconds time) const;  // false: interrupted by a signal
 
     std::vector<std::filesystem::path> directories_;
     int inotify_ = -1;

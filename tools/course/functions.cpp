@@ -73,7 +73,7 @@ class Source {
         return tokens_.previous(word);
     }
 
-    // `void __launch_bounds__(256) kernel`: back to the type.
+    // `void __launch_bounds__(256) kernel`: goes back to the type.
     std::size_t before_attributes(std::size_t i) const {
         while (tokens_.is(i, ")") || tokens_.is(i, "]")) {
             const std::size_t before = tokens_.previous(tokens_.match(i));
@@ -93,7 +93,7 @@ class Source {
         if (scope.empty()) return true;
         if (std::size_t word = kNone; is_colons_before(name, word)) return tokens_[word].is(scope);
         const std::size_t brace = tokens_.enclosing_brace(name);
-        // `struct Type final : Base {`: back to the keyword.
+        // `struct Type final : Base {`: goes back to the keyword.
         for (std::size_t i = tokens_.previous(brace); i != kNone; i = tokens_.previous(i)) {
             if (tokens_[i].is(";") || tokens_[i].is("}") || tokens_[i].is("{")) return false;
             if (tokens_[i].is("struct") || tokens_[i].is("class")) return tokens_.is(tokens_.next(i), scope);
@@ -101,8 +101,8 @@ class Source {
         return false;
     }
 
-    // What stands before the name in a definition is the end of a type; before a call, an operator,
-    // a bracket or a keyword.
+    // In a definition, the token before the name ends a type. Before a call, it is an operator, a
+    // bracket or a keyword.
     bool may_end_a_type(std::size_t i) const {
         static constexpr std::array<std::string_view, 12> kNoTypes = {
             "return", "else", "do",        "new",      "delete",   "throw",
@@ -113,7 +113,7 @@ class Source {
         return tokens_[i].is("*") || tokens_[i].is("&") || tokens_[i].is(">");
     }
 
-    // Past `<...>` after the name of a specialisation; the bracket's own place if there is none.
+    // The position after the `<...>` of a specialisation; `i` itself if there is none.
     std::size_t after_template_arguments(std::size_t i) const {
         if (!tokens_.is(i, "<") || tokens_.is_run(i, "<", 2)) return i;
         int depth = 0;
@@ -131,8 +131,8 @@ class Source {
         return kNone;
     }
 
-    // The brace that opens the body of what is named at `name`; kNone if it is a declaration, a
-    // call or a kernel's launch.
+    // The opening brace of the body of the function whose name is at `name`; kNone for a
+    // declaration, a call or a kernel launch.
     std::size_t body_of(std::size_t name) const {
         std::size_t i = after_template_arguments(tokens_.next(name));
         if (!tokens_.is(i, "(")) return kNone;
@@ -182,17 +182,17 @@ class Source {
         return tokens_.is(type, "void") && tokens_.is(arrow, ">") && tokens_.is(tokens_.previous(arrow), "-");
     }
 
-    // How much of the end of `space` is a comment with no empty line between it and what follows,
-    // with its indentation.
+    // The length of the comment at the end of `space`, with its indentation, if no empty line
+    // separates it from the text that follows.
     static std::size_t comment_at_end(std::string_view space) {
-        std::size_t begin = space.rfind('\n') + 1;  // of the line that the declaration is in
+        std::size_t begin = space.rfind('\n') + 1;  // start of the line of the declaration
         if (begin == 0) return 0;
         const std::size_t indentation = space.size() - begin;
         while (begin > 0) {
             const std::size_t line = begin < 2 ? 0 : space.rfind('\n', begin - 2) + 1;
             const std::string_view text = space.substr(line, begin - line);
-            // The rest of the line before, `} // namespace`, is in front of the first line break:
-            // not a comment of ours.
+            // The text before the first line break belongs to the previous line
+            // (`} // namespace`), so it is not the comment of this function.
             if (line == 0 || text.find_first_not_of(" \t\r\n") == std::string_view::npos) break;
             begin = line;
         }

@@ -8,13 +8,13 @@
 namespace course::tool {
 namespace {
 
-// What EXPECT_TRUE(result.ok()) prints before what the test has to say.
+// Lines that EXPECT_TRUE(result.ok()) prints before the test's own message.
 bool is_frame(std::string_view line) {
     return line.starts_with("Value of: ") || line == "  Actual: false" || line == "Expected: true" ||
            line == "  Actual: true" || line == "Expected: false" || line == "Failed";
 }
 
-// "  Actual: false (what the assertion has to say" begins a message, whose last line ends with ")".
+// "  Actual: false (message of the assertion" begins a message, whose last line ends with ")".
 constexpr std::string_view kActual = "  Actual: false (";
 
 // "/root/day/a_test.cpp:76: n = 3" of a trace -> "n = 3"
@@ -24,8 +24,8 @@ std::string_view trace_of(std::string_view line) {
 }
 
 struct Parts {
-    std::string message;  // without its frame, where something else is left
-    std::string trace;    // from SCOPED_TRACE: in which case it failed
+    std::string message;  // without the GoogleTest frame, if something else remains
+    std::string trace;    // from SCOPED_TRACE: the case that failed
 };
 
 Parts parts_of(std::string_view lines) {
@@ -107,8 +107,8 @@ std::string without_literals(const std::string& message) {
     return std::regex_replace(message, kLiteral, "$1$2");
 }
 
-// "text.find(word) is 18446744073709551615; expected != std::string::npos, which is ..." says
-// nothing: what the author added does.
+// "text.find(word) is 18446744073709551615; expected != std::string::npos, which is ..." is not
+// helpful, but the text that the author added is.
 std::string without_search(const std::string& message) {
     static const std::regex kSearch(
         R"(^.*\.find\(.*\) is \d+; expected (?:!= )?std::string(?:_view)?::npos, which is \d+\n(?=[\s\S]))");
@@ -116,7 +116,7 @@ std::string without_search(const std::string& message) {
 }
 
 std::string in_our_words(const std::string& message) {
-    constexpr std::size_t kLongest = 8192;  // what one expression searches it does on the stack
+    constexpr std::size_t kLongest = 8192;  // std::regex searches recursively, on the stack
     if (message.size() > kLongest) return message;
     for (const Phrase& phrase : phrases()) {
         std::smatch match;

@@ -1,13 +1,13 @@
-// GoogleTest's phrases in the words of a lesson: "sum is 3; expected 4". All that is known of them
-// stands here.
+// Translates GoogleTest's phrases to the words of a lesson: "sum is 3; expected 4". All knowledge
+// about these phrases is in this file.
 #pragma once
 
 #include <string>
 
 namespace course::tool {
 
-// `message` is that of one EXPECT or ASSERT, or of an exception. What the test's author has added
-// stays; what frames it is left out.
+// `message` comes from one EXPECT or ASSERT, or from an exception. Text that the author of the
+// test has added is kept; the frame around it is removed.
 std::string in_plain_words(const std::string& message);
 
 }  // namespace course::tool

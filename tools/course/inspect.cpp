@@ -26,7 +26,7 @@
 namespace course::tool {
 namespace {
 
-// Where a run of the program leaves its figures; removed at the end.
+// The file that a run of the program writes its figures to; removed at the end.
 class FiguresFile {
   public:
     explicit FiguresFile(const Checkout& checkout, const std::string& day)
@@ -65,7 +65,7 @@ nlohmann::ordered_json read_json(const std::filesystem::path& file) {
     }
 }
 
-// A sentence about each line of `json`, which holds the same as `file`.
+// Adds a sentence to each line of `json`, which has the same contents as `file`.
 void add_sentences(nlohmann::ordered_json& json, const InspectionFile& file) {
     for (std::size_t i = 0; i < file.results.size(); ++i) {
         const std::vector<KernelInspection>& kernels = file.results[i].kernels;
@@ -90,7 +90,7 @@ void require_outputs(const InspectOptions& options) {
         throw UsageError(fmt::format("--html and --json are both '{}'; expected two files", options.html));
 }
 
-// On the terminal, and in the files that the learner has named.
+// Shows the inspection on the terminal, and writes it to the files that the learner has named.
 void show(const InspectionFile& file, nlohmann::ordered_json json, const PageHead& head,
           const Checkout& checkout, const InspectOptions& options) {
     const auto limits = limits_of_device();

@@ -92,7 +92,7 @@ std::vector<CodeLine> coloured(const std::vector<std::string>& lines) {
     const std::string text = fmt::format("{}", fmt::join(lines, "\n"));
     const translator::Tokens tokens(text);
     Lines parts;
-    bool in_directive = false;  // one that is indented: the tokens do not know it
+    bool in_directive = false;  // an indented directive, which the tokens do not mark
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         const Token& token = tokens[i];
         in_directive = in_directive || token.is("#");

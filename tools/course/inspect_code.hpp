@@ -1,4 +1,4 @@
-// Source code as a page shows it, in colours.
+// Source code in colours, for the page.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace course::tool {
 
-// comment, keyword, cuda, string, number or directive; empty: nothing of these.
+// comment, keyword, cuda, string, number or directive; empty: none of these.
 struct CodePart {
     std::string style;
     std::string text;

@@ -21,7 +21,7 @@ constexpr std::int64_t kBankRowBytes = std::int64_t{kBanks} * kWordBytes;
 
 struct Explanation {
     std::string text;
-    bool fine = true;  // nothing to gain
+    bool fine = true;  // nothing to improve
 };
 
 // `rows` rows of `lanes` lanes each: an address every `step` bytes along a row, a row every
@@ -33,7 +33,7 @@ struct Rows {
     std::int64_t row_step = 0;
 };
 
-// A row whose addresses are different, each wanted by `copies` lanes.
+// A row of different addresses, each accessed by `copies` lanes.
 struct Row {
     unsigned count = 0;
     std::int64_t stride = 0;  // in bytes, positive; 0 for one address
@@ -50,7 +50,8 @@ std::string_view article(std::size_t number) {
     return digits.front() == '8' || number == 11 || number == 18 ? "an" : "a";
 }
 
-// What the lanes do; the lanes of an asynchronous copy read global memory and write shared memory.
+// The verb for the lanes' access. The lanes of an asynchronous copy read global memory and write
+// shared memory.
 std::string_view verb(const AccessLine& line) {
     switch (line.operation) {
         case Operation::kStore:
@@ -81,7 +82,8 @@ bool fits(const std::vector<ActiveLane>& active, const Rows& rows) {
     });
 }
 
-// The same distance from each active lane to the next, however many lanes are between them.
+// Is the distance from each active lane to the next one the same, however many inactive lanes are
+// between them?
 bool is_compact(const std::vector<ActiveLane>& active, std::int64_t step) {
     for (std::size_t i = 1; i < active.size(); ++i) {
         if (active[i].offset != active[i - 1].offset + step) return false;
@@ -116,14 +118,14 @@ std::optional<Rows> find_rows(const std::vector<ActiveLane>& active) {
     return std::nullopt;
 }
 
-// The same addresses, with neighbouring elements as rows: lanes may go along columns first.
+// The same addresses, with adjacent elements as rows, because lanes may run along columns first.
 Rows along_rows(const Rows& rows, unsigned bytes) {
     if (rows.rows == 1 || std::abs(rows.row_step) != bytes) return rows;
     return {.lanes = rows.rows, .step = rows.row_step, .rows = rows.lanes, .row_step = rows.step};
 }
 
-// Rows that come to a single one: because there is one, because all are the same, or because each
-// has one address.
+// Rows that are equivalent to a single row: there is only one, all are the same, or each has only
+// one address.
 std::optional<Row> as_one_row(const Rows& rows) {
     const std::int64_t step = std::abs(rows.step);
     const std::int64_t row_step = std::abs(rows.row_step);
@@ -151,7 +153,7 @@ unsigned distinct_bytes(const AccessLine& line) {
     return count;
 }
 
-// The lanes that update the same place, of the place where they are most.
+// The largest number of lanes that access the same address.
 std::size_t most_lanes_at_one_place(const std::vector<ActiveLane>& active) {
     std::multiset<std::int64_t> offsets;
     std::size_t most = 0;
@@ -162,14 +164,14 @@ std::size_t most_lanes_at_one_place(const std::vector<ActiveLane>& active) {
     return most;
 }
 
-// Lanes with the same place where they cannot share it: atomic updates, and asynchronous copies to
-// shared memory.
+// Explains lanes that access the same address but cannot share it: atomic updates, and
+// asynchronous copies to shared memory.
 std::optional<Explanation> explain_queue(const AccessLine& line, const std::vector<ActiveLane>& active) {
     const bool shared = line.space == Space::kShared;
     const bool copies = line.operation == Operation::kAsyncCopy && shared;
     if (line.operation != Operation::kAtomic && !copies) return std::nullopt;
     const std::size_t lanes = most_lanes_at_one_place(active);
-    if (lanes < 2 || 2 * lanes < line.worst.transactions) return std::nullopt;  // not what costs most
+    if (lanes < 2 || 2 * lanes < line.worst.transactions) return std::nullopt;  // not the main cost
     const std::string lanes_text = fmt::format("{}{} lanes", lanes == active.size() ? "All " : "", lanes);
     const char* const help = copies   ? "Give each a word of its own."
                              : shared ? "Combine within the warp first, or spread them over several copies."
@@ -181,7 +183,7 @@ std::optional<Explanation> explain_queue(const AccessLine& line, const std::vect
 
 // --- Shared memory -------------------------------------------------------------------------------
 
-// Of each different word of the group's fullest bank one lane: "0, 8, 16, ..."
+// One lane for each different word of the group's fullest bank: "0, 8, 16, ..."
 std::string colliding_lanes(const BankGroup& group) {
     constexpr std::size_t kShown = 8;
     std::vector<std::string> lanes;
@@ -242,8 +244,8 @@ Explanation explain_free(const AccessLine& line, const std::optional<Rows>& rows
     return {"No two lanes want different words of a bank: no conflict."};
 }
 
-// A row whose lanes meet: addresses a multiple of 128 bytes apart are all in one bank, others in a
-// few.
+// Explains a row with bank conflicts: addresses that are a multiple of 128 bytes apart are all in
+// one bank, others in a few banks.
 std::optional<std::string> explain_conflict_row(const AccessLine& line, const Row& row,
                                                 const BankGroup& worst) {
     const auto unit = std::max<std::int64_t>(kWordBytes, line.bytes);
@@ -313,7 +315,8 @@ Explanation explain_shared(const AccessLine& line, std::vector<ActiveLane> activ
     }
     const std::vector<BankGroup> groups = bank_groups(line);
     const BankGroup& worst = worst_group(groups);
-    if (line.operation == Operation::kMatrixLoad) {  // a matrix is 8 rows, and the others may lie anywhere
+    if (line.operation ==
+        Operation::kMatrixLoad) {  // a matrix has 8 rows, and the other matrices may be anywhere
         std::erase_if(active, [&](const ActiveLane& each) { return each.lane / 8 != worst.first_lane / 8; });
     }
     const std::optional<Rows> rows = find_rows(active);
@@ -354,8 +357,8 @@ Explanation explain_neighbours(const AccessLine& line, const Row& row, unsigned 
 
 // Elements with gaps between them.
 std::string explain_gaps(const AccessLine& line, const Row& row) {
-    constexpr std::int64_t kLargestStruct =
-        64;  // what lies further apart is a row of a matrix, most of the time
+    // A larger distance is usually a row of a matrix.
+    constexpr std::int64_t kLargestStruct = 64;
     const std::string copies = copies_of(row, line);
     if (row.stride > kLargestStruct) {
         return fmt::format(
@@ -403,7 +406,7 @@ Explanation explain_gather(const AccessLine& line, unsigned ideal, unsigned byte
 
 Explanation explain_global(const AccessLine& line, const std::vector<ActiveLane>& active) {
     if (auto queue = explain_queue(line, active)) return *queue;
-    constexpr unsigned kFew = 4;  // addresses, so that nearly all lanes share
+    constexpr unsigned kFew = 4;  // addresses, so nearly all lanes share
     const unsigned bytes = distinct_bytes(line);
     const unsigned ideal = (bytes + kSectorBytes - 1) / kSectorBytes;
     std::optional<Rows> rows = find_rows(active);

@@ -1,4 +1,4 @@
-// The file inspect.html, from the time of the build.
+// The file inspect.html, embedded by the build.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,5 @@
-// Where inspections go: files that the learner names, and what stands above them.
+// The output of inspections: checks of the files that the learner names, and the head of the
+// output.
 #pragma once
 
 #include <filesystem>
@@ -10,11 +11,11 @@
 
 namespace course::tool {
 
-// Throws UsageError where the file that `option` names cannot be written: before anything is built.
-// No file: fine.
+// Throws UsageError if the file that `option` names cannot be written, before anything is built.
+// An empty name is valid.
 void require_writable(const char* option, const std::filesystem::path& file);
 
-// Of the device of this build; nothing where there is none.
+// The limits of this build's device; empty if there is none.
 std::optional<MultiprocessorLimits> limits_of_device();
 
 // "Day 5: Tiled matrix multiplication", and its question.

@@ -20,8 +20,7 @@ std::string_view style_of(Grade grade) {
     return grade == Grade::kIdeal ? "good" : grade == Grade::kFair ? "fair" : "bad";
 }
 
-// [[[word, lanes], ...] of bank 0, ... of bank 31], for each group of lanes that are answered at
-// once
+// [[[word, lanes], ...] of bank 0, ... of bank 31], for each group of lanes that is served at once
 Json banks_of(const AccessLine& line) {
     Json groups = Json::array();
     for (const BankGroup& group : bank_groups(line)) {
@@ -36,7 +35,7 @@ Json banks_of(const AccessLine& line) {
     return groups;
 }
 
-// [sector, [lanes that want byte 0, ... byte 31]]
+// [sector, [lanes that access byte 0, ... byte 31]]
 Json sectors_of(const AccessLine& line) {
     Json touched = Json::array();
     for (const Sector& sector : sectors(line))
@@ -97,7 +96,7 @@ Json of_finding(const Finding& finding) {
     return json;
 }
 
-// The lines stand in the order of their costs.
+// The lines are in the order of their cost.
 Json of_kernel(const KernelInspection& kernel, const std::optional<MultiprocessorLimits>& limits) {
     std::uint64_t bytes = 0;
     Json lines = Json::array();
@@ -141,7 +140,7 @@ Json of_version(const InspectedVersion& version, const std::optional<Multiproces
             {"kernels", std::move(kernels)}};
 }
 
-// The lines of every file that has to do with the inspection, each in the colours of its code.
+// The lines of every file in the inspection, in the colours of its code.
 Json of_sources(const InspectionFile& file, Sources& sources) {
     std::set<std::string> names;
     for (const InspectedVersion& version : file.results) {

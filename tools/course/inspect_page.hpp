@@ -10,10 +10,10 @@
 
 namespace course::tool {
 
-// What stands at the top.
+// The head of the page.
 struct PageHead {
     std::string title;     // "Day 5: Tiled matrix multiplication"
-    std::string question;  // that the lesson answers; empty: none
+    std::string question;  // answered by the lesson; empty: none
 };
 
 // inspect.html, which holds the layout, style and script of the page, with the inspection inserted

@@ -6,14 +6,14 @@
 namespace course::tool {
 namespace {
 
-// Do lanes with one word share it? Those of atomic updates and of asynchronous copies are answered
-// one after the other.
+// Do lanes that access the same word share it? Those of atomic updates and of asynchronous copies
+// are served one after the other.
 bool share_words(const AccessLine& line) {
     return line.operation != Operation::kAtomic && line.operation != Operation::kAsyncCopy;
 }
 
-// Does each active lane want the same as the lane whose number differs in `difference`, where that
-// is active?
+// Does each active lane access the same address as the lane whose number differs in `difference`,
+// if that lane is active?
 bool paired(const std::vector<std::int64_t>& offsets, std::size_t difference) {
     for (std::size_t lane = 0; lane < offsets.size(); ++lane) {
         const std::size_t partner = lane ^ difference;
@@ -23,7 +23,7 @@ bool paired(const std::vector<std::int64_t>& offsets, std::size_t difference) {
     return true;
 }
 
-// How many lanes, from a multiple of that number on, are answered together.
+// How many lanes, starting at a multiple of that number, are served together.
 unsigned lanes_at_once(const AccessLine& line) {
     if (line.bytes <= kWordBytes || line.operation == Operation::kAtomic) return kLanes;
     const unsigned group = std::max(1U, kLanes * kWordBytes / line.bytes);

@@ -1,5 +1,5 @@
-// One request of a warp, taken apart: which lanes meet in which bank of shared memory, or in which
-// sector of global memory.
+// Analyses one request of a warp: which lanes access which bank of shared memory, or which sector
+// of global memory.
 #pragma once
 
 #include <array>
@@ -22,17 +22,17 @@ struct ActiveLane {
 
 std::vector<ActiveLane> active_lanes(const WorstRequest& request);
 
-// A piece of memory, and the lanes that want something of it, in ascending order.
+// A word or sector, and the lanes that access it, in ascending order.
 struct Wanted {
     std::int64_t index = 0;  // of the word or sector, from the array's first byte
     std::vector<unsigned> lanes;
 };
 
-// Shared memory answers 32 lanes at once when each wants up to 4 bytes, 16 when 8 (half-warps), 8
-// when 16 (quarter-warps). Loads whose neighbours, or next neighbours, want the same throughout the
-// warp are answered for two such groups together. A group needs as many wavefronts as the fullest
-// bank has entries: different words, or lanes for atomic updates and asynchronous copies, which do
-// not share a word. Measured on an H200.
+// Shared memory serves 32 lanes at once if each accesses up to 4 bytes, 16 lanes (half-warps) for
+// 8 bytes, and 8 lanes (quarter-warps) for 16 bytes. If throughout the warp lanes whose numbers
+// differ by 1, or by 2, load the same address in pairs, two such groups are served together. A
+// group needs as many wavefronts as the fullest bank has entries. Entries are different words, or
+// lanes for atomic updates and asynchronous copies, which do not share a word. Measured on an H200.
 struct BankGroup {
     unsigned first_lane = 0;
     std::array<std::vector<Wanted>, kBanks> banks;  // words in the order of the lanes
@@ -44,10 +44,10 @@ struct BankGroup {
 // Groups without an active lane are left out. Banks are counted from the array's first byte.
 std::vector<BankGroup> bank_groups(const AccessLine& line);
 
-// In the order of their addresses; of the wanted bytes, sector by sector.
+// The sectors of a request in the order of their addresses, with the accessed bytes of each.
 struct Sector {
     std::int64_t index = 0;
-    std::array<std::vector<unsigned>, kSectorBytes> bytes;  // which lanes want each byte
+    std::array<std::vector<unsigned>, kSectorBytes> bytes;  // the lanes that access each byte
 };
 std::vector<Sector> sectors(const AccessLine& line);
 

@@ -28,7 +28,7 @@ class Text {
         text_ += text;
         text_ += '\n';
     }
-    // Broken between words, every line `indent` wide to the right.
+    // Wraps the text between words, and indents every line by `indent`.
     void paragraph(std::size_t indent, std::string_view text, const fmt::text_style& style = {}) {
         while (!text.empty()) {
             std::size_t end = text.size();
@@ -80,7 +80,8 @@ fmt::text_style style_of(Grade grade) {
     return kBad;
 }
 
-// The first column to the left, the others to the right; the third in its grade's colour.
+// The first column is aligned to the left, the others to the right; the third has the colour of
+// its grade.
 std::string row_of(const Cells& cells, const std::array<std::size_t, kCells>& widths, const Text& text,
                    const fmt::text_style& style) {
     std::string row = fmt::format("    {:<{}}", cells[0], widths[0]);

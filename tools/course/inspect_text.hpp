@@ -1,4 +1,4 @@
-// An inspection as the terminal shows it.
+// The text of an inspection for the terminal.
 #pragma once
 
 #include <optional>

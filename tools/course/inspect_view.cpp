@@ -18,8 +18,8 @@ double ratio(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-// Of a sampled grid the bytes of all blocks; which of them are the same bytes a few blocks do not
-// show.
+// For a sampled grid, the bytes scaled to all blocks. A few blocks do not show how many of these
+// bytes are the same.
 std::string traffic(std::uint64_t moved, std::uint64_t unique, double blocks_each) {
     if (moved == 0) return "none";
     if (blocks_each > 1) return "about " + bytes_text(static_cast<double>(moved) * blocks_each);
@@ -38,7 +38,7 @@ std::string occupancy_text(const KernelInspection& kernel, const MultiprocessorL
                        occupied.limit);
 }
 
-// "day05::multiply" -> "multiply"; what a template is given stays as it is.
+// "day05::multiply" -> "multiply"; template arguments are not changed.
 std::string_view without_namespaces(std::string_view name) {
     const auto separator = name.substr(0, name.find('<')).rfind("::");
     return separator == std::string_view::npos ? name : name.substr(separator + 2);
@@ -62,7 +62,8 @@ std::string trimmed(const std::string& text) {
     return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// What an access, or all of a line, moves beyond its ideal, and in all. In the order of their cost.
+// The bytes that an access or a whole line moves beyond its ideal, and in total. The comparison
+// orders by cost.
 struct Cost {
     std::int64_t beyond_ideal = 0;
     std::uint64_t all = 0;
@@ -70,7 +71,7 @@ struct Cost {
     auto operator<=>(const Cost&) const = default;
 };
 
-// Of a transaction: a wavefront, or a sector.
+// The bytes of a transaction: a wavefront or a sector.
 unsigned bytes_of(Space space) {
     return space == Space::kShared ? kBanks * kWordBytes : kSectorBytes;
 }
@@ -235,7 +236,7 @@ Facts facts_of(const InspectedVersion& version) {
     }
     if (version.flops == 0 || moved == 0) return {};
     std::string text = fmt::format("{:.3g} operations for each byte moved", version.flops / moved);
-    if (!sampled && unique > 0)  // blocks share bytes: those of a few say little about all
+    if (!sampled && unique > 0)  // blocks share bytes, so a few blocks do not represent all of them
         text += fmt::format(", {:.3g} if a cache kept all", version.flops / unique);
     return {{"arithmetic intensity", text}};
 }

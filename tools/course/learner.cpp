@@ -14,7 +14,7 @@
 namespace course::tool {
 namespace {
 
-// The line to go to; 0 where it is not to be found.
+// The line of the exercise's first kernel; 0 if it is not found.
 int line_of_first_kernel(const std::filesystem::path& file, const Exercise& exercise) {
     if (exercise.by_hand() || !std::filesystem::exists(file)) return 0;
     const std::string text = read_text_file(file);

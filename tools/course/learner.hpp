@@ -1,5 +1,4 @@
-// What the learner's commands have in common: the exercises, the progress, and which exercise is
-// meant.
+// Shared by the learner's commands: the exercises, the progress, and the choice of an exercise.
 #pragma once
 
 #include <optional>
@@ -16,11 +15,11 @@ namespace course::tool {
 struct Learner {
     explicit Learner(const Checkout& checkout);
 
-    // The first that is not solved; nothing when all are. With `chapter`: of that one.
+    // The first exercise that is not solved, in `chapter` if given; empty if all are solved.
     std::optional<WorkbookEntry> first_unsolved(const Chapter* chapter = nullptr) const;
-    // The exercise that `name` means: of a day's the first that is not solved, else the last.
-    // Without a name: the one that was named last or, when that is solved, the next of its day or
-    // of all.
+    // The exercise that `name` refers to. For a day: its first exercise that is not solved, else
+    // its last. Without a name: the exercise that was named last or, if that is solved, the next
+    // one of its day or of the course.
     WorkbookEntry choose(const std::optional<std::string>& name);
 
     Workbook book;
@@ -33,17 +32,17 @@ struct Learner {
 // "my/day05_matmul_tiled/matmul_tiled.cu:57, about 10 minutes": where to write.
 std::string describe(const Workbook& book, const WorkbookEntry& entry);
 
-// What the exercise asks; before the first of a day, what the day's are about. Copies the blank
-// files, if need be.
+// Prints the task of the exercise, and before the first exercise of a day the introduction to the
+// day's exercises. Copies the blank files if necessary.
 void print_exercise(const Learner& learner, const WorkbookEntry& entry);
 
-// Text of exercises.md, filled into lines.
+// Prints text of exercises.md, wrapped.
 void print_prose(const std::string& text);
 
 // "***"
 std::string stars(int count);
 
-// Checks it, tells how it went, and keeps that.
+// Checks the exercise, prints the result, and records it.
 bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                       const CheckCommand& command);
 

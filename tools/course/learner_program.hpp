@@ -10,11 +10,11 @@
 
 namespace course::tool {
 
-// Throws UsageError when the learner has no file of any of these exercises yet.
+// Throws UsageError if the learner has no file of any of these exercises yet.
 void require_my_file(const Workbook& book, const std::vector<WorkbookEntry>& exercises);
 
-// Builds `target`, a program of the entry's day, with the learner's files. Throws BuildError; what
-// the compiler said is shown then.
+// Builds `target`, a program of the entry's day, with the learner's files. Throws BuildError after
+// showing the compiler's messages.
 void build_my_program(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                       const std::string& target);
 

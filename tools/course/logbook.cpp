@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Throws nlohmann's exceptions for a value of another type, std::out_of_range for one that cannot
-// be.
+// Throws nlohmann's exceptions for a value of the wrong type, and std::out_of_range for an
+// impossible value.
 ExerciseRecord record_from(const nlohmann::json& json) {
     const ExerciseRecord record{.solved = json.at("solved"),
                                 .failures = json.at("failures"),
@@ -37,8 +37,8 @@ const ExerciseRecord& Logbook::of(const std::string& id) const {
     return found == records_.end() ? kNothing : found->second;
 }
 
-// Two commands at once do not write between each other's reading and writing. Null where there is
-// no directory to lock.
+// The lock keeps two simultaneous commands from writing between each other's read and write. Null
+// if there is no directory to lock.
 std::unique_ptr<FileLock> Logbook::lock_directory() const {
     std::error_code none;
     fs::create_directories(file_.parent_path(), none);
@@ -80,7 +80,7 @@ void Logbook::read() {
     if (!lost.empty()) write();
 }
 
-// What was read before, by this process, stays.
+// The data that this process has read before is kept.
 void Logbook::set_aside(const std::string& damage, const std::string& loss) const {
     const fs::path aside = free_name(file_, ".damaged");
     fs::rename(file_, aside);

@@ -1,4 +1,4 @@
-// How far a learner is: my/progress.json.
+// The learner's progress: my/progress.json.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace course::tool {
 
 struct ExerciseRecord {
     bool solved = false;
-    int failures = 0;  // checks that it did not pass
+    int failures = 0;  // failed checks
     int hints = 0;     // shown so far
     int stars = 0;     // of the best check
 
@@ -24,15 +24,16 @@ struct ExerciseRecord {
 
 class Logbook {
   public:
-    // Reads the file, if there is one. A damaged one is set aside as <file>.damaged (or
-    // .damaged2...), and stderr says so; of one that is damaged in places, the other places count.
-    // Throws std::runtime_error when it cannot be read.
+    // Reads the file if it exists. A damaged file is renamed to <file>.damaged (or .damaged2...),
+    // with a message on stderr. If only some records are damaged, the others are used. Throws
+    // std::runtime_error if it cannot be read.
     explicit Logbook(std::filesystem::path file);
 
-    // Of exercise "day05/coalesced"; the start of one if nothing is known of it.
+    // The record of exercise "day05/coalesced"; an empty record if there is none.
     const ExerciseRecord& of(const std::string& id) const;
-    // Changes it, and writes the file at once, all or nothing. What others have written meanwhile
-    // is kept. Where the file cannot be written, stderr says so.
+    // Changes a record, and writes the file immediately and atomically. Changes that other
+    // processes have written in the meantime are kept. If the file cannot be written, a message
+    // goes to stderr.
     template <class Change>
     void update(const std::string& id, Change change) {
         const auto lock = lock_directory();
@@ -45,7 +46,7 @@ class Logbook {
     const std::string& current() const { return current_; }
     void set_current(const std::string& id);
 
-    // Again, after another process has written it.
+    // Reads the file again, after another process has written it.
     void read();
 
   private:

@@ -6,7 +6,7 @@ namespace {
 
 using namespace course::tool;
 
-// The same arguments for course_author, which is built where it is not up to date.
+// Passes the arguments on to course_author, after building it if necessary.
 int hand_over(const Checkout& checkout, int argc, const char* const* argv) {
     build_target(checkout, "course_author");
     Command command(argv, argv + argc);

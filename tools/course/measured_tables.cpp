@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMostRows = 10;
 
-// Three digits that mean something: 4.36, 43.6, 436, 4360.
+// Three significant digits: 4.36, 43.6, 436, 4360.
 std::string three_digits(double value) {
     const int decimals = value < 10 ? 2 : value < 100 ? 1 : 0;
     return fmt::format("{:.{}f}", value, decimals);
@@ -58,15 +58,15 @@ double tera_flops(const MeasuredRecord& record) {
     return record.flops / record.median_ms * 1e-9;
 }
 
-// Of the measured FP32 multiply-adds; 0 where these were not measured.
+// Percent of the measured rate of FP32 multiply-adds; 0 if that was not measured.
 double percent_of_fma_limit(const MeasuredRecord& record) {
     const double limit = record.limit_flops_per_second * 1e-12;
     return limit > 0 ? 100 * tera_flops(record) / limit : 0;
 }
 
-// Tensor cores, for instance, whose limit is not measured. A record has the share of the nearer
-// limit. Where that is less than the share of multiply-adds, it is the share of memory, because its
-// arithmetic is not FP32.
+// Does the version run on other units, such as tensor cores, whose limit is not measured? A record
+// has the share of the nearer limit. If that is less than the share of multiply-adds, it must be
+// the share of memory, because the arithmetic is not FP32.
 bool on_other_units(const MeasuredRecord& record) {
     constexpr double kRounding = 0.99;
     return record.percent_of_limit && *record.percent_of_limit < kRounding * percent_of_fma_limit(record);
@@ -85,7 +85,7 @@ std::string named(const MeasuredRecord& record) {
     return record.role == "ours" ? record.version : fmt::format("{} ({})", record.version, record.role);
 }
 
-// "00_cublas", a step of the ladder, is cublas.
+// "00_cublas", a step of the ladder, becomes "cublas".
 std::string without_number(const std::string& version) {
     const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
     return version.size() > 3 && is_digit(version[0]) && is_digit(version[1]) && version[2] == '_'
@@ -102,12 +102,12 @@ std::string ratio_text(double value, double unit, int decimals) {
     return value == 0 ? "" : fmt::format("{:.{}f}", unit * value, decimals);
 }
 
-// How many times as fast as `b` `a` is; 0 where one of them was not measured.
+// The speed-up of `a` over `b`; 0 if one of them was not measured.
 double ratio(const MeasuredRecord* a, const MeasuredRecord* b) {
     return a == nullptr || b == nullptr ? 0 : b->median_ms / a->median_ms;
 }
 
-// The fastest of those that `condition` accepts; null where there is none.
+// The fastest record that meets `condition`; null if there is none.
 template <class Condition>
 const MeasuredRecord* fastest(const std::vector<MeasuredRecord>& records, const Condition& condition) {
     const MeasuredRecord* best = nullptr;
@@ -185,7 +185,8 @@ const MeasuredRecord& fastest_of(const std::vector<MeasuredRecord>& ours) {
 // See summary_table().
 std::vector<MeasuredRecord> most_telling(const std::vector<MeasuredRecord>& ours, std::size_t most) {
     if (ours.size() <= most) return ours;
-    std::vector<std::pair<double, std::size_t>> gains;  // over the fastest before, and which
+    std::vector<std::pair<double, std::size_t>>
+        gains;  // the gain over the fastest version before, and the index
     double before = ours.front().median_ms;
     for (std::size_t i = 1; i < ours.size(); ++i) {
         gains.emplace_back(before / ours[i].median_ms, i);
@@ -220,10 +221,10 @@ struct Sweep {
     std::string other;
     std::vector<std::string> problems;
     std::vector<double> other_ms{};  // warm
-    std::vector<double> warm{};      // the other's time / ours, for each problem
-    std::vector<double> flushed{};   // 0 where one was not measured
+    std::vector<double> warm{};      // speed-up over the other, for each problem
+    std::vector<double> flushed{};   // 0 if one was not measured
 
-    // One flushed ratio missing, and the mean would be that of other problems.
+    // If a flushed ratio is missing, the mean would be over different problems.
     bool all_flushed() const { return std::ranges::min(flushed) > 0; }
 };
 
@@ -252,7 +253,7 @@ Sweep sweep_of(const std::vector<MeasuredRecord>& records) {
     return sweep;
 }
 
-// 01_naive is of step 1; 09a_prepared, a preparation, of none.
+// 01_naive belongs to step 1; 09a_prepared, a preparation, to none.
 std::optional<int> step_of(std::string_view version) {
     if (version.size() < 3 || version[2] != '_') return std::nullopt;
     const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : -100; };
@@ -504,7 +505,7 @@ std::string scaling_table(const std::vector<MeasuredRecord>& records, std::strin
     };
     std::vector<Row> strong;
     std::vector<Row> weak;
-    std::map<std::size_t, double> cube_on_one;  // ms of a step
+    std::map<std::size_t, double> cube_on_one;  // ms per time step
     std::size_t gpus = 0;
     for (const Grid& grid : grids_of(records)) {
         const MeasuredRecord* const one = find(grid, one_gpu);

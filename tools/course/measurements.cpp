@@ -13,7 +13,7 @@
 namespace course::tool {
 namespace {
 
-// Null is written for what is not known, and for numbers that are not finite.
+// The files have null for unknown values and for numbers that are not finite.
 template <class T, class Key>
 std::optional<T> optional_at(const nlohmann::ordered_json& json, Key key) {
     const nlohmann::ordered_json& value = json.at(key);

@@ -10,7 +10,7 @@
 
 namespace course::tool {
 
-// What a kernel takes of a multiprocessor.
+// The resources that a kernel takes of a multiprocessor.
 struct MeasuredKernel {
     int registers = 0;        // of a thread
     double shared_bytes = 0;  // of a block
@@ -18,7 +18,7 @@ struct MeasuredKernel {
     std::string limited_by;
 };
 
-// One version, or its peer, on one problem: what a table shows of a record.
+// One version, or its peer, on one problem: the data that tables show of a record.
 struct MeasuredRecord {
     std::string day;
     std::string problem;
@@ -32,10 +32,10 @@ struct MeasuredRecord {
     double flops = 0;
     std::optional<double> percent_of_limit;
     double limit_flops_per_second = 0;     // FP32 multiply-adds, measured in the same run; 0: not known
-    std::optional<MeasuredKernel> kernel;  // where the version says so
-    // What the day says of its result beside times; nothing for a figure that is not finite.
+    std::optional<MeasuredKernel> kernel;  // if the version has it
+    // The day's figures besides times; empty for a figure that is not finite.
     std::vector<std::pair<std::string, std::optional<double>>> figures;
-    std::optional<bool> verified;  // nothing for work without a result to check
+    std::optional<bool> verified;  // empty for work without a result to check
     std::string device;
     std::string driver;
     std::string cuda;
@@ -43,13 +43,13 @@ struct MeasuredRecord {
     std::string date;
 };
 
-// Throws std::runtime_error when the file is missing, malformed or empty.
+// Throws std::runtime_error if the file is missing, malformed or empty.
 std::vector<MeasuredRecord> load_records(const std::filesystem::path& file);
 
 // The problems, each once, in the order of the records.
 std::vector<std::string> problems_of(const std::vector<MeasuredRecord>& records);
 
-// Those about one problem. Throws std::runtime_error when there is none.
+// The records of one problem. Throws std::runtime_error if there are none.
 std::vector<MeasuredRecord> records_about(const std::vector<MeasuredRecord>& records,
                                           const std::string& problem);
 

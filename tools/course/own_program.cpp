@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 5> kExtensions = {".cu", ".cpp", ".cc", ".cxx", ".c"};
 
-// What the course's own kernels are compiled with. Without a GPU only the standard matters.
+// The options of the course's own kernels. Without a GPU only the language standard has an effect.
 const Command kOptions = {"-std=c++20", "-arch=native", "-lineinfo", "--extended-lambda",
                           "--expt-relaxed-constexpr"};
 const Command kDebugOptions = {"-std=c++20", "-g", "-G", "--extended-lambda", "--expt-relaxed-constexpr"};
@@ -43,7 +43,7 @@ fs::path gpu_compiler(const Checkout& checkout) {
 
 struct Compiler {
     fs::path nvcc;
-    std::vector<fs::path> runtime;  // what a program is made with besides its sources
+    std::vector<fs::path> runtime;  // the other inputs of a program's build
 };
 
 Compiler compiler_of(const Checkout& checkout) {
@@ -86,7 +86,7 @@ bool is_up_to_date(const fs::path& object, const fs::path& rule, const Compiler&
     return !names.empty() && is_newer_than_all(object, files);
 }
 
-// A failed build must not leave an object that looks newer than its source.
+// A failed build must not leave an object file that is newer than its source.
 void run_compiler(const Command& command, const fs::path& made, const std::string& what) {
     const int exit_code = run(command);
     if (exit_code == kSuccess) return;

@@ -48,8 +48,8 @@ int print_json(const Learner& learner) {
 
 }  // namespace
 
-// A line for each day; in full the day that is named, else that of the next exercise, or with `all`
-// every one.
+// Prints a line for each day. The named day is shown in full, else the day of the next exercise,
+// or every day with `all`.
 int show_progress(const Checkout& checkout, const ProgressCommand& command) {
     Learner learner(checkout);
     if (command.as_json) return print_json(learner);

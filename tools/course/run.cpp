@@ -18,8 +18,7 @@ namespace {
 
 using Programs = std::vector<std::vector<std::string>>;  // of a day of whole programs: names and arguments
 
-// The commands that run `programs` of a day of whole programs: all of them, or the one that is
-// named.
+// The commands that run `programs` of a day of whole programs: all of them, or the named one.
 std::vector<Command> program_commands(const Checkout& checkout, const Day& day, const Programs& programs,
                                       const std::string& suffix, const RunOptions& options) {
     require_no_versions(day, options);
@@ -51,7 +50,7 @@ int run_shown(const std::vector<Command>& commands) {
     return kSuccess;
 }
 
-// The programs that the exercises are in.
+// The programs that contain the exercises.
 Programs programs_of(const std::vector<WorkbookEntry>& exercises, const Day& day) {
     Programs programs = day.programs;
     std::erase_if(programs, [&](const std::vector<std::string>& program) {

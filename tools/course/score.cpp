@@ -198,7 +198,8 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
     std::vector<std::unique_ptr<ResultFile>> files;
     std::vector<Job> jobs;
     for (const std::string& program : programs) {
-        // The lesson's is named as its day, a target that builds the day's tests, too.
+        // The lesson's program has the name of its day, but the target of that name builds the
+        // day's tests, too.
         build_target(build, program.ends_with("_program") ? program : program + "_program");
         files.push_back(std::make_unique<ResultFile>(build, program));
         // Inspected programs report the learner's lines, not lines of headers.

@@ -23,8 +23,8 @@ void replace_keeping_old(const std::filesystem::path& file, const std::string& t
     fmt::print("{}: done; what was there is in {}\n", Workbook::shown(file), old.filename().string());
 }
 
-// Gives the learner's functions that the exercise is about the bodies that they have in `after`.
-// What was there is kept.
+// Replaces the bodies of the exercise's functions in the learner's file by those in `after`. The
+// old file is kept.
 void replace_bodies(const Learner& learner, const WorkbookEntry& entry, std::string after) {
     const std::filesystem::path file = learner.book.mine(entry);
     learner.book.copy_blank_files(*entry.chapter);

@@ -1,5 +1,5 @@
-// The few styles of the command's own output; whether they are wanted, common/bench/report.hpp
-// tells.
+// The styles of the command's own output; use_colour() of common/bench/report.hpp decides whether
+// they apply.
 #pragma once
 
 #include <fmt/color.h>

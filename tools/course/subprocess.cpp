@@ -18,10 +18,11 @@ namespace {
 
 using cuda_on_cpu::ChildProgram;
 
-// As kill() takes them: children, or with a minus their process groups; 0: nothing runs here.
+// Arguments of kill(): process ids of children, or negative ids of their process groups; 0:
+// unused.
 std::array<volatile std::sig_atomic_t, 8> running_children{};
 
-// The last signal that came while children run: one that is being started gets it, too.
+// The last signal that arrived while children run. A child that is being started receives it, too.
 volatile std::sig_atomic_t last_signal = 0;
 
 void note(int signal) {
@@ -34,11 +35,11 @@ void pass_on(int signal) {
         if (child != 0) kill(child, signal);
 }
 
-// A child of this process's group gets Ctrl-C from the terminal. Only a group of its own can be
-// ended whole, with what a child has started itself.
+// A child in this process's group receives Ctrl-C from the terminal. Only a group of its own can
+// be killed as a whole, with the processes that the child has started.
 enum class Group { kOfThisProcess, kOwn };
 
-// While children run, this process does not die of what is meant for them.
+// Keeps this process alive while children run: it passes signals on to them.
 class SignalsToChildren {
   public:
     explicit SignalsToChildren(Group group) : group_(group) {
@@ -62,7 +63,7 @@ class SignalsToChildren {
 
     Group group() const { return group_; }
 
-    // What a child should start with: an ignored signal stays ignored.
+    // The signals that a child resets to their defaults: an ignored signal stays ignored.
     sigset_t defaults_of_child() const {
         sigset_t set;
         sigemptyset(&set);
@@ -79,7 +80,7 @@ class SignalsToChildren {
     std::array<struct sigaction, kSignals.size()> before_{};
 };
 
-// Holds signals back until a child that is being started can be found by pass_on().
+// Blocks signals until pass_on() can find the child that is being started.
 class SignalsHeldBack {
   public:
     SignalsHeldBack() {
@@ -99,7 +100,7 @@ class SignalsHeldBack {
     sigset_t before_{};
 };
 
-// Starts what `program` names, with the signals that it should have.
+// Starts `program` with the right signal settings.
 pid_t spawn(ChildProgram program, const SignalsToChildren& signals) {
     if (program.arguments.empty()) throw std::invalid_argument("run: the command is empty");
     const auto place = std::ranges::find(running_children, 0);
@@ -117,8 +118,8 @@ pid_t spawn(ChildProgram program, const SignalsToChildren& signals) {
         throw std::runtime_error(
             fmt::format("cannot start {}: {}", program.arguments[0], std::strerror(error)));
     *place = program.own_group ? -child : child;
-    if (last_signal != 0) kill(*place, last_signal);  // it came before this child
-    // Ctrl-C while signals were held back may have come before the child was one of the group.
+    if (last_signal != 0) kill(*place, last_signal);  // the signal arrived before this child was started
+    // A Ctrl-C while signals were blocked may have arrived before the child joined the group.
     sigset_t pending;
     if (signals.group() == Group::kOfThisProcess && sigpending(&pending) == 0) {
         for (const int signal : {SIGINT, SIGQUIT})
@@ -132,7 +133,7 @@ void forget(pid_t child) {
         if (running == child || running == -child) running = 0;
 }
 
-// A program that runs, and what it has printed so far. It is gone when this is.
+// A running program and its output so far. The destructor ends the program.
 class Child {
   public:
     Child(const Job& job, const SignalsToChildren& signals) {
@@ -155,13 +156,13 @@ class Child {
     Child& operator=(const Child&) = delete;
 
     bool is_running() const { return child_ != 0; }
-    // It may have closed its output and go on: no event tells when such a child ends.
+    // A child may close its output and continue to run. No event of poll() reports its end.
     bool is_silent() const { return is_running() && output_ended_; }
-    // With -1 for what has ended, which poll() passes over.
+    // With -1 for a child that has ended, because poll() ignores negative descriptors.
     pollfd reading() const { return {is_running() && !output_ended_ ? pipe_.reading_end() : -1, POLLIN, 0}; }
     const Captured& captured() const { return captured_; }
 
-    // Reads what there is next. Has a new part begun?
+    // Reads the available output. Returns whether a new part has begun.
     bool read_some(const std::function<bool(std::string_view)>& on_line) {
         const std::string_view part = pipe_.read_some();
         if (part.empty()) {
@@ -194,7 +195,7 @@ class Child {
   private:
     void end() {
         kill(-child_, SIGKILL);
-        kill(child_, SIGKILL);  // it may have left its group
+        kill(child_, SIGKILL);  // the child may have left its group
         note_end(cuda_on_cpu::wait_for_child(child_));
     }
     void note_end(int exit_code) {
@@ -210,8 +211,8 @@ class Child {
     bool output_ended_ = false;
 };
 
-// Waits until a child prints something or closes its output, or a silent one may have ended, or the
-// time is up: false.
+// Waits until a child prints something or closes its output, or a silent child may have ended.
+// Returns false if the time is up.
 bool wait_for_output(const std::vector<std::unique_ptr<Child>>& children, std::vector<pollfd>& reading,
                      std::chrono::steady_clock::time_point deadline, bool has_limit) {
     using std::chrono::milliseconds;

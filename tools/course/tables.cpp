@@ -38,7 +38,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
-// What stands after `key` in a comment that begins with it: "h200/day15_reduction, sum 268435456".
+// The text after `key` in a comment that begins with it: "h200/day15_reduction, sum 268435456".
 std::string_view inside(std::string_view comment, std::string_view key) {
     if (!comment.ends_with(kClose)) throw std::runtime_error("the comment must end in --> on the same line");
     comment.remove_prefix(kOpen.size() + key.size());
@@ -53,7 +53,7 @@ std::pair<std::string, std::string> split_at_comma(std::string_view text) {
     return {std::string(trimmed(text.substr(0, comma))), std::string(trimmed(text.substr(comma + 1)))};
 }
 
-// The records of "h200/day15_reduction"; nothing where they are not there.
+// The records of "h200/day15_reduction"; empty if the file is missing.
 std::optional<std::vector<MeasuredRecord>> records_of(const std::string& name, const TableSources& sources) {
     const auto slash = name.find('/');
     if (slash == std::string::npos || slash == 0 || slash + 1 == name.size() ||
@@ -78,7 +78,7 @@ std::string page_link(const std::string& day, const fs::path& file, const TableS
                        (sources.root / page).lexically_relative(file.parent_path()).generic_string());
 }
 
-// How many exercises a day has.
+// The number of exercises of a day.
 int count_exercises(const fs::path& day) {
     std::ifstream stream(day / "exercises.md");
     int count = 0;
@@ -257,7 +257,7 @@ std::string with_fresh_tables(std::string_view text, const fs::path& file, const
     std::istringstream lines{std::string(text)};
     std::string fresh;
     int number = 0;
-    int opened_at = 0;  // line of the block that we are in, 0: in none
+    int opened_at = 0;  // line where the current block begins; 0: outside of blocks
     bool in_fence = false;
     for (std::string line; std::getline(lines, line);) {
         ++number;

@@ -1,6 +1,6 @@
 // What `./course tables` makes from the records in docs/measurements: docs/measured/<day>.md with
-// everything, and in the other Markdown files what stands between these markers, each on a line of
-// its own:
+// all records, and in other Markdown files the text between these markers, each on a line of its
+// own:
 //
 //     <!-- measurements: h200/day15_reduction, sum 268435456 -->   at most ten rows of that problem; without one, of the main problem
 //     <!-- ladder: h200/gemm_ladder, sgemm 4096x4096x4096 -->      steps and the peer, at most ten rows
@@ -33,14 +33,14 @@ struct TableSources {
     std::vector<Day> days;
 };
 
-// `text`, the contents of `file` under the root, with everything between markers made anew. Throws
-// std::runtime_error, with the line number, for markers that cannot be understood, or that ask for
-// what the records do not have.
+// `text`, the contents of `file` under the root, with all text between markers regenerated. Throws
+// std::runtime_error, with the line number, for malformed markers, and for markers that request
+// data that the records do not have.
 std::string with_fresh_tables(std::string_view text, const std::filesystem::path& file,
                               const TableSources& sources);
 
-// The Markdown files that may have markers, sorted: all under `root` but docs/measured, the
-// learner's, build directories and hidden ones.
+// The Markdown files that may have markers, sorted: all under `root` except docs/measured, the
+// learner's directory, build directories and hidden ones.
 std::vector<std::filesystem::path> find_markdown(const std::filesystem::path& root);
 
 // {"day15_reduction.md": its text}, for every day that has records on some machine.

@@ -19,7 +19,8 @@
 namespace course::tool {
 namespace {
 
-// What a plain `./course test` leaves out. Other orders are of kernels that run on the CPU.
+// The tests that a plain `./course test` leaves out. Only kernels that run on the CPU have other
+// orders.
 std::string rest_of(const Checkout& checkout) {
     const std::string orders =
         "threads and blocks in descending order, streams in other orders, older GPUs; ";
@@ -28,7 +29,7 @@ std::string rest_of(const Checkout& checkout) {
            "the tests of cuda_on_cpu and of tools/";
 }
 
-// What `ctest` would start, as it calls them.
+// The names of the tests that `ctest` would start.
 std::vector<std::string> parts_of(Command ctest) {
     ctest.emplace_back("--show-only=json-v1");
     const Captured listed = capture(ctest);
@@ -41,7 +42,8 @@ std::vector<std::string> parts_of(Command ctest) {
     return parts;
 }
 
-// The first few, last of all: what a terminal shows when everything has scrolled past.
+// Prints the first few failures at the very end, where a terminal still shows them after
+// everything else has scrolled past.
 void print_failures(const TestReport& report, const std::filesystem::path& build) {
     constexpr std::size_t kShown = 8;
     const std::size_t shown = std::min(kShown, report.failures.size());
@@ -85,12 +87,12 @@ int test_days(const Checkout& checkout, const TestOptions& options) {
         if (options.half == TestHalf::kRest) command.insert(command.end(), {"--label-regex", "^thorough$"});
     }
     const std::vector<std::string> parts = parts_of(command);
-    // One more than there are cores: some tests wait most of their time for a limit to pass.
+    // One more than the number of cores, because some tests mostly wait for a time limit.
     command.insert(command.end(), {"--parallel", fmt::format("{}", std::thread::hardware_concurrency() + 1)});
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 
-    // Tests run side by side, one for each core. So the references of one need no more than two
-    // threads, and one that waits for its threads must not burn another's time.
+    // Tests run concurrently, one per core. So the reference of a test needs at most two threads,
+    // and a test that waits for its threads must not spin on a core that another test uses.
     setenv("OMP_NUM_THREADS", "2", 0);
     setenv("OMP_WAIT_POLICY", "passive", 0);
     std::filesystem::remove_all(reports);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kBeforeEvent = '\x1e';
 
-// What a program prints may look like an event: the type of a value is not certain.
+// Output of a program may look like an event, so the types of values must be checked.
 std::string text_of(const nlohmann::json& event, const char* key) {
     const auto value = event.find(key);
     return value != event.end() && value->is_string() ? value->get<std::string>() : "";
@@ -19,7 +19,7 @@ std::string text_of(const nlohmann::json& event, const char* key) {
 
 std::string place_of(const nlohmann::json& failure) {
     std::string file = text_of(failure, "file");
-    // Ninja compiles in the build directory; a learner is in the checkout.
+    // Ninja compiles in the build directory, but a learner works in the checkout.
     while (file.starts_with("../"))
         file.erase(0, 3);
     const auto line = failure.find("line");
@@ -27,7 +27,7 @@ std::string place_of(const nlohmann::json& failure) {
     return file + ":" + line->dump();
 }
 
-// From "cuda_on_cpu: kernel ..." on, the words are the stand-in's.
+// Output from "cuda_on_cpu: kernel ..." on comes from the stand-in.
 void take_words(std::string_view printed, FailedTest& test) {
     while (!printed.empty()) {
         const std::string_view line = next_line(printed);
@@ -36,7 +36,7 @@ void take_words(std::string_view printed, FailedTest& test) {
     }
 }
 
-// Follows the events and what is printed between them.
+// Processes the events and the output between them.
 class Reader {
   public:
     void take_text(std::string_view text) {
@@ -71,7 +71,7 @@ class Reader {
     void take_failure(const TestEvent& event) {
         if (event.is_repetition()) return;
         const std::string message = event.message + (event.place.empty() ? "" : "\n(" + event.place + ")");
-        if (event.test.empty()) {  // of what the tests have in common
+        if (event.test.empty()) {  // of code that the tests share
             result_.failed.push_back({.name = "before or after the tests", .messages = {message}});
             return;
         }
@@ -98,8 +98,8 @@ class Reader {
     }
 
     TestOutput result_;
-    FailedTest test_;             // the one that runs
-    std::string before_failure_;  // what it printed
+    FailedTest test_;             // the running test
+    std::string before_failure_;  // its output before the first failure
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What a test program says of its tests, in JSON Lines: common/test/main.cpp writes them.
+// The report of a test program in JSON Lines, which common/test/main.cpp writes.
 #pragma once
 
 #include <optional>
@@ -10,26 +10,26 @@ namespace course::tool {
 
 struct TestEvent {
     std::string kind;     // "started", "failure", "ended", "finished": the whole program
-    std::string test;     // empty: none runs
-    std::string result;   // of what ended: "passed", "failed", "skipped"
-    std::string message;  // of a failure in plain words; else why, or empty
-    std::string place;    // of a failure: "day01_vector_add/vector_add_test.cpp:76"; of an exception empty
+    std::string test;     // empty: no test is running
+    std::string result;   // of an end: "passed", "failed", "skipped"
+    std::string message;  // of a failure, in plain words; otherwise the reason, or empty
+    std::string place;    // of a failure: "day01_vector_add/vector_add_test.cpp:76"; empty for an exception
 
-    // Does it only repeat that a function, which has told of a failure, has failed?
+    // Does the event only repeat that a function has failed that has already reported its failure?
     bool is_repetition() const;
 };
 
-// Nothing: that is no event, or half of one whose writer was ended.
+// Empty if the line is not an event, or is a part of one whose writer was killed.
 std::optional<TestEvent> parse_event(std::string_view line);
 
-// The event at the end of a line of a program's output, perhaps after what the test printed.
+// The event at the end of a line of a program's output, perhaps after output of the test.
 std::optional<TestEvent> event_in_output(std::string_view line);
 
 struct FailedTest {
     std::string name;
-    std::string printed{};  // before the first failure: by a kernel's printf, say
-    std::string report{};   // of the CPU stand-in: why it refused a kernel; else empty
-    // Of its failures: what the test said, and where the check stands.
+    std::string printed{};  // before the first failure, for example by printf in a kernel
+    std::string report{};   // of the CPU stand-in: why it stopped a kernel; else empty
+    // For each failure: the message of the test, and the place of the check.
     std::vector<std::string> messages{};
 };
 
@@ -38,15 +38,15 @@ struct TestOutput {
     int skipped = 0;
     std::vector<FailedTest> failed{};
     std::string unfinished{};  // the test that was running when the program ended; empty: it ended by itself
-    std::string last_words{};  // what was printed and what failed in that test
-    FailedTest in_unfinished{};  // the same, taken apart
-    std::string skip_reason{};   // of the first that was skipped
-    std::string printed{};       // all that was, without the events
+    std::string last_words{};  // output and failures of that test
+    FailedTest in_unfinished{};  // the same, in parts
+    std::string skip_reason{};   // of the first skipped test
+    std::string printed{};       // the whole output, without the events
 
     bool ran_none() const { return passed == 0 && skipped == 0 && failed.empty() && unfinished.empty(); }
 };
 
-// `output` of a program with COURSE_TEST_REPORT=-, which may have crashed or been ended.
+// `output` of a program with COURSE_TEST_REPORT=-, which may have crashed or been killed.
 TestOutput parse_test_output(std::string_view output);
 
 }  // namespace course::tool

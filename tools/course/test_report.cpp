@@ -10,8 +10,8 @@
 namespace course::tool {
 namespace {
 
-// A part of all tests of a program, which ctest starts without settings of its own but the order:
-// "day15_reduction_test.descending.1of2".
+// Is the part a shard of all tests of a program, which ctest starts with no settings except the
+// order? "day15_reduction_test.descending.1of2".
 bool is_shard(const std::string& part) {
     static const std::regex kShard(R"([^.]*(\.descending)?\.\d+of\d+)");
     return std::regex_match(part, kShard);
@@ -25,7 +25,7 @@ std::string first_lines(std::string_view message) {
     return std::string(message.substr(0, end)) + (end > 0 && message[end - 1] == '\n' ? "" : "\n");
 }
 
-// Adds what one part has reported.
+// Adds the report of one part.
 class PartReader {
   public:
     PartReader(TestReport& report, const std::string& part)
@@ -37,7 +37,7 @@ class PartReader {
             running_ = event.test;
             first_failure_.clear();
         } else if (event.kind == "failure") {
-            if (event.test.empty()) {  // of what tests share
+            if (event.test.empty()) {  // of code that tests share
                 if (failure_of_suite_.empty()) failure_of_suite_ = event.message;
             } else if (first_failure_.empty() && !event.is_repetition())
                 first_failure_ = (event.place.empty() ? "" : event.place + ": ") + event.message;

@@ -1,5 +1,5 @@
-// How many tests passed, failed, were skipped, and why: from the reports of what ctest has started
-// (common/test/main.cpp, common/test/report_command.sh).
+// How many tests passed, failed, were skipped, and why: from the reports of the commands that
+// ctest has started (common/test/main.cpp, common/test/report_command.sh).
 #pragma once
 
 #include <filesystem>
@@ -10,16 +10,16 @@
 namespace course::tool {
 
 struct TestFailure {
-    // "day01_vector_add_test.DayOne/VersionTest.AllSizes/float4"; of a test that is no GoogleTest
-    // program, as ctest knows it.
+    // "day01_vector_add_test.DayOne/VersionTest.AllSizes/float4"; for a test that is not a
+    // GoogleTest program, its name in ctest.
     std::string name;
-    // Of its first failure: a few lines, place and what was expected; may be empty.
+    // The first failure in a few lines: the place and the expected value. May be empty.
     std::string message;
-    std::string part;  // as ctest knows it: "day01_vector_add_test.1of2"
+    std::string part;  // the name in ctest: "day01_vector_add_test.1of2"
 
-    // What runs this test alone, in the directory of the programs: "day01_vector_add_test
-    // --gtest_filter=DayOne/VersionTest.AllSizes/float4". Where ctest starts it with settings of
-    // its own, a command for ctest.
+    // The command that runs only this test, in the directory of the programs:
+    // "day01_vector_add_test --gtest_filter=DayOne/VersionTest.AllSizes/float4". If ctest starts
+    // the test with special settings, a ctest command.
     std::string command() const;
 };
 
@@ -31,8 +31,8 @@ struct TestReport {
     std::vector<TestFailure> failures{};
 };
 
-// `parts` are the names that ctest has for what it should have started; x has written x.jsonl into
-// the directory `reports`. What has not, or has not come to its end, failed.
+// `parts` are the ctest names of everything that should have run. Part x has written x.jsonl to
+// the directory `reports`. A part without a complete report counts as failed.
 TestReport parse_test_reports(const std::vector<std::string>& parts, const std::filesystem::path& reports);
 
 }  // namespace course::tool

@@ -19,7 +19,7 @@ std::string read_text_file(const fs::path& file) {
 }
 
 void replace_file(const fs::path& name, std::string_view text) {
-    const fs::path file = fs::is_symlink(name) ? fs::weakly_canonical(name) : name;  // the link stays one
+    const fs::path file = fs::is_symlink(name) ? fs::weakly_canonical(name) : name;  // keeps a link a link
     if (file.has_parent_path()) fs::create_directories(file.parent_path());
     const fs::path temporary = fmt::format("{}.{}.new", file.string(), getpid());
     {

@@ -54,7 +54,7 @@ class Updater {
         });
     }
 
-    // These figures are typed, so they can only be checked.
+    // These figures are typed by hand, so they can only be checked.
     void ladder_heads() {
         for (const char* directory : {"gemm_ladder/steps", "gemm_ladder/beyond"}) {
             if (!fs::is_directory(sources_.root / directory)) continue;

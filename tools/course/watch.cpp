@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kWhileIdle{1000};
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// Ctrl-C ends the waiting, and with it the command, in good order.
+// On Ctrl-C, the wait ends, and the command exits cleanly.
 class CtrlC {
   public:
     CtrlC() {
@@ -40,12 +40,12 @@ class CtrlC {
     struct sigaction before_ {};
 };
 
-// A check that can be cancelled. It ends in good order then: its build removes what is half
-// written, no result is kept.
+// A check that can be cancelled. It then ends cleanly: its build removes incomplete files, and no
+// result is recorded.
 class CheckInBackground {
   public:
-    // A copy of this process checks, in a process group of its own: Ctrl-C and a save are this
-    // process's to answer.
+    // A fork of this process runs the check in a process group of its own, because this process
+    // handles Ctrl-C and saved files.
     CheckInBackground(const WorkbookEntry& entry, const Checkout& checkout, const CheckCommand& command) {
         std::fflush(stdout);
         child_ = fork();
@@ -62,7 +62,7 @@ class CheckInBackground {
     CheckInBackground(const CheckInBackground&) = delete;
     CheckInBackground& operator=(const CheckInBackground&) = delete;
 
-    // Its exit code, once it has one; kInterrupted when it was cancelled.
+    // Its exit code once it has ended; kInterrupted if it was cancelled.
     std::optional<int> result() {
         if (child_ != 0 && waitpid(child_, &status_, WNOHANG) == child_) child_ = 0;
         if (child_ != 0) return std::nullopt;
@@ -104,8 +104,8 @@ void clear_screen() {
     if (isatty(STDOUT_FILENO) == 1) fmt::print("\033[H\033[2J");
 }
 
-// Checks until the answer is right, anew with every save: what is being checked then is outdated,
-// and ends. Throws Interrupted.
+// Checks until the answer is right. Every save cancels the running check, which is then outdated,
+// and starts a new one. Throws Interrupted.
 void check_until_solved(const WorkbookEntry& entry, const Checkout& checkout, const WatchCommand& command,
                         FileWatcher& watcher) {
     for (;;) {

@@ -114,7 +114,7 @@ bool Workbook::is_begun(const WorkbookEntry& entry) const {
     try {
         return text != with_bodies_from(text, blank(entry), entry.exercise->kernels);
     } catch (const ExerciseError&) {
-        return true;  // other functions than the blank file's
+        return true;  // the file has other functions than the blank file
     }
 }
 
@@ -145,7 +145,7 @@ std::vector<fs::path> Workbook::copy_blank_files(const Chapter& chapter) const {
 fs::path learners_directory(const Checkout& checkout) {
     const char* chosen = std::getenv("COURSE_MY");
     if (chosen == nullptr || *chosen == '\0') return checkout.root / "my";
-    // CMake would read them as something else.
+    // These characters have a special meaning to CMake.
     if (std::string_view(chosen).find_first_of(";[]*?\"\\$\n") != std::string_view::npos)
         throw UsageError(fmt::format("COURSE_MY is '{}'; expected a path without any of ;[]*?\"\\$", chosen));
     return fs::absolute(chosen).lexically_normal();

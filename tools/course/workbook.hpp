@@ -28,8 +28,8 @@ struct WorkbookEntry {
 
 class Workbook {
   public:
-    // Reads exercises.md of every day that is there and has one. `mine` holds the learner's files,
-    // a directory for each day. Throws ExerciseError.
+    // Reads exercises.md of every existing day that has one. `mine` contains the learner's files,
+    // in a directory for each day. Throws ExerciseError.
     Workbook(const Checkout& checkout, const Calendar& calendar, std::filesystem::path mine);
     Workbook(const Workbook&) = delete;
     Workbook& operator=(const Workbook&) = delete;
@@ -38,22 +38,23 @@ class Workbook {
     const std::vector<Chapter>& chapters() const { return chapters_; }
     const std::vector<WorkbookEntry>& entries() const { return entries_; }
 
-    // The exercises that `name` means: day05/coalesced, coalesced where only one day has one; all
-    // of day05's for a name of the day. Throws UsageError, which names the nearest or the choices.
+    // The exercises that `name` refers to: day05/coalesced; coalesced if only one day has an
+    // exercise of that name; all exercises of day05 for a name of the day. Throws UsageError with
+    // the nearest name or the choices.
     std::vector<WorkbookEntry> find(std::string_view name) const;
 
     std::filesystem::path lesson(const WorkbookEntry& entry) const;  // the file with the solution
-    std::string blank(const WorkbookEntry& entry) const;             // what the learner's file holds at first
+    std::string blank(const WorkbookEntry& entry) const;  // the initial contents of the learner's file
     bool is_begun(const WorkbookEntry& entry) const;  // has the learner written something into its functions?
     std::filesystem::path mine(const WorkbookEntry& entry) const;  // the learner's
-    // All of the chapter's that are the learner's, each once.
+    // All of the learner's files of the chapter, each once.
     std::vector<std::filesystem::path> files_of(const Chapter& chapter) const;
     const std::filesystem::path& my_directory() const { return mine_; }
-    // As it is shown: relative to where the learner is, where that is shorter.
+    // The path as it is shown: relative to the current directory if that is shorter.
     static std::string shown(const std::filesystem::path& file);
 
-    // Copies the chapter's blank files to where the learner works, never over one that is there.
-    // Returns those copied.
+    // Copies the chapter's blank files to the learner's directory, but never overwrites a file.
+    // Returns the copied files.
     std::vector<std::filesystem::path> copy_blank_files(const Chapter& chapter) const;
 
   private:
@@ -71,7 +72,7 @@ class Workbook {
 // COURSE_MY, or my/ in the checkout.
 std::filesystem::path learners_directory(const Checkout& checkout);
 
-// `file` with `suffix`, or with suffix2, suffix3...: the first that is not there.
+// `file` with `suffix`, or with suffix2, suffix3...: the first name that does not exist.
 std::filesystem::path free_name(const std::filesystem::path& file, std::string_view suffix);
 
 }  // namespace course::tool

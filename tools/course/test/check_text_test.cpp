@@ -41,7 +41,7 @@ TEST(CheckText, EqualLinesAreToldOnce) {
     EXPECT_EQ(text_of_failures(output, 2, "/root"), "\n  A.B\n\n\n    last (2 times)\n");
 }
 
-// An open brace: what comes after it is no news.
+// An open brace: the errors after it are not helpful.
 TEST(CheckText, ErrorsInTheSystemsHeadersAreLeftOutAfterOthers) {
     const std::string text = text_of_errors(
         "FAILED: a.o\ng++ a.cu\nIn file included from /root/my/a.cu:10:\n/root/my/a.cuh:9:7: error: here\n   "

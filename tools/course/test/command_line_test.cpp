@@ -1,5 +1,5 @@
 // The commands, on a made-up project: there is nothing to compile, and the day's program is a
-// script that tells what it was given.
+// script that records its arguments.
 #include "command_line.hpp"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class CommandLine : public testing::Test {
         return run_command_line(static_cast<int>(argv.size()), argv.data(),
                                 {bench_day, update_tables, try_exercises, new_day});
     }
-    // What ./course tables --check does not accept.
+    // The complaints of ./course tables --check.
     static std::string complaints_of_check() {
         testing::internal::CaptureStderr();
         const int code = course({"tables", "--check"});
@@ -59,7 +59,7 @@ class CommandLine : public testing::Test {
         EXPECT_EQ(code, said.empty() ? kSuccess : kFailed) << said;
         return said;
     }
-    // What the day's program was given, each followed by a bar.
+    // The arguments of the day's program, each followed by a bar.
     std::string arguments() const { return read_text(directory_.path() / "arguments"); }
 
     TemporaryDirectory directory_;

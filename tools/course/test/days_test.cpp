@@ -46,7 +46,7 @@ TEST(FindDay, SuggestsTheNearestName) {
 }
 
 TEST(FindDay, ListsThemWhereNoneIsNear) {
-    // As text, "day13" is as near to "day01" and "day12"; neither is what was meant.
+    // As text, "day13" is near to "day01" and "day12", but neither is a useful suggestion.
     for (const char* name : {"day13", "2", "99", "foo", ""}) {
         EXPECT_EQ(usage_error(name), fmt::format("there is no day '{}'. All of them: day01, day05, day12, "
                                                  "gemm_ladder (./course list)",

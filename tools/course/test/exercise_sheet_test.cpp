@@ -1,4 +1,4 @@
-// exercises.md: what is read, and that every mistake an author can make is named with its line.
+// Tests the parsing of exercises.md, and that every error of an author is reported with its line.
 #include "exercise_sheet.hpp"
 
 #include <gtest/gtest.h>

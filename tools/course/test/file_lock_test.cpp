@@ -14,7 +14,8 @@
 namespace course::tool {
 namespace {
 
-// What a process says that waits a moment for the lock that this one holds for `purpose`.
+// The messages of a process that waits a moment for the lock that this process holds for
+// `purpose`.
 std::string said_while_waiting(const std::filesystem::path& file, const std::string& purpose,
                                const std::string& purpose_of_the_other) {
     auto lock = std::make_unique<FileLock>(file, purpose);

@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 class FileWatcherTest : public testing::TestWithParam<FileWatcher::Method> {
   protected:
-    // Is a change seen that `change` makes a little later than the watcher is asked?
+    // Is a change detected that happens shortly after the watcher starts to wait?
     template <class Change>
     bool sees(Change change) {
         std::thread other([&] {

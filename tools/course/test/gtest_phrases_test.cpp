@@ -1,5 +1,4 @@
-// The phrases are made by GoogleTest itself here, so that they are those of the version that is
-// installed.
+// GoogleTest itself produces the phrases here, so that they match the installed version.
 #include "gtest_phrases.hpp"
 
 #include <gtest/gtest-spi.h>
@@ -10,7 +9,7 @@
 namespace course::tool {
 namespace {
 
-// What the failing assertions in `statement` print, in plain words.
+// The messages of the failing assertions in `statement`, in plain words.
 template <class Statement>
 std::string plain(Statement statement) {
     testing::TestPartResultArray results;

@@ -1,5 +1,5 @@
 // ./course inspect on a made-up project: there is nothing to compile, and the day's program is a
-// script that hands out made-up figures.
+// script that writes made-up figures.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -17,7 +17,7 @@
 namespace course::tool {
 namespace {
 
-// What the commands change in the environment is put back.
+// Restores an environment variable that the commands change.
 class Variable {
   public:
     Variable(const char* name, const std::string& value) : name_(name) {

@@ -1,4 +1,4 @@
-// Accesses of a warp, and a small inspection, as a program tells of them: for tests.
+// Example accesses of a warp, and a small example inspection, for tests.
 #pragma once
 
 #include <algorithm>

@@ -35,7 +35,7 @@ class Page : public testing::Test {
     std::string written(const InspectionFile& file) {
         return inspection_page({"Day 9: Transpose & more", "Why <slow>?"}, file, kExampleLimits, sources_);
     }
-    // What a browser makes of it.
+    // The page after its script has run, as in a browser.
     std::string page(const InspectionFile& file) {
         const Captured shown = capture({"node", SHOW_PAGE, directory_.write("page.html", written(file))});
         EXPECT_EQ(shown.exit_code, 0) << shown.output;
@@ -357,7 +357,8 @@ struct Pairs {
     std::vector<std::string> below;
 };
 
-// What is drawn on what. 4.5: text. 3: what must be told apart to be understood. 0: decoration.
+// Foreground and background colours with their minimum contrast. 4.5: text. 3: graphics that must
+// be distinguishable. 0: decoration.
 const std::vector<Pairs> kPairs = {
     {4.5,
      {"text", "quiet", "link", "good", "fair", "bad", "comment", "keyword", "cuda", "string", "number",

@@ -1,5 +1,5 @@
-// The learner's commands on a made-up course of one day. Nothing is compiled: the "build" looks
-// whether the file may be, and the "tests" are a script that looks at what is written in it.
+// The learner's commands on a made-up course of one day. Nothing is compiled: the "build" checks
+// whether the file is allowed to compile, and the "tests" are a script that checks its contents.
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -140,7 +140,7 @@ class Learner : public testing::Test {
             {"directory": "day01_add", "number": 1, "topic": "add", "title": "T"},
             {"directory": "day02_none", "number": 2, "topic": "none", "title": "N"}]})");
     }
-    // What it prints is in said().
+    // The output is in said().
     int course(const std::vector<const char*>& arguments) {
         std::vector<const char*> argv = {"./course"};
         argv.insert(argv.end(), arguments.begin(), arguments.end());
@@ -366,7 +366,7 @@ TEST_F(Learner, WhatDoesNotCompileIsShown) {
     EXPECT_EQ(record("day01/first").failures, 1);
 }
 
-// Only nvcc knows for certain, and where the CPU is all there is, clang++ may be missing.
+// Only nvcc decides reliably, and on a machine without a GPU clang++ may be missing.
 TEST_F(Learner, TheVerdictIsTheSameWithAndWithoutClang) {
     const std::string path = std::getenv("PATH");
     setenv("PATH", ((directory_.path() / "tools").string() + ":" + path).c_str(), 1);
@@ -597,7 +597,7 @@ TEST_F(Learner, RunMineOfADayOfWholeProgramsRunsThoseWithExercises) {
     EXPECT_TRUE(says("day01_add has whole programs"));
 }
 
-// A gdb that notes how it was called, before all others in PATH.
+// A fake gdb, first in PATH, that records how it was called.
 class LearnerWithDebugger : public Learner {
   protected:
     void SetUp() override {

@@ -12,7 +12,7 @@ namespace {
 
 class LogbookTest : public testing::Test {
   protected:
-    // What the file says of the exercises, with what is printed about damage in `said`.
+    // Opens the file; messages about damage are in `said`.
     Logbook open() {
         testing::internal::CaptureStderr();
         Logbook book(file);

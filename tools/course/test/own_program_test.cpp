@@ -1,4 +1,4 @@
-// ./course run my.cu on a made-up project, where nvcc is a script that notes what it was given.
+// ./course run my.cu on a made-up project, where nvcc is a script that records its arguments.
 #include "own_program.hpp"
 
 #include <gtest/gtest.h>

@@ -180,7 +180,7 @@ TEST(Score, AFindingCostsTheStar) {
               "inspection found 1:\n      my/a.cu:7: two threads write\n      no barrier between them");
     EXPECT_TRUE(criteria[1].star);
 
-    // Both places are told, and what is found in two problems is told once.
+    // Both places are reported, and a finding in two problems is reported once.
     race.other = SourceLine{"my/a.cu", 9};
     Finding again = race;
     again.message = "two others write";

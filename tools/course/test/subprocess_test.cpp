@@ -48,8 +48,8 @@ class Interruptible {
 
 TEST(Run, InterruptingTheGroupEndsTheChildOnly) {
     const Interruptible interruptible;
-    // What Ctrl-C does: the whole group gets SIGINT. This process lives on and says how the child
-    // ended.
+    // Like Ctrl-C: the whole group receives SIGINT. This process survives and returns how the
+    // child ended.
     EXPECT_EQ(run({"sh", "-c", "kill -INT $PPID; kill -INT $$; sleep 5"}), 128 + SIGINT);
 }
 
@@ -124,7 +124,8 @@ TEST(Capture, EndsWhatSuchAChildHasStarted) {
 }
 
 TEST(Capture, CtrlCEndsAChildWithALimitToo) {
-    // Such a child is in a group of its own, which a terminal does not know of.
+    // Such a child is in a process group of its own, which does not receive Ctrl-C from the
+    // terminal.
     const Interruptible interruptible;
     std::thread interrupter([] {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -143,10 +143,10 @@ TEST_F(Reports, APartThatReportsNothingIsAFailure) {
     EXPECT_EQ(report.failures[1].command(), "ctest --test-dir .. --tests-regex '^shell$'");
 }
 
-// Other commands, by common/test/report_command.sh.
+// Other commands, which run through common/test/report_command.sh.
 class ReportCommand : public Reports {
   protected:
-    // Its exit code and, in `report_`, what it reports.
+    // Returns the exit code; the report is in `report_`.
     int run_reported(const std::string& script, const Command& options = {}) {
         Command command = {REPORT_COMMAND, directory_.path() / "shell.jsonl"};
         command.insert(command.end(), options.begin(), options.end());

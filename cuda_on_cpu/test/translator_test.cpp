@@ -701,6 +701,12 @@ TEST(Errors, ASharedVariableHasAnInitialiser) {
         EXPECT_EQ(text_of_error(source), "no error") << source;
 }
 
+TEST(Errors, ADecorationEndsABracketThatBeganBeforeIt) {
+    const char* source = "(;\nextern __shared__ alignas) T tile[4];\n}\n";
+    EXPECT_TRUE(contains(text_of_error(source), "expected '(' before this")) << text_of_error(source);
+    EXPECT_EQ(line_of_error(source), 2);
+}
+
 TEST(OneSideOnly, DeviceVariablesInHostCodeAreNamedOnce) {
     for (const char* use : {"int h = counter;", "counter = 3;", "++counter;", "printf(\"%d\", counter);",
                             "out << counter;", "if (counter > 2) return;", "a[0] = counter[1] + 2;"}) {

@@ -41,6 +41,7 @@ std::string Rewriter::flat(Range range) const {
 std::size_t Rewriter::closing(std::size_t open) const {
     const std::size_t close = tokens_.match(open);
     if (close == kNone) fail(open, "this bracket is never closed");
+    if (close < open) fail(open, "expected '(' before this");
     return close;
 }
 

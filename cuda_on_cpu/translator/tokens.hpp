@@ -34,7 +34,7 @@ class Tokens {
     std::size_t next(std::size_t i) const;
     std::size_t previous(std::size_t i) const;
     // The bracket that belongs to the bracket at `i`; kNone if it has none.
-    std::size_t match(std::size_t i) const { return match_[i]; }
+    std::size_t match(std::size_t i) const { return i < match_.size() ? match_[i] : kNone; }
     // The brace around token `i`; kNone outside all braces.
     std::size_t enclosing_brace(std::size_t i) const { return brace_[i]; }
 

@@ -186,14 +186,15 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
         return cudaSuccess;
     };
     if (in_kernel()) return submit(stream, function, StreamOperation{.work = carry_out_now, .launch = {}});
-    const bool captures = somebody_captures();
     // submit() would check again: if another host thread issued work in between, it would queue the
     // copy, and this call would return before the copy is done.
-    if (!work_is_deferred() && !captures) {
+    if (!work_is_deferred() && !somebody_captures()) {
         if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
         const DeviceScope scope(device_of(stream));
         return set_last_error(carry_out_now());
     }
+    std::shared_ptr<Capture> capture;
+    if (const cudaError_t error = capture_of(stream, function, capture); error != cudaSuccess) return error;
     StreamOperation operation;
     operation.work = [=] { return carry_out_later(function, c); };
     const bool from_host = c.kind == cudaMemcpyHostToDevice || c.kind == cudaMemcpyHostToHost;
@@ -203,7 +204,7 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
         (c.kind == cudaMemcpyDefault && is_device_memory(c.to) && is_device_memory(c.from));
     if (is_pageable(c.to, to_host) || (!returns_early && !inside_device)) {
         operation.host_waits = true;
-    } else if (is_pageable(c.from, from_host) && !captures) {
+    } else if (is_pageable(c.from, from_host) && capture == nullptr) {
         operation.work = with_staged_source(function, c);
     }
     return submit(stream, function, std::move(operation));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -26,18 +27,39 @@ struct Recording {
     Clock::time_point time;
 };
 
+struct EventState {
+    bool recorded = false;
+    Clock::time_point time{};  // unless there is a `recording`
+    std::shared_ptr<Recording> recording{};
+    bool captured = false;
+    std::weak_ptr<cuda_on_cpu::Capture> capture{};       // of the stream in which it was recorded
+    std::vector<cudaGraphNode_t> after{};                // the stream's `after` when the event was recorded
+    std::shared_ptr<cuda_on_cpu::SharedEvent> shared{};  // for events shared with other processes
+};
+
 }  // namespace
 
+// One host thread may record an event while others query it or wait for it.
 struct CUevent_st {
-    int device = 0;
-    unsigned flags = cudaEventDefault;
-    bool recorded = false;
-    Clock::time_point time;  // unless there is a `recording`
-    std::shared_ptr<Recording> recording;
-    std::weak_ptr<cuda_on_cpu::Capture> capture;  // of the stream in which it was recorded
-    bool captured = false;
-    std::vector<cudaGraphNode_t> after;                // the stream's `after` when the event was recorded
-    std::shared_ptr<cuda_on_cpu::SharedEvent> shared;  // for events shared with other processes
+  public:
+    CUevent_st(int event_device, unsigned event_flags) : device(event_device), flags(event_flags) {}
+
+    EventState state() const {
+        const std::scoped_lock lock(mutex_);
+        return state_;
+    }
+    template <class Change>
+    void change(Change change) {
+        const std::scoped_lock lock(mutex_);
+        change(state_);
+    }
+
+    const int device;
+    const unsigned flags;
+
+  private:
+    mutable std::mutex mutex_;
+    EventState state_;
 };
 
 namespace cuda_on_cpu {
@@ -81,7 +103,7 @@ TaskPointer new_task(Work work, bool may_wait = false) {
     return task;
 }
 
-std::vector<TaskPointer> tasks_of(const CUevent_st& event) {
+std::vector<TaskPointer> tasks_of(const EventState& event) {
     if (event.recording == nullptr || is_done(event.recording->task)) return {};
     return {event.recording->task};
 }
@@ -168,26 +190,40 @@ bool event_exists(cudaEvent_t event) {
     return events().contains(event);
 }
 
-void record_now(cudaEvent_t event) {
-    event->recorded = true;
-    event->captured = false;
-    event->recording = nullptr;
-    event->time = Clock::now();
+namespace {
+
+// What an event is once it has been recorded, at once or behind `recording`.
+void record_as(cudaEvent_t event, std::shared_ptr<Recording> recording) {
+    event->change([&](EventState& state) {
+        state.recorded = true;
+        state.captured = false;
+        state.recording = std::move(recording);
+        state.time = Clock::now();
+    });
 }
 
-void record_behind(cudaEvent_t event, const TaskPointer& task) {
-    record_now(event);
-    const auto recording = std::make_shared<Recording>();
+std::shared_ptr<Recording> recording_by(const TaskPointer& task) {
+    auto recording = std::make_shared<Recording>();
     recording->task = task;
     task->work = [recording] {
         recording->time = Clock::now();
         return cudaSuccess;
     };
-    event->recording = recording;
+    return recording;
+}
+
+}  // namespace
+
+void record_now(cudaEvent_t event) {
+    record_as(event, nullptr);
+}
+
+void record_behind(cudaEvent_t event, const TaskPointer& task) {
+    record_as(event, recording_by(task));
 }
 
 std::vector<TaskPointer> tasks_before(cudaEvent_t event) {
-    return tasks_of(*event);
+    return tasks_of(event->state());
 }
 
 namespace {
@@ -322,8 +358,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (!events().contains(event)) return invalid_handle(__func__, "event");
     if (in_kernel()) return wait_for_event_by_kernel(stream, event);
     if (const cudaError_t error = check_stream(stream, __func__); error != cudaSuccess) return error;
-    if (event->captured) {
-        const auto capture = event->capture.lock();
+    const EventState state = event->state();
+    if (state.captured) {
+        const auto capture = state.capture.lock();
         if (capture == nullptr || is_default(stream)) {
             return refuse(cudaErrorCapturedEvent, __func__,
                           "the event belongs to a capture that this stream cannot join");
@@ -333,12 +370,12 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
                           "the stream is part of another capture");
         }
         stream->capture = capture;
-        add_missing(stream->after, event->after);
-    } else if (const auto before = tasks_of(*event); !before.empty()) {
+        add_missing(stream->after, state.after);
+    } else if (const auto before = tasks_of(state); !before.empty()) {
         issue_task(new_task(nullptr), tail_of(stream), before);
-    } else if (event->shared != nullptr && !event->shared->has_reached(event->shared->issued())) {
+    } else if (state.shared != nullptr && !state.shared->has_reached(state.shared->issued())) {
         const TaskPointer task = new_task(
-            [shared = event->shared, record = event->shared->issued()] {
+            [shared = state.shared, record = state.shared->issued()] {
                 return shared->wait_for("cudaStreamWaitEvent", record);
             },
             true);
@@ -453,15 +490,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
     if (event == nullptr) return refuse(cudaErrorInvalidValue, __func__, "event is null");
-    *event = events().create({.device = current_device(),
-                              .flags = flags,
-                              .recorded = false,
-                              .time = {},
-                              .recording = nullptr,
-                              .capture = {},
-                              .captured = false,
-                              .after = {},
-                              .shared = {}});
+    *event = events().add(new CUevent_st(current_device(), flags));
     return cudaSuccess;
 }
 
@@ -484,18 +513,19 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
                       device_of(stream));
     }
     if (capture != nullptr) {
-        event->captured = true;
-        event->capture = capture;
-        event->after = stream->after;
+        event->change([&](EventState& state) {
+            state.captured = true;
+            state.capture = capture;
+            state.after = stream->after;
+        });
         return cudaSuccess;
     }
-    record_now(event);
-    const std::shared_ptr<SharedEvent> shared = event->shared;
+    const std::shared_ptr<SharedEvent> shared = event->state().shared;
     const std::uint64_t record = shared != nullptr ? shared->issue() : 0;
     StreamTail& tail = tail_of(stream);
     if (!open_tasks_of(tail).empty()) {
         const TaskPointer task = new_task(nullptr);
-        record_behind(event, task);
+        auto recording = recording_by(task);
         if (shared != nullptr) {
             task->work = [work = std::move(task->work), shared, record] {
                 const cudaError_t error = work();
@@ -504,8 +534,11 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
             };
         }
         issue_task(task, tail);
-    } else if (shared != nullptr) {
-        shared->reach(record);
+        // Only now: another host thread would wait for a task that is in no stream.
+        record_as(event, std::move(recording));
+    } else {
+        record_now(event);
+        if (shared != nullptr) shared->reach(record);
     }
     return set_last_error(lost_context());
 }
@@ -516,25 +549,27 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
-    if (event->captured)
+    const EventState state = event->state();
+    if (state.captured)
         return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
-    const std::shared_ptr<SharedEvent> shared = event->shared;
+    const std::shared_ptr<SharedEvent> shared = state.shared;
     const std::uint64_t record = shared != nullptr ? shared->issued() : 0;
-    const cudaError_t error = wait(__func__, tasks_of(*event));
+    const cudaError_t error = wait(__func__, tasks_of(state));
     if (shared == nullptr || error != cudaSuccess) return error;
     return shared->wait_for(__func__, record);
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
     if (!events().contains(event)) return invalid_handle(__func__, "event");
-    if (event->captured)
+    const EventState state = event->state();
+    if (state.captured)
         return refuse(cudaErrorCapturedEvent, __func__, "the event was recorded in a capture");
-    const cudaError_t error = query(__func__, tasks_of(*event));
-    if (error != cudaSuccess || event->shared == nullptr) return error;
-    const std::uint64_t record = event->shared->issued();
-    if (event->shared->has_reached(record)) return cudaSuccess;
-    return event->shared->is_lost(record) ? event->shared->refuse_lost(__func__)
-                                          : set_last_error(cudaErrorNotReady);
+    const cudaError_t error = query(__func__, tasks_of(state));
+    if (error != cudaSuccess || state.shared == nullptr) return error;
+    const std::uint64_t record = state.shared->issued();
+    if (state.shared->has_reached(record)) return cudaSuccess;
+    return state.shared->is_lost(record) ? state.shared->refuse_lost(__func__)
+                                         : set_last_error(cudaErrorNotReady);
 }
 
 cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t event) {
@@ -545,12 +580,14 @@ cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaEvent_t even
         return refuse(cudaErrorInvalidValue, __func__,
                       "the event's flags are %u; expected cudaEventInterprocess | cudaEventDisableTiming",
                       event->flags);
-    if (event->shared == nullptr) {
-        wait_for(tasks_of(*event));
-        event->shared = SharedEvent::make();
+    std::shared_ptr<SharedEvent> shared = event->state().shared;
+    if (shared == nullptr) {
+        wait_for(tasks_before(event));
+        shared = SharedEvent::make();
+        event->change([&](EventState& state) { state.shared = shared; });
     }
-    if (event->shared == nullptr) return refuse(cudaErrorMemoryAllocation, __func__, "no memory");
-    event->shared->tell(handle);
+    if (shared == nullptr) return refuse(cudaErrorMemoryAllocation, __func__, "no memory");
+    shared->tell(handle);
     return cudaSuccess;
 }
 
@@ -559,7 +596,7 @@ cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t hand
     std::shared_ptr<SharedEvent> shared = SharedEvent::open(__func__, &handle);
     if (shared == nullptr) return cudaPeekAtLastError();
     const cudaError_t error = cudaEventCreateWithFlags(event, cudaEventInterprocess | cudaEventDisableTiming);
-    if (error == cudaSuccess) (*event)->shared = std::move(shared);
+    if (error == cudaSuccess) (*event)->change([&](EventState& state) { state.shared = shared; });
     return error;
 }
 
@@ -571,16 +608,18 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
                       "the events belong to devices %d and %d; expected one device", start->device,
                       end->device);
     }
-    for (const cudaEvent_t event : {start, end}) {
-        if ((event->flags & cudaEventDisableTiming) != 0 || !event->recorded) {
+    const std::array states = {start->state(), end->state()};
+    for (std::size_t i = 0; i < 2; ++i) {
+        const cudaEvent_t event = i == 0 ? start : end;
+        if ((event->flags & cudaEventDisableTiming) != 0 || !states[i].recorded) {
             return refuse(cudaErrorInvalidResourceHandle, __func__,
                           "an event that was not recorded, or without timing");
         }
-        if (!tasks_of(*event).empty()) return set_last_error(cudaErrorNotReady);
+        if (!tasks_of(states[i]).empty()) return set_last_error(cudaErrorNotReady);
     }
-    const auto time_of = [](const CUevent_st& event) {
-        return event.recording != nullptr ? event.recording->time : event.time;
+    const auto time_of = [](const EventState& state) {
+        return state.recording != nullptr ? state.recording->time : state.time;
     };
-    *milliseconds = std::chrono::duration<float, std::milli>(time_of(*end) - time_of(*start)).count();
+    *milliseconds = std::chrono::duration<float, std::milli>(time_of(states[1]) - time_of(states[0])).count();
     return set_last_error(lost_context());
 }

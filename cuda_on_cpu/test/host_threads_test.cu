@@ -133,6 +133,28 @@ cudaGraphExec_t captured(int* values, int thread) {
     return executable;
 }
 
+// Two threads record one event, the others query it and wait for it.
+TEST(HostThreads, RecordAnEventThatOthersQuery) {
+    DeviceVector<int> values(std::vector<int>(kThreads, 0));
+    int* const bytes = values.data();
+    Event event;
+    in_host_threads([&](int thread) {
+        const Stream stream;
+        for (int round = 0; round < 50 * kRounds; ++round) {
+            if (thread < 2) {
+                ASSERT_EQ(cudaMemsetAsync(bytes + thread, round, sizeof(int), stream), cudaSuccess);
+                ASSERT_EQ(cudaEventRecord(event, stream), cudaSuccess);
+            } else {
+                const cudaError_t error = cudaEventQuery(event);
+                ASSERT_TRUE(error == cudaSuccess || error == cudaErrorNotReady) << error;
+                ASSERT_EQ(cudaEventSynchronize(event), cudaSuccess);
+            }
+        }
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    });
+    static_cast<void>(cudaGetLastError());  // of a query: not ready
+}
+
 TEST(HostThreads, LaunchGraphs) {
     std::vector<std::unique_ptr<DeviceVector<int>>> values;
     std::vector<cudaGraphExec_t> graphs;

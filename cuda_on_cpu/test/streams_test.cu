@@ -172,6 +172,24 @@ TEST(Streams, OfTheLegacyKindSynchroniseWithBlockingOnes) {
     }
 }
 
+// The same while another stream captures.
+TEST(Streams, StagePageableSourcesBesideACapture) {
+    const Stream capturing;
+    const Stream stream;
+    Zeros value(1);
+    ASSERT_EQ(cudaStreamBeginCapture(capturing, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    int source = 1;
+    ASSERT_EQ(cudaMemcpyAsync(value.data(), &source, sizeof source, cudaMemcpyHostToDevice, stream),
+              cudaSuccess);
+    source = 2;
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(capturing, &graph), cudaSuccess);
+    ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    int back = 0;
+    ASSERT_EQ(cudaMemcpyAsync(&back, value.data(), sizeof back, cudaMemcpyDeviceToHost, stream), cudaSuccess);
+    EXPECT_EQ(back, 1);
+}
+
 // A pageable source is read before the call returns; so it may change afterwards.
 TEST(Streams, StagePageableSources) {
     const Stream stream;

@@ -126,7 +126,6 @@ TEST_P(BlockTest, SpecialBlocks) {
     there_and_back<float>(8, block, in);
 }
 
-// A value is at most half a step from its code: a step of a scale, or the widest gap of the levels.
 // Scales that come from elsewhere may be any floats: a value is level times scale.
 TEST_P(BlockTest, GivenScalesOfAnyValue) {
     const BlockFormat format = GetParam();
@@ -151,6 +150,7 @@ TEST_P(BlockTest, GivenScalesOfAnyValue) {
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
+// A value is at most half a step from its code: a step of a scale, or the widest gap of the levels.
 TEST_P(BlockTest, ErrorsAreAtMostHalfAStep) {
     const BlockFormat format = GetParam();
     const std::size_t cols = 3 * format.block + 5;

@@ -14,6 +14,10 @@
 // no key are zeros in any case. `scale` itself, which the host knows, is finite, or is refused. NaN
 // in Q or K makes the rows NaN that see it, in V its column of all rows whose tile of keys has it.
 //
+// Large scores, as in day 26: |scale q_scale k_scale (q . k)| may be up to 2^20, where the spacing of
+// FP32 is 1/16. Beyond, weights are wrong by powers of two, and as E4M3 they may all become 0 or
+// NaN.
+//
 // Memory: the transposed V, dim x (length_k rounded up to 128) bytes for each head of K, and four
 // bytes, from the stream's memory pool.
 #pragma once

@@ -59,6 +59,16 @@ struct Assessment {
     std::string objection;  // why it does not solve the exercise although its result is right
 };
 
+std::string objection_of(const InspectionScore& score, const WorkbookEntry& entry) {
+    std::string why;
+    if (!score.of_findings.empty())
+        why = "its tests pass, but " + score.of_findings;
+    else if (!score.of_traffic.empty())
+        why = "its tests pass, but the exercise is about how it uses memory:\n\n" + score.of_traffic;
+    if (!why.empty()) why += fmt::format("\n  Line by line: ./course check {} --inspect\n", entry.id);
+    return why;
+}
+
 Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                   const CheckCommand& command, bool in_sentences) {
     Assessment all;
@@ -73,7 +83,7 @@ Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Chec
         set_cache_path(inspecting, "COURSE_MY", learner.book.my_directory());
         const InspectionScore score = score_by_inspection(entry, inspecting);
         show_inspection(score, learner.book, entry, checkout, command, in_sentences);
-        all = {score.criteria, score.objection};
+        all = {score.criteria, objection_of(score, entry)};
     }
     if (command.gpu && !entry.exercise->version.empty()) {
         if (const auto criterion = score_by_time(entry, build_of_preset(checkout, "gpu")))
@@ -119,13 +129,6 @@ void print_findings(const Learner& learner, const WorkbookEntry& entry, const Ch
          assess_if_possible(learner, entry, checkout, without_gpu, false).criteria) {
         if (criterion.is_finding) fmt::print("  {}\n", criterion.text);
     }
-}
-
-std::string text_of(const std::string& objection, const WorkbookEntry& entry) {
-    return fmt::format(
-        "its tests pass, but the exercise is about how it uses memory:\n\n{}\n"
-        "  Line by line: ./course check {} --inspect\n",
-        objection, entry.id);
 }
 
 void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry& entry,
@@ -194,7 +197,7 @@ bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checko
             entry.id, [count](ExerciseRecord& record) { record.stars = std::max(record.stars, count); });
     } else {
         fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id,
-                   is_right ? text_of(assessment.objection, entry) : result.text);
+                   is_right ? assessment.objection : result.text);
         // A kernel that does not end would not end under inspection, either.
         if (result.verdict == Verdict::kFailed && !result.timed_out)
             print_findings(learner, entry, checkout, command);

@@ -201,6 +201,37 @@ std::string target_of(const WorkbookEntry& entry) {
            (entry.exercise->needs_inspection ? "_inspection_exercise" : "_exercise");
 }
 
+// The lesson's files of the chapter that its compiled exercises have read, by an #include of any
+// spelling: they hold the solutions.
+std::string lessons_files_read(const Workbook& book, const Chapter& chapter, const Checkout& build,
+                               const std::string& target) {
+    std::vector<std::filesystem::path> lessons;
+    for (const std::filesystem::path& mine : book.files_of(chapter))
+        lessons.push_back(build.root / chapter.directory /
+                          mine.lexically_relative(book.my_directory() / chapter.directory));
+    const Command ninja = {"ninja", "-C", build.build.string(), "-t"};
+    Command inputs = ninja, dependencies = ninja;
+    inputs.insert(inputs.end(), {"inputs", target});
+    dependencies.emplace_back("deps");
+    capture(inputs, [&](std::string_view line) {
+        if (line.ends_with(".o") && line.find("/exercises/" + chapter.directory + "/") != line.npos)
+            dependencies.emplace_back(line);
+    });
+    std::string found;
+    capture(dependencies, [&](std::string_view line) {
+        const auto begin = line.find_first_not_of(' ');
+        if (begin == 0 || begin == line.npos) return;  // "FILE.o: #deps 334, ..."
+        const std::filesystem::path file = build.build / line.substr(begin);
+        for (const std::filesystem::path& lesson : lessons) {
+            std::error_code missing;
+            const std::string name = lesson.lexically_relative(build.root).string();
+            if (std::filesystem::equivalent(file, lesson, missing) && found.find(name) == found.npos)
+                found += "    " + name + "\n";
+        }
+    });
+    return found;
+}
+
 }  // namespace
 
 std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
@@ -221,6 +252,9 @@ CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry,
     if (const std::string errors = build_mine(book, entry, build, {target, "check", "lesson and tests"});
         !errors.empty())
         return {Verdict::kDoesNotCompile, "does not compile:\n\n" + errors};
+    if (const std::string read = lessons_files_read(book, *entry.chapter, build, target); !read.empty())
+        return {Verdict::kDoesNotCompile, "it includes the lesson, which holds the solution:\n\n" + read +
+                                              "\n  What is judged is what your own files say.\n"};
 
     CheckResult result =
         run_tests(build.program(target), entry, schedules(entry, calendar), options, build.root.string());

@@ -2,7 +2,7 @@
 """Hands in wrong answers, which `./course check` must refuse and say why.
 
     scripts/try_wrong_answers.py              all of tools/course/test/wrong_answers
-    scripts/try_wrong_answers.py day15        those to exercises of this day
+    scripts/try_wrong_answers.py day15 ...    those to exercises of these days
 
 Each file there is an answer: functions that take the place of the lesson's, or a whole file. Its
 first lines are comments:
@@ -112,7 +112,7 @@ def main():
     days = sys.argv[1:]
     answers = [file for file in sorted(ANSWERS.iterdir()) if not days or file.name.split(".")[0] in days]
     if not answers:
-        sys.exit(f"{ANSWERS} has no answer to an exercise of {' or '.join(days)}")
+        print(f"{ANSWERS} has no answer to an exercise of {', '.join(days)}")
     failed = 0
     with tempfile.TemporaryDirectory(prefix="wrong_answers_") as directory:
         learner = Learner(directory)

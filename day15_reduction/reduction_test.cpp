@@ -348,9 +348,9 @@ TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     EXPECT_EQ(sum.to_host()[0], expected);
 }
 
-// The same on the CPU, where only the last blocks run, and all that they read can be read. They have
-// element 2^32 - 1: as the last of a grid that covers the array, or of one with kMostBlocks blocks,
-// which come to it in their last round.
+// The same on the CPU, where only the last blocks run, and all that they read can be read. They
+// have element 2^32 - 1: as the last of a grid that covers the array, or of one with kMostBlocks
+// blocks, which come to it in their last round.
 TEST_P(VersionTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (GetParam() == "single_pass" || GetParam() == "deterministic")

@@ -242,9 +242,15 @@ void add_check_options(CLI::App* command, CheckCommand& options) {
 
 void add_check(CommandLine& line) {
     auto* command = line.add("check", "Builds an exercise with your file and tests it",
-                             "exit code: 1 when it is not solved\nexample: ./course check day05/coalesced");
+                             "exit code: 1 when one of those that you name is not solved, or blank\n"
+                             "examples: ./course check day05/coalesced\n"
+                             "          ./course check --all --keep-going --json verdicts.json");
     const auto options = std::make_shared<CheckCommand>();
     add_check_options(command, *options);
+    command->add_flag("--all", options->all, "Every exercise that you have begun");
+    command->add_flag("--keep-going", options->keep_going, "Goes on after one that is not solved");
+    command->add_option("--json", options->json, "Writes the verdicts, also of those that are blank")
+        ->type_name("FILE");
     command
         ->add_option("--html", options->html, "--inspect, and writes a page with your source and its counts")
         ->type_name("FILE");

@@ -10,7 +10,8 @@ first lines are comments:
     // What is wrong.
     // exercise: day15/coarsened
     // expect: text of the refusal, or a regular expression
-    // whole file: reduction.cuh         this, below the comments, is the learner's file; @ROOT@: the checkout
+    // whole file: reduction.cuh         this is the learner's file; @ROOT@: the checkout
+    // added to: reduction.cuh           this stands at the end of the learner's file, whose functions are blank
 
 The learner's files are in a directory of their own, not in my/. The last line is "N passed, N
 failed, N skipped". Exit code 1 when one failed.
@@ -84,6 +85,10 @@ class Learner:
             return f"./course solution {exercise} ended with {code}:\n{output}"
         if whole := setting(text, "whole file"):
             (self.mine / directory / whole).write_text(text.replace("@ROOT@", str(ROOT)))
+        elif added := setting(text, "added to"):
+            self.course("reset", day)
+            with open(self.mine / directory / added, "a") as file:
+                file.write(text)
         else:
             found = list(functions(text))
             if not found:
@@ -112,7 +117,9 @@ def main():
     days = sys.argv[1:]
     answers = [file for file in sorted(ANSWERS.iterdir()) if not days or file.name.split(".")[0] in days]
     if not answers:
-        print(f"{ANSWERS} has no answer to an exercise of {', '.join(days)}")
+        print(f"skipped: {ANSWERS.relative_to(ROOT)} has no answer to an exercise of {', '.join(days)}")
+        print("0 passed, 0 failed, 1 skipped")
+        return
     failed = 0
     with tempfile.TemporaryDirectory(prefix="wrong_answers_") as directory:
         learner = Learner(directory)

@@ -27,7 +27,7 @@ constexpr const char* kExitCodes =
 
 constexpr const char* kDay = "day01, 1, vector_add or day01_vector_add; gemm_ladder";
 constexpr const char* kExercise =
-    "day05, day05/coalesced or coalesced; without it the first that is not solved";
+    "day05, day05/coalesced or coalesced; without it the one named last or, if it is solved, the next";
 constexpr const char* kForwarded =
     "From the first other option on, or after --: handed to the program as they are";
 
@@ -243,8 +243,8 @@ void add_check_options(CLI::App* command, CheckCommand& options) {
 void add_check(CommandLine& line) {
     auto* command = line.add("check", "Builds an exercise with your file and tests it",
                              "exit code: 1 when one of those that you name is not solved, or blank\n"
-                             "examples: ./course check day05/coalesced\n"
-                             "          ./course check --all --keep-going --json verdicts.json");
+                             "example: ./course check day05/coalesced\n"
+                             "         ./course check --all --keep-going --json verdicts.json");
     const auto options = std::make_shared<CheckCommand>();
     add_check_options(command, *options);
     command->add_flag("--all", options->all, "Every exercise that you have begun");

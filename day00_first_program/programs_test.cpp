@@ -201,6 +201,19 @@ TEST_F(Grayscale, RowsLieOneBehindTheOther) {
         << outcome.text;
 }
 
+// Of 15 x 40 pixels block (0, 0) has 15 columns of rows 0 to 15. Its threads of column 15 have no
+// pixel, although row * 15 + 15 is one: the first of the next row.
+TEST_F(Grayscale, ThreadsBesideTheRowWriteNothing) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks";
+    write_rgb("in.png", 15, 40, Bytes(3 * 15 * 40));
+    const ShellOutcome outcome = run("grayscale", "in.png out.png", "CUDA_ON_CPU_FIRST_BLOCKS=1");
+    EXPECT_NE(outcome.text.find("row 16, column 0 is "), std::string::npos)
+        << "of 15 x 40 pixels block (0, 0) alone has run, which has rows 0 to 15. So the first pixel that is "
+           "not written should be row 16, column 0. Does a thread whose column is 15 write the first pixel "
+           "of the next row? Its row is checked, its column is to be checked, too.\ngrayscale: "
+        << outcome.text;
+}
+
 TEST_F(Grayscale, BlackAndWhiteStayAsTheyAre) {
     write_rgb("in.png", 2, 1, {0, 0, 0, 255, 255, 255});
     expect_prints("grayscale", "in.png out.png", "2 x 1 pixels are right");

@@ -24,6 +24,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -347,7 +348,23 @@ TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     EXPECT_EQ(sum.to_host()[0], expected);
 }
 
-// The same for integers, none of them 0: an element that is read twice or not at all changes the
+// The same on the CPU, where only the last blocks run, and all that they read can be read. They
+// have element 2^32 - 1: as the last of a grid that covers the array, or of one with kMostBlocks
+// blocks, which come to it in their last round.
+TEST_P(VersionTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    if (GetParam() == "single_pass" || GetParam() == "deterministic")
+        GTEST_SKIP() << "the last block to finish writes the result, and not all blocks run here";
+    const std::size_t n = (std::size_t{1} << 32) + 5;
+    const course::LargeArray<float> in(n, n);
+    in[n - 6] = 3;
+    GuardedBuffer<float> sum(1);
+    course::run_few_blocks([&] { launch<Sum<float>>(in.span(), sum.span()); }, {1.0});
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(sum.to_host()[0], 3) << course::large_element(n - 6, n);
+}
+
+// On a GPU, for integers, none of them 0: an element that is read twice or not at all changes the
 // sum.
 TEST_P(AnyOperation, MoreIntegersThan32BitsCount) {
     const std::size_t n = (std::size_t{1} << 32) + 5;

@@ -7,9 +7,11 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/bench/machine.hpp"
@@ -225,6 +227,33 @@ TEST_P(VersionTest, BlocksThatStartFirstTakeTheFirstTiles) {
     const course::VerifyResult result = course::verify(got, sums, {.factor = 0}, magnitudes);
     EXPECT_TRUE(result.ok()) << "the first tile, of 100, where only the last blocks run: "
                              << result.message();
+}
+
+// No element needs the sum of the last section, which only part of a block's threads may have. A
+// kernel that leaves it out would fail its next user.
+TEST_P(VersionTest, TheLastSectionHasASum) {
+    const std::map<std::string_view, std::size_t> kSections = {{"kogge_stone", 256},
+                                                               {"kogge_stone_double_buffer", 256},
+                                                               {"brent_kung", 512},
+                                                               {"coarsened", 2048},
+                                                               {"warp_shuffle", 256}};
+    const auto found = kSections.find(GetParam()->name);
+    if (found == kSections.end()) GTEST_SKIP() << "its blocks do not write the sums of sections";
+    const std::size_t section = found->second;
+    for (const std::size_t n : {std::size_t{1}, section - 1, section, 3 * section + 5, 4 * section}) {
+        const std::vector<float> in = whole_numbers<float>(n, n);
+        const DeviceBuffer<float> device{std::span<const float>(in)};
+        GuardedBuffer<float> out(n);
+        Workspace workspace(n);
+        const std::size_t last = course::ceil_div(n, section) - 1;
+        CUDA_CHECK(cudaMemset(workspace.sums(), 0xff, (last + 1) * sizeof(float)));  // NaN
+        GetParam()->launcher(device.span(), out.span(), workspace, nullptr);
+        float sum = 0;
+        CUDA_CHECK(cudaMemcpy(&sum, workspace.sums() + last, sizeof(sum), cudaMemcpyDeviceToHost));
+        EXPECT_EQ(sum, Reference(in).sums.back())
+            << "the sum of all " << n << " elements, which the last of " << last + 1 << " sections of "
+            << section << " gives to the scan of the sums";
+    }
 }
 
 // A short scan after a long one: words of the long one must not count.

@@ -16,7 +16,8 @@
 //
 // With COURSE_TEST_REPORT=- the tests run in this process, and the lines are part of its standard
 // output, in place of what GoogleTest prints. Each event follows the character 0x1e, because the
-// output of a test may end in the middle of a line.
+// output of a test may end in the middle of a line, and the value of COURSE_TEST_KEY, so that no
+// other output is taken for an event.
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <gtest/gtest.h>
@@ -111,6 +112,11 @@ class Reporter : public testing::EmptyTestEventListener {
         tell(event);
     }
 
+    void OnTestProgramEnd(const testing::UnitTest& program) override {
+        if (before_.empty()) return;  // the supervisor tells it
+        tell({{"event", "finished"}, {"result", program.Passed() ? "passed" : "failed"}});
+    }
+
     void tell(const Json& event) const {
         std::fflush(stdout);  // the earlier output of the test must come first
         const std::string text = before_ + text_of(event);
@@ -169,6 +175,18 @@ std::vector<std::string> tests_of_shard() {
         }
     }
     return tests;
+}
+
+// COURSE_TEST_KEY. It is removed from the environment before other static objects are made, because
+// a learner's file may have some, which must not report events of their own.
+char test_key[64];
+
+[[gnu::constructor(101)]] void take_test_key() {
+    char* const value = std::getenv("COURSE_TEST_KEY");
+    if (value == nullptr) return;
+    std::strncpy(test_key, value, sizeof(test_key) - 1);
+    std::memset(value, '-', std::strlen(value));  // as /proc/self/environ shows it
+    unsetenv("COURSE_TEST_KEY");
 }
 
 struct Pipe {
@@ -362,6 +380,6 @@ int main(int argc, char** argv) {
     unsetenv("COURSE_TEST_REPORT");  // a death test may start this program again
     testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
     delete listeners.Release(listeners.default_result_printer());
-    listeners.Append(new Reporter(far_away(STDOUT_FILENO), "\x1e"));
+    listeners.Append(new Reporter(far_away(STDOUT_FILENO), std::string("\x1e") + test_key));
     return RUN_ALL_TESTS();
 }

@@ -1,6 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "build.hpp"
 #include "check_run.hpp"
@@ -59,6 +63,16 @@ struct Assessment {
     std::string objection;  // why it does not solve the exercise although its result is right
 };
 
+std::string objection_of(const InspectionScore& score, const WorkbookEntry& entry) {
+    std::string why;
+    if (!score.of_findings.empty())
+        why = "its tests pass, but " + score.of_findings;
+    else if (!score.of_traffic.empty())
+        why = "its tests pass, but the exercise is about how it uses memory:\n\n" + score.of_traffic;
+    if (!why.empty()) why += fmt::format("\n  Line by line: ./course check {} --inspect\n", entry.id);
+    return why;
+}
+
 Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
                   const CheckCommand& command, bool in_sentences) {
     Assessment all;
@@ -73,7 +87,7 @@ Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Chec
         set_cache_path(inspecting, "COURSE_MY", learner.book.my_directory());
         const InspectionScore score = score_by_inspection(entry, inspecting);
         show_inspection(score, learner.book, entry, checkout, command, in_sentences);
-        all = {score.criteria, score.objection};
+        all = {score.criteria, objection_of(score, entry)};
     }
     if (command.gpu && !entry.exercise->version.empty()) {
         if (const auto criterion = score_by_time(entry, build_of_preset(checkout, "gpu")))
@@ -121,13 +135,6 @@ void print_findings(const Learner& learner, const WorkbookEntry& entry, const Ch
     }
 }
 
-std::string text_of(const std::string& objection, const WorkbookEntry& entry) {
-    return fmt::format(
-        "its tests pass, but the exercise is about how it uses memory:\n\n{}\n"
-        "  Line by line: ./course check {} --inspect\n",
-        objection, entry.id);
-}
-
 void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry& entry,
                                   const CheckCommand& command) {
     if (entry.exercise->version.empty() || entry.exercise->needs_inspection ||
@@ -166,8 +173,8 @@ void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
 
 }  // namespace
 
-bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
-                      const CheckCommand& command) {
+Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                           const CheckCommand& command) {
     // Two checks at once would overwrite each other's programs: the learners' files may differ,
     // but the programs have the same names.
     const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
@@ -181,47 +188,113 @@ bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checko
     const Assessment assessment =
         is_right ? assess_if_possible(learner, entry, checkout, command, true) : Assessment{};
     const bool passed = is_right && assessment.objection.empty();
+    Judgement judgement{.verdict = passed                                  ? "solved"
+                                   : result.verdict == Verdict::kCannotRun ? "cannot run"
+                                                                           : "not yet"};
     learner.logbook.update(entry.id, [&](ExerciseRecord& record) {
         record.solved = record.solved || passed;
         record.failures += !passed && result.verdict != Verdict::kCannotRun;
     });
     if (passed) {
         fmt::print("{} {}\n", styled("solved", kGood, stdout), entry.id);
-        const int count = print_score(result, assessment.criteria);
+        judgement.tests = result.tests;
+        judgement.stars = print_score(result, assessment.criteria);
         if (!result.note.empty()) fmt::print("{}\n", styled(result.note, kNotice, stdout));
         print_what_was_not_looked_at(checkout, entry, command);
-        learner.logbook.update(
-            entry.id, [count](ExerciseRecord& record) { record.stars = std::max(record.stars, count); });
+        learner.logbook.update(entry.id, [&](ExerciseRecord& record) {
+            record.stars = std::max(record.stars, judgement.stars);
+        });
     } else {
-        fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id,
-                   is_right ? text_of(assessment.objection, entry) : result.text);
+        judgement.why = is_right ? assessment.objection : result.text;
+        fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id, judgement.why);
         // A kernel that does not end would not end under inspection, either.
         if (result.verdict == Verdict::kFailed && !result.timed_out)
             print_findings(learner, entry, checkout, command);
         if (result.verdict == Verdict::kFailed) print_earlier_blanks(learner.book, entry);
         fmt::print("  {}\n  A hint: ./course hint {}\n", describe(learner.book, entry), entry.id);
     }
-    return passed;
+    return judgement;
 }
 
-int check_exercises(const Checkout& checkout, const CheckCommand& command) {
-    require_writable("--html", command.html);
-    Learner learner(checkout);
+namespace {
+
+std::vector<WorkbookEntry> asked_for(Learner& learner, const CheckCommand& command) {
+    if (command.all) {
+        if (command.name)
+            throw UsageError(fmt::format("--all: every exercise; expected it without '{}'", *command.name));
+        return learner.book.entries();
+    }
     std::vector<WorkbookEntry> entries = {learner.choose(command.name)};
     if (command.name) {
         if (const auto meant = learner.book.find(*command.name); meant.size() > 1) entries = meant;
     }
-    if (!command.html.empty()) require_one_with_version(entries);
-    for (const WorkbookEntry& entry : entries) {
-        if (entry.id != entries.front().id && !learner.book.is_begun(entry))
-            break;  // an exercise that has not been begun is not reported as unsolved
-        if (!check_and_record(learner, entry, checkout, command)) return kFailed;
+    return entries;
+}
+
+using Judged = std::vector<std::pair<std::string, Judgement>>;  // exercises in order
+
+void write_json(const std::string& file, const Judged& judged) {
+    auto list = nlohmann::ordered_json::array();
+    for (const auto& [id, judgement] : judged)
+        list.push_back({{"id", id},
+                        {"verdict", judgement.verdict},
+                        {"tests", judgement.tests},
+                        {"stars", judgement.stars},
+                        {"why", judgement.why}});
+    using Json = nlohmann::ordered_json;
+    replace_file(file, list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+// "blank: day05/tiled, day05/prefetch"; how many, if there are many.
+std::string text_of_blanks(const Judged& judged) {
+    constexpr std::size_t kNamed = 12;
+    std::vector<std::string> blanks;
+    for (const auto& [id, judgement] : judged) {
+        if (judgement.verdict == "blank") blanks.push_back(id);
     }
-    auto next = learner.first_unsolved(entries.back().chapter);
+    if (blanks.empty()) return "";
+    if (blanks.size() > kNamed) return fmt::format("blank: {} exercises\n", blanks.size());
+    return fmt::format("blank: {}\n", fmt::join(blanks, ", "));
+}
+
+}  // namespace
+
+int check_exercises(const Checkout& checkout, const CheckCommand& command) {
+    require_writable("--html", command.html);
+    require_writable("--json", command.json);
+    Learner learner(checkout);
+    const std::vector<WorkbookEntry> entries = asked_for(learner, command);
+    if (!command.html.empty()) require_one_with_version(entries);
+    const bool any_begun = std::ranges::any_of(
+        entries, [&](const WorkbookEntry& entry) { return learner.book.is_begun(entry); });
+    Judged judged;
+    for (const WorkbookEntry& entry : entries) {
+        // Of several, those that have not been begun would only fail. If none has been, the first
+        // one is checked and says where to write.
+        if (entries.size() > 1 && !learner.book.is_begun(entry) &&
+            (any_begun || command.keep_going || entry.id != entries.front().id)) {
+            judged.push_back({entry.id, {.verdict = "blank"}});
+            continue;
+        }
+        judged.push_back({entry.id, check_and_record(learner, entry, checkout, command)});
+        if (!judged.back().second.solved() && !command.keep_going) break;
+    }
+    if (!command.json.empty()) write_json(command.json, judged);
+    const bool all_solved =
+        std::ranges::all_of(judged, [](const auto& each) { return each.second.solved(); });
+    fmt::print("{}", text_of_blanks(judged));
+    if (entries.size() > 1 && command.keep_going)
+        fmt::print("{} of {} solved\n",
+                   std::ranges::count_if(judged, [](const auto& each) { return each.second.solved(); }),
+                   entries.size());
+    if (std::ranges::any_of(
+            judged, [](const auto& each) { return !each.second.solved() && each.second.verdict != "blank"; }))
+        return kFailed;
+    auto next = command.all ? std::nullopt : learner.first_unsolved(entries.back().chapter);
     if (!next) next = learner.first_unsolved();
     fmt::print("{}\n", next ? fmt::format("  Next: {} (./course next)", next->id)
                             : "  That was the last of all exercises.");
-    return kSuccess;
+    return all_solved ? kSuccess : kFailed;
 }
 
 }  // namespace course::tool

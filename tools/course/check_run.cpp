@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <random>
 
 #include "build.hpp"
 #include "check_text.hpp"
@@ -59,12 +60,19 @@ std::string praise_of(const std::vector<Schedule>& all) {
 
 constexpr const char* kNoticeAfter = "10";  // seconds
 
-Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, const Schedule& schedule) {
+// Without it, what a learner's code prints could be taken for a test that has passed.
+std::string make_key() {
+    std::random_device random;
+    return fmt::format("{:08x}{:08x}{:08x}", random(), random(), random());
+}
+
+Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, const Schedule& schedule,
+           const std::string& key) {
     using namespace std::string_literals;
     return {{program, "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
             {"CUDA_ON_CPU_ORDER="s + schedule.order, "CUDA_ON_CPU_STORES="s + schedule.stores,
              "CUDA_ON_CPU_STREAMS="s + schedule.streams, "CUDA_ON_CPU_PRINTF=threads",
-             "CUDA_ON_CPU_NOTICE="s + kNoticeAfter, "COURSE_TEST_REPORT=-"}};
+             "CUDA_ON_CPU_NOTICE="s + kNoticeAfter, "COURSE_TEST_REPORT=-", "COURSE_TEST_KEY=" + key}};
 }
 
 // "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0",
@@ -91,10 +99,11 @@ void tell_of_slow_kernel(const std::string& place) {
 
 CheckResult result_of(const Captured& run, const std::string& slow_place,
                       const std::filesystem::path& program, const WorkbookEntry& entry,
-                      const Schedule& schedule, const CheckOptions& options, const std::string& root) {
-    const TestOutput output = parse_test_output(run.output);
-    const bool ended_early =
-        run.timed_out || run.flooded || run.exit_code > 128 || !output.unfinished.empty();
+                      const Schedule& schedule, const CheckOptions& options, const std::string& root,
+                      const std::string& key) {
+    const TestOutput output = parse_test_output(run.output, key);
+    const bool ended_early = run.timed_out || run.flooded || run.exit_code > 128 ||
+                             !output.unfinished.empty() || (!output.finished && run.exit_code == kSuccess);
     if (!ended_early) {
         if (output.ran_none()) {
             throw ExerciseError(fmt::format("{}: the filter '{}' matches no test in {}{}", entry.id,
@@ -136,8 +145,8 @@ class RunningNotice {
     bool on_terminal_ = isatty(STDERR_FILENO) == 1;
 };
 
-bool is_begin_of_test(std::string_view line) {
-    const auto event = event_in_output(line);
+bool is_begin_of_test(std::string_view line, std::string_view key) {
+    const auto event = event_in_output(line, key);
     return event && event->kind == "started";
 }
 
@@ -145,13 +154,14 @@ bool is_begin_of_test(std::string_view line) {
 // of the run that is waited for are printed.
 class SlowKernels {
   public:
-    SlowKernels(std::size_t runs, const std::string& root) : places_(runs), root_(root) {}
+    SlowKernels(std::size_t runs, const std::string& root, const std::string& key)
+        : places_(runs), root_(root), key_(key) {}
 
     const std::string& place(std::size_t run) const { return places_[run]; }
 
     // Processes a line of output. Returns whether a test has begun.
     bool look_at(std::size_t run, std::string_view line) {
-        const bool is_begin = is_begin_of_test(line);
+        const bool is_begin = is_begin_of_test(line, key_);
         if (is_begin) places_[run].clear();
         const std::string place = place_of_slow_kernel(line, root_);
         if (place.empty()) return is_begin;
@@ -167,6 +177,7 @@ class SlowKernels {
   private:
     std::vector<std::string> places_;
     const std::string& root_;
+    const std::string& key_;
     std::size_t awaited_ = 0;
 };
 
@@ -177,14 +188,15 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
                       const std::string& root) {
     setenv("OMP_WAIT_POLICY", "passive", 0);
     const RunningNotice notice;
+    const std::string key = make_key();
     std::vector<Job> runs;
     for (const Schedule& schedule : schedules)
-        runs.push_back(run_of(program, entry, schedule));
-    SlowKernels slow(runs.size(), root);
+        runs.push_back(run_of(program, entry, schedule, key));
+    SlowKernels slow(runs.size(), root, key);
     CheckResult result;
     const auto on_end = [&](std::size_t i, const Captured& run) {
         if (run.exit_code == kInterrupted) throw Interrupted();
-        result = result_of(run, slow.place(i), program, entry, schedules[i], options, root);
+        result = result_of(run, slow.place(i), program, entry, schedules[i], options, root, key);
         slow.wait_for(i + 1);
         return result.verdict == Verdict::kPassed;
     };
@@ -199,6 +211,37 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
 std::string target_of(const WorkbookEntry& entry) {
     return entry.chapter->directory +
            (entry.exercise->needs_inspection ? "_inspection_exercise" : "_exercise");
+}
+
+// The lesson's files of the chapter that its compiled exercises have read, by an #include of any
+// spelling: they hold the solutions.
+std::string lessons_files_read(const Workbook& book, const Chapter& chapter, const Checkout& build,
+                               const std::string& target) {
+    std::vector<std::filesystem::path> lessons;
+    for (const std::filesystem::path& mine : book.files_of(chapter))
+        lessons.push_back(build.root / chapter.directory /
+                          mine.lexically_relative(book.my_directory() / chapter.directory));
+    const Command ninja = {"ninja", "-C", build.build.string(), "-t"};
+    Command inputs = ninja, dependencies = ninja;
+    inputs.insert(inputs.end(), {"inputs", target});
+    dependencies.emplace_back("deps");
+    capture(inputs, [&](std::string_view line) {
+        if (line.ends_with(".o") && line.find("/exercises/" + chapter.directory + "/") != line.npos)
+            dependencies.emplace_back(line);
+    });
+    std::string found;
+    capture(dependencies, [&](std::string_view line) {
+        const auto begin = line.find_first_not_of(' ');
+        if (begin == 0 || begin == line.npos) return;  // "FILE.o: #deps 334, ..."
+        const std::filesystem::path file = build.build / line.substr(begin);
+        for (const std::filesystem::path& lesson : lessons) {
+            std::error_code missing;
+            const std::string name = lesson.lexically_relative(build.root).string();
+            if (std::filesystem::equivalent(file, lesson, missing) && found.find(name) == found.npos)
+                found += "    " + name + "\n";
+        }
+    });
+    return found;
 }
 
 }  // namespace
@@ -221,6 +264,9 @@ CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry,
     if (const std::string errors = build_mine(book, entry, build, {target, "check", "lesson and tests"});
         !errors.empty())
         return {Verdict::kDoesNotCompile, "does not compile:\n\n" + errors};
+    if (const std::string read = lessons_files_read(book, *entry.chapter, build, target); !read.empty())
+        return {Verdict::kDoesNotCompile, "it includes the lesson, which holds the solution:\n\n" + read +
+                                              "\n  What is judged is what your own files say.\n"};
 
     CheckResult result =
         run_tests(build.program(target), entry, schedules(entry, calendar), options, build.root.string());

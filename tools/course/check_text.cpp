@@ -98,8 +98,8 @@ std::string text_of_end(const TestOutput& output, const Captured& run, const End
     } else if (run.exit_code > 128) {
         what = fmt::format("{}: the program ended by signal {}.", test, run.exit_code - 128);
     } else {
-        what =
-            fmt::format("{}: the program ended in the middle of it, with exit code {}.", test, run.exit_code);
+        what = fmt::format("{}: the program ended in the middle of {}, with exit code {}.", test,
+                           output.unfinished.empty() ? "them" : "it", run.exit_code);
     }
     // With too much output, the beginning is more useful, because it shows what the test does.
     if (run.flooded) {

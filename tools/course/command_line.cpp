@@ -27,7 +27,7 @@ constexpr const char* kExitCodes =
 
 constexpr const char* kDay = "day01, 1, vector_add or day01_vector_add; gemm_ladder";
 constexpr const char* kExercise =
-    "day05, day05/coalesced or coalesced; without it the first that is not solved";
+    "day05, day05/coalesced or coalesced; without it the one named last or, if it is solved, the next";
 constexpr const char* kForwarded =
     "From the first other option on, or after --: handed to the program as they are";
 
@@ -242,9 +242,15 @@ void add_check_options(CLI::App* command, CheckCommand& options) {
 
 void add_check(CommandLine& line) {
     auto* command = line.add("check", "Builds an exercise with your file and tests it",
-                             "exit code: 1 when it is not solved\nexample: ./course check day05/coalesced");
+                             "exit code: 1 when one of those that you name is not solved, or blank\n"
+                             "example: ./course check day05/coalesced\n"
+                             "         ./course check --all --keep-going --json verdicts.json");
     const auto options = std::make_shared<CheckCommand>();
     add_check_options(command, *options);
+    command->add_flag("--all", options->all, "Every exercise that you have begun");
+    command->add_flag("--keep-going", options->keep_going, "Goes on after one that is not solved");
+    command->add_option("--json", options->json, "Writes the verdicts, also of those that are blank")
+        ->type_name("FILE");
     command
         ->add_option("--html", options->html, "--inspect, and writes a page with your source and its counts")
         ->type_name("FILE");

@@ -95,14 +95,18 @@ int debug_own_program(const Checkout& checkout, const DebugOptions& options,
                       const std::vector<std::string>& files);
 
 struct CheckCommand {
-    std::optional<std::string> name;  // a day: its exercises, up to the first that is not solved or not begun
+    std::optional<std::string> name;  // a day: its exercises
+    bool all = false;                 // every exercise of the course
+    bool keep_going = false;          // past one that is not solved
+    std::string json;                 // file for the verdicts; empty: none
     bool gpu = false;
     bool inspect = false;            // also count accesses, in a separate build
     std::string html;                // file for the page of the inspection; empty: none
     std::chrono::seconds limit{60};  // of one test
     std::size_t failures_shown = 2;  // of the test that fails
 };
-// Returns kFailed if one exercise is not solved.
+// Of several exercises, those that are blank are named and not checked. Returns kFailed if one
+// that was asked about is not solved.
 int check_exercises(const Checkout& checkout, const CheckCommand& command);
 
 struct WatchCommand {

@@ -42,8 +42,18 @@ void print_prose(const std::string& text);
 // "***"
 std::string stars(int count);
 
+struct Judgement {
+    std::string
+        verdict;  // "solved", "not yet"; "cannot run" where the machine lacks something; "blank" was not checked
+    int tests = 0;  // that pass; 0 if not solved
+    int stars = 0;
+    std::string why{};  // it is not solved, as it was printed
+
+    bool solved() const { return verdict == "solved"; }
+};
+
 // Checks the exercise, prints the result, and records it.
-bool check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
-                      const CheckCommand& command);
+Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                           const CheckCommand& command);
 
 }  // namespace course::tool

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -149,26 +150,30 @@ std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space
     return text;
 }
 
-std::string text_of_findings(const InspectedVersion& version, std::size_t& count) {
-    constexpr std::size_t kShown = 3;
-    std::string text;
-    std::vector<const Finding*> told;
+// Each place once.
+std::vector<const Finding*> findings_of(const InspectedVersion& version) {
+    std::vector<const Finding*> all;
     const auto same = [](const Finding& a, const Finding& b) {
         return a.kind == b.kind && a.source == b.source && a.other == b.other;
     };
     for (const KernelInspection& kernel : version.kernels) {
         for (const Finding& finding : kernel.findings) {
-            if (std::ranges::any_of(told, [&](const Finding* other) { return same(finding, *other); }))
-                continue;
-            told.push_back(&finding);
-            if (told.size() > kShown) continue;
-            std::string places = place_of(finding.source);
-            if (finding.other && *finding.other != finding.source)  // in the message's order
-                places = place_of(*finding.other) + " and " + places;
-            text += fmt::format("\n      {}: {}\n      {}", places, finding.message, finding.why);
+            if (std::ranges::none_of(all, [&](const Finding* other) { return same(finding, *other); }))
+                all.push_back(&finding);
         }
     }
-    count = told.size();
+    return all;
+}
+
+std::string text_of(const std::vector<const Finding*>& findings) {
+    constexpr std::size_t kShown = 3;
+    std::string text;
+    for (const Finding* finding : findings | std::views::take(kShown)) {
+        std::string places = place_of(finding->source);
+        if (finding->other && *finding->other != finding->source)  // in the message's order
+            places = place_of(*finding->other) + " and " + places;
+        text += fmt::format("\n      {}: {}\n      {}", places, finding->message, finding->why);
+    }
     return text;
 }
 
@@ -257,12 +262,12 @@ std::optional<InspectedVersion> all_problems(const InspectionFile& file, const s
 }
 
 std::vector<Criterion> criteria_of_inspection(const InspectedVersion& mine, const InspectedVersion& lesson) {
-    std::size_t findings = 0;
-    const std::string text = text_of_findings(mine, findings);
+    const std::vector<const Finding*> findings = findings_of(mine);
     Criterion clean = compare(traffic(mine, Space::kShared), traffic(lesson, Space::kShared), "shared memory",
                               "wavefronts");
     if (!mine.failure.empty()) clean = {false, "inspected, its result is wrong: " + mine.failure, false};
-    if (findings > 0) clean = {false, fmt::format("inspection found {}:{}", findings, text), true};
+    if (!findings.empty())
+        clean = {false, fmt::format("inspection found {}:{}", findings.size(), text_of(findings)), true};
     Criterion global =
         compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory", "sectors");
     if (!mine.failure.empty()) global.star = false;  // a kernel that failed has fewer sectors
@@ -278,6 +283,16 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
             text += objection_to(traffic(mine, space), traffic(lesson, space), space);
     }
     return text;
+}
+
+std::string objection_to_findings(const InspectedVersion& mine, const InspectedVersion& lesson) {
+    const std::vector<const Finding*> lessons = findings_of(lesson);
+    std::vector<const Finding*> own = findings_of(mine);
+    std::erase_if(own, [&](const Finding* finding) {
+        return std::ranges::any_of(lessons,
+                                   [&](const Finding* other) { return other->kind == finding->kind; });
+    });
+    return own.empty() ? "" : fmt::format("inspection found {}:{}\n", own.size(), text_of(own));
 }
 
 std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mine,
@@ -312,6 +327,7 @@ InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& 
     const InspectedVersion my_problems = *all_problems(mine, version);
     const InspectedVersion lessons_problems = *all_problems(lesson, version);
     return {criteria_of_inspection(my_problems, lessons_problems),
+            objection_to_findings(my_problems, lessons_problems),
             objection_to_traffic(my_problems, lessons_problems, entry.exercise->traffic), std::move(mine),
             std::move(lesson)};
 }

@@ -34,6 +34,10 @@ std::vector<Criterion> criteria_of_inspection(const InspectedVersion& mine, cons
 std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVersion& lesson,
                                  const std::vector<std::string>& memory);
 
+// Why an answer is rejected whose tests pass: the findings of a kind that the inspection of the
+// lesson's version does not have. "" if there are none.
+std::string objection_to_findings(const InspectedVersion& mine, const InspectedVersion& lesson);
+
 // From measured times: the criterion is met if the learner's version takes at most 10/9 of the
 // lesson's time on the problems that both ran. `version` selects the records. Nothing if they have
 // no problem in common.
@@ -46,9 +50,10 @@ std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mi
 // program writes no inspection.
 struct InspectionScore {
     std::vector<Criterion> criteria;
-    std::string objection;  // to its traffic, if the exercise is about that
-    InspectionFile mine;    // only the entry's version
-    InspectionFile lesson;  // likewise
+    std::string of_findings;  // the objection to them
+    std::string of_traffic;   // the objection to it, if the exercise is about traffic
+    InspectionFile mine;      // only the entry's version
+    InspectionFile lesson;    // likewise
 };
 InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting);
 

@@ -102,7 +102,7 @@ int test_days(const Checkout& checkout, const TestOptions& options) {
     const TestReport result = parse_test_reports(parts, reports);
     print_failures(result, checkout.build);
     if (!options.day && options.half == TestHalf::kLessons)
-        fmt::print("\nNot run: {}. These, too: ./course test --thorough\n", rest_of(checkout));
+        fmt::print("\nNot run: {}. These alone: ./course test --rest\n", rest_of(checkout));
     print_summary(result);
     return exit_code == 0 && result.failed == 0 ? kSuccess : kFailed;
 }

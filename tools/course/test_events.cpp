@@ -9,7 +9,9 @@
 namespace course::tool {
 namespace {
 
-constexpr char kBeforeEvent = '\x1e';
+std::string before_event(std::string_view key) {
+    return '\x1e' + std::string(key);
+}
 
 // Output of a program may look like an event, so the types of values must be checked.
 std::string text_of(const nlohmann::json& event, const char* key) {
@@ -56,6 +58,8 @@ class Reader {
             take_failure(event);
         } else if (event.kind == "ended") {
             end(event);
+        } else if (event.kind == "finished") {
+            result_.finished = true;
         }
     }
 
@@ -120,19 +124,21 @@ std::optional<TestEvent> parse_event(std::string_view line) {
     return event;
 }
 
-std::optional<TestEvent> event_in_output(std::string_view line) {
-    const auto begin = line.rfind(kBeforeEvent);
-    return begin == std::string_view::npos ? std::nullopt : parse_event(line.substr(begin + 1));
+std::optional<TestEvent> event_in_output(std::string_view line, std::string_view key) {
+    const std::string before = before_event(key);
+    const auto begin = line.rfind(before);
+    return begin == line.npos ? std::nullopt : parse_event(line.substr(begin + before.size()));
 }
 
-TestOutput parse_test_output(std::string_view output) {
+TestOutput parse_test_output(std::string_view output, std::string_view key) {
+    const std::string before = before_event(key);
     Reader reader;
     while (!output.empty()) {
-        const std::string_view text = output.substr(0, output.find(kBeforeEvent));
+        const std::string_view text = output.substr(0, output.find(before));
         reader.take_text(text);
         output.remove_prefix(text.size());
         if (output.empty()) break;
-        output.remove_prefix(1);
+        output.remove_prefix(before.size());
         const std::string_view line = output.substr(0, output.find('\n'));
         if (const auto event = parse_event(line)) {
             reader.take(*event);

@@ -22,8 +22,9 @@ struct TestEvent {
 // Empty if the line is not an event, or is a part of one whose writer was killed.
 std::optional<TestEvent> parse_event(std::string_view line);
 
-// The event at the end of a line of a program's output, perhaps after output of the test.
-std::optional<TestEvent> event_in_output(std::string_view line);
+// The event at the end of a line of a program's output, perhaps after output of the test. `key`:
+// the program's COURSE_TEST_KEY; without it nothing is an event.
+std::optional<TestEvent> event_in_output(std::string_view line, std::string_view key = "");
 
 struct FailedTest {
     std::string name;
@@ -42,11 +43,13 @@ struct TestOutput {
     FailedTest in_unfinished{};  // the same, in parts
     std::string skip_reason{};   // of the first skipped test
     std::string printed{};       // the whole output, without the events
+    bool finished = false;       // all tests that were chosen have run
 
     bool ran_none() const { return passed == 0 && skipped == 0 && failed.empty() && unfinished.empty(); }
 };
 
-// `output` of a program with COURSE_TEST_REPORT=-, which may have crashed or been killed.
-TestOutput parse_test_output(std::string_view output);
+// `output` of a program with COURSE_TEST_REPORT=- and this key, which may have crashed or been
+// killed.
+TestOutput parse_test_output(std::string_view output, std::string_view key = "");
 
 }  // namespace course::tool

@@ -84,7 +84,7 @@ class CheckInBackground {
             Learner learner(checkout);
             CheckCommand one_failure = command;
             one_failure.failures_shown = 1;
-            return check_and_record(learner, entry, checkout, one_failure) ? kSuccess : kFailed;
+            return check_and_record(learner, entry, checkout, one_failure).solved() ? kSuccess : kFailed;
         } catch (const Interrupted&) {
             return kInterrupted;
         } catch (const BuildError& error) {

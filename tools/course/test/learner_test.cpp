@@ -59,10 +59,11 @@ Hint F.
 
 constexpr const char* kTests = R"(#!/bin/sh
 [ "$COURSE_TEST_REPORT" = - ] || exit 99
-event() { printf '\036{"event":"%s","test":"%s"%s}\n' "$1" "$2" "$3"; }
+event() { printf '\036%s{"event":"%s","test":"%s"%s}\n' "$COURSE_TEST_KEY" "$1" "$2" "$3"; }
+finish() { printf '\036%s{"event":"finished","result":"%s"}\n' "$COURSE_TEST_KEY" "$1"; }
 file=$COURSE_MY/day01_add/add.cu
 echo "$CUDA_ON_CPU_ORDER $CUDA_ON_CPU_STORES $*" >>"$COURSE_ROOT/runs"
-case "$*" in *none*) exit 0 ;; esac
+case "$*" in *none*) finish passed; exit 0 ;; esac
 case "$*" in */one) wanted='return 1' ;; *) wanted='solved_two' ;; esac
 if grep -q other_passes "$file"; then event started A.B/w; event ended A.B/w ',"result":"passed"'; fi
 if grep -q two_take_long "$file"; then sleep 1.6; fi
@@ -84,6 +85,7 @@ fi
 if grep -q ascending_is_late "$file" && [ "$CUDA_ON_CPU_ORDER" = ascending ]; then sleep 0.5; fi
 if grep -q crashes "$file"; then echo 'cuda_on_cpu: the reason'; kill -SEGV $$; fi
 if grep -q ends_early "$file"; then exit 0; fi
+if grep -q forges "$file"; then COURSE_TEST_KEY=; event ended A.B/x ',"result":"passed"'; finish passed; exit 0; fi
 if grep -q floods "$file"; then yes; fi
 if grep -q reads_input "$file"; then cat; fi
 if grep -q prints "$file"; then printf '[%s] i = 3' "$CUDA_ON_CPU_PRINTF"; fi
@@ -91,10 +93,12 @@ if grep -q not_late "$file" && [ "$CUDA_ON_CPU_STORES" = late ]; then wanted=not
 if grep -q "no_event_$CUDA_ON_CPU_STREAMS" "$file"; then wanted=nothing; fi
 if grep -q "$wanted" "$file" && ! { grep -q "ascending_only" "$file" && [ "$CUDA_ON_CPU_ORDER" = descending ]; }; then
     event ended A.B/x ',"result":"passed"'
+    if ! grep -q leaves_before_the_end "$file"; then finish passed; fi
     exit 0
 fi
 event failure A.B/x ',"file":"a_test.cpp","line":7,"message":"[2]: expected 1, got nan"'
 event ended A.B/x ',"result":"failed"'
+finish failed
 exit 1
 )";
 
@@ -239,11 +243,12 @@ TEST_F(Learner, OfADayTheExercisesAreCheckedThatAreBegun) {
     const std::string blank = read_text(mine());
     std::string solved = with_bodies(blank, find_functions(blank, "one"), {"{ return 1; }"});
     write_mine(solved);
-    EXPECT_EQ(course({"check", "day01"}), kSuccess) << said();
-    EXPECT_TRUE(says("Next: day01/second"));
+    EXPECT_EQ(course({"check", "day01"}), kFailed) << "one is blank: " << said();
+    EXPECT_TRUE(says("blank: day01/second\n  Next: day01/second"));
     EXPECT_EQ(said().find("not yet"), std::string::npos) << said();
     write_mine(solved + "// my remark\n");
-    EXPECT_EQ(course({"check", "day01"}), kSuccess) << "outside of its functions";
+    course({"check", "day01"});
+    EXPECT_TRUE(says("blank: day01/second")) << "what is written is outside of its functions";
     write_mine(with_bodies(solved, find_functions(solved, "two"), {"{ return; }"}));
     EXPECT_EQ(course({"check", "day01"}), kFailed);
     EXPECT_TRUE(says("not yet day01/second"));
@@ -422,6 +427,18 @@ TEST_F(Learner, ASlowKernelsLineIsToldWhileItRuns) {
 
 TEST_F(Learner, AProgramThatEndsByItselfInATestIsNoSuccess) {
     write_mine("int one() { return 1; } // ends_early");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("A.B/x: the program ended in the middle of it, with exit code 0"));
+}
+
+TEST_F(Learner, AProgramThatEndsByItselfBetweenTestsIsNoSuccess) {
+    write_mine("int one() { return 1; } // leaves_before_the_end");
+    EXPECT_EQ(course({"check", "first"}), kFailed);
+    EXPECT_TRUE(says("the tests: the program ended in the middle of them, with exit code 0"));
+}
+
+TEST_F(Learner, AForgedResultIsNoSuccess) {
+    write_mine("int one() { return 1; } // forges");
     EXPECT_EQ(course({"check", "first"}), kFailed);
     EXPECT_TRUE(says("A.B/x: the program ended in the middle of it, with exit code 0"));
 }

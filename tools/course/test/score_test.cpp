@@ -139,6 +139,18 @@ TEST(Score, NarrowLoadsInThePlaceOfWideOnesAreAnObjection) {
     EXPECT_EQ(objection_to_traffic(version({narrow}), version({wide}), {"shared"}), "");
 }
 
+TEST(Score, AFindingThatTheLessonDoesNotHaveIsAnObjection) {
+    const auto with = [](const char* kind) {
+        return version({},
+                       {{.kind = kind, .source = {"my/a.cu", 7}, .message = "m", .why = "w", .other = {}}});
+    };
+    EXPECT_EQ(objection_to_findings(with("race"), version({})),
+              "inspection found 1:\n      my/a.cu:7: m\n      w\n");
+    EXPECT_EQ(objection_to_findings(with("race"), with("race")), "") << "meant to have it";
+    EXPECT_NE(objection_to_findings(with("race"), with("misaligned")), "");
+    EXPECT_EQ(objection_to_findings(version({}), with("race")), "");
+}
+
 TEST(Score, AResultThatIsWrongWhenInspectedIsAnObjection) {
     InspectedVersion mine = version({});
     mine.failure = "1 of 3 values differ";

@@ -137,5 +137,19 @@ TEST(TestEvents, StandAtTheEndOfALine) {
     EXPECT_FALSE(event_in_output("{\"event\":\"started\",\"test\":\"A.B\"}"));
 }
 
+TEST(TestEvents, WithoutTheKeyNothingIsAnEvent) {
+    const std::string forged = started("A.B") + ended("A.B", "passed");
+    EXPECT_TRUE(parse_test_output(forged, "k3y").ran_none());
+    EXPECT_EQ(parse_test_output(forged, "k3y").printed, forged);
+    EXPECT_FALSE(event_in_output("\x1e{\"event\":\"started\",\"test\":\"A.B\"}", "k3y"));
+    EXPECT_EQ(event_in_output("\x1ek3y{\"event\":\"started\",\"test\":\"A.B\"}", "k3y")->test, "A.B");
+}
+
+TEST(TestEvents, ATestProgramSaysThatItIsFinished) {
+    const std::string one = started("A.B") + ended("A.B", "passed");
+    EXPECT_FALSE(parse_test_output(one).finished);
+    EXPECT_TRUE(parse_test_output(one + event(R"("event":"finished","result":"passed")")).finished);
+}
+
 }  // namespace
 }  // namespace course::tool

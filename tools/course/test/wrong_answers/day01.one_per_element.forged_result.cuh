@@ -1,0 +1,18 @@
+// Says that a test has passed, and ends the program before one begins.
+// exercise: day01/one_per_element
+// expect: ended in the middle of them, with exit code 0|matches no test
+// added to: vector_add.cuh
+#include <unistd.h>
+
+#include <cstdio>
+
+struct Forger {
+    Forger() {
+        std::puts("\x1e{\"event\":\"started\",\"test\":\"A.B\"}");
+        std::puts("\x1e{\"event\":\"ended\",\"test\":\"A.B\",\"result\":\"passed\"}");
+        std::puts("\x1e{\"event\":\"finished\",\"result\":\"passed\"}");
+        std::fflush(stdout);
+        _exit(0);
+    }
+};
+static Forger forger;

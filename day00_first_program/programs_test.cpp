@@ -146,6 +146,17 @@ class Grayscale : public ProgramsTest {
         image.format = format;
         return image;
     }
+    // Only block (0, 0) runs: the first pixel that is not written, as the program reports it.
+    void expect_first_missing(unsigned width, unsigned height, const std::string& place,
+                              const char* why) const {
+        if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks";
+        write_rgb("in.png", width, height, Bytes(std::size_t{3} * width * height));
+        const ShellOutcome outcome = run("grayscale", "in.png out.png", "CUDA_ON_CPU_FIRST_BLOCKS=1");
+        EXPECT_NE(outcome.text.find(place + " is "), std::string::npos)
+            << "of " << width << " x " << height
+            << " pixels block (0, 0) alone has run. The first that is not "
+            << "written should be " << place << ": " << why << "\ngrayscale: " << outcome.text;
+    }
     void write_rgb(const std::string& name, unsigned width, unsigned height, const Bytes& rgb) const {
         png_image image = image_of(width, height, PNG_FORMAT_RGB);
         ASSERT_NE(png_image_write_to_file(&image, path(name).c_str(), 0, rgb.data(), 0, nullptr), 0)
@@ -191,27 +202,16 @@ TEST_F(Grayscale, EveryPixelIsTheLuminanceOfItsColour) {
 // Any order of the pixels gives the right picture when all blocks run. Of the first block alone the
 // first 16 columns are right.
 TEST_F(Grayscale, RowsLieOneBehindTheOther) {
-    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks";
-    write_rgb("in.png", 40, 10, Bytes(3 * 40 * 10));
-    const ShellOutcome outcome = run("grayscale", "in.png out.png", "CUDA_ON_CPU_FIRST_BLOCKS=1");
-    EXPECT_NE(outcome.text.find("row 0, column 16 is "), std::string::npos)
-        << "of 40 x 10 pixels block (0, 0) alone has run, whose pixels are columns 0 to 15 of each row. So "
-           "the first "
-           "that is not written should be row 0, column 16. Is the index row * width + col?\ngrayscale: "
-        << outcome.text;
+    expect_first_missing(40, 10, "row 0, column 16",
+                         "block (0, 0) has columns 0 to 15 of each row. Is the index row * width + col?");
 }
 
-// Of 15 x 40 pixels block (0, 0) has 15 columns of rows 0 to 15. Its threads of column 15 have no
-// pixel, although row * 15 + 15 is one: the first of the next row.
+// The threads of column 15 have no pixel, although row * 15 + 15 is one: the first of the next row.
 TEST_F(Grayscale, ThreadsBesideTheRowWriteNothing) {
-    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks";
-    write_rgb("in.png", 15, 40, Bytes(3 * 15 * 40));
-    const ShellOutcome outcome = run("grayscale", "in.png out.png", "CUDA_ON_CPU_FIRST_BLOCKS=1");
-    EXPECT_NE(outcome.text.find("row 16, column 0 is "), std::string::npos)
-        << "of 15 x 40 pixels block (0, 0) alone has run, which has rows 0 to 15. So the first pixel that is "
-           "not written should be row 16, column 0. Does a thread whose column is 15 write the first pixel "
-           "of the next row? Its row is checked, its column is to be checked, too.\ngrayscale: "
-        << outcome.text;
+    expect_first_missing(
+        15, 40, "row 16, column 0",
+        "block (0, 0) has rows 0 to 15. Does a thread in column 15 write the first pixel of the "
+        "next row? Row and column each need a check of their own.");
 }
 
 TEST_F(Grayscale, BlackAndWhiteStayAsTheyAre) {

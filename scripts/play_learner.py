@@ -287,7 +287,6 @@ class Player:
             raise Failed(f"{watch}: Ctrl-C ended it with {watch.process.returncode}:\n{watch.output}")
         self.do("reset", exercise)
 
-
     def judge_a_day(self):
         """Of day 0, one of three exercises is solved: the others count as well."""
         file = pathlib.Path(self.my_directory, "verdicts.json")

@@ -534,7 +534,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
             };
         }
         issue_task(task, tail);
-        // Only now: another host thread would wait for a task that is in no stream.
+        // Not earlier, or another host thread could wait for a task that is in no stream yet.
         record_as(event, std::move(recording));
     } else {
         record_now(event);

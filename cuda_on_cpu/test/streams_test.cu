@@ -172,6 +172,21 @@ TEST(Streams, OfTheLegacyKindSynchroniseWithBlockingOnes) {
     }
 }
 
+// A pageable source is read before the call returns; so it may change afterwards.
+TEST(Streams, StagePageableSources) {
+    const Stream stream;
+    Zeros value(2);
+    int source = 6;
+    ASSERT_EQ(cudaMemcpyAsync(value.data(), &source, sizeof source, cudaMemcpyHostToDevice, stream),
+              cudaSuccess);
+    source = 8;
+    copy_one<<<1, 1, 0, stream>>>(value.data() + 1, value.data());
+    int back = 0;
+    ASSERT_EQ(cudaMemcpyAsync(&back, value.data() + 1, sizeof back, cudaMemcpyDeviceToHost, stream),
+              cudaSuccess);
+    EXPECT_EQ(back, 6) << "a copy to pageable memory is complete when the call returns";
+}
+
 // The same while another stream captures.
 TEST(Streams, StagePageableSourcesBesideACapture) {
     const Stream capturing;
@@ -188,21 +203,6 @@ TEST(Streams, StagePageableSourcesBesideACapture) {
     int back = 0;
     ASSERT_EQ(cudaMemcpyAsync(&back, value.data(), sizeof back, cudaMemcpyDeviceToHost, stream), cudaSuccess);
     EXPECT_EQ(back, 1);
-}
-
-// A pageable source is read before the call returns; so it may change afterwards.
-TEST(Streams, StagePageableSources) {
-    const Stream stream;
-    Zeros value(2);
-    int source = 6;
-    ASSERT_EQ(cudaMemcpyAsync(value.data(), &source, sizeof source, cudaMemcpyHostToDevice, stream),
-              cudaSuccess);
-    source = 8;
-    copy_one<<<1, 1, 0, stream>>>(value.data() + 1, value.data());
-    int back = 0;
-    ASSERT_EQ(cudaMemcpyAsync(&back, value.data() + 1, sizeof back, cudaMemcpyDeviceToHost, stream),
-              cudaSuccess);
-    EXPECT_EQ(back, 6) << "a copy to pageable memory is complete when the call returns";
 }
 
 TEST(Streams, FinishWhenTheyAreDestroyed) {

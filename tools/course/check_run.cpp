@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <optional>
 #include <random>
+#include <set>
 
 #include "build.hpp"
 #include "check_text.hpp"
@@ -102,8 +103,7 @@ CheckResult result_of(const Captured& run, const std::string& slow_place,
                       const Schedule& schedule, const CheckOptions& options, const std::string& root,
                       const std::string& key) {
     const TestOutput output = parse_test_output(run.output, key);
-    const bool ended_early = run.timed_out || run.flooded || run.exit_code > 128 ||
-                             !output.unfinished.empty() || (!output.finished && run.exit_code == kSuccess);
+    const bool ended_early = run.timed_out || run.flooded || run.exit_code > 128 || !output.finished;
     if (!ended_early) {
         if (output.ran_none()) {
             throw ExerciseError(fmt::format("{}: the filter '{}' matches no test in {}{}", entry.id,
@@ -229,19 +229,21 @@ std::string lessons_files_read(const Workbook& book, const Chapter& chapter, con
         if (line.ends_with(".o") && line.find("/exercises/" + chapter.directory + "/") != line.npos)
             dependencies.emplace_back(line);
     });
-    std::string found;
+    std::set<std::string> found;
     capture(dependencies, [&](std::string_view line) {
         const auto begin = line.find_first_not_of(' ');
         if (begin == 0 || begin == line.npos) return;  // "FILE.o: #deps 334, ..."
         const std::filesystem::path file = build.build / line.substr(begin);
         for (const std::filesystem::path& lesson : lessons) {
             std::error_code missing;
-            const std::string name = lesson.lexically_relative(build.root).string();
-            if (std::filesystem::equivalent(file, lesson, missing) && found.find(name) == found.npos)
-                found += "    " + name + "\n";
+            if (std::filesystem::equivalent(file, lesson, missing))
+                found.insert(lesson.lexically_relative(build.root).string());
         }
     });
-    return found;
+    std::string text;
+    for (const std::string& lesson : found)
+        text += "    " + lesson + "\n";
+    return text;
 }
 
 }  // namespace
@@ -265,8 +267,8 @@ CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry,
         !errors.empty())
         return {Verdict::kDoesNotCompile, "does not compile:\n\n" + errors};
     if (const std::string read = lessons_files_read(book, *entry.chapter, build, target); !read.empty())
-        return {Verdict::kDoesNotCompile, "it includes the lesson, which holds the solution:\n\n" + read +
-                                              "\n  What is judged is what your own files say.\n"};
+        return {Verdict::kDoesNotCompile, "it includes the lesson's file, which holds the solution:\n\n" +
+                                              read + "\n  Write the solution in your own file.\n"};
 
     CheckResult result =
         run_tests(build.program(target), entry, schedules(entry, calendar), options, build.root.string());

@@ -43,8 +43,8 @@ void print_prose(const std::string& text);
 std::string stars(int count);
 
 struct Judgement {
-    std::string
-        verdict;  // "solved", "not yet"; "cannot run" where the machine lacks something; "blank" was not checked
+    // "solved", "not yet", "cannot run" (the machine lacks something), "blank" (not checked).
+    std::string verdict;
     int tests = 0;  // that pass; 0 if not solved
     int stars = 0;
     std::string why{};  // it is not solved, as it was printed

@@ -1,6 +1,6 @@
 // Says that a test has passed, and ends the program before one begins.
 // exercise: day01/one_per_element
-// expect: ended in the middle of them, with exit code 0|matches no test
+// expect: the program ended in the middle of them, with exit code 0
 // added to: vector_add.cuh
 #include <unistd.h>
 

@@ -12,10 +12,9 @@ void Findings::add(std::string kind, const Party& party, const std::optional<Par
     const std::scoped_lock lock(mutex_);
     const auto [found, is_new] = found_.try_emplace(std::move(key));
     RawFinding& finding = found->second;
-    if (!is_new) {
-        ++finding.count;
-        return;
-    }
+    if (!is_new) ++finding.count;
+    const auto block_of = [](const Party& of) { return std::tie(of.block[2], of.block[1], of.block[0]); };
+    if (!is_new && block_of(party) >= block_of(finding.party)) return;
     finding.kind = found->first.kind;
     finding.party = party;
     finding.other = other;

@@ -36,8 +36,9 @@ class Findings {
   public:
     using Resolve = std::function<SourceLine(Place)>;
 
-    // Counts a finding of this kind at these places. `complete` fills in message and why of the
-    // first one.
+    // Counts a finding of this kind at these places. Shown is the first one of the first block:
+    // blocks run at the same time, and a report must not depend on which was faster. `complete`
+    // fills in message and why.
     void add(std::string kind, const Party& party, const std::optional<Party>& other,
              const std::function<void(RawFinding&)>& complete);
     // All places, so that they can be looked up at once.

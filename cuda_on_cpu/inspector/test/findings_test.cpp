@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <string>
+
 namespace cuda_on_cpu::inspector {
 namespace {
 
@@ -48,6 +51,26 @@ TEST(Findings, WhichOfTheTwoComesFirstDoesNotMatter) {
     const auto taken = findings.take(resolve);
     ASSERT_EQ(taken.size(), 1U);
     EXPECT_EQ(taken[0].count, 2U);
+}
+
+// Blocks run at the same time, the second perhaps before the first.
+TEST(Findings, ShowsTheFirstOneOfTheFirstBlock) {
+    Findings findings;
+    const auto add_of_block = [&](unsigned x, unsigned y, const std::string& message) {
+        findings.add("race", Party{10, {x, y, 0}, {}}, Party{20, {x, y, 0}, {}},
+                     [&](RawFinding& finding) { finding.message = message; });
+    };
+    add_of_block(0, 1, "row 1");
+    add_of_block(3, 0, "column 3");
+    add_of_block(2, 0, "column 2");
+    add_of_block(2, 0, "column 2 again");
+    add_of_block(1, 1, "column 1 of row 1");
+    const auto taken = findings.take(resolve);
+    ASSERT_EQ(taken.size(), 1U);
+    EXPECT_EQ(taken[0].message, "column 2");
+    EXPECT_EQ(taken[0].block, (std::array{2U, 0U, 0U}));
+    EXPECT_EQ(taken[0].other_block, (std::array{2U, 0U, 0U}));
+    EXPECT_EQ(taken[0].count, 5U);
 }
 
 TEST(Findings, SeveralPlacesInTheCodeMayBeOneLine) {

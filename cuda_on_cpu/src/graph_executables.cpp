@@ -224,10 +224,12 @@ std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPoint
 
 cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
     const std::shared_ptr<Executable> graph = executable.graph;
-    if (!work_is_deferred() && !may_wait(*graph)) {
-        assign_defaults(*graph);
-        const DeviceScope scope(device_of(stream));
-        return set_last_error(run_here(*graph));
+    if (!may_wait(*graph)) {
+        if (const WorkAtOnce permitted; permitted) {
+            assign_defaults(*graph);
+            const DeviceScope scope(device_of(stream));
+            return set_last_error(run_here(*graph));
+        }
     }
     std::vector<TaskPointer> tasks;
     const TaskPointer first = add_task(tasks, {});

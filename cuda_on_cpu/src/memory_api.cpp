@@ -188,7 +188,7 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     if (in_kernel()) return submit(stream, function, StreamOperation{.work = carry_out_now, .launch = {}});
     // submit() would check again: if another host thread issued work in between, it would queue the
     // copy, and this call would return before the copy is done.
-    if (!work_is_deferred() && !somebody_captures()) {
+    if (const WorkAtOnce permitted; permitted && !somebody_captures()) {
         if (const cudaError_t error = check_issue(stream, function); error != cudaSuccess) return error;
         const DeviceScope scope(device_of(stream));
         return set_last_error(carry_out_now());

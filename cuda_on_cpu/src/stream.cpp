@@ -287,9 +287,11 @@ cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOper
         return cudaSuccess;
     }
     StreamTail& tail = tail_of(stream);
-    if (!operation.may_wait && !work_is_deferred()) {
-        const DeviceScope scope(device_of(stream));
-        return set_last_error(operation.work());
+    if (!operation.may_wait) {
+        if (const WorkAtOnce permitted; permitted) {
+            const DeviceScope scope(device_of(stream));
+            return set_last_error(operation.work());
+        }
     }
     const TaskPointer task = new_task(std::move(operation.work), operation.may_wait);
     task->host_function = operation.type == cudaGraphNodeTypeHost;

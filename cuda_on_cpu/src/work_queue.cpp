@@ -32,6 +32,14 @@ constexpr auto kPatience = std::chrono::milliseconds(20);
 using TasksByNumber = std::map<std::uint64_t, TaskPointer>;
 using Numbers = std::unordered_set<std::uint64_t>;
 
+// Tasks that a host has polled, and the numbers of all tasks that must be done first. Kept because
+// hosts poll the same tasks again, often those of a few streams in turn.
+struct Asked {
+    std::vector<TaskPointer> tasks;
+    Numbers needed;
+};
+constexpr std::size_t kMostAsked = 16;
+
 struct Queue {
     std::mutex mutex;
     std::condition_variable changed;
@@ -45,10 +53,7 @@ struct Queue {
     // For each device: the last tasks of its legacy stream and of the streams that synchronise with
     // it, except those that precede another of these tasks.
     std::array<TasksByNumber, kMostDevices> last_of_blocking;
-    // The tasks that a host last waited for, and the numbers of all tasks that must be done first.
-    // Kept because hosts often poll the same tasks.
-    std::vector<TaskPointer> asked;
-    Numbers needed_for_asked;
+    std::vector<Asked> asked;  // the last ones
 };
 
 // Never destroyed: OS threads may run tasks until the process has ended.
@@ -60,6 +65,8 @@ Queue& queue() {
 std::atomic<bool> several_may_run{false};
 std::atomic<unsigned> running_tasks{0};
 std::atomic<unsigned> host_threads{0};
+std::atomic<unsigned> at_once{0};          // how much work runs without a task
+std::atomic<bool> at_once_in_vain{false};  // it polls for a value that another host thread may set
 
 bool late() {
     return environment().streams.order != IssueOrder::issue;
@@ -443,13 +450,18 @@ void wait_for(std::vector<TaskPointer> tasks) {
 bool poll_tasks(const std::vector<TaskPointer>& tasks) {
     Queue& q = queue();
     std::unique_lock lock(q.mutex);
-    if (std::ranges::all_of(tasks, [](const TaskPointer& task) { return is_done(*task); })) return true;
-    if (tasks != q.asked) {
-        q.asked = tasks;
-        q.needed_for_asked = needed_for(tasks);
+    const bool done = std::ranges::all_of(tasks, [](const TaskPointer& task) { return is_done(*task); });
+    auto known = std::ranges::find(q.asked, tasks, &Asked::tasks);
+    if (known == q.asked.end()) {
+        if (done) return true;
+        if (q.asked.size() == kMostAsked) q.asked.erase(q.asked.begin());
+        known = q.asked.insert(q.asked.end(), {tasks, needed_for(tasks)});
     }
-    run_or_yield(lock, &q.needed_for_asked);
-    return false;
+    if (done)
+        q.asked.erase(known);
+    else
+        run_or_yield(lock, &known->needed);
+    return done;
 }
 
 bool is_done(const TaskPointer& task) {
@@ -472,12 +484,30 @@ unsigned running_task_count() {
 
 void note_host_thread() {
     constinit thread_local static bool noted = false;
-    if (!noted) ++host_threads;
-    noted = true;
+    if (std::exchange(noted, true) || ++host_threads == 1) return;
+    constexpr auto kBetweenLooks = std::chrono::microseconds(100);
+    while (at_once > 0 && !at_once_in_vain)
+        std::this_thread::sleep_for(kBetweenLooks);
+}
+
+WorkAtOnce::WorkAtOnce() {
+    note_host_thread();
+    if (work_is_deferred()) return;
+    ++at_once;
+    at_once_in_vain = false;
+    permitted_ = host_threads == 1;  // asked after the increment, as a new thread asks after its own
+    if (!permitted_) --at_once;
+}
+
+WorkAtOnce::~WorkAtOnce() {
+    if (permitted_) --at_once;
 }
 
 void let_host_go_on(Task* task) {
-    if (task == nullptr) return;
+    if (task == nullptr) {
+        at_once_in_vain = true;
+        return;
+    }
     Queue& q = queue();
     const std::scoped_lock lock(q.mutex);
     if (task->host_goes_on) return;

@@ -55,6 +55,22 @@ struct StreamTail {
 // done.
 bool work_is_deferred();
 
+// Permission to do work on this OS thread without a task, which no stream can see: nothing is
+// deferred, and this is the only host thread that has ever used the device. Another one's first
+// call waits until such work is done.
+class WorkAtOnce {
+  public:
+    WorkAtOnce();
+    ~WorkAtOnce();
+    WorkAtOnce(const WorkAtOnce&) = delete;
+    WorkAtOnce& operator=(const WorkAtOnce&) = delete;
+
+    explicit operator bool() const { return permitted_; }
+
+  private:
+    bool permitted_ = false;
+};
+
 // For programs with streams or with memory that host and device share: a kernel may wait there for
 // the host or for other kernels.
 void expect_concurrency();
@@ -82,7 +98,7 @@ bool is_done(const TaskPointer& task);
 // The task that this OS thread runs; null: none.
 Task* running_task();
 // Does another OS thread run a task, or could one change the device's memory at any time?
-// note_host_thread() records each host thread that allocates memory.
+// note_host_thread() records each host thread that allocates memory or issues work.
 bool other_work_runs();
 void note_host_thread();
 // The number of OS threads that run tasks now.

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -27,6 +30,24 @@ __global__ void add(int* values, int value) {
     atomicAdd(&sum, value);
     __syncthreads();
     values[blockIdx.x * blockDim.x + threadIdx.x] += sum / static_cast<int>(blockDim.x);
+}
+// Takes so long that another host thread launches in the meantime.
+__global__ void set_slowly(unsigned* value) {
+    unsigned random = *value;
+    for (int i = 0; i < 100'000'000; ++i)
+        random = random * 1664525 + 1013904223;
+    *value = random == 0 ? 2 : 1;
+}
+// Leaves time for another kernel between the load and the store.
+__global__ void add_one_slowly(int* value) {
+    const int before = *value;
+    unsigned random = static_cast<unsigned>(before);
+    for (int i = 0; i < 500'000; ++i)
+        random = random * 1664525 + 1013904223;
+    *value = before + (random == 0 ? 2 : 1);
+}
+__global__ void add_ten(unsigned* value) {
+    *value += 10;
 }
 __global__ void copy_when_set(int* out, int* flag) {
     while (atomicAdd_system(flag, 0) == 0) {
@@ -62,6 +83,75 @@ TEST(HostThreads, LaunchIntoTheDefaultStream) {
         EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
         EXPECT_EQ(values.to_host(), all(kRounds * thread));
     });
+}
+
+// One stream carries out its work in order, whoever has issued it.
+void expect_no_lost_additions(cudaStream_t stream) {
+    DeviceVector<int> value(std::vector<int>{0});
+    in_host_threads([&](int) {
+        for (int round = 0; round < kRounds; ++round)
+            add_one_slowly<<<1, 1, 0, stream>>>(value.data());
+        EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    });
+    EXPECT_EQ(value.to_host(), std::vector<int>{kThreads * kRounds});
+}
+TEST(HostThreads, AddToTheSameValueInOneStream) {
+    expect_no_lost_additions(nullptr);
+    const Stream own;
+    expect_no_lost_additions(own);
+}
+
+TEST(HostThreads, CopyAllOfAnArrayOrNothing) {
+    constexpr std::size_t kValues = 1 << 18;
+    DeviceVector<int> ones(std::vector<int>(kValues, 1));
+    DeviceVector<int> twos(std::vector<int>(kValues, 2));
+    DeviceVector<int> values(std::vector<int>(kValues, 1));
+    DeviceVector<int> seen(kThreads * kValues);
+    in_host_threads([&](int thread) {
+        int* const own = seen.data() + static_cast<std::size_t>(thread) * kValues;
+        for (int round = 0; round < kRounds; ++round) {
+            ASSERT_EQ(cudaMemcpy(values.data(), (thread % 2 == 0 ? ones : twos).data(), kValues * sizeof(int),
+                                 cudaMemcpyDeviceToDevice),
+                      cudaSuccess);
+            ASSERT_EQ(cudaMemcpy(own, values.data(), kValues * sizeof(int), cudaMemcpyDeviceToDevice),
+                      cudaSuccess);
+            std::vector<int> copied(kValues);
+            ASSERT_EQ(cudaMemcpy(copied.data(), own, kValues * sizeof(int), cudaMemcpyDeviceToHost),
+                      cudaSuccess);
+            ASSERT_EQ(copied, std::vector<int>(kValues, copied[0])) << "some ones, some twos";
+        }
+    });
+}
+
+// In a process of its own, whose second host thread begins while work of the first one runs.
+TEST(HostThreads, BeginBehindWorkOfTheFirstOne) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto run = [] {
+        unsigned* value = nullptr;
+        std::atomic<bool> ready{false};
+        std::thread first([&] {
+            cudaMalloc(&value, sizeof(unsigned));
+            cudaMemset(value, 0, sizeof(unsigned));
+            cudaDeviceSynchronize();
+            ready = true;
+            set_slowly<<<1, 1>>>(value);
+            cudaDeviceSynchronize();
+        });
+        std::thread second([&] {
+            while (!ready)
+                std::this_thread::yield();
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            add_ten<<<1, 1>>>(value);
+            cudaDeviceSynchronize();
+        });
+        first.join();
+        second.join();
+        unsigned result = 0;
+        cudaMemcpy(&result, value, sizeof result, cudaMemcpyDeviceToHost);
+        std::fprintf(stderr, "%s: %u\n", cudaGetErrorName(cudaGetLastError()), result);
+        std::exit(0);
+    };
+    EXPECT_EXIT(run(), testing::ExitedWithCode(0), "cudaSuccess: 11");
 }
 
 TEST(HostThreads, LaunchIntoStreamsOfTheirOwn) {

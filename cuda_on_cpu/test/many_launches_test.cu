@@ -78,6 +78,22 @@ TEST(ManyLaunches, EndWhenTheHostAsksAgainAndAgain) {
     });
 }
 
+TEST(ManyLaunches, OfTwoStreamsEndWhenTheHostAsksThemInTurn) {
+    expect_counts("late", 30'000, [](int n, int* counters) {
+        const Stream streams[] = {Stream(cudaStreamNonBlocking), Stream(cudaStreamNonBlocking)};
+        cudaStreamSynchronize(nullptr);
+        for (int i = 0; i < 2 * n; ++i)
+            count<<<1, 1, 0, streams[i % 2]>>>(counters + i % 2);
+        int done = 0;
+        while (done < 2) {
+            done = 0;
+            for (const Stream& stream : streams)
+                done += static_cast<int>(cudaStreamQuery(stream) != cudaErrorNotReady);
+        }
+        cudaGetLastError();
+    });
+}
+
 // The default stream waits for all others, and these for it.
 TEST(ManyLaunches, OfTheDefaultStreamAndAnotherTakeTheSameTimeEach) {
     expect_counts("late", 10'000, [](int n, int* counters) {

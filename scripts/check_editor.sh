@@ -9,26 +9,41 @@ usage() {
     cat <<'END'
 Checks with clangd that no lesson and no blank exercise has a red line in an editor.
 
-usage: scripts/check_editor.sh [--jobs N] [--built] [FILE...]
+usage: scripts/check_editor.sh [--jobs N] [--built] [FILE|DAY...]
   --jobs N   files at the same time; default: the number of cores
   --built    the program that makes blank exercises is up to date: nothing is built
-  FILE...    only these; default: all .cu and .cuh files of the days, the ladder, the bug hunts and common, and all blank exercises
+  FILE...    only these files
+  DAY...     only the .cu and .cuh files and blank exercises of these directories: day05, gemm_ladder, bug_hunts, common
+             default: all directories
 example: scripts/check_editor.sh day05_matmul_tiled/matmul_tiled.cuh
 
 exit codes: 0 no errors, 1 errors, 2 clangd or the build directory is missing, or a wrong argument
 END
 }
 
+# The first of NAMES that is a directory.
+add_directory() { # NAMES
+    local name
+    for name in "$@"; do
+        if [[ -d $name ]]; then directories+=("$name"); return; fi
+    done
+    echo "check_editor.sh: there is no directory $1; expected one such as day05, gemm_ladder, bug_hunts or common" >&2
+    return 1
+}
+
 jobs=$(nproc)
 is_built=no
 files=()
+directories=()
 while [[ $# != 0 ]]; do
     case $1 in
         --jobs) jobs=${2:?--jobs: expected a number}; shift ;;
         --built) is_built=yes ;;
         --help | -h) usage; exit 0 ;;
         -*) echo "check_editor.sh: unknown argument '$1'" >&2; usage >&2; exit 2 ;;
-        *) files+=("$1") ;;
+        *.*) files+=("$1") ;;
+        day[0-9]*) add_directory "${1%/}"{,_*} || exit 2 ;;
+        *) add_directory "${1%/}" || exit 2 ;;
     esac
     shift
 done
@@ -52,8 +67,9 @@ write_blank_exercises() {
     fi
     maker=$build/bin/make_exercise_sources
     rm -rf "$blank"
-    for exercises in */exercises.md; do
-        day=${exercises%/*}
+    for day in "${directories[@]}"; do
+        exercises=$day/exercises.md
+        [[ -e $exercises ]] || continue
         tree=$blank/$day
         mapfile -t named < <(sed -nE 's/^- file:[ `]*([^` ]+)[ `]*$/\1/p' "$exercises" | sort -u)
         "$maker" "$PWD/$day" /nonexistent "$PWD/$tree" "${named[@]}" >"$log" 2>&1 || return 1
@@ -136,8 +152,9 @@ check_file() { # FILE
 }
 export -f check_file
 
-if [[ ${#files[@]} == 0 ]]; then
-    mapfile -t files < <(git ls-files 'day*.cu' 'day*.cuh' 'gemm_ladder/*.cu' 'gemm_ladder/*.cuh' 'bug_hunts/*.cu' 'common/*.cu' 'common/*.cuh')
+[[ ${#files[@]} != 0 || ${#directories[@]} != 0 ]] || directories=(day*_* gemm_ladder bug_hunts common)
+if [[ ${#directories[@]} != 0 ]]; then
+    mapfile -t -O ${#files[@]} files < <(for directory in "${directories[@]}"; do git ls-files "$directory/*.cu" "$directory/*.cuh"; done)
     if ! write_blank_exercises; then
         cat "$log" >&2
         echo "check_editor.sh: the blank exercises could not be made; the messages are above" >&2

@@ -34,6 +34,7 @@
 # label "thorough". A target for each builds the tests and what they run; `all` has the other programs, too.
 add_custom_target(course_tests)
 add_custom_target(course_tests_thorough)
+add_custom_target(course_inspected_programs)  # what the tests DAY.clean.SIZE start
 add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons; no program, nor what only programs need
 
 # Of kernels on the CPU, for all targets of a directory. Compiling them with more takes longer than it saves.
@@ -315,9 +316,12 @@ function(course_day)
     course_exercises(${directory})
   endif()
   if(COURSE_INSPECT)
+    if(arg_CLEAN_SIZES)
+      add_dependencies(course_inspected_programs ${program})
+      add_dependencies(course_tests_thorough ${program})
+    endif()
     foreach(size IN LISTS arg_CLEAN_SIZES)
       set(name ${directory}.clean.${size})
-      add_dependencies(course_tests_thorough ${program})
       course_add_test(NAME ${name} FAIL_ON "[1-9][0-9]* finding"
         COMMAND ${program} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
       set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "inspection;thorough")

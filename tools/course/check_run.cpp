@@ -73,7 +73,8 @@ Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, con
     return {{program, "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
             {"CUDA_ON_CPU_ORDER="s + schedule.order, "CUDA_ON_CPU_STORES="s + schedule.stores,
              "CUDA_ON_CPU_STREAMS="s + schedule.streams, "CUDA_ON_CPU_PRINTF=threads",
-             "CUDA_ON_CPU_NOTICE="s + kNoticeAfter, "COURSE_TEST_REPORT=-", "COURSE_TEST_KEY=" + key}};
+             "CUDA_ON_CPU_SHUFFLES=tell", "CUDA_ON_CPU_NOTICE="s + kNoticeAfter, "COURSE_TEST_REPORT=-",
+             "COURSE_TEST_KEY=" + key}};
 }
 
 // "cuda_on_cpu: kernel add: still running after 10 s, in /root/add.cu:46, block 0, thread 0",

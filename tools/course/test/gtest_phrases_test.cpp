@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <stdexcept>
+#include <vector>
 
 namespace course::tool {
 namespace {
@@ -30,7 +31,9 @@ TEST(GtestPhrases, TwoValuesThatDiffer) {
     const int blocks = 3, expected = 4;
     EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, 4); }), "blocks is 3; expected 4");
     EXPECT_EQ(plain([&] { EXPECT_EQ(4, blocks); }), "blocks is 3; expected 4");
-    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, expected); }), "blocks is 3; expected expected, which is 4");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, expected); }), "blocks is 3; expected 4");
+    const std::vector<float> expected_sums = {4};
+    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, expected_sums[0]); }), "blocks is 3; expected 4");
     EXPECT_EQ(plain([&] { EXPECT_EQ(1, 2); }), "1 is not 2");
     EXPECT_EQ(plain([&] { EXPECT_EQ(blocks + 1, 2U * 1); }), "blocks + 1 is 4; expected 2U * 1, which is 2");
     EXPECT_EQ(plain([&] { EXPECT_EQ(std::size_t(blocks), 2U); }), "std::size_t(blocks) is 3; expected 2");

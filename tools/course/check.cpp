@@ -156,16 +156,15 @@ void print_that_nothing_is_inspected(const WorkbookEntry& entry, const CheckComm
             entry.id);
 }
 
-// Numbers do not show a race or a bad access. Where the stand-in has stopped a kernel, its report
-// names the line.
+// Numbers do not show a race or a bad access.
 void print_how_to_see_the_line(const Checkout& checkout, const WorkbookEntry& entry,
                                const CheckCommand& command) {
     if (entry.exercise->version.empty() || entry.exercise->needs_inspection ||
         inspects(checkout, entry, command))
         return;
     fmt::print(
-        "  Which line? ./course check {} --inspect shows lines that race and bad accesses; it builds "
-        "for a minute or more the first time.\n",
+        "  A race, or an index out of range? ./course check {} --inspect names its line; the first time it "
+        "builds for a minute or more.\n",
         entry.id);
 }
 
@@ -235,7 +234,9 @@ Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const C
         // A kernel that does not end would not end under inspection, either.
         if (result.verdict == Verdict::kFailed && !result.timed_out)
             print_findings(learner, entry, checkout, command);
-        if (result.verdict == Verdict::kFailed && !result.died)
+        const std::string mine = Workbook::shown(learner.book.mine(entry)) + ":";
+        if (result.verdict == Verdict::kFailed && !result.timed_out &&
+            result.text.find(mine) == std::string::npos)
             print_how_to_see_the_line(checkout, entry, command);
         print_that_nothing_is_inspected(entry, command);
         if (result.verdict == Verdict::kFailed) print_earlier_blanks(learner.book, entry);

@@ -42,6 +42,7 @@ Requests requests(const course::Inspection& seen, Space space, Operation operati
 testing::AssertionResult on_average(const Requests& requests, double expected, const std::string& a_request,
                                     const char* of_what) {
     if (requests.each() == expected) return testing::AssertionSuccess();
+    if (requests.count == 0) return testing::AssertionFailure() << "the kernel has no " << a_request;
     return testing::AssertionFailure() << "a warp's " << a_request << " takes " << requests.each() << ' '
                                        << of_what << ", on average; expected " << expected;
 }

@@ -10,6 +10,7 @@ first lines are comments:
     // What is wrong.
     // exercise: day15/coarsened
     // expect: text of the refusal, or a regular expression
+    // needs: co_rank, basic             exercises of the day whose solutions its tests run
     // whole file: reduction.cuh         this is the learner's file; @ROOT@: the checkout
     // added to: reduction.cuh           this stands at the end of the learner's file, whose functions are blank
 
@@ -45,7 +46,7 @@ def body_end(text, begin):
 
 def functions(text):
     """Names and whole definitions of the functions of an answer."""
-    for found in re.finditer(r"^(?=[A-Za-z_])[^;{}/#]*?(\w+)\([^;{}]*?\)\s*\{", text, re.MULTILINE):
+    for found in re.finditer(r"^(?=[A-Za-z_])[^;{}/#]*?\b(?!__launch_bounds__)(\w+)\([^;{}]*?\)\s*\{", text, re.MULTILINE):
         yield found.group(1), text[found.start() : body_end(text, found.start())]
 
 
@@ -80,9 +81,11 @@ class Learner:
         exercise = setting(text, "exercise")
         day = exercise.split("/")[0]
         directory = next(ROOT.glob(day + "*")).name
-        code, output = self.course("solution", exercise, "--force", "--paste")
-        if code != 0:
-            return f"./course solution {exercise} ended with {code}:\n{output}"
+        needed = [f"{day}/{name}" for name in (setting(text, "needs") or "").split(", ") if name]
+        for name in [*needed, exercise]:
+            code, output = self.course("solution", name, "--force", "--paste")
+            if code != 0:
+                return f"./course solution {name} ended with {code}:\n{output}"
         if whole := setting(text, "whole file"):
             (self.mine / directory / whole).write_text(text.replace("@ROOT@", str(ROOT)))
         elif added := setting(text, "added to"):

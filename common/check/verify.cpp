@@ -95,7 +95,7 @@ void compare(VerifyResult& result, std::size_t index, double got, double expecte
         if (error <= allowed) return;
         note_mismatch(result, [&] {
             return Mismatch{index, fmt::format("{:.9g}", expected), fmt::format("{:.9g}", got),
-                            fmt::format("{:.3g}", allowed)};
+                            allowed == 0 ? "" : fmt::format("{:.3g}", allowed)};
         });
         return;
     }

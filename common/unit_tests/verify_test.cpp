@@ -55,6 +55,11 @@ TEST(Verify, OneWrongValueFailsAndIsNamed) {
     EXPECT_NE(message.find("got 1.5"), std::string::npos) << message;
 }
 
+TEST(Verify, WhereTheComparisonIsExactNoToleranceIsNamed) {
+    const VerifyResult result = verify(std::vector<float>{2}, std::vector{1.0}, {.factor = 0});
+    EXPECT_NE(result.message().find("[0]: expected 1, got 2"), std::string::npos) << result.message();
+}
+
 // Long enough to be compared in parts on all cores.
 TEST(Verify, LongResultsAreComparedWhole) {
     constexpr std::size_t kLength = 1'000'003;

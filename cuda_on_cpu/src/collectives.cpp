@@ -1,8 +1,12 @@
 #include "collectives.hpp"
 
+#include <atomic>
+#include <cstdio>
 #include <string>
 
 #include "block.hpp"
+#include "diagnosis.hpp"
+#include "launch_state.hpp"
 #include "report_text.hpp"
 
 namespace cuda_on_cpu {
@@ -80,6 +84,25 @@ void Collectives::converge(unsigned w) {
         converging &= ~together;
         warp.ready |= together;
     }
+}
+
+// --- Undefined values ----------------------------------------------------------------------------
+
+void Collectives::tell_undefined_shuffle(LaneMask mask, unsigned source, const char* name, Site site) const {
+    static std::atomic<bool> told = false;
+    if (told.exchange(true)) return;
+    const Scheduler& scheduler = block_.scheduler();
+    const Warp& warp = scheduler.warp(scheduler.current_warp());
+    const std::string why = (warp.lanes & bit(source)) == 0 ? "which the block does not have"
+                            : (mask & bit(source)) == 0
+                                ? "which the mask " + hexadecimal(mask) + " does not name"
+                                : "which has ended (it has returned)";
+    std::fprintf(
+        stderr,
+        "cuda_on_cpu: kernel %s: %s, %s: %s in lane %u reads lane %u of its warp, %s. What it gets is "
+        "undefined, here NaN or -1\n",
+        block_.launch().name.c_str(), running_thread().c_str(), place(site).c_str(), name,
+        scheduler.current_lane(), source, why.c_str());
 }
 
 // --- Failure -------------------------------------------------------------------------------------

@@ -25,6 +25,9 @@ class Collectives {
     void converge(unsigned w);
     // The running thread has ended, which may complete a collective of its warp.
     void thread_ended(Warp& warp);
+    // See note_undefined_shuffle().
+    [[gnu::cold]] void tell_undefined_shuffle(LaneMask mask, unsigned source, const char* name,
+                                              Site site) const;
 
   private:
     bool refuses(Ended ended) const;

@@ -91,6 +91,7 @@ const Environment& environment() {
         .leaks = second_word("CUDA_ON_CPU_LEAKS", "off", "on"),
         .first_blocks = positive_number("CUDA_ON_CPU_FIRST_BLOCKS", 0, 2147483647),
         .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),
+        .tells_shuffles = second_word("CUDA_ON_CPU_SHUFFLES", "quiet", "tell"),
         .streams = seeded_word<IssueOrder>("CUDA_ON_CPU_STREAMS", "issue", "late"),
         .blocks = seeded_word<BlockOrder>("CUDA_ON_CPU_BLOCKS", "ascending", "descending"),
     };

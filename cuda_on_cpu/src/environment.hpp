@@ -49,6 +49,7 @@ struct Environment {
     bool leaks;             // CUDA_ON_CPU_LEAKS=on: allocations that were never freed are reported at the end
     unsigned first_blocks;  // CUDA_ON_CPU_FIRST_BLOCKS: of each grid only the first so many run; 0: all
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
+    bool tells_shuffles;         // CUDA_ON_CPU_SHUFFLES=tell: see note_undefined_shuffle()
     Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp
     Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS
 };

@@ -262,7 +262,12 @@ cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
         return forbidden == Forbidden::by_every_capture || !stream.capture->relaxed;
     };
     if (!invalidate_captures(forbids)) return cudaSuccess;
-    return refuse(cudaErrorStreamCaptureUnsupported, function, "not while a stream captures");
+    return refuse(
+        cudaErrorStreamCaptureUnsupported, function,
+        forbidden == Forbidden::by_every_capture
+            ? "work that a stream captures into a graph has not started, so nothing can wait for it: a "
+              "function that launches kernels leaves the waiting to its caller"
+            : "a stream captures its work into a graph, which this call cannot be part of");
 }
 
 StreamOperation host_operation(cudaHostFn_t function, void* user_data) {

@@ -15,6 +15,7 @@
 #include "cuda_on_cpu/arrival_barrier.h"
 #include "cuda_on_cpu/async_copy.h"
 #include "cuda_on_cpu/barriers.h"
+#include "environment.hpp"
 #include "fault.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
@@ -46,6 +47,11 @@ void tile_collective(unsigned size, void* operand, TileWork work, const char* na
 void warp_collective(unsigned mask, void* operand, CollectiveWork work, const char* name, Site site,
                      Ended ended) {
     block_runner().collectives().meet(mask, operand, work, name, site, ended);
+}
+
+void note_undefined_shuffle(unsigned mask, unsigned source, const char* name, Site site) {
+    if (environment().tells_shuffles)
+        block_runner().collectives().tell_undefined_shuffle(mask, source, name, site);
 }
 
 unsigned converged_lanes(Site site) {

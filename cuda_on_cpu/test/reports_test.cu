@@ -360,6 +360,45 @@ TEST(Misuse, Deadlock) {
                           "lanes 0xffffffc0", "__syncthreads", "warp 1, lanes 0x000000ff"}));
 }
 
+__global__ void read_absent_lane(unsigned mask, int* out) {
+    if (threadIdx.x >= 20) return;
+    out[threadIdx.x] = __shfl_down_sync(mask, 1, 16);
+}
+void tell_absent_lane(unsigned mask) {
+    setenv("CUDA_ON_CPU_SHUFFLES", "tell", 1);
+    DeviceVector<int> out(32);
+    read_absent_lane<<<2, 32>>>(mask, out.data());
+    if (cudaDeviceSynchronize() != cudaSuccess) std::exit(1);
+    std::exit(out.to_host()[0] == 1 ? 0 : 2);
+}
+TEST(Misuse, AShuffleThatReadsALaneThatHasEndedIsReported) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(
+        tell_absent_lane(0xffffffffu), testing::ExitedWithCode(0),
+        "kernel read_absent_lane: .*reports_test.cu:[0-9]+: __shfl_down_sync in lane [0-9]+ reads lane "
+        "[23][0-9] of its warp, which has ended \\(it has returned\\)");
+}
+TEST(Misuse, AShuffleThatReadsALaneOutsideItsMaskIsReported) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(tell_absent_lane(0x000fffffu), testing::ExitedWithCode(0),
+                "reads lane [23][0-9] of its warp, which the mask 0x000fffff does not name");
+}
+
+TEST(Misuse, AWaitForTheDeviceInACaptureNamesTheRemedy) {
+    cudaStream_t stream = nullptr;
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorStreamCaptureUnsupported);
+    const std::string report = testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(mentions(report, {"cudaDeviceSynchronize: ", "has not started, so nothing can wait for it",
+                                  "leaves the waiting to its caller"}));
+    EXPECT_NE(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+    static_cast<void>(cudaGetLastError());
+}
+
 constexpr int kOneLine = __LINE__ + 3;
 __global__ void split_barriers_on_one_line() {
     // clang-format off

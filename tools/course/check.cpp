@@ -145,6 +145,29 @@ void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry&
                       kQuiet, stdout));
 }
 
+// --inspect shows what the day's program runs by itself.
+void print_that_nothing_is_inspected(const WorkbookEntry& entry, const CheckCommand& command) {
+    if (!command.inspect) return;
+    if (entry.exercise->needs_inspection)
+        fmt::print("  --inspect: the tests of {} count accesses, so they have inspected it.\n", entry.id);
+    else if (entry.exercise->version.empty())
+        fmt::print(
+            "  --inspect: there is nothing to inspect, because {} is not a version of the day's program.\n",
+            entry.id);
+}
+
+// Numbers do not show a race or a bad access.
+void print_how_to_see_the_line(const Checkout& checkout, const WorkbookEntry& entry,
+                               const CheckCommand& command) {
+    if (entry.exercise->version.empty() || entry.exercise->needs_inspection ||
+        inspects(checkout, entry, command))
+        return;
+    fmt::print(
+        "  A race, or an index out of range? ./course check {} --inspect names its line; the first time it "
+        "builds for a minute or more.\n",
+        entry.id);
+}
+
 // A test of a later exercise may call a kernel of an earlier one. If that kernel is still blank,
 // it writes nothing, and the learner would look for the error in the wrong function.
 void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
@@ -201,6 +224,7 @@ Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const C
         judgement.stars = print_score(result, assessment.criteria);
         if (!result.note.empty()) fmt::print("{}\n", styled(result.note, kNotice, stdout));
         print_what_was_not_looked_at(checkout, entry, command);
+        print_that_nothing_is_inspected(entry, command);
         learner.logbook.update(entry.id, [&](ExerciseRecord& record) {
             record.stars = std::max(record.stars, judgement.stars);
         });
@@ -210,6 +234,11 @@ Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const C
         // A kernel that does not end would not end under inspection, either.
         if (result.verdict == Verdict::kFailed && !result.timed_out)
             print_findings(learner, entry, checkout, command);
+        const std::string mine = Workbook::shown(learner.book.mine(entry)) + ":";
+        if (result.verdict == Verdict::kFailed && !result.timed_out &&
+            result.text.find(mine) == std::string::npos)
+            print_how_to_see_the_line(checkout, entry, command);
+        print_that_nothing_is_inspected(entry, command);
         if (result.verdict == Verdict::kFailed) print_earlier_blanks(learner.book, entry);
         fmt::print("  {}\n  A hint: ./course hint {}\n", describe(learner.book, entry), entry.id);
     }

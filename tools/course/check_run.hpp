@@ -18,7 +18,8 @@ struct CheckResult {
     std::string schedules{};  // in which it passed: "in both orders of threads"; empty after one run
     bool timed_out = false;   // about the run that failed
     bool died = false;        // about the run that failed: it ended early, or the stand-in stopped a kernel
-    std::string note{};       // for an answer that passed: possible problems, or what was not checked
+    std::string first_failure{};  // of the test that failed
+    std::string note{};           // for an answer that passed: possible problems, or what was not checked
 };
 
 struct CheckOptions {

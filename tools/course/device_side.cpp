@@ -33,26 +33,15 @@ constexpr std::chrono::seconds kClangLimit{20};
 
 // Compiles with the options of .clangd, but for the device side: clang's own CUDA, with our
 // headers. There clang distinguishes host variables, and treats the stand-in's variables as such.
-Captured ask_clang(const std::filesystem::path& file, const std::filesystem::path& lesson,
-                   const std::filesystem::path& root, const std::string& day) {
-    const Command command = {"clang++",
-                             "-std=c++20",
-                             "-I" + root.string(),
-                             "-I" + (root / "cuda_on_cpu/include").string(),
-                             "-I" + lesson.parent_path().string(),
-                             "-I" + (root / day).string(),
-                             "-xcuda",
-                             "--cuda-device-only",
-                             "--cuda-gpu-arch=sm_80",
-                             "-nocudainc",
-                             "-nocudalib",
-                             "-w",
-                             "-ferror-limit=0",
-                             "-fno-color-diagnostics",
-                             "-include",
-                             "cuda_on_cpu/editor.h",
-                             "-fsyntax-only",
-                             file.string()};
+Captured ask_clang(const std::filesystem::path& file, const std::filesystem::path& root,
+                   const std::vector<std::filesystem::path>& include) {
+    Command command = {"clang++", "-std=c++20", "-I" + root.string(),
+                       "-I" + (root / "cuda_on_cpu/include").string()};
+    for (const std::filesystem::path& directory : include)
+        command.push_back("-I" + directory.string());
+    command.insert(command.end(), {"-xcuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudainc",
+                                   "-nocudalib", "-w", "-ferror-limit=0", "-fno-color-diagnostics",
+                                   "-include", "cuda_on_cpu/editor.h", "-fsyntax-only", file.string()});
     return capture(command, {}, kClangLimit);
 }
 
@@ -144,11 +133,21 @@ std::string words_of(const HostUse& use) {
                        use.caller);
 }
 
-std::string lines_of(const std::vector<HostUse>& uses, const std::filesystem::path& file) {
+std::string lines_of(const std::vector<HostUse>& uses, const std::string& file) {
     std::string text;
     for (const HostUse& use : uses)
-        text += fmt::format("    {}:{}: {}\n", Workbook::shown(file), use.line, words_of(use));
+        text += fmt::format("    {}:{}: {}\n", file, use.line, words_of(use));
     return text;
+}
+
+void take(const Captured& clang, const std::filesystem::path& file, const std::string& shown,
+          HostCode& code) {
+    if (clang.exit_code == 127)
+        code.not_looked_at = "clang++ is not installed";
+    else if (clang.timed_out)
+        code.not_looked_at = fmt::format("clang++ took more than {} s", kClangLimit.count());
+    else
+        code.by_clang = lines_of(host_uses_in(clang.output, file.string()), shown);
 }
 
 }  // namespace
@@ -156,15 +155,34 @@ std::string lines_of(const std::vector<HostUse>& uses, const std::filesystem::pa
 HostCode host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
                               const std::filesystem::path& root) {
     const std::filesystem::path file = book.mine(entry);
+    const std::string shown = Workbook::shown(file);
     HostCode code;
-    code.named = lines_of(host_library_in(read_text_file(file), entry.exercise->kernels), file);
-    const Captured clang = ask_clang(file, book.lesson(entry), root, entry.chapter->directory);
-    if (clang.exit_code == 127)
-        code.not_looked_at = "clang++ is not installed";
-    else if (clang.timed_out)
-        code.not_looked_at = fmt::format("clang++ took more than {} s", kClangLimit.count());
-    else
-        code.by_clang = lines_of(host_uses_in(clang.output, file.string()), file);
+    code.named = lines_of(host_library_in(read_text_file(file), entry.exercise->kernels), shown);
+    take(ask_clang(file, root, {book.lesson(entry).parent_path(), root / entry.chapter->directory}), file,
+         shown, code);
+    return code;
+}
+
+std::vector<std::string> device_functions_in(const std::string& text) {
+    static const std::regex kName(R"((\w+)\s*\()");  // `__launch_bounds__`, too, which has no body
+    std::vector<std::string> names;
+    for (const char* word : {"__global__", "__device__"}) {
+        for (auto at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+            const std::string head =
+                text.substr(at, std::min(text.find_first_of(";{}", at), text.size()) - at);
+            for (std::sregex_iterator name(head.begin(), head.end(), kName), end; name != end; ++name) {
+                if (std::ranges::find(names, name->str(1)) == names.end()) names.push_back(name->str(1));
+            }
+        }
+    }
+    return names;
+}
+
+HostCode host_code_in_program(const std::filesystem::path& file, const std::filesystem::path& root) {
+    const std::string text = read_text_file(file);
+    HostCode code;
+    code.named = lines_of(host_library_in(text, device_functions_in(text)), file.string());
+    take(ask_clang(file, root, {}), file, file.string(), code);
     return code;
 }
 

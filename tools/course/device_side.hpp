@@ -41,4 +41,10 @@ struct HostCode {
 HostCode host_code_in_kernels(const Workbook& book, const WorkbookEntry& entry,
                               const std::filesystem::path& root);
 
+// The names of the functions of `text` that are declared __global__ or __device__.
+std::vector<std::string> device_functions_in(const std::string& text);
+
+// The same for a file of a program of the learner's own: lines "my.cu:7: ...".
+HostCode host_code_in_program(const std::filesystem::path& file, const std::filesystem::path& root);
+
 }  // namespace course::tool

@@ -149,8 +149,8 @@ class Parser {
             exercise.needs_inspection = true;
         } else if (key == "traffic") {
             for (const std::string& memory : values) {
-                if (memory != "global" && memory != "shared")
-                    fail(fmt::format("traffic is '{}'; expected global, shared or both", memory));
+                if (memory != "global" && memory != "shared" && memory != "atomics")
+                    fail(fmt::format("traffic is '{}'; expected any of global, shared and atomics", memory));
             }
             exercise.traffic = values;
         } else if (key == "streams") {

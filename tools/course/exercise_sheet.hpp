@@ -9,8 +9,9 @@
 //     - tests: `*/coalesced_*`                                GoogleTest filter: they fail unsolved, pass solved
 //     - version: `coalesced_32x32`                            the version that the score compares; optional
 //     - needs: inspection                                     for tests that count accesses; optional
-//     - traffic: `global`, `shared`                             the memory to which the version must not have more traffic
-//                                                             than the lesson's; optional
+//     - traffic: `global`, `shared`, `atomics`                  the memory to which the version must not have more traffic
+//                                                             than the lesson's, atomics: operations in global memory;
+//                                                             optional
 //     - streams: late, random                                 is checked with work in streams as late as it may, and in a random
 //                                                             order, too; optional
 //     - minutes: 10                                           for a learner who has solved those before
@@ -44,7 +45,7 @@ struct Exercise {
     std::string tests{};
     std::string version{};
     bool needs_inspection = false;
-    std::vector<std::string> traffic{};  // any of "global" and "shared"
+    std::vector<std::string> traffic{};  // any of "global", "shared" and "atomics"
     std::vector<std::string> streams{};  // any of "late" and "random"
     int minutes = 0;
     std::string task{};

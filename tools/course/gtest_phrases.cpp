@@ -63,8 +63,36 @@ struct Phrase {
     std::string (*ours)(const std::smatch&);
 };
 
-std::string comparison(const std::string& value, const std::string& is, const std::string& expected,
+// The stand-in fills memory with NaN.
+std::string with_reason_for_nan(const std::string& value) {
+    static const std::regex kNan(R"(-?nan\b(\([^)]*\))?)");
+    return std::regex_replace(value, kNan, "nan (never written, or computed from what was not?)",
+                              std::regex_constants::format_first_only);
+}
+
+// "\"a\\nb\"" -> "a", a new line, "b"
+std::string unescaped(std::string_view literal) {
+    std::string text;
+    for (std::size_t i = 1; i + 1 < literal.size(); ++i) {
+        const bool is_escaped = literal[i] == '\\' && i + 2 < literal.size();
+        const char c = literal[is_escaped ? ++i : i];
+        text += is_escaped && c == 'n' ? '\n' : c;
+    }
+    return text;
+}
+
+bool is_literal(std::string_view text) {
+    return text.size() > 2 && text.starts_with('"') && text.ends_with('"');
+}
+
+std::string comparison(const std::string& value, const std::string& got, const std::string& expected,
                        const std::string& which_is) {
+    const std::string is = expected.find("nan") == expected.npos && which_is.find("nan") == which_is.npos
+                               ? with_reason_for_nan(got)
+                               : got;
+    // The author's variable `expected`, `expected[i]`: its name says nothing.
+    if (expected.starts_with("expected") && !which_is.empty())
+        return value + " is " + is + "; expected " + which_is;
     return value + " is " + is + "; expected " + expected +
            (which_is.empty() ? "" : ", which is " + which_is);
 }
@@ -72,8 +100,10 @@ std::string comparison(const std::string& value, const std::string& is, const st
 const std::vector<Phrase>& phrases() {
     static const std::vector<Phrase> kPhrases = {
         {std::regex(
-             R"(Expected equality of these values:\n  (.*)(?:\n    Which is: (.*))?\n  (.*)(?:\n    Which is: (.*))?)"),
+             R"(Expected equality of these values:\n  (.*)(?:\n    Which is: (.*))?\n  (.*)(?:\n    Which is: (.*))?(?:\nWith diff:(?:\n[-+ @].*)*(?:\n(?=\n))?)?)"),
          [](const std::smatch& m) {
+             if (m[3] == "\"\"" && is_literal(m.str(2))) return unescaped(m.str(2));
+             if (m[1] == "\"\"" && is_literal(m.str(4))) return unescaped(m.str(4));
              if (m[2].matched) return comparison(m[1], m[2], m[3], m[4]);
              return m[4].matched ? comparison(m[3], m[4], m[1], "") : m.str(1) + " is not " + m.str(3);
          }},

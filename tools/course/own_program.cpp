@@ -11,8 +11,10 @@
 #include "build.hpp"
 #include "cuda_on_cpu/translator/make_rule.hpp"
 #include "days.hpp"
+#include "device_side.hpp"
 #include "errors.hpp"
 #include "file_lock.hpp"
+#include "styles.hpp"
 #include "text_file.hpp"
 
 namespace course::tool {
@@ -96,6 +98,20 @@ void run_compiler(const Command& command, const fs::path& made, const std::strin
     throw BuildError(fmt::format("{} failed: {}", what, shell_quoted(command)));
 }
 
+// The program is compiled for the CPU, where a kernel may call any function.
+void warn_of_host_code(const std::string& file, const fs::path& root) {
+    const HostCode uses = host_code_in_program(file, root);
+    if (!uses.named.empty() || !uses.by_clang.empty())
+        fmt::print(stderr, "{}\n{}{}",
+                   styled("course: it runs on the CPU, but nvcc does not compile it:", kNotice, stderr),
+                   uses.named, uses.by_clang);
+    else if (!uses.not_looked_at.empty())
+        fmt::print(stderr, "{}\n",
+                   styled(fmt::format("course: not looked at: calls of host functions in kernels ({})",
+                                      uses.not_looked_at),
+                          kQuiet, stderr));
+}
+
 // No name of a day has an extension.
 bool names_a_file(const std::string& argument) {
     return !argument.starts_with("-") && fs::path(argument).has_extension();
@@ -133,6 +149,7 @@ fs::path build_own_program(const Checkout& checkout, const std::vector<std::stri
     const Compiler compiler = compiler_of(checkout);
     const fs::path directory = directory_for(checkout, files, purpose);
     const Command& options = purpose == For::debugging ? kDebugOptions : kOptions;
+    const bool on_cpu = !compiler.runtime.empty();  // nvcc itself refuses host code in kernels
     fs::create_directories(directory);
     const FileLock lock(directory / "lock", "building " + files.front());
 
@@ -147,6 +164,7 @@ fs::path build_own_program(const Checkout& checkout, const std::vector<std::stri
             compile.insert(compile.end(), options.begin(), options.end());
             compile.insert(compile.end(), {"-c", files[i], "-o", object, "-MD", "-MF", rule});
             run_compiler(compile, object, "compiling " + files[i]);
+            if (on_cpu && files[i].ends_with(".cu")) warn_of_host_code(files[i], checkout.root);
         }
         objects.push_back(object);
         link.push_back(object);

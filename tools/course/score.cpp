@@ -26,10 +26,12 @@ constexpr double kAlike = 1.01;         // two lines count as equal within 1 % w
 
 // An exercise about traffic is solved if its idea is there: slightly more traffic than the lesson's
 // costs a star only. The thresholds are fractions of the lesson's sectors or wavefronts, and of its
-// requests to global memory.
+// requests and atomic operations in global memory.
 constexpr double kMuchMore = 1.25;
 constexpr double kMuchMisuse = 0.02;  // beyond the ideal, on top of the lesson's own excess
 constexpr double kManyRequests = 1.5;
+
+constexpr double kFewLanes = 28;  // of 32, on average: the end of the data takes no more away
 
 struct Traffic {
     std::uint64_t transactions = 0;
@@ -93,6 +95,26 @@ Traffic traffic(const InspectedVersion& version, Space space) {
     return sum;
 }
 
+// Operations of single lanes on one address are carried out one after the other, which requests and
+// sectors do not show.
+struct Atomics {
+    std::uint64_t lanes = 0;
+    const AccessLine* most = nullptr;  // the line with the most of them
+};
+
+Atomics atomics_of(const InspectedVersion& version) {
+    Atomics sum;
+    for (const KernelInspection& kernel : version.kernels) {
+        for (const AccessLine& line : kernel.lines) {
+            if (line.space != Space::kGlobal || line.operation != Operation::kAtomic) continue;
+            sum.lanes += static_cast<std::uint64_t>(
+                std::llround(blocks_each(kernel) * static_cast<double>(line.active_lanes)));
+            if (sum.most == nullptr || line.active_lanes > sum.most->active_lanes) sum.most = &line;
+        }
+    }
+    return sum;
+}
+
 std::string place_of(const SourceLine& source) {
     return fmt::format("{}:{}", source.file, source.line);
 }
@@ -128,6 +150,11 @@ std::string text_of_worst(const AccessLine& line) {
     if (line.transactions > line.ideal)
         return fmt::format("{}: each request of a warp {} {}; expected {:.3g}", place_of(line.source),
                            is_global ? "touches" : "takes", counted, per_request(line.ideal));
+    // A warp that diverges makes a request for each of its branches.
+    const double lanes = per_request(line.active_lanes);
+    if (lanes < kFewLanes)
+        return fmt::format("{}: {:.3g} of 32 lanes take part in a request: does the warp diverge?",
+                           place_of(line.source), lanes);
     return fmt::format("{}: {} requests of {} each", place_of(line.source), line.requests, counted);
 }
 
@@ -148,6 +175,16 @@ std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space
     }
     if (const AccessLine* line = worst(mine, lesson)) text += "    " + text_of_worst(*line) + "\n";
     return text;
+}
+
+std::string objection_to(const Atomics& mine, const Atomics& lesson) {
+    if (static_cast<double>(mine.lanes) <= kManyRequests * static_cast<double>(lesson.lanes)) return "";
+    return fmt::format(
+        "  In global memory it does {} atomic operations, the lesson's version {}.\n"
+        "    {}: {:.3g} of 32 lanes take part in each request\n",
+        mine.lanes, lesson.lanes, place_of(mine.most->source),
+        static_cast<double>(mine.most->active_lanes) /
+            static_cast<double>(std::max<std::uint64_t>(mine.most->requests, 1)));
 }
 
 // Each place once.
@@ -282,6 +319,8 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
         if (std::ranges::find(memory, name(space)) != memory.end())
             text += objection_to(traffic(mine, space), traffic(lesson, space), space);
     }
+    if (std::ranges::find(memory, "atomics") != memory.end())
+        text += objection_to(atomics_of(mine), atomics_of(lesson));
     return text;
 }
 

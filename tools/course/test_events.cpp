@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "gtest_phrases.hpp"
 #include "text_file.hpp"
@@ -27,6 +28,13 @@ std::string place_of(const nlohmann::json& failure) {
     const auto line = failure.find("line");
     if (file.empty() || line == failure.end()) return file;
     return file + ":" + line->dump();
+}
+
+// "day/a_test.cpp:46: cudaMalloc(): ..." -> "cudaMalloc(): ...": an exception of a call that a test
+// made names the test's line.
+std::string without_test_place(const std::string& message) {
+    static const std::regex kPlace(R"(^\S*(_test\.(cpp|cu)|common/(test|check|device)/[^\s:]+):\d+: )");
+    return std::regex_replace(message, kPlace, "", std::regex_constants::format_first_only);
 }
 
 // Output from "cuda_on_cpu: kernel ..." on comes from the stand-in.
@@ -74,7 +82,7 @@ class Reader {
   private:
     void take_failure(const TestEvent& event) {
         if (event.is_repetition()) return;
-        const std::string message = event.message + (event.place.empty() ? "" : "\n(" + event.place + ")");
+        const std::string message = without_test_place(event.message);
         if (event.test.empty()) {  // of code that the tests share
             result_.failed.push_back({.name = "before or after the tests", .messages = {message}});
             return;

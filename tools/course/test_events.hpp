@@ -30,7 +30,8 @@ struct FailedTest {
     std::string name;
     std::string printed{};  // before the first failure, for example by printf in a kernel
     std::string report{};   // of the CPU stand-in: why it stopped a kernel; else empty
-    // For each failure: the message of the test, and the place of the check.
+    // For each failure the message of the test. Its place is left out: a learner would look there
+    // for the mistake.
     std::vector<std::string> messages{};
 };
 

@@ -15,12 +15,13 @@ struct Shuffle {
     T value;
     unsigned source;
     T result;
+    bool defined;
 };
 
 template <class T>
 T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) {
     static_assert(std::is_trivially_copyable_v<T>, "a shuffle moves bits");
-    Shuffle<T> own{value, source, value};
+    Shuffle<T> own{value, source, value, true};
     warp_collective(
         mask, &own,
         [](const Lanes& lanes) {
@@ -30,10 +31,12 @@ T shuffle(unsigned mask, T value, unsigned source, const char* name, Site site) 
                     reader.result = lanes.at<Shuffle<T>>(reader.source).value;
                 } else {  // undefined on a GPU, so an implausible value
                     std::memset(static_cast<void*>(&reader.result), 0xFF, sizeof reader.result);
+                    reader.defined = false;
                 }
             }
         },
         name, site, Ended::reported);
+    if (!own.defined) note_undefined_shuffle(mask, source, name, site);
     return own.result;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace course::tool {
 namespace {
 
@@ -22,6 +24,15 @@ TEST(DeviceSide, TheHostsLibraryIsFoundInKernelsOnly) {
     EXPECT_EQ(host_library_in(kText, {"wrong", "also_wrong", "both", "host", "right"}),
               (std::vector<HostUse>{{4, "std::vector", "__global__"}, {8, "std::cout", "__device__"}}));
     EXPECT_TRUE(host_library_in(kText, {"right"}).empty());
+}
+
+TEST(DeviceSide, FunctionsOfAProgramThatRunOnTheDeviceAreFound) {
+    const std::vector<std::string> names =
+        device_functions_in(std::string(kText) + "__global__ void __launch_bounds__(64) bounded(int n) {}");
+    for (const char* name : {"wrong", "also_wrong", "both", "right", "bounded"})
+        EXPECT_NE(std::ranges::find(names, name), names.end()) << name;
+    for (const char* name : {"host", "twice"})
+        EXPECT_EQ(std::ranges::find(names, name), names.end()) << name;
 }
 
 TEST(DeviceSide, OfWhatClangSaysOnlyUsesOfTheHostCount) {

@@ -4,7 +4,9 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <stdexcept>
+#include <vector>
 
 namespace course::tool {
 namespace {
@@ -30,7 +32,12 @@ TEST(GtestPhrases, TwoValuesThatDiffer) {
     const int blocks = 3, expected = 4;
     EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, 4); }), "blocks is 3; expected 4");
     EXPECT_EQ(plain([&] { EXPECT_EQ(4, blocks); }), "blocks is 3; expected 4");
-    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, expected); }), "blocks is 3; expected expected, which is 4");
+    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, expected); }), "blocks is 3; expected 4");
+    const std::vector<float> expected_sums = {4};
+    EXPECT_EQ(plain([&] { EXPECT_EQ(blocks, expected_sums[0]); }), "blocks is 3; expected 4");
+    const float sum = -std::numeric_limits<float>::quiet_NaN();
+    EXPECT_EQ(plain([&] { EXPECT_EQ(sum, 4); }),
+              "sum is nan (never written, or computed from what was not?); expected 4");
     EXPECT_EQ(plain([&] { EXPECT_EQ(1, 2); }), "1 is not 2");
     EXPECT_EQ(plain([&] { EXPECT_EQ(blocks + 1, 2U * 1); }), "blocks + 1 is 4; expected 2U * 1, which is 2");
     EXPECT_EQ(plain([&] { EXPECT_EQ(std::size_t(blocks), 2U); }), "std::size_t(blocks) is 3; expected 2");
@@ -44,6 +51,13 @@ TEST(GtestPhrases, ASearchIsToldInTheAuthorsWords) {
               "a two in one two");
     EXPECT_NE(plain([&] { EXPECT_NE(text.find("three"), std::string::npos); }).find("text.find"),
               std::string::npos);
+}
+
+// Many tests compare the message of a comparison with "", its text when all values agree.
+TEST(GtestPhrases, AMessageThatShouldBeEmptyIsShownAsItIs) {
+    const std::string message = "1 of 2 values differ\n  [0]: expected \"a\", got \\";
+    EXPECT_EQ(plain([&] { EXPECT_EQ(message, "") << "n = 2"; }), message + "\nn = 2");
+    EXPECT_EQ(plain([&] { EXPECT_EQ("", message); }), message);
 }
 
 TEST(GtestPhrases, WhatTheAuthorAddedStays) {

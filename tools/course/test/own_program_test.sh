@@ -70,6 +70,28 @@ else
     course 0 run reverse_of_test.cu
     expect 'no error'
     course 2 run reverse_of_test.cu -- 2
+    cat >reverse_of_test_host_code.cu <<'END'
+#include <string>
+__global__ void host_code(int* out) {
+    std::string text = "abc";
+    out[0] = static_cast<int>(text.size());
+}
+int main() { return 0; }
+END
+    course 0 run reverse_of_test_host_code.cu
+    expect 'it runs on the CPU, but nvcc does not compile it:'
+    expect 'reverse_of_test_host_code.cu:3: calling a __host__ function("std::string") from a __global__ function'
+    cat >reverse_of_test_host_code.cu <<'END'
+int twice(int x) { return 2 * x; }
+__global__ void host_code(int* out) { out[0] = twice(3); }
+int main() { return 0; }
+END
+    course 0 run reverse_of_test_host_code.cu
+    if command -v clang++ >/dev/null; then
+        expect 'reverse_of_test_host_code.cu:2: calling a __host__ function("twice")'
+    else
+        expect 'not looked at: calls of host functions in kernels (clang++ is not installed)'
+    fi
     if command -v gdb >/dev/null; then
         printf '%s\n' 'print threadIdx' 'next' 'next' 'print n' 'info args' 'quit' |
             course 0 debug reverse_of_test.cu -- 2

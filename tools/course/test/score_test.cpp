@@ -94,6 +94,7 @@ TEST(Score, TheLineNamedIsNoneThatTheLessonHasToo) {
 InspectedVersion loads(std::uint64_t requests, std::uint64_t sectors_of_each, Space space = Space::kGlobal) {
     AccessLine access = line(space, requests * sectors_of_each, requests * 4, 7);
     access.requests = requests;
+    access.active_lanes = 32 * requests;
     return version({access});
 }
 
@@ -111,6 +112,34 @@ TEST(Score, MoreTrafficThanTheLessonsIsAnObjectionWhereTheExerciseIsAboutIt) {
     EXPECT_NE(objection_to_traffic(loads(9, 8, Space::kShared), loads(10, 4, Space::kShared), {"shared"})
                   .find("a warp takes 8 wavefronts; expected 4"),
               std::string::npos);
+}
+
+TEST(Score, ManyAtomicsInThePlaceOfOneAreAnObjection) {
+    const auto atomics = [](std::uint64_t requests, std::uint64_t lanes) {
+        AccessLine access = line(Space::kGlobal, requests, requests, 7);
+        access.operation = Operation::kAtomic;
+        access.requests = requests;
+        access.active_lanes = requests * lanes;
+        return version({access});
+    };
+    EXPECT_EQ(objection_to_traffic(atomics(10, 32), atomics(10, 1), {"atomics"}),
+              "  In global memory it does 320 atomic operations, the lesson's version 10.\n"
+              "    my/a.cu:7: 32 of 32 lanes take part in each request\n");
+    EXPECT_EQ(objection_to_traffic(atomics(10, 32), atomics(10, 1), {"global"}), "");
+    EXPECT_EQ(objection_to_traffic(atomics(15, 1), atomics(10, 1), {"atomics"}), "");
+    EXPECT_EQ(objection_to_traffic(version({}), atomics(10, 1), {"atomics"}), "");
+}
+
+TEST(Score, OfAWarpThatDivergesItsLanesAreCounted) {
+    const auto requests = [](std::uint64_t count, std::uint64_t lanes) {
+        AccessLine access = line(Space::kShared, count, count, 7);
+        access.requests = count;
+        access.active_lanes = lanes * count;
+        return version({access});
+    };
+    EXPECT_EQ(objection_to_traffic(requests(20, 16), requests(10, 32), {"shared"}),
+              "  In shared memory it needs 20 wavefronts, the lesson's version 10.\n"
+              "    my/a.cu:7: 16 of 32 lanes take part in a request: does the warp diverge?\n");
 }
 
 TEST(Score, ALittleMoreTrafficCostsAStarAndIsNoObjection) {
@@ -131,6 +160,8 @@ TEST(Score, NarrowLoadsInThePlaceOfWideOnesAreAnObjection) {
     AccessLine wide = narrow;
     std::tie(narrow.requests, narrow.bytes) = std::pair(4U, 4U);
     std::tie(wide.requests, wide.bytes) = std::pair(1U, 16U);
+    narrow.active_lanes = 128;
+    wide.active_lanes = 32;
     EXPECT_EQ(objection_to_traffic(version({narrow}), version({wide}), {"global"}),
               "  To global memory it makes 4 requests, the lesson's version 1.\n"
               "    my/a.cu:7: 4 requests of 4 sectors each\n");

@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "functions.hpp"
+#include "sandbox.hpp"
 #include "subprocess.hpp"
 #include "text_file.hpp"
 
@@ -53,7 +54,7 @@ Captured ask_clang(const std::filesystem::path& file, const std::filesystem::pat
                              "cuda_on_cpu/editor.h",
                              "-fsyntax-only",
                              file.string()};
-    return capture(command, {}, kClangLimit);
+    return capture(compiling(command), {}, kClangLimit);
 }
 
 }  // namespace

@@ -140,8 +140,9 @@ def hash_of(directory, *words):
     return total.hexdigest()
 
 
-def hash_of_files(*files):
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+def hash_of_files(versions, *files):
+    """Of the lessons' versions and of these programs."""
+    return hashlib.sha256(repr(versions).encode() + b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
 # --- The lesson, built and judged before any hand-in ---
@@ -172,41 +173,45 @@ def day_of(exercise):
     return exercise.split("/")[0]
 
 
-def version_of_lesson(days):
-    """A hash of what decides a verdict: the lessons, their tests, and the programs that judge."""
-    places = [path for day in days for path in sorted(ROOT.glob(day + "*")) if path.is_dir()]
-    places += [ROOT / "common", ROOT / "cuda_on_cpu", ROOT / "tools" / "course", ROOT / "cmake"]
-    return hashlib.sha256("".join(hash_of(place) for place in places).encode()).hexdigest()[:16]
+def versions_of(days):
+    """{day: hash} of what decides a verdict: the lesson, its tests, and the programs that judge."""
+    judge = [hash_of(ROOT / place) for place in ("common", "cuda_on_cpu", "tools/course", "cmake")]
+    lessons = {day: next(ROOT.glob(f"{day}*/exercises.md")).parent for day in days}
+    return {day: hash_of(lesson, *judge)[:16] for day, lesson in lessons.items()}
 
 
-def prepare(exercises, version):
+def prepare(exercises, versions):
     """Judges the lesson's own solutions, which builds all that is needed, once for each version."""
     marker = GRADE / "prepared.json"
-    wanted = {"version": version, "exercises": exercises}
-    with contextlib.suppress(OSError, ValueError):
-        if json.loads(marker.read_text()) == wanted:
-            return
-    shutil.rmtree(GRADE, ignore_errors=True)
-    MINE.mkdir(parents=True)
-    say("the lesson's own solutions are judged first, which builds what is needed and may take minutes")
+    try:
+        prepared = json.loads(marker.read_text())
+    except (OSError, ValueError):
+        prepared = {}
+    for left in GRADE.glob("work.*"):  # of a run that was killed
+        shutil.rmtree(left)
+    days = [day for day, version in versions.items() if prepared.get(day) != version]
+    if days:
+        say("the lesson's own solutions are judged first, which builds what is needed and may take minutes")
+    for day in days:
+        shutil.rmtree(MINE, ignore_errors=True)
+        MINE.mkdir(parents=True)
+        prepare_day(day, [exercise for exercise in exercises if day_of(exercise) == day])
+        prepared[day] = versions[day]
+        write_json(marker, prepared)
+
+
+def prepare_day(day, exercises):
     for exercise in exercises:
-        subprocess.run(
-            [COMMAND, "solution", exercise, "--force", "--paste"],
-            env=environment(),
-            stdout=subprocess.DEVNULL,
-            check=True,
-        )
-    for day in dict.fromkeys(map(day_of, exercises)):
-        verdicts = GRADE / "verdicts.json"
-        command = [COMMAND, "check", day, "--keep-going", "--json", verdicts]
-        code = subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL).returncode
-        if code not in (0, 1):
-            raise Problem(f"{day}: the lesson cannot be judged here: see above", BUILD_FAILED)
-        for exercise in json.loads(verdicts.read_text()):
-            if exercise["verdict"] != "solved":
-                say(f"{exercise['id']}: not even the lesson's solution is solved here: {exercise['why']}")
-    shutil.rmtree(MINE)
-    marker.write_text(json.dumps(wanted))
+        command = [COMMAND, "solution", exercise, "--force", "--paste"]
+        subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL, check=True)
+    verdicts = GRADE / "verdicts.json"
+    command = [COMMAND, "check", day, "--keep-going", "--json", verdicts]
+    code = subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL).returncode
+    if code not in (0, 1):
+        raise Problem(f"{day}: the lesson cannot be judged here: see above", BUILD_FAILED)
+    for exercise in json.loads(verdicts.read_text()):
+        if exercise["verdict"] != "solved":
+            say(f"{exercise['id']}: not even the lesson's solution is solved here: {exercise['why']}")
 
 
 # --- The sandbox ---
@@ -531,6 +536,16 @@ def grade_all(students, exercises, version, options):
 
 
 @contextlib.contextmanager
+def alone():
+    with open(BUILD / "grade.lock", "a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem("another ./course grade is running in this checkout; expected one at a time (--jobs)") from None
+        yield
+
+
+@contextlib.contextmanager
 def builds_locked(options):
     """While hand-ins are judged, no other ./course may change the builds that they are linked to."""
     with contextlib.ExitStack() as files:
@@ -577,12 +592,13 @@ def main():
     if not options.trust:
         require_sandbox()
     exercises = exercises_of(options.days)
-    version = version_of_lesson(dict.fromkeys(map(day_of, exercises)))
-    prepare(exercises, version)
-    version += "." + hash_of_files(pathlib.Path(__file__), SANDBOX)[:8]
     options.out.mkdir(parents=True, exist_ok=True)
-    with builds_locked(options):
-        results = grade_all(students, exercises, version, options)
+    with alone():
+        versions = versions_of(dict.fromkeys(map(day_of, exercises)))
+        prepare(exercises, versions)
+        version = hash_of_files(versions, pathlib.Path(__file__), SANDBOX)[:16]
+        with builds_locked(options):
+            results = grade_all(students, exercises, version, options)
     print_table(results)
     print(f"A page for each: {options.out}/")
     if options.json:

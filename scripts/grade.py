@@ -131,10 +131,12 @@ def copy_hand_in(source, target):
     return left_out
 
 
-def hash_of(directory, *words):
+def hash_of(directory, *words, without=None):
     """Of names and contents below a directory."""
     total = hashlib.sha256(repr(words).encode())
     for path in sorted(path for path in pathlib.Path(directory).rglob("*") if path.is_file()):
+        if without in path.parts:
+            continue
         total.update(os.fsencode(path.relative_to(directory)) + b"\0")
         total.update(hashlib.sha256(path.read_bytes()).digest())
     return total.hexdigest()
@@ -175,7 +177,7 @@ def day_of(exercise):
 
 def versions_of(days):
     """{day: hash} of what decides a verdict: the lesson, its tests, and the programs that judge."""
-    judge = [hash_of(ROOT / place) for place in ("common", "cuda_on_cpu", "tools/course", "cmake")]
+    judge = [hash_of(ROOT / place, without="test") for place in ("common", "cuda_on_cpu", "tools/course", "cmake")]
     lessons = {day: next(ROOT.glob(f"{day}*/exercises.md")).parent for day in days}
     return {day: hash_of(lesson, *judge)[:16] for day, lesson in lessons.items()}
 
@@ -344,18 +346,25 @@ def wait(process, seconds, memory):
                 return f"not done after {seconds} s, ended"
             below = processes_below(process.pid)
             if sum(size for _, _, size in below.values()) > memory:
-                ended = f"it used more than {memory / 1e9:g} GB of memory, and was ended"
-                judges = {process.pid} | {pid for pid, (_, name, _) in below.items() if name == "course"}
-                for pid, (parent, _, _) in below.items():
-                    if parent in judges and pid not in judges:
-                        with contextlib.suppress(OSError):
-                            os.kill(pid, signal.SIGKILL)
+                ended = f"a program of this day used more than {memory / 1e9:g} GB of memory, and was ended"
+                sandboxes = [pid for pid, (_, name, _) in below.items() if name == "timeout"]
+                for pid in sandboxes or [pid for pid, (of, _, _) in below.items() if of == process.pid]:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
             time.sleep(SEEN_EVERY)
         return ended
     finally:
-        if process.poll() is None:
-            process.kill()  # all others are ended with it
-            process.wait()
+        end(process)
+
+
+def end(process):
+    """Ends the judge and, with it, its sandboxes; without a sandbox it passes SIGTERM on."""
+    if process.poll() is None:
+        process.terminate()
+        time.sleep(0.2)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 # --- The verdicts ---
@@ -530,8 +539,8 @@ def grade_all(students, exercises, version, options):
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for workspace in workspaces:  # after Ctrl-C students are still being judged
-            if workspace.process and workspace.process.poll() is None:
-                workspace.process.terminate()
+            if workspace.process:
+                end(workspace.process)
             shutil.rmtree(workspace.directory, ignore_errors=True)
 
 

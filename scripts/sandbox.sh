@@ -67,7 +67,7 @@ if [[ $(id -u) == 0 ]]; then
     user=(setpriv --reuid "$number" --regid "$number" --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 fi
 
-for program in bwrap prlimit timeout "$1"; do
+for program in bwrap prlimit setpriv timeout "$1"; do
     if ! command -v "$program" >/dev/null; then
         echo "sandbox.sh: $program is not installed" >&2
         exit 127
@@ -75,7 +75,7 @@ for program in bwrap prlimit timeout "$1"; do
 done
 # The kernel ends these processes first where memory is short.
 echo 1000 2>/dev/null >/proc/self/oom_score_adj || true
-ending=(timeout --kill-after=1 "$seconds")
+ending=(setpriv --pdeathsig KILL timeout --kill-after=1 "$seconds")  # ends with the judge
 if [[ ! $result ]]; then
     exec "${ending[@]}" "${box[@]}" "${user[@]}" "${limits[@]}" "$@"
 fi

@@ -182,16 +182,19 @@ def versions_of(days):
     return {day: hash_of(lesson, *judge)[:16] for day, lesson in lessons.items()}
 
 
-def prepare(exercises, versions):
-    """Judges the lesson's own solutions, which builds all that is needed, once for each version."""
-    marker = GRADE / "prepared.json"
+def unprepared(versions):
     try:
-        prepared = json.loads(marker.read_text())
+        prepared = json.loads((GRADE / "prepared.json").read_text())
     except (OSError, ValueError):
         prepared = {}
+    return [day for day, version in versions.items() if prepared.get(day) != version], prepared
+
+
+def prepare(exercises, versions):
+    """Judges the lesson's own solutions, which builds all that is needed, once for each version."""
     for left in GRADE.glob("work.*"):  # of a run that was killed
         shutil.rmtree(left)
-    days = [day for day, version in versions.items() if prepared.get(day) != version]
+    days, prepared = unprepared(versions)
     if days:
         say("the lesson's own solutions are judged first, which builds what is needed and may take minutes")
     for day in days:
@@ -199,7 +202,19 @@ def prepare(exercises, versions):
         MINE.mkdir(parents=True)
         prepare_day(day, [exercise for exercise in exercises if day_of(exercise) == day])
         prepared[day] = versions[day]
-        write_json(marker, prepared)
+        write_json(GRADE / "prepared.json", prepared)
+    for preset in presets_for_others():
+        command = ["cmake", "-S", ROOT, "-B", BUILD / preset, f"-DCOURSE_MY:PATH={MINE}"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            raise Problem(f"build/{preset} cannot be configured:\n{done.stdout}", BUILD_FAILED)
+
+
+def presets_for_others():
+    """Builds that were last configured for a my/ elsewhere: a check in the sandbox would do it anew."""
+    wanted = f"\nCOURSE_MY:PATH={MINE}\n"
+    caches = {preset: BUILD / preset / "CMakeCache.txt" for preset in PRESETS}
+    return [preset for preset, cache in caches.items() if cache.exists() and wanted not in cache.read_text()]
 
 
 def prepare_day(day, exercises):
@@ -488,6 +503,22 @@ def write_csv(file, results):
                 )
 
 
+def gradescope(result):
+    """The results.json of Gradescope's autograders: a point for each exercise that is solved."""
+    tests = [
+        {
+            "name": exercise["id"],
+            "score": int(exercise["verdict"] == "solved"),
+            "max_score": 1,
+            "status": "passed" if exercise["verdict"] == "solved" else "failed",
+            "output": "\n".join([exercise["verdict"], *exercise["counts"], exercise["why"]]).strip(),
+            "output_format": "text",
+        }
+        for exercise in result["exercises"]
+    ]
+    return {"execution_time": result["seconds"], "output": line_of(result), "output_format": "text", "tests": tests}
+
+
 def write_json(file, value):
     """All of it or nothing: a run may be ended at any time."""
     path = pathlib.Path(file)
@@ -544,26 +575,30 @@ def grade_all(students, exercises, version, options):
             shutil.rmtree(workspace.directory, ignore_errors=True)
 
 
-@contextlib.contextmanager
-def alone():
-    with open(BUILD / "grade.lock", "a") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Problem("another ./course grade is running in this checkout; expected one at a time (--jobs)") from None
-        yield
+def lock(files, name, kind):
+    file = files.enter_context(open(BUILD / f"{name}.lock", "a+"))
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(f"waiting for another ./course, which holds build/{name}.lock")
+        fcntl.flock(file, kind)
+    return file
 
 
 @contextlib.contextmanager
-def builds_locked(options):
-    """While hand-ins are judged, no other ./course may change the builds that they are linked to."""
+def prepared_builds(exercises, versions, options):
+    """Several ./course grade may judge hand-ins at a time, from the same builds, but nothing may
+    change these meanwhile. With --trust all hand-ins are judged in one place.
+    """
     with contextlib.ExitStack() as files:
-        for name in [] if options.trust else ["check", *PRESETS]:
-            file = files.enter_context(open(BUILD / f"{name}.lock", "a+"))
-            fcntl.flock(file, fcntl.LOCK_EX)
-            file.truncate(0)
-            file.write("grading\n")
-            file.flush()
+        alone = options.trust or unprepared(versions)[0] or presets_for_others()
+        file = lock(files, "grade", fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        if alone:
+            prepare(exercises, versions)
+        if not options.trust:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            for name in ("check", *PRESETS):
+                lock(files, name, fcntl.LOCK_SH)
         yield
 
 
@@ -585,11 +620,14 @@ def parse(arguments):
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("grades"), metavar="DIR", help="of results and pages; grades/")
     parser.add_argument("--json", metavar="FILE", help="all verdicts")
     parser.add_argument("--csv", metavar="FILE", help="a line for each student and exercise")
+    parser.add_argument("--gradescope", metavar="FILE", help="results.json of one student, for Gradescope")
     parser.add_argument("--again", action="store_true", help="also those who have not changed anything since they were judged")
     parser.add_argument("--memory", type=positive, default=8, metavar="GB", help="of all processes of a student together; 8")
     parser.add_argument("--seconds", type=positive, default=3600, metavar="N", help="for a day of a student; 3600")
     parser.add_argument("--trust", action="store_true", help="without a sandbox: what was handed in runs with your rights")
     options = parser.parse_args(arguments)
+    if options.gradescope and len(options.dirs) > 1:
+        raise Problem(f"--gradescope: there are {len(options.dirs)} directories; expected that of one student")
     if options.trust and options.jobs > 1:
         raise Problem(f"--jobs is {options.jobs}; expected 1 with --trust, where all share one build")
     return options
@@ -602,16 +640,16 @@ def main():
         require_sandbox()
     exercises = exercises_of(options.days)
     options.out.mkdir(parents=True, exist_ok=True)
-    with alone():
-        versions = versions_of(dict.fromkeys(map(day_of, exercises)))
-        prepare(exercises, versions)
-        version = hash_of_files(versions, pathlib.Path(__file__), SANDBOX)[:16]
-        with builds_locked(options):
-            results = grade_all(students, exercises, version, options)
+    versions = versions_of(dict.fromkeys(map(day_of, exercises)))
+    version = hash_of_files(versions, pathlib.Path(__file__), SANDBOX)[:16]
+    with prepared_builds(exercises, versions, options):
+        results = grade_all(students, exercises, version, options)
     print_table(results)
     print(f"A page for each: {options.out}/")
     if options.json:
         write_json(options.json, results)
+    if options.gradescope:
+        write_json(options.gradescope, gradescope(results[0]))
     if options.csv:
         write_csv(options.csv, results)
     return 0 if all(map(is_solved, results)) else 1

@@ -74,6 +74,8 @@ class Grade(unittest.TestCase):
         (self.root / "day01_vectors" / "exercises.md").write_text("the lesson\n")
         self.write_program(self.root / "course", COURSE)
         self.write_program(self.root / "build/cpu/bin/course", JUDGE)
+        script = self.root / "scripts" / "grade.py"
+        self.write_program(self.work / "grade", f'#!/bin/sh\nshift\nexec {sys.executable} "{script}" "$@"\n')
 
     def write_program(self, file, text):
         file.write_text(text)
@@ -206,6 +208,15 @@ class Grade(unittest.TestCase):
         self.assertEqual(rows[1][:5], ["'=ada", "day01/first", "solved", "3", "2"])
         self.assertEqual(rows[2][:5], ["'=ada", "day01/second", "blank", "0", "0"])
 
+    def test_gradescope_gets_a_point_for_each_solved_exercise(self):
+        ada = self.hand_in("ada", "exit 0", "echo late; exit 1")
+        self.grade(ada, "--gradescope", self.work / "results.json")
+        result = json.loads((self.work / "results.json").read_text())
+        self.assertEqual([(t["name"], t["score"], t["max_score"], t["status"]) for t in result["tests"]],
+                         [("day01/first", 1, 1, "passed"), ("day01/second", 0, 1, "failed")])
+        self.assertEqual(result["tests"][1]["output"], "not yet\nlate")
+        self.assertEqual(result["output"], "ada: 1 of 2 solved, 2 stars, 1 not yet")
+
     def test_wrong_usage_is_2_and_says_what_is_expected(self):
         ada = self.hand_in("ada", "exit 0")
         for arguments, words in (
@@ -213,6 +224,7 @@ class Grade(unittest.TestCase):
             ([ada, "--days", "day77"], "there is no 'day77' with exercises; expected some of day01"),
             ([ada, "--jobs", "0"], "it is '0'; expected a whole number from 1 on"),
             ([ada, "--jobs", "2"], "expected 1 with --trust"),
+            ([ada, self.hand_in("bob"), "--gradescope", "x"], "there are 2 directories; expected that of one student"),
             ([ada, ada], "expected directories that are called after the students"),
         ):
             self.assertEqual(self.grade(*arguments), 2, arguments)
@@ -335,6 +347,24 @@ class Sandboxed(Grade):
         script = "ls '{0}'/build/grade/my/day01_vectors '{0}'/build/prepared/grade; cat '{0}'/build/prepared/grade/*/build/grade/my/*/* && exit 1; exit 0"
         students = [self.hand_in(name, script.format(self.root), "exit 0") for name in ("ada", "bob")]
         self.assertEqual(self.grade(*students, "--jobs", "2"), 0, self.why("ada"))
+
+    def test_several_runs_at_a_time_share_one_checkout(self):
+        students = [self.hand_in(name, "sleep 1", "exit 0") for name in ("ada", "bob")]
+        self.grade(self.hand_in("zoe", "exit 0", "exit 0"))
+        script = CHECKOUT / "scripts" / "grade_array.sh"
+        runs = [
+            subprocess.Popen(
+                [script, *students, "--", "--days", "day01"],
+                cwd=self.work,
+                env=dict(os.environ, COURSE=str(self.work / "grade"), SLURM_ARRAY_TASK_ID=str(task)),
+                stdout=subprocess.DEVNULL,
+            )
+            for task in range(2)
+        ]
+        self.assertEqual([run.wait(timeout=50) for run in runs], [0, 0])
+        self.assertEqual(self.grade(*students), 0)
+        self.assertEqual(self.done.stdout.count("(as before)"), 2)
+        self.assertEqual(self.judged(), 4)  # the lesson and three students
 
     def test_ctrl_c_ends_all_that_was_started(self):
         ada = self.hand_in("ada", SLEEP)

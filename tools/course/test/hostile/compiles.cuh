@@ -1,14 +1,11 @@
 // The compiler is never done with it.
 // expect: not yet.*compiler was not done after
 // compile seconds: 20
-#ifdef IN_ITSELF
-#include __FILE__
-#include __FILE__
-#endif
 
 template <int kDepth, int kSide>
 struct Endless {
-    static constexpr long kValue = Endless<kDepth - 1, 2 * kSide>::kValue + Endless<kDepth - 1, 2 * kSide + 1>::kValue;
+    static constexpr long kValue =
+        Endless<kDepth - 1, 2 * kSide>::kValue + Endless<kDepth - 1, 2 * kSide + 1>::kValue;
 };
 template <int kSide>
 struct Endless<0, kSide> {

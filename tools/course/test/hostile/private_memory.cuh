@@ -8,8 +8,8 @@
 namespace {
 
 const int greedy = [] {
-    if (mmap(nullptr, 50'000'000'000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) !=
-        MAP_FAILED) {
+    if (mmap(nullptr, 50'000'000'000, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+             0) != MAP_FAILED) {
         std::fprintf(stderr, "ATTACK WORKED: 50 GB\n");
         std::abort();
     }

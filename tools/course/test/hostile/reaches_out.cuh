@@ -7,7 +7,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <initializer_list>
 
 namespace {
 
@@ -28,7 +27,7 @@ void call_home() {
     const int connection = socket(AF_INET, SOCK_STREAM, 0);
     sockaddr_in home{};
     home.sin_family = AF_INET;
-    home.sin_port = htons(@PORT@);
+    home.sin_port = htons(static_cast<in_port_t>(std::atoi("@PORT@")));
     home.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (connect(connection, reinterpret_cast<sockaddr*>(&home), sizeof home) == 0) worked("network");
     close(connection);

@@ -40,7 +40,6 @@ COMMAND = BUILD / "cpu" / "bin" / "course"
 PRESETS = ("cpu", "inspect")
 USAGE, BUILD_FAILED = 2, 3
 MOST_BYTES, MOST_FILES = 50_000_000, 5000  # of what one student hands in
-FIRST_USER = 61_000  # as root: of the users that hand-ins run as, one for each job
 SEEN_EVERY = 0.2  # seconds
 
 
@@ -119,7 +118,9 @@ def copy_hand_in(source, target):
             path = pathlib.Path(directory, name)
             relative = path.relative_to(source)
             status = os.lstat(path)
-            if stat.S_ISDIR(status.st_mode) or str(relative) == "progress.json":  # which the student may have written
+            if (
+                stat.S_ISDIR(status.st_mode) or str(relative) == "progress.json"
+            ):  # which the student may have written
                 continue
             reason = KINDS.get(stat.S_IFMT(status.st_mode))
             files, size = files + 1, size + status.st_size
@@ -177,7 +178,9 @@ def day_of(exercise):
 
 def versions_of(days):
     """{day: hash} of what decides a verdict: the lesson, its tests, and the programs that judge."""
-    judge = [hash_of(ROOT / place, without="test") for place in ("common", "cuda_on_cpu", "tools/course", "cmake")]
+    judge = [
+        hash_of(ROOT / place, without="test") for place in ("common", "cuda_on_cpu", "tools/course", "cmake")
+    ]
     lessons = {day: next(ROOT.glob(f"{day}*/exercises.md")).parent for day in days}
     return {day: hash_of(lesson, *judge)[:16] for day, lesson in lessons.items()}
 
@@ -210,6 +213,11 @@ def prepare(exercises, versions):
             raise Problem(f"build/{preset} cannot be configured:\n{done.stdout}", BUILD_FAILED)
 
 
+def check_of(day, verdicts):
+    """With --inspect: otherwise what is counted, and the stars, would depend on the exercises before."""
+    return [COMMAND, "check", day, "--keep-going", "--inspect", "--json", verdicts]
+
+
 def presets_for_others():
     """Builds that were last configured for a my/ elsewhere: a check in the sandbox would do it anew."""
     wanted = f"\nCOURSE_MY:PATH={MINE}\n"
@@ -222,7 +230,7 @@ def prepare_day(day, exercises):
         command = [COMMAND, "solution", exercise, "--force", "--paste"]
         subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL, check=True)
     verdicts = GRADE / "verdicts.json"
-    command = [COMMAND, "check", day, "--keep-going", "--json", verdicts]
+    command = check_of(day, verdicts)
     code = subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL).returncode
     if code not in (0, 1):
         raise Problem(f"{day}: the lesson cannot be judged here: see above", BUILD_FAILED)
@@ -235,14 +243,16 @@ def prepare_day(day, exercises):
 
 
 def require_sandbox():
-    done = subprocess.run([SANDBOX, "run", "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        [SANDBOX, "run", "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     if done.returncode == 0:
         return
     raise Problem(
         f"the sandbox cannot be used here: {done.stdout.strip()}\n"
         "It needs bubblewrap (apt-get install bubblewrap) and the permission to make namespaces, which many\n"
-        "containers withhold. --trust grades without it: then what was handed in runs with your rights, and can\n"
-        "read, change and delete what you can."
+        "containers withhold. --trust grades without it: then what was handed in runs with your rights, and\n"
+        "can read, change and delete what you can."
     )
 
 
@@ -287,7 +297,8 @@ class Workspace:
         self.options = options
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="work.", dir=GRADE))
         self.build = self.directory / "build"
-        self.user = FIRST_USER + number
+        # As root: the user that hand-ins run as, of this job only, as processes are counted by user.
+        self.user = 1_000_000 + 64 * os.getpid() + number
         self.process = None  # the judge
         if options.trust:
             self.mine, self.verdicts, self.inside = MINE, self.directory / "verdicts.json", []
@@ -316,10 +327,15 @@ class Workspace:
     def judge(self, day):
         """The verdicts on a day's exercises, and why there are none."""
         self.verdicts.unlink(missing_ok=True)
-        command = [*self.inside, COMMAND, "check", day, "--keep-going", "--json", self.verdicts_inside]
+        command = [*self.inside, *check_of(day, self.verdicts_inside)]
         with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
-                command, env=self.settings(), stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
+                command,
+                env=self.settings(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
             )
             self.process = process
             ended = wait(process, self.options.seconds, self.options.memory * 1e9)
@@ -342,7 +358,11 @@ def processes_below(parent):
         with contextlib.suppress(OSError, ValueError, IndexError):
             text = pathlib.Path("/proc", name, "stat").read_text(errors="replace")
             words = text[text.rindex(")") + 2 :].split()
-            everything[int(name)] = (int(words[1]), text[text.index("(") + 1 : text.rindex(")")], int(words[21]) * page)
+            everything[int(name)] = (
+                int(words[1]),
+                text[text.index("(") + 1 : text.rindex(")")],
+                int(words[21]) * page,
+            )
     found, fresh = {}, {parent}
     while fresh:
         fresh = {pid for pid, (of, _, _) in everything.items() if of in fresh} - found.keys()
@@ -456,14 +476,17 @@ def page_of(result):
     lines = [
         f"# {escaped(result['student'])}",
         "",
-        f"{count(result, 'solved')} of {len(result['exercises'])} exercises solved, {stars(result)} stars, judged in {result['seconds']} s.",
+        f"{count(result, 'solved')} of {len(result['exercises'])} exercises solved, {stars(result)} stars, "
+        f"judged in {result['seconds']} s.",
         f"Lesson {result['lesson']}, hand-in {result['content'][:16]}.",
         "",
         "| exercise | verdict | tests | stars |",
         "|---|---|---|---|",
     ]
     for exercise in result["exercises"]:
-        lines.append(f"| {exercise['id']} | {exercise['verdict']} | {exercise['tests'] or ''} | {exercise['stars'] or ''} |")
+        lines.append(
+            f"| {exercise['id']} | {exercise['verdict']} | {exercise['tests'] or ''} | {exercise['stars'] or ''} |"
+        )
     if result["left_out"]:
         lines += ["", "## Not judged"]
         lines += [""] + [f"- {escaped(name)}: {reason}" for name, reason in result["left_out"]]
@@ -485,7 +508,9 @@ def print_table(results):
             f"{name:{width}}  {count(result, 'solved'):6}  {count(result, 'not yet'):7}  {count(result, 'blank'):5}"
             f"  {other:5}  {stars(result):5}  {result['seconds']:7}"
         )
-    print(f"{sum(map(is_solved, results))} of {len(results)} students solved all of {len(results[0]['exercises'])} exercises")
+    print(
+        f"{sum(map(is_solved, results))} of {len(results)} students solved all of {len(results[0]['exercises'])} exercises"
+    )
 
 
 def write_csv(file, results):
@@ -499,7 +524,14 @@ def write_csv(file, results):
             for exercise in result["exercises"]:
                 why = (exercise["why"].strip() or " ").splitlines()[0].strip()
                 rows.writerow(
-                    [cell(readable(result["student"])), exercise["id"], exercise["verdict"], exercise["tests"], exercise["stars"], cell(why)]
+                    [
+                        cell(readable(result["student"])),
+                        exercise["id"],
+                        exercise["verdict"],
+                        exercise["tests"],
+                        exercise["stars"],
+                        cell(why),
+                    ]
                 )
 
 
@@ -516,7 +548,12 @@ def gradescope(result):
         }
         for exercise in result["exercises"]
     ]
-    return {"execution_time": result["seconds"], "output": line_of(result), "output_format": "text", "tests": tests}
+    return {
+        "execution_time": result["seconds"],
+        "output": line_of(result),
+        "output_format": "text",
+        "tests": tests,
+    }
 
 
 def write_json(file, value):
@@ -616,18 +653,36 @@ def parse(arguments):
     )
     parser.add_argument("dirs", nargs="+", metavar="DIR", help="the my/ of one student")
     parser.add_argument("--days", type=lambda text: text.split(","), help="day05,day15; without it every day")
-    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="students at a time")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("grades"), metavar="DIR", help="of results and pages; grades/")
+    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="students at a time, 64 at most")
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        default=pathlib.Path("grades"),
+        metavar="DIR",
+        help="of results and pages; grades/",
+    )
     parser.add_argument("--json", metavar="FILE", help="all verdicts")
     parser.add_argument("--csv", metavar="FILE", help="a line for each student and exercise")
     parser.add_argument("--gradescope", metavar="FILE", help="results.json of one student, for Gradescope")
-    parser.add_argument("--again", action="store_true", help="also those who have not changed anything since they were judged")
-    parser.add_argument("--memory", type=positive, default=8, metavar="GB", help="of all processes of a student together; 8")
-    parser.add_argument("--seconds", type=positive, default=3600, metavar="N", help="for a day of a student; 3600")
-    parser.add_argument("--trust", action="store_true", help="without a sandbox: what was handed in runs with your rights")
+    parser.add_argument(
+        "--again", action="store_true", help="also those who have not changed anything since they were judged"
+    )
+    parser.add_argument(
+        "--memory", type=positive, default=8, metavar="GB", help="of all processes of a student together; 8"
+    )
+    parser.add_argument(
+        "--seconds", type=positive, default=3600, metavar="N", help="for a day of a student; 3600"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="without a sandbox: what was handed in runs with your rights"
+    )
     options = parser.parse_args(arguments)
     if options.gradescope and len(options.dirs) > 1:
-        raise Problem(f"--gradescope: there are {len(options.dirs)} directories; expected that of one student")
+        raise Problem(
+            f"--gradescope: there are {len(options.dirs)} directories; expected that of one student"
+        )
+    if options.jobs > 64:
+        raise Problem(f"--jobs is {options.jobs}; expected 64 at most")
     if options.trust and options.jobs > 1:
         raise Problem(f"--jobs is {options.jobs}; expected 1 with --trust, where all share one build")
     return options

@@ -95,13 +95,18 @@ def main():
     attacks = {file.stem: file.read_text() for file in sorted(ATTACKS.glob("*.cuh"))}
     attacks = {name: attacks[name] for name in sys.argv[1:] or attacks}
     probe = subprocess.run(
-        [ROOT / "scripts" / "sandbox.sh", "run", "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [ROOT / "scripts" / "sandbox.sh", "run", "true"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     if probe.returncode != 0:
         print(f"skipped: no sandbox here: {probe.stdout.strip()}\n0 passed, 0 failed, {len(attacks)} skipped")
         return 0
     failures = {}
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as work, socket.create_server(("127.0.0.1", 0)) as server:
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as work, socket.create_server(
+        ("127.0.0.1", 0)
+    ) as server:
         secret, victim, directory = (pathlib.Path(work, name) for name in ("secret", "victim", "hand_ins"))
         secret.write_text("a secret\n")
         victim.write_text("stays\n")
@@ -110,7 +115,13 @@ def main():
         right = solution(pathlib.Path(work, "right"))
         wrong = right.replace("a[i] + b[i]", "a[i] - b[i]", 1)
         assert wrong != right
-        words = {"ROOT": ROOT, "SECRET": secret, "VICTIM": victim, "PORT": server.getsockname()[1], "SLEEP": SLEEP}
+        words = {
+            "ROOT": ROOT,
+            "SECRET": secret,
+            "VICTIM": victim,
+            "PORT": server.getsockname()[1],
+            "SLEEP": SLEEP,
+        }
         for name, text in attacks.items():
             for word, value in words.items():
                 text = text.replace(f"@{word}@", str(value))
@@ -120,7 +131,9 @@ def main():
         hand_in(directory, "z_wrong", wrong)
         before = everything_in(directory)
         slow = [name for name in attacks if setting(attacks[name], "compile seconds")]
-        found = grade(directory, [name for name in attacks if name not in slow] + ["z_right", "z_wrong"], "300")
+        found = grade(
+            directory, [name for name in attacks if name not in slow] + ["z_right", "z_wrong"], "300"
+        )
         for name in slow:
             found.update(grade(directory, [name], setting(attacks[name], "compile seconds")))
         expected = {name: setting(text, "expect") for name, text in attacks.items()}
@@ -128,7 +141,9 @@ def main():
         for name, pattern in expected.items():
             if not re.match(pattern, found[name], re.DOTALL) or "ATTACK WORKED" in found[name]:
                 failures[name] = f"expected '{pattern}', got '{found[name]}'"
-            print(f"{'FAILED' if name in failures else 'ok'}: {name}{': ' + failures[name] if name in failures else ''}")
+            print(
+                f"{'FAILED' if name in failures else 'ok'}: {name}{': ' + failures[name] if name in failures else ''}"
+            )
         for what, is_harmless in {
             "the victim is deleted": victim.exists(),
             "a hand-in has changed": everything_in(directory) == before,

@@ -30,7 +30,7 @@ JUDGE = r"""#!/usr/bin/env python3
 import json, os, subprocess, sys
 if sys.argv[1] == "solution":
     sys.exit()
-assert sys.argv[1:5] == ["check", "day01", "--keep-going", "--json"], sys.argv
+assert sys.argv[1:6] == ["check", "day01", "--keep-going", "--inspect", "--json"], sys.argv
 open(os.environ["COURSE_ROOT"] + "/judged", "a").write("x")
 verdicts = []
 for name in ("first", "second"):
@@ -49,7 +49,7 @@ for name in ("first", "second"):
     verdict["why"] = "" if right else done.stdout.decode(errors="replace")
     if right:
         verdict["counts"] = ["global memory: 64 sectors"]
-json.dump(verdicts, open(sys.argv[5], "w"))
+json.dump(verdicts, open(sys.argv[6], "w"))
 """
 COURSE = """#!/bin/sh
 echo '[{"id": "day01/first"}, {"id": "day01/second"}]'
@@ -123,7 +123,9 @@ class Grade(unittest.TestCase):
         self.assertIn("1 of 2 students solved all of 2 exercises", self.done.stdout)
 
     def test_nothing_stops_at_the_first_failure(self):
-        students = [self.hand_in(name, text, "exit 0") for name, text in (("ada", "exit 3"), ("bob", "exit 0"))]
+        students = [
+            self.hand_in(name, text, "exit 0") for name, text in (("ada", "exit 3"), ("bob", "exit 0"))
+        ]
         self.assertEqual(self.grade(*students), 1)
         self.assertEqual(self.verdicts("ada"), ["not yet", "solved"])
         self.assertEqual(self.verdicts("bob"), ["solved", "solved"])
@@ -212,8 +214,10 @@ class Grade(unittest.TestCase):
         ada = self.hand_in("ada", "exit 0", "echo late; exit 1")
         self.grade(ada, "--gradescope", self.work / "results.json")
         result = json.loads((self.work / "results.json").read_text())
-        self.assertEqual([(t["name"], t["score"], t["max_score"], t["status"]) for t in result["tests"]],
-                         [("day01/first", 1, 1, "passed"), ("day01/second", 0, 1, "failed")])
+        self.assertEqual(
+            [(t["name"], t["score"], t["max_score"], t["status"]) for t in result["tests"]],
+            [("day01/first", 1, 1, "passed"), ("day01/second", 0, 1, "failed")],
+        )
         self.assertEqual(result["tests"][1]["output"], "not yet\nlate")
         self.assertEqual(result["output"], "ada: 1 of 2 solved, 2 stars, 1 not yet")
 
@@ -224,7 +228,10 @@ class Grade(unittest.TestCase):
             ([ada, "--days", "day77"], "there is no 'day77' with exercises; expected some of day01"),
             ([ada, "--jobs", "0"], "it is '0'; expected a whole number from 1 on"),
             ([ada, "--jobs", "2"], "expected 1 with --trust"),
-            ([ada, self.hand_in("bob"), "--gradescope", "x"], "there are 2 directories; expected that of one student"),
+            (
+                [ada, self.hand_in("bob"), "--gradescope", "x"],
+                "there are 2 directories; expected that of one student",
+            ),
             ([ada, ada], "expected directories that are called after the students"),
         ):
             self.assertEqual(self.grade(*arguments), 2, arguments)
@@ -234,7 +241,18 @@ class Grade(unittest.TestCase):
         ada = self.hand_in("ada", "exit 0")
         tools = self.work / "tools"
         tools.mkdir()
-        for name in ("bash", "env", "dirname", "readlink", "id", "prlimit", "timeout", "true", "python3", "setpriv"):
+        for name in (
+            "bash",
+            "env",
+            "dirname",
+            "readlink",
+            "id",
+            "prlimit",
+            "timeout",
+            "true",
+            "python3",
+            "setpriv",
+        ):
             (tools / name).symlink_to(shutil.which(name))
         self.assertEqual(self.grade(ada, trust=False, PATH=str(tools)), 2)
         self.assertIn("bwrap is not installed", self.done.stderr)
@@ -247,7 +265,9 @@ class Sandboxed(Grade):
 
     def setUp(self):
         super().setUp()
-        probe = subprocess.run([CHECKOUT / "scripts/sandbox.sh", "run", "true"], capture_output=True, text=True)
+        probe = subprocess.run(
+            [CHECKOUT / "scripts/sandbox.sh", "run", "true"], capture_output=True, text=True
+        )
         if probe.returncode != 0:
             print(f"no sandbox here: {probe.stderr.strip()}", flush=True)
             os._exit(77)
@@ -274,7 +294,9 @@ class Sandboxed(Grade):
         return file
 
     def test_files_outside_cannot_be_read(self):
-        verdict, why = self.attack(f"cat '{self.secret()}' /etc/passwd '{self.work}/handed in/zoe/day01_vectors/first' && exit 1; exit 0")
+        verdict, why = self.attack(
+            f"cat '{self.secret()}' /etc/passwd '{self.work}/handed in/zoe/day01_vectors/first' && exit 1; exit 0"
+        )
         self.assertEqual((verdict, why), ("solved", ""))
 
     def test_files_outside_cannot_be_deleted(self):
@@ -290,7 +312,9 @@ class Sandboxed(Grade):
         self.assertFalse(is_sleeping())
 
     def test_a_fork_bomb_ends(self):
-        verdict, why = self.attack("f() { f | f & f; }; f 2>/dev/null; sleep 1; exit 1", COURSE_RUN_SECONDS="5")
+        verdict, why = self.attack(
+            "f() { f | f & f; }; f 2>/dev/null; sleep 1; exit 1", COURSE_RUN_SECONDS="5"
+        )
         self.assertEqual(verdict, "not yet")
 
     def test_processes_are_limited(self):
@@ -324,7 +348,9 @@ class Sandboxed(Grade):
 
     def test_there_is_no_network(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
-            verdict, why = self.attack(f"echo >/dev/tcp/127.0.0.1/{server.getsockname()[1]} && exit 1; exit 0")
+            verdict, why = self.attack(
+                f"echo >/dev/tcp/127.0.0.1/{server.getsockname()[1]} && exit 1; exit 0"
+            )
         self.assertEqual(verdict, "solved", why)
 
     def test_verdicts_cannot_be_written(self):
@@ -344,19 +370,20 @@ class Sandboxed(Grade):
         self.assertEqual(verdict, "not yet")
 
     def test_two_students_at_a_time_do_not_see_each_other(self):
-        script = "ls '{0}'/build/grade/my/day01_vectors '{0}'/build/prepared/grade; cat '{0}'/build/prepared/grade/*/build/grade/my/*/* && exit 1; exit 0"
+        script = "cat '{0}'/build/prepared/grade/*/build/grade/my/*/* && exit 1; exit 0"
         students = [self.hand_in(name, script.format(self.root), "exit 0") for name in ("ada", "bob")]
         self.assertEqual(self.grade(*students, "--jobs", "2"), 0, self.why("ada"))
 
     def test_several_runs_at_a_time_share_one_checkout(self):
-        students = [self.hand_in(name, "sleep 1", "exit 0") for name in ("ada", "bob")]
+        sixty = "exec python3 -c 'import os, time\nfor i in range(60): os.fork() or time.sleep(9)\ntime.sleep(2)'"
+        students = [self.hand_in(name, sixty, "exit 0") for name in ("ada", "bob")]
         self.grade(self.hand_in("zoe", "exit 0", "exit 0"))
         script = CHECKOUT / "scripts" / "grade_array.sh"
         runs = [
             subprocess.Popen(
                 [script, *students, "--", "--days", "day01"],
                 cwd=self.work,
-                env=dict(os.environ, COURSE=str(self.work / "grade"), SLURM_ARRAY_TASK_ID=str(task)),
+                env=dict(os.environ, COURSE=str(self.work / "grade"), SLURM_ARRAY_TASK_ID=str(task), COURSE_LIMIT_PROCESSES="100"),
                 stdout=subprocess.DEVNULL,
             )
             for task in range(2)

@@ -653,7 +653,9 @@ def parse(arguments):
     )
     parser.add_argument("dirs", nargs="+", metavar="DIR", help="the my/ of one student")
     parser.add_argument("--days", type=lambda text: text.split(","), help="day05,day15; without it every day")
-    parser.add_argument("--jobs", type=positive, default=1, metavar="N", help="students at a time, 64 at most")
+    parser.add_argument(
+        "--jobs", type=positive, default=1, metavar="N", help="students at a time, 64 at most"
+    )
     parser.add_argument(
         "--out",
         type=pathlib.Path,

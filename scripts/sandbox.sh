@@ -50,10 +50,16 @@ for name in ${!CUDA_ON_CPU_@} ${!COURSE_TEST_@} ${!OMP_@}; do
     box+=(--setenv "$name" "${!name}")
 done
 box+=(--proc /proc --dev /dev --perms 1777 --size "$disk" --tmpfs /dev/shm --remount-ro /dev --perms 1777 --size "$disk" --tmpfs /tmp)
-for ((at = 1; at <= ${#root}; ++at)); do  # another user than root must get there
+for ((at = 1; at < ${#root}; ++at)); do  # another user than root must get there
     if [[ ${root:at:1} == / ]]; then box+=(--perms 0755 --dir "${root:0:at}"); fi
 done
-box+=(--ro-bind "$root" "$root")
+box+=(--perms 0755 --dir "$root")
+for part in "$root"/*; do  # of the course: a checkout may also hold other hand-ins, grades or notes
+    case ${part##*/} in
+        build | cmake | docs | scripts | tools | CMake*) box+=(--ro-bind "$part" "$part") ;;
+        *) if [[ -f $part/CMakeLists.txt ]]; then box+=(--ro-bind "$part" "$part"); fi ;;
+    esac
+done
 case $kind in
     compile) box+=(--bind "$build" "$build" --ro-bind-try "$build/prepared" "$build/prepared") ;;
     run) if [[ $result ]]; then box+=(--perms 1777 --size 64000000 --tmpfs "$(dirname -- "$result")"); fi ;;

@@ -72,6 +72,7 @@ class Grade(unittest.TestCase):
         for name in ("grade.py", "sandbox.sh"):
             shutil.copy(CHECKOUT / "scripts" / name, self.root / "scripts")
         (self.root / "day01_vectors" / "exercises.md").write_text("the lesson\n")
+        (self.root / "day01_vectors" / "CMakeLists.txt").touch()
         self.write_program(self.root / "course", COURSE)
         self.write_program(self.root / "build/cpu/bin/course", JUDGE)
         script = self.root / "scripts" / "grade.py"
@@ -299,6 +300,14 @@ class Sandboxed(Grade):
         )
         self.assertEqual((verdict, why), ("solved", ""))
 
+    def test_what_is_no_part_of_the_course_cannot_be_read_in_the_checkout(self):
+        for name in ("grades", "my", ".git"):
+            (self.root / name).mkdir()
+            (self.root / name / "ada.json").write_text("a treasure\n")
+        (self.root / "notes").write_text("a treasure\n")
+        verdict, why = self.attack(f"cd '{self.root}'; cat notes; grep -r 'treas[u]re' . && exit 1; exit 0")
+        self.assertEqual((verdict, why), ("solved", ""))
+
     def test_files_outside_cannot_be_deleted(self):
         file = self.secret()
         self.work.chmod(0o777)
@@ -375,7 +384,9 @@ class Sandboxed(Grade):
         self.assertEqual(self.grade(*students, "--jobs", "2"), 0, self.why("ada"))
 
     def test_several_runs_at_a_time_share_one_checkout(self):
-        sixty = "exec python3 -c 'import os, time\nfor i in range(60): os.fork() or time.sleep(9)\ntime.sleep(2)'"
+        sixty = (
+            "exec python3 -c 'import os, time\nfor i in range(60): os.fork() or time.sleep(9)\ntime.sleep(2)'"
+        )
         students = [self.hand_in(name, sixty, "exit 0") for name in ("ada", "bob")]
         self.grade(self.hand_in("zoe", "exit 0", "exit 0"))
         script = CHECKOUT / "scripts" / "grade_array.sh"
@@ -383,7 +394,12 @@ class Sandboxed(Grade):
             subprocess.Popen(
                 [script, *students, "--", "--days", "day01"],
                 cwd=self.work,
-                env=dict(os.environ, COURSE=str(self.work / "grade"), SLURM_ARRAY_TASK_ID=str(task), COURSE_LIMIT_PROCESSES="100"),
+                env=dict(
+                    os.environ,
+                    COURSE=str(self.work / "grade"),
+                    SLURM_ARRAY_TASK_ID=str(task),
+                    COURSE_LIMIT_PROCESSES="100",
+                ),
                 stdout=subprocess.DEVNULL,
             )
             for task in range(2)

@@ -116,7 +116,7 @@ Assessment assess_if_possible(const Learner& learner, const WorkbookEntry& entry
         return assess(learner, entry, checkout, command, in_sentences);
     } catch (const Interrupted&) {
         throw;
-    } catch (const std::runtime_error& error) {
+    } catch (const std::exception& error) {  // also of a result that is no JSON
         return {{{.star = false, .text = fmt::format("not compared with the lesson's: {}", error.what())}},
                 ""};
     }
@@ -256,7 +256,7 @@ Judgement check_whatever_happens(Learner& learner, const WorkbookEntry& entry, c
         return check_and_record(learner, entry, checkout, command);
     } catch (const Interrupted&) {
         throw;
-    } catch (const std::runtime_error& error) {
+    } catch (const std::exception& error) {  // also of a result that is no JSON
         fmt::print("{} {}: {}\n", styled("cannot run", kBad, stdout), entry.id, error.what());
         return {.verdict = "cannot run", .why = error.what()};
     }

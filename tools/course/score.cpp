@@ -220,7 +220,7 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
         if (is_interrupted(run.exit_code)) throw Interrupted();
         if (run.timed_out)
             throw std::runtime_error(fmt::format("{}: not done after two minutes, ended", programs[i]));
-        if (!std::filesystem::exists(files[i]->path()))
+        if (!std::filesystem::exists(files[i]->path()) || std::filesystem::is_empty(files[i]->path()))
             throw std::runtime_error(fmt::format("{} wrote no figures:\n{}", programs[i], run.output));
         written.push_back(read_text_file(files[i]->path()));
         return true;

@@ -16,8 +16,8 @@ usage: scripts/install_dependencies.sh [--check] [--libraries] [--cluster] [--py
                 a GPU it is a part of cuda_on_cpu
   --python      also Python's headers and venv, with which the Python package is built
   --developer   also clang-format 14, with which the sources are laid out (other versions lay them out differently),
-                Node.js, with which the page of an inspection is tested, and Boost.Context, which the preset
-                cpu-sanitize needs
+                Node.js, with which the page of an inspection is tested, bubblewrap, the sandbox of
+                ./course grade, and Boost.Context, which the preset cpu-sanitize needs
   --editor      also clangd, with which an editor reads the sources, and gdb
   --engine      also what tests cuda_on_cpu by itself (cuda_on_cpu/ci/steps.sh): clang++, Boost.Context for
                 AddressSanitizer, a compiler for arm64 and an emulator, and what packages are made with
@@ -60,6 +60,7 @@ python_packages=(
 developer_packages=(
     "clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
     "nodejs|Node.js|node|tests of the page of an inspection"
+    "bubblewrap|bubblewrap|bwrap|the sandbox of ./course grade"
     "$boost"
 )
 editor_packages=(

@@ -15,6 +15,7 @@
 
 #include "errors.hpp"
 #include "file_lock.hpp"
+#include "sandbox.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
 
@@ -174,12 +175,21 @@ std::string try_to_build(const Checkout& checkout, const std::string& target) {
                                                                  : target;
     const BuildLock lock(checkout, "building " + what);
     Progress progress(what);
-    const Captured build = capture(build_command(checkout, target), [&progress](std::string_view line) {
-        if (is_work(line)) progress.show(line);
-    });
+    const Captured build = capture(
+        compiling(build_command(checkout, target)),
+        [&progress](std::string_view line) {
+            if (is_work(line)) progress.show(line);
+        },
+        limit_of_compiler());
     if (build.exit_code == kSuccess) return "";
-    if (build.exit_code == kInterrupted || build.output.find("interrupted by user") != std::string::npos)
+    if (is_interrupted(build.exit_code) ||
+        (!in_sandbox() && build.output.find("interrupted by user") != std::string::npos))
         throw Interrupted();
+    if (build.timed_out)
+        return fmt::format("the compiler was not done after {} s, and was ended\n",
+                           limit_of_compiler().count());
+    if (build.flooded)
+        return fmt::format("the compiler printed more than {} MB, and was ended\n", kMostOutput >> 20);
     const std::string messages = messages_of(build.output);
     return messages.empty() ? fmt::format("exit code {}\n", build.exit_code) : messages;
 }

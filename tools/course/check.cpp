@@ -116,7 +116,7 @@ Assessment assess_if_possible(const Learner& learner, const WorkbookEntry& entry
         return assess(learner, entry, checkout, command, in_sentences);
     } catch (const Interrupted&) {
         throw;
-    } catch (const std::runtime_error& error) {
+    } catch (const std::exception& error) {  // also of a result that is no JSON
         return {{{.star = false, .text = fmt::format("not compared with the lesson's: {}", error.what())}},
                 ""};
     }
@@ -222,6 +222,8 @@ Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const C
         fmt::print("{} {}\n", styled("solved", kGood, stdout), entry.id);
         judgement.tests = result.tests;
         judgement.stars = print_score(result, assessment.criteria);
+        for (const Criterion& criterion : assessment.criteria)
+            judgement.counts.push_back(criterion.text);
         if (!result.note.empty()) fmt::print("{}\n", styled(result.note, kNotice, stdout));
         print_what_was_not_looked_at(checkout, entry, command);
         print_that_nothing_is_inspected(entry, command);
@@ -269,9 +271,24 @@ void write_json(const std::string& file, const Judged& judged) {
                         {"verdict", judgement.verdict},
                         {"tests", judgement.tests},
                         {"stars", judgement.stars},
+                        {"counts", judgement.counts},
                         {"why", judgement.why}});
     using Json = nlohmann::ordered_json;
     replace_file(file, list.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+// What cannot be judged (the file is a directory, the lesson does not build) does not end a check
+// of many.
+Judgement check_whatever_happens(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                                 const CheckCommand& command) {
+    try {
+        return check_and_record(learner, entry, checkout, command);
+    } catch (const Interrupted&) {
+        throw;
+    } catch (const std::exception& error) {  // also of a result that is no JSON
+        fmt::print("{} {}: {}\n", styled("cannot run", kBad, stdout), entry.id, error.what());
+        return {.verdict = "cannot run", .why = error.what()};
+    }
 }
 
 // "blank: day05/tiled, day05/prefetch"; how many, if there are many.
@@ -305,7 +322,9 @@ int check_exercises(const Checkout& checkout, const CheckCommand& command) {
             judged.push_back({entry.id, {.verdict = "blank"}});
             continue;
         }
-        judged.push_back({entry.id, check_and_record(learner, entry, checkout, command)});
+        judged.push_back({entry.id, command.keep_going
+                                        ? check_whatever_happens(learner, entry, checkout, command)
+                                        : check_and_record(learner, entry, checkout, command)});
         if (!judged.back().second.solved() && !command.keep_going) break;
     }
     if (!command.json.empty()) write_json(command.json, judged);

@@ -13,6 +13,7 @@
 #include "check_text.hpp"
 #include "device_side.hpp"
 #include "errors.hpp"
+#include "sandbox.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
 
@@ -70,7 +71,7 @@ std::string make_key() {
 Job run_of(const std::filesystem::path& program, const WorkbookEntry& entry, const Schedule& schedule,
            const std::string& key) {
     using namespace std::string_literals;
-    return {{program, "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests},
+    return {running({program, "--gtest_fail_fast", "--gtest_filter=" + entry.exercise->tests}),
             {"CUDA_ON_CPU_ORDER="s + schedule.order, "CUDA_ON_CPU_STORES="s + schedule.stores,
              "CUDA_ON_CPU_STREAMS="s + schedule.streams, "CUDA_ON_CPU_PRINTF=threads",
              "CUDA_ON_CPU_SHUFFLES=tell", "CUDA_ON_CPU_NOTICE="s + kNoticeAfter, "COURSE_TEST_REPORT=-",
@@ -213,7 +214,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
     SlowKernels slow(runs.size(), root, key);
     CheckResult result;
     const auto on_end = [&](std::size_t i, const Captured& run) {
-        if (run.exit_code == kInterrupted) throw Interrupted();
+        if (is_interrupted(run.exit_code)) throw Interrupted();
         const CheckResult ended =
             result_of(run, slow.place(i), program, entry, schedules[i], options, root, key);
         slow.wait_for(i + 1);

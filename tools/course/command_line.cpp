@@ -337,6 +337,16 @@ void add_clean(CommandLine& line) {
     });
 }
 
+void add_grade(CommandLine& line) {
+    auto* command = line.add("grade", "For teachers: judges what students handed in, each in a sandbox",
+                             "example: ./course grade handed_in/* --days day05,day15");
+    command->callback([&line] {
+        line.action = [](const Checkout&) -> int {
+            throw UsageError("grade is a script; expected ./course grade in the checkout");
+        };
+    });
+}
+
 void add_solution(CommandLine& line) {
     auto* command =
         line.add("solution", "How the lesson does it", "example: ./course solution day05/coalesced");
@@ -406,6 +416,7 @@ int run_command_line(int argc, const char* const* argv, const AuthorCommands& au
     add_clean(line);
     add_solution(line);
     add_exercises(line);
+    add_grade(line);
     add_new_day(line);
 
     try {

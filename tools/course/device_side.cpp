@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "functions.hpp"
+#include "sandbox.hpp"
 #include "subprocess.hpp"
 #include "text_file.hpp"
 
@@ -42,7 +43,7 @@ Captured ask_clang(const std::filesystem::path& file, const std::filesystem::pat
     command.insert(command.end(), {"-xcuda", "--cuda-device-only", "--cuda-gpu-arch=sm_80", "-nocudainc",
                                    "-nocudalib", "-w", "-ferror-limit=0", "-fno-color-diagnostics",
                                    "-include", "cuda_on_cpu/editor.h", "-fsyntax-only", file.string()});
-    return capture(command, {}, kClangLimit);
+    return capture(compiling(command), {}, kClangLimit);
 }
 
 }  // namespace

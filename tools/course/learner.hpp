@@ -47,7 +47,8 @@ struct Judgement {
     std::string verdict;
     int tests = 0;  // that pass; 0 if not solved
     int stars = 0;
-    std::string why{};  // it is not solved, as it was printed
+    std::vector<std::string> counts{};  // what the stars are for: sectors, wavefronts, time
+    std::string why{};                  // it is not solved, as it was printed
 
     bool solved() const { return verdict == "solved"; }
 };

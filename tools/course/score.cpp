@@ -15,6 +15,7 @@
 
 #include "build.hpp"
 #include "errors.hpp"
+#include "sandbox.hpp"
 #include "subprocess.hpp"
 
 namespace course::tool {
@@ -218,7 +219,8 @@ std::string text_of(const std::vector<const Finding*>& findings) {
 class ResultFile {
   public:
     ResultFile(const Checkout& build, const std::string& program)
-        : path_(build.build / fmt::format("score.{}.{}.json", program, getpid())) {
+        : path_(build.build / "results" / fmt::format("{}.{}.json", program, getpid())) {
+        std::filesystem::create_directories(path_.parent_path());
         std::filesystem::remove(path_);
     }
     ~ResultFile() {
@@ -245,16 +247,17 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
         build_target(build, program.ends_with("_program") ? program : program + "_program");
         files.push_back(std::make_unique<ResultFile>(build, program));
         // Inspected programs report the learner's lines, not lines of headers.
-        jobs.push_back(
-            {{build.program(program), option, files.back()->path(), "--only", entry.exercise->version},
-             {"CUDA_ON_CPU_LINES=kernel"}});
+        jobs.push_back({running({build.program(program), option, files.back()->path(), "--only",
+                                 entry.exercise->version},
+                                files.back()->path()),
+                        {"CUDA_ON_CPU_LINES=kernel"}});
     }
     std::vector<std::string> written;
     const auto on_end = [&](std::size_t i, const Captured& run) {
-        if (run.exit_code == kInterrupted) throw Interrupted();
+        if (is_interrupted(run.exit_code)) throw Interrupted();
         if (run.timed_out)
             throw std::runtime_error(fmt::format("{}: not done after two minutes, ended", programs[i]));
-        if (!std::filesystem::exists(files[i]->path()))
+        if (!std::filesystem::exists(files[i]->path()) || std::filesystem::is_empty(files[i]->path()))
             throw std::runtime_error(fmt::format("{} wrote no figures:\n{}", programs[i], run.output));
         written.push_back(read_text_file(files[i]->path()));
         return true;

@@ -1,0 +1,724 @@
+#!/usr/bin/env python3
+"""Judges what students handed in. `./course grade` starts it.
+
+    ./course grade handed_in/*/my                   every exercise of every day
+    ./course grade handed_in/* --days day05,day15   of these days
+    ./course grade handed_in/* --jobs 4 --json grades.json --csv grades.csv
+
+Each DIR is the my/ of one student, whose name is that of DIR or, where DIR is called my, of the
+directory above it. Nothing in DIR is changed: a copy is judged, by `./course check`, in a sandbox
+of bubblewrap. Results and a page for each student go to grades/ (--out), where a second run finds
+them: it skips whose files and lessons have not changed. Exit code 1 when an exercise of anybody is
+not solved, or blank.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import csv
+import fcntl
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+GRADE = BUILD / "grade"
+MINE = GRADE / "my"  # in every sandbox, so that no build is configured twice
+SANDBOX = ROOT / "scripts" / "sandbox.sh"
+COMMAND = BUILD / "cpu" / "bin" / "course"
+PRESETS = ("cpu", "inspect")
+USAGE, BUILD_FAILED = 2, 3
+MOST_BYTES, MOST_FILES = 50_000_000, 5000  # of what one student hands in
+SEEN_EVERY = 0.2  # seconds
+
+
+class Problem(Exception):
+    """Wrong usage, or a machine that cannot grade; the message says what is expected."""
+
+    def __init__(self, message, code=USAGE):
+        super().__init__(message)
+        self.code = code
+
+
+def say(text):
+    print(f"course: {text}", file=sys.stderr, flush=True)
+
+
+# --- What was handed in ---
+
+
+class Student:
+    def __init__(self, directory):
+        self.directory = pathlib.Path(directory)
+        path = self.directory.resolve()
+        self.name = path.parent.name if path.name == "my" else path.name
+        self.file = re.sub(r"[^\w.@ +-]", "_", self.name).lstrip(".") or "_"  # of results: no odd characters
+
+
+def students_of(directories):
+    students = []
+    for directory in directories:
+        if not os.path.isdir(directory):
+            raise Problem(f"'{directory}' is no directory; expected the my/ of a student")
+        students.append(Student(directory))
+    by_file = {}
+    for student in students:
+        other = by_file.setdefault(student.file, student)
+        if other is not student:
+            raise Problem(
+                f"'{other.directory}' and '{student.directory}' both belong to '{student.file}'; "
+                "expected directories that are called after the students"
+            )
+    return students
+
+
+KINDS = {
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+def copy_file(source, target):
+    """Why it was not copied, or None. It may have changed since it was listed, even into a FIFO."""
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        return error.strerror
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return "not a file"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open(target, "wb") as copy:
+            shutil.copyfileobj(file, copy)
+    return None
+
+
+def copy_hand_in(source, target):
+    """Copies the files, and returns what was left out: [(name, reason)]."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    left_out, files, size = [], 0, 0
+    for directory, directories, names in os.walk(source):
+        directories.sort()
+        for name in sorted(directories + names):
+            path = pathlib.Path(directory, name)
+            relative = path.relative_to(source)
+            status = os.lstat(path)
+            if (
+                stat.S_ISDIR(status.st_mode) or str(relative) == "progress.json"
+            ):  # which the student may have written
+                continue
+            reason = KINDS.get(stat.S_IFMT(status.st_mode))
+            files, size = files + 1, size + status.st_size
+            if not reason and (files > MOST_FILES or size > MOST_BYTES):
+                reason = f"beyond {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB"
+            reason = reason or copy_file(path, target / relative)
+            if reason:
+                left_out.append((str(relative), reason))
+    return left_out
+
+
+def hash_of(directory, *words, without=None):
+    """Of names and contents below a directory."""
+    total = hashlib.sha256(repr(words).encode())
+    for path in sorted(path for path in pathlib.Path(directory).rglob("*") if path.is_file()):
+        if without in path.parts:
+            continue
+        total.update(os.fsencode(path.relative_to(directory)) + b"\0")
+        total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
+def hash_of_files(versions, *files):
+    """Of the lessons' versions and of these programs."""
+    return hashlib.sha256(repr(versions).encode() + b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+# --- The lesson, built and judged before any hand-in ---
+
+
+def environment(mine=MINE, **more):
+    settings = dict(os.environ, COURSE_PRESET="cpu", COURSE_MY=str(mine), NO_COLOR="1", **more)
+    settings.update(COURSE_ROOT=str(ROOT), COURSE_BUILD_DIR=str(BUILD / "cpu"))
+    return settings
+
+
+def exercises_of(days):
+    """All names, in order, of the exercises of these days. Builds the command, too."""
+    done = subprocess.run(
+        [ROOT / "course", "progress", "--json"], env=environment(), stdout=subprocess.PIPE, text=True
+    )
+    if done.returncode != 0:
+        raise Problem("the command cannot be built: see above", BUILD_FAILED)
+    names = [exercise["id"] for exercise in json.loads(done.stdout)]
+    known = list(dict.fromkeys(day_of(name) for name in names))
+    for day in days or []:
+        if day not in known:
+            raise Problem(f"--days: there is no '{day}' with exercises; expected some of {', '.join(known)}")
+    return [name for name in names if not days or day_of(name) in days]
+
+
+def day_of(exercise):
+    return exercise.split("/")[0]
+
+
+def versions_of(days):
+    """{day: hash} of what decides a verdict: the lesson, its tests, and the programs that judge."""
+    judge = [
+        hash_of(ROOT / place, without="test") for place in ("common", "cuda_on_cpu", "tools/course", "cmake")
+    ]
+    lessons = {day: next(ROOT.glob(f"{day}*/exercises.md")).parent for day in days}
+    return {day: hash_of(lesson, *judge)[:16] for day, lesson in lessons.items()}
+
+
+def unprepared(versions):
+    try:
+        prepared = json.loads((GRADE / "prepared.json").read_text())
+    except (OSError, ValueError):
+        prepared = {}
+    return [day for day, version in versions.items() if prepared.get(day) != version], prepared
+
+
+def prepare(exercises, versions):
+    """Judges the lesson's own solutions, which builds all that is needed, once for each version."""
+    for left in GRADE.glob("work.*"):  # of a run that was killed
+        shutil.rmtree(left)
+    days, prepared = unprepared(versions)
+    if days:
+        say("the lesson's own solutions are judged first, which builds what is needed and may take minutes")
+    for day in days:
+        shutil.rmtree(MINE, ignore_errors=True)
+        MINE.mkdir(parents=True)
+        prepare_day(day, [exercise for exercise in exercises if day_of(exercise) == day])
+        prepared[day] = versions[day]
+        write_json(GRADE / "prepared.json", prepared)
+    for preset in presets_for_others():
+        command = ["cmake", "-S", ROOT, "-B", BUILD / preset, f"-DCOURSE_MY:PATH={MINE}"]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode != 0:
+            raise Problem(f"build/{preset} cannot be configured:\n{done.stdout}", BUILD_FAILED)
+
+
+def check_of(day, verdicts):
+    """With --inspect: otherwise what is counted, and the stars, would depend on the exercises before."""
+    return [COMMAND, "check", day, "--keep-going", "--inspect", "--json", verdicts]
+
+
+def presets_for_others():
+    """Builds that were last configured for a my/ elsewhere: a check in the sandbox would do it anew."""
+    wanted = f"\nCOURSE_MY:PATH={MINE}\n"
+    caches = {preset: BUILD / preset / "CMakeCache.txt" for preset in PRESETS}
+    return [preset for preset, cache in caches.items() if cache.exists() and wanted not in cache.read_text()]
+
+
+def prepare_day(day, exercises):
+    for exercise in exercises:
+        command = [COMMAND, "solution", exercise, "--force", "--paste"]
+        subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL, check=True)
+    verdicts = GRADE / "verdicts.json"
+    command = check_of(day, verdicts)
+    code = subprocess.run(command, env=environment(), stdout=subprocess.DEVNULL).returncode
+    if code not in (0, 1):
+        raise Problem(f"{day}: the lesson cannot be judged here: see above", BUILD_FAILED)
+    for exercise in json.loads(verdicts.read_text()):
+        if exercise["verdict"] != "solved":
+            say(f"{exercise['id']}: not even the lesson's solution is solved here: {exercise['why']}")
+
+
+# --- The sandbox ---
+
+
+def require_sandbox():
+    done = subprocess.run(
+        [SANDBOX, "run", "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode == 0:
+        return
+    raise Problem(
+        f"the sandbox cannot be used here: {done.stdout.strip()}\n"
+        "It needs bubblewrap (apt-get install bubblewrap) and the permission to make namespaces, which many\n"
+        "containers withhold. --trust grades without it: then what was handed in runs with your rights, and\n"
+        "can read, change and delete what you can."
+    )
+
+
+def is_of_an_exercise(path):
+    """What a check builds from a learner's files: no student gets that of another, or the lesson's."""
+    return re.search(r"_exercise(_program)?($|\.dir/)", str(path)) is not None
+
+
+def link_build(preset, target):
+    """A build of one student's own: links to the files of the prepared one, which cannot be
+    written. Ninja appends to its two logs, so they are copied; compilers replace links.
+    """
+    source = BUILD / preset
+    if not source.is_dir():
+        return
+    for directory, directories, names in os.walk(source):
+        here = pathlib.Path(directory)
+        to = target / here.relative_to(source)
+        to.mkdir(parents=True, exist_ok=True)
+        if here == source:
+            directories[:] = [name for name in directories if name not in ("exercises", "results", "own")]
+        for name in names:
+            if is_of_an_exercise(here / name):
+                continue
+            if name.startswith(".ninja_"):
+                shutil.copyfile(here / name, to / name)
+            else:
+                (to / name).symlink_to(BUILD / "prepared" / here.relative_to(BUILD) / name)
+    (target / "results").mkdir(exist_ok=True)
+
+
+def give_to(user, directory):
+    for path, directories, names in os.walk(directory):
+        for name in [".", *directories, *names]:
+            os.chown(os.path.join(path, name), user, user, follow_symlinks=False)
+
+
+class Workspace:
+    """Where one student after the other is judged: a build and a my/ in the place of the checkout's."""
+
+    def __init__(self, number, options):
+        self.options = options
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="work.", dir=GRADE))
+        self.build = self.directory / "build"
+        # As root: the user that hand-ins run as, of this job only, as processes are counted by user.
+        self.user = 1_000_000 + 64 * os.getpid() + number
+        self.process = None  # the judge
+        if options.trust:
+            self.mine, self.verdicts, self.inside = MINE, self.directory / "verdicts.json", []
+            self.verdicts_inside = self.verdicts
+            return
+        self.mine = self.build / "grade" / "my"
+        self.verdicts = self.build / "grade" / "verdicts.json"
+        self.verdicts_inside = GRADE / "verdicts.json"
+        self.inside = ["bwrap", "--dev-bind", "/", "/", "--die-with-parent"]
+        self.inside += ["--bind", self.build, BUILD, "--ro-bind", BUILD, BUILD / "prepared"]
+        self.inside += ["--tmpfs", BUILD / "prepared" / "grade"]  # the work of others
+
+    def clear(self):
+        if self.options.trust:
+            return
+        shutil.rmtree(self.build, ignore_errors=True)
+        (self.build / "prepared").mkdir(parents=True)
+        for preset in PRESETS:
+            link_build(preset, self.build / preset)
+
+    def settings(self):
+        if self.options.trust:
+            return environment()
+        return environment(COURSE_SANDBOX=str(SANDBOX), COURSE_SANDBOX_USER=str(self.user))
+
+    def judge(self, day):
+        """The verdicts on a day's exercises, and why there are none."""
+        self.verdicts.unlink(missing_ok=True)
+        command = [*self.inside, *check_of(day, self.verdicts_inside)]
+        with tempfile.TemporaryFile() as output:
+            process = subprocess.Popen(
+                command,
+                env=self.settings(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+            self.process = process
+            ended = wait(process, self.options.seconds, self.options.memory * 1e9)
+            output.seek(0)
+            text = output.read(1_000_000).decode(errors="replace")
+        try:
+            verdicts = json.loads(self.verdicts.read_text())
+        except (OSError, ValueError):
+            return [], ended or f"the judge ended with {process.returncode}: {text[-2000:].strip()}"
+        return verdicts, ended
+
+
+def processes_below(parent):
+    """{pid: (its parent, its name, bytes in memory)} of all processes that `parent` has started."""
+    page = os.sysconf("SC_PAGE_SIZE")
+    everything = {}
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            text = pathlib.Path("/proc", name, "stat").read_text(errors="replace")
+            words = text[text.rindex(")") + 2 :].split()
+            everything[int(name)] = (
+                int(words[1]),
+                text[text.index("(") + 1 : text.rindex(")")],
+                int(words[21]) * page,
+            )
+    found, fresh = {}, {parent}
+    while fresh:
+        fresh = {pid for pid, (of, _, _) in everything.items() if of in fresh} - found.keys()
+        found.update({pid: everything[pid] for pid in fresh})
+    return found
+
+
+def wait(process, seconds, memory):
+    """Until the judge has ended. Ends it after its time, and the sandboxes that it has started when
+    they use too much memory together: no limit of a process holds for all of them.
+    """
+    ended, deadline = None, time.monotonic() + seconds
+    try:
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                return f"not done after {seconds} s, ended"
+            below = processes_below(process.pid)
+            if sum(size for _, _, size in below.values()) > memory:
+                ended = f"a program of this day used more than {memory / 1e9:g} GB of memory, and was ended"
+                sandboxes = [pid for pid, (_, name, _) in below.items() if name == "timeout"]
+                for pid in sandboxes or [pid for pid, (of, _, _) in below.items() if of == process.pid]:
+                    with contextlib.suppress(OSError):
+                        os.kill(pid, signal.SIGKILL)
+            time.sleep(SEEN_EVERY)
+        return ended
+    finally:
+        end(process)
+
+
+def end(process):
+    """Ends the judge and, with it, its sandboxes; without a sandbox it passes SIGTERM on."""
+    if process.poll() is None:
+        process.terminate()
+        time.sleep(0.2)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+# --- The verdicts ---
+
+
+def judge(student, workspace, exercises, version):
+    begin = time.monotonic()
+    workspace.clear()
+    left_out = copy_hand_in(student.directory, workspace.mine)
+    content = hash_of(workspace.mine, left_out)
+    if not workspace.options.trust and os.geteuid() == 0:
+        give_to(workspace.user, workspace.build)
+    judged = {}
+    for day in dict.fromkeys(map(day_of, exercises)):
+        verdicts, reason = workspace.judge(day)
+        for verdict in verdicts:
+            verdict["why"] = readable(verdict["why"])
+            judged[verdict["id"]] = verdict
+        for exercise in exercises:
+            if day_of(exercise) == day and exercise not in judged:
+                judged[exercise] = no_verdict(exercise, readable(reason or "the judge did not name it"))
+            elif day_of(exercise) == day and reason and judged[exercise]["verdict"] == "not yet":
+                judged[exercise]["why"] += f"\n({reason})"
+    return {
+        "student": student.name,
+        "content": content,
+        "lesson": version,
+        "seconds": round(time.monotonic() - begin),
+        "exercises": [judged[exercise] for exercise in exercises],
+        "left_out": left_out,
+    }
+
+
+def no_verdict(exercise, reason):
+    return {"id": exercise, "verdict": "not judged", "tests": 0, "stars": 0, "counts": [], "why": reason}
+
+
+def readable(text):
+    """The student's own names of files, and no characters that a terminal obeys."""
+    text = text.replace(f"{MINE}/", "my/").replace("build/grade/my/", "my/").replace(f"{ROOT}/", "")
+    return "".join(c if c == "\n" or c.isprintable() else f"\\x{ord(c):02x}" for c in text.expandtabs(4))
+
+
+def count(result, verdict):
+    return sum(exercise["verdict"] == verdict for exercise in result["exercises"])
+
+
+def is_solved(result):
+    return count(result, "solved") == len(result["exercises"])
+
+
+def stars(result):
+    return sum(exercise["stars"] for exercise in result["exercises"])
+
+
+def line_of(result):
+    name = readable(result["student"]).replace("\n", "\\n")
+    text = f"{name}: {count(result, 'solved')} of {len(result['exercises'])} solved, {stars(result)} stars"
+    for verdict in ("not yet", "blank", "cannot run", "not judged"):
+        if count(result, verdict):
+            text += f", {count(result, verdict)} {verdict}"
+    return text
+
+
+# --- Pages, tables and files ---
+
+
+def escaped(text):
+    """For a line of Markdown."""
+    return re.sub(r"([\\`*_{}\[\]()#+.!|<>&~-])", r"\\\1", readable(text).replace("\n", "\\n"))
+
+
+def page_of(result):
+    lines = [
+        f"# {escaped(result['student'])}",
+        "",
+        f"{count(result, 'solved')} of {len(result['exercises'])} exercises solved, {stars(result)} stars, "
+        f"judged in {result['seconds']} s.",
+        f"Lesson {result['lesson']}, hand-in {result['content'][:16]}.",
+        "",
+        "| exercise | verdict | tests | stars |",
+        "|---|---|---|---|",
+    ]
+    for exercise in result["exercises"]:
+        lines.append(
+            f"| {exercise['id']} | {exercise['verdict']} | {exercise['tests'] or ''} | {exercise['stars'] or ''} |"
+        )
+    if result["left_out"]:
+        lines += ["", "## Not judged"]
+        lines += [""] + [f"- {escaped(name)}: {reason}" for name, reason in result["left_out"]]
+    for exercise in result["exercises"]:
+        details = exercise["counts"] + exercise["why"].strip("\n").splitlines()
+        if details:  # indented by four spaces, nothing in it is Markdown
+            lines += ["", f"## {exercise['id']}: {exercise['verdict']}", ""]
+            lines += ["    " + line for text in details for line in readable(text).splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def print_table(results):
+    names = [readable(result["student"]).replace("\n", "\\n") for result in results]
+    width = max(len("student"), *map(len, names))
+    print(f"\n{'student':{width}}  solved  not yet  blank  other  stars  seconds")
+    for name, result in zip(names, results):
+        other = count(result, "cannot run") + count(result, "not judged")
+        print(
+            f"{name:{width}}  {count(result, 'solved'):6}  {count(result, 'not yet'):7}  {count(result, 'blank'):5}"
+            f"  {other:5}  {stars(result):5}  {result['seconds']:7}"
+        )
+    print(
+        f"{sum(map(is_solved, results))} of {len(results)} students solved all of {len(results[0]['exercises'])} exercises"
+    )
+
+
+def write_csv(file, results):
+    def cell(text):  # no spreadsheet takes it for a formula
+        return "'" + text if text[:1] in ("=", "+", "-", "@") else text
+
+    with open(file, "w", newline="", encoding="utf-8") as out:
+        rows = csv.writer(out)
+        rows.writerow(["student", "exercise", "verdict", "tests", "stars", "why"])
+        for result in results:
+            for exercise in result["exercises"]:
+                why = (exercise["why"].strip() or " ").splitlines()[0].strip()
+                rows.writerow(
+                    [
+                        cell(readable(result["student"])),
+                        exercise["id"],
+                        exercise["verdict"],
+                        exercise["tests"],
+                        exercise["stars"],
+                        cell(why),
+                    ]
+                )
+
+
+def gradescope(result):
+    """The results.json of Gradescope's autograders: a point for each exercise that is solved."""
+    tests = [
+        {
+            "name": exercise["id"],
+            "score": int(exercise["verdict"] == "solved"),
+            "max_score": 1,
+            "status": "passed" if exercise["verdict"] == "solved" else "failed",
+            "output": "\n".join([exercise["verdict"], *exercise["counts"], exercise["why"]]).strip(),
+            "output_format": "text",
+        }
+        for exercise in result["exercises"]
+    ]
+    return {
+        "execution_time": result["seconds"],
+        "output": line_of(result),
+        "output_format": "text",
+        "tests": tests,
+    }
+
+
+def write_json(file, value):
+    """All of it or nothing: a run may be ended at any time."""
+    path = pathlib.Path(file)
+    temporary = path.with_name(path.name + ".new")
+    temporary.write_text(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
+    temporary.replace(path)
+
+
+def earlier_result(student, options, exercises, version):
+    """Of a run before this one, if neither the hand-in nor the lesson has changed."""
+    if options.again:
+        return None
+    try:
+        result = json.loads((options.out / (student.file + ".json")).read_text())
+        with tempfile.TemporaryDirectory(dir=GRADE) as copy:
+            left_out = copy_hand_in(student.directory, pathlib.Path(copy, "my"))
+            content = hash_of(pathlib.Path(copy, "my"), left_out)
+        same = (result["content"], result["lesson"]) == (content, version)
+        same &= [exercise["id"] for exercise in result["exercises"]] == exercises
+        return result if same and count(result, "not judged") == 0 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def grade_all(students, exercises, version, options):
+    workspaces = [Workspace(number, options) for number in range(options.jobs)]
+    free, lock = list(workspaces), threading.Lock()
+
+    def grade(student):
+        result = earlier_result(student, options, exercises, version)
+        if result:
+            print(f"{line_of(result)} (as before)", flush=True)
+            return result
+        with lock:
+            workspace = free.pop()
+        try:
+            result = judge(student, workspace, exercises, version)
+        finally:
+            with lock:
+                free.append(workspace)
+        (options.out / (student.file + ".md")).write_text(page_of(result), errors="replace")
+        write_json(options.out / (student.file + ".json"), result)
+        print(f"{line_of(result)}, {result['seconds']} s", flush=True)
+        return result
+
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    try:
+        return list(pool.map(grade, students))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for workspace in workspaces:  # after Ctrl-C students are still being judged
+            if workspace.process:
+                end(workspace.process)
+            shutil.rmtree(workspace.directory, ignore_errors=True)
+
+
+def lock(files, name, kind):
+    file = files.enter_context(open(BUILD / f"{name}.lock", "a+"))
+    try:
+        fcntl.flock(file, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        say(f"waiting for another ./course, which holds build/{name}.lock")
+        fcntl.flock(file, kind)
+    return file
+
+
+@contextlib.contextmanager
+def prepared_builds(exercises, versions, options):
+    """Several ./course grade may judge hand-ins at a time, from the same builds, but nothing may
+    change these meanwhile. With --trust all hand-ins are judged in one place.
+    """
+    with contextlib.ExitStack() as files:
+        alone = options.trust or unprepared(versions)[0] or presets_for_others()
+        file = lock(files, "grade", fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        if alone:
+            prepare(exercises, versions)
+        if not options.trust:
+            fcntl.flock(file, fcntl.LOCK_SH)
+            for name in ("check", *PRESETS):
+                lock(files, name, fcntl.LOCK_SH)
+        yield
+
+
+def positive(text):
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"it is '{text}'; expected a whole number from 1 on")
+    return int(text)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="./course grade",
+        description="Judges what students handed in, each in a sandbox, and writes a page for each.",
+        epilog="exit codes: 0 all is solved, 1 it is not, 2 wrong usage or no sandbox, 3 the build failed",
+    )
+    parser.add_argument("dirs", nargs="+", metavar="DIR", help="the my/ of one student")
+    parser.add_argument("--days", type=lambda text: text.split(","), help="day05,day15; without it every day")
+    parser.add_argument(
+        "--jobs", type=positive, default=1, metavar="N", help="students at a time, 64 at most"
+    )
+    parser.add_argument(
+        "--out",
+        type=pathlib.Path,
+        default=pathlib.Path("grades"),
+        metavar="DIR",
+        help="of results and pages; grades/",
+    )
+    parser.add_argument("--json", metavar="FILE", help="all verdicts")
+    parser.add_argument("--csv", metavar="FILE", help="a line for each student and exercise")
+    parser.add_argument("--gradescope", metavar="FILE", help="results.json of one student, for Gradescope")
+    parser.add_argument(
+        "--again", action="store_true", help="also those who have not changed anything since they were judged"
+    )
+    parser.add_argument(
+        "--memory", type=positive, default=8, metavar="GB", help="of all processes of a student together; 8"
+    )
+    parser.add_argument(
+        "--seconds", type=positive, default=3600, metavar="N", help="for a day of a student; 3600"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="without a sandbox: what was handed in runs with your rights"
+    )
+    options = parser.parse_args(arguments)
+    if options.gradescope and len(options.dirs) > 1:
+        raise Problem(
+            f"--gradescope: there are {len(options.dirs)} directories; expected that of one student"
+        )
+    if options.jobs > 64:
+        raise Problem(f"--jobs is {options.jobs}; expected 64 at most")
+    if options.trust and options.jobs > 1:
+        raise Problem(f"--jobs is {options.jobs}; expected 1 with --trust, where all share one build")
+    return options
+
+
+def main():
+    options = parse(sys.argv[1:])
+    students = students_of(options.dirs)
+    if not options.trust:
+        require_sandbox()
+    exercises = exercises_of(options.days)
+    options.out.mkdir(parents=True, exist_ok=True)
+    versions = versions_of(dict.fromkeys(map(day_of, exercises)))
+    version = hash_of_files(versions, pathlib.Path(__file__), SANDBOX)[:16]
+    with prepared_builds(exercises, versions, options):
+        results = grade_all(students, exercises, version, options)
+    print_table(results)
+    print(f"A page for each: {options.out}/")
+    if options.json:
+        write_json(options.json, results)
+    if options.gradescope:
+        write_json(options.gradescope, gradescope(results[0]))
+    if options.csv:
+        write_csv(options.csv, results)
+    return 0 if all(map(is_solved, results)) else 1
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        sys.exit(main())
+    except Problem as problem:
+        say(problem)
+        sys.exit(problem.code)
+    except KeyboardInterrupt:
+        say("interrupted; a second run goes on after the last student that was judged")
+        os._exit(128 + signal.SIGINT)  # without waiting for the students that are being judged

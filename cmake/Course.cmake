@@ -11,7 +11,6 @@
 #   course_add_test(NAME ... [FAIL_ON regex] COMMAND ...)
 #     as add_test; its outcome is reported, which ./course test counts. For other commands, and for programs of course_test once more
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
-#   course_parts(TITLE...)                                        the parts of the course, in reading order
 #   course_day(TOPIC t TITLE "..." QUESTION "..." PART "..." [NEEDS day01 ...] [BEYOND_NEEDS day15 ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
 #              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
 #              [CLEAN_SIZES ...] [HOPPER])
@@ -34,6 +33,7 @@
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 # Tests come in two halves: those of the lessons and of common, once, with threads in ascending order; and the others, which have the
 # label "thorough". A target for each builds the tests and what they run; `all` has the other programs, too.
+include(${CMAKE_CURRENT_LIST_DIR}/ReadingOrder.cmake)
 add_custom_target(course_tests)
 add_custom_target(course_tests_thorough)
 add_custom_target(course_kernels)  # the libraries with kernels, which is all lessons; no program, nor what only programs need
@@ -282,64 +282,8 @@ function(course_register_day directory)
   if(NOT short_name)
     set(short_name ${directory})
   endif()
-  get_property(parts GLOBAL PROPERTY COURSE_PARTS)
-  list(FIND parts "${arg_PART}" part)
-  if(part EQUAL -1)
-    list(JOIN parts ", " parts)
-    message(FATAL_ERROR "${directory}: PART is '${arg_PART}'; expected one of: ${parts}")
-  endif()
-  set_property(GLOBAL APPEND PROPERTY COURSE_DAYS_OF_PART_${part} ${short_name})
-  set_property(GLOBAL PROPERTY COURSE_NEEDS_OF_${short_name} "${arg_NEEDS}")
-  set_property(GLOBAL PROPERTY COURSE_BEYOND_NEEDS_OF_${short_name} "${arg_BEYOND_NEEDS}")
+  course_place_day(${short_name} PART "${arg_PART}" NEEDS ${arg_NEEDS} BEYOND_NEEDS ${arg_BEYOND_NEEDS})
   set_property(GLOBAL PROPERTY COURSE_DAY_${short_name} "{${day}, \"programs\": [${programs}]}")
-endfunction()
-
-function(course_parts)
-  set_property(GLOBAL PROPERTY COURSE_PARTS ${ARGN})
-endfunction()
-
-# Sets `result` to the short names of all days in reading order: by part, in each part those without a number first. What a day needs
-# comes before it, and numbers increase.
-function(course_reading_order result)
-  get_property(parts GLOBAL PROPERTY COURSE_PARTS)
-  list(LENGTH parts count)
-  math(EXPR last "${count} - 1")
-  set(order "")
-  foreach(part RANGE ${last})
-    get_property(days GLOBAL PROPERTY COURSE_DAYS_OF_PART_${part})
-    set(unnumbered ${days})
-    list(FILTER unnumbered EXCLUDE REGEX "^day[0-9]")
-    list(FILTER days INCLUDE REGEX "^day[0-9]")
-    list(SORT days)
-    list(APPEND order ${unnumbered} ${days})
-  endforeach()
-  set(before "")
-  set(last_numbered "")
-  foreach(day IN LISTS order)
-    get_property(needs GLOBAL PROPERTY COURSE_NEEDS_OF_${day})
-    get_property(beyond_needs GLOBAL PROPERTY COURSE_BEYOND_NEEDS_OF_${day})
-    foreach(need IN LISTS needs beyond_needs)
-      if(NOT need IN_LIST order OR need STREQUAL day)
-        message(FATAL_ERROR "${day} needs ${need}; expected another day, such as day05 or gemm_ladder")
-      endif()
-    endforeach()
-    foreach(need IN LISTS needs)
-      if(NOT need IN_LIST before)
-        message(FATAL_ERROR "${day} needs ${need}, which comes later in the course: nothing is used before it is taught")
-      endif()
-      if(need IN_LIST beyond_needs)
-        message(FATAL_ERROR "${day} has ${need} in NEEDS and in BEYOND_NEEDS; expected one of them")
-      endif()
-    endforeach()
-    if(day MATCHES "^day[0-9]")
-      if(last_numbered AND day STRLESS last_numbered)
-        message(FATAL_ERROR "${day} comes after ${last_numbered} in the order of parts; expected numbers that are the reading order")
-      endif()
-      set(last_numbered ${day})
-    endif()
-    list(APPEND before ${day})
-  endforeach()
-  set(${result} ${order} PARENT_SCOPE)
 endfunction()
 
 function(course_day)

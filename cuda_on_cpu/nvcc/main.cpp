@@ -230,7 +230,7 @@ class Driver {
                                        language_options(Language::cuda),
                                        include_options(),
                                        nvcc::kHostOptions,
-                                       {command_.optimisation, command_.debug_information},
+                                       {command_.optimisation, "-gdwarf-4", command_.debug_information},
                                        is_inspected() ? nvcc::kInspectOptions : Arguments{},
                                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
                                        kOlderLanguage,

@@ -2,8 +2,8 @@
 """Packs an installed stand-in into a Python wheel: `pip install FILE.whl` brings the command
 cuda-on-cpu-nvcc.
 
-    cmake -S cuda_on_cpu -B build && cmake --build build
-    cuda_on_cpu/python/make_wheel.py build              cuda_on_cpu-1.0.0-py3-none-linux_x86_64.whl in this directory
+    cmake -S cuda_on_cpu -B build_cuda_on_cpu && cmake --build build_cuda_on_cpu
+    cuda_on_cpu/python/make_wheel.py build_cuda_on_cpu  cuda_on_cpu-1.0.0-py3-none-linux_x86_64.whl in this directory
 
 Of the system it needs g++ and binutils when it compiles, as nvcc does.
 """

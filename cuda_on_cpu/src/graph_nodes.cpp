@@ -75,15 +75,31 @@ Condition* condition_of(cudaGraphConditionalHandle handle) {
     return reinterpret_cast<Condition*>(handle);
 }
 
-// The condition of a handle; null if no live graph owns it.
-std::shared_ptr<Condition> find_condition(cudaGraphConditionalHandle handle) {
-    std::shared_ptr<Condition> found;
-    graphs().for_each([&](CUgraph_st& graph) {
-        for (const auto& condition : graph.conditions) {
-            if (condition.get() == condition_of(handle)) found = condition;
+// Is `graph` the body of a node of `outer`, or a body within such a body?
+bool is_inside(cudaGraph_t graph, const CUgraph_st& outer) {
+    return std::ranges::any_of(outer.nodes, [graph](const CUgraphNode_st* node) {
+        return std::ranges::any_of(node->bodies, [graph](const CUgraph_st* body) {
+            return body == graph || is_inside(graph, *body);
+        });
+    });
+}
+
+// Sets `found` to the condition of a handle that was made for `graph` or a graph around it. CUDA
+// allows no other handle.
+cudaError_t find_condition(const char* function, cudaGraph_t graph, cudaGraphConditionalHandle handle,
+                           std::shared_ptr<Condition>* found) {
+    bool exists = false;
+    graphs().for_each([&](CUgraph_st& owner) {
+        for (const auto& condition : owner.conditions) {
+            if (condition.get() != condition_of(handle)) continue;
+            exists = true;
+            if (&owner == graph || is_inside(graph, owner)) *found = condition;
         }
     });
-    return found;
+    if (*found != nullptr) return cudaSuccess;
+    return refuse(cudaErrorInvalidValue, function, "the conditional handle %s",
+                  exists ? "belongs to another graph; expected one of this graph or of a graph around it"
+                         : "does not exist");
 }
 
 // The operation of a node without work of its own.
@@ -150,9 +166,11 @@ cudaError_t add_event_node(const NewNode& request, cudaGraphNodeType type, cudaE
 
 cudaError_t add_conditional_node(const NewNode& request, cudaConditionalNodeParams& params) {
     if (const cudaError_t error = check(request); error != cudaSuccess) return error;
-    const std::shared_ptr<Condition> condition = find_condition(params.handle);
-    if (condition == nullptr)
-        return refuse(cudaErrorInvalidValue, request.function, "the conditional handle does not exist");
+    std::shared_ptr<Condition> condition;
+    if (const cudaError_t error = find_condition(request.function, request.graph, params.handle, &condition);
+        error != cudaSuccess) {
+        return error;
+    }
     const unsigned most = params.type == cudaGraphCondTypeIf      ? 2
                           : params.type == cudaGraphCondTypeWhile ? 1
                                                                   : 65536;

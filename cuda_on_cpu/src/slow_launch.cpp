@@ -130,24 +130,31 @@ bool interrupt(pthread_t os_thread) {
     return answer.given && answer.runs_block;
 }
 
-// False: no kernel is running.
-bool tell_where_kernel_is(unsigned seconds) {
-    const std::scoped_lock lock(watch().mutex);
+// The line that a running kernel is in; `answer` has its name and thread. Empty: none. The caller
+// holds the lock.
+std::string line_of_running_kernel() {
     for (int attempt = 0; attempt < kAttempts && watch().running > 0; ++attempt) {
         for (const OsThread& os_thread : watch().os_threads) {
             if (!os_thread.runner->is_seen_running() || !interrupt(os_thread.handle)) continue;
-            const std::string line = kernel_line(std::span(answer.frames).first(answer.frame_count));
-            if (line.empty()) continue;
-            // The kernel's output so far, because the program may be ended after this line.
-            std::fflush(stdout);
-            std::fprintf(stderr, "cuda_on_cpu: kernel %s: still running after %u s, in %s, %s%s\n",
-                         answer.kernel.data(), seconds, line.c_str(), answer.thread.data(),
-                         environment().notice_is_set ? "" : " (CUDA_ON_CPU_LIMIT=SECONDS ends a kernel)");
-            return true;
+            std::string line = kernel_line(std::span(answer.frames).first(answer.frame_count));
+            if (!line.empty()) return line;
         }
         std::this_thread::sleep_for(kBetweenAttempts);
     }
-    return false;
+    return {};
+}
+
+// False: no kernel is running.
+bool tell_where_kernel_is(unsigned seconds) {
+    const std::scoped_lock lock(watch().mutex);
+    const std::string line = line_of_running_kernel();
+    if (line.empty()) return false;
+    // The kernel's output so far, because the program may be ended after this line.
+    std::fflush(stdout);
+    std::fprintf(stderr, "cuda_on_cpu: kernel %s: still running after %u s, in %s, %s%s\n",
+                 answer.kernel.data(), seconds, line.c_str(), answer.thread.data(),
+                 environment().notice_is_set ? "" : " (CUDA_ON_CPU_LIMIT=SECONDS ends a kernel)");
+    return true;
 }
 
 // Ends the block on that OS thread, which neither waits nor ends by itself, at an instruction of
@@ -178,9 +185,10 @@ void end_launches(unsigned seconds) {
                                            [=](const OsThread& each) { return end_block(each, seconds); });
     exits.wanted = false;
     if (ended) return;
+    const std::string line = line_of_running_kernel();
     std::fprintf(stderr,
-                 "cuda_on_cpu: a kernel has run for %u s (CUDA_ON_CPU_LIMIT): the program ends here\n",
-                 seconds);
+                 "cuda_on_cpu: a kernel has run for %u s (CUDA_ON_CPU_LIMIT)%s%s: the program ends here\n",
+                 seconds, line.empty() ? "" : ", in ", line.c_str());
     std::_Exit(1);
 }
 

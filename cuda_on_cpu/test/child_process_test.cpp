@@ -60,4 +60,14 @@ TEST(ChildProcess, HasSettingsInPlaceOfThisProcesss) {
     unsetenv("CHILD_PROCESS_TEST");
 }
 
+TEST(ChildProcess, KeepsVariablesWhoseNamesBeginLikeOneThatIsSet) {
+    setenv("CHILD_PROCESS", "shorter", 1);
+    setenv("CHILD_PROCESS_TESTS", "longer", 1);
+    const std::string script = "echo $CHILD_PROCESS $CHILD_PROCESS_TEST $CHILD_PROCESS_TESTS";
+    EXPECT_EQ(read_child({.arguments = shell(script), .settings = {"CHILD_PROCESS_TEST=set"}}).output,
+              "shorter set longer\n");
+    unsetenv("CHILD_PROCESS");
+    unsetenv("CHILD_PROCESS_TESTS");
+}
+
 }  // namespace

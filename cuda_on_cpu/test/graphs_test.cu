@@ -292,15 +292,19 @@ __global__ void count_down(cudaGraphConditionalHandle handle, int* left, int* ro
     cudaGraphSetConditional(handle, --*left > 0 ? 1 : 0);
 }
 
-cudaGraphNode_t add_conditional(cudaGraph_t graph, const cudaGraphNode_t* after, std::size_t count,
-                                cudaGraphNodeParams& params) {
+cudaError_t try_to_add(cudaGraph_t graph, const cudaGraphNode_t* after, std::size_t count,
+                       cudaGraphNodeParams& params) {
     cudaGraphNode_t node = nullptr;
 #if CUDART_VERSION >= 13000
-    EXPECT_EQ(cudaGraphAddNode(&node, graph, after, nullptr, count, &params), cudaSuccess);
+    return cudaGraphAddNode(&node, graph, after, nullptr, count, &params);
 #else
-    EXPECT_EQ(cudaGraphAddNode(&node, graph, after, count, &params), cudaSuccess);
+    return cudaGraphAddNode(&node, graph, after, count, &params);
 #endif
-    return node;
+}
+
+void add_conditional(cudaGraph_t graph, const cudaGraphNode_t* after, std::size_t count,
+                     cudaGraphNodeParams& params) {
+    EXPECT_EQ(try_to_add(graph, after, count, params), cudaSuccess);
 }
 
 TEST(ConditionalNodes, ChooseABody) {
@@ -362,6 +366,49 @@ TEST(ConditionalNodes, RepeatABodyThatWasCaptured) {
         graph.run();
         EXPECT_EQ(rounds.to_host()[0], 5 * (i + 1));
     }
+}
+
+// A handle belongs to the graph that it was made for, and to the bodies of that graph's nodes.
+TEST(ConditionalNodes, RefuseAHandleOfAnotherGraph) {
+    Graph graph;
+    Graph other;
+    cudaGraphConditionalHandle handle;
+    ASSERT_EQ(cudaGraphConditionalHandleCreate(&handle, graph, 0, cudaGraphCondAssignDefault), cudaSuccess);
+    cudaGraphNodeParams params = {};
+    params.type = cudaGraphNodeTypeConditional;
+    params.conditional.handle = handle;
+    params.conditional.type = cudaGraphCondTypeIf;
+    params.conditional.size = 1;
+    EXPECT_EQ(try_to_add(other, nullptr, 0, params), cudaErrorInvalidValue);
+    static_cast<void>(cudaGetLastError());
+}
+
+TEST(ConditionalNodes, InABodyHaveAHandleOfTheGraphAround) {
+    Graph graph;
+    cudaGraphNodeParams params[2] = {};
+    for (cudaGraphNodeParams& each : params) {
+        each.type = cudaGraphNodeTypeConditional;
+        each.conditional.type = cudaGraphCondTypeIf;
+        each.conditional.size = 1;
+        ASSERT_EQ(
+            cudaGraphConditionalHandleCreate(&each.conditional.handle, graph, 1, cudaGraphCondAssignDefault),
+            cudaSuccess);
+    }
+    add_conditional(graph, nullptr, 0, params[0]);
+    add_conditional(params[0].conditional.phGraph_out[0], nullptr, 0, params[1]);
+    DeviceVector<int> out(1);
+    int* target = out.data();
+    int value = 7;
+    void* list[] = {&target, &value};
+    cudaKernelNodeParams kernel = {};
+    kernel.func = function(set);
+    kernel.gridDim = kernel.blockDim = dim3(1);
+    kernel.kernelParams = list;
+    cudaGraphNode_t node = nullptr;
+    ASSERT_EQ(cudaGraphAddKernelNode(&node, params[1].conditional.phGraph_out[0], nullptr, 0, &kernel),
+              cudaSuccess);
+    graph.run();
+    EXPECT_EQ(out.to_host()[0], 7);
 }
 
 #ifdef CUDA_ON_CPU

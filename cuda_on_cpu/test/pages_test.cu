@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "../src/pages.hpp"
 #include "reports.cuh"
 
 namespace {
@@ -121,6 +122,15 @@ __global__ void recurse(int* out, int depth) {
     };
     __syncthreads();
     *out = Recursion::run(depth);
+}
+
+TEST(LargePages, AreWhatSizesAreRoundedUpTo) {
+    using cuda_on_cpu::round_up_to_pages;
+    EXPECT_EQ(cuda_on_cpu::page_size(), page());
+    EXPECT_EQ(round_up_to_pages(0), 0U);
+    EXPECT_EQ(round_up_to_pages(1), page());
+    EXPECT_EQ(round_up_to_pages(page()), page());
+    EXPECT_EQ(round_up_to_pages(page() + 1), 2 * page());
 }
 
 TEST(LargePages, HoldMemoryBetweenGuardPages) {

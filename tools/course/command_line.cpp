@@ -318,8 +318,8 @@ void add_reset(CommandLine& line) {
 void add_progress(CommandLine& line) {
     auto* command = line.add("progress", "All exercises, and which are solved", "example: ./course progress");
     const auto options = std::make_shared<ProgressCommand>();
-    auto* day =
-        command->add_option("DAY", options->name, "The day to show in full; else that of the next exercise");
+    auto* day = command->add_option("DAY", options->name,
+                                    "Only this day; else all, and in full that of the next exercise");
     auto* json = command->add_flag("--json", options->as_json, "For other programs")->excludes(day);
     command->add_flag("--all", options->all, "Every exercise of every day")->excludes(json)->excludes(day);
     command->callback([&line, options] {

@@ -171,6 +171,7 @@ int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
             "arguments stand behind --",
             options.version.empty() ? "--size" : "--only"));
     require_outputs(options);
+    require_program(files);
     const Checkout inspecting = build_of_preset(checkout, "inspect");
     announce_first_build(inspecting, "cuda_on_cpu_compile",
                          "the first inspection builds what watches every access");

@@ -96,26 +96,40 @@ void run_compiler(const Command& command, const fs::path& made, const std::strin
     throw BuildError(fmt::format("{} failed: {}", what, shell_quoted(command)));
 }
 
-void require_files(const std::vector<std::string>& files) {
-    for (const std::string& file : files) {
-        if (!fs::is_regular_file(file))
-            throw UsageError(fmt::format("there is no file '{}' in {}", file, fs::current_path().string()));
-    }
+// No name of a day has an extension.
+bool names_a_file(const std::string& argument) {
+    return !argument.starts_with("-") && fs::path(argument).has_extension();
+}
+
+bool has_kernels(const std::string& file) {
+    return file.ends_with(".cu");
 }
 
 }  // namespace
 
 std::vector<std::string> own_files(const std::vector<std::string>& arguments) {
-    if (arguments.empty() || !arguments.front().ends_with(".cu")) return {};
-    return {arguments.begin(), std::ranges::find_if_not(arguments, is_source)};
+    if (arguments.empty() || !names_a_file(arguments.front())) return {};
+    return {arguments.begin(), std::find_if_not(arguments.begin() + 1, arguments.end(), is_source)};
 }
 
 std::vector<std::string> prerequisites(const std::string& rule) {
     return translator::names_in(translator::prerequisites(rule));
 }
 
+void require_program(const std::vector<std::string>& files) {
+    constexpr std::string_view kExpected =
+        "expected a day, such as day01, or the files of a program, at least one of which ends with .cu";
+    for (const std::string& file : files) {
+        if (!fs::is_regular_file(file))
+            throw UsageError(
+                fmt::format("there is no file '{}' in {}; {}", file, fs::current_path().string(), kExpected));
+    }
+    if (std::ranges::none_of(files, has_kernels))
+        throw UsageError(fmt::format("'{}' is not a .cu file; {}", files.front(), kExpected));
+}
+
 fs::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files, For purpose) {
-    require_files(files);
+    require_program(files);
     const Compiler compiler = compiler_of(checkout);
     const fs::path directory = directory_for(checkout, files, purpose);
     const Command& options = purpose == For::debugging ? kDebugOptions : kOptions;

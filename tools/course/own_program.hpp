@@ -20,7 +20,10 @@ std::vector<std::string> prerequisites(const std::string& rule);
 
 enum class For { running, debugging };
 
-// Compiles changed files, and returns the program. Throws UsageError for a missing file, and
+// Throws UsageError if a file is missing or none of them is a .cu file.
+void require_program(const std::vector<std::string>& files);
+
+// Compiles changed files, and returns the program. Throws what require_program throws, and
 // BuildError.
 std::filesystem::path build_own_program(const Checkout& checkout, const std::vector<std::string>& files,
                                         For purpose = For::running);

@@ -48,8 +48,8 @@ int print_json(const Learner& learner) {
 
 }  // namespace
 
-// Prints a line for each day. The named day is shown in full, else the day of the next exercise,
-// or every day with `all`.
+// Prints the named day in full. Without a name: a line for each day, and in full the day of the
+// next exercise, or every day with `all`.
 int show_progress(const Checkout& checkout, const ProgressCommand& command) {
     Learner learner(checkout);
     if (command.as_json) return print_json(learner);
@@ -58,6 +58,7 @@ int show_progress(const Checkout& checkout, const ProgressCommand& command) {
     if (next) next = learner.choose(std::nullopt);
     std::ptrdiff_t all_solved = 0;
     for (const Chapter& chapter : learner.book.chapters()) {
+        if (named != nullptr && named != &chapter) continue;
         std::vector<WorkbookEntry> entries;
         std::ranges::copy_if(learner.book.entries(), std::back_inserter(entries),
                              [&](const WorkbookEntry& entry) { return entry.chapter == &chapter; });
@@ -66,12 +67,13 @@ int show_progress(const Checkout& checkout, const ProgressCommand& command) {
         fmt::print("{}\n", styled(fmt::format("{}, {} of {}", chapter.name, solved, entries.size()), kHeading,
                                   stdout));
         all_solved += solved;
-        const bool is_chosen = named != nullptr ? named == &chapter : next && next->chapter == &chapter;
+        const bool is_chosen = named != nullptr || (next && next->chapter == &chapter);
         if (!command.all && !is_chosen) continue;
         for (const WorkbookEntry& entry : entries)
             print_line(*entry.exercise, learner.logbook.of(entry.id), next && next->id == entry.id);
     }
-    fmt::print("\n{} of {} exercises solved\n", all_solved, learner.book.entries().size());
+    if (named == nullptr)
+        fmt::print("\n{} of {} exercises solved\n", all_solved, learner.book.entries().size());
     fmt::print("{}\n", styled("Stars: right; no finding and no more bank conflicts than the lesson's; no "
                               "more sectors; on a GPU as "
                               "fast.\nEvery exercise: ./course progress --all",

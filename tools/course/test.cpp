@@ -62,9 +62,7 @@ void print_summary(const TestReport& report) {
     const auto count = [](int number, const char* what, const fmt::text_style& style) {
         return styled(fmt::format("{} {}", number, what), number > 0 ? style : fmt::text_style(), stdout);
     };
-    fmt::print("\n");
-    for (const auto& [reason, number] : report.skip_reasons)
-        fmt::print("skipped {}: {}\n", number, reason);
+    fmt::print("\n{}", lines_about(report.skipped_tests));
     fmt::print("{}, {}, {}\n", count(report.passed, "passed", kGood), count(report.failed, "failed", kBad),
                count(report.skipped, "skipped", kNotice));
 }

@@ -1,5 +1,7 @@
 #include "test_report.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <regex>
@@ -78,7 +80,7 @@ class PartReader {
         } else if (event.result == "skipped") {
             ++report_.skipped;
             const std::string reason = event.message.substr(0, event.message.find('\n'));
-            ++report_.skip_reasons[reason.empty() ? "no reason given" : reason];
+            report_.skipped_tests[reason.empty() ? "no reason given" : reason].push_back(name_of(event.test));
         } else {
             fail(name_of(event.test), event.message.empty() ? first_failure_ : event.message);
         }
@@ -96,6 +98,19 @@ class PartReader {
 };
 
 }  // namespace
+
+std::string lines_about(const SkippedTests& tests) {
+    constexpr std::size_t kNamed = 2;
+    std::string lines;
+    for (const auto& [reason, names] : tests) {
+        const std::size_t named = std::min(kNamed, names.size());
+        lines +=
+            fmt::format("skipped {}: {} ({}{})\n", names.size(), reason,
+                        fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named), ", "),
+                        names.size() > named ? fmt::format(" and {} more", names.size() - named) : "");
+    }
+    return lines;
+}
 
 std::string TestFailure::command() const {
     if (!is_shard(part)) {

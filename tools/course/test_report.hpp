@@ -23,11 +23,16 @@ struct TestFailure {
     std::string command() const;
 };
 
+using SkippedTests = std::map<std::string, std::vector<std::string>>;  // reason -> names
+
+// A line for each reason: how many tests it is true of, and the first of them.
+std::string lines_about(const SkippedTests& tests);
+
 struct TestReport {
     int passed = 0;
     int failed = 0;
     int skipped = 0;
-    std::map<std::string, int> skip_reasons;  // reason -> how many tests
+    SkippedTests skipped_tests;
     std::vector<TestFailure> failures{};
 };
 

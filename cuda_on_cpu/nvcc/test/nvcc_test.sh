@@ -247,6 +247,17 @@ int main() {
     return cudaDeviceSynchronize() == cudaSuccess;
 }
 END
+cat >endless.cu <<'END'
+#include <atomic>
+__global__ void wait_for_ever() {
+    std::atomic<int> flag{0};
+    while (flag.load(std::memory_order_relaxed) == 0) {}
+}
+int main() {
+    wait_for_ever<<<1, 1>>>();
+    return cudaDeviceSynchronize() != cudaErrorLaunchTimeout;
+}
+END
 echo 'int main() { not_declared(); }' >wrong.cu
 {
     for letter in {A..Z}; do
@@ -374,6 +385,9 @@ expect 'a program whose static object launches kernels' 0 '' static "$nvcc" stat
 expect 'one that outlives the runtime' 0 '' late "$nvcc" late.cu -o late -lcuda
 expect 'a program whose source is in a directory with a blank' 0 '' outside "$nvcc" "$PWD/outside.cu" -o outside
 expect 'a report of it' 0 'a directory/outside.cu:1' '' ../outside
+expect 'a loop that never ends, of functions of the standard library' 0 '' endless "$nvcc" -G endless.cu -o endless
+expect 'its line is one of the program' 1 'a directory/endless.cu:4' '' env CUDA_ON_CPU_LIMIT=1 ../endless
+expect 'no line of a header passes for one of the program' 1 '' '' sh -c 'objdump -dl ../endless | grep "endless.cu:[0-9][0-9][0-9]"'
 expect 'before main() and after it' 0 'sum 7' '' ../static
 expect 'after all other objects' 0 $'late 1024\nlists still there' '' ../late
 

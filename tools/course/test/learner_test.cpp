@@ -295,6 +295,24 @@ TEST_F(Learner, ProgressShowsTheDayOfTheNextExerciseInFull) {
     EXPECT_EQ(course({"progress", "no such day"}), kUsage);
 }
 
+TEST_F(Learner, ProgressOfADayShowsThatDayOnly) {
+    std::string days = read_text(directory_.path() / "build/days.json");
+    directory_.write("build/days.json", days.replace(days.find("02_none"), 7, "02_more"));
+    directory_.write("day02_more/exercises.md", kHints);
+    EXPECT_EQ(course({"progress", "day02"}), kSuccess) << said();
+    EXPECT_TRUE(says("day02, 0 of 2"));
+    EXPECT_TRUE(says("second"));
+    EXPECT_EQ(said().find("day01"), std::string::npos) << said();
+    EXPECT_EQ(said().find("of 4"), std::string::npos) << said();
+    EXPECT_EQ(course({"progress", "day02/second"}), kSuccess);
+    EXPECT_EQ(said().find("day01"), std::string::npos) << said();
+    EXPECT_EQ(course({"progress"}), kSuccess);
+    EXPECT_TRUE(says("day02, 0 of 2"));
+    EXPECT_TRUE(says("0 of 4 exercises solved"));
+    EXPECT_EQ(course({"progress", "day03"}), kUsage);
+    EXPECT_TRUE(says("there is no day 'day03'"));
+}
+
 TEST_F(Learner, BothOrdersAreRunAndTheFirstThatFailsIsTold) {
     write_mine("ascending_is_late");
     EXPECT_EQ(course({"check", "first"}), kFailed);

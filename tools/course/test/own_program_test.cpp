@@ -1,6 +1,7 @@
 // ./course run my.cu on a made-up project, where nvcc is a script that records its arguments.
 #include "own_program.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,15 +66,21 @@ class OwnProgram : public testing::Test {
 
     std::string file(const char* name) const { return (directory_.path() / name).string(); }
 
-    static int run(const std::vector<std::string>& arguments) {
-        std::vector<const char*> argv = {"./course", "run"};
+    static int run(const std::vector<std::string>& arguments) { return course("run", arguments); }
+    static int course(const char* command, const std::vector<std::string>& arguments) {
+        std::vector<const char*> argv = {"./course", command};
         for (const std::string& argument : arguments)
             argv.push_back(argument.c_str());
         testing::internal::CaptureStderr();
         const int exit_code = run_command_line(static_cast<int>(argv.size()), argv.data(),
                                                {bench_day, update_tables, try_exercises, new_day});
-        testing::internal::GetCapturedStderr();
+        said() = testing::internal::GetCapturedStderr();
         return exit_code;
+    }
+    // What the last command wrote to its standard error output.
+    static std::string& said() {
+        static std::string text;
+        return text;
     }
     // How often nvcc ran since the last call.
     int compiler_runs() const {
@@ -137,9 +144,37 @@ TEST_F(OwnProgram, WithoutItsFileIsWrongUsage) {
     EXPECT_EQ(run({file("my.cu"), file("nowhere.cu")}), kUsage);
 }
 
+TEST_F(OwnProgram, MayBeginWithAFileOfTheHost) {
+    directory_.write("main.cpp", "");
+    EXPECT_EQ(run({file("main.cpp"), file("my.cu"), "3"}), 7);
+    EXPECT_EQ(read_text(file("arguments")), "3|");
+}
+
+TEST_F(OwnProgram, WithoutACuFileIsToldWhatIsExpected) {
+    directory_.write("host.cpp", "");
+    directory_.write("notes.txt", "");
+    directory_.write("kernels.cuh", "");
+    for (const char* name : {"host.cpp", "notes.txt", "kernels.cuh", "nowhere.cpp", "nowhere.txt"}) {
+        EXPECT_EQ(run({file(name)}), kUsage);
+        const bool is_there = std::string(name).find("nowhere") == std::string::npos;
+        EXPECT_NE(said().find(is_there ? fmt::format("'{}' is not a .cu file", file(name))
+                                       : fmt::format("there is no file '{}'", file(name))),
+                  std::string::npos)
+            << said();
+        EXPECT_NE(said().find("expected a day, such as day01, or the files of a program, at least one of "
+                              "which ends with .cu"),
+                  std::string::npos)
+            << said();
+    }
+    EXPECT_EQ(compiler_runs(), 0);
+    EXPECT_EQ(course("inspect", {file("host.cpp")}), kUsage) << "before a build is made, which fails here";
+    EXPECT_NE(said().find("is not a .cu file"), std::string::npos) << said();
+}
+
 TEST(OwnFiles, EndWhereArgumentsBegin) {
     EXPECT_EQ(own_files({"a.cu", "b.cpp", "7", "c.cu"}), (std::vector<std::string>{"a.cu", "b.cpp"}));
     EXPECT_EQ(own_files({"a.cu", "--", "c.cu"}), (std::vector<std::string>{"a.cu"}));
+    EXPECT_EQ(own_files({"a.cpp", "b.cu"}), (std::vector<std::string>{"a.cpp", "b.cu"}));
     EXPECT_TRUE(own_files({"day01", "a.cu"}).empty());
     EXPECT_TRUE(own_files({}).empty());
 }

@@ -39,8 +39,8 @@ TEST_F(Reports, CountTestsNotParts) {
     EXPECT_EQ(report.passed, 2);
     EXPECT_EQ(report.failed, 0);
     EXPECT_EQ(report.skipped, 2);
-    const std::map<std::string, int> reasons = {{"needs <a GPU>", 1}, {"no reason given", 1}};
-    EXPECT_EQ(report.skip_reasons, reasons);
+    const SkippedTests reasons = {{"needs <a GPU>", {"a_test.V.B"}}, {"no reason given", {"a_test.V.C"}}};
+    EXPECT_EQ(report.skipped_tests, reasons);
 }
 
 TEST_F(Reports, RepeatAPartThatHasSettingsOfItsOwnByCTest) {
@@ -178,7 +178,7 @@ TEST_F(ReportCommand, PassesOrFailsByItsExitCode) {
 TEST_F(ReportCommand, IsSkippedForTheReasonInItsLastLine) {
     EXPECT_EQ(run_reported("echo looking; echo 'there is no gdb'; exit 77"), 77);
     EXPECT_EQ(report_.failed, 0);
-    EXPECT_EQ(report_.skip_reasons, (std::map<std::string, int>{{"there is no gdb", 1}}));
+    EXPECT_EQ(report_.skipped_tests, (SkippedTests{{"there is no gdb", {"shell"}}}));
 }
 
 TEST_F(ReportCommand, FailsByWhatItPrints) {
@@ -196,6 +196,13 @@ TEST_F(ReportCommand, ThatIsEndedIsAFailure) {
     const TestReport report = parse_test_reports({"shell"}, directory_.path());
     ASSERT_EQ(report.failures.size(), 1u);
     EXPECT_EQ(report.failures[0].message, "was running when the program was ended\n");
+}
+
+TEST(SkippedTests, AreToldByReasonWithTheirNumberAndTheFirstNames) {
+    EXPECT_EQ(lines_about({{"no GPU", {"a.V.A"}}, {"no gdb", {"b", "c.W.X", "d", "e"}}}),
+              "skipped 1: no GPU (a.V.A)\nskipped 4: no gdb (b, c.W.X and 2 more)\n");
+    EXPECT_EQ(lines_about({{"no gdb", {"b", "c"}}}), "skipped 2: no gdb (b, c)\n");
+    EXPECT_EQ(lines_about({}), "");
 }
 
 TEST(TestReport, NothingIsNothing) {

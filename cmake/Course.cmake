@@ -11,27 +11,29 @@
 #   course_add_test(NAME ... [FAIL_ON regex] COMMAND ...)
 #     as add_test; its outcome is reported, which ./course test counts. For other commands, and for programs of course_test once more
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
-#   course_day(TOPIC t TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
+#   course_day(TOPIC t TITLE "..." QUESTION "..." PART "..." [NEEDS day01 ...] [BEYOND_NEEDS day15 ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
 #              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
 #              [CLEAN_SIZES ...] [HOPPER])
 #     one day, from the files in its directory: the targets <directory>_program and <directory>_test, and <directory> for both; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
-#     TITLE to HOURS: the day's row on the front page. Chapters are those of the book's 4th and 5th edition ("-": it has none);
+#     TITLE to HOURS: the day's row on the front page. PART: the title of its part. NEEDS: the days that have to be read before it;
+#     BEYOND_NEEDS: those that only its further versions need, which may come later in the course; Chapters are those of the book's 4th and 5th edition ("-": it has none);
 #     HOURS: about an hour of reading, and the minutes of its exercises;
 #     BESIDE: the problem, as its records call it, whose best result stands there (without it: the one with the most versions),
 #     or that of BESIDE_VERSION;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels; a debugger takes the first;
 #     HOPPER: <topic>.cu has sm_90a's own instructions
-#   course_program_day(TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
+#   course_program_day(TITLE "..." QUESTION "..." PART "..." [NEEDS ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
 #              [LIBRARIES ...] [TEST_LIBRARIES ...])
 #     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
 #     these arguments; programs_test.cpp runs them as a user does
-#   course_register_day(DIRECTORY TITLE "..." QUESTION "..." CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
-#              [SMALL_SIZE "..."] [PROGRAMS ...])
+#   course_register_day(DIRECTORY TITLE "..." QUESTION "..." PART "..." [NEEDS ...] [BEYOND_NEEDS ...] CHAPTERS_4E "..." CHAPTERS_5E "..."
+#              HOURS n [BESIDE "..." [BESIDE_VERSION "..."]] [SMALL_SIZE "..."] [PROGRAMS ...])
 #     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 # Tests come in two halves: those of the lessons and of common, once, with threads in ascending order; and the others, which have the
 # label "thorough". A target for each builds the tests and what they run; `all` has the other programs, too.
+include(${CMAKE_CURRENT_LIST_DIR}/ReadingOrder.cmake)
 add_custom_target(course_tests)
 add_custom_target(course_tests_thorough)
 add_custom_target(course_inspected_programs)  # what the tests DAY.clean.SIZE start
@@ -243,10 +245,11 @@ function(course_add_test)
 endfunction()
 
 function(course_register_day directory)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION;SMALL_SIZE" "PROGRAMS")
-  foreach(key TITLE QUESTION CHAPTERS_4E CHAPTERS_5E HOURS)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION;SMALL_SIZE"
+    "NEEDS;BEYOND_NEEDS;PROGRAMS")
+  foreach(key TITLE QUESTION PART CHAPTERS_4E CHAPTERS_5E HOURS)
     if("${arg_${key}}" STREQUAL "")
-      message(FATAL_ERROR "${directory}: ${key} is missing; expected TITLE, QUESTION, CHAPTERS_4E, CHAPTERS_5E and HOURS")
+      message(FATAL_ERROR "${directory}: ${key} is missing; expected TITLE, QUESTION, PART, CHAPTERS_4E, CHAPTERS_5E and HOURS")
     endif()
   endforeach()
   if(directory MATCHES "^day([0-9]+)_(.+)$")
@@ -257,10 +260,18 @@ function(course_register_day directory)
     set(topic ${directory})
   endif()
   set(day "\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"hours\": ${arg_HOURS}")
-  foreach(key TITLE QUESTION CHAPTERS_4E CHAPTERS_5E BESIDE BESIDE_VERSION SMALL_SIZE)
+  foreach(key TITLE QUESTION PART CHAPTERS_4E CHAPTERS_5E BESIDE BESIDE_VERSION SMALL_SIZE)
     string(TOLOWER ${key} name)
     string(REPLACE "\"" "\\\"" value "${arg_${key}}")
     string(APPEND day ", \"${name}\": \"${value}\"")
+  endforeach()
+  foreach(key NEEDS BEYOND_NEEDS)
+    string(TOLOWER ${key} name)
+    list(JOIN arg_${key} "\", \"" value)
+    if(value)
+      set(value "\"${value}\"")
+    endif()
+    string(APPEND day ", \"${name}\": [${value}]")
   endforeach()
   set(programs "")
   foreach(program IN LISTS arg_PROGRAMS)
@@ -268,12 +279,17 @@ function(course_register_day directory)
     list(APPEND programs "[\"${program}\"]")
   endforeach()
   list(JOIN programs ", " programs)
-  set_property(GLOBAL APPEND PROPERTY COURSE_DAYS "{${day}, \"programs\": [${programs}]}")
+  string(REGEX MATCH "^day[0-9]+" short_name ${directory})
+  if(NOT short_name)
+    set(short_name ${directory})
+  endif()
+  course_place_day(${short_name} PART "${arg_PART}" NEEDS ${arg_NEEDS} BEYOND_NEEDS ${arg_BEYOND_NEEDS})
+  set_property(GLOBAL PROPERTY COURSE_DAY_${short_name} "{${day}, \"programs\": [${programs}]}")
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION;TEST_SHARDS"
-    "SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION;TEST_SHARDS"
+    "NEEDS;BEYOND_NEEDS;SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
   set(reference ${topic}_reference.cpp)
@@ -328,13 +344,14 @@ function(course_day)
     endforeach()
   endif()
   list(POP_FRONT arg_CLEAN_SIZES small_size)
-  course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" CHAPTERS_4E "${arg_CHAPTERS_4E}"
-    CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" BESIDE "${arg_BESIDE}"
+  course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" PART "${arg_PART}" NEEDS ${arg_NEEDS}
+    BEYOND_NEEDS ${arg_BEYOND_NEEDS} CHAPTERS_4E "${arg_CHAPTERS_4E}" CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" BESIDE "${arg_BESIDE}"
     BESIDE_VERSION "${arg_BESIDE_VERSION}" SMALL_SIZE "${small_size}")
 endfunction()
 
 function(course_program_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TITLE;QUESTION;CHAPTERS_4E;CHAPTERS_5E;HOURS" "PROGRAMS;LIBRARIES;TEST_LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS"
+    "NEEDS;BEYOND_NEEDS;PROGRAMS;LIBRARIES;TEST_LIBRARIES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   string(REGEX MATCH "^day[0-9]+" day ${directory})
   add_custom_target(${directory}_program ALL)
@@ -351,8 +368,8 @@ function(course_program_day)
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/exercises.md)
     course_program_exercises(${directory} LIBRARIES ${arg_LIBRARIES} TEST_LIBRARIES ${arg_TEST_LIBRARIES})
   endif()
-  course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" CHAPTERS_4E "${arg_CHAPTERS_4E}"
-    CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" PROGRAMS ${arg_PROGRAMS})
+  course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" PART "${arg_PART}" NEEDS ${arg_NEEDS}
+    BEYOND_NEEDS ${arg_BEYOND_NEEDS} CHAPTERS_4E "${arg_CHAPTERS_4E}" CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" PROGRAMS ${arg_PROGRAMS})
 endfunction()
 
 # Sets `result` to the files that the exercises of this directory are in.
@@ -505,29 +522,48 @@ function(course_pad result text width)
   set(${result} "${text}${blanks}" PARENT_SCOPE)
 endfunction()
 
-# The days as a table of text, so that the first `./course list` need not compile a program.
+# The days as a table of text, a part at a time, so that the first `./course list` need not compile a program.
 function(course_write_list days)
-  set(text "day                         4th ed.   5th ed.   title\n")
+  set(text "")
+  set(part "")
   foreach(day IN LISTS days)
-    foreach(key directory chapters_4e chapters_5e title)
-      string(JSON ${key} GET "${day}" ${key})
+    get_property(json GLOBAL PROPERTY COURSE_DAY_${day})
+    set(last_part "${part}")
+    foreach(key directory part hours chapters_4e chapters_5e title)
+      string(JSON ${key} GET "${json}" ${key})
     endforeach()
+    if(NOT part STREQUAL last_part)
+      course_pad(heading "${part}" 28)
+      string(APPEND text "\n${heading}hours  needs               4th ed.   5th ed.   title\n")
+    endif()
+    get_property(needs GLOBAL PROPERTY COURSE_NEEDS_OF_${day})
+    list(JOIN needs " " needs)
+    string(REPLACE "day" "" needs "${needs}")
     course_pad(directory "${directory}" 28)
+    course_pad(hours "${hours}" 7)
     course_pad(chapters_4e "${chapters_4e}" 10)
+    course_pad(needs "${needs}" 20)
     course_pad(chapters_5e "${chapters_5e}" 10)
-    string(APPEND text "${directory}${chapters_4e}${chapters_5e}${title}\n")
+    string(APPEND text "${directory}${hours}${needs}${chapters_4e}${chapters_5e}${title}\n")
   endforeach()
+  string(SUBSTRING "${text}" 1 -1 text)
   file(WRITE ${CMAKE_BINARY_DIR}/days.txt
 "${text}
-Chapters are those of Programming Massively Parallel Processors, in its 4th and its 5th edition.
+In the order in which they are read. Hours include the exercises. Chapters are those of Programming Massively Parallel
+Processors, in its 4th and its 5th edition.
 Run one: ./course run day01
 ")
 endfunction()
 
 # days.json tells ./course what there is; days.txt is what `./course list` prints.
 function(course_write_days)
-  get_property(days GLOBAL PROPERTY COURSE_DAYS)
-  course_write_list("${days}")
+  course_reading_order(order)
+  course_write_list("${order}")
+  set(days "")
+  foreach(day IN LISTS order)
+    get_property(json GLOBAL PROPERTY COURSE_DAY_${day})
+    list(APPEND days "${json}")
+  endforeach()
   list(JOIN days ",\n    " days)
   string(REPLACE "ON" "true" late_stores ${COURSE_LATE_STORES})
   string(REPLACE "OFF" "false" late_stores ${late_stores})

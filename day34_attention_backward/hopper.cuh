@@ -5,7 +5,7 @@
 //   consumers   two warpgroups, 64 keys each: dK and dV stay in their registers
 //
 // A consumer computes S^T = K Q^T and dP^T = V d_out^T, with its keys as rows. So P^T and dS^T are
-// in registers, rounded to pairs, the left factors of dV = P^T d_out and dK = dS^T Q (day 27). Only
+// in registers, rounded to pairs, the left factors of dV = P^T d_out and dK = dS^T Q (day 43). Only
 // dQ = dS K sums over all keys of the block: dS goes through shared memory, transposed by stmatrix.
 // hopper_tile.cuh has the products and what is done with a tile in registers, hopper_queries.cuh
 // how dQ gets to global memory.

@@ -1,5 +1,5 @@
 // What attention by wgmma does with 64 rows of scores that a warpgroup has in registers: which rows
-// they are, the mask, the online softmax, and storing the result. Days 27 and 43 multiply.
+// they are, the mask, the online softmax, and storing the result. Days 43 and 44 multiply.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
 // What a warpgroup needs in every kernel with a ring of stages and wgmma: its place in the ring,
-// the release of a stage, values held in registers. Days 27, 34 and 43 use it; day 41 explains it.
+// the release of a stage, values held in registers. Days 34, 43 and 44 use it; day 41 explains it.
 #pragma once
 
 #include <cuda_runtime.h>

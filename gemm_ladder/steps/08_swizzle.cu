@@ -3,7 +3,8 @@
 // Change:     the columns of A's tile are permuted by an XOR that depends on the row. Nothing else.
 // Why:        each of the 32 banks delivers one word in a cycle; together that is a wavefront.
 //             Lanes that need different words of the same bank take one wavefront each. A word that
-//             several lanes need counts once.
+//             several lanes need counts once. (Wavefronts are what the counter shows. A 16-byte load
+//             takes at least two cycles, also of one address: day 3.)
 //   access, of a warp        lanes                                       wavefronts: before  after
 //   store A, word of float4  16 rows of A x 2 float4: 2 words in each bank              2      1
 //   store B, float4          8 lanes at a time, 128 bytes: every bank once              4      4

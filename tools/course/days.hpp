@@ -15,8 +15,11 @@ struct Day {
     std::optional<int> number;  // empty: not a day of the calendar (gemm_ladder)
     std::string topic;          // "vector_add"
     std::string title{};
-    std::string question{};     // answered by the day
-    std::string chapters_4e{};  // of the book's 4th edition, e.g. "2, 3"
+    std::string question{};                   // answered by the day
+    std::string part{};                       // the title of its part
+    std::vector<std::string> needs{};         // the days to read before it: "day05", "gemm_ladder"
+    std::vector<std::string> beyond_needs{};  // those that only its further versions need
+    std::string chapters_4e{};                // of the book's 4th edition, e.g. "2, 3"
     std::string chapters_5e{};
     std::string small_size{};  // on which its program ends soon; empty: the program's default
     double hours = 0;          // time that a learner needs
@@ -33,9 +36,9 @@ struct Day {
 };
 
 struct Calendar {
-    std::string backend;     // "cpu" or "gpu"
-    std::string build_type;  // "Release"...
-    std::vector<Day> days;
+    std::string backend;       // "cpu" or "gpu"
+    std::string build_type;    // "Release"...
+    std::vector<Day> days;     // in the order in which they are read
     bool late_stores = false;  // can exercises in this build run with CUDA_ON_CPU_STORES=late?
 };
 

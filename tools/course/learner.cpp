@@ -10,6 +10,7 @@
 #include "errors.hpp"
 #include "exercise_file.hpp"
 #include "functions.hpp"
+#include "renumbered.hpp"
 
 namespace course::tool {
 namespace {
@@ -31,10 +32,15 @@ int line_of_first_kernel(const std::filesystem::path& file, const Exercise& exer
     }
 }
 
+std::filesystem::path with_renamed_days(const std::filesystem::path& mine) {
+    rename_days(mine);
+    return mine;
+}
+
 }  // namespace
 
 Learner::Learner(const Checkout& checkout)
-    : book(checkout, load_calendar(checkout.calendar()), learners_directory(checkout)),
+    : book(checkout, load_calendar(checkout.calendar()), with_renamed_days(learners_directory(checkout))),
       logbook(book.my_directory() / "progress.json") {
     if (book.entries().empty()) throw UsageError("no day has exercises yet");
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "renumbered.hpp"
 #include "styles.hpp"
 #include "workbook.hpp"
 
@@ -58,9 +59,11 @@ void Logbook::set_current(const std::string& id) {
 void Logbook::read() {
     if (!fs::exists(file_)) return;
     nlohmann::json json;
+    bool has_old_numbers = false;
     try {
         json = nlohmann::json::parse(read_text_file(file_));
         if (!json.at("exercises").is_object()) throw std::out_of_range("'exercises' is no list of exercises");
+        has_old_numbers = json.value("version", 1) < kProgressVersion;
     } catch (const std::exception& error) {
         return set_aside(error.what(), "what was solved has to be checked again");
     }
@@ -68,7 +71,7 @@ void Logbook::read() {
     std::string damage, lost;
     for (const auto& [id, record] : json["exercises"].items()) {
         try {
-            records[id] = record_from(record);
+            records[has_old_numbers ? renumbered(id) : id] = record_from(record);
         } catch (const std::exception& error) {
             if (damage.empty()) damage = error.what();
             lost += (lost.empty() ? "" : ", ") + id;
@@ -77,6 +80,7 @@ void Logbook::read() {
     if (!lost.empty()) set_aside(damage, "lost is the record of " + lost);
     records_ = std::move(records);
     current_ = json.contains("current") && json["current"].is_string() ? json["current"] : "";
+    if (has_old_numbers) current_ = renumbered(current_);
     if (!lost.empty()) write();
 }
 
@@ -90,7 +94,7 @@ void Logbook::set_aside(const std::string& damage, const std::string& loss) cons
 }
 
 void Logbook::write() const {
-    nlohmann::ordered_json json = {{"version", 1}};
+    nlohmann::ordered_json json = {{"version", kProgressVersion}};
     if (!current_.empty()) json["current"] = current_;
     json["exercises"] = nlohmann::ordered_json::object();
     for (const auto& [id, record] : records_) {

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 9> kFiles = {
     "CMakeLists.txt", "README.md",           "exercises.md",    "topic.hpp",     "topic.cuh",
     "topic.cu",       "topic_reference.cpp", "topic_bench.cpp", "topic_test.cpp"};
 
-using Values = std::array<std::pair<std::string_view, std::string>, 8>;
+using Values = std::array<std::pair<std::string_view, std::string>, 9>;
 
 std::string filled(std::string text, const Values& values) {
     for (const auto& [name, value] : values) {
@@ -54,14 +54,24 @@ std::string sentence_case(std::string topic) {
     return topic;
 }
 
-void check_is_free(const Checkout& checkout, const std::string& directory, int number) {
-    for (const Day& day : load_calendar(checkout.calendar()).days) {
+void check_is_free(const Checkout& checkout, const Calendar& calendar, const std::string& directory,
+                   int number) {
+    for (const Day& day : calendar.days) {
         if (day.number == number)
             throw UsageError(
                 fmt::format("day {:02} is {}; expected a number that no day has", number, day.directory));
     }
     if (fs::exists(checkout.root / directory))
         throw UsageError(fmt::format("{} exists; expected the name of a new directory", directory));
+}
+
+// That of the numbered day before it, or of the first day.
+std::string part_of(int number, const Calendar& calendar) {
+    std::string part = calendar.days.empty() ? "" : calendar.days.front().part;
+    for (const Day& day : calendar.days) {
+        if (day.number && *day.number < number) part = day.part;
+    }
+    return part;
 }
 
 void tell_editors(const Checkout& checkout, const std::string& directory) {
@@ -81,7 +91,8 @@ int new_day(const Checkout& checkout, const NewDayOptions& options) {
     const std::string number = parts[1];
     const std::string topic = parts[2];
     const int value = std::atoi(number.c_str());
-    check_is_free(checkout, options.directory, value);
+    const Calendar calendar = load_calendar(checkout.calendar());
+    check_is_free(checkout, calendar, options.directory, value);
 
     const std::string title = options.title.empty() ? sentence_case(topic) : options.title;
     const std::string question =
@@ -93,7 +104,8 @@ int new_day(const Checkout& checkout, const NewDayOptions& options) {
                       {"@TOPIC@", topic},
                       {"@CLASS@", "Day" + camel_case(topic)},
                       {"@TITLE@", title},
-                      {"@QUESTION@", question}}};
+                      {"@QUESTION@", question},
+                      {"@PART@", part_of(value, calendar)}}};
     const fs::path templates = checkout.root / "tools" / "course" / "new_day";
     for (const std::string_view name : kFiles) {
         std::string target(name);

@@ -57,8 +57,13 @@ int show_progress(const Checkout& checkout, const ProgressCommand& command) {
     auto next = learner.first_unsolved();
     if (next) next = learner.choose(std::nullopt);
     std::ptrdiff_t all_solved = 0;
+    std::string part;
     for (const Chapter& chapter : learner.book.chapters()) {
         if (named != nullptr && named != &chapter) continue;
+        const std::string& part_of_day = find_day(learner.book.calendar(), chapter.directory).part;
+        if (named == nullptr && part_of_day != part)
+            fmt::print("{}{}\n", part.empty() ? "" : "\n", part_of_day);
+        part = part_of_day;
         std::vector<WorkbookEntry> entries;
         std::ranges::copy_if(learner.book.entries(), std::back_inserter(entries),
                              [&](const WorkbookEntry& entry) { return entry.chapter == &chapter; });

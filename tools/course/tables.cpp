@@ -1,11 +1,13 @@
 #include "tables.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <regex>
@@ -87,28 +89,55 @@ int count_exercises(const fs::path& day) {
     return count;
 }
 
+using LinkTo = std::function<std::string(const fs::path&)>;  // from the page, to a file of the course
+
+// "[01](day01_vector_add/README.md) [ladder](gemm_ladder/README.md)"
+std::string links(const std::vector<std::string>& names, const std::vector<Day>& days, const LinkTo& link) {
+    std::vector<std::string> all;
+    for (const std::string& name : names) {
+        const auto day = std::ranges::find(days, name, short_name);
+        if (day == days.end())
+            throw std::runtime_error(fmt::format("a day needs '{}', which is no day", name));
+        all.push_back(fmt::format("[{}]({})", day->number ? fmt::format("{:02}", *day->number) : name,
+                                  link(fs::path(day->directory) / "README.md")));
+    }
+    return fmt::format("{}", fmt::join(all, " "));
+}
+
+std::string best_beside_a_library(const Day& day, const std::string& machine, const TableSources& sources,
+                                  const LinkTo& link) {
+    const auto records = records_of(machine + "/" + day.directory, sources);
+    if (!records) return "";
+    const std::string best =
+        best_result(*records, day.beside.empty() ? main_problem(*records) : day.beside, day.beside_version);
+    if (best.empty()) return "";
+    return fmt::format("[{}]({})", best, link(fs::path("docs/measured") / (day.directory + ".md")));
+}
+
+// A table for each part, in the order in which days are read.
 std::string days_table(const std::string& machine, const fs::path& file, const TableSources& sources) {
-    std::string table =
-        "| day | question | chapter 4e | 5e | exercises | hours | best beside a library |\n"
-        "| --- | --- | --- | --- | --: | --: | --- |\n";
+    const LinkTo link = [&](const fs::path& to) {
+        return (sources.root / to).lexically_relative(file.parent_path()).generic_string();
+    };
+    std::string table;
+    const std::string* part = nullptr;
+    int number = 0;
     for (const Day& day : sources.days) {
-        const auto link = [&](const fs::path& to) {
-            return (sources.root / to).lexically_relative(file.parent_path()).generic_string();
-        };
-        std::string result;
-        if (const auto records = records_of(machine + "/" + day.directory, sources)) {
-            const std::string text = best_result(
-                *records, day.beside.empty() ? main_problem(*records) : day.beside, day.beside_version);
-            if (!text.empty())
-                result =
-                    fmt::format("[{}]({})", text, link(fs::path("docs/measured") / (day.directory + ".md")));
+        if (part == nullptr || *part != day.part) {
+            table += fmt::format(
+                "{}### {}. {}\n\n"
+                "| day | question | needs | hours | exercises | best beside a library |\n"
+                "| --- | --- | --- | --: | --: | --- |\n",
+                part == nullptr ? "" : "\n", ++number, day.part);
         }
+        part = &day.part;
         const int exercises = count_exercises(sources.root / day.directory);
-        table += fmt::format("| [{}]({}) | {} | {} | {} | {} | {} | {} |\n",
+        table += fmt::format("| [{}]({}) | {} | {} | {} | {} | {} |\n",
                              day.number ? fmt::format("{:02} {}", *day.number, day.title) : day.title,
-                             link(fs::path(day.directory) / "README.md"), day.question, day.chapters_4e,
-                             day.chapters_5e, exercises == 0 ? "" : fmt::format("{}", exercises), day.hours,
-                             result);
+                             link(fs::path(day.directory) / "README.md"), day.question,
+                             links(day.needs, sources.days, link), day.hours,
+                             exercises == 0 ? "" : fmt::format("{}", exercises),
+                             best_beside_a_library(day, machine, sources, link));
     }
     return table;
 }

@@ -141,8 +141,8 @@ class Learner : public testing::Test {
     void write_days(const std::string& late_stores) const {
         directory_.write("build/days.json", R"({"backend": "cpu", "build_type": "Release", "late_stores": )" +
                                                 late_stores + R"(, "days": [
-            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T"},
-            {"directory": "day02_none", "number": 2, "topic": "none", "title": "N"}]})");
+            {"directory": "day01_add", "number": 1, "topic": "add", "title": "T", "part": "First"},
+            {"directory": "day02_none", "number": 2, "topic": "none", "title": "N", "part": "Second"}]})");
     }
     // The output is in said().
     int course(const std::vector<const char*>& arguments) {
@@ -306,8 +306,10 @@ TEST_F(Learner, ProgressOfADayShowsThatDayOnly) {
     EXPECT_EQ(said().find("of 4"), std::string::npos) << said();
     EXPECT_EQ(course({"progress", "day02/second"}), kSuccess);
     EXPECT_EQ(said().find("day01"), std::string::npos) << said();
+    EXPECT_EQ(said().find("Second"), std::string::npos) << said();
     EXPECT_EQ(course({"progress"}), kSuccess);
-    EXPECT_TRUE(says("day02, 0 of 2"));
+    EXPECT_TRUE(said().starts_with("First\nday01, 0 of 2")) << said();
+    EXPECT_TRUE(says("\nSecond\nday02, 0 of 2"));
     EXPECT_TRUE(says("0 of 4 exercises solved"));
     EXPECT_EQ(course({"progress", "day03"}), kUsage);
     EXPECT_TRUE(says("there is no day 'day03'"));

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "renumbered.hpp"
 #include "temporary_directory.hpp"
 
 namespace course::tool {
@@ -112,6 +113,46 @@ TEST_F(LogbookTest, WhatANewerVersionAddsIsNoDamage) {
         R"({"version": 2, "more": 1, "exercises": {"a": {"solved": true, "failures": 0, "hints": 0, "stars": 0, "new": 1}}})");
     EXPECT_TRUE(open().of("a").solved);
     EXPECT_EQ(said, "");
+}
+
+// Day 27 became day 43, and day 43 day 44: each record is moved once.
+TEST_F(LogbookTest, RecordsWithTheOldNumbersOfDaysAreTaken) {
+    directory.write("my/progress.json", R"({"version": 1, "current": "day02/graph", "exercises": {
+        "day01/a": {"solved": true, "failures": 1, "hints": 0, "stars": 1},
+        "day27/b": {"solved": true, "failures": 2, "hints": 0, "stars": 1},
+        "day43/c": {"solved": true, "failures": 3, "hints": 0, "stars": 1}}})");
+    for (const char* when : {"with the old numbers", "with the new ones"}) {
+        Logbook book = open();
+        EXPECT_EQ(book.of("day01/a").failures, 1) << when;
+        EXPECT_EQ(book.of("day43/b").failures, 2) << when;
+        EXPECT_EQ(book.of("day44/c").failures, 3) << when;
+        EXPECT_EQ(book.of("day44/b"), ExerciseRecord{}) << when;
+        EXPECT_EQ(book.of("day27/b"), ExerciseRecord{}) << when;
+        EXPECT_EQ(book.current(), "day09/graph") << when;
+        book.update("day05/d", [](ExerciseRecord& record) { record.solved = true; });
+    }
+}
+
+TEST_F(LogbookTest, DirectoriesWithTheOldNumbersAreRenamed) {
+    directory.write("my/day27_hopper_attention/a.cuh", "27");
+    directory.write("my/day43_eight_bit_attention/a.cuh", "43");
+    directory.write("my/day02_copies_and_streams/a.cu", "old");
+    directory.write("my/day09_copies_and_streams/a.cu", "new");
+    const auto renamed = [&] {
+        testing::internal::CaptureStderr();
+        rename_days(directory.path() / "my");
+        return testing::internal::GetCapturedStderr();
+    };
+    said = renamed();
+    EXPECT_EQ(read_text(directory.path() / "my/day43_hopper_attention/a.cuh"), "27");
+    EXPECT_EQ(read_text(directory.path() / "my/day44_eight_bit_attention/a.cuh"), "43");
+    EXPECT_FALSE(std::filesystem::exists(directory.path() / "my/day43_eight_bit_attention"));
+    EXPECT_NE(said.find("day27_hopper_attention is day43_hopper_attention now"), std::string::npos) << said;
+    EXPECT_EQ(read_text(directory.path() / "my/day02_copies_and_streams/a.cu"), "old");
+    EXPECT_EQ(read_text(directory.path() / "my/day09_copies_and_streams/a.cu"), "new");
+    EXPECT_NE(said.find("day09_copies_and_streams exists: your files in"), std::string::npos) << said;
+    std::filesystem::remove_all(directory.path() / "my/day02_copies_and_streams");
+    EXPECT_EQ(renamed(), "");
 }
 
 }  // namespace

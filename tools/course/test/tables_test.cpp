@@ -173,21 +173,29 @@ TEST_F(Tables, MistakesAreNamedWithTheirLine) {
     EXPECT_TRUE(has(error_of(open + open), "line 2: the block opened in line 1"));
 }
 
-TEST_F(Tables, TheFrontPageHasARowForEachDay) {
+TEST_F(Tables, TheFrontPageHasATableForEachPartAndARowForEachDay) {
     directory_.write("day01_vector_add/exercises.md", "# Exercises\n## one\n### Hint 1\n## two\n");
-    EXPECT_EQ(fresh("<!-- days: h200 -->\n<!-- end of measurements -->\n", "README.md"),
+    days_[0].part = "A first kernel";
+    days_[1].part = "Tensor cores";
+    days_[1].needs = {"day01"};
+    const std::string open = "<!-- days: h200 -->\n<!-- end of measurements -->\n";
+    EXPECT_EQ(fresh(open, "README.md"),
               "<!-- days: h200 -->\n"
-              "| day | question | chapter 4e | 5e | exercises | hours | best beside a library |\n"
-              "| --- | --- | --- | --- | --: | --: | --- |\n"
-              "| [01 Vector addition](day01_vector_add/README.md) | Which thread? | 2, 3 | 3 | 2 | 1.5 |  |\n"
-              "| [The ladder](gemm_ladder/README.md) |  |  |  |  | 0 |  |\n"
+              "### 1. A first kernel\n\n"
+              "| day | question | needs | hours | exercises | best beside a library |\n"
+              "| --- | --- | --- | --: | --: | --- |\n"
+              "| [01 Vector addition](day01_vector_add/README.md) | Which thread? |  | 1.5 | 2 |  |\n"
+              "\n### 2. Tensor cores\n\n"
+              "| day | question | needs | hours | exercises | best beside a library |\n"
+              "| --- | --- | --- | --: | --: | --- |\n"
+              "| [The ladder](gemm_ladder/README.md) |  | [01](day01_vector_add/README.md) | 0 |  |  |\n"
               "<!-- end of measurements -->\n");
     days_[0].beside = "";
-    EXPECT_TRUE(has(fresh("<!-- days: h200 -->\n<!-- end of measurements -->\n", "README.md"),
-                    "| [0.80× thrust](docs/measured/day01_vector_add.md) |"));
+    EXPECT_TRUE(has(fresh(open, "README.md"), "| [0.80× thrust](docs/measured/day01_vector_add.md) |"));
     days_[0].beside_version = "plain";
-    EXPECT_TRUE(
-        has(fresh("<!-- days: h200 -->\n<!-- end of measurements -->\n", "README.md"), "[0.40× thrust]"));
+    EXPECT_TRUE(has(fresh(open, "README.md"), "[0.40× thrust]"));
+    days_[1].needs = {"day02"};
+    EXPECT_TRUE(has(error_of(open), "a day needs 'day02', which is no day"));
 }
 
 TEST_F(Tables, APageHasEveryProblemOfEveryMachineAndTheSweep) {

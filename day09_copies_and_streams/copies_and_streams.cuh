@@ -1,0 +1,286 @@
+// Copies and streams: n floats go to the device, a kernel works on them, n floats come back.
+// PMPP 4th edition, chapter 22
+//
+//   version           what is new                                   what limits it
+//   pageable          cudaMemcpy from ordinary memory               the driver copies everything, too
+//   pinned            the same calls, memory that cannot move       the host waits in each call
+//   pinned_async      everything queued, one wait                   copy, kernel, copy: one after the other
+//   malloc_each_time  device memory for each job                    cudaMalloc and cudaFree
+//   stream_ordered    the stream allocates and frees                copy, kernel, copy: one after the other
+//   chunked_streams   pieces in three streams overlap               the longest of copy in, kernel, copy out
+//   graph             the same pieces, launched by one call         the longest of copy in, kernel, copy out
+//   zero_copy         the kernel reads and writes host memory       the bus, in small pieces
+//   managed           the driver moves pages                        pages move, whatever they hold
+//
+// 4 n bytes cross the bus in each direction. Perfect overlap takes as long as the longer one of
+// copying, in both directions at once, and computing.
+//
+//   ./course run day09                                  every version, verified and timed, beside its limits
+//   ./course run day09 --only graph --size 65536
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "copies_and_streams.hpp"
+
+namespace day09 {
+
+constexpr int kBlockSize = 256;
+
+// The work: `steps` multiply-adds for each element. It represents any kernel; `steps` decides
+// whether computing or copying takes longer.
+__global__ void iterate(const float* in, float* out, std::size_t n, int steps) {
+    const std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    float x = in[i];
+#pragma unroll 16
+    for (int step = 0; step < steps; ++step)
+        x = fmaf(kFactor, x, kAddend);
+    out[i] = x;
+}
+
+void launch_iterate(const float* in, float* out, std::size_t n, int steps, cudaStream_t stream) {
+    iterate<<<course::blocks_for(n, kBlockSize), kBlockSize, 0, stream>>>(in, out, n, steps);
+    CUDA_CHECK_LAUNCH();
+}
+
+// --- Three calls ---------------------------------------------------------------------------------
+
+constexpr int kStreams = 3;  // one copies in, one computes, one copies out
+
+// What the versions use on the device. Made once, for many jobs: making it takes longer than using
+// it.
+struct Device {
+    float* in = nullptr;              // n floats
+    float* out = nullptr;             // n floats
+    cudaStream_t streams[kStreams];   // streams[0] is the one where a job begins and ends
+    cudaEvent_t start;                // the job has begun
+    cudaEvent_t done[kStreams];       // the pieces in streams[s] are complete
+    cudaGraphExec_t graph = nullptr;  // of the version `graph`
+    cudaMemPool_t pool = nullptr;     // whose threshold `stream_ordered` has raised, and from what
+    std::uint64_t pool_threshold = 0;
+};
+
+// Idea: copy in, compute, copy out, in the default stream.
+// Cost removed: none yet. This is the book's chapter 2.
+// Still limits it: the pages of `in` may move, so the device cannot read them by itself. The driver
+// copies them, piece by piece, into a buffer of its own, and the device copies from there.
+void pageable(const Job& job, const Device& device) {
+    const std::size_t bytes = job.n * sizeof(float);
+    CUDA_CHECK(cudaMemcpy(device.in, job.in, bytes, cudaMemcpyHostToDevice));
+    launch_iterate(device.in, device.out, job.n, job.steps, nullptr);
+    // This copy waits for the kernel: both are in the default stream.
+    CUDA_CHECK(cudaMemcpy(job.out, device.out, bytes, cudaMemcpyDeviceToHost));
+}
+
+// Idea: the same three calls, with other host memory.
+// Cost removed: the copy on the host. Pinned pages have a fixed physical address, which the device
+// reads directly.
+// Still limits it: cudaMemcpy returns when the copy is complete, so the host waits twice.
+float* allocate_host(HostMemory memory, std::size_t n) {
+    const std::size_t bytes = std::max<std::size_t>(n, 1) * sizeof(float);
+    float* data = nullptr;
+    switch (memory) {
+        case HostMemory::kPageable:
+            data = static_cast<float*>(std::malloc(bytes));
+            break;
+        case HostMemory::kPinned:
+            CUDA_CHECK(cudaMallocHost(&data, bytes));
+            break;
+        case HostMemory::kManaged:
+            CUDA_CHECK(cudaMallocManaged(&data, bytes));
+            break;
+    }
+    if (data == nullptr) throw std::bad_alloc();
+    return data;
+}
+
+// --- One stream ----------------------------------------------------------------------------------
+
+// Queues copy, kernel, copy for `n` elements. Work in one stream runs in the order in which it was
+// queued.
+void queue_piece(const float* in, float* device_in, float* device_out, float* out, std::size_t n, int steps,
+                 cudaStream_t stream) {
+    const std::size_t bytes = n * sizeof(float);
+    CUDA_CHECK(cudaMemcpyAsync(device_in, in, bytes, cudaMemcpyHostToDevice, stream));
+    launch_iterate(device_in, device_out, n, steps, stream);
+    CUDA_CHECK(cudaMemcpyAsync(out, device_out, bytes, cudaMemcpyDeviceToHost, stream));
+}
+
+// Idea: queue everything, then wait once.
+// Cost removed: the device does not wait for the host between the three.
+// Still limits it: a stream is a queue. While one engine works, the other two have nothing to do.
+void pinned_async(const Job& job, const Device& device) {
+    queue_piece(job.in, device.in, device.out, job.out, job.n, job.steps, device.streams[0]);
+    // Without this wait the caller reads `out` before the copy has written it.
+    CUDA_CHECK(cudaStreamSynchronize(device.streams[0]));
+}
+
+// Idea: a job brings its own device memory, as it must when sizes differ from job to job.
+// Cost removed: none. This is the version to compare the next one with.
+// Still limits it: cudaMalloc maps memory, cudaFree unmaps it, and both may wait for the whole
+// device.
+// Left out: owners. CUDA_CHECK throws, and what is allocated by then is lost. Real programs use a
+// class that frees, as course::DeviceBuffer does.
+void malloc_each_time(const Job& job, const Device&) {
+    const std::size_t bytes = job.n * sizeof(float);
+    float* in = nullptr;
+    float* out = nullptr;
+    CUDA_CHECK(cudaMalloc(&in, bytes));
+    CUDA_CHECK(cudaMalloc(&out, bytes));
+    queue_piece(job.in, in, out, job.out, job.n, job.steps, nullptr);
+    CUDA_CHECK(cudaStreamSynchronize(nullptr));  // no kernel or copy uses the memory now
+    CUDA_CHECK(cudaFree(in));
+    CUDA_CHECK(cudaFree(out));
+}
+
+// A pool gives its free memory back to the system whenever the host waits, unless it may keep it:
+// by default it may keep nothing. Called once, before the first job.
+void keep_pool(const Job&, Device& device) {
+    int gpu = 0;
+    cudaMemPool_t pool = nullptr;
+    std::uint64_t everything = std::numeric_limits<std::uint64_t>::max();
+    CUDA_CHECK(cudaGetDevice(&gpu));
+    CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, gpu));
+    CUDA_CHECK(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &device.pool_threshold));
+    if (device.pool_threshold == everything) return;  // raised by another, which will lower it
+    CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &everything));
+    device.pool = pool;
+}
+
+// Idea: allocating and freeing are work of the stream, too. The memory exists for what is queued
+// between the two.
+// Cost removed: mapping memory, and waiting. The second job gets the memory that the first one
+// freed, from a pool.
+// Still limits it: copy, kernel and copy still run one after the other.
+void stream_ordered(const Job& job, const Device& device) {
+    const std::size_t bytes = job.n * sizeof(float);
+    const cudaStream_t stream = device.streams[0];
+    float* in = nullptr;
+    float* out = nullptr;
+    CUDA_CHECK(cudaMallocAsync(&in, bytes, stream));
+    CUDA_CHECK(cudaMallocAsync(&out, bytes, stream));
+    queue_piece(job.in, in, out, job.out, job.n, job.steps, stream);
+    CUDA_CHECK(cudaFreeAsync(in, stream));
+    CUDA_CHECK(cudaFreeAsync(out, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+// --- Several streams -----------------------------------------------------------------------------
+
+// The other streams wait for what is in streams[0] so far. The host does not wait.
+void fork_streams(const Device& device) {
+    CUDA_CHECK(cudaEventRecord(device.start, device.streams[0]));
+    for (int s = 1; s < kStreams; ++s)
+        CUDA_CHECK(cudaStreamWaitEvent(device.streams[s], device.start, 0));
+}
+
+// streams[0] waits for what is in the other streams so far.
+void join_streams(const Device& device) {
+    for (int s = 1; s < kStreams; ++s) {
+        CUDA_CHECK(cudaEventRecord(device.done[s], device.streams[s]));
+        CUDA_CHECK(cudaStreamWaitEvent(device.streams[0], device.done[s], 0));
+    }
+}
+
+// Cuts the data into chunks and deals them out to the streams, one after the other.
+void queue_chunks(const Job& job, const Device& device) {
+    const std::size_t chunk = course::ceil_div(job.n, static_cast<std::size_t>(job.chunks));
+    fork_streams(device);
+    int s = 0;
+    for (std::size_t begin = 0; begin < job.n; begin += chunk) {
+        const std::size_t count = std::min(chunk, job.n - begin);  // the last one may be shorter
+        queue_piece(job.in + begin, device.in + begin, device.out + begin, job.out + begin, count, job.steps,
+                    device.streams[s]);
+        s = (s + 1) % kStreams;
+    }
+    join_streams(device);
+}
+
+// Idea: while one chunk is computed, the next one is copied in and the one before it is copied out.
+// A GPU has a copy engine for each direction, and both work beside the SMs.
+// Cost removed: the shorter two of copy in, kernel, copy out.
+// Still limits it: the longest of them. The first chunk's way in and the last one's way out overlap
+// with little: (c + 2) / c for c chunks. And each chunk has three calls, which take a few
+// microseconds.
+void chunked_streams(const Job& job, const Device& device) {
+    queue_chunks(job, device);
+    // Enough for all streams, because streams[0] has joined the others.
+    CUDA_CHECK(cudaStreamSynchronize(device.streams[0]));
+}
+
+// A capture runs nothing. It notes what is queued, and the events become the edges of a graph.
+void capture_chunks(const Job& job, Device& device) {
+    cudaGraph_t graph = nullptr;
+    CUDA_CHECK(cudaStreamBeginCapture(device.streams[0], cudaStreamCaptureModeThreadLocal));
+    queue_chunks(job, device);
+    CUDA_CHECK(cudaStreamEndCapture(device.streams[0], &graph));
+    const cudaError_t error = cudaGraphInstantiate(&device.graph, graph, 0);
+    CUDA_CHECK(cudaGraphDestroy(graph));
+    CUDA_CHECK(error);
+}
+
+// Idea: check and prepare all copies and launches once, then start them by a single call.
+// Cost removed: with 8 chunks about thirty calls per job, in which the host checks arguments and
+// writes commands. They take time only where the device would wait for them: in small jobs.
+// Still limits it: addresses and sizes are those of the capture; another job needs another graph,
+// or an update of this one.
+void graph(const Job&, const Device& device) {
+    CUDA_CHECK(cudaGraphLaunch(device.graph, device.streams[0]));
+    CUDA_CHECK(cudaStreamSynchronize(device.streams[0]));
+}
+
+// --- No copies -----------------------------------------------------------------------------------
+
+// Idea: pinned memory has an address on the device as well. The kernel loads from it and stores to
+// it across the bus.
+// Cost removed: device memory, and the chunks' ends. Threads load, compute and store at the same
+// time, so both directions of the bus are busy from the first warp to the last.
+// Still limits it: the bus. An element that is read twice may cross it twice, so this suits data
+// that is used once.
+void zero_copy(const Job& job, const Device& device) {
+    float* in = nullptr;
+    float* out = nullptr;
+    CUDA_CHECK(cudaHostGetDevicePointer(&in, const_cast<float*>(job.in), 0));
+    CUDA_CHECK(cudaHostGetDevicePointer(&out, job.out, 0));
+    launch_iterate(in, out, job.n, job.steps, device.streams[0]);
+    CUDA_CHECK(cudaStreamSynchronize(device.streams[0]));
+}
+
+// Asks the driver to move the pages of managed memory to a device, or to the host
+// (cudaCpuDeviceId).
+void prefetch(const float* data, std::size_t n, int to, cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+    const auto type = to == cudaCpuDeviceId ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
+    CUDA_CHECK(cudaMemPrefetchAsync(data, n * sizeof(float), {type, to}, 0, stream));
+#else
+    CUDA_CHECK(cudaMemPrefetchAsync(data, n * sizeof(float), to, stream));
+#endif
+}
+
+// Idea: one pointer for both sides. A page moves to where it is touched; a prefetch moves it
+// before.
+// Cost removed: the copies in the program, and one page fault after the other.
+// Still limits it: pages move, whatever they hold. `out` travels to the device although its old
+// content is never read, and `in` has to travel back before the host can use it again: twice the
+// bytes, one prefetch after the other. And for each page the driver changes two page tables.
+void managed(const Job& job, const Device& device) {
+    const cudaStream_t stream = device.streams[0];
+    int gpu = 0;
+    CUDA_CHECK(cudaGetDevice(&gpu));
+    prefetch(job.in, job.n, gpu, stream);
+    prefetch(job.out, job.n, gpu, stream);
+    launch_iterate(job.in, job.out, job.n, job.steps, stream);
+    prefetch(job.out, job.n, cudaCpuDeviceId, stream);
+    prefetch(job.in, job.n, cudaCpuDeviceId, stream);
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+}
+
+}  // namespace day09

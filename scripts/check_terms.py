@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Is a term used before it is introduced? Reads the terms and their days from docs/glossary.md and the needs of
+days from their CMakeLists.txt, and looks for the terms in each day's README.
+
+usage: scripts/check_terms.py [DAY...]     example: scripts/check_terms.py day11
+
+A README may use a term that it introduces itself or that a day it needs introduces, also by way of others and for
+its further versions (BEYOND_NEEDS). Another term needs the day that introduces it where it first stands: "a ballot
+(day 16)". Exit codes: 0 nothing found, 1 a term is used too early, 2 a wrong argument.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Words of a term that are also plain English, or that its row has only for readers.
+TOO_COMMON = {"thread", "block", "grid", "kernel", "filter", "head", "stage", "tile", "event", "stream", "reduction",
+              "barrier", "lane", "pipeline", "atomic", "scan", "fragment"}
+
+
+def short_name(directory):
+    return directory.split("_")[0] if directory.startswith("day") else directory
+
+
+def read_glossary():
+    """The regular expression of each term, and the day that introduces it."""
+    terms = {}
+    for row in (ROOT / "docs/glossary.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in row.strip("|").split(" | ")]
+        if len(cells) < 3 or cells[0] in ("term", "---"):
+            continue
+        link = re.fullmatch(r"\[(\w+)\]\(\.\./(\w+)/README\.md\)", cells[2].strip(" |"))
+        if link is None or link[1] != re.sub(r"^day|^gemm_", "", short_name(link[2])):
+            sys.exit(f"docs/glossary.md: the day of '{cells[0]}' is '{cells[2]}'; expected [05](../day05_topic/README.md)")
+        day = short_name(link[2])
+        for term in cells[0].split(", "):
+            if term.lower() not in TOO_COMMON:
+                stem = re.sub(r"(ing|ence|e|y)$", "", term) if len(term) > 9 and " " not in term else term
+                pattern = r"[\s-]+".join(re.escape(word) for word in re.split(r"[\s-]", stem))
+                flags = 0 if term.isupper() else re.IGNORECASE
+                terms[term] = (re.compile(r"(?<![\w`])" + pattern, flags), day)
+    return terms
+
+
+def read_needs():
+    """For each day its needs, and its BEYOND_NEEDS, by short name."""
+    needs, beyond, directories = {}, {}, {}
+    for cmake in sorted(ROOT.glob("*/CMakeLists.txt")):
+        text = cmake.read_text(encoding="utf-8")
+        if not re.search(r"^course_(program_)?day\(", text, re.M):
+            continue
+        day = short_name(cmake.parent.name)
+        directories[day] = cmake.parent
+        for key, into in (("NEEDS", needs), ("BEYOND_NEEDS", beyond)):
+            found = re.search(rf"(?<![A-Z_]){key}((?: +(?:day\d+|gemm_ladder|bug_hunts))+)", text)
+            into[day] = found.group(1).split() if found else []
+    return needs, beyond, directories
+
+
+def all_needs(day, needs, beyond):
+    """The day itself and what it needs, by way of others, too."""
+    known, left = {day}, needs[day] + beyond[day]
+    while left:
+        each = left.pop()
+        if each not in known:
+            known.add(each)
+            left += needs[each]
+    return known
+
+
+def prose_of(readme):
+    """Its lines, without code, generated blocks and addresses of links."""
+    text = readme.read_text(encoding="utf-8")
+    for pattern in (r"^```.*?^```", r"<!-- [a-z]+: .*?<!-- end of measurements -->"):
+        text = re.sub(pattern, lambda block: "\n" * block.group().count("\n"), text, flags=re.S | re.M)
+    return re.sub(r"`[^`\n]*`", "", text).splitlines()
+
+
+def check(day, directory, terms, known):
+    found = []
+    readme = directory / "README.md"
+    lines = prose_of(readme)
+    for term, (pattern, introduced) in terms.items():
+        if introduced in known:
+            continue
+        number = re.sub(r"^day0?", "", introduced)
+        first = next((i for i, line in enumerate(lines) if pattern.search(line)), None)
+        if first is None:
+            continue
+        around = " ".join(lines[max(0, first - 1):first + 3])
+        if not re.search(rf"days? 0?{number}\b|\b{introduced}(?![0-9])", around, re.IGNORECASE):
+            found.append(f"{directory.name}/README.md:{first + 1}: '{term}' is introduced by {introduced}, which {day} "
+                         f"does not need; expected '(day N)' beside it")
+    return found
+
+
+def main(arguments):
+    if any(argument in ("-h", "--help") for argument in arguments):
+        print(__doc__.strip())
+        return 0
+    terms = read_glossary()
+    needs, beyond, directories = read_needs()
+    wanted = [short_name(argument.strip("/")) for argument in arguments] or sorted(directories)
+    for day in wanted:
+        if day not in directories:
+            print(f"check_terms.py: there is no {day}; expected days such as day05, or gemm_ladder", file=sys.stderr)
+            return 2
+    found = [f"docs/glossary.md: '{term}' is not in {day}'s README" for term, (pattern, day) in terms.items()
+             if not pattern.search((directories[day] / "README.md").read_text(encoding="utf-8").replace("`", " "))]
+    for day in wanted:
+        found += check(day, directories[day], terms, all_needs(day, needs, beyond))
+    print("\n".join(found + [f"{len(terms)} terms, {len(wanted)} READMEs, {len(found)} used too early"]))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

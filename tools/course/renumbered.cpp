@@ -1,0 +1,59 @@
+#include "renumbered.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "styles.hpp"
+
+namespace course::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Renumbered {
+    std::string_view before;
+    std::string_view now;
+};
+constexpr std::size_t kShortName = std::string_view("day00").size();
+constexpr std::array kDays = {Renumbered{"day02_copies_and_streams", "day09_copies_and_streams"},
+                              Renumbered{"day43_eight_bit_attention", "day44_eight_bit_attention"},
+                              Renumbered{"day27_hopper_attention", "day43_hopper_attention"}};
+
+void say(const std::string& text) {
+    fmt::print(stderr, "{} {}\n", styled("course:", kNotice, stderr), text);
+}
+
+}  // namespace
+
+void rename_days(const fs::path& mine) {
+    for (const auto& [before, now] : kDays) {
+        const fs::path from = mine / before;
+        const fs::path to = mine / now;
+        std::error_code error;
+        if (!fs::is_directory(from, error)) continue;
+        if (fs::exists(to, error)) {
+            say(fmt::format("{} has the number of before, and {} exists: your files in it are not used",
+                            from.string(), to.string()));
+            continue;
+        }
+        fs::rename(from, to, error);
+        if (error)
+            say(fmt::format("{} could not be renamed to {}: {}", from.string(), to.string(),
+                            error.message()));
+        else
+            say(fmt::format("{} is {} now: numbers are the order in which days are read", before, now));
+    }
+}
+
+std::string renumbered(const std::string& id) {
+    const std::string_view day = std::string_view(id).substr(0, id.find('/'));
+    const auto found = std::ranges::find_if(
+        kDays, [day](const Renumbered& each) { return each.before.substr(0, kShortName) == day; });
+    if (found == kDays.end()) return id;
+    return std::string(found->now.substr(0, kShortName)) + id.substr(day.size());
+}
+
+}  // namespace course::tool

@@ -18,13 +18,12 @@ namespace day06 {
 // Elements are moved bit by bit. What lies between the rows of `out` stays as it is. A matrix
 // without elements is fine: nothing is queued.
 // Throws std::invalid_argument when out is not cols x rows, when it overlaps `in`, or when the
-// version cannot run the problem.
-// CudaError when the launch fails.
+// version cannot run the problem. CudaError when the launch fails.
 template <class T>
 using LauncherOf = void (*)(course::DeviceMatrix<const T> in, course::DeviceMatrix<T> out,
                             cudaStream_t stream);
 
-// A version for each size of element. The first versions move words alone; their `halves` always
+// A version for each element size. The first versions move only words; their `halves` always
 // throws.
 struct Launcher {
     LauncherOf<std::uint32_t> words;

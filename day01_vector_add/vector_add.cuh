@@ -22,6 +22,7 @@ namespace day01 {
 // warp load 128 consecutive bytes.
 // Cost removed: the loop of the CPU.
 // Still limits it: a thread starts, adds once and ends. The GPU starts a block per 256 elements.
+//
 // Convert to size_t before multiplying: blockIdx.x * blockDim.x is a 32-bit product, which wraps at
 // 2^32.
 __global__ void add_one_per_element(const float* a, const float* b, float* c, std::size_t n) {
@@ -42,6 +43,7 @@ __global__ void add_grid_stride(const float* a, const float* b, float* c, std::s
 // Idea: a thread adds four adjacent elements. A float4 is loaded by one 16-byte instruction.
 // Cost removed: three of four loads and stores. Four times as many bytes in flight per thread.
 // Still limits it: memory bandwidth.
+//
 // The addresses must be multiples of 16 bytes, which the launcher checks. The one to three elements
 // after the last whole float4 are added one by one, by the first threads of the grid.
 __global__ void add_float4(const float* a, const float* b, float* c, std::size_t n) {

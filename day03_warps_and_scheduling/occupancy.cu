@@ -1,5 +1,6 @@
 // Occupancy by hand: how many blocks of a kernel are resident on an SM at the same time?
 //                                                         PMPP chapter 4 (4th and 5th edition)
+//
 // An SM has a fixed number of slots for warps and for blocks, of registers, and of bytes of shared
 // memory. A block becomes resident when there is room for all of it, and keeps its share until its
 // last thread has ended.

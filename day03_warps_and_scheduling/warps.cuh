@@ -11,6 +11,7 @@
 //   sorted_loops     the same results; equal lengths together   loads through an index
 //
 //   chains_1 to _8   1, 2, 4, 8 independent multiply-adds       latency, then arithmetic
+//
 // The first five evaluate the polynomial c[0] x^(T-1) + ... + c[T-1] at many points x. The last
 // four only try to keep the arithmetic units busy.
 //

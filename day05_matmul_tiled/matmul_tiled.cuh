@@ -67,9 +67,10 @@ constexpr int kTile = 32;  // rows and columns of a tile; a block has kTile x kT
 // by kTile threads.
 // Cost removed: 31 of 32 global loads.
 // Still limits it: all threads wait for the loads, then all compute. Both operands of every
-// multiply-add are loaded from shared memory. A thread whose element is out of range must not
-// return, because its block waits for it at the barriers. Out-of-range elements of the tiles are
-// zero-filled, so they add nothing to the sums.
+// multiply-add are loaded from shared memory.
+//
+// A thread whose element is out of range must not return, because its block waits for it at the
+// barriers. Out-of-range elements of the tiles are zero-filled, so they add nothing to the sums.
 __global__ void multiply_tiled(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                DeviceMatrix<float> c) {
     __shared__ float a_tile[kTile][kTile];

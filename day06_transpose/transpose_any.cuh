@@ -6,9 +6,10 @@
 //   aligned      tiles start at the sectors of `out`: any     memory; 8 rows of each tile are
 //                leading dimension                            loaded twice
 //
-// `aligned` has a kernel of its own for 16-bit elements: it moves them in pairs. These kernels move
-// bits without interpreting them, so elements are std::uint16_t or std::uint32_t. Indices have 64
-// bits.
+// `aligned` has a kernel of its own for 16-bit elements: it moves them in pairs.
+//
+// These kernels move bits without interpreting them, so elements are std::uint16_t or
+// std::uint32_t. Indices have 64 bits.
 #pragma once
 
 #include <cuda_runtime.h>

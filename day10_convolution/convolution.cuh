@@ -10,6 +10,7 @@
 //   separable_fused       both on one tile in shared memory           halo rows are filtered twice
 //                                                        ... convolution_streaming.cuh:
 //   separable_streaming   a warp marches down the image               memory bandwidth
+//
 // Every value is read and written once, so a copy of the image is the limit. A sum takes rows x
 // cols multiply-adds, or rows + cols where the filter is separable.
 //

@@ -8,6 +8,7 @@
 //     row y: global memory -> shared memory. Each lane reads its four values and R pixels on either
 //            side, filters along the row, and adds the result to the 2 R + 1 outputs that need it.
 //            Output row y - R is then complete and is stored.
+//
 // The sums move up one place per step at no cost, because a multiply-add may write to a register
 // other than the one it adds: sums[k] = column[2 R - k] * filtered + sums[k + 1]. The warps of a
 // block are independent, so there is no block barrier.

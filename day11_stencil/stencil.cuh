@@ -13,6 +13,7 @@
 //                                                        ... temporal.cuh:
 //   overlapped_tile        several sweeps in shared memory (2D)      shared memory, barriers
 //   streaming              several sweeps in one trip to memory      registers
+//
 // A sweep reads and writes each cell once. So a copy of the grid is the limit of all versions
 // except those that do several sweeps at once.
 //

@@ -14,9 +14,9 @@ using course::store_relaxed;
 using Count = unsigned long long;  // a number of elements
 
 // A block publishes a word for its tile: the number of the launch, so that words of earlier
-// launches do not count; a state; and the number of elements kept, of the tile alone or of all
-// tiles up to it. 64 bits are loaded and stored by one instruction, so no fence is needed between
-// count and state.
+// launches are ignored; a state; and the number of elements kept, of the tile alone or of all tiles
+// up to it. 64 bits are loaded and stored by one instruction, so no fence is needed between count
+// and state.
 using Word = unsigned long long;
 enum State : unsigned {
     kEmpty = 0,

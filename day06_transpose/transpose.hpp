@@ -46,7 +46,7 @@ struct Problem {
     std::size_t in_ld;
     std::size_t out_ld;
     std::size_t element_bytes;  // 2 or 4
-    bool packs_aligned;         // all rows of both matrices begin at multiples of 16 bytes
+    bool packs_aligned;         // all rows of both matrices are 16-byte aligned
 };
 
 template <class T>

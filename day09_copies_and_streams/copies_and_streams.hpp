@@ -67,7 +67,7 @@ class Runner {
     void run();
 
     // The streams that versions use, apart from `pageable`, `pinned` and `malloc_each_time`, which
-    // use the default stream. Others begin and end in the first one.
+    // use the default stream. Others start and end in the first one.
     std::span<const cudaStream_t> streams() const;
 
     // For a look inside: what the versions use, with two arrays of n floats each.

@@ -83,7 +83,7 @@ struct Column {
         const bool plane_inside = z >= kRadius && z < grid.nz - kRadius;
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-            // Neighbours along x are up to four cells away, in the quad before or behind.
+            // Neighbours along x are up to four cells away, in the quad before or after.
             const Quad before = Quad::load(&ring.slot[slot][row + r][col - kLaneCells]);
             const Quad behind = Quad::load(&ring.slot[slot][row + r][col + kLaneCells]);
             float along_x[3 * kLaneCells];

@@ -134,7 +134,7 @@ __device__ inline float block_sum(float value) {
 }
 
 // Idea: the lanes of a warp exchange registers with __shfl_xor_sync.
-// Cost removed: shared memory and barriers on all levels but one. At 2^28 elements that gains
+// Cost removed: shared memory and barriers on all levels except one. At 2^28 elements that gains
 // nothing.
 // Still limits it: one 4-byte load in flight per thread.
 __global__ void reduce_shuffle(const float* in, std::size_t n, float* out) {

@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(kTileThreads)
         static_cast<int>(::min(static_cast<std::size_t>(rows_of_warp), rows - first_row)) * cols;
     const Slice<false> piece(in + first_row * cols, out + first_row * cols, count);
 
-    // The piece, so that its whole packs begin at multiples of 16 bytes, too.
+    // The rows in shared memory, placed so that their whole packs are 16-byte aligned, too.
     float* const tile = reinterpret_cast<float*>(memory) + warp * tile_size(rows_of_warp * cols) +
                         (kWidth - piece.head) % kWidth;
     float* const packs = tile + piece.head;

@@ -1,4 +1,4 @@
-// Grayscale: a colour picture becomes a grey one. One thread per pixel.          PMPP chapter 3
+// Grayscale: a colour image becomes a grey one. One thread per pixel.          PMPP chapter 3
 //
 //   nvcc grayscale.cu -o grayscale -lpng          libpng: package libpng-dev
 //   ./grayscale picture.png gray.png
@@ -23,7 +23,7 @@
 
 using Byte = unsigned char;
 
-// How bright a colour looks: the eye is most sensitive to green. Whole numbers, so that the host
+// How bright a colour looks: the eye is most sensitive to green. Integers, so that the host
 // computes exactly the same.
 __host__ __device__ Byte luminance(Byte red, Byte green, Byte blue) {
     return static_cast<Byte>((21 * red + 72 * green + 7 * blue + 50) / 100);

@@ -19,9 +19,9 @@
     } while (false)
 
 constexpr int kThreadsPerBlock = 256;
-constexpr int kMostElements = 1 << 28;  // three arrays of 1 GB, on either side
+constexpr int kMostElements = 1 << 28;  // three arrays of 1 GB on the host and on the device
 
-// One thread adds one element. The grid consists of whole blocks: threads beyond the end have
+// One thread adds one element. The grid consists of whole blocks, so threads beyond the end have
 // nothing to do.
 __global__ void add(const float* a, const float* b, float* c, int n) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -33,7 +33,7 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
 float add_on_gpu(const float* a, const float* b, float* c, int n) {
     const size_t bytes = n * sizeof(float);
 
-    // 1. Allocate device memory. The suffix _d: a pointer that only kernels may follow.
+    // 1. Allocate device memory. The suffix _d marks a pointer that only kernels may dereference.
     float *a_d = nullptr, *b_d = nullptr, *c_d = nullptr;
     CUDA_CHECK(cudaMalloc(&a_d, bytes));
     CUDA_CHECK(cudaMalloc(&b_d, bytes));
@@ -51,7 +51,7 @@ float add_on_gpu(const float* a, const float* b, float* c, int n) {
     const int blocks = (n + kThreadsPerBlock - 1) / kThreadsPerBlock;
     CUDA_CHECK(cudaEventRecord(start));
     add<<<blocks, kThreadsPerBlock>>>(a_d, b_d, c_d, n);
-    CUDA_CHECK(cudaGetLastError());  // a launch returns no error code: ask for it
+    CUDA_CHECK(cudaGetLastError());  // a launch returns no error code, so query it
     CUDA_CHECK(cudaEventRecord(stop));
     CUDA_CHECK(cudaEventSynchronize(stop));  // the launch did not wait for the kernel; this does
     float milliseconds = 0;

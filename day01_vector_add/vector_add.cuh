@@ -18,18 +18,19 @@
 
 namespace day01 {
 
-// Idea: one thread per element. Neighbouring threads take neighbouring elements, so the 32 threads
-// of a warp load 128 bytes in a row.
+// Idea: one thread per element. Adjacent threads take adjacent elements, so the 32 threads of a
+// warp load 128 consecutive bytes.
 // Cost removed: the loop of the CPU.
 // Still limits it: a thread starts, adds once and ends. The GPU starts a block per 256 elements.
 //
-// size_t before the product: blockIdx.x * blockDim.x is a 32-bit product, which wraps at 2^32.
+// Convert to size_t before multiplying: blockIdx.x * blockDim.x is a 32-bit product, which wraps at
+// 2^32.
 __global__ void add_one_per_element(const float* a, const float* b, float* c, std::size_t n) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (i < n) c[i] = a[i] + b[i];  // the last block may have more threads than elements
 }
 
-// Idea: a grid-stride loop. As many threads as the GPU can hold at once; each thread adds its
+// Idea: a grid-stride loop. The grid has as many threads as the GPU can hold at once; each adds its
 // element, then the element one whole grid further on, and so on.
 // Cost removed: starting a block per 256 elements. Any grid is right for any n.
 // Still limits it: 4-byte loads. Each is a full instruction, and few bytes are in flight.
@@ -39,12 +40,12 @@ __global__ void add_grid_stride(const float* a, const float* b, float* c, std::s
         c[i] = a[i] + b[i];
 }
 
-// Idea: a thread adds four neighbours. A float4 is loaded by one 16-byte instruction.
+// Idea: a thread adds four adjacent elements. A float4 is loaded by one 16-byte instruction.
 // Cost removed: three of four loads and stores. Four times as many bytes in flight per thread.
 // Still limits it: memory bandwidth.
 //
-// The addresses must be multiples of 16 bytes; the launcher checks. The one to three elements
-// behind the last whole float4 are added one by one, by the first threads of the grid.
+// The addresses must be multiples of 16 bytes, which the launcher checks. The one to three elements
+// after the last whole float4 are added one by one, by the first threads of the grid.
 __global__ void add_float4(const float* a, const float* b, float* c, std::size_t n) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     const std::size_t packs = n / 4;  // whole float4s

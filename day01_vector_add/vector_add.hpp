@@ -12,9 +12,9 @@
 namespace day01 {
 
 // Enqueues c[i] = a[i] + b[i] on `stream`. Lengths must be equal; 0 is legal. c may be a, or b, but
-// must not overlap either in any other way: a thread would read what another one has written. Any
-// alignment of a float. Throws std::invalid_argument for unequal lengths and such overlaps,
-// CudaError when the launch fails.
+// must not overlap either in any other way, because a thread would read what another one has
+// written. Any alignment of a float. Throws std::invalid_argument for unequal lengths and such
+// overlaps, CudaError when the launch fails.
 using Launcher = void (*)(course::DeviceSpan<const float> a, course::DeviceSpan<const float> b,
                           course::DeviceSpan<float> c, cudaStream_t stream);
 

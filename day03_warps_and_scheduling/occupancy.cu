@@ -1,7 +1,7 @@
 // Occupancy by hand: how many blocks of a kernel are resident on an SM at the same time?
 //                                                         PMPP chapter 4 (4th and 5th edition)
 //
-// An SM has a fixed number of places for warps and for blocks, of registers, and of bytes of shared
+// An SM has a fixed number of slots for warps and for blocks, of registers, and of bytes of shared
 // memory. A block becomes resident when there is room for all of it, and keeps its share until its
 // last thread has ended.
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace day03 {
 
 using course::ceil_div;
 
-// Each resource alone allows so many blocks; the scarcest decides. Two resources are handed out in
-// portions: a warp gets its registers in multiples of sm.register_portion, from the registers of
-// one of sm.partitions equal partitions of the SM; a block gets its shared memory, and
+// Each resource alone allows a number of blocks; the smallest number counts. Two resources are
+// allocated in portions: a warp gets its registers in multiples of sm.register_portion, from the
+// registers of one of sm.partitions equal partitions of the SM; a block gets its shared memory, and
 // sm.reserved_shared_bytes with it, in multiples of sm.shared_portion.
 int resident_blocks(const course::BlockNeeds& block, const course::MultiprocessorLimits& sm) {
     const int warps = ceil_div(block.threads, 32);

@@ -86,7 +86,7 @@ void launch_chains(const ChainsProblem& problem, DeviceSpan<float> out, cudaStre
             problem.multiply_adds, "; expected a multiple of 8 that is not negative");
     const unsigned blocks =
         course::multiprocessors() * static_cast<unsigned>(blocks_per_sm(problem.warps_per_sm));
-    // Factor and summand are arguments: the compiler cannot replace the chain by its result.
+    // Multiplier and summand are arguments, so the compiler cannot replace the chain by its result.
     chains<kChains><<<blocks, static_cast<unsigned>(threads) / blocks, 0, stream>>>(
         out.data(), problem.multiply_adds, 1, 1);
     CUDA_CHECK_LAUNCH();

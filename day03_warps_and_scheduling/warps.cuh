@@ -13,7 +13,7 @@
 //   chains_1 to _8   1, 2, 4, 8 independent multiply-adds       latency, then arithmetic
 //
 // The first five evaluate the polynomial c[0] x^(T-1) + ... + c[T-1] at many points x. The last
-// four only keep the arithmetic units busy, or fail to.
+// four only try to keep the arithmetic units busy.
 //
 //   ./course run day03                                     every version, verified and timed; occupancy
 //   ./course inspect day03 --only diverge_by_lane       active lanes of each line, without a GPU
@@ -29,7 +29,7 @@ constexpr int kBlock = 256;  // threads of a block
 constexpr int kTerms = 256;  // coefficients of a polynomial; one for each thread of a block to load
 
 // Copies the coefficients to the block's shared memory c. The barrier holds every thread until all
-// have arrived, so all threads of the block must call this: also those that have no point.
+// have arrived, so all threads of the block must call this, even those that have no point.
 __device__ void load_coefficients(const float* coefficients, float* c) {
     c[threadIdx.x] = coefficients[threadIdx.x];
     __syncthreads();
@@ -43,8 +43,8 @@ __device__ float horner(const float* c, float x, int terms) {
     return y;
 }
 
-// Idea: a thread per point. All lanes take kTerms steps, so they are at the same instruction all
-// the time.
+// Idea: one thread per point. All lanes take kTerms steps, so they always execute the same
+// instruction.
 // Cost removed: the loop over the points.
 // Still limits it: shared memory, which delivers a coefficient for each multiply-add. The others
 // are compared with this one.
@@ -63,7 +63,7 @@ __device__ float horner_reversed(const float* c, float x) {
     return y;
 }
 
-// Idea: even points get the polynomial, odd points the reversed one.
+// Idea: even points use the polynomial, odd points the reversed one.
 // Cost added: divergence. In every warp 16 lanes take each branch. The warp executes one branch
 // with 16 active lanes, then the other; at the store the lanes have reconverged.
 // Limits it: twice the instructions of `uniform` for the same number of results.
@@ -81,7 +81,7 @@ __global__ void diverge_by_lane(const float* x, const float* coefficients, float
     y[i] = result;
 }
 
-// Idea: the same points, dealt out differently. The first half of the block takes the block's even
+// Idea: the same points, assigned differently. The first half of the block takes the block's even
 // points, the second half the odd ones. The condition then depends on the warp, not on the lane.
 // Cost removed: divergence. Each warp executes one branch with 32 active lanes.
 // Still limits it: a warp's points lie two apart, so a load touches twice as many sectors.
@@ -89,7 +89,7 @@ __global__ void diverge_by_warp(const float* x, const float* coefficients, float
     __shared__ float c[kTerms];
     load_coefficients(coefficients, c);
     const int odd = threadIdx.x / (kBlock / 2);   // 0 for warps 0 to 3, 1 for warps 4 to 7
-    const int pair = threadIdx.x % (kBlock / 2);  // of neighbouring points
+    const int pair = threadIdx.x % (kBlock / 2);  // of adjacent points
     const int i = blockIdx.x * kBlock + 2 * pair + odd;
     if (i >= n) return;
     float result;
@@ -115,8 +115,8 @@ __global__ void unequal_loops(const float* x, const int* terms, const float* coe
 // Idea: `order` lists the points from the longest loop to the shortest. Thread t takes point
 // order[t], so the lanes of a warp have loops of nearly equal length.
 // Cost removed: idle lanes.
-// Still limits it: order[t] is any point, so x, terms and y are gathered and scattered, a sector
-// per lane. On an H200 that costs far more than the idle lanes did.
+// Still limits it: order[t] may be any point, so x, terms and y are gathered and scattered, a
+// sector per lane. On an H200 that costs far more than the idle lanes did.
 __global__ void sorted_loops(const float* x, const int* terms, const int* order, const float* coefficients,
                              float* y, int n) {
     __shared__ float c[kTerms];
@@ -128,7 +128,8 @@ __global__ void sorted_loops(const float* x, const int* terms, const int* order,
 }
 
 // Idea: the thread's multiply-adds form kChains independent chains. Within a chain each waits for
-// the one before. Between chains nothing waits: the warp issues one multiply-add after the other.
+// the one before. Different chains do not wait for each other, so the warp issues one multiply-add
+// after the other.
 // Cost removed: latency. One chain needs many warps to keep the scheduler busy; eight need few.
 // Still limits it: with enough warps or chains, the rate of the arithmetic units.
 //

@@ -69,7 +69,7 @@ struct ChainsProblem {
     int multiply_adds = 0;  // of each thread; a multiple of 8, >= 0
 };
 
-// Threads of a grid with so many warps on each SM of the current device.
+// Threads of a grid with this many warps on each SM of the current device.
 std::size_t chain_threads(int warps_per_sm);
 
 // Enqueues the kernel; out has an element for each thread. Throws as above.

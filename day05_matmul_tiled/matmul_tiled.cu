@@ -37,8 +37,8 @@ DeviceMatrix<T> part_of(DeviceMatrix<T> matrix, std::size_t row, std::size_t row
 }
 
 // Starts blocks of tile x tile threads, each of which computes tile x (tile * coarse) elements of
-// C. A grid has at most 65535 blocks in y. A C with more rows, or columns, than 65535 blocks cover
-// is computed in parts, one launch after the other.
+// C. A grid has at most 65535 blocks in y. If C has more rows, or columns, than 65535 blocks cover,
+// it is computed in parts, one launch after the other.
 void launch_for_all(Kernel* kernel, std::size_t tile, std::size_t coarse, std::size_t shared_bytes,
                     DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
                     cudaStream_t stream) {

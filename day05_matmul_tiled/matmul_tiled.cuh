@@ -45,8 +45,8 @@ __global__ void multiply_naive(DeviceMatrix<const float> a, DeviceMatrix<const f
 }
 
 // Idea: threadIdx.x is the column. This is the only change.
-// Cost removed: uncoalesced loads. The threads of a warp are in one row: they load the same element
-// of A and 32 neighbours of B.
+// Cost removed: uncoalesced loads. The threads of a warp are in one row, so they load the same
+// element of A and 32 adjacent elements of B.
 // Still limits it: two global loads per multiply-add, and each element is loaded again by every
 // thread that needs it.
 __global__ void multiply_coalesced(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
@@ -66,11 +66,11 @@ constexpr int kTile = 32;  // rows and columns of a tile; a block has kTile x kT
 // Idea: the block loads a tile of A and a tile of B into shared memory. Each element loaded is used
 // by kTile threads.
 // Cost removed: 31 of 32 global loads.
-// Still limits it: all threads wait for the loads, then all compute. Both factors of every
+// Still limits it: all threads wait for the loads, then all compute. Both operands of every
 // multiply-add are loaded from shared memory.
 //
-// A thread whose element is out of range must not return: its block waits for it at the barriers.
-// Out-of-range elements of the tiles are zero-filled, and zeros add nothing.
+// A thread whose element is out of range must not return, because its block waits for it at the
+// barriers. Out-of-range elements of the tiles are zero-filled, so they add nothing to the sums.
 __global__ void multiply_tiled(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                DeviceMatrix<float> c) {
     __shared__ float a_tile[kTile][kTile];
@@ -92,8 +92,8 @@ __global__ void multiply_tiled(DeviceMatrix<const float> a, DeviceMatrix<const f
     if (row < c.rows() && col < c.cols()) c(row, col) = sum;
 }
 
-// Idea: dynamic shared memory. The launcher asks the device how large a tile can be, so one binary
-// fits every GPU.
+// Idea: dynamic shared memory. The launcher queries how large a tile can be on the device, so one
+// binary fits every GPU.
 // Cost removed: a tile size that is fixed before the GPU is known.
 // Still limits it: the compiler cannot unroll the inner loop completely, so the index arithmetic
 // stays.
@@ -120,7 +120,7 @@ __global__ void multiply_tiled_dynamic(DeviceMatrix<const float> a, DeviceMatrix
     if (row < c.rows() && col < c.cols()) c(row, col) = sum;
 }
 
-// Idea: load the next tiles into registers before the arithmetic on these tiles begins, and store
+// Idea: load the next tiles into registers before the arithmetic on these tiles starts, and store
 // them in shared memory after it.
 // Cost removed: waiting for global memory. The loads overlap with the multiply-adds.
 // Still limits it: two shared loads per multiply-add. `tile_limit` measures that limit.
@@ -156,7 +156,7 @@ constexpr int kCoarse = 4;  // elements of C per thread
 // element of A, loaded once into a register, serves all of them.
 // Cost removed: three of four loads of A, from shared and from global memory.
 // Still limits it: B is still loaded once per multiply-add. The GEMM ladder keeps tiles of both
-// factors in registers.
+// operands in registers.
 __global__ void multiply_coarsened(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                    DeviceMatrix<float> c) {
     __shared__ float a_tile[kTile][kTile];

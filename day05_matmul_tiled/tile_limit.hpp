@@ -1,5 +1,5 @@
-// The limit that day 5's tiled versions are compared with; not a version, since it multiplies
-// nothing of use.
+// The limit that day 5's tiled versions are compared with; not a version, because its result is of
+// no use.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,8 +10,8 @@
 namespace day05 {
 
 // The main loop of multiply_tiled on tiles that are loaded once: as many blocks and iterations as
-// the product has, but no global loads. No kernel can be faster whose threads compute one element
-// each and load both factors of every multiply-add from shared memory. Throws CudaError when the
+// the product has, but no global loads. No kernel whose threads compute one element each and load
+// both operands of every multiply-add from shared memory can be faster. Throws CudaError when the
 // launch fails.
 void launch_tile_limit(Shape shape, cudaStream_t stream);
 

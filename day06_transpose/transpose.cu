@@ -112,7 +112,7 @@ void launch_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream
     CUDA_CHECK_LAUNCH();
 }
 
-// Do all rows of the matrix begin at multiples of `bytes`?
+// Do all rows of the matrix start at multiples of `bytes`?
 template <class T>
 bool rows_aligned(DeviceMatrix<T> matrix, std::size_t bytes) {
     return course::is_aligned(matrix.data(), bytes) &&

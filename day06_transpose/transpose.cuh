@@ -9,11 +9,11 @@
 //   swizzled        an XOR instead of the padding             the same
 //   and in transpose_any.cuh
 //   vectorised      16-byte accesses                          rows must be 16-byte aligned
-//   aligned         tiles begin at the sectors of `out`       memory; 8 rows are loaded twice
+//   aligned         tiles start at the sectors of `out`       memory; 8 rows are loaded twice
 //
 // A transpose loads each element once and stores it once. So does a copy: it is the limit.
 //
-// `in` has rows x cols elements, `out` has cols x rows. A row of `in` begins in_ld elements after
+// `in` has rows x cols elements, `out` has cols x rows. A row of `in` starts in_ld elements after
 // the one before it, a row of `out` out_ld elements: the leading dimensions.
 //
 //   ./course run day06                               every version, verified and timed
@@ -29,19 +29,19 @@ constexpr int kTile = 32;  // rows and columns of a tile; the threads of a warp
 
 // Idea: the thread of element (row, col) of `in` stores it at (col, row) of `out`.
 // Cost removed: the two loops of the CPU.
-// Still limits it: a warp loads 32 neighbours, 128 bytes in 4 sectors. It stores them down a column
-// of `out`: 32 addresses, each in a sector of its own, and 4 bytes of each sector are used.
+// Still limits it: a warp loads 32 adjacent elements, 128 bytes in 4 sectors. It stores them down a
+// column of `out`: 32 addresses, each in a sector of its own, of which 4 bytes are used.
 __global__ void transpose_naive(const float* in, int in_ld, float* out, int out_ld, int rows, int cols) {
     const int row = blockIdx.y * kTile + threadIdx.y;
     const int col = blockIdx.x * kTile + threadIdx.x;
     if (row < rows && col < cols) out[col * out_ld + row] = in[row * in_ld + col];
 }
 
-// Idea: exchange the roles of threadIdx.x and threadIdx.y, so that a warp stores 32 neighbours of
-// `out`.
+// Idea: swap the roles of threadIdx.x and threadIdx.y, so that a warp stores 32 adjacent elements
+// of `out`.
 // Cost removed: the strided stores.
 // Still limits it: now the loads are strided. They touch as many sectors as the stores of `naive`
-// did, but a sector that is read stays in the cache, and seven more warps of the block want the
+// did, but a sector that is read stays in the cache, and seven more warps of the block need the
 // rest of it.
 __global__ void transpose_strided_loads(const float* in, int in_ld, float* out, int out_ld, int rows,
                                         int cols) {
@@ -51,7 +51,7 @@ __global__ void transpose_strided_loads(const float* in, int in_ld, float* out, 
 }
 
 // Idea: global memory is only accessed along rows. The block loads a tile along rows of `in`, and
-// stores it along rows of `out`. The turn is an exchange of two indices in shared memory, which has
+// stores it along rows of `out`. The transpose itself swaps two indices in shared memory, which has
 // no sectors.
 // Cost removed: 28 of the 32 sectors of each strided request.
 // Still limits it: a warp reads a column of the tile. Its 32 words lie 32 words apart, all in one
@@ -66,12 +66,12 @@ __global__ void transpose_tiled(const float* in, int in_ld, float* out, int out_
     if (row < rows && col < cols) tile[threadIdx.y][threadIdx.x] = in[row * in_ld + col];
     __syncthreads();
 
-    row = first_row + threadIdx.x;  // x and y have changed places: x now counts rows of `in`
+    row = first_row + threadIdx.x;  // x and y have swapped roles: x now counts rows of `in`
     col = first_col + threadIdx.y;
     if (row < rows && col < cols) out[col * out_ld + row] = tile[threadIdx.x][threadIdx.y];
 }
 
-// Idea: one unused float behind each row of the tile. The words of a column are now 33 words apart,
+// Idea: one unused float after each row of the tile. The words of a column are now 33 words apart,
 // in 32 different banks.
 // Cost removed: 31 of 32 wavefronts of the loads from the tile, for 128 bytes of shared memory.
 // Still limits it: a thread has one load in flight, and then waits for it.
@@ -94,7 +94,7 @@ constexpr int kThreadRows = 8;  // a block of 32 x 8 threads takes a tile in fou
 
 // Idea: a block of 32 x 8 threads. Each thread loads four elements before the barrier, and stores
 // four after it.
-// Cost removed: waiting. Four loads of a thread are in flight together, and the index arithmetic is
+// Cost removed: latency. Four loads of a thread are in flight together, and the index arithmetic is
 // shared.
 // Still limits it: rows of 128 bytes are short pieces for DRAM, and a block has 4 KB in flight at
 // most.
@@ -122,11 +122,11 @@ __global__ void transpose_coarsened(const float* in, int in_ld, float* out, int 
 }
 
 // Idea: element (y, x) of the tile is kept at [y][x ^ y]. Within a row the XOR permutes the banks.
-// Down a column y runs through 32 values, and so does x ^ y: again all banks.
+// Down a column y takes 32 values, and so does x ^ y, so again all banks are used.
 // Cost removed: the padding. Rows of the tile stay a power of two long, so 16-byte accesses to the
 // tile are aligned.
-// Still limits it: what limits `coarsened`, and an XOR for each address, for which this version has
-// no use yet.
+// Still limits it: what limits `coarsened`, and an XOR for each address, which gains nothing in
+// this version yet.
 __global__ void transpose_swizzled(const float* in, int in_ld, float* out, int out_ld, int rows, int cols) {
     __shared__ float tile[kTile][kTile];
     const int first_row = blockIdx.y * kTile;

@@ -18,13 +18,12 @@ namespace day06 {
 // Elements are moved bit by bit. What lies between the rows of `out` stays as it is. A matrix
 // without elements is fine: nothing is queued.
 // Throws std::invalid_argument when out is not cols x rows, when it overlaps `in`, or when the
-// version cannot run the problem.
-// CudaError when the launch fails.
+// version cannot run the problem. CudaError when the launch fails.
 template <class T>
 using LauncherOf = void (*)(course::DeviceMatrix<const T> in, course::DeviceMatrix<T> out,
                             cudaStream_t stream);
 
-// A version for each size of element. The first versions move words alone; their `halves` always
+// A version for each element size. The first versions move only words; their `halves` always
 // throws.
 struct Launcher {
     LauncherOf<std::uint32_t> words;
@@ -47,7 +46,7 @@ struct Problem {
     std::size_t in_ld;
     std::size_t out_ld;
     std::size_t element_bytes;  // 2 or 4
-    bool packs_aligned;         // all rows of both matrices begin at multiples of 16 bytes
+    bool packs_aligned;         // all rows of both matrices are 16-byte aligned
 };
 
 template <class T>

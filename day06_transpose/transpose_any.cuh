@@ -3,13 +3,13 @@
 //   version      what is new                                  what limits it
 //   vectorised   16-byte accesses, 4 x 4 elements turn in     rows must be 16-byte aligned
 //                registers
-//   aligned      tiles begin at the sectors of `out`: any     memory; 8 rows of each tile are
+//   aligned      tiles start at the sectors of `out`: any     memory; 8 rows of each tile are
 //                leading dimension                            loaded twice
 //
 // `aligned` has a kernel of its own for 16-bit elements: it moves them in pairs.
 //
-// These kernels move bits and never look at them, so elements are std::uint16_t or std::uint32_t.
-// Indices have 64 bits.
+// These kernels move bits without interpreting them, so elements are std::uint16_t or
+// std::uint32_t. Indices have 64 bits.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,15 +26,16 @@ using course::DeviceMatrix;
 
 constexpr int kThreads = 256;  // of a block, in both versions
 
-// Where a block's tile begins in `in`.
+// Where a block's tile starts in `in`.
 struct Tile {
     std::size_t row;
     std::size_t col;
 };
 
-// Rasterisation order: the blocks go down `in`, then on to the next column of tiles. So blocks that
-// run at the same time store long pieces of rows of `out`. Neighbours share the rows of the halo,
-// too. Measured: faster than across first, and than groups of 8, 16 or 32 tiles side by side.
+// Rasterisation order: the blocks go down `in`, then on to the next column of tiles, so that blocks
+// that run at the same time store long pieces of rows of `out`. Adjacent blocks share the rows of
+// the halo, too. Measured: faster than across first, and than groups of 8, 16 or 32 tiles side by
+// side.
 template <int TILE_ROWS, int TILE_COLS>
 __device__ Tile tile_of_block(unsigned tiles_down) {
     return {static_cast<std::size_t>(blockIdx.x % tiles_down) * TILE_ROWS,
@@ -43,13 +44,13 @@ __device__ Tile tile_of_block(unsigned tiles_down) {
 
 constexpr int kPacks = 16;  // 16-byte packs in a row of a tile; 16 x 16 threads
 
-// Idea: a thread loads 16 bytes from each of 4 rows (8 rows of 16-bit elements), turns the 4 x 4
-// elements in its registers, and stores four columns of them into the tile as 16-byte packs. The
+// Idea: a thread loads 16 bytes from each of 4 rows (8 rows of 16-bit elements), transposes the 4 x
+// 4 elements in its registers, and stores four columns of them to the tile as 16-byte packs. The
 // tile holds columns, and is swizzled in units of packs.
 // Cost removed: three of four instructions of each kind, and short rows: 256 bytes of each row. 64
 // bytes per thread in flight.
-// Still limits it: rows must consist of whole packs and begin at multiples of 16 bytes. 9999 is not
-// a multiple of four.
+// Still limits it: rows must consist of whole packs and be 16-byte aligned. 9999 is not a multiple
+// of four.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     transpose_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned tiles_down) {
@@ -91,17 +92,17 @@ __global__ void __launch_bounds__(kThreads)
 constexpr int kEdge = 64;              // rows and columns of a tile
 constexpr int kWarps = kThreads / 32;  // a warp takes every eighth row
 
-// How many elements before `row_of_out` its sector (or line) of `bytes` bytes begins.
+// How many elements before `row_of_out` its sector (or line) of `bytes` bytes starts.
 template <class T>
 __device__ int elements_into(const T* row_of_out, int bytes) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(row_of_out) % bytes / sizeof(T));
 }
 
-// Idea: where rows of `out` are not a multiple of 32 bytes long, each row begins somewhere else in
-// its sector. So each row of `out` gets tiles of its own, shifted back to where a sector begins.
-// For a shift of up to a sector the block loads a sector's worth of rows more: HALO, 8 rows of
-// 32-bit elements. Where all rows of `out` are aligned, HALO is 0.
-// Cost removed: stores of parts of sectors, but at the ends of rows.
+// Idea: where rows of `out` are not a multiple of 32 bytes long, each row starts at a different
+// offset in its sector. So each row of `out` gets tiles of its own, shifted back to the start of a
+// sector. For a shift of up to a sector the block loads a sector's worth of rows more: HALO, 8 rows
+// of 32-bit elements. Where all rows of `out` are aligned, HALO is 0.
+// Cost removed: stores of partial sectors, except at the ends of rows.
 // Still limits it: HALO of HALO + 64 rows are loaded twice, by this block and by the one above it.
 template <int HALO>
 __global__ void __launch_bounds__(kThreads)
@@ -150,12 +151,12 @@ __global__ void __launch_bounds__(kThreads)
 
 constexpr int kPairedRows = 128;  // rows of a tile of 16-bit elements: 64 pairs
 
-// Idea: an element and the one below it in `in` are neighbours in `out`. So a thread loads both,
-// and from there on they are one word: in the tile, and in the store to `out`. The tile holds
-// columns of pairs, swapped already.
+// Idea: an element and the one below it in `in` are adjacent in `out`. So a thread loads both, and
+// from there on they are one word, in the tile and in the store to `out`. The tile holds columns of
+// pairs, swapped already.
 // Cost removed: with 16-bit elements `aligned` needs as many instructions as with 32-bit ones, for
 // half the bytes. Here stores to the tile and to `out` are halved, and so is their arithmetic.
-// Still limits it: loads of two bytes each. Rows of `in` may begin in the middle of a word.
+// Still limits it: loads of two bytes each. Rows of `in` may start in the middle of a word.
 template <int HALO>
 __global__ void __launch_bounds__(kThreads)
     transpose_aligned_pairs(DeviceMatrix<const std::uint16_t> in, DeviceMatrix<std::uint16_t> out,
@@ -175,7 +176,8 @@ __global__ void __launch_bounds__(kThreads)
     const std::size_t to_last = in.rows() + HALO - first_row;
     const int end = to_last < std::size_t{kRows} ? static_cast<int>(to_last) : kRows;
 
-    // The index moves down `in`: a product for each row would cost more than its loads.
+    // The index is incremented down `in`, because a multiplication for each row would cost more
+    // than its loads.
     const std::size_t in_ld = in.leading_dimension();
     std::size_t upper = (first_row - HALO + 2 * warp) * in_ld + first_col + lane;
     Pair loaded[kPairs][2];

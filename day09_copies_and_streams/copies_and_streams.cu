@@ -1,5 +1,5 @@
-// The list of versions, what they need, and the owners of that. The versions themselves:
-// copies_and_streams.cuh.
+// The list of versions, what they need, and the owners of these resources. The versions themselves
+// are in copies_and_streams.cuh.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -78,7 +78,7 @@ int attribute(cudaDeviceAttr which) {
     return value;
 }
 
-// Oversubscribed managed memory is evicted page by page, which takes minutes. So: never near the
+// Oversubscribed managed memory is evicted page by page, which takes minutes. So stay far from the
 // limit.
 std::string no_managed_memory(const Problem& problem) {
     if (attribute(cudaDevAttrConcurrentManagedAccess) == 0)

@@ -55,13 +55,13 @@ void launch_iterate(const float* in, float* out, std::size_t n, int steps, cudaS
 
 constexpr int kStreams = 3;  // one copies in, one computes, one copies out
 
-// What the versions use on the device. Made once, for many jobs: making it takes longer than using
-// it.
+// What the versions use on the device. Created once, for many jobs, because creating it takes
+// longer than using it.
 struct Device {
     float* in = nullptr;              // n floats
     float* out = nullptr;             // n floats
-    cudaStream_t streams[kStreams];   // streams[0] is the one where a job begins and ends
-    cudaEvent_t start;                // the job has begun
+    cudaStream_t streams[kStreams];   // streams[0] is the one where a job starts and ends
+    cudaEvent_t start;                // the job has started
     cudaEvent_t done[kStreams];       // the pieces in streams[s] are complete
     cudaGraphExec_t graph = nullptr;  // of the version `graph`
     cudaMemPool_t pool = nullptr;     // whose threshold `stream_ordered` has raised, and from what
@@ -70,8 +70,8 @@ struct Device {
 
 // Idea: copy in, compute, copy out, in the default stream.
 // Cost removed: none yet. This is the book's chapter 2.
-// Still limits it: the pages of `in` may move, so the device cannot read them by itself. The driver
-// copies them, piece by piece, into a buffer of its own, and the device copies from there.
+// Still limits it: the pages of `in` may move, so the device cannot read them directly. The driver
+// copies them, piece by piece, into a buffer of its own, from which the device copies them.
 void pageable(const Job& job, const Device& device) {
     const std::size_t bytes = job.n * sizeof(float);
     CUDA_CHECK(cudaMemcpy(device.in, job.in, bytes, cudaMemcpyHostToDevice));
@@ -115,20 +115,20 @@ void queue_piece(const float* in, float* device_in, float* device_out, float* ou
 }
 
 // Idea: queue everything, then wait once.
-// Cost removed: the device does not wait for the host between the three.
-// Still limits it: a stream is a queue. While one engine works, the other two have nothing to do.
+// Cost removed: the device does not wait for the host between the three operations.
+// Still limits it: a stream is a queue. While one engine works, the other two are idle.
 void pinned_async(const Job& job, const Device& device) {
     queue_piece(job.in, device.in, device.out, job.out, job.n, job.steps, device.streams[0]);
     // Without this wait the caller reads `out` before the copy has written it.
     CUDA_CHECK(cudaStreamSynchronize(device.streams[0]));
 }
 
-// Idea: a job brings its own device memory, as it must when sizes differ from job to job.
+// Idea: a job allocates its own device memory, as it must when sizes differ from job to job.
 // Cost removed: none. This is the version to compare the next one with.
 // Still limits it: cudaMalloc maps memory, cudaFree unmaps it, and both may wait for the whole
 // device.
-// Left out: owners. CUDA_CHECK throws, and what is allocated by then is lost. Real programs use a
-// class that frees, as course::DeviceBuffer does.
+// Left out: owners. CUDA_CHECK throws, and memory allocated by then is leaked. Real programs use a
+// class that frees it, as course::DeviceBuffer does.
 void malloc_each_time(const Job& job, const Device&) {
     const std::size_t bytes = job.n * sizeof(float);
     float* in = nullptr;
@@ -155,8 +155,8 @@ void keep_pool(const Job&, Device& device) {
     device.pool = pool;
 }
 
-// Idea: allocating and freeing are work of the stream, too. The memory exists for what is queued
-// between the two.
+// Idea: allocating and freeing are operations of the stream, too. The memory exists for the work
+// that is queued between the two.
 // Cost removed: mapping memory, and waiting. The second job gets the memory that the first one
 // freed, from a pool.
 // Still limits it: copy, kernel and copy still run one after the other.
@@ -190,7 +190,7 @@ void join_streams(const Device& device) {
     }
 }
 
-// Cuts the data into chunks and deals them out to the streams, one after the other.
+// Cuts the data into chunks and distributes them over the streams in turn.
 void queue_chunks(const Job& job, const Device& device) {
     const std::size_t chunk = course::ceil_div(job.n, static_cast<std::size_t>(job.chunks));
     fork_streams(device);
@@ -205,18 +205,18 @@ void queue_chunks(const Job& job, const Device& device) {
 }
 
 // Idea: while one chunk is computed, the next one is copied in and the one before it is copied out.
-// A GPU has a copy engine for each direction, and both work beside the SMs.
+// A GPU has a copy engine for each direction, and both work at the same time as the SMs.
 // Cost removed: the shorter two of copy in, kernel, copy out.
-// Still limits it: the longest of them. The first chunk's way in and the last one's way out overlap
-// with little: (c + 2) / c for c chunks. And each chunk has three calls, which take a few
-// microseconds.
+// Still limits it: the longest of them. The copy of the first chunk to the device and that of the
+// last one back overlap with little: (c + 2) / c for c chunks. And each chunk has three calls,
+// which take a few microseconds.
 void chunked_streams(const Job& job, const Device& device) {
     queue_chunks(job, device);
     // Enough for all streams, because streams[0] has joined the others.
     CUDA_CHECK(cudaStreamSynchronize(device.streams[0]));
 }
 
-// A capture runs nothing. It notes what is queued, and the events become the edges of a graph.
+// A capture runs nothing. It records what is queued, and the events become the edges of a graph.
 void capture_chunks(const Job& job, Device& device) {
     cudaGraph_t graph = nullptr;
     CUDA_CHECK(cudaStreamBeginCapture(device.streams[0], cudaStreamCaptureModeThreadLocal));
@@ -229,7 +229,8 @@ void capture_chunks(const Job& job, Device& device) {
 
 // Idea: check and prepare all copies and launches once, then start them by a single call.
 // Cost removed: with 8 chunks about thirty calls per job, in which the host checks arguments and
-// writes commands. They take time only where the device would wait for them: in small jobs.
+// writes commands. They take time only where the device would wait for them, in small, launch-bound
+// jobs.
 // Still limits it: addresses and sizes are those of the capture; another job needs another graph,
 // or an update of this one.
 void graph(const Job&, const Device& device) {
@@ -241,8 +242,9 @@ void graph(const Job&, const Device& device) {
 
 // Idea: pinned memory has an address on the device as well. The kernel loads from it and stores to
 // it across the bus.
-// Cost removed: device memory, and the chunks' ends. Threads load, compute and store at the same
-// time, so both directions of the bus are busy from the first warp to the last.
+// Cost removed: device memory, and filling and draining the pipeline of chunks. Threads load,
+// compute and store at the same time, so both directions of the bus are busy from the first warp to
+// the last.
 // Still limits it: the bus. An element that is read twice may cross it twice, so this suits data
 // that is used once.
 void zero_copy(const Job& job, const Device& device) {
@@ -265,11 +267,11 @@ void prefetch(const float* data, std::size_t n, int to, cudaStream_t stream) {
 #endif
 }
 
-// Idea: one pointer for both sides. A page moves to where it is touched; a prefetch moves it
-// before.
+// Idea: one pointer for both sides. A page moves to where it is accessed; a prefetch moves it
+// beforehand.
 // Cost removed: the copies in the program, and one page fault after the other.
-// Still limits it: pages move, whatever they hold. `out` travels to the device although its old
-// content is never read, and `in` has to travel back before the host can use it again: twice the
+// Still limits it: pages move, whatever they hold. `out` is moved to the device although its old
+// content is never read, and `in` has to be moved back before the host can use it again: twice the
 // bytes, one prefetch after the other. And for each page the driver changes two page tables.
 void managed(const Job& job, const Device& device) {
     const cudaStream_t stream = device.streams[0];

@@ -13,15 +13,16 @@
 
 namespace day09 {
 
-// Where the host's side of a job lies. It decides which versions can run, and how fast a copy is.
+// Where the host's data of a job lies. It determines which versions can run, and how fast a copy
+// is.
 enum class HostMemory {
     kPageable,  // malloc: the operating system may move a page, or write it to disk
     kPinned,    // cudaMallocHost: pages that stay where they are, so that the device can reach them
     kManaged,   // cudaMallocManaged: pages that move to where they are used
 };
 
-// n floats of `in` go to the device, a kernel computes n floats from them, and these come back to
-// `out`.
+// n floats of `in` are copied to the device, a kernel computes n floats from them, and these are
+// copied back to `out`.
 struct Job {
     const float* in = nullptr;  // host memory of the version's kind
     float* out = nullptr;       // likewise; no byte in common with `in`
@@ -66,10 +67,10 @@ class Runner {
     void run();
 
     // The streams that versions use, apart from `pageable`, `pinned` and `malloc_each_time`, which
-    // use the default stream. Others begin and end in the first one.
+    // use the default stream. Others start and end in the first one.
     std::span<const cudaStream_t> streams() const;
 
-    // For a look inside: what the versions use, and two arrays of it, n floats each.
+    // For a look inside: what the versions use, with two arrays of n floats each.
     // `malloc_each_time`, `stream_ordered`, `zero_copy` and `managed` do not use the arrays.
     const Device& device() const;
     course::DeviceSpan<const float> device_in() const;

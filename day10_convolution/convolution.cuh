@@ -9,13 +9,13 @@
 //   separable_two_pass    a row filter, then a column filter          the result between goes to memory
 //   separable_fused       both on one tile in shared memory           halo rows are filtered twice
 //                                                        ... convolution_streaming.cuh:
-//   separable_streaming   a warp marches down the picture             memory bandwidth
+//   separable_streaming   a warp marches down the image               memory bandwidth
 //
-// Every value is read and written once: a copy of the picture is the limit. A sum takes rows x cols
-// multiply-adds, and rows + cols where the filter is separable.
+// Every value is read and written once, so a copy of the image is the limit. A sum takes rows x
+// cols multiply-adds, or rows + cols where the filter is separable.
 //
 //   ./course run day10                                          every version, verified and timed
-//   ./course run day10 --image in.png --sigma 4 --out out.png   blur your own picture
+//   ./course run day10 --image in.png --sigma 4 --out out.png   blur your own image
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,7 +28,7 @@
 
 namespace day10 {
 
-constexpr int kBlockCols = 32;  // a warp reads 32 neighbouring values of a row
+constexpr int kBlockCols = 32;  // a warp reads 32 adjacent values of a row
 constexpr int kBlockRows = 8;
 
 struct Size {
@@ -37,7 +37,7 @@ struct Size {
 };
 
 // Idea: one thread per value; it loads its neighbours and their weights from global memory.
-// Cost removed: the loop over the picture.
+// Cost removed: the loop over the image.
 // Still limits it: two loads for one multiply-add, and a bounds check for each neighbour.
 //
 // Thread (x, y) of a 32 x 8 block computes value tile.value + x of row tile.row + y.
@@ -61,7 +61,8 @@ __global__ void convolve_naive(Source<T> in, Target<T> out, const float* weights
 }
 
 // Constant memory has 64 KB and a cache of its own, which broadcasts one word to all lanes at the
-// speed of a register. There is one such buffer: two streams would overwrite each other's filter.
+// speed of a register. There is only one such buffer, so two streams would overwrite each other's
+// filter.
 constexpr std::size_t kConstantWeights = 64 * 1024 / sizeof(float);
 __constant__ float constant_weights[kConstantWeights];
 
@@ -73,7 +74,7 @@ inline void put_into_constant_memory(const Filter& filter, cudaStream_t stream) 
                                        stream));
 }
 
-// Idea: all lanes need the same weight at the same time, so constant memory broadcasts it.
+// Idea: all lanes need the same weight at the same time, so constant memory can broadcast it.
 // Cost removed: half of the loads from global memory.
 // Still limits it: each value is loaded once per weight, mostly from the caches.
 template <class T>
@@ -96,8 +97,8 @@ __global__ void convolve_constant(Source<T> in, Target<T> out, Size filter, int 
 
 constexpr int kTile = 32;  // a block computes 32 x 32 values, four per thread
 
-// Idea: a block loads its tile and the halo around it once: (32 + halo) x (32 + halo) values for
-// 32 x 32 results. Values outside the picture are put into the tile as well.
+// Idea: a block loads its tile and the halo around it once: (32 + halo) x (32 + halo) values for 32
+// x 32 results. Values outside the image are stored in the tile as well.
 // Cost removed: loading a value once per weight, and the bounds check per weight.
 // Still limits it: a multiply-add and a load from shared memory for each of rows x cols weights.
 template <class T>
@@ -110,7 +111,8 @@ __global__ void convolve_shared_halo(Source<T> in, Target<T> out, Size filter, i
 
     for (int y = static_cast<int>(threadIdx.y); y < tile_rows; y += kBlockRows) {
         for (int x = static_cast<int>(threadIdx.x); x < tile_values; x += kBlockCols) {
-            // Divide first, then move left by half a filter: a negative number would round up.
+            // Divide first, then move left by half a filter: dividing a negative number would round
+            // up.
             const int value = tile.value + x;
             with_halo[y * tile_values + x] =
                 in.at(top + y, value / in.channels - filter.cols / 2, value % in.channels);
@@ -131,7 +133,7 @@ __global__ void convolve_shared_halo(Source<T> in, Target<T> out, Size filter, i
     }
 }
 
-// Idea: the halo of a tile is the inside of its neighbours, which other blocks load at about the
+// Idea: the halo of a tile lies inside the adjacent tiles, which other blocks load at about the
 // same time. So only the tile itself is in shared memory, and the halo comes from the caches.
 // Cost removed: the halo in shared memory, whose size depends on the filter.
 // Still limits it: as before, and a branch per weight: is this neighbour in the tile?

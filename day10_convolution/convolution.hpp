@@ -1,12 +1,12 @@
-// Every value of a picture becomes a weighted sum of its neighbours: the host API of day 10. No
+// Every value of an image becomes a weighted sum of its neighbours: the host API of day 10. No
 // kernels here.
 //
 //     out(y, x) = sum over dy, dx of  weight(dy, dx) * in(y + dy - rows / 2, x + dx - cols / 2)
 //
 // for a filter of rows x cols weights, both odd. PMPP chapter 7 calls this convolution, and so does
-// deep learning; in mathematics it is correlation, and convolution turns the filter
-// by 180 degrees first. cv::filter2D does it as we do. For filters that look the same turned round,
-// such as the Gaussian, there is no difference.
+// deep learning; in mathematics it is correlation, and convolution rotates the filter by 180
+// degrees first. cv::filter2D does it as we do. For filters that a rotation leaves the same, such
+// as the Gaussian, there is no difference.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,7 +22,7 @@
 
 namespace day10 {
 
-// What stands outside the picture, for the row a b c d:
+// The values outside the image, for the row a b c d:
 //   kReplicate   a a a | a b c d | d d d
 //   kReflect     d c b | a b c d | c b a     about the outermost value, which is not repeated; again and again if need be.
 //                                            cv::BORDER_REFLECT_101, and PyTorch's 'reflect'
@@ -43,8 +43,8 @@ inline constexpr BorderKind kBorderKinds[] = {BorderKind::kReplicate, BorderKind
 std::string_view name(BorderKind kind);
 BorderKind border_named(std::string_view name);
 
-// A picture on the device: rows x cols pixels of `channels` values each, the values of a pixel side
-// by side (RGBRGB...). Row r begins r * pitch values after the first, pitch >= cols * channels.
+// An image on the device: rows x cols pixels of `channels` values each, the values of a pixel
+// adjacent (RGBRGB...). Row r starts r * pitch values after the first, pitch >= cols * channels.
 template <class T>
 class DevicePicture {
   public:
@@ -80,7 +80,7 @@ class Filter {
     // are rows * cols.
     static Filter general(std::size_t rows, std::size_t cols, std::vector<float> weights);
 
-    // weight(dy, dx) = column[dy] * row[dx]: two short filters do the work of a large one.
+    // weight(dy, dx) = column[dy] * row[dx]: two short filters replace a large one.
     static Filter separable(std::vector<float> column, std::vector<float> row);
 
     std::size_t rows() const { return rows_; }
@@ -131,14 +131,14 @@ struct Problem {
 };
 
 // Queues the work on `stream`. T is float or std::uint8_t; sums are floats, and for std::uint8_t
-// they are rounded to the nearest integer (to the even one of two equally near) and limited to
-// 0..255. Both pictures: the same shape, 1 or 3 channels, less than 2^30 rows and values in a row,
-// pitches less than 2^32; 0 is legal. `out` must not overlap `in`: a thread reads what another
-// one's place in `in` holds. `workspace`: rows * cols * channels floats for the versions with two
-// passes, which have nothing in common with `in` and `out`; others leave it alone. Filters have at
-// most 2^30 weights. constant_filter, shared_halo and cached_halo share one buffer for the filter:
-// have them at work on one stream at a time. Throws std::invalid_argument for anything else and
-// where cannot_run() has a reason, CudaError when a launch fails.
+// they are rounded to the nearest integer (to the even one of two equally near) and clamped to
+// 0..255. Both images: the same shape, 1 or 3 channels, less than 2^30 rows and values in a row,
+// pitches less than 2^32; 0 is legal. `out` must not overlap `in`, because threads read the inputs
+// of others. `workspace`: rows * cols * channels floats for the versions with two passes, without
+// overlap with `in` and `out`; other versions do not use it. Filters have at most 2^30 weights.
+// constant_filter, shared_halo and cached_halo share one buffer for the filter, so use them on one
+// stream at a time. Throws std::invalid_argument for anything else and where cannot_run() has a
+// reason, CudaError when a launch fails.
 template <class T>
 using Launcher = void (*)(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
                           Border border, course::DeviceSpan<float> workspace, cudaStream_t stream);

@@ -54,7 +54,7 @@ void launch_separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, 
                                                filter.device_row(), static_cast<int>(filter.cols()), across);
     CUDA_CHECK_LAUNCH();
 
-    // Constant border: what the row filter makes of a row outside the picture.
+    // Constant border: the row filter's result for a row outside the image.
     Border between = border;
     between.value *= std::accumulate(filter.row().begin(), filter.row().end(), 0.0f);
     const DevicePicture<const float> rows_filtered(workspace, in.rows(), in.cols(), in.channels());

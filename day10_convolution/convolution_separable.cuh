@@ -1,8 +1,8 @@
 // Day 10, second part: separable filters, weight(dy, dx) = column[dy] * row[dx].
 //
 // Filter every row with `row`, then every column of the result with `column`: rows + cols
-// multiply-adds per value instead of rows x cols. The result between the passes is float, also for
-// 8-bit pictures.
+// multiply-adds per value instead of rows x cols. The result between the passes is float, even for
+// 8-bit images.
 #pragma once
 
 #include <cuda_runtime.h>

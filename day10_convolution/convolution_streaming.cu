@@ -22,7 +22,7 @@ void launch_radius(DevicePicture<const T> in, DevicePicture<T> out, const Filter
     std::copy(filter.column().begin(), filter.column().end(), taps.column);
 
     // Bands just high enough that all blocks are resident at once. Each band loads 2 R rows that
-    // its neighbours load, too.
+    // the adjacent bands load, too.
     constexpr int kThreads = kWarps * 32;
     const int across = tiles(in.cols() * C, kWarps * kStripValues);
     // Queried once, on the first device used: the height of a band only affects speed.

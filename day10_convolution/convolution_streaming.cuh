@@ -9,9 +9,9 @@
 //            side, filters along the row, and adds the result to the 2 R + 1 outputs that need it.
 //            Output row y - R is then complete and is stored.
 //
-// The sums move up one place per step at no cost: a multiply-add may write another register than
-// the one it adds, sums[k] = column[2 R - k] * filtered + sums[k + 1].
-// The warps of a block are independent: there is no block barrier.
+// The sums move up one place per step at no cost, because a multiply-add may write to a register
+// other than the one it adds: sums[k] = column[2 R - k] * filtered + sums[k + 1]. The warps of a
+// block are independent, so there is no block barrier.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -27,7 +27,7 @@ constexpr int kStripValues = 32 * kLaneValues;  // of a warp
 constexpr int kRowsAhead = 4;                   // rows in flight while one is filtered
 static_assert(kRowsAhead % 2 == 0, "rows alternate between two buffers");
 
-// The weights. Kernel arguments are in constant memory, from where a multiply-add reads its operand
+// The weights. Kernel arguments are in constant memory, from which a multiply-add reads its operand
 // without a load.
 template <int R>
 struct Taps {
@@ -70,8 +70,8 @@ class RowLoader {
             own_from_[k] = from(first_ + k);
     }
 
-    // Issues the loads of row y, above, in or below the picture. put() uses the values, several
-    // rows later, so the warp does not stall here.
+    // Issues the loads of row y, above, in or below the image. put() uses the values, several rows
+    // later, so the warp does not stall here.
     __device__ Row fetch(int y) const {
         Row row = {};
         const int place = border_place(y, in_.rows, in_.border.kind);

@@ -11,9 +11,9 @@
 
 namespace day10 {
 
-// Float: the bound of a sum of rows * cols terms; the separable versions, with fewer roundings,
-// keep it as well.
-// Integers: such a sum, and then rounded to the nearest: half a unit more. `extra` units are
+// Float: the bound of a sum of rows * cols terms, which holds for the separable versions, with
+// fewer roundings, as well.
+// Integers: such a sum, then rounded to the nearest, which adds half a unit. `extra` units are
 // allowed beyond that.
 template <class T>
 course::VerifyResult verify_convolution(const std::vector<T>& got, const Expected& expected,

@@ -16,7 +16,7 @@ namespace day10 {
 
 using course::require;
 
-// How require() prints a picture.
+// How require() prints an image.
 template <class T>
 std::string to_text(const DevicePicture<T>& picture) {
     return course::shape_text(picture.rows(), picture.cols(), picture.channels());
@@ -28,7 +28,7 @@ std::size_t extent(const DevicePicture<T>& picture) {
     return ((picture.rows() - 1) * picture.pitch() + picture.cols() * picture.channels()) * sizeof(T);
 }
 
-// Do `bytes` from `begin` on and `other_bytes` from `other` on have a byte in common?
+// Do `bytes` from `begin` on and `other_bytes` from `other` on share a byte?
 inline bool overlap(const void* begin, std::size_t bytes, const void* other, std::size_t other_bytes) {
     const auto a = reinterpret_cast<std::uintptr_t>(begin);
     const auto b = reinterpret_cast<std::uintptr_t>(other);
@@ -86,7 +86,7 @@ unsigned tiles_of(const DevicePicture<T>& picture, int tile_rows, int tile_value
         down * static_cast<std::size_t>(tiles(picture.cols() * picture.channels(), tile_values)), 1);
 }
 
-// The shared memory that a block has without asking for more.
+// The shared memory that a block can have without opting in to more.
 inline constexpr std::size_t kSharedBytes = 48 * 1024;
 
 // The versions for separable filters.

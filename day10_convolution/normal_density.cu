@@ -1,5 +1,5 @@
-// Day 10, warm-up: the normal density in two dimensions. One thread per place, and no place needs
-// another.
+// Day 10, warm-up: the normal density in two dimensions. One thread per position, and no position
+// depends on another.
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
 #include "normal_density.hpp"
@@ -9,13 +9,13 @@ namespace {
 
 constexpr int kBlockSize = 256;
 
-// What does not depend on the place: computed once, on the host.
+// What does not depend on the position, computed once, on the host.
 struct Coefficients {
     float top;           // the density at the mean
     float inverse_free;  // 1 / (1 - rho^2)
 };
 
-// Idea: one thread per place. Differences of close numbers in double, the rest in float.
+// Idea: one thread per position. Differences of close numbers in double, the rest in float.
 // Cost removed: the loop.
 // Still limits it: a few double operations and an exponential for 4 bytes written.
 __global__ void density(course::DeviceMatrix<float> out, Normal2d normal, Grid2d grid, Coefficients c) {

@@ -36,8 +36,8 @@ struct Grid2d {
 void normal_density(course::DeviceMatrix<float> out, const Normal2d& normal, const Grid2d& grid,
                     cudaStream_t stream);
 
-// The same on the CPU, in double, row by row. `magnitude` is how far an error in the exponent
-// reaches:
+// The same on the CPU, in double, row by row. `magnitude` is the sensitivity to an error in the
+// exponent:
 // p * (1 + the sum of the exponent's |terms|).
 struct ExpectedDensity {
     std::vector<double> value;

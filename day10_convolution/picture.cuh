@@ -1,4 +1,4 @@
-// How the kernels of day 10 read and write pictures: any border, one or three channels, floats or
+// How the kernels of day 10 read and write images: any border, one or three channels, floats or
 // bytes.
 #pragma once
 
@@ -13,7 +13,8 @@ namespace day10 {
 
 inline constexpr int kOutside = -1;
 
-// The place inside [0, n) whose value a border puts at place i; kOutside for the constant border.
+// The index in [0, n) whose value the border rule puts at index i; kOutside for the constant
+// border.
 __device__ inline int border_place(int i, int n, BorderKind kind) {
     if (i >= 0 && i < n) return i;
     switch (kind) {
@@ -35,12 +36,12 @@ __device__ inline int border_place(int i, int n, BorderKind kind) {
     }
 }
 
-// The offset of row y >= 0. The product of two 32-bit numbers in 64 bits is one instruction.
+// The offset of row y >= 0. Multiplying two 32-bit numbers to 64 bits takes one instruction.
 __device__ inline std::size_t row_begin(int y, unsigned pitch) {
     return static_cast<std::size_t>(static_cast<unsigned>(y)) * pitch;
 }
 
-// The input: rows of `cols` pixels with `channels` values each, RGBRGB...; row y begins y * pitch
+// The input: rows of `cols` pixels with `channels` values each, RGBRGB...; row y starts y * pitch
 // values after `data`.
 template <class T>
 struct Source {
@@ -54,7 +55,7 @@ struct Source {
     __device__ int width() const { return cols * channels; }  // values of a row
     __device__ const T* row(int y) const { return data + row_begin(y, pitch); }
 
-    // The value of pixel (y, x), inside the picture or outside.
+    // The value of pixel (y, x), inside the image or outside.
     __device__ float at(int y, int x, int channel) const {
         const int row_place = border_place(y, rows, border.kind);
         const int col_place = border_place(x, cols, border.kind);
@@ -72,8 +73,8 @@ struct Target {
     __device__ T* row(int y) const { return data + row_begin(y, pitch); }
 };
 
-// A sum as a value of the picture. Bytes: rintf rounds halves to even, as cv::saturate_cast does;
-// NaN becomes 0.
+// A sum as a value of the image. Bytes: rintf rounds halves to even, as cv::saturate_cast does; NaN
+// becomes 0.
 template <class T>
 __device__ T to_value(float sum) {
     if constexpr (std::is_same_v<T, float>) {

@@ -66,8 +66,8 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_bulk_ring(const 
     int newest = first - kRadius;
     int slot = 0;
     int free_slot = 0;
-    // Planes below the grid (z < 0) are not copied. Their slots are therefore one phase behind the
-    // others, and wait with the opposite parity.
+    // Planes below the grid (z < 0) are not copied. So their slots are one phase behind the others,
+    // and are waited for with the opposite parity.
     const int not_copied = max(-newest, 0);
     unsigned parity = 0;
     for (int plane = newest; plane < newest + kAhead; ++plane) {

@@ -7,7 +7,7 @@
 
 namespace day11 {
 
-// Enqueues a sweep. Rows of the grid begin at multiples of 16 bytes, and no extent is 0.
+// Enqueues a sweep. Rows of the grid are 16-byte aligned, and no extent is 0.
 void launch_bulk_ring(const float* in, float* out, const Grid& grid, const Star<1>& star,
                       cudaStream_t stream);
 

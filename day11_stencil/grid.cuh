@@ -37,11 +37,11 @@ struct Grid {
 // Four cells of a row, which move between memory and registers in one access.
 using Quad = course::Pack<float, 4>;
 constexpr int kLaneCells = 4;
-constexpr int kWarpCells = course::kWarpSize * kLaneCells;  // 128 neighbouring cells of a row
+constexpr int kWarpCells = course::kWarpSize * kLaneCells;  // 128 consecutive cells of a row
 
-// The quad at column x of the row that begins at `row` and has nx cells. Out-of-range cells are
-// zero-filled. kAligned: rows begin at multiples of 16 bytes and x is a multiple of 4, so either
-// all four cells are in range or none.
+// The quad at column x of the row that starts at `row` and has nx cells. Out-of-range cells are
+// zero-filled. kAligned: rows are 16-byte aligned and x is a multiple of 4, so either all four
+// cells are in range or none.
 template <bool kAligned>
 __device__ Quad load_quad(const float* row, int x, int nx) {
     Quad quad = {};

@@ -83,7 +83,7 @@ struct Column {
         const bool plane_inside = z >= kRadius && z < grid.nz - kRadius;
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
-            // Neighbours along x are up to four cells away, in the quad before or behind.
+            // Neighbours along x are up to four cells away, in the quad before or after.
             const Quad before = Quad::load(&ring.slot[slot][row + r][col - kLaneCells]);
             const Quad behind = Quad::load(&ring.slot[slot][row + r][col + kLaneCells]);
             float along_x[3 * kLaneCells];
@@ -115,7 +115,8 @@ struct Column {
                     sum = fmaf(*k++, window[kRadius - d][r].value[j], sum);
                     sum = fmaf(*k++, window[kRadius + d][r].value[j], sum);
                 }
-                // A select, no branch: all multiply-adds of the rows can be scheduled together.
+                // A select, not a branch, so that all multiply-adds of the rows can be scheduled
+                // together.
                 const bool inside = row_inside && x + j >= kRadius && x + j < grid.nx - kRadius;
                 result.value[j] = inside ? sum : centre;
             }
@@ -135,10 +136,10 @@ __device__ void copy_quad(float* shared, const float* row, int x, int nx) {
     }
 }
 
-// Zero-fills an object in shared memory. No copy writes the places of out-of-range cells, but the
-// kernels load them with the quads around them. No result depends on these values. They are cleared
-// so that a block reads only what it has written, which an inspection checks.
-// All threads of the block call it, and a barrier must follow.
+// Zero-fills an object in shared memory. Out-of-range cells are not copied, but the kernels load
+// their places with the quads around them. No result depends on these values. They are cleared so
+// that a block reads only initialised memory, which an inspection checks. All threads of the block
+// call it, and a barrier must follow.
 template <class Object>
 __device__ void clear(Object& object) {
     static_assert(sizeof(Object) % sizeof(Quad) == 0, "whole quads are stored");

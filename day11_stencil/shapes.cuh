@@ -1,4 +1,4 @@
-// Day 11, other shapes. All have the form of the first version, a thread per cell; the box also has
+// Day 11, other shapes. All have a version like the first, with a thread per cell; the box also has
 // one with register tiling. The 25-point star is stencil_basic_star<4>; the order of its constants
 // is in ring.cuh.
 #pragma once

@@ -73,8 +73,7 @@ Coefficients array_of(const Stencil& stencil) {
     return all;
 }
 
-// What a trip through memory works on. kAligned kernels need rows of all grids to begin at
-// multiples of 16 bytes.
+// What a trip through memory works on. kAligned kernels need 16-byte aligned rows in all grids.
 struct Trip {
     const Stencil& stencil;
     Grid grid;
@@ -150,8 +149,8 @@ void plane_tiles(const Trip& t) {
 
 void register_tiled_float4(const Trip& t) {
     constexpr int kPlanes = 32;
-    // 32 warps, as many as possible beside each other along x: there, each edge of a block costs a
-    // sector of 32 bytes for one cell.
+    // 32 warps, as many as possible side by side along x, because there each edge of a block costs
+    // a sector of 32 bytes for one cell.
     const int warps_x = std::min(static_cast<int>(blocks(t.grid.nx, kWarpCells)), 8);
     const int across = warps_x > 4 ? 8 : warps_x > 2 ? 4 : warps_x;
     const int down = 32 / across;
@@ -163,7 +162,8 @@ void register_tiled_float4(const Trip& t) {
                    kPlanes);
 }
 
-// Throws where a version has a reason not to run. Asked once: the answer takes microseconds.
+// Throws where a version has a reason not to run. Queried once, because the query takes
+// microseconds.
 template <std::string (*kReason)(const Problem&)>
 void refuse_where(const char* version) {
     static const std::string reason = kReason({});
@@ -213,7 +213,7 @@ std::string needs_hopper(const Problem&) {
     return course::why_no_hopper();
 }
 
-// Bulk copies move multiples of 16 bytes. Other grids take async_ring.
+// Bulk copies move multiples of 16 bytes. Other grids use async_ring.
 void bulk_ring(const Trip& t) {
     refuse_where<needs_hopper>("bulk_ring");
     if (!t.aligned) return async_ring<1>(t);

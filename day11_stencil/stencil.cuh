@@ -14,8 +14,8 @@
 //   overlapped_tile        several sweeps in shared memory (2D)      shared memory, barriers
 //   streaming              several sweeps in one trip to memory      registers
 //
-// A sweep reads and writes each cell once. So a copy of the grid is the limit of all versions but
-// those that do several sweeps at once.
+// A sweep reads and writes each cell once. So a copy of the grid is the limit of all versions
+// except those that do several sweeps at once.
 //
 //   ./course run day11                                     every version, verified and timed
 //   ./course inspect day11 --only basic                    sectors per load, line by line
@@ -54,7 +54,7 @@ __device__ inline float weighted_sum(const Seven& k, float centre, float left, f
 
 constexpr int kTile = 8;  // cells of a block's tile along each axis, one thread for each
 
-// Idea: a thread per cell; it loads the cell and its six neighbours.
+// Idea: one thread per cell, which loads the cell and its six neighbours.
 // Cost removed: the three loops of a CPU.
 // Still limits it: seven loads for thirteen operations. The caches answer most of them.
 __global__ void stencil_basic(const float* in, float* out, Grid grid, Seven k) {
@@ -137,9 +137,9 @@ __global__ void stencil_coarsened_z(const float* in, float* out, Grid grid, Seve
             }
             out[grid.index(x, y, z)] = value;
         }
-        // As in the book, whose planes change places by copies. Here the ring of planes would do
-        // without: the next store goes to the lowest plane, of which a thread reads its own cell
-        // only.
+        // This barrier is as in the book, where the planes are copied. With a ring of planes it is
+        // not needed, because the next store goes to the lowest plane, of which a thread reads only
+        // its own cell.
         __syncthreads();
     }
 }
@@ -197,16 +197,16 @@ __device__ inline Quad weighted_sums(const Seven& k, const Quad& centre, float l
 constexpr int kThreadRows = 2;  // rows of a thread, neighbours along y
 
 // Idea: four cells of two rows per thread. A warp marches along z with 128 cells of these rows.
-// Neighbours along x come from the lane beside it, those along y from the thread's other row or by
-// another load, usually from the L1 cache, as a neighbouring warp loads the same row.
+// Neighbours along x come from the adjacent lane, those along y from the thread's other row or by
+// another load, usually from the L1 cache, because an adjacent warp loads the same row.
 // Cost removed: three of four load instructions, shared memory, and all barriers.
 // Still limits it: memory bandwidth, nearly. Rows at the edge of a block and planes at the ends of
 // a march are loaded twice.
 //
 // Blocks have 32 x (warps along x) x (warps along y) threads: threadIdx.y and threadIdx.z count
-// warps. kAligned: as for load_quad. Unrolled three times, the planes of a march need not be moved
-// from register to register. Unrolled six times, the kernel for unaligned rows no longer fits into
-// 64 registers per thread, and spills.
+// warps. kAligned: as for load_quad. With the loop unrolled three times, the planes of a march need
+// not be moved from register to register. Unrolled six times, the kernel for unaligned rows no
+// longer fits into 64 registers per thread, and spills.
 template <bool kAligned>
 __global__ __launch_bounds__(1024) void stencil_register_tiled_float4(const float* __restrict__ in,
                                                                       float* __restrict__ out, Grid grid,
@@ -228,7 +228,7 @@ __global__ __launch_bounds__(1024) void stencil_register_tiled_float4(const floa
         below[r] = load(y + r, first - 1);
         centre[r] = load(y + r, first);
     }
-    constexpr bool kStreaming = true;  // the caches are for what is read again: halos
+    constexpr bool kStreaming = true;  // the caches should keep what is read again: halos
 #pragma unroll 3
     for (int z = first; z < end; ++z) {
 #pragma unroll

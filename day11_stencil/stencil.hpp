@@ -15,7 +15,7 @@
 
 namespace day11 {
 
-// Cells of a grid: nz planes of ny rows of nx cells. Neighbours along x are neighbours in memory.
+// Cells of a grid: nz planes of ny rows of nx cells. Neighbours along x are adjacent in memory.
 struct Extents {
     std::size_t nx = 0;
     std::size_t ny = 0;
@@ -70,15 +70,15 @@ struct Stencil {
 };
 
 // Heat flow: a weighted average of the points. The weights are positive and their sum is 1, and
-// they differ from each other, so that a mistaken neighbour shows.
+// they differ from each other, so that a wrong neighbour changes the result.
 Stencil heat(Shape shape);
 
 // Enqueues `steps` sweeps on `stream`. A sweep computes all cells from the grid before it; cells
-// nearer to an edge of the grid than the shape's radius keep their values. `in` stays as it is,
-// `out` is the grid after the last sweep, which with no sweep is a copy. What `spare` has
-// afterwards is unspecified. The three have the same extents, at most 2^30 x 65,535 x 65,535, are
-// aligned to 4 bytes, and do not overlap. Throws std::invalid_argument for a bad argument and
-// where cannot_run() has a reason, CudaError when a launch fails.
+// nearer to an edge of the grid than the shape's radius keep their values. `in` is not changed,
+// `out` is the grid after the last sweep, or a copy if there is none. The content of `spare` is
+// unspecified afterwards. The three have the same extents, at most 2^30 x 65,535 x 65,535, are
+// aligned to 4 bytes, and do not overlap. Throws std::invalid_argument for a bad argument and where
+// cannot_run() has a reason, CudaError when a launch fails.
 using Launcher = void (*)(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float> out,
                           DeviceGrid<float> spare, unsigned steps, cudaStream_t stream);
 

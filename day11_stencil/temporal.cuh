@@ -1,7 +1,7 @@
 // Day 11, third part: temporal blocking. Several sweeps in one trip through memory.
 //
 // After t sweeps a cell depends on the cells around it up to a distance of t. So a tile that was
-// loaded with a halo of T cells is right after T sweeps, except for its halo. Neighbouring tiles
+// loaded with a halo of T cells is right after T sweeps, except for its halo. Adjacent tiles
 // overlap by 2 T cells, and both compute the cells there.
 //
 //     overlapped_tile   a square tile stays in shared memory for T sweeps
@@ -29,7 +29,7 @@ constexpr unsigned kSquareSweeps = 4;  // sweeps of a full trip
 // buffers in shared memory, and stores the cells that are right.
 // Cost removed: sweeps - 1 of `sweeps` trips through global memory.
 // Still limits it: shared memory, with five reads and a write for each cell and sweep, and a
-// barrier per sweep. Neighbouring blocks both compute the halo.
+// barrier per sweep. Adjacent blocks both compute the halo.
 __global__ __launch_bounds__(32 * kSquareThreads) void stencil_overlapped_tile(const float* in, float* out,
                                                                                Grid grid, Five k,
                                                                                int sweeps) {
@@ -69,7 +69,7 @@ __global__ __launch_bounds__(32 * kSquareThreads) void stencil_overlapped_tile(c
     }
 }
 
-// How far the strips of neighbouring warps overlap on either side: at least kSweeps cells, in whole
+// How far the strips of adjacent warps overlap on either side: at least kSweeps cells, in whole
 // quads.
 template <int kSweeps>
 constexpr int kHaloCells = (kSweeps + kLaneCells - 1) / kLaneCells* kLaneCells;
@@ -103,7 +103,7 @@ constexpr int kStripWarps = 4;  // warps of a block; each has a strip and is ind
 constexpr int kRowsAhead = 2;   // rows in flight
 
 // Idea: streaming. A warp marches along y with a strip of 128 cells and keeps two rows of every
-// sweep in registers. Neighbours along x are in the lanes beside it.
+// sweep in registers. Neighbours along x are in the adjacent lanes.
 // Cost removed: shared memory and barriers. Only the strips' sides overlap, and the ends of the
 // march.
 // Still limits it: registers. Each sweep needs eight, so the number of sweeps is limited.

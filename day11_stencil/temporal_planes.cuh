@@ -9,7 +9,7 @@ namespace day11 {
 
 // A front of planes: a block's tile of 128 x kRows * kWarps cells, with the halo. Sweep 0 is a ring
 // of planes that are copied ahead. Of the other sweeps, the first row and the last row of each
-// warp's part lie in shared memory: the warps beside it need them.
+// warp's part are in shared memory, because the adjacent warps need them.
 template <int kSweeps, int kRows, int kWarps, int kAhead>
 struct Front {
     static_assert(kSweeps > 1, "one sweep needs no front");
@@ -47,7 +47,7 @@ __device__ __forceinline__ void new_plane(Quad (&result)[kRows], const Quad (&be
 // between warps, from shared memory.
 // Cost removed: kSweeps - 1 of kSweeps trips through memory, with one barrier per plane for all
 // sweeps.
-// Still limits it: registers. They bound the tile, and neighbouring blocks both compute the halo.
+// Still limits it: registers. They limit the tile size, and adjacent blocks both compute the halo.
 template <int kSweeps, int kRows, int kWarps, int kAhead, int kBlocks, bool kAligned>
 __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_stream_planes(const float* __restrict__ in,
                                                                               float* __restrict__ out,
@@ -83,15 +83,16 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_stream_planes(co
             plane[r] = Quad::load(&front.slot[slot][warp * kRows + r][col]);
     };
     const auto next_slot = [](int slot) { return slot + 1 == Tile::kSlots ? 0 : slot + 1; };
-    // The first and the last row of the tile have no neighbour in it. Any row will do in its place:
-    // the error moves inwards by one row per sweep, and those rows are halo, which is not stored.
+    // The first and the last row of the tile have no neighbour in it. Any row may replace it,
+    // because the error moves inwards by one row per sweep, and those rows are halo, which is not
+    // stored.
     const int row_before = max(warp * kRows - 1, 0);
     const int row_behind = min(warp * kRows + kRows, Tile::kTileRows - 1);
     const int warp_before = max(warp - 1, 0);
     const int warp_behind = min(warp + 1, kWarps - 1);
 
-    // The first steps read planes and edges that were not written yet: zeros. What they compute
-    // does not reach a cell that is stored.
+    // The first steps read planes and edges that have not been written yet and are zero. Their
+    // results do not reach a cell that is stored.
     clear(front);
     __syncthreads();  // before copies of other threads
 

@@ -1,7 +1,7 @@
 // Day 12, second part: lane_copies for bytes and ints, any range and any number of bins.
 //   bin(v) = floor((v - lower) * bins / (upper - lower))
 //
-// Integer arithmetic: a value on the border of two bins goes to the same bin on every machine.
+// With integer arithmetic, a value on the border of two bins goes to the same bin on every machine.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -73,7 +73,7 @@ struct Slots {
 };
 
 // Idea: lane_copies with as many copies of each slot as fit in shared memory.
-// Cost removed: none. It buys any bins, and ints.
+// Cost removed: none. Gained: any bins, and ints.
 // Still limits it: with many bins there are fewer than 32 copies, and bank conflicts return.
 template <class Value>
 __global__ void __launch_bounds__(kLaneBlock)
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(kLaneBlock)
         counters[i] = 0;
     __syncthreads();
 
-    // Offsets in bytes: then a single multiply-add computes the address.
+    // Offsets are in bytes, so that a single multiply-add computes the address.
     const unsigned own = threadIdx.x % slots.copies * sizeof(unsigned);
     const unsigned stride = slots.copies * sizeof(unsigned);
     for_each_in_packs(values, n, [&](Value value) {
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kLaneBlock)
     __syncthreads();
 
     for (unsigned slot = threadIdx.x; slot < slots.count; slot += kLaneBlock) {
-        const unsigned turn = slot * slots.copies / kWarpSize;  // the lanes begin in different banks
+        const unsigned turn = slot * slots.copies / kWarpSize;  // the lanes start in different banks
         unsigned count = 0;
 #pragma unroll 8
         for (unsigned i = 0; i < slots.copies; ++i)

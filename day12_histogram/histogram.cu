@@ -67,7 +67,8 @@ void launch_bytes(DeviceSpan<const std::uint8_t> values, Range range, DeviceSpan
     if (!begin(values, counts, stream)) return;
     unsigned blocks = course::blocks_for(course::ceil_div<std::size_t>(values.size(), kValues), kThreads);
     if (kResident) {
-        // A counter of a block has 32 bits: never so few blocks that one could have 2^32 values.
+        // A counter of a block has 32 bits, so there must be enough blocks that none can have 2^32
+        // values.
         const unsigned fewest = course::blocks_for(values.size(), 1 << 30);
         blocks = std::min(blocks, std::max(fewest, course::resident_blocks(kKernel, kThreads)));
     }

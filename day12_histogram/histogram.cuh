@@ -4,18 +4,18 @@
 //   global_atomics          in the result itself             atomics on the same address, one by one
 //   shared_private          in a copy per block              256 values per block, 256 counters to add
 //   coarsened_contiguous    the same; a thread takes a       lanes load bytes that are far apart
-//                           stretch of neighbours
-//   coarsened_interleaved   the same; neighbouring threads   one byte per load
-//                           take neighbouring values
-//   aggregated              equal neighbours in a register   a comparison per value
+//                           consecutive stretch
+//   coarsened_interleaved   the same; adjacent threads       one byte per load
+//                           take adjacent values
+//   aggregated              runs are counted in a register   a comparison per value
 //   per_warp_copies         in a copy per warp               bank conflicts
 //   lane_copies             in a copy per lane, each in its  one shared atomic per value
 //                           own bank
 //   any_bins                (any_bins.cuh) the same, for     the arithmetic of the bin
 //                           ints and any bins
 //
-// Every value is read once and next to nothing is written: the best possible time is bytes / (read
-// bandwidth). Counting a byte must not take longer than loading it.
+// Every value is read once and next to nothing is written, so the best possible time is bytes /
+// (read bandwidth). Counting a byte must not take longer than loading it.
 //
 //   ./course run day12                                   every version, verified and timed
 //   ./course inspect day12 --only per_warp_copies     where the bank conflicts are
@@ -45,7 +45,7 @@ __global__ void count_global_atomics(const std::uint8_t* values, std::size_t n, 
 
 // Idea: privatisation. A block counts in its own shared memory and adds its counters to the result
 // once, at the end.
-// Cost removed: the trip to L2, and contention with other blocks, for every value.
+// Cost removed: the round trip to L2, and contention with other blocks, for every value.
 // Still limits it: for 256 values a block clears 256 counters and adds 256 counters to the result.
 __global__ void count_shared_private(const std::uint8_t* values, std::size_t n, Counter* counts) {
     static_assert(kBlock == kBins, "thread t clears and adds counter t");
@@ -62,9 +62,9 @@ __global__ void count_shared_private(const std::uint8_t* values, std::size_t n, 
 }
 
 // Idea: thread coarsening. Only as many blocks as the GPU can hold at once, so each thread has many
-// values: here a stretch of neighbours.
+// values: here a stretch of consecutive ones.
 // Cost removed: clearing and adding the counters for every 256 values.
-// Still limits it: on each iteration the 32 lanes of a warp load from 32 distant places.
+// Still limits it: on each iteration the 32 lanes of a warp load from 32 distant addresses.
 __global__ void count_coarsened_contiguous(const std::uint8_t* values, std::size_t n, Counter* counts) {
     __shared__ unsigned counters[kBins];
     counters[threadIdx.x] = 0;
@@ -81,8 +81,8 @@ __global__ void count_coarsened_contiguous(const std::uint8_t* values, std::size
     if (count != 0) atomicAdd(counts + threadIdx.x, count);
 }
 
-// Idea: as many values per thread as before, but in a grid-stride loop: neighbouring lanes load
-// neighbouring values.
+// Idea: as many values per thread as before, but in a grid-stride loop: adjacent lanes load
+// adjacent values.
 // Cost removed: 31 of 32 sectors of each load.
 // Still limits it: a load instruction per byte.
 __global__ void count_coarsened_interleaved(const std::uint8_t* values, std::size_t n, Counter* counts) {
@@ -144,7 +144,7 @@ __device__ void for_each_in_packs(const Value* values, std::size_t n, Visit visi
     if (thread < n - tail) visit(values[tail + thread]);
 }
 
-// Idea: aggregation. A thread loads 16 neighbouring bytes at once and counts a run of equal ones in
+// Idea: aggregation. A thread loads 16 consecutive bytes at once and counts a run of equal ones in
 // a register. A run costs one atomic.
 // Cost removed: 15 of 16 loads on any data; atomics on data with runs.
 // Still limits it: on data without runs, the comparisons are extra work.
@@ -196,8 +196,8 @@ __global__ void count_per_warp_copies(const std::uint8_t* values, std::size_t n,
 
 constexpr int kLaneBlock = 512;  // all 16 warps share the copies: fewer blocks, fewer copies to add
 
-// Idea: a copy per lane. The 32 copies of a counter are neighbours, so lane l always adds in bank
-// l, whatever the data. Warps share the copies.
+// Idea: a copy per lane. The 32 copies of a counter are adjacent, so lane l always adds in bank l,
+// whatever the data. Warps share the copies.
 // Cost removed: all bank conflicts.
 // Still limits it: one atomic on shared memory per value.
 __global__ void __launch_bounds__(kLaneBlock)
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(kLaneBlock)
     if (threadIdx.x >= kBins) return;
     const unsigned bin = threadIdx.x;
     unsigned count = 0;
-    // A thread adds the copies of one bin. If all began at copy 0, all lanes would read bank 0.
+    // A thread adds the copies of one bin. If all started at copy 0, all lanes would read bank 0.
 #pragma unroll 8
     for (unsigned i = 0; i < kWarpSize; ++i)
         count += counters[bin * kWarpSize + (i + bin) % kWarpSize];

@@ -30,7 +30,7 @@ inline constexpr Range kAllBytes = {.lower = 0, .upper = 256};  // with 256 bins
 inline constexpr Range kAllInts = {.lower = -(std::int64_t{1} << 31), .upper = std::int64_t{1} << 31};
 
 // Enqueues counts[b] = number of values in bin b on `stream`. counts is overwritten, not added to:
-// a cudaMemsetAsync clears it before the kernel. `values` may begin at any element and may be
+// a cudaMemsetAsync clears it before the kernel. `values` may start at any element and may be
 // empty. Throws std::invalid_argument for 0 or more than 2^31 bins, a range that is empty or not
 // within kAllInts, counts that overlap the values, or a problem that the version cannot run;
 // CudaError when the launch fails.

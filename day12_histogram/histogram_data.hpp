@@ -1,5 +1,5 @@
-// Values to count, by name: the kinds that make one counter popular, or all of them. For tests and
-// the day's program.
+// Values to count, by name: distributions that favour one counter, or use all of them. For tests
+// and the day's program.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,9 @@
 // Day 15, second part: the same bits with every grid, and any type and operation.
 //
-// Floats round, so the result of a float sum depends on the order of its additions. In single_pass
-// that order follows from the grid, which the launcher takes from the GPU. Here it follows from n.
-// Also general: Op says what is combined. Sum, Min and Max of reduction.hpp have
+// Float additions round, so the result of a float sum depends on the order of its additions. In
+// single_pass that order follows from the grid, which the launcher takes from the GPU. Here it
+// follows from n. It is also general: Op defines the operation. Sum, Min and Max of reduction.hpp
+// have
 //     Op::Element             the type of the input
 //     Op::Result              the type of the result: ints are added in 64 bits
 //     Op::identity()          the value that changes nothing; the result of no elements at all
@@ -51,7 +52,7 @@ __host__ __device__ std::size_t tiles_of(std::size_t n) {
 // equal length (the last may be shorter). One block reduces a whole segment, and which block does
 // so does not change its result. The last block reduces the results of the segments in an order
 // that depends only on their number.
-// Cost removed: none. It buys the same bits in every run, with every grid, on every GPU.
+// Cost removed: none. Gained: the same bits in every run, with every grid, on every GPU.
 // Still limits it: memory bandwidth.
 template <class Op>
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)

@@ -30,8 +30,8 @@ void check_arguments(DeviceSpan<const typename Op::Element> in, DeviceSpan<typen
             ", or 0 for the launcher's choice");
 }
 
-// The size of the grid: `wanted`, or if that is 0 a block per piece of work, at least 1 and at most
-// `most`.
+// The size of the grid: `wanted`, or if that is 0, a block per piece of work, at least 1 and at
+// most `most`.
 unsigned grid_size(unsigned wanted, std::size_t pieces, unsigned most) {
     if (wanted > 0) return wanted;
     return static_cast<unsigned>(std::clamp<std::size_t>(pieces, 1, std::min(most, kMostBlocks)));
@@ -85,7 +85,7 @@ void launch_deterministic(DeviceSpan<const typename Op::Element> in, DeviceSpan<
     const std::size_t tiles = tiles_of<Op>(in.size());
     const std::size_t tiles_per_segment = std::max<std::size_t>(1, ceil_div<std::size_t>(tiles, kMostBlocks));
     const auto segments = static_cast<unsigned>(ceil_div(tiles, tiles_per_segment));
-    // The grid may: which block reduces a segment does not change its result.
+    // The grid may, because the block that reduces a segment does not affect its result.
     const unsigned grid =
         grid_size(blocks, segments, course::resident_blocks(reduce_deterministic<Op>, kBlock));
     reduce_deterministic<Op><<<grid, kBlock, 0, stream>>>(in.data(), in.size(), out.data(),

@@ -1,7 +1,7 @@
 // Day 15: reduction. n numbers become one.                 PMPP chapter 10 (4th and 5th edition)
 //
 //   version         what is new                               what limits it
-//   interleaved     a tree over pairs of neighbours           an atomic per 256 elements; idle lanes
+//   interleaved     a tree over adjacent pairs                an atomic per 256 elements; idle lanes
 //   sequential      pairs half the values apart               an atomic per 256 elements; global memory
 //   shared_memory   the tree is in shared memory              a tree and an atomic per 256 elements
 //   coarsened       each thread first sums many elements      one 4-byte load in flight per thread
@@ -27,10 +27,10 @@ namespace day15 {
 
 constexpr int kBlock = 256;  // threads of a block
 
-// Idea: a tree. On each level, pairs of neighbours become one: 256 values in 8 steps, not 255.
+// Idea: a tree. On each level, pairs of adjacent values become one: 256 values in 8 steps, not 255.
 // Cost removed: the chain of n - 1 dependent additions.
 // Still limits it: from the second level on, most lanes of every warp are idle, and a warp takes as
-// long for one working lane as for 32. At 2^28 elements the atomics hide this: see the README.
+// long for one active lane as for 32. At 2^28 elements the atomics hide this: see the README.
 //
 // A block takes kBlock elements at a time. `in` must not be overwritten, so the tree is built in
 // `scratch`, which has kBlock values for every block.
@@ -49,9 +49,9 @@ __global__ void reduce_interleaved(const float* in, std::size_t n, float* out, f
     }
 }
 
-// Idea: the same number of additions, but the partner is half the values away. The working threads
+// Idea: the same number of additions, but the partner is half the values away. The active threads
 // are then the first ones: 128, 64, 32, ...
-// Cost removed: divergence. A warp works with all its lanes or not at all, until one warp is left.
+// Cost removed: divergence. All lanes of a warp are active or none is, until one warp is left.
 // Still limits it: every level reads and writes global memory; one atomic per 256 elements.
 __global__ void reduce_sequential(const float* in, std::size_t n, float* out, float* scratch) {
     float* values = scratch + std::size_t{blockIdx.x} * kBlock;
@@ -70,8 +70,8 @@ __global__ void reduce_sequential(const float* in, std::size_t n, float* out, fl
 
 // Idea: the tree is in shared memory.
 // Cost removed: the round trip to global memory on each level.
-// Still limits it: per 256 elements one tree, with nine barriers and five levels in which one warp
-// works, and one atomic.
+// Still limits it: per 256 elements one tree, with nine barriers and five levels in which only one
+// warp is active, and one atomic.
 __global__ void reduce_shared_memory(const float* in, std::size_t n, float* out) {
     __shared__ float values[kBlock];
     const unsigned t = threadIdx.x;
@@ -89,8 +89,9 @@ __global__ void reduce_shared_memory(const float* in, std::size_t n, float* out)
 
 // Idea: thread coarsening. Each thread adds its share of the input in a register; only then does
 // the block build one tree.
-// Cost removed: all trees and atomics but one per block.
-// Still limits it: one 4-byte load in flight per thread: each is used before the next is issued.
+// Cost removed: all trees and atomics except one per block.
+// Still limits it: one 4-byte load in flight per thread, because each is used before the next is
+// issued.
 __global__ void reduce_coarsened(const float* in, std::size_t n, float* out) {
     __shared__ float values[kBlock];
     const unsigned t = threadIdx.x;
@@ -133,7 +134,7 @@ __device__ inline float block_sum(float value) {
 }
 
 // Idea: the lanes of a warp exchange registers with __shfl_xor_sync.
-// Cost removed: shared memory and barriers on all levels but one. At 2^28 elements that gains
+// Cost removed: shared memory and barriers on all levels except one. At 2^28 elements that gains
 // nothing.
 // Still limits it: one 4-byte load in flight per thread.
 __global__ void reduce_shuffle(const float* in, std::size_t n, float* out) {
@@ -150,13 +151,12 @@ constexpr int kLoads = 8;                   // float4 loads of a thread before i
 constexpr int kTile = kBlock * kLoads * 4;  // floats of a tile, which a block reads in one pass
 constexpr int kBlocksPerSm = 4;             // leaves 64 registers to a thread: room for the loads
 
-// The sum of this thread's share of the tiles blockIdx.x, blockIdx.x + gridDim.x, ...
-// Load k of thread t reads float4 number k * kBlock + t of the tile, so a warp reads 512
-// neighbouring bytes.
+// The sum of this thread's share of the tiles blockIdx.x, blockIdx.x + gridDim.x, ... Load k of
+// thread t reads float4 number k * kBlock + t of the tile, so a warp reads 512 consecutive bytes.
 __device__ inline float sum_tiles(const float* in, std::size_t n) {
     const bool aligned = reinterpret_cast<std::uintptr_t>(in) % sizeof(float4) == 0;
     const std::size_t step = std::size_t{gridDim.x} * kTile;
-    float4 sums = {0, 0, 0, 0};  // four sums: additions that do not depend on each other
+    float4 sums = {0, 0, 0, 0};  // four sums: their additions are independent
     for (std::size_t tile = std::size_t{blockIdx.x} * kTile; tile < n; tile += step) {
         const std::size_t first = tile + threadIdx.x * 4;  // the first float of this thread
         float4 loaded[kLoads];
@@ -184,8 +184,8 @@ __device__ inline float sum_tiles(const float* in, std::size_t n) {
 }
 
 // Idea: loads of 16 bytes, and eight of them issued before the first is used.
-// Cost removed: three of four load instructions, and the wait after each load.
-// Still limits it: memory bandwidth. And the order of additions depends on which block finishes
+// Cost removed: three of four load instructions, and the stall after each load.
+// Still limits it: memory bandwidth. Also, the order of additions depends on which block finishes
 // first.
 __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     reduce_vectorised(const float* in, std::size_t n, float* out) {
@@ -208,7 +208,7 @@ __device__ inline bool is_last_block(unsigned* ticket) {
 }
 
 // Idea: each block stores its sum and draws a ticket. When a block draws the last ticket, all sums
-// are stored: it adds them up.
+// are stored, so it adds them up.
 // Cost removed: the memset of *out. An atomic on the ticket replaces the one on the result, and at
 // 2^20 elements that takes 7 % longer. Gained: the order of additions no longer depends on which
 // block finishes first, but still on the grid.

@@ -57,7 +57,7 @@ struct Min {
     __host__ __device__ Result operator()(Result a, Result b) const { return a < b || a != a ? a : b; }
 };
 
-// As Min; the maximum of no elements is -Inf, or the smallest integer.
+// Like Min; the maximum of no elements is -Inf, or the smallest integer.
 template <class T>
 struct Max {
     using Element = T;

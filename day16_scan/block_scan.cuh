@@ -1,4 +1,4 @@
-// What the threads of a block do together: a scan of one value per thread, and tiles in shared
+// Cooperation of the threads of a block: a scan of one value per thread, and tiles in shared
 // memory.
 #pragma once
 
@@ -49,7 +49,7 @@ __device__ T sum_before(T value, T& total) {
 // --- Tiles ---------------------------------------------------------------------------------------
 
 constexpr int kPacks = 5;               // 16-byte packs of a thread: odd, see Tile
-constexpr int kItems = 4 * kPacks;      // elements of a thread, neighbours
+constexpr int kItems = 4 * kPacks;      // elements of a thread, consecutive
 constexpr int kTile = kBlock * kItems;  // 5,120 elements of a tile
 
 template <class T>
@@ -57,10 +57,10 @@ struct alignas(16) Pack {
     T item[4];
 };
 
-// A tile in shared memory. For coalesced accesses to global memory, neighbouring threads take
-// neighbouring packs (striped); for the scan, thread t has packs 5 t to 5 t + 4 (blocked). Eight
-// threads access 128 bytes at once, a pack in each eighth of the banks: 5 t modulo 8 takes all
-// eight values, so there are no bank conflicts.
+// A tile in shared memory. For coalesced accesses to global memory, adjacent threads take adjacent
+// packs (striped); for the scan, thread t has packs 5 t to 5 t + 4 (blocked). Eight threads access
+// 128 bytes at once, a pack in each eighth of the banks: 5 t modulo 8 takes all eight values, so
+// there are no bank conflicts.
 template <class T>
 using Tile = Pack<T>[kBlock * kPacks];
 
@@ -110,7 +110,7 @@ __device__ T read_items(const Tile<T>& tile, Pack<T> (&items)[kPacks]) {
     return sum;
 }
 
-// Writes the scan of this thread's elements; `sum` is that of everything before them. Exclusive:
+// Writes the scan of this thread's elements; `sum` is the sum of everything before them. Exclusive:
 // without the element itself.
 template <bool kExclusive, class T>
 __device__ void write_scan(Tile<T>& tile, Pack<T> (&items)[kPacks], T sum) {

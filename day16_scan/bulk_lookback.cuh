@@ -9,8 +9,8 @@ namespace day16 {
 
 namespace ptx = course::ptx;
 
-// A warp owns neighbouring elements: kRows rows of 32 packs, lane l the l-th pack of each row. So
-// global and shared memory are accessed in whole lines, and no element changes owners.
+// A warp owns consecutive elements: kRows rows of 32 packs, lane l the l-th pack of each row. So
+// global and shared memory are accessed in whole lines, and no element moves to another thread.
 constexpr int kBulkThreads = 512;
 constexpr int kBulkWarps = kBulkThreads / kWarpSize;
 constexpr int kRows = 4;
@@ -35,7 +35,7 @@ __device__ Pack<T> load_pack(const T* in, std::size_t n, std::size_t first) {
     return pack;
 }
 
-// Stores 16 bytes of results, those from n on left out. They are not needed again soon: __stcs
+// Stores 16 bytes of results, those from n on left out. They are not needed again soon, so __stcs
 // leaves the L2 cache to the input.
 template <class T, int kPack>
 __device__ void store_pack(const T (&results)[kPack], T* out, std::size_t n, std::size_t first) {
@@ -92,9 +92,9 @@ __device__ T sum_of_warp(T value) {
 // flight.
 // Still limits it: memory bandwidth.
 //
-// Blocks wait for sums of all others, so all must run at the same time: a cooperative launch. Sums
-// are added in a fixed order: every run gives the same bits. `in` and `out` are 16-byte aligned,
-// and gridDim.x <= kBulkThreads.
+// Blocks wait for sums of all others, so all must run at the same time, by a cooperative launch.
+// Sums are added in a fixed order, so every run gives the same bits. `in` and `out` are 16-byte
+// aligned, and gridDim.x <= kBulkThreads.
 template <class T, bool kExclusive>
 __global__ void __launch_bounds__(kBulkThreads)
     bulk_lookback(const T* in, T* out, std::size_t n, Board board) {

@@ -12,7 +12,7 @@ constexpr unsigned kOpAhead = 2;  // rounds between the publication of a tile's 
 // --- Words ---------------------------------------------------------------------------------------
 
 // A value of 8 bytes is published as two words, each with its half and the state. A reader has the
-// value when both are of this launch: no fence is needed.
+// value when both are of this launch, so no fence is needed.
 struct Halves {
     Word low;
     Word high;
@@ -57,8 +57,8 @@ __device__ Value last_of_warp(const Value& value) {
     return last;
 }
 
-// What a block has in shared memory. A Source names the operator and the sizes of tiles, and
-// provides the elements.
+// A block's shared memory. A Source defines the operator and the tile sizes, and provides the
+// elements.
 template <class Source>
 struct OperatorStages {
     static constexpr int kOpWarps = Source::kThreads / kWarpSize;
@@ -70,7 +70,7 @@ struct OperatorStages {
 // Idea: bulk_lookback with Op::apply in place of additions. A tile is scanned when it arrives, as
 // if nothing came before it. Each thread keeps its results in registers until kOpAhead rounds
 // later, when the look-back has found what comes before.
-// Cost removed: the waiting of operator_scan; and the second scan of bulk_lookback, which scans a
+// Cost removed: the stalls of operator_scan; and the second scan of bulk_lookback, which scans a
 // tile once for its sum and once more for its results.
 // Still limits it: memory bandwidth; values of 8 bytes take twice the shuffles.
 //

@@ -8,7 +8,7 @@ namespace day16 {
 
 // --- Operators -----------------------------------------------------------------------------------
 //
-// Each brings its scan of a warp. A warp holds several rows of values, a value of each row in each
+// Each has its own warp scan. A warp holds several rows of values, a value of each row in each
 // lane. All rows are scanned together, so that their shuffles overlap.
 //   total(value)  the values of all lanes, combined in order; every lane gets it
 //   scan(rows)    each row by itself: lane l gets the combined values of lanes 0 to l
@@ -36,7 +36,7 @@ struct Sum64 : Sum<std::uint64_t> {
     }
 };
 
-// A vote gives all lanes the beginnings of segments, so only sums are shuffled.
+// A vote gives all lanes the starts of segments, so only sums are shuffled.
 struct SegmentedSumOfWarp : SegmentedSum {
     template <int kCount>
     struct Kept {
@@ -58,7 +58,7 @@ struct SegmentedSumOfWarp : SegmentedSum {
     template <int kCount>
     static __device__ void scan(Value (&rows)[kCount]) {
         const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-        int first[kCount];  // the lane where this lane's segment begins
+        int first[kCount];  // the lane where this lane's segment starts
 #pragma unroll
         for (int i = 0; i < kCount; ++i) {
             rows[i].begins =

@@ -13,15 +13,15 @@ namespace day16 {
 using course::load_relaxed;
 using course::store_relaxed;
 
-// A tile's word: a value, and what it is the sum of. 64 bits are loaded and stored whole, so the
-// value needs no fence before its state. The word also holds the number of the launch: words of
-// earlier launches do not count, so no launch has to clear them.
+// A tile's word: a value, and what it is the sum of. 64 bits are loaded and stored whole, so no
+// fence is needed between the value and its state. The word also holds the number of the launch, so
+// that words of earlier launches are ignored and need not be cleared.
 enum State : unsigned {
     kSum = 1,    // of the tile
     kPrefix = 2  // of the tile and all before it
 };
 using Word = unsigned long long;
-constexpr unsigned kLaunches = 1U << 30;  // what fits into a word beside the state; then numbers repeat
+constexpr unsigned kLaunches = 1U << 30;  // what fits into a word with the state; then numbers repeat
 
 template <class T>
 __device__ Word make_word(unsigned launch, State state, T value) {
@@ -45,7 +45,8 @@ __device__ T value_of(Word word) {
     return value;
 }
 
-// What the blocks of a launch share. It stays for the next launch with the same workspace.
+// The data that the blocks of a launch share. It is kept for the next launch with the same
+// workspace.
 struct Board {
     unsigned long long* ticket;  // upper half: the number of the launch; lower half: draws so far
     Word* words;                 // one for each tile
@@ -61,7 +62,7 @@ struct Draw {
 // the tile that it has drawn, all earlier tiles belong to blocks that have started. The last draw
 // prepares the next launch.
 //
-// The numbers of launches repeat after kLaunches, and no word with the same number may be left from
+// The numbers of launches repeat after kLaunches, and no word with the same number may remain from
 // before. So the last two launches of a cycle clear all words that they do not write, those beyond
 // their `tiles`. The last one thereby removes the words of all other numbers, and the one before it
 // those of the last.

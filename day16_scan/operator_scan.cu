@@ -83,7 +83,7 @@ struct LoadMap {
     const float* offsets;
     __device__ Affine::Value operator()(std::size_t i) const { return {factors[i], offsets[i]}; }
 };
-// x[-1] = 0, so x is what the combined map makes of 0.
+// x[-1] = 0, so x is the combined map applied to 0.
 struct StoreX {
     float* out;
     __device__ void operator()(std::size_t i, Affine::Value map) const { out[i] = map.offset; }

@@ -1,4 +1,4 @@
-// Day 16, beyond sums: a scan of anything that has an associative operator.
+// Day 16, beyond sums: a scan with any associative operator.
 //
 // An operator is a type with a Value (a multiple of 4 bytes), its neutral element, and a function
 // apply(left, right) that need not commute. Segments, keys and recurrences are operators, too.
@@ -15,9 +15,9 @@ struct Sum {
     static __host__ __device__ Value apply(Value left, Value right) { return left + right; }
 };
 
-// Sums that start again in each segment. A value describes a range of elements: `begins` is set if
-// a segment begins in the range, and `sum` is the sum of the range's last segment. If a segment
-// begins in the right range, the left sum does not count. S. Sengupta, M. Harris and others, "Scan
+// Sums that restart in each segment. A value describes a range of elements: `begins` is set if a
+// segment starts in the range, and `sum` is the sum of the range's last segment. If a segment
+// starts in the right range, the left sum is ignored. S. Sengupta, M. Harris and others, "Scan
 // primitives for GPU computing", 2007.
 struct SegmentedSum {
     struct Value {
@@ -87,11 +87,11 @@ __device__ typename Op::Value combined_before(typename Op::Value value, typename
 
 // --- Between blocks ---------------------------------------------------------------------------------
 
-// A value of 8 bytes does not fit into a word with its state. Another block may see two stores in
-// either order, unless a fence separates them.
+// A value of 8 bytes does not fit into a word with its state. Another block may observe two stores
+// in either order, unless a fence separates them.
 template <class Value>
 struct Published {
-    Board board;      // the words hold states alone
+    Board board;      // the words hold only states
     Value* sums;      // of each tile
     Value* prefixes;  // of each tile and all before it
 };
@@ -103,8 +103,8 @@ __device__ void publish(const Published<Value>& published, Draw drawn, State sta
     store_relaxed(&published.board.words[drawn.number], make_word(drawn.launch, state, 0U));
 }
 
-// As look_back(), but in order, as Op need not be commutative: the lane whose tile is further left
-// has the left operand. Only lane 0 gets the result.
+// Like look_back(), but in order, because Op need not be commutative: the lane whose tile is
+// further left has the left operand. Only lane 0 gets the result.
 template <class Op>
 __device__ typename Op::Value look_back_in_order(const Published<typename Op::Value>& published, Draw drawn) {
     using Value = typename Op::Value;

@@ -76,7 +76,7 @@ constexpr int kPairs = 2 * kBlock;  // elements of a section of brent_kung
 // Idea: a tree of sums, as in day 15, then a second tree that adds each sum to the elements after
 // it.
 // Cost removed: most additions: 2 n instead of n log2 n. A thread has two elements.
-// Still limits it: twice as many steps, and in most of them few threads work.
+// Still limits it: twice as many steps, and in most of them few threads are active.
 __global__ void brent_kung(const float* in, float* out, std::size_t n, float* sums) {
     __shared__ float values[kPairs];
     const unsigned t = threadIdx.x;
@@ -105,7 +105,7 @@ constexpr int kCoarsened = kEach * kBlock;  // elements of its section
 // Idea: three phases. A thread scans its 8 elements alone; the block scans the 256 sums; each
 // thread adds the sum before its elements.
 // Cost removed: barriers: 8 steps for 2048 elements. Only the 256 sums take n log2 n additions.
-// Still limits it: neighbouring threads are 8 elements apart in shared memory: 8-way bank
+// Still limits it: adjacent threads are 8 elements apart in shared memory, which causes 8-way bank
 // conflicts.
 __global__ void coarsened(const float* in, float* out, std::size_t n, float* sums) {
     __shared__ float values[kCoarsened];
@@ -140,7 +140,7 @@ __global__ void coarsened(const float* in, float* out, std::size_t n, float* sum
 
 // Idea: the lanes of a warp exchange registers; shared memory holds one sum for each warp
 // (sum_before in block_scan.cuh).
-// Cost removed: all barriers but one.
+// Cost removed: all barriers except one.
 // Still limits it: instructions, not bytes: a thread has a single element of 4 bytes.
 __global__ void warp_shuffle(const float* in, float* out, std::size_t n, float* sums) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(kBlock) sum_tiles(const float* in, std::size_t
 // Idea: the first kernel only adds up each tile (sum_tiles). With the scan of these sums at hand,
 // this one writes the final result at once.
 // Cost removed: one of four passes over memory.
-// Still limits it: 3 n of traffic: every element is read twice.
+// Still limits it: 3 n of traffic, because every element is read twice.
 __global__ void __launch_bounds__(kBlock)
     scan_tiles_after(const float* in, float* out, std::size_t n, const float* sums) {
     __shared__ Tile<float> tile;

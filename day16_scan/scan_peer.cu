@@ -16,7 +16,7 @@ namespace day16 {
 #ifdef COURSE_HAS_CUDA_LIBRARIES
 namespace {
 
-// `scan` is called as CUB's functions are: without storage it says how many bytes it needs.
+// `scan` is called like CUB's functions: without storage it returns how many bytes it needs.
 template <class Scan>
 course::Contestant cub_contestant(const course::Work& work, Scan scan) {
     course::Contestant cub{.name = "cub", .role = course::Role::kPeer, .work = work};

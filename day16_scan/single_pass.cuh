@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kBlock) domino(const float* in, float* out, st
 // nearest tile that has published its prefix.
 // Cost removed: the chain. A block waits until earlier tiles have been loaded and added up, not for
 // their look-back.
-// Still limits it: while a block looks back, it loads nothing.
+// Still limits it: while a block looks back, it has no loads in flight.
 template <class T, bool kExclusive>
 __global__ void __launch_bounds__(kBlock)
     decoupled_lookback(const T* in, T* out, std::size_t n, Board board) {

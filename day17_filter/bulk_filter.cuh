@@ -31,7 +31,7 @@ struct ElementsBelow {
     std::int32_t threshold;
     static constexpr bool kLooksLeft = false;
     __device__ bool operator()(std::int32_t value, std::int32_t /*left*/) const { return value < threshold; }
-    // A value that is not kept: it fills the tile after the last element.
+    // A value that is not kept, which fills the tile after the last element.
     static __device__ std::int32_t behind(const std::int32_t* /*in*/, std::size_t /*n*/) { return INT32_MAX; }
 };
 
@@ -63,7 +63,7 @@ __device__ inline unsigned sum_of_warps(const unsigned (&values)[kBulkWarps], un
 // Still limits it: latency. Each step of a round waits for the one before. Two blocks per SM, with
 // tiles half as long, were slower.
 //
-// Blocks wait for counts of all others, so all must run at the same time: a cooperative launch.
+// Blocks wait for counts of all others, so all must run at the same time, by a cooperative launch.
 // `in` is 16-byte aligned, and gridDim.x <= kBulkThreads.
 template <class Keep>
 __global__ void __launch_bounds__(kBulkThreads)

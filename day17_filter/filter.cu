@@ -36,7 +36,7 @@ void clear(DeviceSpan<Count> count, cudaStream_t stream) {
     CUDA_CHECK(cudaMemsetAsync(count.data(), 0, sizeof(Count), stream));
 }
 
-// A thread for each element; the counter begins at 0.
+// A thread for each element; the counter starts at 0.
 template <auto kKernel>
 void launch_counter(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
                     DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {

@@ -13,8 +13,8 @@
 //   bulk_filter         (bulk_filter.cuh) counted rounds ahead       latency of a round's steps
 //   bulk_unique         the same, for the first of each run          latency of a round's steps
 //
-// A filter must read n elements and write those that it keeps. The problem is the place of each in
-// `out`: it depends on how many elements before it are kept.
+// A filter must read n elements and write those that it keeps. The difficulty is the place of each
+// in `out`, because it depends on how many elements before it are kept.
 //
 //   ./course run day17                                  every version, verified and timed
 //   ./course inspect day17 --only coarsened             sectors and bank conflicts, line by line
@@ -42,7 +42,7 @@ struct Below {
 
 // Idea: atomicAdd returns the old value of the counter, a place that no other thread gets.
 // Cost removed: the loop of the CPU, whose next place depends on all elements before.
-// Still limits it: all atomics go to one address. Elements come out in the order of the atomics,
+// Still limits it: all atomics go to one address. Elements are written in the order of the atomics,
 // which may differ from run to run.
 __global__ void atomic(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out, Count* count) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
@@ -62,7 +62,7 @@ __device__ inline unsigned number_of(unsigned votes) {
 // Idea: the lanes vote. One of them adds the number of votes; a lane's own place follows from the
 // votes before its own.
 // Cost removed: up to 31 of 32 atomics (nvcc does the same to the kernel above). The elements of a
-// warp go to neighbouring places: coalesced stores.
+// warp go to adjacent places, so stores are coalesced.
 // Still limits it: an atomic for every warp, all at one address, and the order of the warps.
 __global__ void warp_aggregated(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out,
                                 Count* count) {
@@ -132,7 +132,7 @@ __device__ T sum_before(T value, T& total) {
 constexpr int kScanBlock = 1024;
 
 // Second kernel, one block: each count becomes the sum of all counts before it, which is where the
-// elements of its block begin in `out`.
+// elements of its block start in `out`.
 __global__ void __launch_bounds__(kScanBlock) scan_counts(Count* counts, std::size_t n, Count* count) {
     Count before = 0;  // of these 1,024 counts
     for (std::size_t first = 0; first < n; first += kScanBlock) {
@@ -147,10 +147,10 @@ __global__ void __launch_bounds__(kScanBlock) scan_counts(Count* counts, std::si
     if (threadIdx.x == 0) *count = before;
 }
 
-// Idea: no counter, but a scan: the place of an element is the number of elements kept before it.
-// The blocks count (count_kept), one block scans their counts (scan_counts), and this kernel scans
-// the flags of each block.
-// Cost removed: the atomics, and with them the arbitrary order: this filter is stable.
+// Idea: a scan instead of a counter: the place of an element is the number of elements kept before
+// it. The blocks count (count_kept), one block scans their counts (scan_counts), and this kernel
+// scans the flags of each block.
+// Cost removed: the atomics, and with them the arbitrary order. This filter is stable.
 // Still limits it: one block scans n / 256 counts. Every element is read twice.
 __global__ void scatter_kept(const std::int32_t* in, std::size_t n, Below keep, const Count* begins,
                              std::int32_t* out) {

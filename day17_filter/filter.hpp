@@ -48,9 +48,9 @@ enum class Operation {
 };
 
 // Enqueues the operation on `stream`. count[0] becomes the number of elements kept, which are
-// out[0] to out[count - 1]. What lies behind is left alone, unless the operation is kPartition. Any
-// length, 0 included, and any alignment of 4 bytes; `out` has room for all elements of `in` and
-// does not overlap it; `count` has one element.
+// out[0] to out[count - 1]. Elements after them are not written, unless the operation is
+// kPartition. Any length, 0 included, and any alignment of 4 bytes; `out` has room for all elements
+// of `in` and does not overlap it; `count` has one element.
 // Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
 using Launcher = void (*)(course::DeviceSpan<const std::int32_t> in, std::int32_t threshold,
                           course::DeviceSpan<std::int32_t> out, course::DeviceSpan<Count> count,

@@ -29,8 +29,7 @@ course::Contestant cub_filter([[maybe_unused]] Operation operation,
                               [[maybe_unused]] course::DeviceSpan<Count> count, const course::Work& work) {
     course::Contestant cub{.name = "cub", .role = course::Role::kPeer, .work = work};
 #ifdef COURSE_HAS_CUDA_LIBRARIES
-    // `n`: an int where it can count the elements. Where CUB takes it so, it computes indices in 32
-    // bits.
+    // `n`: an int where it can count the elements. With an int, CUB may compute indices in 32 bits.
     const auto filter_n = [=](void* storage, std::size_t& bytes, auto n, cudaStream_t stream) {
         switch (operation) {
             case Operation::kSelect:

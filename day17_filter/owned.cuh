@@ -13,7 +13,7 @@ namespace day17 {
 using course::kWarpSize;
 using course::kWholeWarp;
 
-// A warp owns neighbouring elements: kRows rows of 32 packs, lane l the l-th pack of each row.
+// A warp owns consecutive elements: kRows rows of 32 packs, lane l the l-th pack of each row.
 constexpr int kBulkThreads = 512;
 constexpr int kBulkWarps = kBulkThreads / kWarpSize;
 constexpr int kRows = 4;
@@ -59,7 +59,7 @@ __device__ void read_packs(const std::int32_t* tile, const std::int32_t* in, std
 
 // The left neighbour of a pack is the last element of the lane to the left, and for lane 0 that of
 // the last lane in the row before. For the warp's first row it is an element of another warp.
-// Element 0 has none: any different value will do.
+// Element 0 has none, so any different value is used.
 __device__ inline void find_left(const std::int32_t* tile, const std::int32_t* in, std::size_t n,
                                  std::size_t first, Owned& owned) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
@@ -125,8 +125,8 @@ __device__ void stage_owned(const Owned& owned, Keep keep, unsigned mine, unsign
 }
 
 // The warp copies staged[i] to line[i] for `begin` <= i < `end`, 16 bytes at a time where all four
-// elements are in that range. The results are not needed again soon: __stcs leaves the L2 cache to
-// the input.
+// elements are in that range. The results are not needed again soon, so __stcs leaves the L2 cache
+// to the input.
 __device__ inline void store_line(const std::int32_t* staged, unsigned begin, unsigned end,
                                   std::int32_t* line) {
     for (unsigned first = threadIdx.x % kWarpSize * 4; first < end; first += kRow) {

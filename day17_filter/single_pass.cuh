@@ -45,10 +45,10 @@ __device__ inline Count publish_prefix(Word* words, Ticket ticket, unsigned tota
 
 // --- Kernels -------------------------------------------------------------------------------------
 
-// Idea: a tile publishes how many elements it keeps, then looks back to learn how many the tiles
+// Idea: a tile publishes how many elements it keeps, then looks back to find how many the tiles
 // before it keep.
 // Cost removed: the second read of every element, and two of three launches.
-// Still limits it: memory bandwidth; while a block looks back, it loads nothing.
+// Still limits it: memory bandwidth; while a block looks back, it has no loads in flight.
 template <class Keep>
 __global__ void __launch_bounds__(kBlock)
     single_pass(const std::int32_t* in, std::size_t n, Keep keep, std::int32_t* out, Count* count,
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x == 0) finish(progress, words, ticket.launch);
 }
 
-// As stage_kept. The other elements fill the end of the tile, the last of them first. Before
+// Like stage_kept. The other elements fill the end of the tile, the last of them first. Before
 // element i there are i - kept_before of them.
 __device__ inline void stage_both(const std::int32_t (&values)[kEach], unsigned flags, unsigned place,
                                   unsigned size, std::int32_t* staged) {
@@ -98,9 +98,9 @@ __device__ inline void stage_both(const std::int32_t (&values)[kEach], unsigned 
 }
 
 // Idea: what is not kept goes to the end of `out`, in reverse order. The number not kept before a
-// tile is the number of elements minus the number kept: no second look-back.
+// tile is the number of elements minus the number kept, so there is no second look-back.
 // Cost removed: a second filter, for the other elements.
-// Still limits it: memory bandwidth: every element is written.
+// Still limits it: memory bandwidth, because every element is written.
 __global__ void __launch_bounds__(kBlock)
     partition(const std::int32_t* in, std::size_t n, TileBelow keep, std::int32_t* out, Count* count,
               Progress* progress, Word* words) {

@@ -16,7 +16,7 @@
 namespace day17 {
 
 constexpr int kEach = 16;                       // elements of a thread
-constexpr int kWarpTile = kEach * kWarpSize;    // 512 neighbours, which belong to a warp
+constexpr int kWarpTile = kEach * kWarpSize;    // 512 consecutive elements of a warp
 constexpr unsigned kTile = kWarps * kWarpTile;  // 4,096 elements of a tile
 
 // The last tile may be shorter.
@@ -72,8 +72,8 @@ __device__ inline unsigned kept_before_warp(unsigned flags, unsigned& total) {
     return before;
 }
 
-// Writes what the warp keeps to staged[place] and up, in order. For each k the lanes write
-// neighbouring words: no bank conflicts.
+// Writes what the warp keeps to staged[place] and up, in order. For each k the lanes write adjacent
+// words, so there are no bank conflicts.
 __device__ inline void stage_kept(const std::int32_t (&values)[kEach], unsigned flags, unsigned place,
                                   std::int32_t* staged) {
 #pragma unroll
@@ -85,8 +85,8 @@ __device__ inline void stage_kept(const std::int32_t (&values)[kEach], unsigned 
     }
 }
 
-// Copies `size` words to out[place] and up. Warps begin at multiples of 32 words, so that only the
-// first and the last sector are written in part.
+// Copies `size` words to out[place] and up. Warps start at multiples of 32 words, so that only the
+// first and the last sector are written partially.
 __device__ inline void store_staged(const std::int32_t* staged, unsigned size, std::int32_t* out,
                                     Count place) {
     const int shift = static_cast<int>(place % kWarpSize);
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 // Idea: the first element of each run of equal ones differs from its left neighbour, which another
-// lane has. remove_duplicates is the same kernels with these flags.
+// lane has. remove_duplicates uses the same kernels with these flags.
 // Cost removed: a second load for each element, of in[i - 1].
 // Still limits it: every element is read twice.
 //

@@ -14,9 +14,9 @@ using course::store_relaxed;
 using Count = unsigned long long;  // a number of elements
 
 // A block publishes a word for its tile: the number of the launch, so that words of earlier
-// launches do not count; a state; and the number of elements kept, of the tile alone or of all
-// tiles up to it. 64 bits are loaded and stored by one instruction, so no fence is needed between
-// count and state.
+// launches are ignored; a state; and the number of elements kept, of the tile alone or of all tiles
+// up to it. 64 bits are loaded and stored by one instruction, so no fence is needed between count
+// and state.
 using Word = unsigned long long;
 enum State : unsigned {
     kEmpty = 0,
@@ -42,7 +42,7 @@ __device__ inline Count count_of(Word word) {
 
 struct Progress {
     unsigned long long ticket;       // the number of the launch, from 1 on, and the next tile
-    unsigned long long blocks_done;  // counted only in the last launch before numbers begin again
+    unsigned long long blocks_done;  // counted only in the last launch before numbers repeat
     unsigned long long words;        // how many the workspace has
 };
 
@@ -64,8 +64,8 @@ __device__ inline Ticket draw_ticket(Progress* progress) {
     return ticket;
 }
 
-// Before the numbers of launches begin again, the last block of the last launch clears all words.
-// Thread 0 of each block calls it at the end.
+// Before the numbers of launches repeat, the last block of the last launch clears all words. Thread
+// 0 of each block calls it at the end.
 __device__ inline void finish(Progress* progress, Word* words, unsigned launch) {
     if (launch != kLaunches - 1) return;
     __threadfence();  // release

@@ -8,8 +8,8 @@
 
 namespace day18 {
 
-// Up to kOneTile elements one block merges: it need not search a split in global memory. More are
-// shared by many blocks, but tiles shorter than kShortestTile leave each of them too little to do.
+// One block merges up to kOneTile elements, without searching for a split in global memory. Many
+// blocks share more elements, but with tiles shorter than kShortestTile each has too little work.
 constexpr std::size_t kOneTile = 4096;
 constexpr std::size_t kShortestTile = 1536;
 constexpr unsigned kOwnRounds = 4;  // they give split_tiles the time that it needs
@@ -45,7 +45,7 @@ void launch_bulk_merge(const Sorted& a, const Sorted& b, const Output& out, Work
                out.keys.data(), out.values.data());
     };
     if (rounds <= kMostOwnRounds) {
-        // Tiles as short as so many rounds allow: whole lines.
+        // Tiles as short as this number of rounds allows, in whole lines.
         const std::size_t tile_size = course::ceil_div(total, blocks * rounds * kLine) * kLine;
         merge([](auto... all) { course::launch(all...); }, tile_size, rounds, nullptr);
     } else {

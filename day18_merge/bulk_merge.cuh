@@ -1,5 +1,5 @@
 // Day 18, last part: one warp loads, the others merge. Needs compute capability 9.0. The kernel
-// stands last, after what its producer and its consumers use.
+// comes last, after the functions of its producer and its consumers.
 #pragma once
 
 #include "co_rank.cuh"
@@ -20,8 +20,8 @@ struct BulkShape {
     static constexpr int kShare = kPairs ? 15 : 17;
     static constexpr unsigned kOfWarp = kWarpSize * kShare;
     static constexpr unsigned kTile = kWarps * kOfWarp;  // elements of the output
-    // Of a stage: the parts of a and of b begin and end within lines, which are copied whole, and b
-    // goes on for kShare + 1 elements.
+    // Of a stage: the parts of a and of b start and end within lines, which are copied whole, and b
+    // continues for kShare + 1 elements.
     static constexpr unsigned kSlots = kTile + 5 * kLine;
     static constexpr unsigned kValueSlots = kPairs ? kSlots : 4;
 };
@@ -29,8 +29,8 @@ struct BulkShape {
 constexpr unsigned kStages = 2;         // tiles in shared memory
 constexpr unsigned kMostOwnRounds = 8;  // tiles of a block whose splits it finds itself
 
-// The slots of a stage where a tile's parts of a and of b begin, their sizes, and where the result
-// begins in the output.
+// The slots of a stage where a tile's parts of a and of b start, their sizes, and where the result
+// starts in the output.
 struct Parts {
     unsigned a, size_a;
     unsigned b, size_b;
@@ -47,16 +47,16 @@ struct Stages {
     Parts parts[kStages];
     ptx::MBarrier full[kStages];             // a phase ends when a tile has arrived
     ptx::MBarrier empty[kStages];            // a phase ends when all threads have merged a tile
-    std::size_t splits[2 * kMostOwnRounds];  // of the first tiles: where each begins in a, and ends
+    std::size_t splits[2 * kMostOwnRounds];  // of the first tiles: where each starts in a, and ends
 };
 
 // --- The producer: the warp that loads -----------------------------------------------------------
 
 // Elements `begin` to `end` of an array, as they are copied. A bulk copy takes whole lines, so it
-// begins some elements earlier and ends some later. If the array ends within a line, lanes copy the
+// starts some elements earlier and ends some later. If the array ends within a line, lanes copy the
 // elements of that line one by one. Element `from` belongs in slot 0.
 struct Piece {
-    std::size_t from;   // where the bulk copy begins
+    std::size_t from;   // where the bulk copy starts
     std::size_t whole;  // where it ends, or `from` if there is none
     std::size_t end;
 
@@ -78,15 +78,15 @@ struct Piece {
 
 // A thread merges its share of a tile from `keys` to merged[0] and up, and likewise the values.
 // After the part of b there is a key that is not smaller than any in the tile, b's next one or the
-// largest of all. So only the end of a needs a test.
+// largest of all. So only the end of a needs a bounds check.
 template <bool kPairs>
 __device__ void merge_share_of(const Key* keys, const Value* values, const Parts& parts, unsigned first,
                                Key* merged, Value* merged_values) {
     const unsigned from_a_before =
         co_rank<unsigned>(first, keys + parts.a, parts.size_a, keys + parts.b, parts.size_b);
     unsigned at_a = parts.a + from_a_before;
-    // Each element merged advances one of the two places by one. So their sum is known, and the
-    // place in b needs no register.
+    // Each merged element advances one of the two positions by one. So their sum is known, and the
+    // position in b needs no register.
     const unsigned sum = parts.a + parts.b + first;
     const unsigned end_a = parts.a + parts.size_a;
     Key next_a = keys[at_a];
@@ -103,8 +103,8 @@ __device__ void merge_share_of(const Key* keys, const Value* values, const Parts
     }
 }
 
-// The warp stores what it has merged by a bulk copy, which is in flight while the warp merges the
-// next tile. A bulk copy takes multiples of 16 bytes; lanes store what is left.
+// The warp stores the merged elements by a bulk copy, which is in flight while the warp merges the
+// next tile. A bulk copy takes multiples of 16 bytes; lanes store the rest.
 __device__ inline void store_merged(const std::int32_t* merged, unsigned count, std::int32_t* out) {
     const unsigned lane = threadIdx.x % kWarpSize;
     const unsigned whole = count / 4 * 4;
@@ -116,8 +116,8 @@ __device__ inline void store_merged(const std::int32_t* merged, unsigned count, 
 // specialisation: one producer warp issues bulk copies of exactly the lines that a tile needs. The
 // consumer warps only merge. Each stages its results in shared memory that no other warp uses, and
 // stores them by bulk copies.
-// Cost removed: the barriers of the loop; copies that threads issue; indices modulo the length of a
-// ring.
+// Cost removed: the barriers of the loop; copies that threads issue; indices modulo the ring's
+// length.
 // Still limits it: memory bandwidth.
 //
 // The first own_rounds tiles of block b of G are b, b + G, b + 2 G and so on. Its warps find their
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
 
     if (warp == Shape::kWarps) {
         for (unsigned round = 0;; ++round) {
-            // 1. The tile, and where it begins and ends.
+            // 1. The tile, and where it starts and ends.
             std::size_t tile = tile_of_round(round);
             const bool is_drawn = splits != nullptr && round >= own_rounds;
             if (is_drawn) {
@@ -193,9 +193,8 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                                        slot_b + static_cast<unsigned>(j - of_b.from),
                                        static_cast<unsigned>(j_end - j), k};
             }
-            // Threads look at one key after the part of a, and at more after that of b. What
-            // neither a copied line nor b has there becomes the largest key. No bulk copy writes
-            // there.
+            // Threads read one key after the part of a, and more after that of b. Where neither a
+            // copied line nor b has one, it becomes the largest key. No bulk copy writes there.
             if (lane == 0 && of_a.ends_within_line()) stages.keys[stage][i_end - of_a.from] = INT32_MAX;
             if (lane <= Shape::kShare && j_end + lane >= n) {
                 stages.keys[stage][slot_b + (j_end + lane - of_b.from)] = INT32_MAX;
@@ -207,7 +206,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                 of_a.copy(values_a, stages.values[stage], full);
                 of_b.copy(values_b, stages.values[stage] + slot_b, full);
             }
-            // Lanes have written to slots that the bulk copies of a later round overwrite: the
+            // Lanes have written to slots that the bulk copies of a later round overwrite. The
             // fence orders the two.
             if (of_a.ends_within_line() || of_b.ends_within_line() || j_end + Shape::kShare >= n)
                 ptx::fence_proxy_async();
@@ -230,7 +229,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
         const unsigned size = parts.size_a + parts.size_b;
         if (size == 0) break;
         const unsigned count = warp_first < size ? smaller(size - warp_first, Shape::kOfWarp) : 0;
-        // The bulk copies of the round before have read what is now overwritten.
+        // The bulk copies of the round before have read the slots that are now overwritten.
         if (lane == 0) ptx::tma_store_wait_read<0>();
         __syncwarp();
         if (count > 0) {
@@ -240,7 +239,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
                                    merged_values + (kPairs ? mine : 0));
         }
         ptx::mbarrier_arrive(&stages.empty[stage]);
-        // What all lanes have written becomes visible to the bulk copies.
+        // Makes the writes of all lanes visible to the bulk copies.
         ptx::fence_proxy_async();
         __syncwarp();
         const std::size_t place = parts.place + warp_first;
@@ -248,7 +247,7 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
         if constexpr (kPairs) store_merged(merged_values, count, values_out + place);
         if (lane == 0) ptx::tma_store_commit();
     }
-    // The block's shared memory is freed when it ends: bulk copies must have read it.
+    // The block's shared memory is freed when the block ends, so bulk copies must have read it.
     if (lane == 0) ptx::tma_store_wait_read<0>();
 }
 

@@ -7,8 +7,8 @@
 
 namespace day18 {
 
-// What a bulk merge of many tiles begins with: splits[t], which is on the device, becomes the
-// co-rank of t * tile_size, and the last one, beyond all tiles, that of the end. At least one
+// The first step of a bulk merge of many tiles: splits[t], which is on the device, becomes the
+// co-rank of t * tile_size, and the last one, after all tiles, that of the end. At least one
 // element.
 void find_splits(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b, std::size_t tile_size,
                  std::size_t* splits, Workspace& workspace, cudaStream_t stream);

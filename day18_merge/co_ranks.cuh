@@ -1,4 +1,5 @@
-// Co-ranks by themselves, beside the versions: what an exercise can test before any merge works.
+// Co-ranks by themselves, besides the versions, so that an exercise can test them before any merge
+// works.
 #pragma once
 
 #include "co_rank.cuh"
@@ -13,7 +14,7 @@ __global__ void find_co_ranks(const Key* a, std::size_t m, const Key* b, std::si
     if (k <= m + n) ranks[k] = co_rank(k, a, m, b, n);
 }
 
-// The same, by one warp for each. ranks[32 k + l] is what lane l gets: all lanes get the result.
+// The same, by one warp for each. ranks[32 k + l] is the result in lane l: all lanes get it.
 __global__ void find_co_ranks_by_warps(const Key* a, std::size_t m, const Key* b, std::size_t n,
                                        std::size_t* ranks) {
     const std::size_t thread = std::size_t{blockIdx.x} * kCoRankBlock + threadIdx.x;

@@ -122,7 +122,7 @@ void launch_overlapped(const Sorted& a, const Sorted& b, const Output& out, Work
     CUDA_CHECK_LAUNCH();
 }
 
-// Where an array is not aligned, bulk copies cannot read it: overlapped merges.
+// Where an array is not aligned, bulk copies cannot read it, so overlapped is used.
 template <bool kPairs>
 void launch_bulk(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
                  cudaStream_t stream) {
@@ -165,7 +165,7 @@ Output part_of(const Output& all, std::size_t offset, std::size_t count) {
 }
 
 // One round of merge_many: the first array with the second, the third with the fourth, and so on. A
-// last one without a neighbour is merged with nothing. Returns where the results are.
+// last one without a partner is merged with an empty array. Returns where the results are.
 std::vector<Sorted> merge_neighbours(Launcher launch, std::span<const Sorted> runs, const Output& to,
                                      Workspace& workspace, cudaStream_t stream) {
     std::vector<Sorted> merged;

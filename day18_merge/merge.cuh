@@ -11,9 +11,9 @@
 //   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory bandwidth
 //   bulk_merge_pairs  the same, with a value for each key           memory bandwidth
 //
-// The loop that merges is sequential: which element comes next depends on all that came before. The
+// The merge loop is sequential, because the next element depends on all elements before it. The
 // co-rank makes it parallel. Which part of a and which part of b become elements k0 to k1 of the
-// output? A binary search finds them, without merging anything.
+// output? A binary search finds them without merging anything.
 //
 // All versions are stable: of equal keys, those of a come first.
 //
@@ -36,9 +36,9 @@ __device__ void merge_sequential(A a, Index m, B b, Index n, Key* out) {
     }
 }
 
-// Idea: the loop of the CPU, by one thread.
-// Cost removed: none, it is what the others are compared with.
-// Still limits it: the other threads have nothing to do, and each step waits for a load.
+// Idea: the loop of the CPU, in one thread.
+// Cost removed: none. This is the baseline for the other versions.
+// Still limits it: one thread does all the work, and each step waits for a load.
 __global__ void sequential(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out) {
     merge_sequential(a, m, b, n, out);
 }
@@ -47,10 +47,10 @@ constexpr int kBasicBlock = 256;      // threads of a block
 constexpr unsigned kBasicShare = 16;  // elements of the output per thread
 
 // Idea: each thread merges 16 elements of the output. The co-ranks of the first one and of the end
-// are where its parts of a and b begin and end.
+// are where its parts of a and b start and end.
 // Cost removed: the one loop. All threads have a share, equally long.
-// Still limits it: a search of some 28 steps, each waiting for memory. Neighbouring threads read
-// and write 64 bytes apart, so a warp's store touches 32 sectors instead of 4.
+// Still limits it: a search of some 28 steps, each waiting for memory. Adjacent threads read and
+// write 64 bytes apart, so a warp's store touches 32 sectors instead of 4.
 __global__ void basic(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out) {
     const std::size_t thread = std::size_t{blockIdx.x} * kBasicBlock + threadIdx.x;
     const std::size_t k = smaller(thread * kBasicShare, m + n);
@@ -70,7 +70,7 @@ constexpr unsigned kTiledTile = kTiledBlock * kTiledShare;    // 1,024 elements 
 constexpr unsigned kTilesOfBlock = 8;                         // one after the other
 constexpr unsigned kBlockShare = kTiledTile * kTilesOfBlock;  // 8,192 elements of the output
 
-// Where a block's parts of the output (k), of a (i) and of b (j) begin and end.
+// Where a block's parts of the output (k), of a (i) and of b (j) start and end.
 struct Part {
     std::size_t k, k_end;
     std::size_t i, i_end;
@@ -95,7 +95,7 @@ __device__ inline Part part_of_block(const Key* a, std::size_t m, const Key* b, 
 // Idea: a block merges 8 tiles of 1,024 elements, one after the other. The next 1,024 elements of a
 // and the next 1,024 of b are always enough for a tile. They are loaded to shared memory, and the
 // threads search there.
-// Cost removed: searches in global memory, but for two per block; scattered loads.
+// Cost removed: searches in global memory, except for two per block; scattered loads.
 // Still limits it: 2,048 elements are loaded for 1,024 that are merged. The rest is loaded again
 // with the next tile. A thread's 8 results are still 32 bytes apart from those of the next one.
 __global__ void __launch_bounds__(kTiledBlock)
@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(kTiledBlock)
     }
 }
 
-// A buffer whose end is followed by its beginning. Element 0 is in slot `first`.
+// A buffer whose end is followed by its start. Element 0 is in slot `first`.
 struct Ring {
     const Key* slots;
     unsigned first;
@@ -140,10 +140,10 @@ struct Ring {
     __device__ Ring from(unsigned i) const { return {slots, first + i}; }
 };
 
-// Idea: what a tile has not used stays where it is. The elements that come next overwrite those
+// Idea: elements that a tile has not used stay in the buffer. The next elements overwrite those
 // that it has used, so the buffers are rings: slot 1,023 is followed by slot 0.
 // Cost removed: the second load. Each element is loaded once.
-// Still limits it: more instructions per access, for the slot. The stores are those of tiled: a
+// Still limits it: more instructions per access, for the slot. The stores are those of tiled, so a
 // warp's store touches 32 sectors instead of 4. While the block loads, it does not merge.
 __global__ void __launch_bounds__(kTiledBlock)
     circular_buffer(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out) {

@@ -42,7 +42,7 @@ class Workspace {
     static constexpr std::size_t kMostElements = std::size_t{1} << 38;  // a terabyte of them
 
     std::size_t capacity() const { return capacity_; }
-    std::size_t* splits() { return splits_.data(); }  // where each tile begins in a
+    std::size_t* splits() { return splits_.data(); }  // where each tile starts in a
     unsigned* ticket() { return ticket_.data(); }     // of bulk_merge: the next tile
 
   private:
@@ -59,9 +59,9 @@ enum class Operation {
 
 // Enqueues the merge of `a` and `b` to `out` on `stream`. It is stable: of equal keys those of `a`
 // come first, and those of one array keep their order. Any lengths, 0 included, and any alignment
-// of 4 bytes. `out` has as many elements as `a` and `b` together and overlaps neither. That keys
-// are sorted is not checked: if they are not, a version may even leave the arrays. Throws
-// std::invalid_argument for a bad argument, CudaError when a launch fails.
+// of 4 bytes. `out` has as many elements as `a` and `b` together and overlaps neither. It is not
+// checked that keys are sorted; if they are not, a version may even access memory outside the
+// arrays. Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
 using Launcher = void (*)(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
                           cudaStream_t stream);
 
@@ -74,18 +74,19 @@ struct Method {
 using Version = course::Version<Method, std::size_t>;
 std::span<const Version> versions();
 
-// Merges any number of sorted arrays, by a tree of merges of two: in each round neighbours are
-// merged, so 2^r arrays take r rounds, and each moves all elements. Stable: of equal keys those of
-// an earlier array come first. `out` and `spare` have as many elements as all `runs` together, and
-// overlap neither each other nor a run; what `spare` has afterwards is unspecified. bulk_merge
-// merges two arrays where it can: they begin at 16-byte aligned addresses, so lengths are best
-// multiples of 4. Elsewhere overlapped does. Throws as the versions do.
+// Merges any number of sorted arrays, by a tree of merges of two: in each round adjacent arrays are
+// merged, so 2^r arrays take r rounds, each of which moves all elements. Stable: of equal keys
+// those of an earlier array come first. `out` and `spare` have as many elements as all `runs`
+// together, and overlap neither each other nor a run; the content of `spare` is unspecified
+// afterwards. bulk_merge merges two arrays where it can, that is, where they start at 16-byte
+// aligned addresses, so lengths are best multiples of 4. Otherwise overlapped merges them. Throws
+// as the versions do.
 void merge_many(Operation operation, std::span<const Sorted> runs, const Output& out, const Output& spare,
                 Workspace& workspace, cudaStream_t stream);
 
 // The searches by themselves: co-ranks of k = 0 to m + n, where m and n are the lengths of `a` and
-// `b`. By threads, ranks[k] becomes the co-rank of k. By warps, there are 32 ranks for each k: what
-// each lane gets. Throws std::invalid_argument unless `ranks` has as many elements.
+// `b`. By threads, ranks[k] becomes the co-rank of k. By warps, there are 32 ranks for each k, one
+// per lane. Throws std::invalid_argument unless `ranks` has as many elements.
 void co_ranks_by_threads(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b,
                          course::DeviceSpan<std::size_t> ranks, cudaStream_t stream);
 void co_ranks_by_warps(course::DeviceSpan<const Key> a, course::DeviceSpan<const Key> b,

@@ -11,7 +11,7 @@ constexpr unsigned kPathTile = kPathBlock * kPathShare;  // 3,840 elements of th
 constexpr int kPartitionBlock = 64;
 
 // One thread for each boundary between tiles, and for both ends: splits[t] is the co-rank of the
-// beginning of tile t.
+// start of tile t.
 __global__ void partition(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tiles,
                           std::size_t* splits) {
     const std::size_t t = std::size_t{blockIdx.x} * kPartitionBlock + threadIdx.x;
@@ -19,7 +19,7 @@ __global__ void partition(const Key* a, std::size_t m, const Key* b, std::size_t
 }
 
 // A thread merges its share of a tile, of which a and b have size_a and size_b elements, from a[i]
-// and b[j] on. All indices of `merged` are constants: it stays in registers.
+// and b[j] on. All indices of `merged` are constants, so it stays in registers.
 __device__ inline void merge_share(const Key* a, unsigned size_a, unsigned i, const Key* b, unsigned size_b,
                                    unsigned j, Key (&merged)[kPathShare]) {
     Key next_a = i < size_a ? a[i] : 0;
@@ -36,12 +36,11 @@ __device__ inline void merge_share(const Key* a, unsigned size_a, unsigned i, co
     }
 }
 
-// Idea: a kernel of its own computes all splits (partition), so a block knows which 3,840 elements
-// it merges. A thread merges 15 of them in registers, and the tile goes through shared memory once
-// more, so that stores are coalesced. S. Odeh, O. Green, Z. Mwassi, O. Shmueli, Y. Birk, "Merge
-// Path", 2012.
-// Cost removed: the searches in global memory at the beginning of every block; the scattered
-// stores.
+// Idea: a separate kernel computes all splits (partition), so a block loads exactly the 3,840
+// elements that it merges. A thread merges 15 of them in registers, and the tile goes through
+// shared memory once more, so that stores are coalesced. S. Odeh, O. Green, Z. Mwassi, O. Shmueli,
+// Y. Birk, "Merge Path", 2012.
+// Cost removed: the searches in global memory at the start of every block; the scattered stores.
 // Still limits it: a block loads, then merges, then stores. Only other blocks of the SM use the
 // memory while it merges.
 __global__ void __launch_bounds__(kPathBlock) merge_path(const Key* a, std::size_t m, const Key* b,
@@ -72,7 +71,7 @@ __global__ void __launch_bounds__(kPathBlock) merge_path(const Key* a, std::size
     const unsigned i = co_rank<unsigned>(first, tile, size_a, tile_b, size_b);
     merge_share(tile, size_a, i, tile_b, size_b, first - i, mine);
 
-    // All threads have read what they merge: the tile may be overwritten.
+    // All threads have read what they merge, so the tile is safe to overwrite.
     __syncthreads();
 #pragma unroll
     for (int x = 0; x < kPathShare; ++x)

@@ -20,7 +20,7 @@ course::Contestant cub_merge([[maybe_unused]] Operation operation, [[maybe_unuse
                              const course::Work& work) {
     course::Contestant cub{.name = "cub", .role = course::Role::kPeer, .work = work};
 #ifdef DAY18_HAS_DEVICE_MERGE
-    // `m`, `n`: ints where they can count the elements. Older versions of CUB take nothing else.
+    // `m`, `n`: ints where they can count the elements. Older versions of CUB accept nothing else.
     const auto merge_mn = [=](void* storage, std::size_t& bytes, auto m, auto n, cudaStream_t stream) {
         if (operation == Operation::kKeys)
             return cub::DeviceMerge::MergeKeys(storage, bytes, a.keys.data(), m, b.keys.data(), n,

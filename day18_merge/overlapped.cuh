@@ -27,7 +27,7 @@ __device__ unsigned slot_of(const std::int32_t* array, std::size_t i) {
 }
 
 // All threads of the block issue the loads of elements `begin` to `end`, 16 bytes each. At the
-// edges, where less than 16 bytes are wanted, 4 bytes each.
+// edges, where less than 16 bytes are needed, 4 bytes each.
 template <unsigned kSlots>
 __device__ void load_async(const std::int32_t* array, std::size_t begin, std::size_t end,
                            std::int32_t* ring) {
@@ -61,10 +61,11 @@ struct Window {
 // from rings as in circular_buffer. A ring has room for two tiles. The co-rank of the tile's end
 // gives the number of elements of a and of b that the tile uses. Asynchronous copies load as many
 // new ones while this tile is merged.
-// Cost removed: the wait for loads, and the kernel that computes splits: only where a block begins
-// and ends is searched in global memory, by a warp each. All other co-ranks are in shared memory.
+// Cost removed: the latency of loads, and the kernel that computes splits. Only the start and the
+// end of a block's part are searched for in global memory, by a warp each; all other searches are
+// in shared memory.
 // Still limits it: all threads of a block search, merge or store at the same time, so each step
-// uses one part of the SM. For short arrays: the search, and the first tile's loads.
+// uses one part of the SM. For short arrays also the search, and the first tile's loads.
 //
 // The merged tile is staged in the slots of the elements that it has used.
 template <bool kPairs>
@@ -78,11 +79,11 @@ __global__ void __launch_bounds__(kRingBlock)
     alignas(16) __shared__ Key ring_b[kSlots];
     alignas(16) __shared__ Value ring_values_a[kPairs ? kSlots : 4];
     alignas(16) __shared__ Value ring_values_b[kPairs ? kSlots : 4];
-    // Where the block's part of a begins and ends.
+    // Where the block's part of a starts and ends.
     __shared__ std::size_t of_block[2];
-    __shared__ unsigned splits[kRingBlock + 1];  // splits[t]: where thread t begins in the tile's a
+    __shared__ unsigned splits[kRingBlock + 1];  // splits[t]: where thread t starts in the tile's a
 
-    // The block's part of the output: k to k_end, whole tiles but for the last one.
+    // The block's part of the output: k to k_end, whole tiles except for the last one.
     const std::size_t tiles = (m + n + kTile - 1) / kTile;
     std::size_t k = tiles * blockIdx.x / gridDim.x * kTile;
     const std::size_t k_end = smaller(tiles * (blockIdx.x + 1) / gridDim.x * kTile, m + n);
@@ -98,8 +99,8 @@ __global__ void __launch_bounds__(kRingBlock)
     const std::size_t i_end = of_block[1];
     const std::size_t j_end = k_end - i_end;
 
-    // Issue the loads of `count` elements from `begin` on, or of as many as the block's part has
-    // left.
+    // Issues the loads of `count` elements from `begin` on, or of as many as are left in the
+    // block's part.
     const auto load_a = [&](std::size_t begin, std::size_t count) {
         const std::size_t end = smaller(begin + count, i_end);
         if (begin >= end) return;
@@ -125,17 +126,17 @@ __global__ void __launch_bounds__(kRingBlock)
         const Window<kSlots> tile_values_a{ring_values_a, slot_of<kSlots>(values_a, i)};
         const Window<kSlots> tile_values_b{ring_values_b, slot_of<kSlots>(values_b, j)};
 
-        // A thread's own copies have arrived, and with the barrier all others'.
+        // A thread's own copies have arrived, and after the barrier those of all threads.
         course::ptx::cp_async_wait<0>();
         __syncthreads();
-        // Each thread searches where its share ends, which is where the next thread's begins.
+        // Each thread searches for the end of its share, which is the start of the next thread's.
         const unsigned end = smaller((threadIdx.x + 1) * kShare, size);
         splits[threadIdx.x + 1] = co_rank(end, tile_a, size_a, tile_b, size_b);
         __syncthreads();
 
-        // The rings have a tile's worth of each array from i and j on. The next tile begins used_a
+        // The rings have a tile's worth of each array from i and j on. The next tile starts used_a
         // and used_b further on, so as many elements are missing at its end. A ring has slots for
-        // two tiles: the copies overwrite nothing that this tile reads.
+        // two tiles, so the copies overwrite nothing that this tile reads.
         const unsigned used_a = splits[kRingBlock];
         const unsigned used_b = size - used_a;
         load_a(i + kTile, used_a);

@@ -1,4 +1,4 @@
-// Where the tiles of bulk_merge (bulk_merge.cuh) begin in a.
+// Where the tiles of bulk_merge (bulk_merge.cuh) start in a.
 #pragma once
 
 #include "co_rank.cuh"
@@ -8,14 +8,14 @@ namespace day18 {
 constexpr int kSplitBlock = 2 * kWarpSize;
 constexpr std::size_t kNear = 1024;  // elements: how far a split may be from where it is expected
 
-// Idea: as `partition` (merge_path.cuh), but a block first finds where its first tile begins and
-// its last one ends, by a warp each. The splits in between are expected at equal distances: each
-// search begins there.
+// Idea: like `partition` (merge_path.cuh), but a block first finds where its first tile starts and
+// its last one ends, by a warp each. The splits in between are expected at equal distances, so each
+// search starts there.
 // Cost removed: 27 steps for each split, scattered over the arrays.
 // Still limits it: latency. Each step waits for the one before.
 //
 // It also resets the ticket from which the blocks of bulk_merge draw tiles. They do not wait for
-// that: they start at once, and first merge tiles whose splits they find themselves.
+// that, but start at once with tiles whose splits they find themselves.
 __global__ void __launch_bounds__(kSplitBlock)
     split_tiles(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t tile_size,
                 std::size_t tiles, std::size_t* splits, unsigned* ticket) {
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(kSplitBlock)
     const std::size_t k = place_of(tile);
     const std::size_t past = k - place_of(first);  // elements of the output before this tile
     const std::size_t ahead = place_of(last) - k;  // and from here on, in this block's tiles
-    // From one place of the output to a later one, the split grows by at most their distance.
+    // From one position in the output to a later one, the split grows by at most their distance.
     std::size_t low = ends[1] > ahead && ends[1] - ahead > ends[0] ? ends[1] - ahead : ends[0];
     std::size_t high = smaller(ends[0] + past, ends[1]);
     const auto goes_first = [&](std::size_t i) { return a[i] <= b[k - 1 - i]; };
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kSplitBlock)
     // too.
     std::size_t places[] = {expected - kNear, expected, expected + kNear};
     while (low < high) {
-        bool yes[3];  // loads of three tests do not wait for each other
+        bool yes[3];  // the loads of the three tests are independent
 #pragma unroll
         for (int p = 0; p < 3; ++p) {
             if (places[p] < low) places[p] = low;

@@ -24,9 +24,9 @@ constexpr int kOddEvenBlock = 512;                    // threads
 constexpr unsigned kOddEvenKeys = 2 * kOddEvenBlock;  // at most
 
 // Idea: odd-even transposition sort. In even phases keys 0 and 1, 2 and 3, ... are swapped if they
-// are out of order, in odd phases keys 1 and 2, 3 and 4, ... A key moves at most one place in a
+// are out of order, in odd phases keys 1 and 2, 3 and 4, ... A key moves at most one place per
 // phase, and n phases are enough for every order.
-// Cost removed: the loops of a bubble sort: a phase has n / 2 comparisons at once.
+// Cost removed: the loops of a bubble sort. A phase does n / 2 comparisons at once.
 // Still limits it: n phases, with a barrier after each: n^2 / 2 comparisons, and one block.
 __global__ void __launch_bounds__(kOddEvenBlock) odd_even(const Key* in, unsigned n, Key* out) {
     __shared__ Key tile[kOddEvenKeys];
@@ -45,11 +45,11 @@ __global__ void __launch_bounds__(kOddEvenBlock) odd_even(const Key* in, unsigne
 constexpr int kBitonicBlock = 1024;              // threads
 constexpr unsigned kSorted = 2 * kBitonicBlock;  // keys of a tile
 
-// Sorts the tile, all of it. A bitonic sequence goes up and then down, perhaps after a rotation.
-// Putting keys that are half its length apart in order makes two bitonic sequences of it, each half
-// as long, and no key of the first is larger than one of the second. With strides of half the
-// length, a quarter, ... 1 it is sorted. Sequences of 2 are always bitonic. One of them sorted
-// upwards and the next downwards form a bitonic sequence of 4, and so on.
+// Sorts the whole tile. A bitonic sequence goes up and then down, perhaps after a rotation.
+// Ordering keys that are half its length apart turns it into two bitonic sequences, each half as
+// long, and no key of the first is larger than one of the second. With strides of half the length,
+// a quarter, ... 1 it is sorted. Sequences of 2 are always bitonic. One of them sorted upwards and
+// the next downwards form a bitonic sequence of 4, and so on.
 __device__ inline void bitonic_sort(Key* tile) {
     for (unsigned length = 2; length <= kSorted; length *= 2) {
         for (unsigned stride = length / 2; stride > 0; stride /= 2) {
@@ -108,10 +108,10 @@ __device__ inline std::size_t smaller(std::size_t x, std::size_t y) {
     return x < y ? x : y;
 }
 
-// Idea: `in` consists of sorted runs; each pair of neighbours is merged to one run of twice the
-// length. A block merges 2,048 keys of the output. As the length of a run is a multiple of that,
-// they come from one pair. Two threads search for the co-ranks of the beginning and the end of the
-// block's part.
+// Idea: `in` consists of sorted runs; each pair of adjacent runs is merged to one run of twice the
+// length. A block merges 2,048 keys of the output. Because the length of a run is a multiple of
+// that, they come from one pair. Two threads search for the co-ranks of the start and the end of
+// the block's part.
 // Cost removed: the limit to one block.
 // Still limits it: every doubling is a pass that reads and writes all keys: 17 for 2^28 of them.
 __global__ void __launch_bounds__(kMergeBlock)
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(kMergeBlock)
     __shared__ Key tile[kSorted];
     __shared__ std::size_t found[2];
     const std::size_t begin = std::size_t{blockIdx.x} * kSorted;  // of the block's part of the output
-    const std::size_t pair = begin / (2 * run) * (2 * run);       // where a begins
+    const std::size_t pair = begin / (2 * run) * (2 * run);       // where a starts
     const Key* const a = in + pair;
     const std::size_t m = smaller(run, n - pair);
     const Key* const b = a + m;
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(kMergeBlock)
         const bool from_a = j == tile_b_size || (i < size_a && tile[i] <= tile_b[j]);
         merged[x] = from_a ? tile[i++] : tile_b[j++];
     }
-    // All threads have read what they merge: the tile may be overwritten.
+    // All threads have read what they merge, so the tile is safe to overwrite.
     __syncthreads();
 #pragma unroll
     for (unsigned x = 0; x < kMergeShare; ++x)

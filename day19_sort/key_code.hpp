@@ -1,4 +1,4 @@
-// Radix sort orders unsigned integers. Other keys are coded as such, so that the order stays, and
+// Radix sort orders unsigned integers. Other keys are encoded as such, with the same order, and
 // decoded in the last pass.
 #pragma once
 

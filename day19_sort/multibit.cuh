@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x < kDigits) counts[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = count[threadIdx.x];
 }
 
-// Idea: four bits at a time. Within the block four splits sort by them, one after the other, and
-// stay in shared memory.
+// Idea: four bits at a time. Within the block four splits sort by them, one after the other, in
+// shared memory.
 // Cost removed: three of four passes over global memory.
 // Still limits it: a block's 256 keys have 16 digits, so a run has about 16 keys, 64 bytes. There
 // are 16 counts for 256 keys.
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(kBlock)
     scatter_sorted_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
                          const std::size_t* sums, Key* out) {
     __shared__ Key tile[kBlock];
-    __shared__ unsigned first_of_digit[kDigits];  // where the keys with that digit begin in the tile
+    __shared__ unsigned first_of_digit[kDigits];  // where the keys with that digit start in the tile
     const std::size_t first = std::size_t{blockIdx.x} * kBlock;
     const unsigned size = size_of_tile(n, first, kBlock);
     const unsigned t = threadIdx.x;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kBlock)
     if (threadIdx.x < kDigits) counts[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = count[threadIdx.x];
 }
 
-// As split_by_bit, for a whole tile. A thread has 15 neighbouring keys, so one scan serves them
+// Like split_by_bit, for a whole tile. A thread has 15 consecutive keys, so one scan serves them
 // all.
 __device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
     unsigned my_ones = 0;
@@ -99,7 +99,7 @@ __device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
         keys[k] = tile[threadIdx.x * kEach + k];
 }
 
-// Idea: a block has 3,840 keys, and a thread 15 neighbours of them.
+// Idea: a block has 3,840 keys, and a thread 15 consecutive ones of them.
 // Cost removed: 14 of 15 counts, and most scans. A run has about 240 keys, so nearly all sectors
 // are stored whole.
 // Still limits it: a key is read twice in each of 8 passes, and four splits take 8 barriers.

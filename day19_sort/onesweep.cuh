@@ -14,8 +14,8 @@ __device__ unsigned size_of_sweep(std::size_t n, std::size_t first) {
 
 // --- radix_8bit: count, scan, scatter ------------------------------------------------------------
 
-// The first kernel of a pass of radix_8bit: counts, as in radix_multibit, but of 256 digits. Row d,
-// column t gets the number of keys with digit d in tile t.
+// The first kernel of a pass of radix_8bit: counts, as in radix_multibit, but for 256 digits. Row
+// d, column t gets the number of keys with digit d in tile t.
 __global__ void __launch_bounds__(kSweepBlock)
     count_bytes(const std::uint32_t* in, std::size_t n, int pass, unsigned* counts) {
     __shared__ unsigned bins[kBins];
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
 
 // --- onesweep: one kernel a pass -----------------------------------------------------------------
 
-// What every pass gets.
+// The arguments of every pass.
 template <class Bits>
 struct Pass {
     const Bits* in;
@@ -108,11 +108,11 @@ __device__ inline Count count_of(Word word) {
     return word & ((Word{1} << kCountBits) - 1);
 }
 
-// Idea: keys move between passes, but how many there are of each digit stays. One kernel counts the
-// digits of all passes: totals[pass][digit]. As in day 12, a lane has its own column of counters,
-// in its own bank; with keys of 64 bits, or fewer columns, some lanes share one. The warps of a
-// block share them all, so the additions are atomic.
-// Cost removed: all reads for counting but one.
+// Idea: keys move between passes, but the number of keys with each digit does not change. One
+// kernel counts the digits of all passes: totals[pass][digit]. As in day 12, a lane has its own
+// column of counters, in its own bank; with keys of 64 bits, or fewer columns, some lanes share
+// one. The warps of a block share them all, so the additions are atomic.
+// Cost removed: all reads for counting except one.
 //
 // It also clears the words, for the first pass.
 template <class Bits, int kAllColumns>
@@ -156,14 +156,14 @@ __global__ void __launch_bounds__(kHistogramBlock)
     __syncthreads();
     for (int bin = threadIdx.x; bin < kBytes<Bits> * kBins; bin += kHistogramBlock) {
         Count sum = 0;
-        for (int c = 0; c < kColumns; ++c)  // each lane begins in another bank
+        for (int c = 0; c < kColumns; ++c)  // each lane starts in another bank
             sum += bins[bin * kColumns + (c + column) % kColumns];
         if (sum != 0) atomicAdd(&totals[bin], sum);
     }
 }
 
 // How many keys of digit threadIdx.x the tiles before this one have. Reads the words of kGroup
-// tiles at a time: four independent loads take hardly longer than one.
+// tiles at a time, because four independent loads take hardly longer than one.
 __device__ inline Count look_back(const Word* words, unsigned tile, int pass) {
     Count before = 0;
     for (unsigned left = tile; left > 0;) {
@@ -182,14 +182,15 @@ __device__ inline Count look_back(const Word* words, unsigned tile, int pass) {
     return before;
 }
 
-// Idea: the sums of the tiles before this one are not computed by three kernels beforehand: blocks
-// publish them and look back, as in day 16. A. Adinets and D. Merrill, "Onesweep: A Faster Least
-// Significant Digit Radix Sort for GPUs", 2022.
+// Idea: the sums of the tiles before this one are not computed by three kernels beforehand.
+// Instead, blocks publish them and look back, as in day 16. A. Adinets and D. Merrill, "Onesweep: A
+// Faster Least Significant Digit Radix Sort for GPUs", 2022.
 // Cost removed: a pass reads the keys once and writes them once, in one launch.
-// Still limits it: the instructions that rank the keys, and shared memory: random digits are in
-// random banks. Memory is busy about half of the time.
+// Still limits it: the instructions that rank the keys, and shared memory, because random digits
+// are in random banks. Memory is busy about half of the time.
 //
-// kFewer: the number of keys is on the device, and may be smaller than the grid is made for.
+// kFewer: the number of keys is on the device, and may be smaller than the size of the grid
+// assumes.
 template <class Bits, bool kPairs, bool kFewer>
 __global__ void __launch_bounds__(kSweepBlock, 2)
     onesweep(Pass<Bits> arguments, const Count* totals, Word* words, unsigned* ticket) {
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
         n = *fewer;
         if (std::size_t{blockIdx.x} * kSweepTile<Bits> >= n) return;  // one block per tile goes on
     }
-    // Blocks start in any order, and a block may only wait for blocks that have started: so it
+    // Blocks start in any order, and a block may only wait for blocks that have started, so it
     // draws its tile.
     if (threadIdx.x == 0) drawn = atomicAdd(ticket, 1U);
     clear_counters(tile);

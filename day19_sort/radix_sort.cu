@@ -96,7 +96,7 @@ void count_all_digits(const Bits* in, std::size_t n, const Count* fewer, const K
 }
 
 // Sorts by the `passes` lowest bytes of the codes. `fewer`: nullptr, or where on the device the
-// number of keys is; then n is the most it can be.
+// number of keys is; then n is an upper bound.
 template <class Bits, bool kPairs, bool kFewer = false>
 void sweep(const Arrays<Bits>& arrays, std::size_t n, const Count* fewer, const KeyCode<Bits>& code,
            int passes, RadixWorkspace& workspace, cudaStream_t stream) {
@@ -125,8 +125,8 @@ BitsOf<Key>* bits(Key* keys) {
     return reinterpret_cast<BitsOf<Key>*>(keys);
 }
 
-// The host does not know how many long segments there are, nor how many keys they have, only the
-// most of both. The kernels read the numbers on the device.
+// The host has only upper bounds for the numbers of long segments and of their keys. The kernels
+// read the numbers on the device.
 void sort_long_segments(const Segments& all, std::size_t n, RadixWorkspace& workspace, cudaStream_t stream) {
     const LongSegments longs{.list = reinterpret_cast<LongSegment*>(workspace.long_segments() + 2),
                              .word = workspace.long_segments(),
@@ -144,7 +144,7 @@ void sort_long_segments(const Segments& all, std::size_t n, RadixWorkspace& work
     CUDA_CHECK_LAUNCH();
     const std::size_t most = std::min(all.count, n / (kMediumSegment + 1));  // long segments
     const int passes = 4 + ceil_div(static_cast<int>(std::bit_width(most - 1)), 8);
-    // Pass by pass from one to the other and back: an even number of them ends where it began.
+    // The passes alternate between the two: an even number of them ends where it started.
     const bool ends_in_joined = passes % 2 == 0;
     auto* const sorted = ends_in_joined ? joined : other;
     const Arrays<std::uint64_t> arrays{.in = joined, .out = sorted, .spare = ends_in_joined ? other : joined};
@@ -235,7 +235,7 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
         std::min<std::size_t>(ceil_div<std::size_t>(segments, kSegmentBlock / kWarpSize), INT32_MAX));
     sort_segments_by_warps<<<warps, kSegmentBlock, 0, stream>>>(all);
     CUDA_CHECK_LAUNCH();
-    // So many that the GPU has blocks to choose from, but few enough that those without work cost
+    // Enough blocks that the GPU can choose among them, but few enough that those without work cost
     // little.
     const auto blocks =
         static_cast<unsigned>(std::min<std::size_t>(segments, std::size_t{64} * course::multiprocessors()));

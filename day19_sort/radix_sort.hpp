@@ -20,13 +20,13 @@
 namespace day19 {
 
 // Device memory for intermediate results: room for `capacity` keys of `key_bytes` (4 or 8) and as
-// many values, and a twentieth of the keys more. The caller allocates it once and passes it to
-// every call. Two sorts that may run at the same time, on two streams, need two workspaces.
+// many values, plus a twentieth of the keys. The caller allocates it once and passes it to every
+// call. Two sorts that may run at the same time, on two streams, need two workspaces.
 class RadixWorkspace {
   public:
     // On the current device. Throws std::invalid_argument for other key sizes or more than
-    // kMostKeys, CudaError when there is no memory. `shared_bytes`: what a block may have; less
-    // than the GPU offers only for a test.
+    // kMostKeys, CudaError when there is no memory. `shared_bytes`: the most that a block may have;
+    // less than the GPU offers only for a test.
     RadixWorkspace(std::size_t capacity, std::size_t key_bytes, bool with_values = false,
                    std::size_t shared_bytes = shared_bytes_of_a_block());
     RadixWorkspace(const RadixWorkspace&) = delete;

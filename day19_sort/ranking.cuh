@@ -1,5 +1,5 @@
-// How a block sorts its tile by one digit of eight bits: what radix_8bit and onesweep share. Read
-// scatter_bytes in onesweep.cuh first: it calls these functions in their order. stage_keys() ranks.
+// How a block sorts its tile by one digit of eight bits, shared by radix_8bit and onesweep. Read
+// scatter_bytes in onesweep.cuh first, which calls these functions in order. stage_keys() ranks.
 #pragma once
 
 #include "common/device/ptx.cuh"
@@ -27,7 +27,7 @@ template <class Bits>
 constexpr int kSweepTile = kSweepBlock* kSweepEach<Bits>;
 
 // The tile in shared memory. Pairs: each key has a value of 32 bits, which moves with it.
-// (segments.cuh has a smaller one: the functions that serve both take any type of tile.)
+// (segments.cuh has a smaller one; the functions for both take any type of tile.)
 template <class Bits, bool kPairs>
 struct Tile {
     Bits keys[kSweepTile<Bits>];
@@ -47,8 +47,8 @@ __device__ inline unsigned byte_of(std::uint64_t key, int pass) {
     return static_cast<unsigned>(key >> (8 * pass)) & 0xff;
 }
 
-// Where key k of this thread is in the tile: a warp has neighbouring keys, and its lanes neighbours
-// among these, so loads are coalesced. A stable sort keeps keys with equal digits in this order.
+// Where key k of this thread is in the tile: a warp has consecutive keys, and adjacent lanes have
+// adjacent ones, so loads are coalesced. A stable sort keeps keys with equal digits in this order.
 template <class Bits>
 __device__ unsigned place_of(int k) {
     const unsigned warp = threadIdx.x / kWarpSize;
@@ -56,8 +56,8 @@ __device__ unsigned place_of(int k) {
     return (warp * kSweepEach<Bits> + k) * kWarpSize + lane;
 }
 
-// Loads this thread's keys of a tile of `size`, and encodes them in the first pass. Missing
-// keys get the largest code, so they stay behind all others.
+// Loads this thread's keys of a tile of `size`, and encodes them in the first pass. Missing keys
+// get the largest code, so they stay after all others.
 template <class Bits>
 __device__ void load_keys(const Bits* in, unsigned size, const KeyCode<Bits>& code, bool encode,
                           Bits (&keys)[kSweepEach<Bits>]) {
@@ -119,7 +119,7 @@ __device__ unsigned sum_of_warps(const AnyTile& tile) {
     return sum;
 }
 
-// Where each warp's keys of digit threadIdx.x begin in the sorted tile: the tile's begin at
+// Where each warp's keys of digit threadIdx.x start in the sorted tile: the tile's start at
 // `first`, after all smaller digits, and a warp's after those of the warps before it.
 template <class AnyTile>
 __device__ void place_warps(unsigned first, AnyTile& tile) {
@@ -132,13 +132,13 @@ __device__ void place_warps(unsigned first, AnyTile& tile) {
 }
 
 // Sorts this warp's keys to their places in the tile, stably. Lanes with the same digit take
-// consecutive places, in the order of lanes, and the last of them advances the counter. No atomics
-// here: they would hand out places in arbitrary order. `each` is a multiple of kGroup.
+// consecutive places, in the order of lanes, and the last of them advances the counter. Atomics are
+// not used, because they would assign places in arbitrary order. `each` is a multiple of kGroup.
 template <class Bits, int kEach, class AnyTile>
 __device__ void stage_keys(const Bits (&keys)[kEach], int pass, AnyTile& tile, unsigned (&places)[kEach],
                            int each = kEach) {
-    // Hides from the compiler that count_bytes_of_warps() computed the same digits: kept until
-    // here, they would take a register each.
+    // Hides from the compiler that count_bytes_of_warps() computed the same digits, because if it
+    // kept them until here, they would take a register each.
     pass = course::ptx::opaque(pass);
     unsigned* const next = tile.counters[threadIdx.x / kWarpSize];
     const unsigned lane = threadIdx.x % kWarpSize;
@@ -165,7 +165,7 @@ __device__ void stage_keys(const Bits (&keys)[kEach], int pass, AnyTile& tile, u
     }
 }
 
-// All keys of the tile have the same digit: they stay where they are.
+// All keys of the tile have the same digit, so they stay in place.
 template <class Bits, bool kPairs>
 __device__ void keep_order(const Bits (&keys)[kSweepEach<Bits>], Tile<Bits, kPairs>& tile,
                            unsigned (&places)[kSweepEach<Bits>]) {
@@ -200,13 +200,13 @@ __device__ void stage_values(const unsigned (&places)[kSweepEach<Bits>], Tile<Bi
 #pragma unroll
     for (int k = 0; k < kSweepEach<Bits>; ++k)
         mine[k] = tile.values[place_of<Bits>(k)];
-    __syncthreads();  // all threads have read theirs: they may be overwritten
+    __syncthreads();  // all threads have read theirs: safe to overwrite
 #pragma unroll
     for (int k = 0; k < kSweepEach<Bits>; ++k)
         tile.values[places[k]] = mine[k];
 }
 
-// Stores the sorted tile: neighbours of one digit are neighbours in `out`, too.
+// Stores the sorted tile: adjacent keys of one digit are adjacent in `out`, too.
 template <bool kDecode, class Bits, bool kPairs>
 __device__ void store_tile(const Tile<Bits, kPairs>& tile, unsigned size, int pass, const KeyCode<Bits>& code,
                            Bits* out, std::uint32_t* values_out) {

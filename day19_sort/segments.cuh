@@ -22,7 +22,7 @@ constexpr int kTinyEach = 8;  // keys of a lane
 constexpr std::size_t kTinySegment = kWarpSize * kTinyEach;
 
 // Idea: a warp sorts a segment of at most 256 keys. Each lane has a key of each row of 32, and
-// reads all others one after the other. It counts those that go before its own: that is the key's
+// reads all others one after the other. The number of keys that go before its own is the key's
 // place.
 // Cost removed: a block, four passes and their barriers, for a handful of keys.
 // Still limits it: comparisons, as many as the square of the length.
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kSegmentBlock) sort_segments_by_warps(Segments
 #pragma unroll
                 for (int row = 0; row < kTinyEach; ++row) {
                     if (row * kWarpSize >= size) break;
-                    // Of equal keys the first goes first.
+                    // Equal keys stay in their order.
                     const bool stands_before = other < row || (other == row && l < lane);
                     if (stands_before ? theirs <= keys[row] : theirs < keys[row]) ++places[row];
                 }
@@ -86,7 +86,7 @@ __device__ void sort_segment(const Segments& segments, std::size_t s, SegmentTil
     const unsigned warp = threadIdx.x / kWarpSize;
     const unsigned lane = threadIdx.x % kWarpSize;
     const int each = static_cast<int>((size + kSweepBlock * kGroup - 1) / (kSweepBlock * kGroup)) * kGroup;
-    // A warp has neighbouring keys, as in a tile of onesweep.
+    // A warp has consecutive keys, as in a tile of onesweep.
     const auto place_of_key = [&](int k) { return (warp * each + k) * kWarpSize + lane; };
 
     std::uint32_t keys[kEach];
@@ -109,7 +109,7 @@ __device__ void sort_segment(const Segments& segments, std::size_t s, SegmentTil
         for (int k = 0; k < kEach; ++k)
             if (k < each) keys[k] = tile.keys[place_of_key(k)];
     }
-    // Missing keys had the largest code, and were behind all others.
+    // Missing keys had the largest code, and were after all others.
 #pragma unroll
     for (int k = 0; k < kEach; ++k)
         if (k < each && place_of_key(k) < size)
@@ -118,8 +118,8 @@ __device__ void sort_segment(const Segments& segments, std::size_t s, SegmentTil
 
 // Idea: a block sorts a segment by all four digits in shared memory, as onesweep sorts a tile by
 // one. A segment that does not fill the tile gets fewer keys per thread.
-// Cost removed: three of four passes through memory. As each segment is sorted by itself, no pass
-// sorts by the number of the segment, either.
+// Cost removed: three of four passes through memory. Because each segment is sorted by itself, no
+// pass sorts by the number of the segment, either.
 // Still limits it: the ranking, as in onesweep, and four barriers for each digit.
 //
 // Segments of more than kMore keys, and at most kSweepBlock * kEach.
@@ -128,7 +128,7 @@ __global__ void __launch_bounds__(kSweepBlock, 80 / kEach) sort_segments_by_bloc
     extern __shared__ __align__(16) unsigned char shared[];
     auto& tile = *reinterpret_cast<SegmentTile<kEach>*>(shared);
     const unsigned lane = threadIdx.x % kWarpSize;
-    // Each lane looks at another segment, so that those of other lengths are skipped together.
+    // Each lane examines another segment, so that those of other lengths are skipped together.
     for (std::size_t looked = 0; looked * gridDim.x + blockIdx.x < segments.count; looked += kWarpSize) {
         const std::size_t mine = (looked + lane) * gridDim.x + blockIdx.x;
         const std::size_t length =
@@ -142,8 +142,8 @@ __global__ void __launch_bounds__(kSweepBlock, 80 / kEach) sort_segments_by_bloc
 
 // --- Longer segments -----------------------------------------------------------------------------
 
-// All longer segments are sorted together, by onesweep: keys of 64 bits, the segment's number
-// before its key's code. A list holds these segments.
+// All longer segments are sorted together, by onesweep, with keys of 64 bits: the segment's number,
+// then its key's code. A list holds these segments.
 struct LongSegment {
     std::size_t first;  // in the keys of all segments
     std::size_t begin;  // in those of the long ones
@@ -157,7 +157,7 @@ struct LongSegments {
 };
 
 // One thread for each segment. One atomic gives it its number in the list and its place among the
-// keys, so both are in the same order. Which order does not matter.
+// keys, so both are in the same order, whichever that is.
 __global__ void __launch_bounds__(kSegmentBlock) list_long_segments(Segments segments, LongSegments longs) {
     const std::size_t step = std::size_t{gridDim.x} * kSegmentBlock;
     for (std::size_t s = std::size_t{blockIdx.x} * kSegmentBlock + threadIdx.x; s < segments.count;
@@ -171,7 +171,7 @@ __global__ void __launch_bounds__(kSegmentBlock) list_long_segments(Segments seg
     }
 }
 
-// The long segment to which key i of those of all long ones belongs: the last that begins at i or
+// The long segment to which key i of those of all long ones belongs: the last that starts at i or
 // before.
 __device__ inline std::size_t long_segment_of(std::size_t i, const LongSegments& longs) {
     std::size_t low = 0;

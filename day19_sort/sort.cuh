@@ -1,7 +1,7 @@
 // Day 19: sort. The keys of in, in ascending order, become out.    PMPP chapter 13 (4th edition), 14 (5th edition)
 //
 //   version                what is new                                   what limits it
-//   odd_even               (comparison.cuh) neighbours are swapped       n phases; one block
+//   odd_even               (comparison.cuh) adjacent keys are swapped    n phases; one block
 //   bitonic_block          (comparison.cuh) a network of distant pairs   one block
 //   merge_sort             (comparison.cuh) sorted tiles are merged      log2(n / 2048) passes
 //   radix_1bit             a stable split by each bit, by a scan         32 passes, 28 bytes a key in each
@@ -13,7 +13,7 @@
 //
 // A radix sort does not compare keys. A pass sorts them by one of their digits. The first pass
 // takes the lowest digit. Each pass must be stable: where the digits are equal, keys keep the order
-// that the passes before gave them.
+// that the earlier passes gave them.
 //
 //   ./course run day19                                every version, verified and timed
 //   ./course inspect day19 --only radix_1bit          sectors and bank conflicts, line by line
@@ -124,8 +124,8 @@ __device__ inline unsigned size_of_tile(std::size_t n, std::size_t first, unsign
 }
 
 // How many keys of each block have bit 0, and how many have bit 1? All blocks' zeros come first in
-// `counts`, then all blocks' ones: that is the order of the keys in `out`. So the
-// scan of the counts gives the places where each block's zeros and ones begin.
+// `counts`, then all blocks' ones, which is the order of the keys in `out`. So the scan of the
+// counts gives the places where each block's zeros and ones start.
 __global__ void __launch_bounds__(kBlock)
     count_bits(const Key* in, std::size_t n, int bit, unsigned* counts) {
     const std::size_t first = std::size_t{blockIdx.x} * kBlock;
@@ -137,13 +137,13 @@ __global__ void __launch_bounds__(kBlock)
     }
 }
 
-// What a thread without a key has instead. All its bits are 1, and the threads without a key are
-// the last ones of the block. So a stable split leaves these keys at the end of the tile.
+// The key of a thread without a key of its own. All its bits are 1, and the threads without a key
+// are the last ones of the block. So a stable split leaves these keys at the end of the tile.
 constexpr Key kNoKey = 0xffffffff;
 
 // Splits the block's keys by a bit, stably. Returns the one at place t to thread t; the tile has
-// them all. The next call may overwrite the tile: its sum_before has a barrier, and all threads
-// have read the tile before that.
+// them all. The next call may overwrite the tile, because its sum_before has a barrier, before
+// which all threads have read the tile.
 __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
     const unsigned is_one = bit_of(key, bit);
     unsigned ones;
@@ -154,10 +154,10 @@ __device__ inline Key split_by_bit(Key key, int bit, Key* tile) {
     return tile[threadIdx.x];
 }
 
-// Idea: the block splits its keys in shared memory, and only then stores them. Its zeros are
-// neighbours now, and so are its ones.
-// Cost removed: 16 of 28 bytes, as a count for each block replaces one for each key. Neighbouring
-// threads store to neighbouring addresses, except where the zeros end and the ones begin.
+// Idea: the block splits its keys in shared memory, and only then stores them. Its zeros are now
+// adjacent, and so are its ones.
+// Cost removed: 16 of 28 bytes, because a count for each block replaces one for each key. Adjacent
+// threads store to adjacent addresses, except where the zeros end and the ones start.
 // Still limits it: 32 passes.
 __global__ void __launch_bounds__(kBlock)
     scatter_split_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,

@@ -47,8 +47,8 @@ class Workspace {
 
 // Enqueues on `stream`: `out` gets the keys of `in` in ascending order. Any length that the
 // version's constraint allows, 0 included, and any alignment of 4 bytes. `out` is as long as `in`,
-// which is left as it is, and they do not overlap.
-// Throws std::invalid_argument for a bad argument, CudaError when a launch fails.
+// which is not changed, and they do not overlap. Throws std::invalid_argument for a bad argument,
+// CudaError when a launch fails.
 using Launcher = void (*)(course::DeviceSpan<const Key> in, course::DeviceSpan<Key> out, Workspace& workspace,
                           cudaStream_t stream);
 

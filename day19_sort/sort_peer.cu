@@ -16,7 +16,7 @@ namespace day19 {
 #ifdef COURSE_HAS_CUDA_LIBRARIES
 namespace {
 
-// `sort` is called as CUB's functions are: without storage it says how many bytes it needs. The
+// `sort` is called like CUB's functions: without storage it returns how many bytes it needs. The
 // type of the length decides the type of its offsets: 32 bits where they are enough.
 template <class Sort>
 course::Contestant cub_contestant(const course::Work& work, std::size_t n, Sort sort) {

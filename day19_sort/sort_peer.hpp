@@ -7,7 +7,8 @@
 namespace day19 {
 
 // cub::DeviceRadixSort::SortKeys and SortPairs; the temporary storage is allocated here, once.
-// Their `cannot_run` says why where CUB is not. K: std::uint32_t, std::uint64_t or float.
+// Where CUB is missing, their `cannot_run` gives the reason. K: std::uint32_t, std::uint64_t or
+// float.
 template <class K>
 course::Contestant cub_sort(course::DeviceSpan<const K> in, course::DeviceSpan<K> out,
                             const course::Work& work);

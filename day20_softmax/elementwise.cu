@@ -1,4 +1,4 @@
-// The launcher of day 20's warm-up, and what each function should give. The kernel is in
+// The launcher of day 20's warm-up, and the expected values of each function. The kernel is in
 // elementwise.cuh.
 #include <algorithm>
 #include <array>

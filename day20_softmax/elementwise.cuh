@@ -1,7 +1,7 @@
 // Day 20, warm-up: functions of one element, out[i] = f(in[i]).
 //
-// Every function reads 4 and writes 4 bytes per element, so memory bandwidth limits all but the
-// exact GELU. Fusing such a function with the kernel before or after it saves all of its time.
+// Every function reads 4 and writes 4 bytes per element, so all but the exact GELU are
+// memory-bound. Fusing such a function with the kernel before or after it saves all of its time.
 //
 //   relu        x < 0 ? 0 : x
 //   sigmoid     1 / (1 + exp(-x))
@@ -23,7 +23,7 @@ __device__ inline float relu(float x) {
     return x < 0 ? 0 : x;
 }
 
-// exp() of a number <= 0 cannot overflow, so small results keep their digits.
+// exp() of a number <= 0 cannot overflow, so small results keep their accuracy.
 __device__ inline float sigmoid(float x) {
     const float e = expf(-fabsf(x));
     return (x < 0 ? e : 1) / (1 + e);
@@ -33,7 +33,7 @@ __device__ inline float hyperbolic_tangent(float x) {
     return tanhf(x);
 }
 
-// erfc: for negative x the sum 1 + erf would cancel and lose its digits.
+// erfc: for negative x the sum 1 + erf would cancel and lose its accuracy.
 __device__ inline float gelu(float x) {
     constexpr float kInverseSqrt2 = 0.707106781f;
     return 0.5f * x * erfcf(-x * kInverseSqrt2);
@@ -49,7 +49,7 @@ __device__ inline float gelu_tanh(float x) {
 }
 
 // Idea: the function is a template parameter, so the compiler inlines it. A thread has a pack of
-// kWidth neighbouring elements: 4, or 1 where `in` or `out` is not aligned to 16 bytes.
+// kWidth adjacent elements: 4, or 1 where `in` or `out` is not 16-byte aligned.
 // Cost removed: three of four load and store instructions.
 // Still limits it: memory bandwidth, and the arithmetic of the exact GELU.
 template <float (*kFunction)(float), int kWidth>
@@ -64,7 +64,7 @@ __global__ void apply(const float* in, float* out, std::size_t n) {
             x.value[k] = kFunction(x.value[k]);
         x.store(out + kWidth * i);
     }
-    // The last n % kWidth elements belong to no pack: one for each of the first threads.
+    // The last n % kWidth elements belong to no pack; the first threads take one each.
     const std::size_t tail = kWidth * packs + i;
     if (tail < n) out[tail] = kFunction(in[tail]);
 }

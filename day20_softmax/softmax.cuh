@@ -5,16 +5,16 @@
 //   three_kernels   3         3 reads, 2 writes        the maximum is found in a pass of its own
 //   online          2         2 reads, 1 write         the row is read a second time
 //
-// And in each of these plain loops a thread has one 4-byte load in flight, which day 15 measured at
-// about half of the bandwidth.
+// Moreover, in each of these simple loops a thread has one 4-byte load in flight, which day 15
+// measured at about half of the bandwidth.
 //
 // An element must be read once and written once, so 8 n bytes / (memory bandwidth) is the best
-// possible time. Day 21 reaches one read: it keeps a row in registers.
+// possible time. Day 21 needs only one read, because it keeps a row in registers.
 //
-// A maximum or a sum of the whole row needs all blocks to have finished, and blocks cannot wait for
-// each other. They have all finished only at the end of a kernel. So each block stores the result
-// of its elements in global memory (a part), and every block of the next kernel first reduces all
-// parts.
+// A maximum or a sum of the whole row is known only when all blocks have finished. But blocks
+// cannot wait for each other, so this is certain only at the end of a kernel. Therefore each block
+// stores the result of its elements in global memory (a part), and every block of the next kernel
+// first reduces all parts.
 //
 //   ./course run day20                          every version, verified and timed
 //   ./course run day20 --only online --size 4194304
@@ -77,7 +77,7 @@ __device__ inline float exponential(float x, float shift) {
     return exp2f((x - shift) * kLog2OfE);
 }
 
-// Third kernel. The maximum is subtracted already.
+// Third kernel. The maximum has already been subtracted.
 __global__ void exponentiate(float* y, std::size_t n) {
     const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
     for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step)
@@ -110,8 +110,8 @@ __global__ void divide_by_sum(float* y, const float* sums, int count, std::size_
         y[i] *= factor;
 }
 
-// Idea: fuse the three kernels in the middle. Difference, exponential and sum of an element follow
-// each other in a register. part_maxima runs before this kernel, divide_by_sum after it.
+// Idea: fuse the three kernels in the middle. Difference, exponential and sum of an element are
+// computed in a register. part_maxima runs before this kernel, divide_by_sum after it.
 // Cost removed: two reads and one write of the whole row.
 // Still limits it: five passes. The maximum must be known before the first exponential.
 __global__ void exponentials_and_sums(const float* x, float* y, const float* maxima, float* sums, int count,
@@ -130,22 +130,22 @@ __global__ void exponentials_and_sums(const float* x, float* y, const float* max
 
 // What is subtracted where the maximum of a part is `max`. A part may be -Inf throughout, or have
 // no elements, while other parts are finite. -Inf - (-Inf) would be NaN and spoil the sum of the
-// row; -Inf - 0 gives exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 * (1 / 0) is the
-// NaN that is right.
+// row, whereas -Inf - 0 gives exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 * (1 /
+// 0) gives NaN, as it should.
 __device__ inline float shift_of(float max) {
     return max == -INFINITY ? 0.0f : max;
 }
 
-// Two parts of a row become one: both sums are rescaled to the larger maximum.
-// MaxSum (softmax.hpp) is the maximum of a part and the sum of its exp(x - maximum).
+// Merges two parts of a row: both sums are rescaled to the larger maximum. MaxSum (softmax.hpp) is
+// the maximum of a part and the sum of its exp(x - maximum).
 __device__ inline MaxSum merge(MaxSum a, MaxSum b) {
     const float max = fmaxf(a.max, b.max);
     const float shift = shift_of(max);
     return {max, a.sum * exponential(a.max, shift) + b.sum * exponential(b.max, shift)};
 }
 
-// The parts of the 32 lanes of a warp become one, in every lane: first the maximum, then one
-// exponential per lane.
+// Merges the parts of the 32 lanes of a warp, with the result in every lane: first the maximum,
+// then one exponential per lane.
 __device__ inline MaxSum warp_merge(MaxSum part) {
     const float max = course::warp_reduce(part.max, course::Max{});
     return {max, course::warp_reduce(part.sum * exponential(part.max, shift_of(max)), course::Sum{})};
@@ -156,7 +156,7 @@ __device__ inline MaxSum nothing() {
     return {-INFINITY, 0};
 }
 
-// The parts of all threads of a block become one, in every thread. All threads call it.
+// Merges the parts of all threads of a block, with the result in every thread. All threads call it.
 __device__ inline MaxSum block_merge(MaxSum part) {
     constexpr int kWarps = kBlock / course::kWarpSize;
     __shared__ MaxSum of_warp[kWarps];
@@ -169,7 +169,7 @@ __device__ inline MaxSum block_merge(MaxSum part) {
 
 // Idea: maximum and sum in one pass (online softmax). Each thread keeps a running maximum and a sum
 // relative to it, and rescales the sum when the maximum grows.
-// Cost removed: the pass for the maximum, and storing the exponentials: they are computed again.
+// Cost removed: the pass for the maximum, and storing the exponentials, which are computed again.
 // Still limits it: the second kernel reads the row again, and a thread has one 4-byte load in
 // flight.
 __global__ void part_maxima_and_sums(const float* x, MaxSum* parts, std::size_t n) {

@@ -3,8 +3,8 @@
 //     softmax      y[i] = exp(x[i] - max) / sum_j exp(x[j] - max)
 //     log-softmax  y[i] = x[i] - max - log(sum_j exp(x[j] - max))
 //
-// In exact arithmetic the maximum cancels out. It keeps exp() from overflowing: finite inputs of
-// any size are fine. A row with a NaN or a +Inf in it, or with nothing but -Inf, has no softmax:
+// In exact arithmetic the maximum cancels out. It keeps exp() from overflowing, so finite inputs of
+// any size are allowed. A row with a NaN or a +Inf in it, or with nothing but -Inf, has no softmax:
 // all of the result is NaN, as in PyTorch. A -Inf beside finite values is a probability of 0.
 //
 // Online softmax: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018.

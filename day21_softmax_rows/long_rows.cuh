@@ -30,8 +30,8 @@ namespace cg = cooperative_groups;
 constexpr int kValuesOfSm = 32768;       // floats of rows that fit in the registers of an SM
 constexpr int kMostBlocksOfCluster = 8;  // the portable limit
 
-// Idea: a cluster of blocks, on neighbouring SMs, shares a row. Each block finds maximum and sum of
-// its slice and stores the pair in the shared memory of every block.
+// Idea: a cluster of blocks, on SMs near each other, shares a row. Each block finds the maximum and
+// the sum of its slice and stores the pair in the shared memory of every block.
 // Cost removed: the limit of 32768 columns.
 // Still limits it: memory, and a launch of the whole cluster for each row. Clusters of more than 8
 // blocks are not portable.
@@ -65,14 +65,14 @@ __global__ void __launch_bounds__(kThreads, kValuesOfSm / (kThreads * kValues))
 #endif
 }
 
-// Two parts become one: both sums are rescaled to the larger maximum (day 20).
+// Merges two parts: both sums are rescaled to the larger maximum (day 20).
 __device__ inline MaxSum merge(MaxSum a, MaxSum b) {
     const float max = fmaxf(a.max, b.max);
     const float shift = shift_of(max);
     return {max, a.sum * exponential(a.max, shift) + b.sum * exponential(b.max, shift)};
 }
 
-// `count` parts in global memory become one, in every thread. All threads call it.
+// Merges `count` parts in global memory, with the result in every thread. All threads call it.
 template <int kThreads>
 __device__ MaxSum merge_parts(const MaxSum* parts, int count) {
     MaxSum mine = nothing();
@@ -84,7 +84,7 @@ __device__ MaxSum merge_parts(const MaxSum* parts, int count) {
 constexpr int kGpuThreads = 1024;
 
 // Idea: the registers of the whole GPU hold the row. Blocks form teams of `blocks_per_row`, with
-// one row per team and round. All blocks synchronise once per round at a barrier for the grid. A
+// one row per team and round. All blocks synchronise once per round at a grid barrier. A
 // cooperative launch guarantees that all blocks are resident at the same time.
 // Cost removed: the limit of 262144 columns.
 // Still limits it: no loads are in flight while the grid synchronises.
@@ -127,7 +127,7 @@ constexpr int kChunk = kPassThreads * kPassValues;  // columns that a block has 
 constexpr int kChunkPacks = kChunk / kWidth;
 
 // Idea: two passes over rows of any length. A row is cut into parts of `chunks_per_part` chunks,
-// one block per part. The first pass finds maximum and sum of each part.
+// one block per part. The first pass finds the maximum and the sum of each part.
 // Cost removed: the limit on columns. The sum is rescaled once per chunk and thread, not per
 // element.
 // Still limits it: the data is read a second time.
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kPassThreads)
         Pack packs[kPassValues / kWidth];
         load<kPassThreads>(packs, chunk);
         const float max = max_of(packs);
-        // As for log-softmax, the values are not replaced. The kernel only needs the sum.
+        // As for log-softmax, the values are not replaced, because the kernel only needs the sum.
         mine = merge(mine, {max, exponentiate<Output::kLogSoftmax>(packs, shift_of(max))});
     }
     mine = block_merge<kPassThreads>(warp_merge(mine));
@@ -151,8 +151,8 @@ __global__ void __launch_bounds__(kPassThreads)
 }
 
 // Idea: the second pass runs backwards. What find_parts has read last is still in the L2 cache, as
-// much of it as fits.
-// Cost removed: a good part of the second read.
+// far as it fits.
+// Cost removed: a large part of the second read.
 // Still limits it: memory, for the rest of the second read.
 template <Output kOutput, bool kWhole>
 __global__ void __launch_bounds__(kPassThreads)

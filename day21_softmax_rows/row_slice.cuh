@@ -1,5 +1,5 @@
-// Day 21: the packs of a row that begins anywhere. load_pack and store_pack move 16 bytes at a time
-// where the row has whole packs, and single elements at its edges.
+// Day 21: the packs of a row that starts at any address. load_pack and store_pack move 16 bytes at
+// a time where the row has whole packs, and single elements at its edges.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,18 +15,18 @@ namespace day21 {
 constexpr int kWidth = 4;  // floats of a pack: 16 bytes, the most that one instruction loads
 using Pack = course::Pack<float, kWidth>;
 
-// A pack is loaded from a multiple of 16 bytes, but a row may begin at any multiple of 4. So a row
+// A pack is loaded from a multiple of 16 bytes, but a row may start at any multiple of 4. So a row
 // has whole packs in its middle. The columns before and after them, at most six, are its edges.
 // They are its last packs, with -Inf where there is no column:
 //
 //     a row of 13 columns, 8 bytes before a multiple of 16     0 1 | 2 3 4 5 | 6 7 8 9 | 10 11 12
 //     its packs                                    2 3 4 5,   6 7 8 9,   0 1 10 11,   12 . . .
 //
-// So any row has as few packs as one that begins at a multiple of 16 bytes. A long row is cut into
+// So any row has as few packs as one that starts at a multiple of 16 bytes. A long row is cut into
 // slices of `packs_of_slice` packs.
 //
 // kWhole: every row of the matrix and of the result consists of whole packs. Then the compiler
-// leaves out what edges need, in registers and in instructions.
+// omits the registers and instructions that edges need.
 template <bool kWhole>
 struct Slice {
     const float* in;  // the first whole pack of the slice
@@ -93,7 +93,7 @@ __device__ void store_pack(const Slice<kWhole>& row, int index, const Pack& pack
         float* const to = row.out + index * kWidth;
         if (kWhole || course::is_aligned(to, sizeof(Pack))) {
             __stcs(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));
-        } else {  // the row of the result begins at another offset from a multiple of 16
+        } else {  // the row of the result starts at another offset from a multiple of 16
 #pragma unroll
             for (int i = 0; i < kWidth; ++i)
                 __stcs(to + i, x[i]);

@@ -1,9 +1,9 @@
-// Day 21, short rows: a warp for each would leave most lanes without a column.
+// Day 21, short rows: with a warp for each, most lanes would have no column.
 //
 //   version          what is new                              what limits it
 //   lanes_per_row    several rows share a warp                packs: a row of 5 columns has none that is whole
 //   rows_in_shared   rows are copied without regard to where  reads and writes of shared memory
-//                    they begin, and taken apart there
+//                    they start, and taken apart there
 //
 //   ./course run day21 --size 131072x33
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace day21 {
 
-// The maximum or the sum of kLanes neighbouring lanes, a power of two, in each of them.
+// The maximum or the sum of kLanes adjacent lanes, a power of two, in each of them.
 template <int kLanes, class Operator>
 __device__ float reduce_lanes(float x, Operator op) {
 #pragma unroll
@@ -33,8 +33,9 @@ constexpr int kRowsOfGroup = 2;
 
 // Idea: kLanes lanes keep a row, so a warp has 32 / kLanes rows at a time. Each group of lanes has
 // kRowsOfGroup rows, and loads both before it uses the first.
-// Cost removed: idle lanes. For rows of 8 columns a warp per row has 2 of 32 lanes at work.
-// Still limits it: memory, where rows consist of whole packs. Otherwise a load for each column.
+// Cost removed: idle lanes. For rows of 8 columns a warp per row has only 2 of 32 lanes active.
+// Still limits it: memory bandwidth, where rows consist of whole packs. Otherwise a load for each
+// column.
 template <Output kOutput, bool kWhole, int kLanes, int kPacks>
 __global__ void __launch_bounds__(kRowThreads)
     lanes_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
@@ -72,21 +73,21 @@ constexpr int kTileWarps = 2;  // of a block
 constexpr int kTileThreads = kTileWarps * course::kWarpSize;
 constexpr int kTile = 512;  // elements that a warp copies at a time, about
 
-// Floats of shared memory for `elements` elements that begin anywhere.
+// Floats of shared memory for `elements` elements that start at any address.
 constexpr __host__ __device__ int tile_size(int elements) {
     return (elements + 2 * kWidth - 1) / kWidth * kWidth;
 }
 
-// Idea: where rows follow each other without a gap, `rows_of_warp` rows are one piece of memory. A
-// warp copies it to shared memory in whole packs, and takes the rows apart there. kLanes lanes have
+// Idea: where rows follow each other without a gap, `rows_of_warp` rows are contiguous in memory. A
+// warp copies them to shared memory in whole packs, and separates the rows there. kLanes lanes have
 // a row: the largest power of two up to 32 that divides `cols`. Then cols / kLanes is odd, or a row
 // has all lanes, and the 32 lanes read 32 different banks: lane l of row r reads word kLanes (r
 // cols / kLanes + i) + l.
 // Cost removed: loads and stores of single columns.
 // Still limits it: each element passes through shared memory three times.
 //
-// kOwn: the columns of a row that a lane has, where they are so few that the overhead of a loop
-// would dominate; otherwise 0.
+// kOwn: the columns of a row that a lane has, if there are so few that the overhead of a loop would
+// dominate; otherwise 0.
 template <Output kOutput, int kLanes, int kOwn>
 __global__ void __launch_bounds__(kTileThreads)
     rows_in_shared(const float* in, float* out, std::size_t rows, int cols, int rows_of_warp) {
@@ -99,7 +100,7 @@ __global__ void __launch_bounds__(kTileThreads)
         static_cast<int>(::min(static_cast<std::size_t>(rows_of_warp), rows - first_row)) * cols;
     const Slice<false> piece(in + first_row * cols, out + first_row * cols, count);
 
-    // The piece, so that its whole packs begin at multiples of 16 bytes, too.
+    // The rows in shared memory, placed so that their whole packs are 16-byte aligned, too.
     float* const tile = reinterpret_cast<float*>(memory) + warp * tile_size(rows_of_warp * cols) +
                         (kWidth - piece.head) % kWidth;
     float* const packs = tile + piece.head;

@@ -388,7 +388,7 @@ std::span<const Softmax> versions() {
 }
 
 // The fewest threads that can keep the row; reading the row twice is the last choice. Of the two
-// for short rows, lanes_per_row is faster where few columns are in no whole pack, and few lanes
+// for short rows, lanes_per_row is faster where few columns are outside whole packs, and few lanes
 // have none.
 const Softmax& chosen_for(const Problem& problem) {
     const auto can = [&](const char* name) -> const Softmax* {

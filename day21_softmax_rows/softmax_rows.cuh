@@ -13,7 +13,7 @@
 //   two_pass          blocks, one per part (twice)  any               between two kernels
 //
 // The first two are here, the next two in short_rows.cuh, the others in long_rows.cuh. All read and
-// write a row in packs of four floats, wherever it begins: load_pack and store_pack of
+// write a row in packs of four floats, wherever it starts: load_pack and store_pack of
 // row_slice.cuh.
 //
 //   ./course run day21 --size 4096x1024
@@ -44,10 +44,10 @@ constexpr int kRowThreads = kWarpsPerBlock * course::kWarpSize;
 
 // Idea: a warp keeps a row in registers. Lane l has packs l, l + 32, l + 64, ... of the row.
 // Cost removed: every read except the first; all barriers.
-// Still limits it: memory. 32 values in each of 32 lanes are 1024 columns.
+// Still limits it: memory bandwidth. 32 values in each of 32 lanes are 1024 columns.
 //
 // kValues: values per lane, enough for the row's packs. kOutput: log-softmax needs the values
-// themselves again, softmax only their exponentials. Row r of a matrix begins r * step elements
+// themselves again, softmax only their exponentials. Row r of a matrix starts r * step elements
 // after the first.
 template <Output kOutput, bool kWhole, int kValues>
 __global__ void __launch_bounds__(kRowThreads)
@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(kRowThreads)
 
 // --- The same loops as functions, for the versions of more than a warp ---------------------------
 //
-// kThreads threads share the columns of a slice. Neighbouring threads have neighbouring packs, here
-// with kThreads = 256:
+// kThreads threads share the columns of a slice. Adjacent threads have adjacent packs, here with
+// kThreads = 256:
 //
 //     pack of the slice   0   1   ...  255   256   257   ...
 //     thread              0   1   ...  255     0     1   ...
@@ -157,7 +157,8 @@ __device__ MaxSum part_of_warp(Pack (&packs)[kPacks]) {
     return {max, course::warp_reduce(exponentiate<kOutput>(packs, shift_of(max)), course::Sum{})};
 }
 
-// The parts of the 32 lanes become one, in every lane: each sum is rescaled to the common maximum.
+// Merges the parts of the 32 lanes, with the result in every lane: each sum is rescaled to the
+// common maximum.
 __device__ inline MaxSum warp_merge(MaxSum part) {
     const float max = course::warp_reduce(part.max, course::Max{});
     return {max, course::warp_reduce(part.sum * exponential(part.max, shift_of(max)), course::Sum{})};
@@ -168,8 +169,9 @@ __device__ inline MaxSum nothing() {
     return {-INFINITY, 0};
 }
 
-// The parts of all warps of a block become one, in every thread. `part` is that of the whole warp.
-// All threads call it. Two calls need a barrier between them: the second call overwrites of_warp.
+// Merges the parts of all warps of a block, with the result in every thread. `part` is that of the
+// whole warp. All threads call it. Two calls need a barrier between them, because the second call
+// overwrites of_warp.
 template <int kThreads>
 __device__ MaxSum block_merge(MaxSum part) {
     constexpr int kWarps = kThreads / course::kWarpSize;
@@ -194,8 +196,8 @@ __device__ void finish(Pack (&packs)[kPacks], float part_max, MaxSum row) {
             x = kOutput == Output::kSoftmax ? x * factor : (x - shift) - log_of_sum;
 }
 
-// Idea: as warp_per_row, with a block for a row. Each warp finds maximum and sum of its part; then
-// the warps exchange these pairs in shared memory, with a single barrier.
+// Idea: as warp_per_row, with a block for a row. Each warp finds the maximum and the sum of its
+// part; then the warps exchange these pairs in shared memory, with a single barrier.
 // Cost removed: the limit of 1024 columns.
 // Still limits it: at 32768 columns one row fills the registers of an SM. No other block is
 // resident that could use memory while this one waits at its barrier.

@@ -4,8 +4,8 @@
 //     softmax      y[i] = exp(x[i] - max) / sum_j exp(x[j] - max)
 //     log-softmax  y[i] = x[i] - max - log(sum_j exp(x[j] - max))
 //
-// Finite inputs of any size are fine. A row with a NaN or a +Inf in it, or with nothing but -Inf,
-// has no softmax: the whole row becomes NaN, as in PyTorch. A -Inf beside finite values is a
+// Finite inputs of any size are allowed. A row with a NaN or a +Inf in it, or with nothing but
+// -Inf, has no softmax: the whole row becomes NaN, as in PyTorch. A -Inf beside finite values is a
 // probability of 0.
 #pragma once
 

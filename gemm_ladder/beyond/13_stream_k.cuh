@@ -1,10 +1,10 @@
 // Step 13: equal shares for all blocks (stream-K).
 //
-// Change:     as many blocks as run at the same time. Each has the same number of steps of BK
-//             columns along K, across the borders of tiles. Where blocks share a tile, their sums
-//             go through scratch memory. A tile is multiplied as in step 12: this step changes only
+// Change:     as many blocks as run at the same time. Each computes the same number of steps of BK
+//             columns along K, regardless of where tiles end. If blocks share a tile, their sums go
+//             through scratch memory. A tile is multiplied as in step 12: this step changes only
 //             which block multiplies which part.
-// Why:        the last round of blocks is as full as the others, for every shape.
+// Why:        the last wave of blocks is as full as the others, for every shape.
 // Prediction: 4096^3: the main loop leaves no SM idle, where step 12 loses 3 %; but shared tiles
 //             cost memory traffic and waiting. And a tile of 64 x 128 with 8 x 8 results per thread
 //             needs all words that shared memory can return: slower than step 12 on squares, faster
@@ -61,8 +61,8 @@ __device__ inline int slot_of(const Division& division, unsigned block, std::siz
     return division.first_of(block) / division.steps_in_tile == tile ? 0 : 1;
 }
 
-// Stores a thread's results to scratch memory, float4 by float4; neighbouring threads have
-// neighbouring float4.
+// Stores a thread's results to scratch memory, float4 by float4; adjacent threads have adjacent
+// float4.
 template <class T>
 __device__ void store_partial(float* partial, const float (&sums)[T::TM][T::TN]) {
 #pragma unroll
@@ -228,8 +228,8 @@ __global__ __launch_bounds__(T::THREADS,
         step += count;
     }
 
-    // Fix up the shared tiles. A block waits only after all of its own products, and all blocks run
-    // at the same time (a cooperative launch): so none waits for ever.
+    // Fix up the shared tiles. A block waits only after it has finished all of its own products,
+    // and all blocks run at the same time (a cooperative launch), so there is no deadlock.
     for (std::size_t tile = begin / division.steps_in_tile; tile * division.steps_in_tile < end; ++tile) {
         const Owners owners(division, tile);
         if (owners.count() == 1) continue;

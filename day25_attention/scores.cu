@@ -252,7 +252,7 @@ void launch_bahdanau_tensor_cores(const ScoreInputs& in, DeviceSpan<float> score
     CUDA_CHECK_LAUNCH();
 }
 
-// The least there is to do: `product` multiply-adds, and the inputs read once.
+// The least work: `product` multiply-adds, and the inputs read once.
 template <Scoring SCORING>
 course::Work work(const ScoreShape& shape) {
     const auto n = static_cast<double>(shape.states);

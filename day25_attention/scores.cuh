@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(kNarrowThreads)
 
 constexpr int kAhead = 4;  // packs of a lane: the first 512 columns of a row, in float4s
 
-// Idea: multiply_rows that starts while h^T W is computed. A warp loads the beginning of its row
+// Idea: multiply_rows that starts while h^T W is computed. A warp loads the start of its row
 // before it waits for the vector.
 // Cost removed: the gap between two kernels, and the latency of the loads after it.
 // Still limits it: memory.

@@ -38,7 +38,7 @@ struct Swizzled {
     T rows[ROWS][D];
 
     __device__ T* pack(int row, int index) {
-        // True: every row begins at bank 0. False: every second row does.
+        // True: every row starts at bank 0. False: every second row does.
         constexpr bool kRowsAlign = D % 64 == 0;
         return &rows[row][(index ^ (kRowsAlign ? row % 8 : row / 2 % 4)) * 8];
     }

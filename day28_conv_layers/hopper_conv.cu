@@ -61,7 +61,7 @@ struct Candidate {
     int pixels;
     int filters;
     int blocks;    // on an SM
-    double tile;   // to begin and end a tile
+    double tile;   // to start and end a tile
     double step;   // 64 channels under one element of the filter, while all SMs are busy
     double alone;  // the same, where there are more SMs than tiles
 

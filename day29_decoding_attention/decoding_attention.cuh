@@ -58,7 +58,7 @@ constexpr int kWarps = 8;    // of a block
 constexpr int kAtATime = 4;  // keys whose loads a warp issues together
 
 // The keys [first, last) of a row: warp w takes the keys w, w + kWarps, ... Each warp has an online
-// softmax (day 26). A lane has D / 32 neighbouring columns. Then the warps' results become one:
+// softmax (day 26). A lane has D / 32 adjacent columns. Then the warps' results become one:
 // thread c < D returns column c.
 template <class T, int D>
 __device__ Part attend_row(const Task<T>& task, std::size_t row, int first, int last) {

@@ -3,7 +3,7 @@
 //
 //     out[b, h, i] = sum_j p[j] v[b, g, j]    p = softmax over j of scale (q[b, h, i] . k[b, g, j])
 //
-// with g = h / (heads / heads_kv): neighbouring heads of Q share one head of K and V (grouped-query
+// with g = h / (heads / heads_kv): adjacent heads of Q share one head of K and V (grouped-query
 // attention, GQA; heads_kv = 1: multi-query attention, MQA; heads_kv = heads: ordinary attention).
 //
 // The queries of a sequence are its newest tokens, and their keys are in the cache already: query i

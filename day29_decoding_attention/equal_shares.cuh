@@ -1,7 +1,7 @@
 // Day 29, third part: equal shares.
 //
 // head_list.cuh puts the tiles of all heads of all sequences into one list. Block b of B takes the
-// places [b n / B, (b + 1) n / B) of n: a share may begin and end inside a head, and hold several
+// places [b n / B, (b + 1) n / B) of n: a share may start and end inside a head, and hold several
 // heads between. So all SMs have the same work, however the lengths differ.
 #pragma once
 
@@ -32,8 +32,8 @@ __device__ Shares shares_of(const Task<T>& task, int blocks) {
     return {places, min(max(places / kWarps, 1), blocks)};
 }
 
-// A block leaves at most two parts: of its first head, which begins in the share of another block,
-// and of its last, which begins in its own. Each part has kMostRows rows in the workspace.
+// A block leaves at most two parts: of its first head, which starts in the share of another block,
+// and of its last, which starts in its own. Each part has kMostRows rows in the workspace.
 constexpr std::size_t kSlots = 2;
 
 __device__ inline std::size_t slot_of(int block, bool head_begins_here) {

@@ -1,6 +1,6 @@
 // Day 30, part 3: blocks of a row, each with a scale of its own, in 8 or in 4 bits.
 //
-//   quantize_block_octets      a few neighbouring threads keep a block in registers; shuffles find its scale
+//   quantize_block_octets      a few adjacent threads keep a block in registers; shuffles find its scale
 //   dequantize_block_octets    eight codes per thread
 //
 // Both read and write everything once, and 4 bits write half of what 8 bits do. Instructions limit
@@ -92,7 +92,7 @@ __device__ unsigned long long load_codes(const std::uint8_t* row, std::size_t oc
 
 // --- Kernels -------------------------------------------------------------------------------------
 
-// Idea: kBlock / 8 neighbouring threads have a block of values, eight each. Shuffles between them
+// Idea: kBlock / 8 adjacent threads have a block of values, eight each. Shuffles between them
 // find the largest magnitude: 1 step for a block of 16 values, 5 for 256.
 // Cost removed: the second read, and shared memory.
 // Still limits it: conversions and packing; nf4: loads from the table of levels, each of which

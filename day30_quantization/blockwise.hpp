@@ -1,4 +1,4 @@
-// Quantisation in blocks: every `block` neighbouring values of a row have a scale of their own, so
+// Quantisation in blocks: every `block` adjacent values of a row have a scale of their own, so
 // that a large value costs only its neighbours their resolution. In 8 bits, or in 4, two codes in a
 // byte.
 //

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- two_passes, first pass: the ranges of any groups --------------------------------------------
 
-// From here on a thread has eight neighbouring values, an Octet: 16 bytes of halves, 32 of floats.
+// From here on a thread has eight adjacent values, an Octet: 16 bytes of halves, 32 of floats.
 // ranges.cuh has a Range, the largest magnitude (symmetric) or both ends (asymmetric), and merges
 // the ranges of the lanes of a warp and of the warps of a block. row_share.cuh has the octets of a
 // row that a thread keeps in registers.

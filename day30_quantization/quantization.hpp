@@ -64,7 +64,7 @@ struct Problem {
 std::size_t group_count(const Problem& problem);
 
 // Below, T is float or __half. Views may have any leading dimension and any alignment of their
-// element; rows that begin at multiples of 16 bytes (of 8 for int8) are faster, because accesses
+// element; rows that start at multiples of 16 bytes (of 8 for int8) are faster, because accesses
 // are then 16 and 8 bytes wide. Work is queued on `stream`. Outputs must not overlap inputs.
 // `scale` has group_count() elements; `zero_point` as many, or none in the symmetric scheme. If it
 // has elements all the same, they are written as zeros and not read. std::invalid_argument for

@@ -18,7 +18,7 @@ using course::ByteOctet;
 constexpr int kPacks = 4;  // octets of a thread
 
 // Row or chunk of a row that kGroupThreads threads keep in registers: kPacks octets of each, those
-// of neighbouring threads side by side.
+// of adjacent threads side by side.
 template <class T, int kGroupThreads, bool kAligned>
 class RowShare {
   public:

@@ -1,7 +1,7 @@
 // Day 31: products of 8-bit integers, C = A W^T. int8 x int8 -> int32, exact.  Tiles: PMPP chapters 5 and 6
 //
 // A is M x K and W is N x K, so both are read along K (K-major): a layer's weights W[out][in] as
-// they lie in memory. Four neighbouring bytes of K are one 32-bit word, and that is what makes int8
+// they lie in memory. Four adjacent bytes of K are one 32-bit word, and that is what makes int8
 // fast.
 //
 //   version        multiply-adds by         what is new                        what limits it
@@ -40,7 +40,7 @@ constexpr int kScalarThreads = kScalarCols * kScalarRows;
 // Idea: a thread for each result, as in the definition. A byte becomes an int before it is
 // multiplied, so nothing overflows: K times 128 * 128 must fit into 31 bits.
 // Cost removed: none yet.
-// Still limits it: two loads of one byte for one multiply-add; and neighbouring threads read
+// Still limits it: two loads of one byte for one multiply-add; and adjacent threads read
 // different rows of W, so a warp's load of W touches 32 lines.
 __global__ void __launch_bounds__(kScalarThreads)
     scalar(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w, DeviceMatrix<std::int32_t> c,
@@ -88,7 +88,7 @@ __device__ void load_words(DeviceMatrix<const std::int8_t> from, std::size_t fir
 
 // Idea: __dp4a multiplies the four bytes of two words and adds the four products to a sum, in one
 // instruction. The rest is day 5 with words for floats: tiles in shared memory, 8 x 8 results per
-// thread in registers. They are four 4 x 4 quarters, so that neighbouring threads load neighbouring
+// thread in registers. They are four 4 x 4 quarters, so that adjacent threads load adjacent
 // words.
 // Cost removed: nearly all loads, and three of four instructions.
 // Still limits it: the rate of __dp4a.

@@ -25,7 +25,7 @@ struct WgmmaMemory {
 
 // Idea: a warpgroup multiplies 64 x 32 by 32 x 256 bytes in one instruction, which reads both from
 // shared memory. One thread issues the copies of whole tiles; as many blocks run as fit on the GPU,
-// each computes tile after tile, and the copies for a tile begin while the one before is stored.
+// each computes tile after tile, and the copies for a tile start while the one before is stored.
 // Cost removed: the way of the operands through registers, and the instructions of copies.
 // Still limits it: storing C, four bytes for each sum of bytes; and power.
 template <class S>

@@ -114,7 +114,7 @@ bool check_layer(const Layer& layer, std::size_t workspace) {
     return tokens != 0 && outputs != 0;
 }
 
-// The steps that both versions begin with: X in 8 bits, and the outlier columns of both factors.
+// The steps that both versions start with: X in 8 bits, and the outlier columns of both factors.
 void prepare(const Layer& layer, const Arrays& arrays, cudaStream_t stream) {
     find_outlier_columns(layer.x, layer.threshold, arrays.keep, arrays.columns, arrays.count, stream);
     quantize_kept_columns(layer.x, arrays.keep, arrays.x8(layer.shape()), arrays.x_scale, stream);

@@ -60,7 +60,7 @@ struct Layer {
 };
 
 // Queues the layer on `stream`; the host does not wait. Any shape with up to kLongestSum inputs,
-// any alignment of elements. separate_kernels and fused require rows of w8 that begin at multiples
+// any alignment of elements. separate_kernels and fused require rows of w8 that start at multiples
 // of 16 bytes, and a GPU with tensor cores (their constraint names what is missing). y must not
 // overlap any input; the workspace must not overlap anything. std::invalid_argument for arguments
 // unlike that, CudaError when a launch fails.

@@ -48,7 +48,7 @@ __device__ inline void descend_convolution(const Descent& descent, const Picture
     const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
     const int i = block * course::kWarpSize + lane;
-    // Parts begin at multiples of four; between them there may be gaps.
+    // Parts start at multiples of four; between them there may be gaps.
     const bool exists = i < First::kWeights ||
                         (i >= Offsets::kBiases1 && i < Offsets::kBiases1 + First::kK) ||
                         (i >= Offsets::kWeights2 && i < kConvParameters);

@@ -12,8 +12,8 @@
 
 namespace day33 {
 
-// dx = w^T dy, and 0 where ReLU has made x 0. A thread per input: neighbouring threads load
-// neighbouring weights.
+// dx = w^T dy, and 0 where ReLU has made x 0. A thread per input: adjacent threads load
+// adjacent weights.
 template <int kInputs, int kOutputs>
 __device__ void connect_back(const float* dy, const float* w, const float* x, float* dx) {
     static_assert(kInputs <= kLearnThreads);

@@ -19,7 +19,7 @@ constexpr int kFilterSide = 5;
 constexpr int kFilterSize = kFilterSide * kFilterSide;
 
 // A convolutional layer with ReLU and 2 x 2 max-pooling. kIn: rows and columns of an input plane,
-// its padding included; a row begins kRowStride floats after the one above it.
+// its padding included; a row starts kRowStride floats after the one above it.
 template <int kChannels, int kIn, int kRowStride, int kFilters>
 struct Pooled {
     static constexpr int kC = kChannels;
@@ -118,7 +118,7 @@ __device__ void convolve_and_pool(const float* x, const float* w, const float* b
 }
 
 // y = w x + bias, then ReLU. A warp has four outputs at a time. Its lanes share their products, so
-// that 32 neighbouring weights are one load.
+// that 32 adjacent weights are one load.
 template <int kInputs, int kOutputs, bool kRectified>
 __device__ void connect(const float* x, const float* w, const float* bias, float* y) {
     constexpr int kAtOnce = 4;

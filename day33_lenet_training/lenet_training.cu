@@ -63,7 +63,7 @@ Channels LeNet::Layer::channels() const {
 void LeNet::add_layer(LayerShape shape, bool pooled, bool rectified) {
     shape.n = batch_;
     Layer layer{.shape = shape, .pooled = pooled, .rectified = rectified};
-    // Offsets are multiples of four: parameters begin at multiples of 16 bytes.
+    // Offsets are multiples of four: parameters start at multiples of 16 bytes.
     layer.weights = parameter_count_;
     layer.biases = layer.weights + (shape.weights() + 3) / 4 * 4;
     parameter_count_ = layer.biases + (static_cast<std::size_t>(shape.k) + 3) / 4 * 4;

@@ -87,7 +87,7 @@ class LeNet {
         LayerShape shape;
         bool pooled = false;      // max-pool 2 x 2 behind it
         bool rectified = true;    // ReLU
-        std::size_t weights = 0;  // where they begin among the parameters
+        std::size_t weights = 0;  // where they start among the parameters
         std::size_t biases = 0;
         course::DeviceBuffer<float> y{};   // the result, after ReLU
         course::DeviceBuffer<float> dy{};  // its gradient

@@ -135,7 +135,7 @@ struct Windows {
     int end;
 };
 __device__ inline Windows windows_around(int i, int window, int padding, int stride, int count) {
-    const int last_start = i + padding;  // of a window that begins with this element
+    const int last_start = i + padding;  // of a window that starts with this element
     const int first_start = last_start - window + 1;
     const int first = first_start <= 0 ? 0 : (first_start + stride - 1) / stride;
     return {first, min(last_start / stride + 1, count)};

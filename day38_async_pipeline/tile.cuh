@@ -105,7 +105,7 @@ class Share {
                   "Share: all threads copy the same number of packs");
 
   public:
-    // The first tile begins at (row, col) of `matrix`.
+    // The first tile starts at (row, col) of `matrix`.
     __device__ Share(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col, int thread)
         : row_(thread * VEC / WIDTH),
           col_(thread * VEC % WIDTH),

@@ -148,7 +148,7 @@ __device__ void multiply_stage(Stage<S>& stage, int warp_row, int warp_col, Sums
     }
 }
 
-// Stores the warp's results, which begin at (row, col) of C.
+// Stores the warp's results, which start at (row, col) of C.
 template <class S>
 __device__ void store_sums(const Output<typename S::T>& out, int row, int col, const Sums<S>& sums) {
     const int lane = static_cast<int>(threadIdx.x) % 32;

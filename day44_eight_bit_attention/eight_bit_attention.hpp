@@ -6,7 +6,7 @@
 // with g = h / (heads / heads_kv), as in common/bench/attention.hpp; that header also defines
 // "causal". The result is BF16.
 //
-// dim is a multiple of 16, at most 128, and rows of Q, K, V and out begin at multiples of 16 bytes.
+// dim is a multiple of 16, at most 128, and rows of Q, K, V and out start at multiples of 16 bytes.
 // Scales may be any floats, of either sign, or 0. If scale q_scale k_scale is not finite, or is not
 // a finite float times log2(e), the rows of that head that see a key are NaN. A v_scale of Inf or
 // NaN is a factor of such rows as in the formula, where 0 times Inf is NaN. Rows that see no key

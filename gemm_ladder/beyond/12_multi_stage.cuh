@@ -60,7 +60,7 @@ class CopiesOfA {
     static_assert(T::BM % ROWS == 0, "CopiesOfA: every thread must copy the same number of floats");
 
   public:
-    // The first tile begins at (first_row, k).
+    // The first tile starts at (first_row, k).
     __device__ CopiesOfA(const Sgemm& gemm, std::size_t first_row, std::size_t k)
         : from_(gemm.a.data() + (first_row + row()) * gemm.a.leading_dimension() + k + col()),
           leading_dimension_(gemm.a.leading_dimension()),
@@ -104,7 +104,7 @@ class CopiesOfB {
                   "CopiesOfB: every thread must copy the same number of float4");
 
   public:
-    // The first tile begins at (k, first_col).
+    // The first tile starts at (k, first_col).
     __device__ CopiesOfB(const Sgemm& gemm, std::size_t k, std::size_t first_col)
         : from_(gemm.b.data() + (k + row()) * gemm.b.leading_dimension() + first_col + col()),
           leading_dimension_(gemm.b.leading_dimension()),

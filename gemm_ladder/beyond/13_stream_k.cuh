@@ -14,7 +14,7 @@
 // Next:       which tile is fastest, and which of steps 12 and 13, depends on the shape.
 //
 // Number the steps of all tiles one after the other. Of the S steps, block b of G has those from
-// b S / G to (b + 1) S / G: the end of a tile, perhaps whole tiles, the beginning of another. Three
+// b S / G to (b + 1) S / G: the end of a tile, perhaps whole tiles, the start of another. Three
 // tiles of 8 steps for four blocks:
 //
 //     tile    0 0 0 0 0 0 0 0   1 1 1 1 1 1 1 1   2 2 2 2 2 2 2 2
@@ -49,7 +49,7 @@ struct Division {
     }
 };
 
-// A block shares at most two tiles with others: the one that its steps begin in, and the one that
+// A block shares at most two tiles with others: the one that its steps start in, and the one that
 // they end in. So it has room for two partial sums in scratch memory, slot 0 and slot 1.
 template <class T>
 __device__ float* partial_of(const Sgemm& gemm, unsigned block, int slot) {
@@ -106,7 +106,7 @@ __device__ void write_quad(const Sgemm& gemm, const Origin& origin, unsigned qua
 }
 
 // The fix-up of a tile with few owners: this block adds up its part of the tile and stores it to C.
-// All owners but the first begin with this tile: their partial sums are in slot 0.
+// All owners but the first start with this tile: their partial sums are in slot 0.
 template <class T, int VEC>
 __device__ void fix_up_for_few(const Sgemm& gemm, const Division& division, std::size_t tile,
                                const Owners& owners) {
@@ -197,7 +197,7 @@ __device__ void fix_up(const Sgemm& gemm, const Division& division, std::size_t 
 // finished the fix-up. The last of them sets it to 0 again, for the next launch.
 using Ticket = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
 
-// What limits it: partial sums go through memory, and blocks that begin at different places along K
+// What limits it: partial sums go through memory, and blocks that start at different places along K
 // have less of A and B in common in the caches.
 template <class T, int VEC, int BLOCKS>
 __global__ __launch_bounds__(T::THREADS,

@@ -75,7 +75,7 @@ using Sums = float[DOWN][ACROSS][4];
 //   load B, float4                8: 4 rows, every other one, x 8 columns              4
 //   copy, float4                  8: whole rows                                        4
 //
-// Rows of 32 floats all begin at bank 0, rows of 16 at bank 0 or 16. The XOR moves rows that would
+// Rows of 32 floats all start at bank 0, rows of 16 at bank 0 or 16. The XOR moves rows that would
 // meet to other banks, so an access takes no more wavefronts than its bytes need.
 struct alignas(16) Stage {
     float a[BM][BK];
@@ -97,7 +97,7 @@ class Copies {
                   "Copies: every thread must copy the same number of quads");
 
   public:
-    // The first tile begins at (row, col).
+    // The first tile starts at (row, col).
     __device__ Copies(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col)
         : from_(matrix.data() + (row + first_row()) * matrix.leading_dimension() + col + quad() * 4),
           leading_dimension_(matrix.leading_dimension()) {}
@@ -143,7 +143,7 @@ class Copies {
     std::size_t leading_dimension_;
 };
 
-// Lane 4 g + t, and where its warp's tile begins in the block's.
+// Lane 4 g + t, and where its warp's tile starts in the block's.
 struct Lane {
     unsigned row = threadIdx.x / 32 / (BN / WN) * WM;
     unsigned col = threadIdx.x / 32 % (BN / WN) * WN;

@@ -234,7 +234,7 @@ struct FewColumns {
     static constexpr int ROWS = EACH * kWarps;  // of a block
     static constexpr int DEPTH = 8;             // values of each row that a lane loads at once
     static constexpr int CHUNK = DEPTH * course::kWarpSize;
-    static constexpr int PADDED = CHUNK + 4;  // columns of B begin four banks apart
+    static constexpr int PADDED = CHUNK + 4;  // columns of B start four banks apart
     static constexpr int ELEMENTS = ROWS * COLS;
 };
 

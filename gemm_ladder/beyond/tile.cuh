@@ -29,7 +29,7 @@ using course::place_of_thread;
 using course::place_of_warp;
 using course::TileShape;
 
-// Where a tile begins in C.
+// Where a tile starts in C.
 struct Origin {
     std::size_t row;
     std::size_t col;

@@ -42,13 +42,13 @@ static_assert(BN == THREADS, "each thread loads a column of B's tile");
 __global__ __launch_bounds__(THREADS, 4) void sgemm_unaligned(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM + PAD];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: a warp has WM x WN of the tile, and a lane fours of rows, LANES_M fours apart,
-    // and fours of columns, LANES_N fours apart. The first of them begins at (row, col) of the
+    // and fours of columns, LANES_N fours apart. The first of them starts at (row, col) of the
     // tile.
     const int warp = thread / 32;
     const int lane = thread % 32;

@@ -24,7 +24,7 @@ constexpr int BN = 32;
 constexpr int THREADS = BM * BN;
 
 __global__ __launch_bounds__(THREADS) void sgemm_naive(Sgemm gemm) {
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0. The grid has
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0. The grid has
     // one dimension, because gridDim.y ends at 65535.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;

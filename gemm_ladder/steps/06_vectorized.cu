@@ -48,7 +48,7 @@ static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
 __global__ __launch_bounds__(THREADS, 2) void sgemm_transposed(Sgemm gemm) {
     __shared__ float a_tile[BK][BM];  // transposed
     __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
@@ -119,7 +119,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_transposed(Sgemm gemm) {
 __global__ __launch_bounds__(THREADS, 2) void sgemm_fours(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[BK][BM];  // transposed
     alignas(16) __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
@@ -197,7 +197,7 @@ static_assert(BM * BK == THREADS * 4 && BK * BN == THREADS * 4,
 __global__ __launch_bounds__(THREADS, 2) void sgemm_vectorized(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[BK][BM];  // transposed
     alignas(16) __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;

@@ -58,13 +58,13 @@ static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: a warp has WM x WN of the tile. A lane has groups of four rows, LANES_M groups
-    // apart, and groups of four columns, LANES_N groups apart; the first begins at (row, col).
+    // apart, and groups of four columns, LANES_N groups apart; the first starts at (row, col).
     const int warp = thread / 32;
     const int lane = thread % 32;
     const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;

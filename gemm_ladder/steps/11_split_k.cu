@@ -67,7 +67,7 @@ struct alignas(16) Tiles {
     float b[2][BK][BN];
 };
 
-// Where the block's tile of C begins. Tile 1 is to the right of tile 0.
+// Where the block's tile of C starts. Tile 1 is to the right of tile 0.
 struct Origin {
     std::size_t row;
     std::size_t col;
@@ -79,7 +79,7 @@ __device__ Origin origin_of(const Sgemm& gemm, unsigned tile) {
 }
 
 // Thread to C: a warp has WM x WN of the tile. A lane has groups of four rows, LANES_M groups
-// apart, and groups of four columns, LANES_N groups apart; the first begins at (row, col).
+// apart, and groups of four columns, LANES_N groups apart; the first starts at (row, col).
 __device__ int row_of_thread() {
     return threadIdx.x / 32 / (BN / WN) * WM + threadIdx.x % 32 / LANES_N * 4;
 }

@@ -1,5 +1,5 @@
-// Day 33: the shapes of LeNet-5, and its layers as functions of a block. Each layer finds its
-// inputs in shared memory and leaves its outputs there. lenet_gradients.cuh has their gradients.
+// Day 33: the shapes of LeNet-5, and its layers as functions of a block. Each layer reads its
+// inputs from shared memory and stores its outputs there. lenet_gradients.cuh has their gradients.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -55,7 +55,7 @@ struct Offsets {
 };
 constexpr int kConvParameters = Offsets::kWeights3;
 
-// What the second kernel reads of each picture, one row per picture.
+// The input of the second kernel, one row per image.
 struct PictureResults {
     float* conv_gradient;  // batch x kConvParameters
     float* flat;           // batch x 400: the inputs of the fully connected layers
@@ -93,7 +93,7 @@ __device__ void add_channel(const float* corner, const float* filter, float (&su
 }
 
 // A thread has a window of 2 x 2 outputs of a filter. The window's largest output gets bias and
-// ReLU; the other three exist nowhere else.
+// ReLU; the other three are never stored.
 template <class Layer>
 __device__ void convolve_and_pool(const float* x, const float* w, const float* bias, float* y,
                                   std::uint8_t* place) {

@@ -1,5 +1,5 @@
-// Day 25, parts 2 and 3: self-attention, softmax(Q K^T / sqrt(d)) V, from its parts, and what the
-// layer adds. PMPP chapters 5 and 6 (products), 10 (reductions), 20 (5th edition).
+// Day 25, parts 2 and 3: self-attention, softmax(Q K^T / sqrt(d)) V, from its parts, and the
+// kernels that the layer adds. PMPP chapters 5 and 6 (products), 10 (reductions), 20 (5th edition).
 //
 //   kernel               computes                                       what limits it
 //   multiply_matrices    scores = scale Q K^T, out = weights V          shared memory
@@ -19,7 +19,7 @@
 //   fused         day 26: all three parts in one kernel                          -
 //
 //   ./course run day25                          all versions, verified and timed
-//   ./course run day25 --size 1x1x2048x512      batch x heads x tokens x columns of a head
+//   ./course run day25 --size 1x1x2048x512 batch x heads x tokens x head dimension
 #pragma once
 
 #include <cuda_runtime.h>
@@ -46,11 +46,11 @@ using course::Sum;
 // --- Matrix products -----------------------------------------------------------------------------
 
 // Idea: C = alpha A op(B) + beta C in tiles (matmul_tile.cuh). op(B) = B^T needs no transposed
-// copy: only the load of B's tile differs. So Q K^T reads K as it is, and the division by sqrt(d)
-// is alpha.
+// copy, because only the load of B's tile differs. So Q K^T reads K as it is, and the division by
+// sqrt(d) is alpha.
 // Cost removed: with 32 x 32 tiles and one result per thread, 31 of 32 global loads; with 64 x 64
 // and 4 x 4 results, also 3 of 4 shared loads.
-// Still limits it: shared loads, and loads of tiles during which nothing is computed.
+// Still limits it: shared loads, and loads of tiles that do not overlap with arithmetic.
 template <class Tile, bool TRANSPOSE_B>
 __global__ void __launch_bounds__(Tile::THREADS)
     multiply_matrices(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,

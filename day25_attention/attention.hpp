@@ -146,7 +146,7 @@ struct Implementation {
     course::Arithmetic arithmetic = course::Arithmetic::kFp32;
 };
 
-// What decides whether a version can run.
+// The properties that determine whether a version can run.
 struct AttentionTask {
     std::size_t width = 0;        // of a head's queries and keys
     std::size_t value_width = 0;  // of its values
@@ -179,17 +179,17 @@ class SelfAttention {
     // `version`: an entry of versions(). Throws std::invalid_argument if it cannot do the widths.
     SelfAttention(const Version& version, const AttentionShape& shape);
 
-    // The tokens of a batch are consecutive rows, the columns of a head are neighbours:
+    // The tokens of a batch are consecutive rows, the columns of a head are adjacent:
     //   q: batch queries x heads width     k: batch keys x heads width
     //   v: batch keys x heads value_width  out: batch queries x heads value_width
     // so q, k and v may be pieces of one larger matrix. `out` must not overlap them. A query that
     // sees no key gets zeros. The value of a masked key must be a number, because 0 times NaN is
     // NaN.
     // Throws std::invalid_argument if a matrix does not have the constructor's shape or the version
-    // cannot do it. `fused` also demands what common/device/fused_attention.hpp does: a finite
-    // scale above 0, fewer than 2^30 queries and keys, and an out that does not lie between rows of
-    // q, k or v. Source of the method: A. Vaswani et al., "Attention is all you need", 2017,
-    // section 3.2.
+    // cannot do it. `fused` has the requirements of common/device/fused_attention.hpp, too: a
+    // finite scale above 0, fewer than 2^30 queries and keys, and an out that does not lie between
+    // rows of q, k or v. Source of the method: A. Vaswani et al., "Attention is all you need",
+    // 2017, section 3.2.
     void operator()(course::DeviceMatrix<const float> q, course::DeviceMatrix<const float> k,
                     course::DeviceMatrix<const float> v, course::DeviceMatrix<float> out, float scale,
                     const Mask& mask, cudaStream_t stream);

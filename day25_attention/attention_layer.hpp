@@ -1,5 +1,5 @@
-// Host API of day 25's part 3: multi-head attention with its projections, forward. It computes what
-// PyTorch's nn.MultiheadAttention does (batch_first=True, no dropout), from the same weights:
+// Host API of day 25's part 3: multi-head attention with its projections, forward. It computes the
+// same as PyTorch's nn.MultiheadAttention (batch_first=True, no dropout), from the same weights:
 //
 //     q = query Wq^T + bq, k = key Wk^T + bk, v = value Wv^T + bv     width / heads columns per head
 //     head = softmax(q k^T / sqrt(width / heads)) v                   for every head of every batch
@@ -78,7 +78,7 @@ class AttentionLayer {
     TokenCounts most_;
     SelfAttention attention_;
     std::unique_ptr<MatmulBackend> backend_;
-    // Transposed, width x 3 width and width x width, so that products load rows of both factors.
+    // Transposed, width x 3 width and width x width, so that products load rows of both operands.
     course::DeviceBuffer<float> in_weight_, out_weight_, in_bias_, out_bias_;
     course::DeviceBuffer<float> projected_, heads_;
 };
@@ -88,7 +88,7 @@ class AttentionLayer {
 // and value are the same.
 course::Work layer_work(const AttentionConfig& config, const TokenCounts& counts);
 
-// What both classes check. Throw std::invalid_argument.
+// Checks of both classes. They throw std::invalid_argument.
 void check_config(const AttentionConfig& config);
 void check_weights(const AttentionConfig& config, const AttentionWeights& weights);
 

@@ -6,7 +6,7 @@
 // spacing of floats at 1:
 //   product     |A| eB + eA |B| + eA eB + (depth + 10) u |A| |B|
 //               (N. Higham, "Accuracy and Stability", 3.1 and 3.5); the 10: scaling, adding to C, and
-//               the bits that splitting a factor into two TF32 numbers loses
+//               the bits that splitting an operand into two TF32 numbers loses
 //   softmax     README.md, "How exact?"
 //   tanh        slope at most 1, two units in the last place
 // That is Growth::kLinear, which always holds, and is wide after several long sums.

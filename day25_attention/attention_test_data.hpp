@@ -1,4 +1,4 @@
-// What day 25's tests share.
+// Code that day 25's tests share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ class Matrix {
         return result;
     }
 
-    // Says what was written outside the matrix, or is "".
+    // Describes a write outside the matrix, or is "".
     std::string damage() const {
         const std::vector<float> padded = memory_.to_host();
         for (std::size_t i = 0; i < padded.size(); ++i)

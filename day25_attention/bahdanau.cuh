@@ -23,7 +23,7 @@ __global__ void concatenate(DeviceSpan<const float> hidden, DeviceMatrix<const f
 // passes W_h h in `add`, so that W_h meets one vector instead of a matrix; otherwise `add` is
 // empty.
 // Cost removed: the results of tanh in memory; with `add`, half of the matrix product.
-// Still limits it: memory. It reads what the product has just written.
+// Still limits it: memory. It reads the result that the product has just written.
 __global__ void __launch_bounds__(kScoreThreads)
     weigh_tanh(DeviceMatrix<const float> in, DeviceSpan<const float> add, DeviceSpan<const float> v,
                DeviceSpan<float> scores) {
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(ScoreTile::THREADS)
         for (int i = 0; i < ScoreTile::TM; ++i)
             score[i] += v[unit] * tanhf(tile.sum[i][j] + add[unit]);
     }
-    // The threads that share a row are neighbouring lanes.
+    // The threads that share a row are adjacent lanes.
     static_assert(course::kWarpSize % ScoreTile::COLS == 0);
     for (int i = 0; i < ScoreTile::TM; ++i) {
         for (int distance = ScoreTile::COLS / 2; distance > 0; distance /= 2)

@@ -1,6 +1,6 @@
 // The main loop of day 25's matrix products: a block computes BM x BN elements of A op(B), and each
 // thread keeps TM x TN of them in registers. Day 5 and the ladder build such loops step by step;
-// this one takes any shape, and B as it is or transposed.
+// this one accepts any shape, and B as it is or transposed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,7 +32,7 @@ struct Tile {
     static __device__ int row() { return static_cast<int>(threadIdx.x) / COLS; }
     static __device__ int col() { return static_cast<int>(threadIdx.x) % COLS; }
 
-    // Adds the tile of A op(B) that begins at (row0, col0). All threads of the block call it.
+    // Adds the tile of A op(B) that starts at (row0, col0). All threads of the block call it.
     template <bool TRANSPOSE_B>
     __device__ void multiply(course::DeviceMatrix<const float> a, course::DeviceMatrix<const float> b,
                              std::size_t row0, std::size_t col0, Shared& shared) {
@@ -51,9 +51,9 @@ struct Tile {
     }
 
   private:
-    // Loads PIECE_ROWS x PIECE_COLS elements of `from`, from (row0, col0) on; neighbouring threads
-    // load along rows. Out-of-range elements are zero-filled. FLIP: `to` is transposed. Its rows
-    // have STRIDE floats.
+    // Loads PIECE_ROWS x PIECE_COLS elements of `from`, from (row0, col0) on; adjacent threads load
+    // along rows. Out-of-range elements are zero-filled. FLIP: `to` is transposed. Its rows have
+    // STRIDE floats.
     template <int PIECE_ROWS, int PIECE_COLS, int STRIDE, bool FLIP>
     static __device__ void load(course::DeviceMatrix<const float> from, std::size_t row0, std::size_t col0,
                                 float* to) {

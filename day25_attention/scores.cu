@@ -119,7 +119,7 @@ void launch_luong_hidden_first(const ScoreInputs& in, DeviceSpan<float> scores, 
     multiply_vector(in.states, mapped, scores, stream);
 }
 
-// h^T W, at the beginning of the workspace.
+// h^T W, at the start of the workspace.
 DeviceSpan<const float> map_by_narrow_blocks(const ScoreInputs& in, DeviceSpan<float> workspace,
                                              cudaStream_t stream) {
     const auto mapped = workspace.subspan(0, in.states.cols());
@@ -174,7 +174,7 @@ void launch_bahdanau_concatenated(const ScoreInputs& in, DeviceSpan<float> score
     CUDA_CHECK_LAUNCH();
 }
 
-// W_h and W_s are pieces of W, side by side. W_h h goes to the beginning of the workspace.
+// W_h and W_s are pieces of W, side by side. W_h h goes to the start of the workspace.
 DeviceSpan<const float> map_hidden(const ScoreInputs& in, DeviceSpan<float> workspace, cudaStream_t stream) {
     const auto mapped = workspace.subspan(0, in.v.size());
     multiply_vector(piece(in.weight, 0, in.weight.rows(), 0, in.hidden.size()), in.hidden, mapped, stream);
@@ -252,7 +252,7 @@ void launch_bahdanau_tensor_cores(const ScoreInputs& in, DeviceSpan<float> score
     CUDA_CHECK_LAUNCH();
 }
 
-// The least there is to do: `product` multiply-adds, and the inputs read once.
+// The least work: `product` multiply-adds, and the inputs read once.
 template <Scoring SCORING>
 course::Work work(const ScoreShape& shape) {
     const auto n = static_cast<double>(shape.states);

@@ -64,8 +64,8 @@ __global__ void multiply_states(DeviceSpan<const float> hidden, DeviceMatrix<con
 
 // Idea: the second operation. A thread adds up the products of one state.
 // Cost removed: atomic additions.
-// Still limits it: neighbouring threads read addresses a row apart: a 32-byte sector for each
-// float.
+// Still limits it: adjacent threads read addresses a row apart, which costs a 32-byte sector for
+// each float.
 __global__ void add_rows(DeviceSpan<const float> products, std::size_t width, DeviceSpan<float> scores) {
     const std::size_t row = element();
     if (row >= scores.size()) return;
@@ -90,11 +90,11 @@ __global__ void score_per_thread(DeviceSpan<const float> hidden, DeviceMatrix<co
 
 constexpr int kWarpsPerBlock = 8;
 
-// Idea: a warp for each row. Neighbouring lanes multiply neighbouring elements, WIDTH at a time,
-// and add up with shuffles. This is `matrix` times `vector`; Luong and Bahdanau use it, too.
+// Idea: a warp for each row. Adjacent lanes multiply adjacent elements, WIDTH at a time, and add up
+// with shuffles. This is `matrix` times `vector`; Luong and Bahdanau use it, too.
 // Cost removed: 7 of 8 floats of each sector that were loaded and not used; idle SMs: 32 threads
 // per score.
-// Still limits it: memory. A few rows do not fill the GPU.
+// Still limits it: memory. A few rows cannot fill the GPU.
 template <int WIDTH>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     multiply_rows(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector, DeviceSpan<float> out) {
@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
 
 constexpr int kColumnWarps = 8;
 
-// Idea: h^T W first, so that no matrix is multiplied by a matrix. A block has 32 neighbouring
-// columns, a lane for each; its warps divide the rows among them.
+// Idea: h^T W first, so that no matrix is multiplied by a matrix. A block has 32 adjacent columns,
+// a lane for each; its warps divide the rows among them.
 // Cost removed: the product S W^T: states x hidden x width multiply-adds become (states + hidden) x
 // width.
 // Still limits it: latency. 512 columns are 16 blocks, and a GPU has more than 100 SMs.
@@ -145,9 +145,9 @@ __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     out[col] = sum;
 }
 
-// From compute capability 9.0 on, a kernel may start while the one before it runs (programmatic
-// dependent launch): allow_next() allows it, and wait_for_previous() returns when the kernel before
-// has ended and what it has stored is visible.
+// From compute capability 9.0 on, a kernel may start while the previous one runs (programmatic
+// dependent launch): allow_next() allows it, and wait_for_previous() returns when the previous
+// kernel has ended and its stores are visible.
 __device__ inline void allow_next() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
@@ -165,7 +165,7 @@ constexpr int kNarrowThreads = 512;
 // Idea: a block has eight columns instead of 32, and twice as many threads.
 // Cost removed: idle SMs, with four times as many blocks. A thread has an eighth of the rows, so
 // that all of its loads can be in flight at the same time.
-// Still limits it: the kernel that takes the dot products waits until the last block has ended.
+// Still limits it: the kernel that computes the dot products waits until the last block has ended.
 __global__ void __launch_bounds__(kNarrowThreads)
     vector_times_narrow(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
                         DeviceSpan<float> out) {
@@ -192,9 +192,9 @@ __global__ void __launch_bounds__(kNarrowThreads)
 
 constexpr int kAhead = 4;  // packs of a lane: the first 512 columns of a row, in float4s
 
-// Idea: multiply_rows that starts while h^T W is computed. A warp loads the beginning of its row
+// Idea: multiply_rows that starts while h^T W is computed. A warp loads the start of its row
 // before it waits for the vector.
-// Cost removed: the gap between two kernels, and the latency of the loads behind it.
+// Cost removed: the gap between two kernels, and the latency of the loads after it.
 // Still limits it: memory.
 template <int WIDTH>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)

@@ -1,5 +1,5 @@
 // Day 25, part 1: Bahdanau's scores with the product S W_s^T on tensor cores, in FP32 accuracy:
-// each factor becomes the sum of two TF32 numbers, and three products replace one
+// each operand becomes the sum of two TF32 numbers, and three products replace one
 // (common/tile/tf32_mma.cuh).
 #pragma once
 
@@ -20,7 +20,7 @@ constexpr int kScoringBlocksPerSm = 3;
 
 // Idea: bahdanau_fused, and tensor cores multiply. Copies are asynchronous, two stages ahead.
 // Cost removed: the multiply-adds of CUDA cores.
-// Still limits it: three products for each one, and every warp splits its factors for itself.
+// Still limits it: three products for each one, and every warp splits its operands for itself.
 template <bool ALIGNED>
 __global__ void __launch_bounds__(mma::Tile::THREADS, kScoringBlocksPerSm)
     score_tiles_mma(const __grid_constant__ course::DeviceMatrix<const float> states,

@@ -1,5 +1,5 @@
-// What the tiled versions share and day 26 does not teach: which rows a block computes, copies of
-// tiles to shared memory (days 38 and 40), stores of the result, and values of V that are not
+// Code that the tiled versions share and that other days teach: which rows a block computes, copies
+// of tiles to shared memory (days 38 and 40), stores of the result, and values of V that are not
 // finite.
 #pragma once
 
@@ -131,10 +131,10 @@ __device__ inline bool is_finite(float x) {
     return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u;
 }
 
-// A row has p = 0 for a key that it does not see, but 0 times NaN is NaN. So where a tile of V that
-// is not visible to all rows has values that are not finite, every thread calls add(key) for each
-// key: it adds those values to its results of rows that see the key. Then the values are set to 0.
-// value(key, col) is the address of an element of the tile. All threads of the block call this
+// A row has p = 0 for a key that it does not see, but 0 times NaN is NaN. So if a tile of V that is
+// not visible to all rows contains values that are not finite, every thread calls add(key) for each
+// key, which adds those values to its results of rows that see the key. Then the values are set to
+// 0. value(key, col) is the address of an element of the tile. All threads of the block call this
 // function.
 template <int BN, int D, int THREADS, class Value, class Add>
 __device__ void set_apart_non_finite(Value value, Add add) {

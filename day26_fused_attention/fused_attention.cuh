@@ -15,7 +15,7 @@
 // rows of V. When a score raises the maximum from m to m', l and o are multiplied by exp(m - m').
 //
 //   ./course run day26                          every version, verified and timed
-//   ./course run day26 --size 4x8x2048x64       batch x heads x tokens x columns of a head
+//   ./course run day26 --size 4x8x2048x64 batch x heads x tokens x head dimension
 #pragma once
 
 #include "attention_tile.cuh"
@@ -26,9 +26,9 @@ namespace day26 {
 
 constexpr int kWarps = 4;  // of a block of row_per_warp
 
-// Idea: the online softmax as it is on paper. A warp has a row of Q and takes 32 keys at a time.
-// Lane i computes the score of key i; then each lane adds to its own columns of the result, with
-// one weight after the other broadcast by a shuffle.
+// Idea: the online softmax as on paper. A warp has a row of Q and takes 32 keys at a time. Lane i
+// computes the score of key i. Then a shuffle broadcasts one weight after the other, and each lane
+// adds to its own columns of the result.
 // Cost removed: the matrix of scores, written once and read twice, and its memory.
 // Still limits it: each warp reads all of K and V for one row: a load for each multiply-add.
 template <int D>

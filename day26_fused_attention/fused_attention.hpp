@@ -2,21 +2,21 @@
 //
 //     out[b, h, i] = sum_j p[j] v[b, g, j]    p = softmax over j of scale (q[b, h, i] . k[b, g, j])
 //
-// with g = h / (heads / heads_kv): neighbouring heads of Q share one head of K and V (grouped-query
+// with g = h / (heads / heads_kv): adjacent heads of Q share one head of K and V (grouped-query
 // attention; heads_kv = heads is ordinary attention, heads_kv = 1 multi-query attention).
 //
 // Causal: row i sees the keys j <= i + length_k - length_q. The last row sees all keys, also if the
-// lengths differ ("bottom-right"): queries are the newest tokens of a longer text. A row that sees
-// no key becomes zeros, and so does a row whose scores are all -Inf.
+// lengths differ ("bottom-right"): queries are the newest tokens of a longer sequence. A row that
+// sees no key becomes zeros, and so does a row whose scores are all -Inf.
 //
-// NaN and Inf: what a row does not see has no effect on it. A NaN in Q or K makes the rows NaN that
-// see it. A NaN or Inf in V makes its column of the rows that see it NaN or Inf, and nothing else.
+// NaN and Inf: a value that a row does not see has no effect on it. A NaN in Q or K makes the rows
+// that see it NaN. A NaN or Inf in V makes its column NaN or Inf, only in the rows that see it.
 //
 // Large scores: |scale q k| may be up to 2^20. There the spacing of FP32 is 1/16, and so is the
 // error of a weight's exponent. From 2^24 on, weights are wrong by powers of two. If a score
 // overflows, the row becomes NaN.
 //
-// Memory: nothing but Q, K, V and out. Scores exist in registers, a tile of keys at a time.
+// Memory: only Q, K, V and out. Scores are in registers, for one tile of keys at a time.
 //
 // Methods: M. Milakov, N. Gimelshein, "Online normalizer calculation for softmax", 2018; T. Dao, D.
 // Y. Fu, S. Ermon, A. Rudra, C. Re, "FlashAttention", 2022; T. Dao, "FlashAttention-2", 2023; M. N.

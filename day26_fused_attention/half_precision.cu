@@ -2,8 +2,8 @@
 // FP32.
 //
 // mma.sync leaves columns 2 t and 2 t + 1 of a row in lane 4 g + t. For 16-bit types that is the
-// layout of the left factor: a lane's scores of 16 keys, rounded to pairs, are its left factor of p
-// V. So p never leaves its registers.
+// layout of the left operand: a lane's scores of 16 keys, rounded to pairs, are its left operand of
+// p V. So p stays in registers.
 //
 //     a block    BM rows of Q; two stages of BN keys: one is multiplied, the other is in flight
 //     a warp     32 rows: each fragment of K and V serves two instructions. With 16 rows, the loads
@@ -38,7 +38,7 @@ struct Swizzled {
     T rows[ROWS][D];
 
     __device__ T* pack(int row, int index) {
-        // True: every row begins at bank 0. False: every second row does.
+        // True: every row starts at bank 0. False: every second row does.
         constexpr bool kRowsAlign = D % 64 == 0;
         return &rows[row][(index ^ (kRowsAlign ? row % 8 : row / 2 % 4)) * 8];
     }
@@ -60,8 +60,8 @@ struct Shared {
 template <class S, class T>
 __device__ void multiply_keys(Swizzled<T, S::BM, S::D>& q, Swizzled<T, S::BN, S::D>& keys, int row, int lane,
                               float (&scores)[2][S::ACROSS][4]) {
-// Fully unrolled (8 steps), the loads of all steps would move to the front and take too many
-// registers.
+// If the loop were fully unrolled (8 steps), the compiler would move the loads of all steps to the
+// front, which takes too many registers.
 #pragma unroll 4
     for (int c = 0; c < S::D / 8; c += 2) {
         unsigned a[2][4];
@@ -97,11 +97,11 @@ __device__ void multiply_values(const unsigned (&p)[2][4], Swizzled<T, S::BN, S:
     }
 }
 
-// Idea: 16-bit factors, one mma.sync for each product. The exponentials of 16 keys overlap with the
-// product of the 16 keys before.
+// Idea: 16-bit operands, one mma.sync for each product. The exponentials of 16 keys overlap with
+// the product of the previous 16 keys.
 // Cost removed: two of three products, the splitting, and half of the bytes.
 // Still limits it: mma.sync, which does not reach the full rate of Hopper's tensor cores (wgmma
-// does: day 41); with 128 columns also the loads of Q from shared memory.
+// does: day 41); with a head dimension of 128 also the loads of Q from shared memory.
 template <class T, class S, bool ALIGNED>
 __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tensor_cores(Attention<T> a,
                                                                                 unsigned heads_at_once) {

@@ -1,5 +1,4 @@
-// What the launchers of all versions share: the versions of other files, the choice of a tile, the
-// grid.
+// Code that all launchers share: the versions of other files, the choice of a tile, the grid.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Day 26's version register_tiles: FP32 without tensor cores. Its loop is the one of all tiled
-// versions: scores of a tile of keys, weights, weighted rows of V.
+// Day 26's version register_tiles: FP32 without tensor cores. All tiled versions have this main
+// loop: scores of a tile of keys, weights, weighted rows of V.
 #pragma once
 
 #include "attention_tile.cuh"
@@ -24,7 +24,7 @@ struct RegisterTile {
     static constexpr int COLS = D / 8;  // of a thread, in fours: columns of the result
 };
 
-// The padding of four floats puts a float4 from each of 8 neighbouring rows into different banks.
+// The padding of four floats puts a float4 from each of 8 adjacent rows into different banks.
 template <class S>
 struct RegisterTileMemory {
     float q[S::BM][S::D + 4];
@@ -33,10 +33,10 @@ struct RegisterTileMemory {
     float p[S::BM][S::BN + 4];
 };
 
-// Idea: Q K^T and p V are matrix products whose left factor stays. A thread computes 8 rows x KEYS
-// keys of the first, then the same 8 rows x D / 8 columns of the second. p goes through shared
-// memory: a warp reads only the 32 rows that it wrote. V is copied while K is multiplied, and the
-// other way round.
+// Idea: Q K^T and p V are matrix products whose left operand stays in place. A thread computes 8
+// rows x KEYS keys of the first, then the same 8 rows x D / 8 columns of the second. p goes through
+// shared memory: a warp reads only the 32 rows that it wrote. V is copied while K is multiplied,
+// and vice versa.
 // Cost removed: loads. A value from shared memory takes part in 8 multiply-adds or more.
 // Still limits it: the rate of FP32 multiply-adds, and the softmax between the two products.
 template <class S, bool ALIGNED>

@@ -1,11 +1,11 @@
 // Day 26's version tf32x3: FP32 accuracy from tensor cores.
 //
-// Each factor is split into the sum of two TF32 numbers, and a product becomes three products on
+// Each operand is split into the sum of two TF32 numbers, and a product becomes three products on
 // tensor cores (common/tile/tf32_split.cuh explains the errors). What is new here is the path of
 // the weights. A lane's accumulators of Q K^T are the columns 2 t and 2 t + 1 of a row (t = lane %
-// 4). The left factor of p V wants columns t and t + 4. But a sum does not depend on the order of
+// 4). The left operand of p V needs columns t and t + 4. But a sum does not depend on the order of
 // its terms: we call key 2 t column t and key 2 t + 1 column t + 4, and load the rows of V in the
-// same order. So p never leaves its registers.
+// same order. So p stays in registers.
 //
 //     a block    BM rows of Q; two stages of BN keys: one is multiplied, the other is in flight
 //     a warp     16 or 32 rows of Q and all keys of a tile: a split factor serves all its rows
@@ -33,8 +33,8 @@ struct Tile {
 };
 
 // ROWS x D floats in packs of four, swizzled so that lanes that load together use different banks.
-// From Q and K they load 4 packs each of 2 neighbouring rows, from V 2 packs each of every second
-// of 8 rows.
+// From Q and K they load 4 packs each of 2 adjacent rows, from V 2 packs each of every second of 8
+// rows.
 template <int ROWS, int D>
 struct Swizzled {
     float rows[ROWS][D];
@@ -55,9 +55,9 @@ struct Shared {
     Stage<S> stages[2];
 };
 
-// sums += a b for N products side by side. N independent instructions stand between two that add to
-// the same sum. The small products come first: added to a large sum, more of their bits would be
-// cut off.
+// sums += a b for N products side by side. N independent instructions lie between two that add to
+// the same sum. The small products come first, because added to a large sum, more of their bits
+// would be cut off.
 template <int N>
 __device__ void multiply_split(const SplitFactors<4>& a, const SplitFactors<2> (&b)[N], float (&sums)[N][4]) {
 #pragma unroll
@@ -138,9 +138,9 @@ __device__ void multiply_values(const Scores<S>& p, Swizzled<S::BN, S::D>& value
 }
 
 // Idea: both matrix products on tensor cores, three products of TF32 numbers for each. The
-// accumulators of the first are the left factor of the second.
+// accumulators of the first are the left operand of the second.
 // Cost removed: the multiply-adds of CUDA cores; the stores and loads of p in shared memory.
-// Still limits it: three products for each one, and every warp splits the factors of K and V for
+// Still limits it: three products for each one, and every warp splits the operands from K and V for
 // itself.
 template <class S, bool ALIGNED>
 __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tf32x3(Attention<float> a,
@@ -224,8 +224,8 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tf32x3(Attent
         multiply_values<S>(scores, stage.v, g, t, out);
     }
 
-    // Of each 32 columns a lane has 8 neighbours: column 2 t of four instructions, then column 2 t
-    // + 1.
+    // Of each 32 columns a lane has 8 adjacent ones: column 2 t of four instructions, then column 2
+    // t + 1.
 #pragma unroll
     for (int i = 0; i < kRows; ++i) {
         const float inverse = softmax.inverse_of_sum(i);

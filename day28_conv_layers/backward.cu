@@ -49,7 +49,7 @@ Phase phase_at(const Shape& shape, int row, int col) {
             course::ceil_div(shape.s - col, shape.stride)};
 }
 
-// How many rows of the filters begin a phase.
+// How many rows of the filters start a phase.
 int phases_down(const Shape& shape) {
     return std::min(shape.stride, shape.r);
 }
@@ -185,8 +185,8 @@ void weights_direct(const Call& call) {
                    call.a, call.b, call.out, shape);
 }
 
-// In how many parts the depth is split. That does not depend on the device, so all devices round
-// alike: enough blocks for a large GPU, but at least 32 steps for each.
+// The number of parts into which the depth is split. It does not depend on the device, so that all
+// devices round alike: enough blocks for a large GPU, but at least 32 steps for each.
 struct Parts {
     int count;
     int steps;  // of each part but the last

@@ -22,8 +22,8 @@ namespace day28 {
 
 // --- With respect to the input -------------------------------------------------------------------
 
-// Idea: a thread per input element, which gathers from the outputs that it was a factor of. No
-// other thread writes it, so no atomic operation is needed.
+// Idea: a thread per input element, which gathers from the outputs that used this element. No other
+// thread writes it, so no atomic operation is needed.
 // Cost removed: the outer loops.
 // Still limits it: two loads for each product; and with a stride, most combinations of r and s have
 // no output.
@@ -55,8 +55,8 @@ __global__ void input_gradient_direct(const float* dy, const float* w, float* dx
 constexpr int kCopyThreads = 256;
 
 // With a stride t, row h of x was under row r of a filter only if h + padding - r is a multiple of
-// t. So (h + padding) % t, the *phase* of h, says which rows of the filters count: r = phase, phase
-// + t, ... The same holds for columns. With stride 1, there is one phase, and all rows count.
+// t. So (h + padding) % t, the *phase* of h, determines which rows of the filters count: r = phase,
+// phase + t, ... The same holds for columns. With stride 1, there is one phase, and all rows count.
 struct Phase {
     int row;   // of the filters: the first one that counts
     int col;   // likewise
@@ -93,8 +93,8 @@ __host__ __device__ inline int cols_of_phase(const Shape& shape) {
 }
 
 // Writes the elements of a phase to their places in dx. `of_phase` is the output of the convolution
-// `convolved`. It begins convolved.padding - (phase.rows - 1) rows before row 0 of the phase.
-// Elements beyond its end were under no filter: their gradient is 0.
+// `convolved`. It starts convolved.padding - (phase.rows - 1) rows before row 0 of the phase.
+// Elements beyond its end were under no filter, so their gradient is 0.
 __global__ void place_phase(const float* of_phase, float* dx, Shape shape, Phase phase, Shape convolved) {
     const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
     const int rows = rows_of_phase(shape);
@@ -142,8 +142,8 @@ __global__ void weight_gradient_direct(const float* x, const float* dy, float* d
 // Idea: dw (K x CRS) = dy (K x NPQ) times the transposed columns (NPQ x CRS), which are read from
 // the images. The result is small and the depth is long, so the depth is split over gridDim.z
 // (split-K): each part of it gives a partial result, and sum_parts() adds them.
-// Cost removed: most loads, as each fragment serves eight products; idle SMs.
-// Still limits it: 4-byte copies, which a transposed tile cannot do without; the partial results.
+// Cost removed: most loads, because each fragment serves eight products; idle SMs.
+// Still limits it: 4-byte copies, which a transposed tile needs; the partial results.
 __global__ void __launch_bounds__(Tile::THREADS)
     weight_gradient_split_k(const float* x, const float* dy, float* partial, Shape shape, int steps_of_part) {
     __shared__ Stage stages[kStages];
@@ -162,8 +162,8 @@ __global__ void __launch_bounds__(Tile::THREADS)
                        : Tap{0, kNowhere, 0, 0};
     __syncthreads();  // the taps are complete
 
-    // A thread copies every 16th row and column of one pixel; eight neighbouring threads have eight
-    // neighbouring pixels.
+    // A thread copies every 16th row and column of one pixel; eight adjacent threads have eight
+    // adjacent pixels.
     constexpr int kRows = Tile::THREADS / Tile::BK;
     const int deep = thread % Tile::BK;
     const int row = thread / Tile::BK;
@@ -213,8 +213,8 @@ __global__ void __launch_bounds__(Tile::THREADS)
         }
 }
 
-// The other half of split-K: always in the same order, so that the same data give the same bits.
-// Atomic additions would need no second kernel, and would round differently in each run.
+// The second half of split-K, which adds in a fixed order, so that the same data give the same
+// bits. Atomic additions would need no second kernel, but would round differently in each run.
 __global__ void sum_parts(const float* partial, float* dw, int count, int parts) {
     const int i = static_cast<int>(blockIdx.x) * kCopyThreads + static_cast<int>(threadIdx.x);
     if (i >= count) return;

@@ -39,7 +39,7 @@ namespace day28 {
 
 // Idea: a thread per output. Blocks are tiles of a plane along x, filters along y, images along z.
 // Cost removed: the four outer loops of the CPU.
-// Still limits it: two loads for each product. The caches answer most of them.
+// Still limits it: two loads for each product. Most of them hit the caches.
 __global__ void conv_direct(const float* x, const float* w, float* y, Shape shape) {
     const int tiles_across = course::ceil_div(shape.q(), kTile);
     const int tile = static_cast<int>(blockIdx.x);
@@ -146,7 +146,7 @@ __global__ void conv_unroll(const float* x, float* unrolled, Shape shape) {
 constexpr int kMatrixTile = 32;
 
 // The second half of `unrolled`: y = W U for each image, with the tiles of day 5. A thread computes
-// one element; a block of 32 x 32 threads loads 32 x 32 elements of both factors at a time.
+// one element; a block of 32 x 32 threads loads 32 x 32 elements of both operands at a time.
 __global__ void conv_matmul_tiled(const float* w, const float* unrolled, float* y, Shape shape) {
     __shared__ float w_tile[kMatrixTile][kMatrixTile];
     __shared__ float u_tile[kMatrixTile][kMatrixTile];
@@ -171,8 +171,9 @@ __global__ void conv_matmul_tiled(const float* w, const float* unrolled, float* 
     if (k < shape.k && pixel < shape.plane()) y[(n * shape.k + k) * shape.plane() + pixel] = sum;
 }
 
-// Idea: the same product, but a tile of the unrolled matrix is made where it is needed, in shared
-// memory. One line differs: element (row, pixel) of U is element (c, r, s) under that pixel.
+// Idea: the same product, but a block builds each tile of the unrolled matrix in shared memory,
+// where it is needed. One line differs: element (row, pixel) of U is element (c, r, s) under that
+// pixel.
 // Cost removed: the memory of the unrolled matrix, and its traffic.
 // Still limits it: two loads from shared memory for each product, as in day 5.
 __global__ void conv_implicit_tiled(const float* x, const float* w, float* y, Shape shape) {

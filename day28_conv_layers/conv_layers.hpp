@@ -53,7 +53,7 @@ std::size_t outputs(const Shape& shape);  // y, N x K x P x Q
 
 std::string to_text(const Shape& shape);  // "64 x 3 x 224 x 224, 64 filters of 7 x 7, padding 3, stride 2"
 
-// What training computes of a layer. Each pass takes two tensors and makes the third. dx, dw and dy
+// The passes of a layer in training. Each takes two tensors and computes the third. dx, dw and dy
 // are the gradients of the loss with respect to x, w and y, and have their shapes.
 enum class Pass {
     kForward,         // x and w give y
@@ -94,7 +94,7 @@ using Version = course::Version<Launcher<float>, Shape>;
 std::span<const Version> versions(Pass pass);
 
 // Forward on tensor cores: x and y as NHWC (a pixel is C values side by side), w as KRSC. With
-// float, factors are rounded to TF32. 16-byte aligned.
+// float, operands are rounded to TF32. 16-byte aligned.
 template <class T>
 using TensorCoreVersion = course::Version<Launcher<T>, Shape>;
 template <class T>

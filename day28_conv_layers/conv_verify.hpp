@@ -1,4 +1,4 @@
-// What results of day 28 are compared with, in its tests and its program.
+// The expected results of day 28, for its tests and its program.
 #pragma once
 
 #include <cmath>
@@ -68,7 +68,7 @@ std::vector<T> channels_last(const std::vector<T>& nchw, int images, int channel
 template <class T>
 class TensorCoreReference {
   public:
-    // The operands are rounded to T first: what they were before does not count.
+    // The operands are rounded to T first, so the values before rounding do not matter.
     TensorCoreReference(const Shape& shape, const std::vector<float>& x_nchw,
                         const std::vector<float>& w_kcrs) {
         const std::vector<T> x_rounded(x_nchw.begin(), x_nchw.end());
@@ -80,7 +80,7 @@ class TensorCoreReference {
                         std::vector<float>(w_rounded.begin(), w_rounded.end()));
         values_ = channels_last(expected.values, shape.n, shape.k, shape.plane());
         allowed_ = channels_last(expected.magnitude, shape.n, shape.k, shape.plane());
-        // Sums in FP32. TF32 rounds each factor to 11 bits; BF16 the result to 8.
+        // Sums in FP32. TF32 rounds each operand to 11 bits; BF16 rounds the result to 8.
         const double of_products =
             2 * std::sqrt(shape.filter()) * 0x1p-23 + (std::is_same_v<T, float> ? 0x1p-10 : 0);
         const double of_result = std::is_same_v<T, float> ? 0 : 0x1p-8;

@@ -39,8 +39,7 @@ struct PhaseTiles {
 
 // Idea: a thread computes all C channels of eight pixels of dx, below each other in a phase. An
 // element of dy, loaded once, serves all C channels; the weights of a tap, also loaded once, serve
-// eight rows. Neighbouring blocks compute the phases of the same part of dx, so they share dy in
-// L2.
+// eight rows. Adjacent blocks compute the phases of the same part of dx, so they share dy in L2.
 // Cost removed: the empty rows of implicit GEMM's tiles; the kernels that rotate the filters and
 // interleave the phases in dx.
 // Still limits it: asynchronous copies of only 4 bytes.
@@ -56,7 +55,7 @@ __global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
     const int first_col = index % tiles.across * kPhaseTile;
     const int first_row = index / tiles.across % tiles.down * kPhaseTile;
     const int n = index / tiles.across / tiles.down;
-    // Taps of this phase: none, where the stride is larger than the filter.
+    // Taps of this phase: none, if the stride is larger than the filter.
     const int rows = course::ceil_div(max(shape.r - phase_row, 0), shape.stride);
     const int cols = course::ceil_div(max(shape.s - phase_col, 0), shape.stride);
     const std::ptrdiff_t plane = shape.plane();  // four of them may be more than an int holds

@@ -48,9 +48,9 @@ void launch(const HopperCall& call) {
               through_tma);
 }
 
-// The tiles to choose from: large ones need fewer bytes per product, small ones are enough for all
-// SMs where pixels are few. Times in microseconds, fitted to runs on an H200: ResNet-50's four 3 x
-// 3 layers, with 1 to 64 images.
+// The tiles to choose from: large ones need fewer bytes per product, and small ones occupy all SMs
+// if there are few pixels. Times in microseconds, fitted to runs on an H200: ResNet-50's four 3 x 3
+// layers, with 1 to 64 images.
 using Tile64x64 = HopperTile<64, 64, 5, 2>;
 using Tile128x64 = HopperTile<128, 64, 4, 2>;
 using Tile128x128 = HopperTile<128, 128, 5, 1>;
@@ -61,7 +61,7 @@ struct Candidate {
     int pixels;
     int filters;
     int blocks;    // on an SM
-    double tile;   // to begin and end a tile
+    double tile;   // to start and end a tile
     double step;   // 64 channels under one element of the filter, while all SMs are busy
     double alone;  // the same, where there are more SMs than tiles
 

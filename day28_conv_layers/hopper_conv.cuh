@@ -6,10 +6,11 @@
 // the producer and the consumers step by step.
 //
 // TMA supports convolutions. In its im2col mode, one instruction loads a column of pixels. The
-// tensor map of x has a *bounding box*: the places in an image that the first element of the filter
-// comes to lie on. It begins at (-padding, -padding), and its step is the stride. A load begins at
-// one of these places and goes on row by row and image by image. Of each place it reads the pixel
-// that is r rows below and s columns to the right. The padding is out of range: zeros.
+// tensor map of x has a *bounding box*: the places in an image at which the first element of the
+// filter can lie. It starts at (-padding, -padding), and its step is the stride. A load starts at
+// one of these places and continues row by row and image by image. For each place it reads the
+// pixel that is r rows below and s columns to the right. The padding is out of range, so it is
+// zero-filled.
 //
 //   0 1 2 3 . .      . . . . . .     An image of 4 x 4 with padding 1, and a filter of 3 x 3.
 //   4 5 6 7 . .      . . . . . .     Left: the bounding box, 16 places, 0 to f.
@@ -39,8 +40,8 @@ namespace ptx = course::ptx;
 using hopper::kWarpgroup;  // 128 threads: the four warps that issue a wgmma together
 
 // BM pixels x BN filters per block. A consumer warpgroup has 64 of the pixels and all filters; one
-// more warp is the producer. BLOCKS of them fit on an SM: while one stores its results, the other
-// multiplies.
+// more warp is the producer. BLOCKS of them fit on an SM, so that while one stores its results, the
+// other multiplies.
 template <int BM_, int BN_, int STAGES_, int BLOCKS_>
 struct HopperTile {
     static constexpr int BM = BM_, BN = BN_, STAGES = STAGES_, BLOCKS = BLOCKS_;
@@ -57,8 +58,8 @@ struct ConvMaps {
     CUtensorMap y;  // 16 pixels x 64 filters
 };
 
-// In shared memory. What TMA copies begins at a multiple of 1024 bytes: there the swizzle pattern
-// repeats.
+// In shared memory. The destinations of TMA are 1024-byte aligned, because the swizzle pattern
+// repeats after 1024 bytes.
 template <class S>
 struct alignas(1024) ConvRing {
     __nv_bfloat16 pixels[S::STAGES][S::BM * S::BK];
@@ -69,7 +70,7 @@ struct alignas(1024) ConvRing {
 };
 
 // The producer, one thread: loads all stages of a tile. A stage is 64 channels under one element of
-// the filter. Channels beyond C are zero-filled, in both factors.
+// the filter. Channels beyond C are zero-filled, in both operands.
 template <class S>
 __device__ void produce(ConvRing<S>& ring, hopper::RingPosition<S>& at, const ConvMaps& maps,
                         const Shape& shape, int first_pixel, int first_k) {
@@ -90,7 +91,7 @@ __device__ void produce(ConvRing<S>& ring, hopper::RingPosition<S>& at, const Co
     }
 }
 
-// A consumer warpgroup: the sums of its 64 pixels of a tile. Both factors are K-major, that is, a
+// A consumer warpgroup: the sums of its 64 pixels of a tile. Both operands are K-major, that is, a
 // row is 64 channels. One wgmma takes 16 of them.
 template <class S>
 __device__ void consume(ConvRing<S>& ring, hopper::RingPosition<S>& at, int group, int steps,
@@ -110,7 +111,7 @@ __device__ void consume(ConvRing<S>& ring, hopper::RingPosition<S>& at, int grou
             ptx::wgmma<__nv_bfloat16, false>(sums, ptx::advanced(pixels, c * 2),
                                              ptx::advanced(filters, c * 2));
         ptx::wgmma_commit();
-        // The products of the previous stage are complete, those of this one in flight.
+        // The MMAs of the previous stage are complete, those of this one are in flight.
         ptx::wgmma_wait<1>();
         if (previous >= 0) release(previous);
         previous = at.stage;
@@ -126,8 +127,8 @@ __device__ inline unsigned bits_of(__nv_bfloat162 pair) {
 }
 
 // Stores 16 x BN sums of a warp through shared memory. stmatrix writes 16 x 16 of them at a time:
-// the 16-byte chunk c of row i goes to c ^ (i % 8), as TMA's swizzle has it. TMA drops what is out
-// of range.
+// the 16-byte chunk c of row i goes to c ^ (i % 8), as in TMA's swizzle. TMA drops out-of-range
+// elements.
 template <class S>
 __device__ void store_through_tma(__nv_bfloat16 (&slices)[S::SLICES][16 * 64], const CUtensorMap& map,
                                   int pixel, int first_k, const float (&sums)[S::BN / 2]) {
@@ -175,11 +176,11 @@ __device__ void store_from_registers(__nv_bfloat16* y, const Shape& shape, int p
 }
 
 // Idea: TMA makes the tile of columns. One instruction per stage replaces the addresses, the
-// comparisons with the borders and the copies of all threads. wgmma reads both factors from shared
+// comparisons with the borders and the copies of all threads. wgmma reads both operands from shared
 // memory, and a block computes tile after tile.
 // Cost removed: the instructions of the copies, ldmatrix, and their registers.
-// Still limits it: probably the traffic from L2 and of shared memory. Each pixel comes nine times,
-// once for each element of a 3 x 3 filter.
+// Still limits it: probably the traffic from L2 and of shared memory. Each pixel is loaded nine
+// times, once for each element of a 3 x 3 filter.
 //
 // tiles: of pixels and filters, filters first, so that blocks that run at the same time share
 // pixels. through_tma: K is a multiple of 8, and y is 16-byte aligned.

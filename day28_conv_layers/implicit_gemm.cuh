@@ -2,9 +2,9 @@
 //
 //   y (K x NPQ) = w (K x CRS) times columns (CRS x NPQ)
 //
-// The columns exist only as tiles in shared memory. What is precomputed is where they come from:
-// one Tap for each row of the columns, which is the same for all pixels. cuDNN has this algorithm
-// under the name IMPLICIT_PRECOMP_GEMM.
+// The columns exist only as tiles in shared memory. Only their sources are precomputed: one Tap for
+// each row of the columns, which is the same for all pixels. cuDNN has this algorithm under the
+// name IMPLICIT_PRECOMP_GEMM.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,8 +19,8 @@ namespace day28 {
 
 constexpr int kPackThreads = 256;
 
-// The filters with K as the fastest index, so that a row of a tile is 64 neighbouring floats; and
-// the taps. Rows and columns that fill up the last tiles are zeros.
+// The filters with K as the fastest index, so that a row of a tile is 64 adjacent floats; and the
+// taps. Rows and columns that fill up the last tiles are zeros.
 //   packed   depth x columns floats: CRS and K rounded up to whole tiles
 //   taps     depth
 __global__ void pack_filters(const float* w, float* packed, Tap* taps, Shape shape, int depth, int columns) {
@@ -62,12 +62,12 @@ __device__ inline void store_pixels(const Sums& sums, float* y, const Shape& sha
 }
 
 // Idea: a tile of 64 filters x 128 pixels. Each thread copies the column of one pixel, 4 bytes at a
-// time: its taps are the same for the whole block, its place in the image is its own. Copies of
-// pixels in the padding are zero-filled.
-// Cost removed: seven eighths of the loads from shared memory, as each fragment serves eight
+// time. The taps are the same for the whole block, but the place in the image is the thread's own.
+// Copies of pixels in the padding are zero-filled.
+// Cost removed: seven eighths of the loads from shared memory, because each fragment serves eight
 // products; the divisions that find an element; and the latency of copies, which are three stages
 // ahead.
-// Still limits it: multiply-adds, and 4-byte copies. In NCHW, neighbouring pixels are not aligned.
+// Still limits it: multiply-adds, and 4-byte copies. In NCHW, adjacent pixels are not aligned.
 __global__ void __launch_bounds__(Tile::THREADS)
     conv_implicit_gemm(const float* x, const float* packed, const Tap* taps, float* y, Shape shape, int depth,
                        int columns, bool fours) {

@@ -1,4 +1,4 @@
-// Day 28: what its launchers share.
+// Day 28: code that its launchers share.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,7 +31,7 @@ inline unsigned blocks(int count, int of_block) {
     return static_cast<unsigned>(course::ceil_div(count, of_block));
 }
 
-// Parts of the scratch memory begin at multiples of 16 bytes.
+// Parts of the scratch memory are 16-byte aligned.
 inline std::size_t whole_packs(std::size_t floats) {
     return course::ceil_div(floats, std::size_t{4}) * 4;
 }
@@ -97,7 +97,7 @@ void tma_wgmma_with(const HopperCall& call);
 std::string tma_wgmma_constraint(const Shape& shape);
 
 course::Work work(const Shape& shape);
-// Winograd's products are fewer: the rate of the definition's is no limit for them.
+// Winograd needs fewer products, so the rate of the definition's products is no limit.
 course::Work fewer_products(const Shape& shape);
 std::span<const Version> backward_input_versions();
 std::span<const Version> backward_weights_versions();

@@ -1,4 +1,4 @@
-// Day 28: what the kernels that read images element by element share.
+// Day 28: code that is shared by the kernels that read images element by element.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,7 +16,7 @@ __device__ inline float padded(const float* image, const Shape& shape, int c, in
 }
 
 // For implicit_gemm.cuh and backward.cuh: where element (c, r, s) of a filter lies in an image,
-// seen from the first element under the filter. It is `offset` elements after it, r rows below it
+// relative to the first element under the filter. It is `offset` elements after it, r rows below it
 // and s columns to the right.
 struct alignas(16) Tap {
     int offset;

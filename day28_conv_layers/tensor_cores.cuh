@@ -2,7 +2,7 @@
 //
 //   y (NPQ x K) = columns (NPQ x RSC) times w^T (RSC x K)
 //
-// With x as NHWC, the C values of a pixel are neighbours in memory, and so are the C values of a
+// With x as NHWC, the C values of a pixel are adjacent in memory, and so are the C values of a
 // filter's element with w as KRSC. So the depth has c as its fastest index, and a copy moves 16
 // bytes: 8 channels in BF16, 4 in TF32. Day 40 builds the main loop step by step.
 #pragma once
@@ -23,9 +23,9 @@
 namespace day28 {
 
 // 128 pixels x 64 filters per block of four warps, 128 bytes of the depth at a time, 64 x 32 per
-// warp. Three such blocks fit on an SM of an H100; larger tiles would be too few for the later
-// layers of a network, whose images are small. A chunk is 16 bytes: what cp.async copies and what
-// ldmatrix reads as a row.
+// warp. Three such blocks fit on an SM of an H100; there would be too few larger tiles for the
+// later layers of a network, whose images are small. A chunk is 16 bytes: what cp.async copies and
+// what ldmatrix reads as a row.
 template <class Type>
 struct TensorTile {
     using T = Type;
@@ -49,7 +49,7 @@ struct TensorStage {
     course::SharedTile<S, S::BN, S::BK> filters;
 };
 
-// A thread's copies of both factors, one stage after the other. It has the same chunk of every
+// A thread's copies of both operands, one stage after the other. It has the same chunk of every
 // ROWS_AT_ONCE-th row; its place (r, s, c) in the filter is the same for all of them.
 template <class S>
 struct TensorCopies {
@@ -120,7 +120,7 @@ struct TensorCopies {
     }
 };
 
-// Fragments of floats, rounded to TF32; BF16 has nothing to round.
+// Fragments of floats, rounded to TF32; BF16 needs no rounding.
 template <class T, int kRegisters>
 __device__ void round_fragment(unsigned (&fragment)[kRegisters]) {
     if constexpr (std::is_same_v<T, float>) {
@@ -130,8 +130,8 @@ __device__ void round_fragment(unsigned (&fragment)[kRegisters]) {
     }
 }
 
-// Two chunks of depth: 16 of BF16, 8 of TF32. In memory both fragments look the same: ldmatrix
-// loads rows of 16 bytes, and gives lane 4 g + t the t-th word of row g.
+// Two chunks of depth: 16 of BF16, 8 of TF32. Both fragments have the same layout in memory:
+// ldmatrix loads rows of 16 bytes, and gives lane 4 g + t the t-th word of row g.
 template <class S>
 __device__ void multiply_chunks(TensorStage<S>& stage, int chunk, int warp_row, int warp_col,
                                 float (&sums)[S::WM / 16][S::WN / 8][4]) {
@@ -167,7 +167,7 @@ __device__ void multiply_chunks(TensorStage<S>& stage, int chunk, int warp_row, 
         }
 }
 
-// Two neighbouring outputs. pairs: K is even and y is aligned to both.
+// Two adjacent outputs. pairs: K is even and y is aligned to both.
 template <class T>
 __device__ void store_two(T* y, float first, float second, bool pairs, bool has_second) {
     if (pairs) {
@@ -187,7 +187,7 @@ __device__ void store_two(T* y, float first, float second, bool pairs, bool has_
 // and the column of its pixel in the image, and zero-fills where the filter's element is in the
 // padding.
 // Cost removed: FP32 multiply-adds; and 4-byte copies. A copy of 16 bytes checks its bounds once.
-// Still limits it: mma.sync takes its factors through registers. Hopper's wgmma reads both from
+// Still limits it: mma.sync takes its operands from registers. Hopper's wgmma reads both from
 // shared memory (day 41).
 template <class S>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)

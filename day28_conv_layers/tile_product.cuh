@@ -71,7 +71,7 @@ __device__ inline int column_of(int j) {
     return course::place_of_thread<Tile>(thread).col + course::place_of<Tile::LANES_N>(0, j);
 }
 
-// Four neighbouring results of row i, from column j on.
+// Four adjacent results of row i, from column j on.
 __device__ inline course::Pack<float, 4> four(const Sums& sums, int i, int j) {
     return {{sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]}};
 }

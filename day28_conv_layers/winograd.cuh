@@ -23,7 +23,7 @@
 namespace day28 {
 
 // sum += coefficient * value, for a coefficient that the compiler knows: 0 costs nothing, and 1 and
-// -1 no product.
+// -1 need no product.
 __device__ inline void add_scaled(float& sum, float coefficient, float value) {
     if (coefficient == 1) {
         sum += value;
@@ -45,8 +45,8 @@ struct WinogradSizes {
 
 constexpr int kTransformThreads = 128;
 
-// Idea of the four kernels: products are dear, sums are cheap. Transform, multiply less, transform
-// back.
+// Idea of the four kernels: products are expensive, sums are cheap. So transform, multiply less,
+// and transform back.
 // Cost removed: 5 of 9 products with m = 2, 3 of 4 with m = 4.
 // Still limits it: V and M go through memory, (m + 2)^2 / m^2 times the size of x and y each: 4
 // with m = 2, 2.25 with m = 4. With larger m the transforms lose too many digits.
@@ -144,8 +144,8 @@ __global__ void __launch_bounds__(kTransformThreads)
 
 // M = U^T V, (m + 2)^2 products at once, one for each z of the grid:
 //   products   (m + 2)^2 x filters x tiles
-// All extents are whole tiles, so nothing is checked. The gradient of the filters splits the depth
-// in `parts`: then there are as many products of each element, one after the other.
+// All extents are whole tiles, so there are no bounds checks. The gradient of the filters splits
+// the depth in `parts`: then there are as many products of each element, one after the other.
 __global__ void __launch_bounds__(Tile::THREADS)
     winograd_multiply(const float* u, const float* v, float* products, WinogradSizes sizes, int parts) {
     __shared__ Stage stages[kStages];

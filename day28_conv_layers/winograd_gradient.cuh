@@ -1,7 +1,7 @@
 // Day 28: the gradient of the filters by Winograd's algorithm, for filters of 3 x 3 and stride 1.
 //
 // winograd.cuh computes Y = A^T M A with M = U * V, element by element. Backward, each transform is
-// transposed, and the chain is followed from its end to its beginning:
+// transposed, and the chain is followed from its end to its start:
 //
 //   dM = A dY A^T        of each tile and filter
 //   dU = dM * V          summed over all tiles of all images: (m + 2)^2 matrix products
@@ -19,8 +19,8 @@
 
 namespace day28 {
 
-// Here the depth of a product is the tiles. So the channels are neighbours in memory, and a block
-// has 8 of them, 32 bytes, a sector. The other index of a block is the tile.
+// Here the depth of a product is the tiles. So the channels are adjacent in memory, and a block has
+// 8 of them, 32 bytes, a sector. The other index of a block is the tile.
 constexpr int kChannelsOfBlock = 8;
 constexpr int kTilesOfBlock = kTransformThreads / kChannelsOfBlock;
 

@@ -14,7 +14,7 @@ struct Ring {
 };
 
 // Issues this lane's part of the copies of a tile: keys and values of the first `left` of kKeys
-// tokens, zeros for the others. A warp's 32 copies of 16 bytes are neighbours.
+// tokens, zeros for the others. A warp's 32 copies of 16 bytes are adjacent.
 template <class T, int D>
 __device__ void copy_tile(Tile<T, D>& tile, const T* k, const T* v, int left) {
     constexpr int PACKS = D / 8;
@@ -41,8 +41,8 @@ __device__ void copy_tile(Tile<T, D>& tile, const T* k, const T* v, int left) {
 // ring of its own. The next tile is in flight while this one is multiplied.
 // Cost removed: the block's barriers, and the time in which an SM has no loads in flight. 8 warps x
 // 2 tiles x 8 KB keep 64 to 128 KB of each SM in flight.
-// Still limits it: the grid. 128 heads on 132 SMs need one block each or two: with two, the last
-// wave has 124 of 132 blocks; with sequences of different lengths, some blocks have less to do.
+// Still limits it: the grid. 128 heads on 132 SMs need one block each or two. With two, the last
+// wave has 124 of 132 blocks; with sequences of different lengths, some blocks have less work.
 template <class T, int D>
 __global__ void __launch_bounds__(kWarps * 32) async_ring(Task<T> task, int splits, float* parts) {
     extern __shared__ __align__(128) unsigned char memory[];

@@ -44,7 +44,7 @@ void check_shape(const Shape& shape) {
             kKeys, " tokens");
 }
 
-// Blocks that share a row, or a head of K: as many as it takes to fill the GPU, and none without at
+// Blocks that share a row, or a head of K: as many as are needed to fill the GPU, but each with at
 // least kKeys x kWarps keys.
 int splits_for(std::size_t units, const Shape& shape, std::size_t blocks) {
     const std::size_t most =
@@ -52,7 +52,7 @@ int splits_for(std::size_t units, const Shape& shape, std::size_t blocks) {
     const std::size_t wanted = blocks / std::max<std::size_t>(units, 1);
     return static_cast<int>(std::clamp<std::size_t>(wanted, 1, most));
 }
-// Rows of split_keys take little shared memory: several blocks run on an SM.
+// Rows of split_keys take little shared memory, so several blocks run on an SM.
 constexpr std::size_t kRowBlocks = 4;
 
 template <class T>

@@ -8,8 +8,9 @@
 //   async_ring     each warp copies its own next tiles (async_ring.cuh)  a wave that is not full
 //   equal_shares   one list of tiles, equal shares (equal_shares.cuh)    memory bandwidth
 //
-// A token of K and V is used once for each query. So the least time is that of reading the cache:
-// 1 x 32 heads x 8192 tokens of 128 columns in BF16 are 134 MB.
+// A token of K and V is used once for each query. So decoding is memory-bound, and the least time
+// is that of reading the cache: 1 x 32 heads x 8192 tokens with a head dimension of 128 in BF16 are
+// 134 MB.
 //
 // Parts of a row are independent: each has a maximum m of its scores, the sum l of its
 // exponentials, and the sum o of its weighted rows of V, both relative to m. Two parts become one:
@@ -17,7 +18,7 @@
 //     m = max(m1, m2)    l = l1 exp(m1 - m) + l2 exp(m2 - m)    o likewise    result = o / l
 //
 //   ./course run day29                             every version, verified and timed
-//   ./course run day29 --size 1x32x32x8192x128     batch x heads x heads of K x tokens x columns
+//   ./course run day29 --size 1x32x32x8192x128     batch x heads x heads of K x tokens x head dimension
 #pragma once
 
 #include "common/device/grid.hpp"
@@ -58,7 +59,7 @@ constexpr int kWarps = 8;    // of a block
 constexpr int kAtATime = 4;  // keys whose loads a warp issues together
 
 // The keys [first, last) of a row: warp w takes the keys w, w + kWarps, ... Each warp has an online
-// softmax (day 26). A lane has D / 32 neighbouring columns. Then the warps' results become one:
+// softmax (day 26). A lane has D / 32 adjacent columns. Then the warps' results become one:
 // thread c < D returns column c.
 template <class T, int D>
 __device__ Part attend_row(const Task<T>& task, std::size_t row, int first, int last) {
@@ -78,7 +79,7 @@ __device__ Part attend_row(const Task<T>& task, std::size_t row, int first, int 
         Columns v[kAtATime];
 #pragma unroll
         for (int i = 0; i < kAtATime; ++i) {
-            // Behind the end the last key is loaded once more, and not used.
+            // After the end the last key is loaded once more, and not used.
             const std::size_t at = task.cache(item, min(key + i * kWarps, last - 1), D);
             k[i] = Columns::load(task.k + at + lane * COLS);
             v[i] = Columns::load(task.v + at + lane * COLS);
@@ -122,7 +123,7 @@ __device__ int visible_keys(const Task<T>& task, std::size_t row) {
     return max(task.length(static_cast<int>(row / per_sequence)) - (task.queries - 1 - query), 0);
 }
 
-// Idea: the online softmax of day 26, with all warps of a block at one row.
+// Idea: the online softmax of day 26, with all warps of a block for one row.
 // Cost removed: none yet, this is the start. A score is never stored.
 // Still limits it: one block for each row. With 32 heads and one sequence, 100 of an H200's 132 SMs
 // have no work, and the other 32 do not have enough loads in flight.
@@ -166,10 +167,11 @@ __device__ inline Range range_of(int length, int split, int splits, int step) {
     return {first, min(first + share, length)};
 }
 
-// Idea: divide the keys of a row among `splits` blocks. Each leaves a part; combine_splits adds up.
+// Idea: divide the keys of a row among `splits` blocks. Each stores a part; combine_splits adds
+// them up.
 // Cost removed: idle SMs. There are as many blocks as the GPU can use, for a single sequence, too.
 // Still limits it: with grouped-query attention, the 4 or 8 heads of a group load the same K and V,
-// from L2 if not from memory. And a shuffle for every few multiply-adds.
+// from L2 if not from memory. There is also a shuffle for every few multiply-adds.
 template <class T, int D>
 __global__ void __launch_bounds__(kWarps * 32) split_keys(Task<T> task, int splits, float* parts) {
     const std::size_t row = blockIdx.x / static_cast<unsigned>(splits);
@@ -194,7 +196,7 @@ __global__ void __launch_bounds__(D) combine_splits(const float* parts, int spli
 // Idea: the queries of all heads that share K and V are the rows of one matrix, at most 16. Now
 // scores and weighted sums are matrix products, and a tensor core takes 16 rows at a time. With
 // fewer rows, the others are zeros: tensor cores have time to spare here.
-// Cost removed: K and V are loaded once for a group, not once for each head.
+// Cost removed: repeated loads: K and V are loaded once for a group instead of once for each head.
 // Still limits it: the block loads a tile, waits, multiplies, waits. While it multiplies, it has no
 // loads in flight.
 template <class T, int D>
@@ -215,7 +217,7 @@ __global__ void __launch_bounds__(kWarps * 32) packed_group(Task<T> task, int sp
             const int pack = i % (D / 8);
             const bool inside = first + key < length;
             Tile<T, D>& tile = tiles[key / kKeys];
-            // Keys behind the end are zero-filled: what is in memory there may be NaN, and 0 times
+            // Keys after the end are zero-filled, because memory there may contain NaN, and 0 times
             // NaN is NaN.
             const uint4 zeros{};
             tile.k[tile.place(key % kKeys, pack)] =

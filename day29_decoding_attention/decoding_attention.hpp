@@ -1,17 +1,17 @@
 // Host API of day 29: attention for decoding. Each sequence has one new token, or a few, and a
-// cache of the keys and values of all tokens before.
+// cache of the keys and values of all previous tokens.
 //
 //     out[b, h, i] = sum_j p[j] v[b, g, j]    p = softmax over j of scale (q[b, h, i] . k[b, g, j])
 //
-// with g = h / (heads / heads_kv): neighbouring heads of Q share one head of K and V (grouped-query
+// with g = h / (heads / heads_kv): adjacent heads of Q share one head of K and V (grouped-query
 // attention, GQA; heads_kv = 1: multi-query attention, MQA; heads_kv = heads: ordinary attention).
 //
 // The queries of a sequence are its newest tokens, and their keys are in the cache already: query i
 // of n sees the first length - (n - 1 - i) tokens. A query that sees no token becomes zeros.
 //
-// NaN and Inf: what the cache holds behind a sequence's length has no effect. A NaN in Q or K
-// makes the rows NaN that see it, and so does a score that overflows. A NaN or Inf in V makes its
-// column of all queries NaN or Inf that share the head of V.
+// NaN and Inf: the content of the cache after a sequence's length has no effect. A NaN in Q or K
+// makes the rows that see it NaN, and so does a score that overflows. A NaN or Inf in V makes its
+// column NaN or Inf in all queries that share the head of V.
 //
 // Methods: T. Dao, D. Haziza, F. Massa, G. Sizov, "Flash-Decoding", 2023; R. Sanovar et al., "Lean
 // Attention", 2024; N. Shazeer, "Fast transformer decoding", 2019; J. Ainslie et al., "GQA", 2023.
@@ -43,7 +43,7 @@ struct Shape {
     std::size_t capacity = 0;  // tokens for which a sequence has memory
     std::size_t dim = 128;     // columns of a head: 64 or 128
 
-    // Rows of Q that share a head of K and V. They are neighbours in memory.
+    // Rows of Q that share a head of K and V. They are adjacent in memory.
     std::size_t rows() const { return heads / heads_kv * queries; }
     std::size_t q_elements() const { return batch * heads * queries * dim; }
     std::size_t cache_elements() const { return batch * heads_kv * capacity * dim; }
@@ -61,7 +61,7 @@ struct Decoding {
     course::DeviceSpan<const T> k;  // [batch, heads_kv, capacity, dim]
     course::DeviceSpan<const T> v;  // as k
     // [batch]: tokens in the cache. Read by the kernels, so that a captured graph can be replayed
-    // while the cache grows. A length outside of 0 to capacity counts as the nearer of the two.
+    // while the cache grows. A length outside of 0 to capacity is clamped to that range.
     course::DeviceSpan<const int> lengths;
     course::DeviceSpan<T> out;  // as q
     float scale = 1;            // usually 1 / sqrt(dim)
@@ -95,7 +95,7 @@ class Workspace {
 template <class T>
 using Launcher = void (*)(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream);
 
-// A shape and how many tokens there are in all sequences together: what the bytes depend on.
+// A shape and the number of tokens in all sequences together, which determine the bytes.
 struct Load {
     Shape shape;
     std::size_t tokens = 0;
@@ -111,8 +111,8 @@ std::span<const Version<T>> versions();
 template <class T>
 void attend(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream);
 
-// What every launcher checks first: throws as said above. Returns false if there is nothing to
-// write.
+// The checks of every launcher, which throw as described above. Returns false if there is nothing
+// to write.
 template <class T>
 bool check_arguments(const Decoding<T>& decoding, const Workspace& workspace);
 

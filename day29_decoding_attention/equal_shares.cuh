@@ -1,8 +1,9 @@
 // Day 29, third part: equal shares.
 //
 // head_list.cuh puts the tiles of all heads of all sequences into one list. Block b of B takes the
-// places [b n / B, (b + 1) n / B) of n: a share may begin and end inside a head, and hold several
-// heads between. So all SMs have the same work, however the lengths differ.
+// places [b n / B, (b + 1) n / B) of n: a share may start and end inside a head, and contain
+// several heads in between. So all SMs have the same amount of work, however different the lengths
+// are.
 #pragma once
 
 #include "async_ring.cuh"
@@ -32,8 +33,9 @@ __device__ Shares shares_of(const Task<T>& task, int blocks) {
     return {places, min(max(places / kWarps, 1), blocks)};
 }
 
-// A block leaves at most two parts: of its first head, which begins in the share of another block,
-// and of its last, which begins in its own. Each part has kMostRows rows in the workspace.
+// A block stores at most two parts: one of its first head, which starts in the share of another
+// block, and one of its last head, which starts in its own. Each part has kMostRows rows in the
+// workspace.
 constexpr std::size_t kSlots = 2;
 
 __device__ inline std::size_t slot_of(int block, bool head_begins_here) {
@@ -48,8 +50,8 @@ __device__ inline void allow_next() {
 #endif
 }
 
-// Idea: a block for each SM, all with equal shares of the list. Copies go on from one head to the
-// next. A part is stored only where a head is divided.
+// Idea: a block for each SM, all with equal shares of the list. Copies continue from one head to
+// the next. A part is stored only if a head is divided.
 // Cost removed: the wave that is not full, sequences that end early, and most of the parts.
 // Still limits it: memory bandwidth; and at the end the slowest SM, since shares are fixed.
 template <class T, int D>
@@ -118,7 +120,7 @@ __global__ void __launch_bounds__(kWarps * 32) equal_shares(Task<T> task, float*
     course::ptx::cp_async_wait<0>();
 }
 
-// Returns when the first kernel has ended and what it has stored is visible.
+// Returns when the first kernel has ended and its stores are visible.
 __device__ inline void wait_for_previous() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize();
@@ -130,7 +132,7 @@ constexpr int kPartsAtOnce = 4;  // whose loads a thread issues together
 
 // The second kernel: a block for each end of a share. Where a head is divided, n ends are inside
 // it, and the blocks of these ends take its rows in turn: block i the rows i, i + n, ... All blocks
-// wait for the first kernel, so what comes after this one comes after both.
+// wait for the first kernel, so any work after this kernel comes after both.
 template <class T, int D>
 __global__ void __launch_bounds__(D* kPartGroups) combine_shares(Task<T> task, const float* parts) {
     __shared__ Part sums[kPartGroups][D];

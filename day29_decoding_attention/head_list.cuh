@@ -1,8 +1,8 @@
 // The list that the blocks of equal_shares.cuh share.
 //
 // All heads of all sequences form one list: sequence after sequence, head after head, tile after
-// tile. An entry is a place. The tiles of each head follow kHeadCost places without a tile, as
-// beginning and ending a head takes as long as that many tiles.
+// tile. An entry is a place. The tiles of each head follow kHeadCost places without a tile, because
+// starting and ending a head takes as long as that many tiles.
 //
 //   sequence 0                                      sequence 1
 //   head 0             head 1                       head 0
@@ -64,7 +64,7 @@ __device__ Head head_of(const Task<T>& task, int place) {
     }
 }
 
-// Goes on to the head that has `place`.
+// Moves to the head that has `place`.
 template <class T>
 __device__ void advance(const Task<T>& task, Head& head, int place) {
     while (place >= head.end()) {

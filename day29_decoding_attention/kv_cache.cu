@@ -13,7 +13,7 @@ using course::require;
 
 constexpr int kBlock = 256;
 
-// Idea: a thread for each pair of new elements, which it copies behind the tokens that are there.
+// Idea: a thread for each pair of new elements, which it copies to the end of the existing tokens.
 // from: [count, heads_kv, tokens, dim].
 template <class T>
 __global__ void append_rows_kernel(const T* k, const T* v, T* k_cache, T* v_cache, const int* lengths,
@@ -29,7 +29,7 @@ __global__ void append_rows_kernel(const T* k, const T* v, T* k_cache, T* v_cach
     v_cache[to] = v[i];
 }
 
-// A kernel of its own, since all blocks of the one before read the old lengths.
+// This needs a separate kernel, because all blocks of the previous one read the old lengths.
 __global__ void add_to_lengths(int* lengths, std::size_t count, int tokens) {
     const std::size_t i = static_cast<std::size_t>(blockIdx.x) * kBlock + threadIdx.x;
     if (i < count) lengths[i] += tokens;

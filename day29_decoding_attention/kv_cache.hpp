@@ -1,5 +1,5 @@
 // A cache of keys and values that grows by a token, or a few, with each step of decoding. Its
-// sequences differ in length: one may end and give its place to a new one while others go on.
+// sequences differ in length: one may end and give its place to a new one while others continue.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// What a warp does with a tile of keys: the products on tensor cores and the online softmax of up
+// The work of a warp on a tile of keys: the products on tensor cores and the online softmax of up
 // to 16 rows. Days 26 and 40 explain the fragments.
 #pragma once
 

@@ -1,11 +1,11 @@
 // Day 30, part 3: blocks of a row, each with a scale of its own, in 8 or in 4 bits.
 //
-//   quantize_block_octets      a few neighbouring threads keep a block in registers; shuffles find its scale
+//   quantize_block_octets a few adjacent threads hold a block in registers; shuffles find its scale
 //   dequantize_block_octets    eight codes per thread
 //
-// Both read and write everything once, and 4 bits write half of what 8 bits do. Instructions limit
-// them all the same: conversions and packing, and for nf4 four dependent loads from the table of
-// levels.
+// Both read and write everything once, and 4 bits write half as much as 8 bits. Nevertheless they
+// are limited by instructions: conversions and packing, and for nf4 four dependent loads from the
+// table of levels.
 //
 //   ./course run day30 --size 4096x4096
 #pragma once
@@ -30,8 +30,8 @@ struct Coder {
 
     static __device__ unsigned code(float x, float inverse) {
         if constexpr (kCode == Code::kNf4) {
-            // Sixteen levels have fifteen borders, half-way between neighbours. A binary search
-            // finds in four comparisons how many of them are below x.
+            // Sixteen levels have fifteen borders, half-way between adjacent levels. A binary
+            // search finds in four comparisons how many of them are below x.
             const float y = x * inverse;
             unsigned below = 0;
             for (unsigned step = 8; step > 0; step /= 2) {
@@ -92,11 +92,11 @@ __device__ unsigned long long load_codes(const std::uint8_t* row, std::size_t oc
 
 // --- Kernels -------------------------------------------------------------------------------------
 
-// Idea: kBlock / 8 neighbouring threads have a block of values, eight each. Shuffles between them
+// Idea: kBlock / 8 adjacent threads have a block of values, eight each. Shuffles between them
 // find the largest magnitude: 1 step for a block of 16 values, 5 for 256.
 // Cost removed: the second read, and shared memory.
 // Still limits it: conversions and packing; nf4: loads from the table of levels, each of which
-// depends on the comparison before.
+// depends on the previous comparison.
 template <class T, Code kCode, bool kAligned, int kBlock>
 __global__ void __launch_bounds__(kThreads)
     quantize_block_octets(DeviceMatrix<const T> in, DeviceMatrix<std::uint8_t> codes,

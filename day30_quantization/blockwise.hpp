@@ -1,6 +1,6 @@
-// Quantisation in blocks: every `block` neighbouring values of a row have a scale of their own, so
-// that a large value costs only its neighbours their resolution. In 8 bits, or in 4, two codes in a
-// byte.
+// Quantisation in blocks: every `block` adjacent values of a row have a scale of their own, so that
+// a large value reduces only the resolution of the values near it. In 8 bits, or in 4, two codes in
+// a byte.
 //
 //   int8   round(x / scale) in [-127, 127], scale = max |x| / 127        like GGUF's Q8_0 (blocks of 32)
 //   int4   round(x / scale) in [-7, 7], two's complement,                4-bit weights in general
@@ -8,11 +8,11 @@
 //   nf4    the nearest of 16 levels, scale = max |x|                     QLoRA's (blocks of 64)
 //
 // The levels of nf4 are quantiles of a normal distribution, scaled to [-1, 1]: they are closer
-// where values are frequent. Of two equally near levels the lower one is taken.
+// where values are frequent. Of two equally near levels the lower one is chosen.
 //
 // Real formats store scales in 16 bits or quantise them once more. Here they are floats, so a value
 // takes bits + 32 / block bits. Zeros, NaN and Inf as in quantization.hpp, with a block for a
-// group: scale 0 or NaN, and codes that mean 0.
+// group: scale 0 or NaN, and codes that represent 0.
 //
 // Methods: T. Dettmers, A. Pagnoni, A. Holtzman, L. Zettlemoyer, "QLoRA: Efficient Finetuning of
 // Quantized LLMs", 2023, section 3 and appendix E (the levels); T. Dettmers, M. Lewis, S. Shleifer,

@@ -75,7 +75,7 @@ void check_arguments(std::string_view function, Method method, DeviceMatrix<cons
     require_apart(Argument{function, "out"}, out, "zero_point", zero_point);
 }
 
-// Rows without gaps between them are one long row, where the group is the whole matrix.
+// If the group is the whole matrix, rows without gaps between them are one long row.
 template <class T>
 DeviceMatrix<T> as_one_row(DeviceMatrix<T> m) {
     if (m.leading_dimension() != m.cols()) return m;

@@ -9,8 +9,8 @@
 //
 // plain and row_in_registers quantise rows, plain only symmetrically. two_passes does everything: a
 // scale per matrix, row or column, symmetric or asymmetric. This file has plain and the first pass,
-// rounding.cuh the second pass and row_in_registers. blockwise.cuh goes on with 4 bits. The program
-// also runs host_pointers: the kernels of two_passes, called with host memory
+// rounding.cuh the second pass and row_in_registers. blockwise.cuh continues with 4 bits. The
+// program also runs host_pointers: the kernels of two_passes, called with host memory
 // (quantize_rows_of_host in quantization.cu).
 //
 //   ./course run day30                                              every version, verified and timed
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kThreads) find_row_scales(DeviceMatrix<const T
 }
 
 // Idea: a thread per value. The product x * (1 / scale) is exact in double, so it is rounded only
-// once, by rint(): to the nearest integer, of two equally near to the even one.
+// once, by rint(): to the nearest integer, ties to even.
 // Cost removed: none yet.
 // Still limits it: 1 byte per store; arithmetic in double; a division of 64 bits for the row.
 template <class T>
@@ -90,13 +90,13 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- two_passes, first pass: the ranges of any groups --------------------------------------------
 
-// From here on a thread has eight neighbouring values, an Octet: 16 bytes of halves, 32 of floats.
+// From here on a thread has eight adjacent values, an Octet: 16 bytes of halves, 32 of floats.
 // ranges.cuh has a Range, the largest magnitude (symmetric) or both ends (asymmetric), and merges
 // the ranges of the lanes of a warp and of the warps of a block. row_share.cuh has the octets of a
 // row that a thread keeps in registers.
 
-// Ranges are collected where the parameters will be: bits of the upper end in `scale`, of the lower
-// end in `zero_point`. Both start as 0.
+// Ranges are collected in the memory of the parameters: bits of the upper end in `scale`, of the
+// lower end in `zero_point`. Both start as 0.
 template <Scheme kScheme>
 __device__ void collect(Range range, float* scale, std::int32_t* zero_point, std::size_t group) {
     atomicMax(reinterpret_cast<unsigned*>(scale) + group, range.above);
@@ -130,10 +130,10 @@ constexpr int kColumnRows = 8;                           // of a block, at a tim
 constexpr int kColumnTile = course::kWarpSize * kOctet;  // columns of a block
 constexpr std::size_t kColumnChunk = 64;                 // rows of a block, altogether
 
-// Idea: a warp walks down 256 columns at once, eight per lane, so that it loads whole lines. The
-// warps of a block meet in shared memory.
-// Cost removed: a thread that walks down one column of halves uses 2 of the 32 bytes of each
-// sector.
+// Idea: a warp goes down 256 columns at once, eight per lane, so that it loads whole lines. The
+// warps of a block merge their ranges in shared memory.
+// Cost removed: unused bytes of sectors: a thread that goes down one column of halves uses 2 of the
+// 32 bytes.
 // Still limits it: memory. quantize_octets reads everything again.
 template <class T, Scheme kScheme, bool kAligned>
 __global__ void __launch_bounds__(kThreads)

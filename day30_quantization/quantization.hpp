@@ -7,9 +7,8 @@
 //   symmetric    scale = max |x| / 127, no zero point, q in [-127, 127];
 //   asymmetric   the range from min(x) to max(x), widened to hold 0, becomes [-128, 127]: scale = range / 255,
 //                zero_point = round(-min / scale) - 128. 0 is exact in both.
-// round() goes to the nearest integer, of two equally near to the even one. What is rounded is the
-// exact product x * (1 / scale), where 1 / scale is a float. saturate() cuts off at the ends of the
-// range of q.
+// round() goes to the nearest integer, ties to even. It rounds the exact product x * (1 / scale),
+// where 1 / scale is a float. saturate() cuts off at the ends of the range of q.
 //
 // A scale that is found is 0, NaN, or a normal positive float; a given one may be any float, and
 // changes the signs if it is negative. A zero point that is found is in [-128, 127]; a given one
@@ -64,11 +63,11 @@ struct Problem {
 std::size_t group_count(const Problem& problem);
 
 // Below, T is float or __half. Views may have any leading dimension and any alignment of their
-// element; rows that begin at multiples of 16 bytes (of 8 for int8) are faster, because accesses
-// are then 16 and 8 bytes wide. Work is queued on `stream`. Outputs must not overlap inputs.
-// `scale` has group_count() elements; `zero_point` as many, or none in the symmetric scheme. If it
-// has elements all the same, they are written as zeros and not read. std::invalid_argument for
-// arguments unlike that, CudaError when a launch fails.
+// element; 16-byte aligned rows (8-byte aligned for int8) are faster, because accesses are then 16
+// and 8 bytes wide. Work is queued on `stream`. Outputs must not overlap inputs. `scale` has
+// group_count() elements; `zero_point` as many, or none in the symmetric scheme. If it has elements
+// nevertheless, they are written as zeros and not read. std::invalid_argument for arguments unlike
+// that, CudaError when a launch fails.
 
 // Scales and zero points of the groups of `in`.
 template <class T>
@@ -94,13 +93,12 @@ using Launcher = void (*)(Method method, course::DeviceMatrix<const T> in,
 template <class T>
 using Version = course::Version<Launcher<T>, Problem>;
 
-// plain, two_passes, row_in_registers, and `auto`, which takes the best of them.
+// plain, two_passes, row_in_registers, and `auto`, which chooses the best of them.
 template <class T>
 std::span<const Version<T>> versions();
 
-// How a first attempt often looks: each step is a function of host memory, which allocates device
-// memory, fills it with zeros, copies there and back, and frees. Symmetric, per row; matrices
-// packed.
+// A typical first attempt: each step is a function of host memory, which allocates device memory,
+// fills it with zeros, copies there and back, and frees. Symmetric, per row; matrices packed.
 template <class T>
 void quantize_rows_of_host(std::size_t rows, std::size_t cols, std::span<const T> in,
                            std::span<std::int8_t> out, std::span<float> scale);

@@ -69,7 +69,7 @@ __device__ inline Range warp_merge(Range range) {
     return range;
 }
 
-// The range of each kGroupThreads neighbouring threads, whole warps, in all of them. The block has
+// The range of each kGroupThreads adjacent threads, whole warps, in all of them. The block has
 // kGroups such groups, and all its threads must call. One barrier; none if a group is one warp.
 template <Scheme kScheme, int kGroupThreads, int kGroups = 1>
 __device__ Range group_merge(Range range) {

@@ -19,9 +19,9 @@ using course::ByteOctet;
 // --- two_passes, second pass: rounding without a conversion --------------------------------------
 
 // Adding 1.5 * 2^23 to a number below 2^22 leaves no bits for a fraction: the addition itself
-// rounds to the nearest integer, ties to even, and the lowest byte of the sum is that integer. So
-// one instruction, fmaf, multiplies, rounds and converts; and it rounds the exact product, as plain
-// does with double.
+// rounds to the nearest integer, ties to even, and the lowest byte of the sum is that integer. So a
+// single instruction, fmaf, multiplies, rounds and converts, and it rounds the exact product, as
+// plain does with double.
 constexpr float kRounding = 12582912.0f;
 
 // The lowest bytes of four such sums.
@@ -151,8 +151,8 @@ __global__ void __launch_bounds__(kThreads)
 
 // --- row_in_registers ----------------------------------------------------------------------------
 
-// For the symmetric scheme and the very values that the scale was found for: nothing can saturate,
-// and a NaN makes all codes 0.
+// For the symmetric scheme, and only for the values from which the scale was computed: nothing can
+// saturate, and a NaN makes all codes 0.
 class AbsmaxQuantizer {
   public:
     __device__ explicit AbsmaxQuantizer(float scale)

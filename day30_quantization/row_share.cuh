@@ -18,7 +18,7 @@ using course::ByteOctet;
 constexpr int kPacks = 4;  // octets of a thread
 
 // Row or chunk of a row that kGroupThreads threads keep in registers: kPacks octets of each, those
-// of neighbouring threads side by side.
+// of adjacent threads side by side.
 template <class T, int kGroupThreads, bool kAligned>
 class RowShare {
   public:
@@ -35,8 +35,8 @@ class RowShare {
         return range_of<kScheme>(octet_, kPacks);
     }
 
-    // Stores quantize(octet) for each octet. The stores are streaming: their lines leave the L2
-    // cache first.
+    // Stores quantize(octet) for each octet. They are streaming stores, whose lines the L2 cache
+    // evicts first.
     template <class AnyQuantizer>
     __device__ void store(std::int8_t* row, std::size_t cols, int thread,
                           const AnyQuantizer& quantize) const {

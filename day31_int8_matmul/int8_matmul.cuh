@@ -1,8 +1,8 @@
 // Day 31: products of 8-bit integers, C = A W^T. int8 x int8 -> int32, exact.  Tiles: PMPP chapters 5 and 6
 //
 // A is M x K and W is N x K, so both are read along K (K-major): a layer's weights W[out][in] as
-// they lie in memory. Four neighbouring bytes of K are one 32-bit word, and that is what makes int8
-// fast.
+// they lie in memory. Four bytes that are adjacent along K are one 32-bit word, which is what makes
+// int8 fast.
 //
 //   version        multiply-adds by         what is new                        what limits it
 //   scalar         one instruction each     a thread for each result           two 1-byte loads per multiply-add
@@ -10,7 +10,7 @@
 //   mma_sync       4,096 in an mma          tensor cores                       copies and products take turns
 //   tensor_cores   4,096 in an mma          stages in flight, fragments        the rate of mma.sync
 //                                           one step ahead
-//   wgmma          524,288 in a wgmma       factors read from shared memory    storing C, and power
+//   wgmma          524,288 in a wgmma       operands from shared memory        storing C, and power
 //
 // The first two are here, mma_sync and tensor_cores in int8_tensor_cores.cuh. The last one needs
 // Hopper and is in int8_wgmma.cuh.
@@ -40,8 +40,8 @@ constexpr int kScalarThreads = kScalarCols * kScalarRows;
 // Idea: a thread for each result, as in the definition. A byte becomes an int before it is
 // multiplied, so nothing overflows: K times 128 * 128 must fit into 31 bits.
 // Cost removed: none yet.
-// Still limits it: two loads of one byte for one multiply-add; and neighbouring threads read
-// different rows of W, so a warp's load of W touches 32 lines.
+// Still limits it: two loads of one byte for one multiply-add; and because adjacent threads read
+// different rows of W, a warp's load of W touches 32 lines.
 __global__ void __launch_bounds__(kScalarThreads)
     scalar(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w, DeviceMatrix<std::int32_t> c,
            unsigned tiles_n) {
@@ -87,9 +87,9 @@ __device__ void load_words(DeviceMatrix<const std::int8_t> from, std::size_t fir
 }
 
 // Idea: __dp4a multiplies the four bytes of two words and adds the four products to a sum, in one
-// instruction. The rest is day 5 with words for floats: tiles in shared memory, 8 x 8 results per
-// thread in registers. They are four 4 x 4 quarters, so that neighbouring threads load neighbouring
-// words.
+// instruction. The rest is day 5 with words in place of floats: tiles in shared memory, 8 x 8
+// results per thread in registers. They are four 4 x 4 quarters, so that adjacent threads load
+// adjacent words.
 // Cost removed: nearly all loads, and three of four instructions.
 // Still limits it: the rate of __dp4a.
 template <bool kAligned>

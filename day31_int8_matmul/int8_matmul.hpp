@@ -29,10 +29,10 @@ struct MatmulShape {
 inline constexpr std::size_t kLongestSum = 131071;
 
 // Queues C = A W^T on `stream`. m, n and k may be anything, k up to kLongestSum; any leading
-// dimension and alignment. mma_sync and tensor_cores require rows of A and W that begin at
-// multiples of 16 bytes, and a GPU of compute capability 8.0 or more with enough shared memory
-// (their constraint names what is missing); wgmma, such rows and compute capability 9.0. C must not
-// overlap A or W. std::invalid_argument for arguments unlike that, CudaError when the launch fails.
+// dimension and alignment. mma_sync and tensor_cores require 16-byte aligned rows of A and W, and a
+// GPU of compute capability 8.0 or more with enough shared memory (their constraint names what is
+// missing); wgmma, such rows and compute capability 9.0. C must not overlap A or W.
+// std::invalid_argument for arguments unlike that, CudaError when the launch fails.
 struct Launcher {
     void (*launch)(course::DeviceMatrix<const std::int8_t> a, course::DeviceMatrix<const std::int8_t> w,
                    course::DeviceMatrix<std::int32_t> c, cudaStream_t stream);

@@ -15,7 +15,7 @@ namespace day31 {
 
 using course::DeviceMatrix;
 
-// Stores a thread's sums directly from registers, two neighbours at a time where C allows it.
+// Stores a thread's sums directly from registers, two adjacent ones at a time if C allows it.
 template <class Shape>
 __device__ void store_sums(DeviceMatrix<std::int32_t> c, const course::TileOrigin& origin,
                            const course::ByteTileSums<Shape, int>& sums) {
@@ -36,8 +36,8 @@ __device__ void store_sums(DeviceMatrix<std::int32_t> c, const course::TileOrigi
 
 using OneStage = course::ByteTileShape<128, 128, 64, 64, 1>;
 
-// Idea: mma.m16n8k32. A warp multiplies 16 x 32 by 32 x 8 bytes in one instruction. Both factors
-// are K-major, so ldmatrix needs no transpose, which for bytes it could not do.
+// Idea: mma.m16n8k32. A warp multiplies 16 x 32 by 32 x 8 bytes in one instruction. Both operands
+// are K-major, so ldmatrix does not have to transpose, which it could not do for bytes.
 // Cost removed: instructions. 4,096 multiply-adds in one, where a warp's __dp4a does 128.
 // Still limits it: the tensor cores idle while a tile is copied.
 template <class Shape>
@@ -73,8 +73,8 @@ __global__ void __launch_bounds__(Shape::THREADS)
 }
 
 // The pipeline, for a block's tile. While the tensor cores work on one step, the fragments of the
-// next step are loaded, and a quarter of the copies for a later stage is issued. (Issued all at
-// once, the copies would delay the fragments.) `shared` has Shape::SHARED bytes.
+// next step are loaded, and a quarter of the copies for a later stage is issued. (If they were all
+// issued at once, the copies would delay the fragments.) `shared` has Shape::SHARED bytes.
 template <class Shape>
 __device__ void multiply_tile(std::byte* shared, const course::ByteRows& a, const course::ByteRows& w,
                               course::ByteTileSums<Shape, int>& sums) {
@@ -85,7 +85,7 @@ __device__ void multiply_tile(std::byte* shared, const course::ByteRows& a, cons
     const auto w_tile = [&](int stage) { return a_tile(stage) + Shape::BM * Shape::BK; };
     course::ByteTileCopies<Shape, Shape::BM> a_copies(a);
     course::ByteTileCopies<Shape, Shape::BN> w_copies(w);
-    // Beyond the last stage nothing is left to copy, but the groups are committed all the same, so
+    // After the last stage nothing is left to copy, but the groups are committed nevertheless, so
     // that cp_async_wait can count them.
     const auto copy = [&](int stage, int part) {
         a_copies.template issue<STEPS>(a_tile(stage), part);
@@ -127,7 +127,7 @@ using ThreeStages = course::ByteTileShape<128, 128, 64, 64, 3>;
 
 // Idea: a multistage pipeline, multiply_tile() above.
 // Cost removed: the latency of global and of shared memory.
-// Still limits it: mma.sync takes its operands through registers. Hopper's wgmma reads them from
+// Still limits it: mma.sync takes its operands from registers. Hopper's wgmma reads them from
 // shared memory.
 template <class Shape>
 __global__ void __launch_bounds__(Shape::THREADS)

@@ -1,4 +1,4 @@
-// Day 31: the launcher of int8_wgmma.cuh, and which tile it takes.
+// Day 31: the launcher of int8_wgmma.cuh, and the choice of its tile.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -18,7 +18,7 @@ using Out = course::DeviceMatrix<std::int32_t>;
 
 constexpr int kBand = 8;  // rows of tiles that are computed together, for L2: as on day 41
 
-// Of a single row the leading dimension may be anything, but a tensor map wants a multiple of 16.
+// A matrix of a single row may have any leading dimension, but a tensor map needs a multiple of 16.
 In with_aligned_pitch(In matrix) {
     if (matrix.rows() != 1) return matrix;
     const auto row = course::DeviceSpan<const std::int8_t>::from_device_pointer(matrix.data(), matrix.cols());

@@ -25,8 +25,8 @@ struct WgmmaMemory {
 
 // Idea: a warpgroup multiplies 64 x 32 by 32 x 256 bytes in one instruction, which reads both from
 // shared memory. One thread issues the copies of whole tiles; as many blocks run as fit on the GPU,
-// each computes tile after tile, and the copies for a tile begin while the one before is stored.
-// Cost removed: the way of the operands through registers, and the instructions of copies.
+// each computes tile after tile, and the copies for a tile start while the previous tile is stored.
+// Cost removed: operands no longer pass through registers, and the instructions of copies.
 // Still limits it: storing C, four bytes for each sum of bytes; and power.
 template <class S>
 __global__ void __launch_bounds__((1 + S::CONSUMERS) * hopper::kWarpgroup)
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * hopper::kWarpgroup)
             coords.row += group * 64;
             hopper::Sums<S> sums;
             hopper::consume(ring, at, group, steps, sums);
-            // Without a detour where TMA cannot reach the rows of C.
+            // Directly from registers if TMA cannot store the rows of C.
             if (through_tma) {
                 hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
             } else {

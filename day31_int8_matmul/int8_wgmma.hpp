@@ -13,7 +13,7 @@
 
 namespace day31 {
 
-// The name of the tile that it takes for a shape, on a GPU with so many multiprocessors.
+// The name of the tile that it chooses for a shape, on a GPU with so many multiprocessors.
 std::string wgmma_tile_for(const MatmulShape& shape, std::size_t multiprocessors);
 
 // The names of all tiles.

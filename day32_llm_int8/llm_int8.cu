@@ -114,7 +114,7 @@ bool check_layer(const Layer& layer, std::size_t workspace) {
     return tokens != 0 && outputs != 0;
 }
 
-// The steps that both versions begin with: X in 8 bits, and the outlier columns of both factors.
+// The first steps of both versions: X in 8 bits, and the outlier columns of both operands.
 void prepare(const Layer& layer, const Arrays& arrays, cudaStream_t stream) {
     find_outlier_columns(layer.x, layer.threshold, arrays.keep, arrays.columns, arrays.count, stream);
     quantize_kept_columns(layer.x, arrays.keep, arrays.x8(layer.shape()), arrays.x_scale, stream);
@@ -123,7 +123,7 @@ void prepare(const Layer& layer, const Arrays& arrays, cudaStream_t stream) {
     CUDA_CHECK_LAUNCH();
 }
 
-// The steps that plain and separate_kernels end with: sums become floats, then Y.
+// The last steps of plain and separate_kernels: sums become floats, then Y.
 void finish(const Layer& layer, const Arrays& arrays, cudaStream_t stream) {
     const auto [tokens, outputs, inputs] = layer.shape();
     const unsigned blocks = course::blocks_for(tokens * outputs, kPlainThreads);
@@ -193,7 +193,7 @@ void launch_fused(const Layer& layer, cudaStream_t stream) {
                    tiles.n);
 }
 
-// The least possible: X and W8 are read once, Y is written once. The outlier columns' weights in
+// The least traffic: X and W8 are read once, Y is written once. The outlier columns' weights in
 // half are not counted.
 course::Work work(const LayerShape& shape) {
     const auto m = static_cast<double>(shape.tokens);

@@ -7,10 +7,10 @@
 //   separate_kernels   7         the int8 product on tensor cores (day 31)   sums in memory; the outlier product
 //   fused              5         scales and outlier columns in registers     the int8 product
 //
-// X is tokens x inputs, W is outputs x inputs, both half. W8 and its scales are made once, before.
-// The number of outlier columns is known only to the GPU, and a host that asked would wait for it.
-// So the work is queued for any number, and the kernels read the number. This file has the kernels
-// of `plain`; tensor_core_products.cuh has those that replace its products.
+// X is tokens x inputs, W is outputs x inputs, both half. W8 and its scales are made once, in
+// advance. Only the GPU knows the number of outlier columns, and the host would have to wait for
+// it. So the host queues work for any number, and the kernels read the number. This file has the
+// kernels of `plain`; tensor_core_products.cuh has those that replace its products.
 //
 //   ./course run day32                                            every version, verified and timed
 //   ./course run day32 --only fused --size 1024x1024x1024      tokens x outputs x inputs
@@ -41,7 +41,7 @@ constexpr int kMarkThreads = kMarkWarps * kWarpSize;
 constexpr int kMarkTile = kWarpSize * kOctet;  // columns of a block
 constexpr std::size_t kMarkRows = 64;          // rows of a block
 
-// Idea: a warp walks down 256 columns, eight per lane, and keeps the largest magnitudes, two in a
+// Idea: a warp goes down 256 columns, eight per lane, and keeps the largest magnitudes, two in a
 // register. Outliers are rare: a thread that finds one writes keep[col] = 0. Several may write the
 // same 0.
 // Cost removed: any exchange between warps and blocks.
@@ -131,7 +131,7 @@ constexpr int kLongThreads = 1024;
 // Idea: a block per row reads it twice: once for the largest magnitude, once to quantise. Outlier
 // columns count as 0 both times.
 // Cost removed: a copy of X without its outlier columns.
-// Still limits it: memory. It serves rows that are too long for the next kernel.
+// Still limits it: memory. It is for rows that are too long for the next kernel.
 template <bool kAligned>
 __global__ void __launch_bounds__(kLongThreads)
     kept_row_in_passes(DeviceMatrix<const __half> x, const std::uint16_t* keep, DeviceMatrix<std::int8_t> out,
@@ -209,7 +209,7 @@ struct Outliers {
 constexpr int kGatherWarps = 8;
 constexpr int kGatherThreads = kGatherWarps * kWarpSize;
 
-// Idea: a warp takes the outlier columns out of one row: of X first, then of W.
+// Idea: a warp gathers the outlier columns of one row, first of X, then of W.
 // Cost removed: scattered loads in the product, which would repeat them for every tile.
 // Still limits it: sectors of 32 bytes, of which two are used.
 __global__ void __launch_bounds__(kGatherThreads)

@@ -6,10 +6,10 @@
 //     Y = x_scale w_scale (X8 W8^T)   X8: rows of X without outlier columns, 8 bits, a scale per row; W8 likewise
 //       + Xo Wo^T                     the outlier columns of X and W, in half, summed in float
 //
-// NaN and Inf in X make their column an outlier column, and so only their own row of Y NaN or Inf,
-// as in exact arithmetic. NaN or Inf in a row of W makes that column of Y NaN. Scales of W
-// that are given may be any floats, and are factors of their column: 0 times Inf is NaN. Values too
-// large for a half become Inf.
+// NaN and Inf in X make their column an outlier column, so only their own row of Y becomes NaN or
+// Inf, as in exact arithmetic. NaN or Inf in a row of W makes that column of Y NaN. Given scales of
+// W may be any floats, and multiply their column: 0 times Inf is NaN. Values too large for a half
+// become Inf.
 //
 // Method: T. Dettmers, M. Lewis, Y. Belkada, L. Zettlemoyer, "LLM.int8(): 8-bit Matrix
 // Multiplication for Transformers at Scale", 2022, sections 3.1 and 3.2. The kernels are in
@@ -60,10 +60,10 @@ struct Layer {
 };
 
 // Queues the layer on `stream`; the host does not wait. Any shape with up to kLongestSum inputs,
-// any alignment of elements. separate_kernels and fused require rows of w8 that begin at multiples
-// of 16 bytes, and a GPU with tensor cores (their constraint names what is missing). y must not
-// overlap any input; the workspace must not overlap anything. std::invalid_argument for arguments
-// unlike that, CudaError when a launch fails.
+// any alignment of elements. separate_kernels and fused require 16-byte aligned rows of w8, and a
+// GPU with tensor cores (their constraint names what is missing). y must not overlap any input; the
+// workspace must not overlap anything. std::invalid_argument for arguments unlike that, CudaError
+// when a launch fails.
 struct Launcher {
     void (*launch)(const Layer& layer, cudaStream_t stream);
     std::size_t (*workspace)(const LayerShape& shape);  // bytes
@@ -75,7 +75,7 @@ using Version = course::Version<Launcher, LayerShape>;
 // plain, separate_kernels, fused.
 std::span<const Version> versions();
 
-// What a layer in half reads and writes at least: for the peer.
+// The least bytes that a layer in half reads and writes, for the peer.
 course::Work half_layer_work(const LayerShape& shape);
 
 // The first step. keep[k] = 0 for an outlier column, 0xffff for the others; columns[0 .. count) are

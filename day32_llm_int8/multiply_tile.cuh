@@ -1,5 +1,5 @@
-// The pipeline of day 31 as a function: A W^T of a block's tile, for int8 and for half. It stands
-// twice: there it is what the lesson teaches, so it cannot move to common/tile.
+// The pipeline of day 31 as a function: A W^T of a block's tile, for int8 and for half. It is in
+// the repository twice, because it is part of that day's lesson and cannot move to common/tile.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -35,7 +35,7 @@ __device__ unsigned block_max(unsigned value) {
     return course::warp_reduce(of_warp[lane % kWarps], larger);
 }
 
-// max|x| / 127: NaN of a row with a NaN or an Inf, 0 of a row of zeros.
+// max|x| / 127: NaN for a row with a NaN or an Inf, 0 for a row of zeros.
 __device__ inline float scale_of(unsigned largest) {
     constexpr unsigned kInfinityBits = 0x7f800000u;
     if (largest >= kInfinityBits) return __uint_as_float(0x7fffffffu);

@@ -19,7 +19,7 @@ namespace day32 {
 // in half: the pipeline of day 31 (multiply_tile.cuh).
 using ProductShape = course::ByteTileShape<128, 128, 64, 64, 3>;
 
-// Idea: X8 W8^T with mma.m16n8k32, in the place of plain_product.
+// Idea: X8 W8^T with mma.m16n8k32, instead of plain_product.
 // Cost removed: nearly all of the product's time.
 // Still limits it: memory. The sums are written, read, written and read again.
 template <class Shape>

@@ -7,7 +7,7 @@
 
 namespace day33 {
 
-inline constexpr int kDigitSide = 28;  // rows and columns of a picture
+inline constexpr int kDigitSide = 28;  // rows and columns of an image
 
 struct Digits {
     std::vector<float> pictures;  // count x 28 x 28, 0 is paper and 1 ink, plus noise

@@ -1,4 +1,4 @@
-// Day 33: the second kernel of a training step adds the gradients of the pictures of a batch, and
+// Day 33: the second kernel of a training step adds the gradients of the images of a batch, and
 // moves the parameters.
 #pragma once
 
@@ -29,11 +29,11 @@ struct Descent {
     }
 };
 
-constexpr int kBatchWarps = 16;  // of a block; they share the pictures
+constexpr int kBatchWarps = 16;  // of a block; they share the images
 constexpr int kBatchRows = 4;
 using OfWarps = float[kBatchWarps][kBatchRows][course::kWarpSize];
 
-// The sum over the warps, always in the same order: so the same data give the same bits.
+// The sum over the warps, always in the same order, so that the same data give the same bits.
 __device__ inline float add_warps(const OfWarps& of_warp, int row, int lane) {
     float sum = 0;
 #pragma unroll
@@ -42,13 +42,13 @@ __device__ inline float add_warps(const OfWarps& of_warp, int row, int lane) {
     return sum;
 }
 
-// 32 convolutional parameters: their gradients are there, one row per picture.
+// 32 convolutional parameters: their gradients are in memory, one row per image.
 __device__ inline void descend_convolution(const Descent& descent, const PictureResults& results, int batch,
                                            int block, OfWarps& of_warp) {
     const int lane = static_cast<int>(threadIdx.x) % course::kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / course::kWarpSize;
     const int i = block * course::kWarpSize + lane;
-    // Parts begin at multiples of four; between them there may be gaps.
+    // Parts start at multiples of four; between them there may be gaps.
     const bool exists = i < First::kWeights ||
                         (i >= Offsets::kBiases1 && i < Offsets::kBiases1 + First::kK) ||
                         (i >= Offsets::kWeights2 && i < kConvParameters);
@@ -61,8 +61,8 @@ __device__ inline void descend_convolution(const Descent& descent, const Picture
     if (warp == 0 && exists) descent.move(i, add_warps(of_warp, 0, lane));
 }
 
-// 4 rows x 32 columns of a fully connected layer's gradient: the sum over the pictures of dy[row]
-// x[column]. Behind the last column come the biases, as weights of an input that is always 1.
+// 4 rows x 32 columns of a fully connected layer's gradient: the sum over the images of dy[row]
+// x[column]. After the last column come the biases, as weights of an input that is always 1.
 template <int kInputs, int kOutputs, int kOutputStride>
 __device__ void descend_connected(const Descent& descent, const float* x, const float* dy, int weights,
                                   int biases, int batch, int block, OfWarps& of_warp) {
@@ -101,9 +101,9 @@ constexpr int kBlocks4 = blocks_of_connected(kHidden1, kHidden2);
 constexpr int kBlocks5 = blocks_of_connected(kHidden2, kScores);
 constexpr int kDescendBlocks = kConvBlocks + kBlocks3 + kBlocks4 + kBlocks5;
 
-// Idea: one launch for all parameters. A block has 32 or 128 of them; its warps share the pictures.
+// Idea: one launch for all parameters. A block has 32 or 128 of them; its warps share the images.
 // Cost removed: the weights' gradients in global memory, and a launch for each layer.
-// Still limits it: latency. With 64 pictures, a warp adds four products.
+// Still limits it: latency. With 64 images, a warp adds four products.
 __global__ void __launch_bounds__(kBatchWarps* course::kWarpSize)
     descend_batch(Descent descent, PictureResults results, unsigned* steps, int batch) {
     __shared__ OfWarps of_warp;

@@ -1,18 +1,18 @@
 // Day 33: a training step of LeNet-5 as two kernels.
 //
-// The layers of LeNet are small. With 64 pictures, launches and the way of the results through
-// global memory take longer than the arithmetic. So here a block carries one picture through the
-// whole network and back again; what a layer leaves for the next one stays in shared memory.
+// The layers of LeNet are small. With 64 images, launches and the traffic of the results through
+// global memory take longer than the arithmetic. So here a block carries one image through the
+// whole network and back again, and the output of a layer stays in shared memory for the next one.
 //
-//   learn_picture   a block per picture: forward, loss, backward
-//   descend_batch   (lenet_descent.cuh) adds the gradients of the pictures, moves the parameters
+//   learn_picture a block per image: forward, loss, backward
+//   descend_batch (lenet_descent.cuh) adds the gradients of the images, moves the parameters
 //
-// Each line of learn_picture is a layer, a function of the whole block: those of the way forward
-// are in lenet_layers.cuh, their gradients in lenet_gradients.cuh.
+// Each line of learn_picture is a layer, a function of the whole block: the forward layers are in
+// lenet_layers.cuh, their gradients in lenet_gradients.cuh.
 //
-// The gradients of convolutional weights are written picture by picture: there are only 2,572. For
-// a fully connected layer with 48,000 weights that would be too much. But its gradient is the
-// product of two vectors, dy and x: the vectors are written, and the second kernel multiplies.
+// The gradients of convolutional weights, only 2,572 of them, are written image by image. For a
+// fully connected layer with 48,000 weights that would be too much. But its gradient is the product
+// of two vectors, dy and x, so the vectors are written, and the second kernel multiplies.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,10 +32,10 @@ __device__ inline void copy_all(const float* from, float* to, int count) {
         to[i] = from[i];
 }
 
-// Idea: a block carries a picture through the network, and its gradient back.
+// Idea: a block carries an image through the network, and its gradient back.
 // Cost removed: 32 of 34 launches, and the global memory between them.
 // Still limits it: the barriers between layers, most of which keep only a part of the threads busy.
-// With fewer pictures than multiprocessors, the others are idle.
+// With fewer images than multiprocessors, the others are idle.
 __global__ void __launch_bounds__(kLearnThreads)
     learn_picture(const float* pictures, const int* labels, const unsigned* steps, const float* parameters,
                   float* losses, PictureResults results, int batch, int batches) {
@@ -55,8 +55,8 @@ __global__ void __launch_bounds__(kLearnThreads)
     alignas(16) __shared__ float scratch[kSpread];
 
     const int image = static_cast<int>(blockIdx.x);
-    // The counter is in device memory, so every launch of the graph is the same, and still takes
-    // the next pictures.
+    // The counter is in device memory, so every launch of the graph is the same, and still
+    // processes the next images.
     const std::size_t number =
         static_cast<std::size_t>(*steps % static_cast<unsigned>(batches)) * batch + image;
     for (int i = static_cast<int>(threadIdx.x); i < First::kPlane; i += kLearnThreads) {

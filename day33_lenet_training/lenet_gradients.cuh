@@ -1,7 +1,8 @@
 // Day 33: the gradients of LeNet's layers as functions of a block, in the order in which they are
-// needed: from the scores back to the picture.
+// needed: from the scores back to the image.
 //
-// Of the 2 x 2 outputs of a pooling window only the largest has a gradient. `place` says which one.
+// Of the 2 x 2 outputs of a pooling window only the largest has a gradient. `place` is its
+// position.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,8 +13,8 @@
 
 namespace day33 {
 
-// dx = w^T dy, and 0 where ReLU has made x 0. A thread per input: neighbouring threads load
-// neighbouring weights.
+// dx = w^T dy, and 0 where ReLU has made x 0. A thread per input, so that adjacent threads load
+// adjacent weights.
 template <int kInputs, int kOutputs>
 __device__ void connect_back(const float* dy, const float* w, const float* x, float* dx) {
     static_assert(kInputs <= kLearnThreads);
@@ -78,8 +79,8 @@ __device__ inline void convolve_back(const float* spread, const float* w, const 
     }
 }
 
-// The weights' gradients of a convolutional layer, for one picture. Of the 2 x 2 outputs of a
-// window only the largest has a gradient, so a window is 25 products of a filter and a channel, not
+// The weights' gradients of a convolutional layer, for one image. Of the 2 x 2 outputs of a window
+// only the largest has a gradient, so a window is 25 products of a filter and a channel, not
 // 100. A thread has a row of a filter, five weights, and `kParts` threads share the windows.
 // partial: kParts x (weights, biases); add_parts() adds them.
 template <class Layer, int kParts>

@@ -1,5 +1,5 @@
-// Day 33: the shapes of LeNet-5, and its layers as functions of a block. Each layer finds its
-// inputs in shared memory and leaves its outputs there. lenet_gradients.cuh has their gradients.
+// Day 33: the shapes of LeNet-5, and its layers as functions of a block. Each layer reads its
+// inputs from shared memory and stores its outputs there. lenet_gradients.cuh has their gradients.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ constexpr int kFilterSide = 5;
 constexpr int kFilterSize = kFilterSide * kFilterSide;
 
 // A convolutional layer with ReLU and 2 x 2 max-pooling. kIn: rows and columns of an input plane,
-// its padding included; a row begins kRowStride floats after the one above it.
+// its padding included; a row starts kRowStride floats after the one above it.
 template <int kChannels, int kIn, int kRowStride, int kFilters>
 struct Pooled {
     static constexpr int kC = kChannels;
@@ -55,7 +55,7 @@ struct Offsets {
 };
 constexpr int kConvParameters = Offsets::kWeights3;
 
-// What the second kernel reads of each picture, one row per picture.
+// The input of the second kernel, one row per image.
 struct PictureResults {
     float* conv_gradient;  // batch x kConvParameters
     float* flat;           // batch x 400: the inputs of the fully connected layers
@@ -93,7 +93,7 @@ __device__ void add_channel(const float* corner, const float* filter, float (&su
 }
 
 // A thread has a window of 2 x 2 outputs of a filter. The window's largest output gets bias and
-// ReLU; the other three exist nowhere else.
+// ReLU; the other three are never stored.
 template <class Layer>
 __device__ void convolve_and_pool(const float* x, const float* w, const float* bias, float* y,
                                   std::uint8_t* place) {
@@ -118,7 +118,7 @@ __device__ void convolve_and_pool(const float* x, const float* w, const float* b
 }
 
 // y = w x + bias, then ReLU. A warp has four outputs at a time. Its lanes share their products, so
-// that 32 neighbouring weights are one load.
+// that 32 adjacent weights are one load.
 template <int kInputs, int kOutputs, bool kRectified>
 __device__ void connect(const float* x, const float* w, const float* bias, float* y) {
     constexpr int kAtOnce = 4;

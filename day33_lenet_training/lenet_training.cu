@@ -25,7 +25,7 @@ course::LaunchConfig a_thread_each(std::size_t threads, cudaStream_t stream) {
     return {.grid = course::blocks_for(threads, kNetThreads), .block = kNetThreads, .stream = stream};
 }
 
-// The rows of all pictures, one array after the other. Each row is a whole number of float4.
+// The rows of all images, one array after the other. Each row is a whole number of float4.
 constexpr std::size_t kFloatsOfPicture = kConvParameters + kFlat + 2 * (kHidden1 + kHidden2) + kScoresPadded;
 PictureResults results_of_pictures(float* memory, int batch) {
     const auto next = [&](int floats) {
@@ -63,7 +63,7 @@ Channels LeNet::Layer::channels() const {
 void LeNet::add_layer(LayerShape shape, bool pooled, bool rectified) {
     shape.n = batch_;
     Layer layer{.shape = shape, .pooled = pooled, .rectified = rectified};
-    // Offsets are multiples of four: parameters begin at multiples of 16 bytes.
+    // Offsets are multiples of four: parameters are 16-byte aligned.
     layer.weights = parameter_count_;
     layer.biases = layer.weights + (shape.weights() + 3) / 4 * 4;
     parameter_count_ = layer.biases + (static_cast<std::size_t>(shape.k) + 3) / 4 * 4;
@@ -88,8 +88,8 @@ LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kern
     add_layer({.c = 120, .k = 84}, false, true);
     add_layer({.c = 84, .k = kScores}, false, false);
 
-    // Uniform, with a variance of 2 / (inputs of an output): so signals neither grow nor fade from
-    // layer to layer (K. He and others, 2015). Biases and padding are 0.
+    // Uniform, with a variance of 2 / (inputs of an output): so that signals neither grow nor fade
+    // from layer to layer (K. He and others, 2015). Biases and padding are 0.
     std::vector<float> values(parameter_count_);
     course::Random random(seed);
     for (const Layer& layer : layers_) {
@@ -157,7 +157,7 @@ void LeNet::backward(cudaStream_t stream) {
         const DeviceSpan<const float> x = i == 0 ? images_.span() : layers_[i - 1].out().span();
         course::launch(layer_weight_gradient, a_thread_each(layer.shape.weights(), stream), x.data(),
                        layer.dy.data(), gradient_.data() + layer.weights, layer.shape);
-        if (i > 0)  // the gradient of the pictures is of no use
+        if (i > 0)  // the gradient of the images is not used
             course::launch(layer_input_gradient, a_thread_each(layer.shape.inputs(), stream), layer.dy.data(),
                            parameters_.data() + layer.weights, layers_[i - 1].out_gradient().data(),
                            layer.shape);

@@ -3,7 +3,7 @@
 //
 //   version    what is new                                      what limits it
 //   layers     a kernel for each layer and each of its passes   34 launches, most of them small
-//   pictures   a block carries a picture through all layers     barriers between layers (lenet_fused.cuh)
+//   pictures   a block carries an image through all layers      barriers between layers (lenet_fused.cuh)
 //
 //     ./course run day33
 //     ./course inspect day33 --only layers
@@ -47,9 +47,9 @@ __global__ void layer_forward(const float* x, const float* w, float* y, LayerSha
     y[i] = sum;
 }
 
-// Idea: a thread per input gathers from all outputs that its element was a factor of.
-// Cost removed: atomic additions, as no two threads write the same element.
-// Still limits it: the same loads, and fewer threads where a layer has few inputs.
+// Idea: a thread per input gathers from all outputs that used its element.
+// Cost removed: atomic additions, because no two threads write the same element.
+// Still limits it: the same loads, and fewer threads if a layer has few inputs.
 __global__ void layer_input_gradient(const float* dy, const float* w, float* dx, LayerShape shape) {
     const int i = static_cast<int>(blockIdx.x) * kNetThreads + static_cast<int>(threadIdx.x);
     if (i >= shape.n * shape.c * shape.h * shape.w) return;
@@ -98,8 +98,8 @@ __global__ void layer_weight_gradient(const float* x, const float* dy, float* dw
 
 // --- Batch, loss, descent ------------------------------------------------------------------------
 
-// Copies the next batch. Which one it is depends on a counter in device memory: so every launch of
-// the graph is the same, and still takes the next pictures.
+// Copies the next batch. A counter in device memory selects the batch, so every launch of the graph
+// is the same, and still processes the next images.
 __global__ void take_batch(const float* pictures, const int* labels, const unsigned* steps,
                            float* batch_pictures, int* batch_labels, int batch, int batches) {
     const int i = static_cast<int>(blockIdx.x) * kNetThreads + static_cast<int>(threadIdx.x);

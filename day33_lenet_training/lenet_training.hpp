@@ -35,7 +35,7 @@ struct LayerShape {
     constexpr std::size_t inputs() const { return static_cast<std::size_t>(n) * c * h * w; }
 };
 
-// Pictures of 28 x 28 become ten scores, one per digit:
+// Images of 28 x 28 become ten scores, one per digit:
 //
 //   6 filters of 5 x 5, padding 2     28 x 28     ReLU, max-pool to 14 x 14
 //   16 filters of 5 x 5               10 x 10     ReLU, max-pool to 5 x 5
@@ -48,20 +48,20 @@ struct LayerShape {
 // replace the tanh and the trained averages of 1998.
 class LeNet {
   public:
-    // What a step of the training is made of.
+    // The kernels of a training step.
     enum class Kernels {
         kOfLayers,   // one for each layer and pass: 34, of lenet_training.cuh
-        kOfPictures  // a block per picture carries it through all layers: lenet_fused.cuh
+        kOfPictures  // a block per image carries it through all layers: lenet_fused.cuh
     };
 
-    // Random weights. `training` is copied to the device; it has at least `batch` pictures. Throws
+    // Random weights. `training` is copied to the device; it has at least `batch` images. Throws
     // std::invalid_argument otherwise.
     LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kernels = Kernels::kOfPictures);
     LeNet(const LeNet&) = delete;
     LeNet& operator=(const LeNet&) = delete;
     ~LeNet();
 
-    // Enqueues one step: the next batch of the training pictures, forward, backward, and weights
+    // Enqueues one step: the next batch of the training images, forward, backward, and weights
     // moved against their gradient. All of it is one launch of a graph, recorded once.
     void step(cudaStream_t stream);
 
@@ -69,12 +69,12 @@ class LeNet {
     // Like the functions below, waits for the device first.
     double loss() const;
 
-    // How many of these pictures have the highest score at their label, as a fraction. Pictures
-    // that are left over when batches are full do not count.
+    // The fraction of these images that have the highest score at their label. Images that do not
+    // fill a batch do not count.
     double accuracy(const Digits& digits);
 
-    // For tests: the loss of the first batch of the training pictures with these parameters, and
-    // its gradient. Weights of a layer, then its biases, layer after layer.
+    // For tests: the loss of the first batch of the training images with these parameters, and its
+    // gradient. Weights of a layer, then its biases, layer after layer.
     std::vector<float> parameters() const;
     void set_parameters(std::span<const float> values);
     std::vector<float> gradient_of_first_batch();
@@ -85,9 +85,9 @@ class LeNet {
   private:
     struct Layer {
         LayerShape shape;
-        bool pooled = false;      // max-pool 2 x 2 behind it
+        bool pooled = false;      // max-pool 2 x 2 after it
         bool rectified = true;    // ReLU
-        std::size_t weights = 0;  // where they begin among the parameters
+        std::size_t weights = 0;  // where they start among the parameters
         std::size_t biases = 0;
         course::DeviceBuffer<float> y{};   // the result, after ReLU
         course::DeviceBuffer<float> dy{};  // its gradient
@@ -97,7 +97,7 @@ class LeNet {
 
         PoolShape pool() const;
         Channels channels() const;
-        // What the next layer reads, and its gradient.
+        // The input of the next layer, and its gradient.
         course::DeviceBuffer<float>& out() { return pooled ? pooled_y : y; }
         course::DeviceBuffer<float>& out_gradient() { return pooled ? pooled_dy : dy; }
     };

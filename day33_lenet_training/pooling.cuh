@@ -1,5 +1,5 @@
-// Day 33: pooling and its gradient. These kernels do little arithmetic: memory bandwidth limits all
-// of them, and those of bias_relu.cuh, the bias with the activation.
+// Day 33: pooling and its gradient. These kernels do little arithmetic, so all of them are
+// memory-bound, as are those of bias_relu.cuh, the bias with the activation.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,7 +22,7 @@ __device__ inline int thread_of_grid() {
 // Idea: a thread per window. kWindow is its side, known to the compiler, which unrolls both loops,
 // or 0: any.
 // Cost removed: the place of the maximum is a byte, not a float; the input is not needed again.
-// Still limits it: memory bandwidth. Overlapping windows meet in the caches.
+// Still limits it: memory bandwidth. Overlapping windows share elements in the caches.
 template <int kWindow>
 __global__ void max_pool_windows(const float* x, float* y, std::uint8_t* place, PoolShape shape) {
     const int i = thread_of_grid();
@@ -85,8 +85,8 @@ constexpr int kRowsOfThread = 8;  // rows of the output
 
 // For windows of 2 x 2, and of 3 x 3 with a padding of 1, both with a stride of 2.
 // Idea: a thread has two windows side by side, and goes down eight rows of windows. A load of 16
-// bytes has all their columns of a row but one. Where windows overlap, the last row of one is the
-// first of the next: its largest elements are kept.
+// bytes has all their columns of a row but one. If windows overlap, the last row of one is the
+// first of the next, so its largest elements are kept.
 // Cost removed: most of the 4-byte loads, and most divisions. There were four divisions for each
 // output, now there are four for 16.
 // Still limits it: memory bandwidth.
@@ -135,14 +135,14 @@ struct Windows {
     int end;
 };
 __device__ inline Windows windows_around(int i, int window, int padding, int stride, int count) {
-    const int last_start = i + padding;  // of a window that begins with this element
+    const int last_start = i + padding;  // of a window that starts with this element
     const int first_start = last_start - window + 1;
     const int first = first_start <= 0 ? 0 : (first_start + stride - 1) / stride;
     return {first, min(last_start / stride + 1, count)};
 }
 
 // Idea: a thread per input, which gathers from the windows that it is in.
-// Cost removed: atomic additions, which a thread per window would need where windows overlap.
+// Cost removed: atomic additions, which a thread per window would need if windows overlap.
 // Still limits it: memory bandwidth.
 __global__ void max_pool_gather(const float* dy, const std::uint8_t* place, float* dx, PoolShape shape) {
     const int i = thread_of_grid();

@@ -28,12 +28,12 @@ struct PoolShape {
     constexpr std::size_t outputs() const { return static_cast<std::size_t>(planes) * p() * q(); }
 };
 
-// All functions enqueue on `stream`. Throw std::invalid_argument for a shape that is not as above
-// (windows of 1 to 16 elements a side, at most 2^30 elements), and for wrong lengths; CudaError
-// when a launch fails.
+// All functions enqueue on `stream`. They throw std::invalid_argument for a shape that is not as
+// above (windows of 1 to 16 elements a side, at most 2^30 elements), and for wrong lengths;
+// CudaError when a launch fails.
 
-// y is the largest element of each window, NaN if there is one. `place` is where it was: row times
-// window plus column; of equal elements the first.
+// y is the largest element of each window, NaN if there is one. `place` is its position, row times
+// window plus column; of equal elements the first counts.
 void max_pool(const PoolShape& shape, DeviceSpan<const float> x, DeviceSpan<float> y,
               DeviceSpan<std::uint8_t> place, cudaStream_t stream);
 void max_pool_gradient(const PoolShape& shape, DeviceSpan<const float> dy,
@@ -57,8 +57,8 @@ struct Channels {
 // y = max(y + bias of its channel, 0), in place. NaN stays NaN.
 void bias_relu(const Channels& shape, DeviceSpan<float> y, DeviceSpan<const float> bias, cudaStream_t stream);
 
-// Of the gradient dy behind the activation and its result y: the gradient before it, 0 where y is,
-// and that of the bias, always summed in the same order. dz may be dy. `scratch` has n k floats.
+// From the gradient dy after the activation and its result y: the gradient before it, 0 where y is
+// 0, and that of the bias, always summed in the same order. dz may be dy. `scratch` has n k floats.
 void bias_relu_gradient(const Channels& shape, DeviceSpan<const float> y, DeviceSpan<const float> dy,
                         DeviceSpan<float> dz, DeviceSpan<float> dbias, DeviceSpan<float> scratch,
                         cudaStream_t stream);

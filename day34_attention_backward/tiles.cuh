@@ -18,7 +18,7 @@ constexpr int kAcross = kThreads / kTile;          // threads that share a row
 constexpr int kScores = kTile * kTile / kThreads;  // of a thread
 
 // D: the columns of a tile, 64 or 128 (the D of a row is RowTerms::d). Those from dim on are
-// zero-filled. A row has one element more, so that the same column of neighbouring rows is in
+// zero-filled. A row has one element more, so that the same column of adjacent rows is in
 // different banks.
 template <int D>
 struct Tiles {

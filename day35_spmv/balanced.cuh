@@ -177,7 +177,7 @@ __global__ void __launch_bounds__(kAdaptiveBlock, kAdaptiveBlocksPerSm)
     const Piece piece = pieces[blockIdx.x];
     const Offset end = pieces[blockIdx.x + 1].begin;
     const Offset origin = piece.begin / kPack * kPack;
-    // Where row i of the piece begins in `products`.
+    // Where row i of the piece starts in `products`.
     const auto start = [&](int i) { return static_cast<int>(a.row_start[piece.row + i] - origin); };
     stage_products<kAdaptiveBlock, kAdaptivePacks>(a, x, piece.begin, end, products);
     __syncthreads();

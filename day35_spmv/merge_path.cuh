@@ -27,7 +27,7 @@ namespace {
 constexpr int kMergeWarps = kBlock / kWarpSize;
 constexpr int kMergeSteps = 8;                    // of a thread
 constexpr int kMergeTile = kBlock * kMergeSteps;  // of a block
-// Packs of four entries that a thread may need: a block's entries need not begin at a multiple of
+// Packs of four entries that a thread may need: a block's entries need not start at a multiple of
 // four.
 constexpr int kMergePacks = kMergeSteps / kPack + 1;
 

@@ -268,7 +268,7 @@ OperatorPtr make_packed_sell(const CsrMatrix& csr, OffsetRule) {
 // --- Adaptive CSR --------------------------------------------------------------------------------
 
 struct Pieces {
-    std::vector<Piece> pieces;  // and one more, which begins where the entries end
+    std::vector<Piece> pieces;  // and one more, which starts where the entries end
     std::vector<LongRow> long_rows;
     Index parts = 0;  // of all long rows
 };
@@ -276,7 +276,7 @@ struct Pieces {
 // At most `tile` entries per piece.
 Pieces cut_into_pieces(std::span<const Offset> row_start, int tile) {
     const auto rows = static_cast<Index>(row_start.size() - 1);
-    // How far a block that begins with this entry gets; its packs begin at multiples of four.
+    // How far a block that starts with this entry gets; its packs start at multiples of four.
     const auto reach = [tile](Offset begin) { return begin / kPack * kPack + tile; };
     Pieces cut;
     for (Index row = 0; row < rows;) {
@@ -337,7 +337,7 @@ template <class O>
 OperatorPtr csr_merge(DeviceCsr<O> matrix, std::span<const Offset> row_start) {
     const Offset rows = matrix.shape.rows;
     const Offset entries = matrix.entries;
-    std::vector<Index> starts;  // the row in which each block begins, and in which the last one ends
+    std::vector<Index> starts;  // the row in which each block starts, and in which the last one ends
     for (Offset step = 0; step < rows + entries; step += kMergeTile)
         starts.push_back(
             static_cast<Index>(rows_passed([&](Offset i) { return row_start[i + 1]; }, rows, entries, step)));

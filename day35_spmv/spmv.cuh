@@ -11,7 +11,7 @@
 //
 // Each entry is loaded once for one multiplication and one addition, so memory traffic decides: 8
 // bytes per entry for CSR, and what x costs. An element of x costs next to nothing when a
-// neighbouring row has brought it into the cache, and a sector of 32 bytes when none has.
+// adjacent row has brought it into the cache, and a sector of 32 bytes when none has.
 //
 // Continue with sell.cuh (ELL in slices, with fewer bytes) or balanced.cuh (equal shares of the
 // entries).
@@ -84,7 +84,7 @@ __global__ void csr_scalar_kernel(CsrView<O> a, const float* x, float* y) {
     y[row] = sum;
 }
 
-// The sum over each group of kLanes neighbouring lanes, in all of them. All lanes of the warp call
+// The sum over each group of kLanes adjacent lanes, in all of them. All lanes of the warp call
 // it.
 template <int kLanes>
 __device__ float sum_of_lanes(float value) {
@@ -94,7 +94,7 @@ __device__ float sum_of_lanes(float value) {
     return value;
 }
 
-// Idea: kLanes neighbouring lanes for a row. They load neighbouring entries and add up their sums
+// Idea: kLanes adjacent lanes for a row. They load adjacent entries and add up their sums
 // by shuffles. The matrix is read once, so its cache lines are evicted first (__ldcs): x stays.
 // Cost removed: scattered loads. A warp waits for the longest of 32 / kLanes rows, not of 32.
 // Still limits it: loads of 4 bytes. A row that is much longer than the others still has kLanes
@@ -195,7 +195,7 @@ struct JdsView {
 // Idea: rows from the longest to the shortest, so that diagonal k belongs to the first threads, as
 // many as it has entries.
 // Cost removed: all filling; and the threads of a warp have rows of about the same length.
-// Still limits it: y is written in the order of lengths; neighbouring rows, which share elements of
+// Still limits it: y is written in the order of lengths; adjacent rows, which share elements of
 // x, load them at different times.
 __global__ void jds_kernel(JdsView a, const float* x, float* y) {
     const Offset place = global_thread();

@@ -30,7 +30,7 @@ struct Edge {
 // up to neighbours[offsets[v + 1] - 1]. Self loops and duplicates of an edge are allowed.
 class Graph {
   public:
-    // Throws std::invalid_argument unless offsets begin with 0, do not decrease and end with the
+    // Throws std::invalid_argument unless offsets start with 0, do not decrease and end with the
     // number of neighbours, all neighbours are vertices, and there are not too many of them.
     Graph(std::vector<std::uint64_t> offsets, std::vector<Vertex> neighbours);
 
@@ -83,7 +83,7 @@ class DeviceGraph {
     const Vertex* out_neighbours() const { return out_neighbours_.data(); }
     const std::uint32_t* in_offsets() const { return symmetric_ ? out_offsets() : in_offsets_.data(); }
     const Vertex* in_neighbours() const { return symmetric_ ? out_neighbours() : in_neighbours_.data(); }
-    // Where edge e of out_neighbours() begins.
+    // Where edge e of out_neighbours() starts.
     const Vertex* sources() const { return sources_.data(); }
     // A bit for each vertex, 1 if no edge leads to it. Bits behind the last vertex are 1, too.
     const std::uint32_t* without_incoming() const { return without_incoming_.data(); }

@@ -75,7 +75,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiled(Operands op
 
 // --- Copies in flight ----------------------------------------------------------------------------
 
-// The same by a cuda::pipeline.
+// The same copy by a cuda::pipeline.
 template <int VEC, class Pipe>
 struct CopyByPipeline {
     Pipe& pipe;
@@ -129,7 +129,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands
     write(operands.c, origin, place, sums);
 }
 
-// The same by the instruction, which zero-fills by itself.
+// The same copy by the instruction, which zero-fills by itself.
 template <int VEC>
 struct CopyByInstruction {
     __device__ void operator()(float* to, const float* from, bool inside) const {
@@ -142,7 +142,7 @@ struct CopyByInstruction {
 };
 
 // Idea: the same pipeline with the instructions themselves: cp.async, commit_group, wait_group.
-// Cost removed: the counting of groups at run time. Here the count is a constant.
+// Cost removed: the library's counting of groups at run time, because the count is a constant here.
 // Still limits it: every warp issues copies among its multiply-adds, and there is a barrier of the
 // block per tile.
 template <class T, int VEC, int BLOCKS, class Watch>

@@ -29,7 +29,7 @@ enum class Activity : unsigned { kCopy, kWait, kMultiply, kEnd };
 // "copy", "wait", "multiply", "end"
 std::string_view name(Activity activity);
 
-// The warp began this activity at `time`. All times of a block come from the clock of its SM:
+// The warp started this activity at `time`. All times of a block come from the clock of its SM:
 // cycles on a GPU, nanoseconds on the CPU stand-in, from an arbitrary origin.
 struct Stamp {
     unsigned warp;

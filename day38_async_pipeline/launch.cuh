@@ -1,4 +1,4 @@
-// Launcher, timeline and description, the same for all versions.
+// Launcher, timeline and description, which are the same for all versions.
 #pragma once
 
 #include <cuda_runtime.h>

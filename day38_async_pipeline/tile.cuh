@@ -1,5 +1,5 @@
-// What all versions share: which part of C a thread computes, which part of a tile it copies, and
-// how it multiplies.
+// Code that all versions share: which part of C a thread computes, which part of a tile it copies,
+// and how it multiplies.
 //
 //     BM x BN      tile of C of a block           ROWS x COLS         threads of a block that multiply
 //     TM x TN      results of a thread            LANES_M x LANES_N   lanes of a warp among them
@@ -24,7 +24,7 @@ struct Operands {
     DeviceMatrix<float> c;
 };
 
-// WIDE: floats per load from shared memory, and neighbouring columns of C per thread.
+// WIDE: floats per load from shared memory, and adjacent columns of C per thread.
 template <int BM_, int BN_, int BK_, int TM_, int TN_, int WIDE_, int LANES_M_ = 4, int STAGES_ = 1>
 struct TileShape {
     static constexpr int BM = BM_;
@@ -49,8 +49,8 @@ struct TileShape {
     static_assert(TN % WIDE == 0 && BK % WIDE == 0, "TileShape: WIDE must divide TN and BK");
 };
 
-// A tile of A and one of B in shared memory. Rows of A are padded by four floats: neighbouring rows
-// begin in different banks, and stay 16-byte aligned.
+// A tile of A and one of B in shared memory. Rows of A are padded by four floats, so that adjacent
+// rows start in different banks and stay 16-byte aligned.
 template <class T>
 struct alignas(16) Stage {
     float a[T::BM][T::BK + 4];
@@ -91,8 +91,8 @@ __device__ unsigned tiles_along_k(const Operands& operands) {
 
 // --- From global to shared memory ----------------------------------------------------------------
 
-// The part of a HEIGHT x WIDTH tile that one of THREADS threads copies: packs of VEC neighbours.
-// Neighbouring threads copy neighbouring packs of a row. The tile may cross the edges of the
+// The part of a HEIGHT x WIDTH tile that one of THREADS threads copies: packs of VEC adjacent
+// elements. Adjacent threads copy adjacent packs of a row. The tile may cross the edges of the
 // matrix.
 template <int HEIGHT, int WIDTH, int VEC, int THREADS>
 class Share {
@@ -105,7 +105,7 @@ class Share {
                   "Share: all threads copy the same number of packs");
 
   public:
-    // The first tile begins at (row, col) of `matrix`.
+    // The first tile starts at (row, col) of `matrix`.
     __device__ Share(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col, int thread)
         : row_(thread * VEC / WIDTH),
           col_(thread * VEC % WIDTH),
@@ -114,7 +114,7 @@ class Share {
           leading_dimension_(matrix.leading_dimension()),
           from_(matrix.data() + (row + row_) * leading_dimension_ + col + col_) {}
 
-    // Calls copy(to, from, inside) for each pack. An out-of-range pack (`inside` is false) is to be
+    // Calls copy(to, from, inside) for each pack. An out-of-range pack (`inside` is false) must be
     // zero-filled; its `from` must not be dereferenced.
     template <int PITCH, class Copy>
     __device__ void each(float (&tile)[HEIGHT][PITCH], Copy copy) const {

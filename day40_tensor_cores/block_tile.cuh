@@ -33,7 +33,7 @@ struct Stage {
     course::SharedTile<S, S::BK, S::BN> b;
 };
 
-// The first row and column of the block's tile in C, and of the warp's tile within it: all count
+// The first row and column of the block's tile in C, and of the warp's tile within it, all in
 // elements.
 template <class S>
 struct TileCoords {

@@ -1,6 +1,6 @@
 // Day 40, part 3: pipelines. The instructions and fragments are those of tensor_cores.cuh. What
-// changes is when data arrives: a tile in shared memory, then a fragment in registers. Day 41 goes
-// on with Hopper's own instructions.
+// changes is when data arrives, first a tile in shared memory, then a fragment in registers. Day 41
+// continues with Hopper's own instructions.
 #pragma once
 
 #include <type_traits>
@@ -17,8 +17,8 @@ using LargeShape = TileShape<T, 128, 256, 64, 64, true>;
 // Idea: a multistage pipeline, two tiles in flight while one is multiplied; and 64 x 64 results per
 // warp.
 // Cost removed: the latency of global memory, and one of two barriers per tile.
-// Still limits it: the start of a step. All warps meet at the barrier, issue copies and load
-// fragments at the same time; meanwhile the tensor cores idle.
+// Still limits it: the start of a step. All warps synchronise at the barrier, then issue copies and
+// load fragments at the same time, while the tensor cores idle.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     multi_stage(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     const int steps = static_cast<int>(course::ceil_div<std::size_t>(a.cols(), S::BK));
     const auto copy = [&](int step) {
         if (step < steps) loader.copy_to(stages[step % kStages]);
-        // Beyond the last tile: an empty group, so that the count is constant.
+        // After the last tile, an empty group, so that the count is constant.
         course::ptx::cp_async_commit();
     };
 
@@ -47,10 +47,10 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
 }
 
 // Idea: fragments 16 of K ahead. While 16 of K are multiplied, the fragments of the next 16 are
-// loaded, also across the border between two stages. Loads, copies and products are independent and
-// unrolled, so the compiler issues copies between products.
+// loaded, even if they are in the next stage. Loads, copies and MMAs are independent and unrolled,
+// so the compiler issues copies between MMAs.
 // Cost removed: the idle start of each step.
-// Still limits it: mma.sync takes its operands through registers; and power.
+// Still limits it: mma.sync takes its operands from registers; and power.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     fragments_ahead(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {

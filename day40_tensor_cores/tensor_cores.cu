@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kBand = 8;  // rows of tiles that are computed together, for the L2 cache
 
-// What a launch must know of a kernel. ALIGNMENT: of rows that are loaded 16 bytes at a time.
+// What a launcher must know about a kernel. ALIGNMENT: of rows that are loaded 16 bytes at a time.
 template <class S, int STAGES>
 struct Tiled {
     static constexpr int BM = S::BM, BN = S::BN, THREADS = S::THREADS, ALIGNMENT = 16;

@@ -1,10 +1,10 @@
-// Day 40: C = alpha A B + beta C on tensor cores, 16-bit factors, sums in FP32.
-// PMPP chapters 5 and 6 (both editions), 15 (5th edition).
+// Day 40: C = alpha A B + beta C on tensor cores, 16-bit operands, sums in FP32. PMPP chapters 5
+// and 6 (both editions), 15 (5th edition).
 //
-// A is M x K, B is K x N, C is M x N, all row-major. Any shape; rows may begin anywhere.
+// A is M x K, B is K x N, C is M x N, all row-major. Any shape and any alignment of rows.
 //
 //   version          block      warp     stages  what is new               what limits it
-//   wmma_global      32 x 32    16 x 16  -       WMMA: matrices of a warp  a fragment serves one product
+//   wmma_global      32 x 32    16 x 16  -       WMMA: matrices of a warp  a fragment serves one MMA
 //   wmma_shared      64 x 64    32 x 32  2       shared memory, cp.async   bank conflicts, opaque layout
 //   mma_sync         64 x 64    16 x 16  1       ldmatrix, mma.sync        loads: 8-way bank conflicts
 //   warp_tiles       128 x 128  64 x 32  1       reuse of fragments        bank conflicts of ldmatrix
@@ -14,11 +14,11 @@
 //
 // Block and warp: the results of each. A step is one iteration of the main loop, 64 of K; a stage
 // is the shared memory for one step's tiles. The first two versions are in wmma.cuh, the last two
-// in pipelines.cuh. mma_sync goes back to one stage and small warp tiles, so that the versions
-// after it show what each idea is worth.
+// in pipelines.cuh. mma_sync returns to one stage and small warp tiles, so that the versions after
+// it show what each idea is worth.
 //
 // block_tile.cuh has what all versions share: TileShape<T, BM, BN, WM, WN, SWIZZLED> is a row of
-// this table, TileCoords tells a warp where its tile of C begins, and loader.copy_to(stage) issues
+// this table, TileCoords gives a warp the start of its tile of C, and loader.copy_to(stage) issues
 // a thread's copies of the next tiles of A and B (cp.async, day 38). RasterOrder is the order in
 // which blocks take the tiles of C. kAligned: all rows are 16-byte aligned.
 //
@@ -74,9 +74,8 @@ using SmallShape = TileShape<T, 64, 64, 16, 16, false>;
 // by 16 x 8.
 // Cost removed: the opaque layout. Each lane holds known elements of C, so C is stored from
 // registers.
-// Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two products, each with
-// 8-way bank conflicts: the eight rows of a matrix are 128 bytes apart, so they begin in the same
-// bank.
+// Still limits it: shared memory. A warp loads 16 x 16 of A and of B for two MMAs, each with 8-way
+// bank conflicts: the eight rows of a matrix are 128 bytes apart, so they start in the same bank.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(SmallShape<T>::THREADS)
     mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
@@ -89,7 +88,7 @@ __global__ void __launch_bounds__(SmallShape<T>::THREADS)
 
     Sums<S> sums = {};  // 1 x 2 of 16 x 8
     const int depth = static_cast<int>(a.cols());
-    // Unrolled, the loop takes more registers, and fewer blocks fit on an SM.
+    // If it were unrolled, the loop would take more registers, and fewer blocks would fit on an SM.
 #pragma unroll 1
     for (int done = 0; done < depth; done += S::BK) {
         loader.copy_to(stage);
@@ -98,10 +97,11 @@ __global__ void __launch_bounds__(SmallShape<T>::THREADS)
         __syncthreads();  // the tile is complete
 #pragma unroll
         for (int k = 0; k < S::BK; k += 16) {
-            // An unsigned holds two neighbours along k. Lane l passes the address of row l % 16 of
-            // the left half (l < 16) or the right half: registers 0 and 1 get the left half's upper
-            // and lower matrix, 2 and 3 the right half's. B is stored row by row, so neighbours in
-            // memory are neighbours along n. mma.sync needs them along k: hence _trans.
+            // An unsigned holds two consecutive elements along k. Lane l passes the address of row
+            // l % 16 of the left half (l < 16) or the right half: registers 0 and 1 get the left
+            // half's upper and lower matrix, 2 and 3 the right half's. B is stored row by row, so
+            // elements that are adjacent in memory are consecutive along n. But mma.sync needs them
+            // along k, hence _trans.
             unsigned a_fragment[4];  // 16 x 16
             unsigned b_pair[4];      // 16 x 16: two fragments of B, one from each half
             course::ptx::ldmatrix_x4(a_fragment, stage.a.chunk(tile.warp_row + lane % 16, k / 8 + lane / 16));
@@ -169,10 +169,10 @@ __device__ void multiply_tile(Stage<S>& stage, const TileCoords<S>& tile, Sums<S
 template <class T>
 using WarpTileShape = TileShape<T, 128, 128, 64, 32, false>;
 
-// Idea: 64 x 32 results per warp. Four fragments of A and four of B make sixteen products.
-// Cost removed: five eighths of the loads from shared memory per product, half of those from global
+// Idea: 64 x 32 results per warp. Four fragments of A and four of B serve sixteen MMAs.
+// Cost removed: five eighths of the loads from shared memory per MMA, half of those from global
 // memory.
-// Still limits it: bank conflicts. The eight rows of an ldmatrix begin in the same bank.
+// Still limits it: bank conflicts. The eight rows of an ldmatrix start in the same bank.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(WarpTileShape<T>::THREADS)
     warp_tiles(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
@@ -201,7 +201,7 @@ using SwizzledShape = TileShape<T, 128, 128, 64, 32, true>;
 // Idea: an XOR swizzle. Chunk c of row r is stored at c ^ (r % 8): SharedTile::chunk() with
 // SWIZZLED.
 // Cost removed: bank conflicts, all of them. The kernel is the same.
-// Still limits it: latency. Copies and products take turns.
+// Still limits it: latency. Copies and MMAs take turns.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(SwizzledShape<T>::THREADS)
     swizzled(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {

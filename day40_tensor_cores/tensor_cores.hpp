@@ -1,4 +1,4 @@
-// C = alpha A B + beta C on tensor cores: 16-bit factors, sums and C in FP32. The host API of the
+// C = alpha A B + beta C on tensor cores: 16-bit operands, sums and C in FP32. The host API of the
 // day.
 #pragma once
 

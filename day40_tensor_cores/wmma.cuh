@@ -1,7 +1,7 @@
 // Day 40, part 1: tensor cores through WMMA, CUDA's own interface. The table of versions is in
-// tensor_cores.cuh, which goes on with the instructions themselves. RasterOrder is the order in
+// tensor_cores.cuh, which continues with the instructions themselves. RasterOrder is the order in
 // which blocks take the tiles of C; Output has C, alpha and beta, and store_pair() stores two
-// neighbours. From wmma_shared on, TileShape, Stage, TileCoords and TileLoader are those of
+// adjacent elements. From wmma_shared on, TileShape, Stage, TileCoords and TileLoader are those of
 // block_tile.cuh.
 #pragma once
 
@@ -66,7 +66,7 @@ __device__ inline void store_accumulator(const Accumulator& sum, const Output& o
 
 // Idea: WMMA. A warp loads a 16 x 16 fragment of A and one of B and multiplies them in one call.
 // Cost removed: instructions. A call replaces 128 multiply-adds of each thread.
-// Still limits it: global memory and L2. Each fragment is loaded for one product.
+// Still limits it: global memory and L2. Each fragment is loaded for one MMA.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(128)
     wmma_global(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {
@@ -95,11 +95,11 @@ template <class T>
 using WmmaShape = TileShape<T, 64, 64, 32, 32, false>;
 
 // Idea: tiles pass through shared memory. cp.async copies the next tile while this one is
-// multiplied, and each fragment serves two products.
+// multiplied, and each fragment serves two MMAs.
 // Cost removed: most loads from global memory, and the wait for the others.
-// Still limits it: bank conflicts. The rows of a tile are 128 bytes apart, so all of them begin in
-// the same bank; load_matrix_sync takes any pitch, so rows may be padded, but not swizzled. And the
-// layout of an accumulator is opaque: results take a detour through shared memory.
+// Still limits it: bank conflicts. The rows of a tile are 128 bytes apart, so all of them start in
+// the same bank; load_matrix_sync takes any pitch, so rows may be padded, but not swizzled. And
+// because the layout of an accumulator is opaque, results must pass through shared memory.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(WmmaShape<T>::THREADS)
     wmma_shared(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {

@@ -31,11 +31,11 @@ struct RingAndSlices {
     alignas(1024) hopper::Slices<S> slices;
 };
 
-// Idea: C leaves through shared memory. A warp fills a slice of 16 x 32 results, TMA stores it, and
-// the warp goes on.
+// Idea: C is stored by way of shared memory. A warp fills a slice of 16 x 32 results, TMA stores
+// it, and the warp continues.
 // Cost removed: waiting for stores, and the instructions for their addresses.
-// Still limits it: probably power: with busy tensor cores, the GPU lowers its clock. No record of
-// the clock was kept.
+// Still limits it: probably power: with busy tensor cores, the GPU lowers its clock. The clock was
+// not recorded.
 template <class S>
 __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
     async_store(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
@@ -66,8 +66,8 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
             const int warp = static_cast<int>(threadIdx.x - kWarpgroup) / 32;
             hopper::store_through_tma<S>(maps.c, slices[warp], out, coords, sums);
         }
-        // TMA must have read this block's shared memory before the block ends. Its writes need no
-        // wait: they are complete when the kernel ends.
+        // TMA must have read this block's shared memory before the block ends. It does not have to
+        // wait for the writes, which are complete when the kernel ends.
         ptx::tma_store_wait_read<0>();
     }
     if constexpr (S::CLUSTER > 1) ring.synchronise_cluster();
@@ -75,9 +75,9 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
 
 // --- Split-K -------------------------------------------------------------------------------------
 
-// Idea: where tiles are few and K is long, the blocks of a cluster take a part of K each: two, four
-// or eight of them. Each sends the others the sums of their columns through distributed shared
-// memory, adds up those of its own columns and stores them.
+// Idea: if there are few tiles and K is long, each block of a cluster takes a part of K; a cluster
+// has two, four or eight blocks. Each sends the others the sums of their columns through
+// distributed shared memory, adds up those of its own columns and stores them.
 // Cost removed: SMs without a tile.
 // Still limits it: the exchange; and each block loads its own A and B.
 template <class S>

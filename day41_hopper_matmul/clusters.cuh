@@ -1,4 +1,4 @@
-// Day 41, part 3: the blocks of a cluster share loads, and stay for tile after tile. Versions
+// Day 41, part 3: the blocks of a cluster share loads, and compute tile after tile. Versions
 // multicast and persistent. The ring of stages and the two roles are those of warp_roles.cuh.
 #pragma once
 
@@ -45,7 +45,7 @@ __device__ void release_stage(Ring<T, BN, STAGES>& ring, int stage) {
 // it for both.
 // Cost removed: a third of the loads from L2.
 // Still limits it: the start and end of a tile. While C is stored and the first stages are loaded,
-// no product is in flight.
+// no MMA is in flight.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
     multicast(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {
@@ -94,11 +94,11 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
 
 // Idea: two changes. First, there are as many clusters as fit on the GPU, and each computes tile
 // after tile. The ring goes on from tile to tile: while the consumers store C, the producer loads
-// the first stages of the next tile. Second, the launcher passes another order: tiles in bands of
-// eight rows of tiles, where it was row by row.
-// Cost removed: by the first change, the start of a tile; by the second, misses in L2, as blocks
-// that run at the same time share rows and columns.
-// Still limits it: storing C. Meanwhile the consumers do not multiply.
+// the first stages of the next tile. Second, the launcher passes another rasterisation order:
+// groups of eight rows of tiles instead of row by row.
+// Cost removed: by the first change, the start of a tile; by the second, misses in L2, because
+// blocks that run at the same time share rows and columns.
+// Still limits it: storing C. During the store, the consumers do not multiply.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
     persistent(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {

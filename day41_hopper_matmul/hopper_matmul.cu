@@ -26,8 +26,8 @@ namespace {
 using course::half_matmul::checked;
 using course::half_matmul::kernel_of;
 
-// What a launch must know of a kernel. CLUSTER blocks compute ROWS x COLS results; boxes of A and B
-// have BOX_A and BOX_B rows.
+// What a launcher must know about a kernel. CLUSTER blocks compute ROWS x COLS results; boxes of A
+// and B have BOX_A and BOX_B rows.
 template <class T>
 struct TmaWgmma {
     static constexpr int ROWS = 128, COLS = 128, BOX_A = 128, BOX_B = 64, CLUSTER = 1;
@@ -87,7 +87,7 @@ struct SplitK : OfShape<S> {
 
 // --- Launchers -----------------------------------------------------------------------------------
 
-// Persistent kernels take tiles in bands, the others row by row.
+// Persistent kernels take tiles in groups of rows, the others row by row.
 constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles of 256 x 256
 
 // K: one of the above.
@@ -196,8 +196,8 @@ Candidate candidate(const char* name, std::size_t blocks, double launch, double 
                        .load = load}};
 }
 
-// Blocks of a multiprocessor and the four times of a tiling, in microseconds: those that predict
-// best how long 127 random shapes took on an H100, in least squares of relative errors.
+// Blocks per multiprocessor and the four times of a tiling, in microseconds. They were fitted to
+// the times of 127 random shapes on an H100, by least squares of relative errors.
 const std::vector<Candidate>& candidates() {
     static const std::vector<Candidate> list = {
         candidate<LargeTile>("async_store", 1, 0.90, 5.92, 0.602, 0.082),
@@ -243,8 +243,8 @@ KernelFor<T> fitted() {
 
 // --- Unaligned rows ------------------------------------------------------------------------------
 
-// Microseconds for aligned copies of the factors that TMA cannot address, as measured on an H100:
-// memory for them, a kernel for each, and bytes read and written. Where rows of C are unaligned, a
+// Microseconds for aligned copies of the operands that TMA cannot address, as measured on an H100:
+// memory for them, a kernel for each, and bytes read and written. If rows of C are unaligned, a
 // slower version stores it.
 double time_of_copies(const Shape& shape, bool copies_a, bool copies_b) {
     constexpr double kMemory = 2.3;
@@ -257,8 +257,8 @@ double time_of_copies(const Shape& shape, bool copies_a, bool copies_b) {
            4 * static_cast<double>(elements) / kBytesPerMicrosecond;
 }
 
-// Products so large that the copies do not show are fastest with TMA. C needs no copy: versions
-// that store from registers take any alignment.
+// Products so large that the cost of the copies is negligible are fastest with TMA. C needs no
+// copy: versions that store from registers take any alignment.
 template <class T>
 void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
     const Gemm<T> gemm = checked("hopper_matmul", unchecked);

@@ -1,8 +1,8 @@
-// Day 41: C = alpha A B + beta C with Hopper's TMA and wgmma, 16-bit factors, sums in FP32.
-// PMPP chapter 15 (5th edition).
+// Day 41: C = alpha A B + beta C with Hopper's TMA and wgmma, 16-bit operands, sums in FP32. PMPP
+// chapter 15 (5th edition).
 //
 // A is M x K, B is K x N, C is M x N, all row-major. Any shape. Rows of A and B are 16-byte
-// aligned, and those of C in versions that store it by TMA. Only realigned takes other rows.
+// aligned, and those of C in versions that store it by TMA. Only realigned accepts other rows.
 //
 //   version      block tile  stages  what is new                             what limits it
 //   tma_wgmma    128 x 128   1       TMA copies, wgmma multiplies            they take turns
@@ -40,7 +40,7 @@ namespace hopper = course::hopper;
 namespace ptx = course::ptx;
 using course::RasterOrder;
 using hopper::kWarpgroup;  // 128 threads: the four warps that issue a wgmma together
-using hopper::Maps;        // the tensor maps of A, B and C: how TMA sees the matrices
+using hopper::Maps;        // the tensor maps of A, B and C, which describe the matrices to TMA
 using Output = course::OutputOf<float>;
 
 constexpr int BM = 128;  // rows of a block's tile: two warpgroups of 64
@@ -66,12 +66,12 @@ __device__ void load_stage(Stage<T, BN>& stage, ptx::MBarrier* full, const Maps&
         ptx::tma_load(stage.b[box], &maps.b, col + box * 64, k, full);
 }
 
-// Issues the products of a stage: 64 rows of A, those of warpgroup `group`, times all of B. wgmma
-// reads both from shared memory, through descriptors. One wgmma takes 16 of K: 32 bytes of A's
-// rows, 16 rows of B.
+// Issues the MMAs of a stage: 64 rows of A, those of warpgroup `group`, times all of B. wgmma reads
+// both from shared memory, through descriptors. One wgmma takes 16 of K: 32 bytes of A's rows, 16
+// rows of B.
 //
-// The fence orders earlier accesses to the sums, which are registers, before the products. It does
-// not order stores to shared memory: if threads had stored the stage, fence_proxy_async() would be
+// The fence orders earlier accesses to the sums, which are registers, before the MMAs. It does not
+// order stores to shared memory: if threads had stored the stage, fence_proxy_async() would be
 // needed. TMA wrote it, so its barrier is enough.
 template <class T, int BN>
 __device__ void multiply_stage(const Stage<T, BN>& stage, int group, float (&sums)[BN / 2]) {
@@ -110,7 +110,7 @@ struct OneStage {
 // warpgroups multiply it, each with one wgmma per 64 x 128 x 16.
 // Cost removed: the instructions of copies, fragments and addresses. No data passes through
 // registers.
-// Still limits it: copies and products take turns. Only other blocks on the SM fill the gaps.
+// Still limits it: copies and MMAs take turns. Only other blocks on the SM can fill the gaps.
 //
 // `maps` is a __grid_constant__: TMA reads a tensor map through its address, so it must not be
 // copied to a thread's local memory. order.tile(b) is the tile of C of block b.
@@ -155,8 +155,8 @@ using PlainRing = Ring<T, 128, 4>;
 
 // Idea: a ring of four stages. While one is multiplied, the loads of the next three are in flight.
 // Cost removed: the latency of a load.
-// Still limits it: one barrier per step for all threads. The tensor cores idle from the last
-// product of a step to the first of the next.
+// Still limits it: one barrier per step for all threads. The tensor cores idle from the last MMA of
+// a step to the first of the next.
 template <class T>
 __global__ void __launch_bounds__(2 * kWarpgroup)
     ring(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {

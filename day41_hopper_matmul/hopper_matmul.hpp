@@ -1,4 +1,4 @@
-// C = alpha A B + beta C with Hopper's TMA and wgmma: 16-bit factors, sums and C in FP32. The host
+// C = alpha A B + beta C with Hopper's TMA and wgmma: 16-bit operands, sums and C in FP32. The host
 // API of the day.
 #pragma once
 
@@ -22,7 +22,7 @@ std::span<const Version> versions();
 // The tiles that `fitted` chooses from. Two of them are versions themselves.
 std::span<const Version> tiles_to_choose_from();
 
-// The name of the one that it takes for a shape, on a GPU with so many multiprocessors.
+// The name of the tile that it chooses for a shape, on a GPU with so many multiprocessors.
 std::string tile_for(const Shape& shape, std::size_t multiprocessors);
 
 }  // namespace day41

@@ -8,7 +8,7 @@
 namespace day41 {
 
 // Called first, by thread 0. `consumers`: the number of arrivals that empty a stage. The tensor
-// maps are prefetched meanwhile.
+// maps are prefetched at the same time.
 template <class T, int BN, int STAGES>
 __device__ void init_barriers(Ring<T, BN, STAGES>& ring, const Maps& maps, int consumers) {
     ptx::prefetch(&maps.a);
@@ -20,8 +20,8 @@ __device__ void init_barriers(Ring<T, BN, STAGES>& ring, const Maps& maps, int c
     ptx::fence_mbarrier_init();
 }
 
-// The next stage in the ring and the parity of its phase, counted without a division. Producer and
-// consumers each have their own.
+// The next stage in the ring and the parity of its phase, counted without a division. The producer
+// and each consumer keep their own copy.
 template <int STAGES>
 struct RingPosition {
     int stage = 0;
@@ -33,10 +33,10 @@ struct RingPosition {
     }
 };
 
-// Sets the sums to zero before the loop. Without hold(), the compiler may move that behind the
-// loop, for the case of no steps: then ptxas sees a write to registers of a running wgmma, and
-// serialises all of them. hold() costs no instruction. tma_wgmma and ring leave no product in
-// flight at the end of a step, so they need none.
+// Sets the sums to zero before the loop. Without hold(), the compiler may move this behind the
+// loop, for the case of no steps. Then ptxas sees a write to registers of a running wgmma, and
+// serialises all of them. hold() costs no instruction. tma_wgmma and ring do not need it, because
+// they leave no MMA in flight at the end of a step.
 template <int COUNT>
 __device__ void clear(float (&sums)[COUNT]) {
 #pragma unroll
@@ -51,8 +51,8 @@ using DeepRing = Ring<T, 128, 6>;
 
 // Idea: warp specialisation. One thread of the first warpgroup is the producer: it waits until a
 // stage is empty, and issues its loads. Two consumer warpgroups wait until it is full, and
-// multiply. A consumer issues the products of a step before it waits for those of the previous one.
-// Cost removed: the barrier of all threads. The tensor cores always have products to work on.
+// multiply. A consumer issues the MMAs of a step before it waits for those of the previous one.
+// Cost removed: the barrier of all threads. The tensor cores always have MMAs to work on.
 // Still limits it: shared memory. For 64 x 128 results a consumer reads 64 rows of A and 128
 // columns of B.
 template <class T>
@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         for (int step = 0; step < steps; ++step, at.advance()) {
             ptx::mbarrier_wait(&ring.full[at.stage], at.parity);
             multiply_stage(ring.stages[at.stage], group, sums);
-            // The products of the previous step are complete. A group of wgmma belongs to the
+            // The MMAs of the previous step are complete. A group of wgmma belongs to the
             // warpgroup, not to a warp, so one thread may arrive for all 128.
             ptx::wgmma_wait<1>();
             if (previous >= 0 && threadIdx.x % kWarpgroup == 0) ptx::mbarrier_arrive(&ring.empty[previous]);
@@ -102,7 +102,7 @@ using WideRing = Ring<T, 256, 4>;
 // registers away: setmaxnreg leaves it 40, and the consumers get 232.
 // Cost removed: a quarter of the loads from L2 per product, and a sixth of the reads of shared
 // memory.
-// Still limits it: L2. Each SM loads 48 KB per 1024 cycles of products, and each block its own B.
+// Still limits it: L2. Each SM loads 48 KB per 1024 cycles of MMAs, and each block loads its own B.
 template <class T>
 __global__ void __launch_bounds__(3 * kWarpgroup)
     wide_tile(const __grid_constant__ Maps maps, Output out, int depth, RasterOrder order) {

@@ -16,7 +16,7 @@ void check(const Product<T>& product) {
     course::check_extents_and_overlap("eight_bits", a, b, c);
 }
 
-// What every version must do at least.
+// The least work that every version must do.
 inline course::Work work_of(const Shape& shape) {
     const auto m = static_cast<double>(shape.m);
     const auto n = static_cast<double>(shape.n);

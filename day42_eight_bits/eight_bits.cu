@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kBand = 8;  // rows of tiles that are computed together, for the L2 cache
 
-// What a launch must know of a kernel.
+// What a launcher must know about a kernel.
 template <class T>
 struct MmaGlobal {
     static constexpr int BM = 32, BN = 16, THREADS = 128;

@@ -1,7 +1,7 @@
-// Day 42: C = A B^T on tensor cores, 8-bit factors: INT8 summed in 32-bit integers, FP8 summed in
+// Day 42: C = A B^T on tensor cores, 8-bit operands: INT8 summed in 32-bit integers, FP8 summed in
 // FP32.
 //
-// A is M x K, B is N x K, C is M x N, all row-major: both factors are K-major. Any shape.
+// A is M x K, B is N x K, C is M x N, all row-major: both operands are K-major. Any shape.
 //
 //   version           block tile  stages  what is new                             what limits it
 //   bytes_mma_global  32 x 16     -       mma.sync takes 32 of K                  a fragment, one product
@@ -10,8 +10,8 @@
 //   bytes_fitted      one of nine         the tile that suits the shape           as its tile
 //   bytes_promoted    128 x 128   6       FP8: CUDA cores add sums of 128         these additions
 //
-// The first two are here and take any alignment. The others are in eight_bits_wgmma.cuh and take
-// 16-byte aligned rows.
+// The first two are here and accept any alignment. The others are in eight_bits_wgmma.cuh and
+// require 16-byte aligned rows.
 //
 //   ./course run day42                                                 every version, verified and timed
 //   ./course run day42 --only bytes_mma_sync --size 4096x4096x4096  one version, any size
@@ -50,7 +50,8 @@ __device__ void multiply_add(Sum<T> (&d)[4], const unsigned (&a)[4], const unsig
     }
 }
 
-// Four neighbours of a row in one register, as mma.sync takes them. Out-of-range elements are zero.
+// Four adjacent elements of a row in one register, as mma.sync takes them. Out-of-range elements
+// are zero.
 template <bool kAligned, class T>
 __device__ unsigned load_four(const DeviceMatrix<const T>& matrix, int row, int k) {
     if (row >= static_cast<int>(matrix.rows())) return 0;
@@ -64,11 +65,11 @@ __device__ unsigned load_four(const DeviceMatrix<const T>& matrix, int row, int 
     return four;
 }
 
-// Idea: a product of 8-bit factors. Lane 4 g + t holds four neighbours along K of rows g and g + 8
-// of A, and of row g of B, which is a column of the product. Each is one load of 32 bits. A warp
-// has 16 x 8 results.
-// Cost removed: half of the bytes and half of the instructions of 16-bit factors.
-// Still limits it: L2. Each fragment is loaded for one product.
+// Idea: a product of 8-bit operands. Lane 4 g + t holds four elements that are adjacent along K, of
+// rows g and g + 8 of A, and of row g of B, which is a column of the product. Each is one load of
+// 32 bits. A warp has 16 x 8 results.
+// Cost removed: half of the bytes and half of the instructions of 16-bit operands.
+// Still limits it: L2. Each fragment is loaded for one MMA.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(128)
     bytes_mma_global(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output<T> out, RasterOrder order) {
@@ -117,8 +118,8 @@ struct Stage {
 template <class S>
 using Sums = Sum<typename S::T>[S::WM / 16][S::WN / 8][4];
 
-// The products of one stage. ldmatrix moves rows of 16 bytes: 16 elements of a row are one row of
-// an 8 x 8 matrix. It cannot transpose bytes, and as B is K-major it need not.
+// The MMAs of one stage. ldmatrix moves rows of 16 bytes: 16 elements of a row are one row of an 8
+// x 8 matrix. It cannot transpose bytes, but because B is K-major, it does not have to.
 template <class S>
 __device__ void multiply_stage(Stage<S>& stage, int warp_row, int warp_col, Sums<S>& sums) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -147,7 +148,7 @@ __device__ void multiply_stage(Stage<S>& stage, int warp_row, int warp_col, Sums
     }
 }
 
-// Stores the warp's results, which begin at (row, col) of C.
+// Stores the warp's results, which start at (row, col) of C.
 template <class S>
 __device__ void store_sums(const Output<typename S::T>& out, int row, int col, const Sums<S>& sums) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -163,10 +164,9 @@ __device__ void store_sums(const Output<typename S::T>& out, int row, int col, c
 
 // Idea: multi_stage of day 40. Tiles in shared memory, two stages in flight, 64 x 32 results per
 // warp.
-// Cost removed: loads from L2. A fragment serves four or eight products.
-// Still limits it: mma.sync takes its operands through registers. On an H200 FP8 takes more than
-// twice as long as INT8 and loses no digits, as if its factors were converted to half precision
-// first.
+// Cost removed: loads from L2. A fragment serves four or eight MMAs.
+// Still limits it: mma.sync takes its operands from registers. On an H200 FP8 takes more than twice
+// as long as INT8 and loses no digits, as if its operands were converted to half precision first.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(TileShape<T>::THREADS)
     bytes_mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output<T> out, RasterOrder order) {

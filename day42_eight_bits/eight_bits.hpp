@@ -1,4 +1,4 @@
-// C = A B^T on tensor cores with 8-bit factors: INT8 summed in 32-bit integers, or FP8 summed in
+// C = A B^T on tensor cores with 8-bit operands: INT8 summed in 32-bit integers, or FP8 summed in
 // FP32. The host API of the day.
 #pragma once
 
@@ -26,8 +26,8 @@ template <class T>
 using Sum = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
 
 // One multiplication: A is M x K, B is N x K, C is M x N, all row-major, with the views' leading
-// dimensions. Both factors are K-major: the instructions take 8-bit factors in no other way.
-// Integer sums wrap beyond 32 bits, which takes more than 131071 products.
+// dimensions. Both operands are K-major, the only layout in which the instructions take 8-bit
+// operands. Integer sums wrap beyond 32 bits, which takes more than 131071 products.
 template <class T>
 struct Product {
     course::DeviceMatrix<const T> a;
@@ -35,7 +35,7 @@ struct Product {
     course::DeviceMatrix<Sum<T>> c;
 };
 
-// How a version runs with factors of T; null where there is none. `launch` queues the
+// How a version runs with operands of type T; null where there is none. `launch` queues the
 // multiplication; it throws std::invalid_argument when shapes do not match, C overlaps A or B, or
 // why_not() gives a reason, and CudaError when CUDA refuses.
 template <class T>
@@ -72,7 +72,7 @@ std::span<const Version> versions();
 // The tiles that `bytes_fitted` chooses from. One of them is a version itself.
 std::span<const Version> tiles_to_choose_from();
 
-// The name of the one that it takes for a shape, on a GPU with so many multiprocessors.
+// The name of the tile that it chooses for a shape, on a GPU with so many multiprocessors.
 std::string tile_for(const Shape& shape, std::size_t multiprocessors);
 
 // The reference, packed: a is m x k, b is n x k; product and magnitude as in

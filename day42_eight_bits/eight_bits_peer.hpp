@@ -1,4 +1,4 @@
-// The peer: cublasLt, cuBLAS's interface to products of 8-bit factors.
+// The peer: cublasLt, cuBLAS's interface to products of 8-bit operands.
 #pragma once
 
 #include <cuda_runtime.h>

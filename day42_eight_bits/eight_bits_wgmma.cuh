@@ -1,8 +1,8 @@
-// Day 42, part 2: 8-bit factors with TMA and wgmma. The table of versions is in eight_bits.cuh. The
-// ring of stages, its producer and its consumers are those of day 41, in
-// common/tile/wgmma_tile.cuh: they count bytes. A row of a stage is 128 bytes, now 128 elements,
-// and from one wgmma to the next both descriptors advance by 32 bytes. Only the boxes of B differ,
-// as B is K-major.
+// Day 42, part 2: 8-bit operands with TMA and wgmma. The table of versions is in eight_bits.cuh.
+// The ring of stages, its producer and its consumers are those of day 41, in
+// common/tile/wgmma_tile.cuh, because they count bytes. A row of a stage is 128 bytes, now 128
+// elements, and from one wgmma to the next both descriptors advance by 32 bytes. Only the boxes of
+// B differ, because B is K-major.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,9 +31,9 @@ template <class T>
 using WideTile = hopper::TileShape<T, 128, 256, 4, 2>;  // clusters of two blocks share B
 
 // Idea: async_store of day 41: persistent clusters, a producer and two consumers, C stored by TMA.
-// Cost removed: the way of operands through registers. wgmma reads them from shared memory.
-// Still limits it: for INT8 storing C, and power. For FP8 the sums, too: Hopper adds with fewer
-// digits than a float has, so what is small beside the sum is lost.
+// Cost removed: operands no longer pass through registers. wgmma reads them from shared memory.
+// Still limits it: for INT8 storing C, and power. For FP8 also the precision of the sums: Hopper
+// adds with fewer digits than a float has, so a term that is small beside the sum is lost.
 //
 // S: WideTile, or another of the tiles that `bytes_fitted` chooses from.
 template <class S>
@@ -72,9 +72,9 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
     ring.synchronise_cluster();  // a block must not end while the other may still write to its shared memory
 }
 
-// Idea: split_k of day 41. The blocks of a cluster have the same tile of C and a part of K each,
-// and add their sums up through distributed shared memory.
-// Cost removed: SMs without a tile, where C is small.
+// Idea: split_k of day 41. The blocks of a cluster compute the same tile of C, each over a part of
+// K, and add up their sums through distributed shared memory.
+// Cost removed: SMs without a tile, if C is small.
 // Still limits it: the exchange; and each block loads its own A and B.
 template <class S>
 __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)

@@ -1,5 +1,5 @@
-// What all versions of day 43 do with a tile: load it by TMA, multiply it by wgmma, round its
-// weights. Its rows, its softmax and its result are in common/tile/attention_rows.cuh.
+// The operations on a tile that all versions of day 43 share: load it by TMA, multiply it by wgmma,
+// round its weights. Its rows, its softmax and its result are in common/tile/attention_rows.cuh.
 //
 // A tile: 64 rows of Q for each consumer warpgroup, and KEYS keys, 128 in most versions. A
 // warpgroup has 64 x KEYS scores and 64 x D sums of the result in registers. Columns from dim to D
@@ -36,8 +36,8 @@ using course::attention::weigh_tile;
 constexpr float kInfinity = __builtin_huge_valf();
 constexpr int kKeys = 128;  // of a tile of K and V, but in short.cuh
 
-// How TMA sees Q, K and V: heads of batches, each a matrix of its own. Boxes have 64 columns, and
-// 64 rows of Q or 128 keys. Rows out of range are zero-filled, never another head's.
+// The tensor maps of Q, K and V: each head of each batch is a matrix of its own. Boxes have 64
+// columns, and 64 rows of Q or 128 keys. Rows out of range are zero-filled, never another head's.
 struct Maps {
     CUtensorMap q;
     CUtensorMap k;
@@ -64,8 +64,8 @@ __device__ void load(Box<T, D, ROWS>& to, const CUtensorMap& map, int row, int h
 
 // --- Products ------------------------------------------------------------------------------------
 
-// Issues scores = Q K^T, 64 rows x 2 COUNT keys. Both factors are K-major: a wgmma takes 16
-// columns, 32 bytes of a row. The first one sets the scores, so they need not be zeroed.
+// Issues scores = Q K^T, 64 rows x 2 COUNT keys. Both operands are K-major: a wgmma takes 16
+// columns, 32 bytes of a row. The first one sets the scores, so they do not have to be zeroed.
 template <class T, int D, int COUNT>
 __device__ void multiply_keys(const Box<T, D, kRows>& q, const Box<T, D, 2 * COUNT>& k,
                               float (&scores)[COUNT]) {
@@ -78,7 +78,7 @@ __device__ void multiply_keys(const Box<T, D, kRows>& q, const Box<T, D, 2 * COU
                              ptx::advanced(b, c / 64 * sizeof(k.element[0]) + c % 64 * 2));
 }
 
-// Issues out += p V. The weights are the left factor, from registers; V is row-major, as it was
+// Issues out += p V. The weights are the left operand, from registers; V is row-major, as it was
 // loaded. A wgmma takes 16 keys, 2048 bytes of each box.
 template <class T, int D, int COUNT>
 __device__ void multiply_values(const unsigned (&p)[COUNT][4], const Box<T, D, COUNT * 16>& v,
@@ -89,7 +89,8 @@ __device__ void multiply_values(const unsigned (&p)[COUNT][4], const Box<T, D, C
         ptx::wgmma<T, true>(out, p[i], ptx::advanced(b, i * 16 * 128));
 }
 
-// The registers of scores are, rounded to pairs, those of a left factor. p never leaves them.
+// The registers of scores, rounded to pairs, have the layout of a left operand. So p stays in
+// registers.
 template <class T, int COUNT>
 __device__ void round_weights(const float (&weights)[COUNT], unsigned (&p)[COUNT / 8][4]) {
 #pragma unroll

@@ -30,8 +30,9 @@ std::string constraint(const Shape& shape) {
     return course::why_no_hopper();
 }
 
-// With a mask, tiles of a head are of unequal length, and blocks that run together are of several
-// heads: of as many as their K and V take 16 MB of the L2 cache. Without, a head at a time.
+// With a mask, the tiles of a head have unequal lengths, so blocks that run together belong to
+// several heads: to as many as have K and V of 16 MB in the L2 cache. Without a mask, one head at a
+// time.
 template <class T>
 int heads_at_once(const Attention<T>& attention) {
     constexpr std::size_t kShareOfL2 = std::size_t{16} << 20;  // bytes
@@ -78,7 +79,7 @@ unsigned tiles_of(const Attention<T>& attention, std::size_t rows) {
     return course::blocks_for(q.batch * q.heads * course::ceil_div(q.length, rows), 1);
 }
 
-// What a launch must know of a kernel.
+// What a launcher must know about a kernel.
 template <class T, int D>
 struct WgmmaTma {
     static constexpr int ROWS = kRows, THREADS = kWarpgroup;
@@ -141,7 +142,7 @@ struct Tall {
     }
 };
 
-// Of all rounds that `tiles` take, with so many blocks on an SM: the part that has work.
+// The part of all waves of `tiles` that has work, with so many blocks on an SM.
 double share_of_work(unsigned tiles, unsigned blocks_of_sm) {
     const unsigned blocks = blocks_of_sm * static_cast<unsigned>(course::multiprocessors());
     return static_cast<double>(tiles) / (course::ceil_div(tiles, blocks) * static_cast<double>(blocks));
@@ -158,8 +159,8 @@ struct Short {
                              {tiles, GROUPS * kWarpgroup, sizeof(Shares<T, D, GROUPS>), stream},
                              maps_of(attention, kShortKeys<D, GROUPS>), problem);
     }
-    // With a mask, blocks are of unequal length, and end at different times in any case: three of
-    // an SM, which spill nothing, are faster then.
+    // With a mask, blocks have unequal lengths and end at different times in any case. Then three
+    // blocks per SM, which do not spill, are faster.
     template <class T, int D>
     static void start(const Attention<T>& attention, cudaStream_t stream) {
         if constexpr (GROUPS > 1) {
@@ -177,7 +178,7 @@ struct Short {
     }
 };
 
-// The rule is measured (README): short texts, and among them those that leave SMs idle.
+// The rule is measured (README): short sequences, and among them those that leave SMs idle.
 struct Dispatcher {
     template <class T, int D>
     static void start(const Attention<T>& attention, cudaStream_t stream) {

@@ -5,7 +5,7 @@
 //   wgmma_tma    64                Q, K, V by TMA; weights in registers     loads, products, softmax take turns
 //   specialised  128 or 192        a producer, consumers, rings of stages   own products and softmax take turns
 //   ping_pong    128 or 192        consumers take turns at the products     a softmax longer than others' products
-//   overlapped   128 or 192        scores of the next tile come first       begin and end of a block
+//   overlapped   128 or 192        scores of the next tile come first       start and end of a block
 //   persistent   128 or 192        a block computes tile after tile         power
 //   many_blocks  64                three or four blocks on an SM            L2
 //   split_keys   64                two warpgroups share the keys            combining their sums
@@ -13,10 +13,10 @@
 //
 // What they share is in attention_tile.cuh (loads, products) and common/tile/attention_rows.cuh
 // (softmax, stores). The first two are here, those that overlap softmax and products in
-// overlap.cuh, those for short texts in short.cuh.
+// overlap.cuh, those for short sequences in short.cuh.
 //
 //   ./course run day43                               every version, verified and timed
-//   ./course run day43 --size 4x16x4096x128          batch x heads x tokens x columns of a head
+//   ./course run day43 --size 4x16x4096x128 batch x heads x tokens x head dimension
 #pragma once
 
 #include "attention_tile.cuh"
@@ -36,10 +36,11 @@ struct OneStage {
 // Idea: a warpgroup has 64 rows. For each tile of keys one thread issues the TMA loads, then all
 // multiply, with one wgmma per 64 x 128 x 16; the weights go from the scores' registers straight
 // into the second product.
-// Cost removed: fragments. K and V are multiplied where TMA has put them, and p is never stored.
+// Cost removed: fragments. K and V are multiplied where TMA has stored them, and p stays in
+// registers.
 // Still limits it: loads, products and softmax take turns.
 //
-// Tiles come from the last to the first: those that need a mask are the last ones.
+// Tiles are processed from the last to the first, because the last ones are those that need a mask.
 template <class T, int D>
 __global__ void __launch_bounds__(kWarpgroup)
     wgmma_tma(const __grid_constant__ Maps maps, const Problem<T> problem) {
@@ -91,7 +92,8 @@ __global__ void __launch_bounds__(kWarpgroup)
 
 constexpr int kStages = 2;
 
-// Consumer warpgroups. Their accumulators must fit in registers: a thread of three has 160.
+// Consumer warpgroups. Their accumulators must fit in registers: with three of them, a thread has
+// 160.
 template <int D>
 constexpr int kConsumers = D == 64 ? 3 : 2;
 template <int D>
@@ -99,7 +101,7 @@ constexpr int kBlockRows = kConsumers<D>* kRows;
 template <int D>
 constexpr int kThreads = (1 + kConsumers<D>)*kWarpgroup;
 
-// K and V have barriers of their own: scores need no V.
+// K and V have separate barriers, because scores do not need V.
 template <class T, int D>
 struct Rings {
     Box<T, D, kRows> q[kConsumers<D>];
@@ -152,7 +154,7 @@ __device__ void produce(Rings<T, D>& rings, const Maps& maps, const RowTile& til
     }
 }
 
-// The producer needs few registers and gives the others away (setmaxnreg).
+// The producer needs few registers and releases the others (setmaxnreg).
 template <int D>
 __device__ void give_registers() {
     if constexpr (kConsumers<D> == 3) {

@@ -1,12 +1,12 @@
 // Host API of day 43: attention with TMA and wgmma. The problem is that of day 26
 // (common/bench/attention.hpp), for __half and __nv_bfloat16.
 //
-// dim is a multiple of 8, at most 128, and all rows begin at multiples of 16 bytes: TMA addresses
-// no others. Launchers throw std::invalid_argument for other problems, and say why.
+// dim is a multiple of 8, at most 128, and all rows must be 16-byte aligned, because TMA requires
+// it. Launchers throw std::invalid_argument, with the reason, for other problems.
 //
-// NaN and Inf: a NaN in Q or K makes the rows NaN that see it. A NaN or Inf in V makes its column
+// NaN and Inf: a NaN in Q or K makes the rows that see it NaN. A NaN or Inf in V makes its column
 // NaN or Inf in the rows that see it, and NaN in all rows of each block that loads its tile of 128
-// keys, since 0 times NaN is NaN. (Day 26 pays for an exact rule.)
+// keys, since 0 times NaN is NaN. (Day 26 has an exact rule, at a cost.)
 //
 // Memory: `persistent` takes four bytes of the stream's memory pool.
 //

@@ -1,4 +1,4 @@
-// Day 43, the versions whose products run while other rows or other keys have their softmax.
+// Day 43, the versions whose products overlap with the softmax of other rows or other keys.
 #pragma once
 
 #include "hopper_attention.cuh"
@@ -8,7 +8,7 @@ namespace day43 {
 // --- Ping-pong -----------------------------------------------------------------------------------
 
 // Turns of the consumers at the tensor cores: consumer i waits at named barrier 1 + i, where the
-// consumer before it arrives. So a barrier counts two warpgroups. Barrier 0 is that of
+// previous consumer arrives. So a barrier counts two warpgroups. Barrier 0 is that of
 // __syncthreads().
 template <int D>
 struct Turns {
@@ -26,8 +26,8 @@ struct Turns {
 };
 
 // Idea: ping-pong. A consumer issues the second product of a tile and the first of the next one
-// together, then lets the next consumer issue its products. Its softmax runs under these.
-// Cost removed: idle tensor cores. Without turns consumers may multiply at the same time, and then
+// together, then lets the next consumer issue its products, which overlap with its own softmax.
+// Cost removed: idle tensor cores. Without turns, consumers may multiply at the same time, and then
 // all compute exponentials.
 // Still limits it: a consumer's own products and softmax still take turns. If the softmax takes
 // longer than the others' products, the tensor cores wait.
@@ -105,8 +105,8 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
 
 // A consumer's 64 rows of a tile. The scores of the next tile of keys are issued before the second
 // product of this one; each of the two is a group of its own. When the scores are complete, their
-// softmax runs while the second product still does. After the last scores Q is no longer read:
-// each thread arrives at `q_empty`, unless it is null.
+// softmax overlaps with the second product. After the last scores Q is no longer read: each thread
+// arrives at `q_empty`, unless it is null.
 template <class T, int D>
 __device__ void attend(Rings<T, D>& rings, RingPosition& at, const Problem<T>& problem, const RowTile& tile,
                        int group, ptx::MBarrier* q_empty, OnlineSoftmax<>& softmax, float (&out)[D / 2]) {
@@ -149,9 +149,9 @@ __device__ void attend(Rings<T, D>& rings, RingPosition& at, const Problem<T>& p
 
         weigh_tile(problem, softmax, scores, first, step);
         hold(scores);  // the softmax is complete before the wait
-        // ptxas moves a wait to the begin of its basic block, ahead of the softmax. A branch ends
+        // ptxas moves a wait to the start of its basic block, ahead of the softmax. A branch ends
         // the block. All warps of a warpgroup must wait at the same instruction, so the condition
-        // is one that they have in common.
+        // must be the same for all of them.
         if (step % 2 == 0) {
             ptx::wgmma_wait_in_branch<0>();
         } else {
@@ -174,7 +174,7 @@ __device__ void attend(Rings<T, D>& rings, RingPosition& at, const Problem<T>& p
 }
 
 // Idea: overlap within a warpgroup. The scores of the next tile are issued before the softmax of
-// this one, so a consumer's softmax runs under its own second product, too.
+// this one, so a consumer's softmax overlaps with its own second product, too.
 // Cost removed: the tensor cores' wait for a softmax that takes longer than the others' products.
 // Still limits it: the first softmax and the last product of a block have nothing to overlap with,
 // and the next block starts when the last of its warps ends.
@@ -206,8 +206,8 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
 // --- Persistent blocks ---------------------------------------------------------------------------
 
 // Idea: one block per SM computes tile after tile. The producer takes the next tile from a counter
-// in global memory, and loads its Q, K and V while the consumers finish the tile before. Long tiles
-// are taken first, so the last ones are short and all SMs end at about the same time.
+// in global memory, and loads its Q, K and V while the consumers finish the previous tile. Long
+// tiles are taken first, so that the last ones are short and all SMs end at about the same time.
 // Cost removed: the start of a block, and idle SMs at the end of a causal problem.
 // Still limits it: power. The clock falls when the tensor cores are busy all the time.
 //

@@ -1,18 +1,18 @@
-// Day 43, the versions for short texts: blocks of 64 rows, several on an SM, and keys shared
+// Day 43, the versions for short sequences: blocks of 64 rows, several on an SM, and keys shared
 // between warpgroups.
 //
-// Long texts want tall tiles, which load K and V less often. A short text has few of them. Of
-// 4x16x512 there are 256 tiles of 128 rows for 132 SMs, and each SM begins and ends two of them
-// with nothing to overlap. Of 1x8x512 there are 32: 100 SMs have no work at all.
+// Long sequences need tall tiles, which load K and V less often. A short sequence has few of them.
+// 4x16x512 has 256 tiles of 128 rows for 132 SMs, and each SM starts and ends two of them with
+// nothing to overlap. 1x8x512 has 32, so that 100 SMs have no work at all.
 #pragma once
 
 #include "attention_tile.cuh"
 
 namespace day43 {
 
-// Keys of a tile, and blocks of an SM: what registers and shared memory allow. A block of one
-// warpgroup with 64 columns has 40 KB and 168 registers per thread; with 128 columns 48 KB and 168,
-// or, if there are four, 128.
+// Keys of a tile, and blocks of an SM, as registers and shared memory allow. With a head dimension
+// of 64, a block of one warpgroup has 40 KB and 168 registers per thread; with 128, it has 48 KB
+// and 168 registers, or, if there are four blocks, 128.
 template <int D, int GROUPS>
 constexpr int kShortKeys = D == 64 || GROUPS > 1 ? 128 : 64;
 
@@ -39,7 +39,7 @@ __device__ inline void group_barrier(int group) {
 
 // Adds the results of the other warpgroups to those of warpgroup 0. All have the same rows, but
 // other keys, so the sums are rescaled to the larger maximum first. Thread t of warpgroup 0 adds
-// what thread t of each other one has: the order in shared memory is free. Register i of all
+// the sums of thread t of each other one, so the order in shared memory is free. Register i of all
 // threads is contiguous there, so there are no bank conflicts.
 template <class T, int D, int GROUPS>
 __device__ void combine(Shares<T, D, GROUPS>& shares, int group, OnlineSoftmax<>& softmax,
@@ -83,10 +83,11 @@ __device__ void combine(Shares<T, D, GROUPS>& shares, int group, OnlineSoftmax<>
 // Idea: many blocks. A block has 64 rows and one warpgroup, and three or four blocks share an SM.
 // While one waits for a load, or computes a softmax, another multiplies: overlap without a
 // producer, rings or turns. `split_keys` (GROUPS = 2) is for fewer tiles than SMs: two warpgroups
-// have the same rows and every second tile of keys each; in the end they combine what they have.
-// Cost removed: idle SMs, and the begin and end of a block, which others hide. A block may start
-// before the last kernel has ended: what it does before cudaGridDependencySynchronize() costs no
-// time.
+// have the same rows, each takes every second tile of keys, and at the end they combine their
+// results.
+// Cost removed: idle SMs, and the start and end of a block, which other blocks hide. A block may
+// start before the previous kernel has ended, so the work before cudaGridDependencySynchronize()
+// costs no time.
 // Still limits it: L2. A tile of K and V serves 64 rows only.
 template <class T, int D, int GROUPS, int BLOCKS>
 __global__ void __launch_bounds__(GROUPS* kWarpgroup, BLOCKS)
@@ -95,7 +96,7 @@ __global__ void __launch_bounds__(GROUPS* kWarpgroup, BLOCKS)
     extern __shared__ __align__(1024) unsigned char memory[];
     auto& shares = *reinterpret_cast<Shares<T, D, GROUPS>*>(memory);
     const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kRows, KEYS);
-    // The same in the whole warp. The compiler knows that only if it is the result of a shuffle.
+    // The same in the whole warp. The compiler can only know that if it is the result of a shuffle.
     const int group = GROUPS == 1 ? 0 : __shfl_sync(course::kWholeWarp, threadIdx.x / kWarpgroup, 0);
     auto& k = shares.share[group].k;
     auto& v = shares.share[group].v;

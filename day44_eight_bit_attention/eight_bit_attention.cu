@@ -151,7 +151,7 @@ void launch_overlapped(const Attention& attention, cudaStream_t stream) {
                    static_cast<int>(tiles), workspace.next);
 }
 
-// Every tensor moved once, V once more by its transposition.
+// Every tensor is moved once, V once more by its transposition.
 course::Work work(const Shape& shape) {
     course::Work result = course::attention::work<Result>(shape);
     const auto elements = [](const course::attention::Extents& e) {
@@ -179,7 +179,7 @@ std::span<const Version> versions() {
     return list;
 }
 
-// What reference_row makes a bound of, for a row with weights p and values v:
+// How reference_row derives a bound, for a row with weights p and values v:
 //   weights   E4M3 has three bits of mantissa: rounding loses up to 2^-4 of p, or half of the smallest
 //             number, 2^-10, where the largest p is at least 2^4: sum of p |v| 2^-4 + sum of |v| 2^-14.
 //   sums      wgmma adds 32 products and the sum so far. It cuts off each of them 13 bits behind the
@@ -190,7 +190,7 @@ std::span<const Version> versions() {
 //             large. For 259 x 128, normal data and scale 1, sums cut at 13 bits (simulated in double)
 //             are off by up to four times the bound of weights and result alone, and by at most a
 //             quarter of the bound of all.
-//   result    is rounded to BF16. Scales are factors of all this; they are rounded like a float.
+//   result is rounded to BF16. Scales multiply all of this; they are rounded like a float.
 course::attention::Precision precision() {
     return {.sum = 0x1p-13,
             .between_cuts = 32,

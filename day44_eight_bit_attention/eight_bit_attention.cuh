@@ -1,15 +1,16 @@
-// Day 44: softmax(scale Q K^T) V with factors of eight bits, E4M3.
+// Day 44: softmax(scale Q K^T) V with 8-bit operands, E4M3.
 //
 //   version     rows, keys of a tile  what is new                       what limits it
 //   in_turn     64, 128               8-bit wgmma; V is transposed      products and softmax in turn
 //   overlapped  192, 96               day 43's overlap, 3 consumers     exponentials
 //
-// Day 43 has the same with 16 bits, day 42 8-bit wgmma. common/tile/attention_rows.cuh has what
-// does not depend on the factors: rows of a tile, softmax, storing. This file has the tiles, the
-// products and in_turn, overlapped.cuh the second version.
+// Day 43 computes the same with 16 bits; day 42 introduces the 8-bit wgmma.
+// common/tile/attention_rows.cuh has what does not depend on the type of the operands: rows of a
+// tile, softmax, storing. This file has the tiles, the products and in_turn, overlapped.cuh the
+// second version.
 //
 //   ./course run day44                               both versions, verified and timed
-//   ./course run day44 --size 2x16x8192x128          batch x heads x tokens x columns of a head
+//   ./course run day44 --size 2x16x8192x128 batch x heads x tokens x head dimension
 #pragma once
 
 #include <cuda_runtime.h>
@@ -41,14 +42,14 @@ constexpr int kPlaces = 128;  // of a box of V^T: a row of 128 bytes
 
 // --- V transposed --------------------------------------------------------------------------------
 
-// In 8-bit factors of wgmma, the elements that are summed over must be neighbours. The second
-// product sums over keys. So the bytes of a column of V must be neighbours.
+// 8-bit operands of wgmma must be K-major: the elements that are summed over must be adjacent. The
+// second product sums over keys, so the bytes of a column of V must be adjacent.
 //
-// And in which order? The weights are the left factor, in registers. Of 32 keys lane 4 g + t has,
-// as sums, keys 8 j + 2 t and 8 j + 2 t + 1 for j = 0 to 3; as a left factor it should have keys
-// 16 i + 4 t to 16 i + 4 t + 3 for i = 0 and 1. Instead of exchanging weights between lanes we
-// rename the keys: keys may be added up in any order, if it is the same in p and in V. Place
-// 16 i + 4 t + b holds key 16 i + 2 t + {0, 1, 8, 9}[b].
+// In which order? The weights are the left operand, in registers. Of 32 keys lane 4 g + t holds, as
+// sums, keys 8 j + 2 t and 8 j + 2 t + 1 for j = 0 to 3; as a left operand it should hold keys 16 i
+// + 4 t to 16 i + 4 t + 3 for i = 0 and 1. Instead of exchanging weights between lanes we rename
+// the keys, which may be added up in any order, if it is the same in p and in V. Place 16 i + 4 t +
+// b holds key 16 i + 2 t + {0, 1, 8, 9}[b].
 //
 // A block transposes 128 keys. A thread reads four columns of the four keys of a word of places,
 // and transposes 4 x 4 bytes in registers.
@@ -133,8 +134,8 @@ __device__ void round_weights(const float (&weights)[COUNT], unsigned (&p)[COUNT
 // --- Load, multiply, weigh, multiply -------------------------------------------------------------
 
 // The largest weight is 2^4. A score may exceed the maximum by 4 (in powers of two) before the sums
-// are rescaled, so weights stay below 2^8, and E4M3 ends at 448. Its smallest number above 0 is
-// 2^-9: weights from 2^-13 of the largest on do not vanish.
+// are rescaled, so weights stay below 2^8, and the largest E4M3 number is 448. Its smallest number
+// above 0 is 2^-9: weights from 2^-13 of the largest on do not vanish.
 using Softmax = course::attention::OnlineSoftmax<4, 4>;
 
 struct Maps {
@@ -176,7 +177,8 @@ __device__ inline float positive_factor(float factor) {
 }
 
 // Negates Q if `factor` is negative, and makes it NaN if `factor` is not finite: then so are the
-// scores of all keys that a row sees. All threads of the warpgroup whose rows these are must call.
+// scores of all keys that a row sees. All threads of the warpgroup that owns these rows must call
+// it.
 __device__ inline void correct_queries(Box<kRows>& q, float factor, unsigned barrier) {
     const bool is_finite = fabsf(factor) <= FLT_MAX;
     if (is_finite && factor >= 0) return;
@@ -187,8 +189,8 @@ __device__ inline void correct_queries(Box<kRows>& q, float factor, unsigned bar
     ptx::named_barrier(barrier, kWarpgroup);
 }
 
-// The factor of the result is multiplied by 1 / sum first, which may be 2^-40. A factor so small
-// that the product would have fewer bits than a float leaves a part of itself to the sums.
+// The factor of the result is multiplied by 1 / sum first, which may be 2^-40. If a factor is so
+// small that the product would have fewer bits than a float, a part of it is applied to the sums.
 __device__ inline float spare_small_factor(float (&out)[D / 2], float factor) {
     constexpr float kPart = 0x1p-60f;
     if (!(fabsf(factor) < 0x1p-80f)) return factor;
@@ -205,10 +207,10 @@ struct OneStage {
     ptx::MBarrier full;
 };
 
-// Idea: factors of eight bits. A wgmma multiplies twice as many in the same time, and tiles are
-// half as large.
+// Idea: 8-bit operands. A wgmma multiplies twice as many in the same time, and tiles need half as
+// many bytes.
 // Cost removed: half of the products' time, half of the loads.
-// Still limits it: loads, products and softmax take turns, and the softmax is as long as before.
+// Still limits it: loads, products and softmax take turns, and the softmax takes as long as before.
 __global__ void __launch_bounds__(kWarpgroup)
     in_turn(const __grid_constant__ Maps maps, const Problem problem) {
     constexpr int KEYS = kPlaces;

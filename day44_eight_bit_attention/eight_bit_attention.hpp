@@ -1,22 +1,22 @@
-// Host API of day 44: softmax(scale Q K^T) V with factors of eight bits (E4M3) and a scale for each
-// head.
+// Host API of day 44: softmax(scale Q K^T) V with 8-bit operands (E4M3) and a scale for each head.
 //
 //     out[b, h, i] = sum_j p[j] v[b, g, j] v_scale[b, g]
 //     p = softmax over j of scale q_scale[b, h] k_scale[b, g] (q[b, h, i] . k[b, g, j])
 //
-// with g = h / (heads / heads_kv), as in common/bench/attention.hpp; there is also what "causal"
-// means. The result is BF16.
+// with g = h / (heads / heads_kv), as in common/bench/attention.hpp; that header also defines
+// "causal". The result is BF16.
 //
-// dim is a multiple of 16, at most 128, and rows of Q, K, V and out begin at multiples of 16 bytes.
-// Scales may be any floats, of either sign and 0 as well. If scale q_scale k_scale is not finite,
-// or is not a finite float times log2(e), the rows of that head that see a key are NaN. A v_scale
-// of Inf or NaN is a factor of such rows as in the formula, where 0 times Inf is NaN. Rows that see
-// no key are zeros in any case. `scale` itself, which the host knows, is finite, or is refused. NaN
-// in Q or K makes the rows NaN that see it, in V its column of all rows whose tile of keys has it.
+// dim is a multiple of 16, at most 128, and rows of Q, K, V and out start at multiples of 16 bytes.
+// Scales may be any floats, of either sign, or 0. If scale q_scale k_scale is not finite, or is not
+// a finite float times log2(e), the rows of that head that see a key are NaN. A v_scale of Inf or
+// NaN is a factor of such rows as in the formula, where 0 times Inf is NaN. Rows that see no key
+// are zeros in any case. `scale` itself, which the host knows, must be finite; other values are
+// rejected. NaN in Q or K makes the rows that see it NaN; NaN in V makes its column NaN in all rows
+// whose tile of keys contains it.
 //
 // Large scores, as in day 26: |scale q_scale k_scale (q . k)| may be up to 2^20, where the spacing of
-// FP32 is 1/16. Beyond, weights are wrong by powers of two, and as E4M3 they may all become 0 or
-// NaN.
+// FP32 is 1/16. Beyond that, weights are wrong by powers of two, and as E4M3 they may all become 0
+// or NaN.
 //
 // Memory: the transposed V, dim x (length_k rounded up to 128) bytes for each head of K, and four
 // bytes, from the stream's memory pool.

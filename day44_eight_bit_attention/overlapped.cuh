@@ -10,7 +10,7 @@ namespace day44 {
 using course::release;
 
 // Three consumers of 96 keys: 48 scores, 12 registers of weights and 64 sums of a thread's 160
-// registers. Two consumers have 240, room for 192 keys, and are slower (README).
+// registers. With two consumers there are 240, enough for 192 keys, but that is slower (README).
 constexpr int kConsumers = 3;
 constexpr int kBlockRows = kConsumers * kRows;
 constexpr int kThreads = (1 + kConsumers) * kWarpgroup;
@@ -89,7 +89,7 @@ __device__ inline void attend(Rings& rings, RingPosition& at, const Problem& pro
 
         weigh_tile(problem.rows, softmax, scores, first, step, factor);
         hold(scores);
-        // Two branches, so that ptxas leaves the wait behind the softmax (day 43).
+        // Two branches, so that ptxas keeps the wait after the softmax (day 43).
         if (step % 2 == 0) {
             ptx::wgmma_wait_in_branch<0>();
         } else {
@@ -111,8 +111,9 @@ __device__ inline void attend(Rings& rings, RingPosition& at, const Problem& pro
     at.advance();
 }
 
-// Idea: day 43's persistent blocks, with three consumers. Products take half as long as there, the
-// softmax does not: three warpgroups compute exponentials while one multiplies, and need no turns.
+// Idea: day 43's persistent blocks, with three consumers. Products take half as long as there, but
+// the softmax does not: three warpgroups compute exponentials while one multiplies, so they need no
+// turns.
 // Cost removed: waits for loads and for products.
 // Still limits it: exponentials. 64 x 96 of them take 384 cycles of an SM's special function units,
 // the two products 384 cycles of its tensor cores.

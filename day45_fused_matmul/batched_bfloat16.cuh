@@ -3,7 +3,7 @@
 //
 //   version     what is new                                         what limits it
 //   tile_each   a block for each tile, mma.sync                     each tile fills the pipeline again
-//   pipelined   persistent blocks: the copies for a tile begin      with a short K, the stores of C;
+//   pipelined   persistent blocks: the copies for a tile start      with a short K, the stores of C;
 //               while the one before is multiplied                  otherwise mma.sync
 //   wgmma       Hopper: TMA and wgmma, in batched_wgmma.cuh         the stores of C; shared memory
 //
@@ -187,7 +187,7 @@ class WarpSums {
         }
     }
 
-    // Stores the results of a block whose tile begins at (row, col) of C.
+    // Stores the results of a block whose tile starts at (row, col) of C.
     __device__ void write(const course::OutputOf<float>& out, std::size_t row, std::size_t col) const {
         const int lane = static_cast<int>(threadIdx.x) % 32;
         const int first_row = static_cast<int>(row) + warp_row() + lane / 4;

@@ -5,7 +5,7 @@
 //   one_thread_each    a thread for each element of each product    two loads for a multiply-add
 //   tile_each          a block for each tile of each product        each tile fills the pipeline again
 //   pipelined          persistent blocks: the copies for a tile     multiply-adds; what of a tile
-//                      begin while the one before is multiplied     lies outside C
+//                      start while the one before is multiplied     lies outside C
 //   pipelined_128x128  half the tile, two blocks on an SM           more copies for a multiply-add
 //   pipelined_64x64    an eighth of the tile, six blocks on an SM   loads from shared memory
 //   fitted             the tile that suits the shape                multiply-adds

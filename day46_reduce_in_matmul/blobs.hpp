@@ -31,7 +31,7 @@ inline Blobs make_blobs(std::size_t n, std::size_t blobs, std::size_t d, float s
     return made;
 }
 
-// k of them, at equal distances in their order: centres to begin with.
+// k of them, at equal distances in their order: centres to start with.
 inline std::vector<float> evenly_chosen(std::span<const float> points, std::size_t d, std::size_t k) {
     std::vector<float> chosen;
     for (std::size_t i = 0; i < k; ++i) {

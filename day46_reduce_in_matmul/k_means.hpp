@@ -37,7 +37,7 @@ struct KMeansOptions {
     course::Metric metric = course::Metric::kSquaredL2;
 };
 
-// Begins with the centres `start`. A centre that no point is assigned to stays where it is. The
+// Starts with the centres `start`. A centre that no point is assigned to stays where it is. The
 // result is the same in every run, to the last bit; centres and assignment also in whatever order
 // the points come. Points and centres are vectors of d numbers, one after the other. Throws
 // std::invalid_argument when they are not whole vectors, for d = 0, without centres or iterations,

@@ -55,7 +55,7 @@ constexpr int kThreads = 256;
 //
 // The kernels take any R: Extremum below, or one of other_reductions.cuh.
 
-// Merges the states of LANES neighbouring lanes. Each of them gets the result.
+// Merges the states of LANES adjacent lanes. Each of them gets the result.
 template <class R, int LANES>
 __device__ typename R::State merge_lanes(typename R::State state) {
 #pragma unroll

@@ -16,7 +16,7 @@
 namespace day48 {
 namespace {
 
-// As many blocks as run at the same time, or fewer if they share the rows better. To begin a row,
+// As many blocks as run at the same time, or fewer if they share the rows better. To start a row,
 // when every element is listed, takes a block about kStart steps of the main loop; the epilogue of
 // a tile, kEnd steps.
 EqualShares equal_shares(std::size_t m, std::size_t n, std::size_t d, std::size_t count) {

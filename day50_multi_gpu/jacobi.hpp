@@ -55,7 +55,7 @@ class RowSums {
 };
 
 // Solves Laplace's equation: in each step a cell becomes the mean of its four neighbours. Cells at
-// the edge of the whole grid keep their values. Steps begin after the work that `stream` already
+// the edge of the whole grid keep their values. Steps start after the work that `stream` already
 // has. The call returns when the host knows that the method has stopped; later work in `stream`
 // finds the grid after the last step in `out`. Grid, steps and norm are the same bits on any number
 // of ranks. Throws std::invalid_argument for a domain that is not a grid_2d(), the RowSums of

@@ -41,7 +41,7 @@ __device__ inline bool is_last_to_arrive(unsigned& arrived) {
 // flag here and in the memory of both neighbours. Before the next step, all blocks wait for three
 // flags: of their own GPU and of both neighbours. Polling stays inside a GPU; only the store
 // crosses the link.
-// Cost removed: launches and events. A step begins as soon as the neighbours' planes have arrived.
+// Cost removed: launches and events. A step starts as soon as the neighbours' planes have arrived.
 // Still limits it: the latency of planes and flag on the link. Flags are set after the whole slab,
 // not after its edges.
 //

@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
 }
 
 // Adds up the values from `begin` to `end` - 1, and stores the sums in the arrays of all ranks.
-// Each rank begins with its own array, so they do not all store to rank 0 at the same time.
+// Each rank starts with its own array, so they do not all store to rank 0 at the same time.
 template <int kWidth>
 __device__ void sum_for_all(const Team& team, const Pointers& arrays, std::size_t begin, std::size_t end) {
     const std::size_t first = (std::size_t{blockIdx.x} * kBlock + threadIdx.x) * kWidth;

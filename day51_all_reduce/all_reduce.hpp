@@ -109,7 +109,7 @@ struct Arrays {
 // cannot_run() has a reason; CudaError when a call fails.
 //
 // A sum is rounded after each addition, so its bits depend on the order. All versions but `ring`
-// add in the order of the ranks. `ring` begins with rank p in part p (part_of), and goes
+// add in the order of the ranks. `ring` starts with rank p in part p (part_of), and goes
 // round. All ranks get the same bits. NCCL does not promise an order.
 using Launcher = void (*)(Group& group, const Arrays& arrays);
 
@@ -128,7 +128,7 @@ std::span<const Version> versions();
 std::span<const Version> peers();
 
 // The part of an array that one of `ranks` ranks adds up, in `ring` and `two_shot`. All parts but
-// the last ones have the same length. They begin at multiples of four values: 16 bytes.
+// the last ones have the same length. They start at multiples of four values: 16 bytes.
 struct Part {
     std::size_t begin = 0;
     std::size_t end = 0;

@@ -1,4 +1,4 @@
-// Day 51, where the lesson begins: the versions that copy, and NCCL. Then read all_reduce.cuh,
+// Day 51, where the lesson starts: the versions that copy, and NCCL. Then read all_reduce.cuh,
 // which has the table of all versions. all_reduce.hpp says what a Rank has: a stream, events, a
 // staging area. One host thread drives all ranks. An event marks that the work before it in a
 // stream is complete. Other streams wait for events; the host does not wait.

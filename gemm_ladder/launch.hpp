@@ -26,7 +26,7 @@ unsigned tiles_of(const Sgemm& gemm) {
     return course::blocks_for(tiles_in<BM, BN>(gemm.m(), gemm.n()), 1);
 }
 
-// Do the rows of all three matrices begin at a multiple of 16 bytes, as a float4 requires?
+// Do the rows of all three matrices start at a multiple of 16 bytes, as a float4 requires?
 inline bool rows_are_aligned(const Sgemm& gemm) {
     const auto aligned = [](const auto& matrix) {
         return course::is_aligned(matrix.data(), 16) &&

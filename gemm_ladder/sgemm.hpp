@@ -77,7 +77,7 @@ std::span<const Step> beyond();
 Sgemm checked(const Sgemm& gemm);
 
 // The same. It also throws std::invalid_argument when the scratch memory is smaller than `needed`,
-// or does not begin at a multiple of 16 bytes.
+// or does not start at a multiple of 16 bytes.
 Sgemm checked(const Sgemm& gemm, const ScratchSize& needed);
 
 // The reference: plain loops in double, over the host's cores. Packed, row-major: a is m x k, b is

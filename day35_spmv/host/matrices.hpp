@@ -19,7 +19,7 @@ namespace day35 {
 // Values are in [-1, 1), the same from every compiler. All throw std::invalid_argument for numbers
 // below 0 and matrices that 32-bit rows and columns cannot number.
 
-// `band` neighbouring columns around the diagonal, fewer in the first and last rows. `band` >= 1
+// `band` adjacent columns around the diagonal, fewer in the first and last rows. `band` >= 1
 // and odd.
 CsrMatrix banded(Index rows, Index band);
 
@@ -37,7 +37,7 @@ CsrMatrix power_law(Shape shape, double mean);
 // and so on. Few rows and columns have most entries, as in social networks. `rows` is a power of 2.
 CsrMatrix recursive(Index rows, Index per_row);
 
-// Of `period` neighbouring rows the first has `per_row` columns, each anywhere, and the others are
+// Of `period` adjacent rows the first has `per_row` columns, each anywhere, and the others are
 // empty. Both >= 1.
 CsrMatrix mostly_empty(Shape shape, Index period, Index per_row);
 
@@ -70,7 +70,7 @@ CsrMatrix from_rows(Index cols, const std::vector<std::vector<Index>>& rows);
 //
 // R. Boisvert, R. Pozo, K. Remington, NISTIR 5935, 1996.
 
-// A file that is wrong: the message begins with its name and the number of the line.
+// A file that is wrong: the message starts with its name and the number of the line.
 class MatrixMarketError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };

@@ -4,7 +4,7 @@
 //             into a ring buffer of four stages: while one tile is multiplied, three are in flight.
 //             A block has 128 x 256 results: one block of 256 threads per SM instead of two of 128.
 //             Sums are stored in swapped order (step 11).
-// Why:        registers no longer hold what is in flight, and three tiles are in flight instead of
+// Why:        tiles in flight no longer occupy registers, and there are three of them instead of
 //             one. A tile twice as wide needs 3/256 words from global memory for a multiply-add
 //             instead of 4/256. The swapped order puts sums and operands into different banks of
 //             the register file.
@@ -14,7 +14,7 @@
 // Counter:    smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active falls; so does
 //             smsp__inst_executed_op_shared_st.sum.
 // Measured:   about 53 TFLOP/s, 1.09 times step 10: 3 % more than cuBLAS.
-// Next:       512 tiles on 132 SMs are 3.88 rounds, and take 4.
+// Next:       512 tiles on 132 SMs are 3.88 waves, and take as long as 4.
 //
 // The ring buffer. Tile t is in stage t % 4:
 //
@@ -60,7 +60,7 @@ class CopiesOfA {
     static_assert(T::BM % ROWS == 0, "CopiesOfA: every thread must copy the same number of floats");
 
   public:
-    // The first tile begins at (first_row, k).
+    // The first tile starts at (first_row, k).
     __device__ CopiesOfA(const Sgemm& gemm, std::size_t first_row, std::size_t k)
         : from_(gemm.a.data() + (first_row + row()) * gemm.a.leading_dimension() + k + col()),
           leading_dimension_(gemm.a.leading_dimension()),
@@ -104,7 +104,7 @@ class CopiesOfB {
                   "CopiesOfB: every thread must copy the same number of float4");
 
   public:
-    // The first tile begins at (k, first_col).
+    // The first tile starts at (k, first_col).
     __device__ CopiesOfB(const Sgemm& gemm, std::size_t k, std::size_t first_col)
         : from_(gemm.b.data() + (k + row()) * gemm.b.leading_dimension() + first_col + col()),
           leading_dimension_(gemm.b.leading_dimension()),
@@ -142,7 +142,7 @@ class CopiesOfB {
     unsigned cols_;  // of this thread's four that are in range
 };
 
-// A thread's factors for one k: TM values of a column of A, TN values of a row of B.
+// A thread's operands for one k: TM values of a column of A, TN values of a row of B.
 template <class T>
 struct Fragments {
     static constexpr int QUADS = (T::TM + T::TN) / 4;  // float4, those of B first
@@ -222,8 +222,8 @@ __device__ void multiply_pipelined(const Sgemm& gemm, const Origin& origin, std:
     CopiesOfB<T, VEC> copies_of_b(gemm, begin, origin.col);
 
     // Prologue: the first AHEAD tiles, and the fragments of the first k. Every tile has a group of
-    // copies, an empty one if there is no such tile, so that a wait always counts the same: all but
-    // the AHEAD - 1 newest groups are complete.
+    // copies, an empty one if there is no such tile, so that every wait means the same: all but the
+    // AHEAD - 1 newest groups are complete.
 #pragma unroll
     for (int tile = 0; tile < AHEAD; ++tile) {
         if (tile < tiles) {
@@ -281,13 +281,14 @@ __device__ void multiply_pipelined(const Sgemm& gemm, const Origin& origin, std:
     __syncthreads();  // all fragments are loaded: the stages are safe to overwrite
 }
 
-// Four neighbours in a row of a thread's results, in the order in which they are stored: of two,
-// the second one first.
+// Four adjacent results in a row of a thread, in the order in which they are stored: of two, the
+// second one first.
 //
-// The values of one float4 are in neighbouring registers, the first of them in an even one. So
-// sums[i][j] is in an odd register for even j, and b[j], which came by float4, in an even one. Even
-// and odd registers are two banks: a multiply-add reads both in the same cycle. In their natural
-// order, both would be in one bank, and would be read one after the other (step 11).
+// The values of one float4 are in consecutive registers, the first of them in an even one. So
+// sums[i][j] is in an odd register for even j, and b[j], which was loaded as part of a float4, in
+// an even one. Even and odd registers are two banks: a multiply-add reads both in the same cycle.
+// In their natural order, both would be in one bank, and would be read one after the other (step
+// 11).
 template <class T>
 __device__ course::Pack<float, 4> swapped(const float (&sums)[T::TM][T::TN], int i, int j) {
     return {{sums[i][j + 1], sums[i][j], sums[i][j + 3], sums[i][j + 2]}};
@@ -323,7 +324,7 @@ __device__ void write_tile(const Sgemm& gemm, const Origin& origin, const float 
                                            origin.col + place.col + quad % QUADS * 4, in_order);
             }
         } else {
-            // Float by float: neighbouring lanes store neighbours. n ^ 1 undoes the swap.
+            // Float by float: adjacent lanes store adjacent elements. n ^ 1 undoes the swap.
 #pragma unroll
             for (int n = lane; n < T::LANES_M * T::WN; n += 32) {
                 write_element(gemm, origin.row + place.row + place_of<T::LANES_M>(n / T::WN, i),
@@ -338,7 +339,7 @@ __device__ void write_tile(const Sgemm& gemm, const Origin& origin, const float 
 template <class T, int VEC, int BLOCKS>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void sgemm_multi_stage(Sgemm gemm) {
     extern __shared__ float4 shared[];  // the stages; afterwards, rows of C
-    wait_for_kernel_in_front();         // this one may have been started early
+    wait_for_kernel_in_front();         // this kernel may have started early
     const Origin origin = origin_of_tile<T::BM, T::BN>(gemm, blockIdx.x);
     float sums[T::TM][T::TN] = {};  // TM x TN results of this thread
     multiply_pipelined<T, VEC>(gemm, origin, 0, gemm.k(), reinterpret_cast<Stage<T>*>(shared), sums);

@@ -1,10 +1,10 @@
 // Step 13: equal shares for all blocks (stream-K).
 //
-// Change:     as many blocks as run at the same time. Each has the same number of steps of BK
-//             columns along K, across the borders of tiles. Where blocks share a tile, their sums
-//             go through scratch memory. A tile is multiplied as in step 12: this step changes only
+// Change:     as many blocks as run at the same time. Each computes the same number of steps of BK
+//             columns along K, regardless of where tiles end. If blocks share a tile, their sums go
+//             through scratch memory. A tile is multiplied as in step 12: this step changes only
 //             which block multiplies which part.
-// Why:        the last round of blocks is as full as the others, for every shape.
+// Why:        the last wave of blocks is as full as the others, for every shape.
 // Prediction: 4096^3: the main loop leaves no SM idle, where step 12 loses 3 %; but shared tiles
 //             cost memory traffic and waiting. And a tile of 64 x 128 with 8 x 8 results per thread
 //             needs all words that shared memory can return: slower than step 12 on squares, faster
@@ -14,7 +14,7 @@
 // Next:       which tile is fastest, and which of steps 12 and 13, depends on the shape.
 //
 // Number the steps of all tiles one after the other. Of the S steps, block b of G has those from
-// b S / G to (b + 1) S / G: the end of a tile, perhaps whole tiles, the beginning of another. Three
+// b S / G to (b + 1) S / G: the end of a tile, perhaps whole tiles, the start of another. Three
 // tiles of 8 steps for four blocks:
 //
 //     tile    0 0 0 0 0 0 0 0   1 1 1 1 1 1 1 1   2 2 2 2 2 2 2 2
@@ -49,7 +49,7 @@ struct Division {
     }
 };
 
-// A block shares at most two tiles with others: the one that its steps begin in, and the one that
+// A block shares at most two tiles with others: the one that its steps start in, and the one that
 // they end in. So it has room for two partial sums in scratch memory, slot 0 and slot 1.
 template <class T>
 __device__ float* partial_of(const Sgemm& gemm, unsigned block, int slot) {
@@ -61,8 +61,8 @@ __device__ inline int slot_of(const Division& division, unsigned block, std::siz
     return division.first_of(block) / division.steps_in_tile == tile ? 0 : 1;
 }
 
-// Stores a thread's results to scratch memory, float4 by float4; neighbouring threads have
-// neighbouring float4.
+// Stores a thread's results to scratch memory, float4 by float4; adjacent threads have adjacent
+// float4.
 template <class T>
 __device__ void store_partial(float* partial, const float (&sums)[T::TM][T::TN]) {
 #pragma unroll
@@ -106,7 +106,7 @@ __device__ void write_quad(const Sgemm& gemm, const Origin& origin, unsigned qua
 }
 
 // The fix-up of a tile with few owners: this block adds up its part of the tile and stores it to C.
-// All owners but the first begin with this tile: their partial sums are in slot 0.
+// All owners but the first start with this tile: their partial sums are in slot 0.
 template <class T, int VEC>
 __device__ void fix_up_for_few(const Sgemm& gemm, const Division& division, std::size_t tile,
                                const Owners& owners) {
@@ -197,7 +197,7 @@ __device__ void fix_up(const Sgemm& gemm, const Division& division, std::size_t 
 // finished the fix-up. The last of them sets it to 0 again, for the next launch.
 using Ticket = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
 
-// What limits it: partial sums go through memory, and blocks that begin at different places along K
+// What limits it: partial sums go through memory, and blocks that start at different places along K
 // have less of A and B in common in the caches.
 template <class T, int VEC, int BLOCKS>
 __global__ __launch_bounds__(T::THREADS,
@@ -228,8 +228,8 @@ __global__ __launch_bounds__(T::THREADS,
         step += count;
     }
 
-    // Fix up the shared tiles. A block waits only after all of its own products, and all blocks run
-    // at the same time (a cooperative launch): so none waits for ever.
+    // Fix up the shared tiles. A block waits only after it has finished all of its own products,
+    // and all blocks run at the same time (a cooperative launch), so there is no deadlock.
     for (std::size_t tile = begin / division.steps_in_tile; tile * division.steps_in_tile < end; ++tile) {
         const Owners owners(division, tile);
         if (owners.count() == 1) continue;

@@ -2,9 +2,9 @@
 //
 // Change:     seven tiles, two ways each, and a table of what they cost on this GPU; and kernels
 //             for thin products and for a short K.
-// Why:        no tile suits all shapes: one of 128 x 256 wastes most of itself on a C of 100
-//             columns.
-// Prediction: on large squares the speed of step 12, and what its last round lost.
+// Why:        no tile suits all shapes: with 128 x 256, most of the tile is out of range if C has
+//             100 columns.
+// Prediction: on large squares the speed of step 12, and in addition what its last wave lost.
 // Counter:    time of each shape beside cuBLAS (./course bench gemm_ladder --sweep).
 // Measured:   large squares with aligned rows: a few percent to a sixth faster than cuBLAS. Small
 //             products whose rows are not aligned: cuBLAS is ahead.
@@ -12,16 +12,16 @@
 //
 // This file is host code. For each tile and each of the two ways (step 12: a block for each tile;
 // step 13: equal shares) it predicts the time from the table that the tuner has measured (tune/),
-// and takes the least. The prediction counts how full the last round of blocks is, how much of the
-// edge tiles is out of range, and for small products the launch, the prologue and the fix-up.
+// and takes the least. The prediction considers how full the last wave of blocks is, how much of
+// the edge tiles is out of range, and for small products the launch, the prologue and the fix-up.
 //
-// How many SMs there are and how many blocks each of them runs is asked of the device: an SM of a
-// consumer card has 100 KB of shared memory, an H200's 228. On a GPU that is not Hopper, the time
-// of a step follows from its clock and its FP32 lanes. That was not measured on such a GPU: the
-// tuner can do it.
+// The number of SMs, and the number of blocks that each of them can run, come from the device: an
+// SM of a consumer card has 100 KB of shared memory, an H200's 228. On a GPU that is not Hopper,
+// the time of a step follows from its clock and its FP32 lanes. That was not measured on such a
+// GPU: the tuner can do it.
 //
-// A C of a few rows or columns would leave most of any tile empty. There memory bandwidth is the
-// limit, and a kernel without tiles runs (thin.cu). With a short K the stores of C are
+// A C of a few rows or columns would leave most of any tile empty. Such a product is memory-bound,
+// and a kernel without tiles runs (thin.cu). With a short K, the stores of C are the limit
 // (shallow.cu).
 #include <algorithm>
 #include <array>
@@ -88,8 +88,9 @@ double fp32_lanes(int capability) {
     return capability <= 80 ? 64 : 128;
 }
 
-// What a step takes on `gpu` when `blocks` blocks run on each SM and the table says `measured`. On
-// another kind of GPU than the table's it takes as many cycles, or more where its multiply-adds do.
+// The time of a step on `gpu` when `blocks` blocks run on each SM and the table has `measured`. On
+// another kind of GPU than the table's, a step takes as many cycles, or more if its multiply-adds
+// do.
 double step_time(const Gpu& gpu, const TileKernels& tile, std::size_t blocks, double measured) {
     if (gpu.capability == kTableCapability) return measured;
     const int clock_khz = gpu.clock_khz > 0 ? gpu.clock_khz : kTableClockKhz;
@@ -109,7 +110,7 @@ TileCost cost_on(const Gpu& gpu, const TileKernels& tile, bool aligned) {
     return cost;
 }
 
-// A block for each tile: full rounds of blocks, then a last one with fewer blocks per SM.
+// A block for each tile: full waves of blocks, then a last one with fewer blocks per SM.
 double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, double multiprocessors) {
     const double at_once = most_blocks * multiprocessors;
     const double full_rounds = std::floor(work.tiles / at_once);
@@ -173,7 +174,8 @@ std::span<const TileKernels> tiles() {
 }
 
 Gpu current_gpu() {
-    // All properties take milliseconds to ask for, the number of multiprocessors nothing.
+    // Querying all properties takes milliseconds; querying only the number of multiprocessors is
+    // free.
     static std::mutex mutex;
     static std::map<int, Gpu> known;
     int device = 0;

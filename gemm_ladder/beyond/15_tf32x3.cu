@@ -1,8 +1,8 @@
 // Step 15: FP32 accuracy from tensor cores.
 //
 // Change:     mma.sync on TF32 numbers, three instructions for each product, instead of
-//             multiply-adds on CUDA cores. The main loop has the stages of step 12; A need not be
-//             transposed, so both tiles are copied 16 bytes at a time.
+//             multiply-adds on CUDA cores. The main loop has the stages of step 12; A does not have
+//             to be transposed, so both tiles are copied 16 bytes at a time.
 // Why:        tensor cores multiply TF32 many times faster than CUDA cores multiply FP32, more than
 //             three times.
 // Prediction: faster than any step before. Short sums on tensor cores, and the rest on CUDA cores,
@@ -10,11 +10,11 @@
 // Counter:    smsp__inst_executed.sum: an instruction of the tensor cores does 1024 multiply-adds,
 //             one of the CUDA cores 32.
 // Measured:   about 70 TFLOP/s, 1.4 times cuBLAS in FP32; the largest error is a fifth of FP32's.
-// Next:       the rate of mma.sync; and splitting: a lane splits 24 factors for every 48
-//             instructions of the tensor cores. A larger tile of the warp would need fewer, but it
-//             runs out of registers.
+// Next:       the rate of mma.sync; and splitting: a lane splits 24 operands for every 48
+//             instructions of the tensor cores. A larger warp tile would need fewer, but register
+//             pressure is too high for it.
 //
-// TF32 has the exponents of FP32, but 10 bits of mantissa instead of 23. So each factor is split
+// TF32 has the exponents of FP32, but 10 bits of mantissa instead of 23. So each operand is split
 // into two TF32 numbers, and three of their four products are added up:
 //
 //     x = big + small        big: x rounded to TF32        small: the rest, at most 2^-11 of x
@@ -75,7 +75,7 @@ using Sums = float[DOWN][ACROSS][4];
 //   load B, float4                8: 4 rows, every other one, x 8 columns              4
 //   copy, float4                  8: whole rows                                        4
 //
-// Rows of 32 floats all begin at bank 0, rows of 16 at bank 0 or 16. The XOR moves rows that would
+// Rows of 32 floats all start at bank 0, rows of 16 at bank 0 or 16. The XOR moves rows that would
 // meet to other banks, so an access takes no more wavefronts than its bytes need.
 struct alignas(16) Stage {
     float a[BM][BK];
@@ -88,7 +88,7 @@ struct alignas(16) Stage {
     static __device__ unsigned quad_of_b(unsigned row, unsigned quad) { return quad ^ row / 2 % 4 * 2; }
 };
 
-// This thread's copies of ROWS x COLS tiles. Neighbouring threads copy neighbouring quads.
+// This thread's copies of ROWS x COLS tiles. Adjacent threads copy adjacent quads.
 template <int ROWS, int COLS, int VEC>
 class Copies {
     static constexpr int QUADS = COLS / 4;                // in a row of the tile
@@ -97,7 +97,7 @@ class Copies {
                   "Copies: every thread must copy the same number of quads");
 
   public:
-    // The first tile begins at (row, col).
+    // The first tile starts at (row, col).
     __device__ Copies(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col)
         : from_(matrix.data() + (row + first_row()) * matrix.leading_dimension() + col + quad() * 4),
           leading_dimension_(matrix.leading_dimension()) {}
@@ -143,7 +143,7 @@ class Copies {
     std::size_t leading_dimension_;
 };
 
-// Lane 4 g + t, and where its warp's tile begins in the block's.
+// Lane 4 g + t, and where its warp's tile starts in the block's.
 struct Lane {
     unsigned row = threadIdx.x / 32 / (BN / WN) * WM;
     unsigned col = threadIdx.x / 32 % (BN / WN) * WN;
@@ -151,11 +151,11 @@ struct Lane {
     unsigned t = threadIdx.x % 4;
 };
 
-// The lane's factors from 16 rows of A, the i-th of the warp's tile, and columns k to k + 7, in the
-// layout of mma_m16n8k8_tf32().
+// The lane's operands from 16 rows of A, the i-th of the warp's tile, and columns k to k + 7, in
+// the layout of mma_m16n8k8_tf32().
 //
 // That layout gives a lane columns t and t + 4. But a sum may add its terms in any order, as long
-// as A and B agree. So the lane takes columns 2 t and 2 t + 1: neighbours, one 8-byte load.
+// as A and B agree. So the lane takes columns 2 t and 2 t + 1, which are adjacent: one 8-byte load.
 __device__ SplitFactors<4> load_a(const Stage& stage, const Lane& lane, unsigned k, int i) {
     const unsigned row = lane.row + lane.g + i * 16;
     const unsigned col = Stage::quad_of_a(lane.g, k / 4 + lane.t / 2) * 4 + lane.t % 2 * 2;
@@ -164,7 +164,7 @@ __device__ SplitFactors<4> load_a(const Stage& stage, const Lane& lane, unsigned
     return split({upper.value[0], lower.value[0], upper.value[1], lower.value[1]});
 }
 
-// The lane's factors from rows k to k + 7 of B and 32 columns, the i-th of the warp's tile, for
+// The lane's operands from rows k to k + 7 of B and 32 columns, the i-th of the warp's tile, for
 // four instructions. Column g of instruction j is column 4 g + j of the 32: one 16-byte load for
 // each row.
 __device__ void load_b(const Stage& stage, const Lane& lane, unsigned k, int i,
@@ -225,7 +225,7 @@ __device__ void multiply_tf32x3(const Sgemm& gemm, const Origin& origin, Stage* 
     const auto tiles = static_cast<int>(course::ceil_div<std::size_t>(gemm.k(), BK));
     Copies<BM, BK, VEC> copies_of_a(gemm.a, origin.row, 0);
     Copies<BK, BN, VEC> copies_of_b(gemm.b, 0, origin.col);
-    // Past the last tile, a group is empty. So a wait always counts the same: all but the AHEAD - 1
+    // Past the last tile, a group is empty. So every wait means the same: all but the AHEAD - 1
     // newest groups are complete.
     const auto copy = [&](int tile) {
         if (tile < tiles) {

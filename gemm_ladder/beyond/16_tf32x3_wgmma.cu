@@ -3,7 +3,7 @@
 // Change:     the products of step 15 by wgmma, Hopper's instruction of four warps, on tiles that
 //             TMA copies (day 41). B goes through registers, A is read from shared memory.
 // Why:        step 15 multiplies TF32 at 3 x 70 = 210 TFLOP/s, where cuBLAS reaches 394. Only wgmma
-//             has Hopper's full rate. And in step 15 each warp splits the factors of its tile.
+//             has Hopper's full rate. And in step 15 each warp splits the operands of its tile.
 // Prediction: a third of 394 would be 131 TFLOP/s, 2.6 times cuBLAS in FP32. Runs must be added up
 //             and A be split, while other warps multiply: 2 times cuBLAS.
 // Counter:    sm__inst_executed_pipe_tensor.sum.pct_of_peak_sustained_active
@@ -14,24 +14,24 @@
 // The parts are in common/tile/tf32_wgmma.cuh, to be read after this page: day 46 multiplies in the
 // same way. When the kernel runs, and when step 14 is faster: tf32_dispatcher.cu.
 //
-// wgmma has a left factor, in shared memory or in registers, and a right one, always in shared
-// memory. Of 32-bit numbers, both must be K-major in shared memory: rows of neighbours along K. A
-// is, B is not. But in registers a factor has no order. So B is the left factor, and the result is
-// C^T:
+// wgmma has a left operand, in shared memory or in registers, and a right one, always in shared
+// memory. For 32-bit types, both must be K-major in shared memory: rows of elements that are
+// adjacent along K. A is, B is not. But in registers an operand has no order. So B is the left
+// operand, and the result is C^T:
 //
 //     C^T = B^T A^T        left: 64 columns of B, in registers        right: 128 rows of A
 //
 // Each lane splits what it has loaded of B. A is split by the producer's warps: they write the
-// small parts to shared memory, beside the tile that TMA has copied there. Nothing need be written
-// for the big parts: tensor cores do not look at the last 13 bits of a float.
+// small parts to shared memory, beside the tile that TMA has copied there. The big parts do not
+// have to be written, because tensor cores ignore the last 13 bits of a float.
 //
-// Accuracy: sums of many terms have less error than FP32's, as in step 15. Where one term is nearly
+// Accuracy: sums of many terms have less error than FP32's, as in step 15. If one term is nearly
 // the whole sum, they have more: a single product is off by up to 2^-20, where FP32 rounds by
 // 2^-24.
 //
-// What did not work: loading the next factors of B while products run, and consumers that take
-// turns by named barriers. Both are slower than two consumers that run as they may. A tile of 192
-// rows is a little faster at 8192 cubed and slower at 4096, because its last round of blocks is
+// What did not work: loading the next operands of B while products run, and consumers that take
+// turns by named barriers. Both are slower than two consumers that run independently. A tile of 192
+// rows is a little faster at 8192 cubed and slower at 4096, because its last wave of blocks is
 // emptier.
 #include <cuda_runtime.h>
 

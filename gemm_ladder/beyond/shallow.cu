@@ -1,10 +1,10 @@
 // Products with a short K (for step 14).
 //
 // Change:     all of K is one tile: no loop over tiles, no pipeline. No float4 in global memory: a
-//             warp stores 32 neighbours of a row at a time.
-// Why:        C is by far larger than A and B, so the stores of C are the limit (memory bandwidth).
-//             Step 12 fills a pipeline for only one or two tiles of K. Where rows are unaligned,
-//             each of its lanes stores four neighbours one by one.
+//             warp stores 32 adjacent elements of a row at a time.
+// Why:        C is by far larger than A and B, so the kernel is memory-bound: the stores of C are
+//             the limit. Step 12 fills a pipeline for only one or two tiles of K. If rows are
+//             unaligned, each of its lanes stores four adjacent elements one by one.
 //
 // A block of 256 threads computes 64 x 128 elements of C, a thread 8 rows of 4 columns that are 32
 // apart. So a warp's stores are coalesced, whatever the alignment of the rows.

@@ -1,8 +1,8 @@
 // When step 16 runs its kernel, and with how many splits: the rule and the host side.
 //
-// Small products are limited by launches and by empty SMs. Tensor cores gain nothing there, and the
+// Small products are launch-bound, or leave SMs empty. Tensor cores gain nothing there, and the
 // copies and additions that they need cost time. So the time of each number of splits is predicted,
-// and that of step 14 (which predicts its own): the least is taken.
+// and that of step 14 (which predicts its own); the smallest wins.
 #include <cstddef>
 #include <map>
 #include <mutex>
@@ -31,7 +31,7 @@ double elements(std::size_t rows, std::size_t cols) {
     return static_cast<double>(rows) * static_cast<double>(cols);
 }
 
-// What the kernel takes: rounds of blocks, one on each SM, and the sums of the parts.
+// The time of the kernel: waves of blocks, one block on each SM, and the sums of the parts.
 double time_of(const Shape& shape, int splits, unsigned multiprocessors) {
     const auto parts = static_cast<std::size_t>(splits);
     const std::size_t blocks = tiles_in<kTf32Tile, kTf32Tile>(shape.m, shape.n) * parts;

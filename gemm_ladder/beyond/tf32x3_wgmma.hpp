@@ -14,7 +14,7 @@ inline constexpr int kTf32Step = 32;   // columns of A
 std::string why_no_tf32_wgmma(const Shape& shape);
 
 // `splits` blocks for each tile, or fewer where K has too few steps. `gemm` is checked; the rows
-// of A and B begin at multiples of 16 bytes, as TMA needs it.
+// of A and B start at multiples of 16 bytes, as TMA needs it.
 void launch_tf32x3_wgmma(int splits, const Sgemm& gemm, cudaStream_t stream);
 ScratchSize tf32x3_wgmma_scratch(const Shape& shape, int splits);
 

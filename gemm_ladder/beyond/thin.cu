@@ -1,9 +1,9 @@
 // Products whose C has few rows or few columns (for step 14).
 //
-// Change:     no tiles. The large factor is loaded once, from global memory to registers. The thin
+// Change:     no tiles. The large operand is loaded once, from global memory to registers. The thin
 //             one is read through the cache (few rows) or from shared memory (few columns).
-// Why:        most of a tile would be out of range. And memory bandwidth is the limit: an element
-//             of the large factor is used in at most kThin multiply-adds.
+// Why:        most of a tile would be out of range. And the product is memory-bound: an element of
+//             the large operand is used in at most kThin multiply-adds.
 //
 //     few rows       C = A (thin) x B     a lane has 4 columns of C; a warp takes 8 of every 64 rows
 //                                         of B
@@ -234,7 +234,7 @@ struct FewColumns {
     static constexpr int ROWS = EACH * kWarps;  // of a block
     static constexpr int DEPTH = 8;             // values of each row that a lane loads at once
     static constexpr int CHUNK = DEPTH * course::kWarpSize;
-    static constexpr int PADDED = CHUNK + 4;  // columns of B begin four banks apart
+    static constexpr int PADDED = CHUNK + 4;  // columns of B start four banks apart
     static constexpr int ELEMENTS = ROWS * COLS;
 };
 

@@ -14,7 +14,7 @@
 
 namespace gemm {
 
-// Waits until the kernel in front has ended and what it wrote is visible. Kernels that
+// Waits until the previous kernel has ended and its writes are visible. Kernels that
 // course::launch_early() starts call it before they touch memory (day 41, PDL).
 __device__ inline void wait_for_kernel_in_front() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -29,7 +29,7 @@ using course::place_of_thread;
 using course::place_of_warp;
 using course::TileShape;
 
-// Where a tile begins in C.
+// Where a tile starts in C.
 struct Origin {
     std::size_t row;
     std::size_t col;
@@ -50,7 +50,7 @@ __device__ inline void write_element(const Sgemm& gemm, std::size_t row, std::si
     element = updated(gemm, sum, element);
 }
 
-// VEC neighbours in a row of C, in one access.
+// VEC adjacent elements in a row of C, in one access.
 template <int VEC>
 __device__ void update_pack(const Sgemm& gemm, float* elements, const float* sums) {
     using Pack = course::Pack<float, VEC>;

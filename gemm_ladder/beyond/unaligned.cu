@@ -4,14 +4,14 @@
 //             4 rows of A. Rows of A's tile are four floats longer: for 8 values of k and 4 rows,
 //             (BM + 4) k + row are 32 different banks. A block has 64 x 128 of C, a thread 8 x 8,
 //             and four blocks share an SM.
-// Why:        a float4 must begin at a multiple of 16 bytes. Where the leading dimension is not a
-//             multiple of 4, most rows do not. In shared memory the tiles are aligned all the same,
+// Why:        a float4 must start at a multiple of 16 bytes. If the leading dimension is not a
+//             multiple of 4, most rows do not. In shared memory the tiles are aligned nevertheless,
 //             and fragments are read as float4. Smaller blocks: when the last ones do not fill the
 //             GPU, each has half as much left to do. They replace split-K, too.
 // Prediction: 2047 x 2049 x 2051 has 289 tiles of 128 x 128 for 132 x 2 blocks at a time: 25 were
-//             left for a second round, alone. Of 64 x 128 there are 544 for 528: 16 are left, half
-//             as large. So it should be faster than the 128 x 128 tiles of this kernel's first form
-//             (803 us) and those of split-K (619 us).
+//             left for a second wave of their own. Of 64 x 128 there are 544 for 528: 16 are left,
+//             half as large. So it should be faster than the 128 x 128 tiles of this kernel's first
+//             form (803 us) and those of split-K (619 us).
 // Measured:   2047 x 2049 x 2051 takes 585 us on an H200. The fastest of the former kernels for
 //             such rows, of step 11, took 623.
 #include "../edges.cuh"
@@ -42,13 +42,13 @@ static_assert(BN == THREADS, "each thread loads a column of B's tile");
 __global__ __launch_bounds__(THREADS, 4) void sgemm_unaligned(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM + PAD];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: a warp has WM x WN of the tile, and a lane fours of rows, LANES_M fours apart,
-    // and fours of columns, LANES_N fours apart. The first of them begins at (row, col) of the
+    // and fours of columns, LANES_N fours apart. The first of them starts at (row, col) of the
     // tile.
     const int warp = thread / 32;
     const int lane = thread % 32;

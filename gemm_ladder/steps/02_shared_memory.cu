@@ -4,17 +4,17 @@
 //             computes from there.
 // Why:        a value loaded from global memory serves 32 threads: 1/16 loads per multiply-add
 //             instead of 2.
-// Prediction: both factors now come from shared memory, which is still two words per multiply-add.
+// Prediction: both operands now come from shared memory, which is still two words per multiply-add.
 //             But the compiler reads A as float4: SASS, the listing of machine instructions
 //             (cuobjdump -sass), has 40 loads for 32 multiply-adds instead of 64. So 1.6 times step
-//             1, if load instructions decide.
+//             1, if load instructions are the limit.
 // Counter:    smsp__inst_executed_op_global_ld.sum falls to 1/32 of step 1's;
 //             smsp__inst_executed_op_shared_ld.sum takes its place.
 // Measured:   as predicted: about 8 TFLOP/s, 1.7 times step 1, at 100 % occupancy. What limits it?
-//             A load of B occupies shared memory for one cycle, a 16-byte load of one address for
-//             two (day 3). 32 multiply-adds of a warp need 32 + 8 x 2 = 48 cycles, in which an SM
-//             could do 192: 17 % of the limit. Day 5's tile_limit, this inner loop without global
-//             loads, reaches 17.5 %. Step 2 also waits for its tiles: 13 %.
+//             A load of B occupies shared memory for one cycle, but a 16-byte load of one address
+//             for two (day 3). 32 multiply-adds of a warp need 32 + 8 x 2 = 48 cycles, in which an
+//             SM could do 192: 17 % of the limit. Day 5's tile_limit, this inner loop without
+//             global loads, reaches 17.5 %. Step 2 also waits for its tiles, and reaches 13 %.
 // Next:       40 shared loads for 32 multiply-adds of a thread.
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -31,12 +31,12 @@ constexpr int THREADS = BM * BN;
 __global__ __launch_bounds__(THREADS) void sgemm_shared_memory(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
-    // Thread to C: row ty and column tx of the tile. A warp has 32 neighbouring columns.
-    // The thread loads the element at the same place of A's tile and of B's.
+    // Thread to C: row ty and column tx of the tile. A warp has 32 adjacent columns. The thread
+    // loads the element at the same place of A's tile and of B's.
     const int ty = threadIdx.x / BN;
     const int tx = threadIdx.x % BN;
 
@@ -45,9 +45,9 @@ __global__ __launch_bounds__(THREADS) void sgemm_shared_memory(Sgemm gemm) {
         a_tile[ty][tx] = load_or_zero(gemm.a, row0 + ty, k0 + tx);
         b_tile[ty][tx] = load_or_zero(gemm.b, k0 + ty, col0 + tx);
         __syncthreads();  // the tiles are complete
-        // BK is a constant, so the compiler unrolls the loop: it writes out all 32 iterations. It
-        // places a_tile itself, so it may align the tile for float4 and read four values of k at
-        // once.
+        // BK is a constant, so the compiler unrolls the loop: it writes out all 32 iterations.
+        // Because it places a_tile itself, it may align the tile for float4 and read four values of
+        // k at once.
         for (int k = 0; k < BK; ++k)
             sum += a_tile[ty][k] * b_tile[k][tx];
         __syncthreads();  // the tiles are safe to overwrite

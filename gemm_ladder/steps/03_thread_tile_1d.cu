@@ -1,20 +1,21 @@
 // Step 3: TM results for each thread, one below the other.
 //
 // Change:     a thread has a column of TM = 8 results instead of one, and a block of 512 threads
-//             computes a 64 x 64 tile. Two more things change with them. BK is 8 instead of 32, so
-//             that each thread still loads one element of A and one of B. The sums take registers:
-//             52 instead of 32, so 50 % occupancy instead of 100 %.
-// Why:        a value of B, once in a register, serves TM multiply-adds. Our model: shared memory
+//             computes a 64 x 64 tile. This changes two more things. BK is 8 instead of 32, so that
+//             each thread still loads one element of A and one of B. And the sums need registers,
+//             52 instead of 32, so occupancy is 50 % instead of 100 %.
+// Why:        a value of B that is in a register serves TM multiply-adds. Our model: shared memory
 //             returns 32 words per cycle to the lanes of an SM that could do 128 multiply-adds with
 //             them. Step 2 needs two words per multiply-add, this one 1 + 1/TM = 1.125. The larger
 //             tile halves the global loads: 1/BM + 1/BN = 1/32 per multiply-add instead of 1/16.
-// Prediction: 2 / 1.125 = 1.8 times step 2, as long as these words decide. SASS has 24 shared loads
-//             for 64 multiply-adds, step 2 has 40 for 32.
+// Prediction: 2 / 1.125 = 1.8 times step 2, as long as these words are the limit. SASS has 24
+//             shared loads for 64 multiply-adds, step 2 has 40 for 32.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.3 of step 2's.
 // Measured:   about 15 TFLOP/s, 1.9 times step 2: the right figure from a wrong model, as 04a
 //             shows. In cycles of shared memory, counted as in step 2's head, 64 multiply-adds need
-//             8 + 16 x 2 = 40: that allows 40 % of the limit, and this is 24 %. So shared memory no
-//             longer decides. Nor do load instructions: then it would have been 3.3 times step 2.
+//             8 + 16 x 2 = 40: that allows 40 % of the limit, and this is 24 %. So shared memory is
+//             no longer the limit. Nor are load instructions, or it would have been 3.3 times step
+//             2.
 // Next:       A still comes from shared memory once per multiply-add: a thread needs more than one
 //             column.
 #include "../edges.cuh"
@@ -35,12 +36,12 @@ static_assert(BM * BK == THREADS && BK * BN == THREADS, "each thread loads one e
 __global__ __launch_bounds__(THREADS) void sgemm_thread_tile_1d(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     // Thread to C: rows ty * TM to ty * TM + TM - 1 of column tx of the tile. A warp has 32
-    // neighbouring columns.
+    // adjacent columns.
     const int thread = threadIdx.x;
     const int ty = thread / BN;
     const int tx = thread % BN;

@@ -5,19 +5,21 @@
 // Why:        TM + TN words from shared memory serve TM * TN multiply-adds: 0.25 words for each,
 //             instead of 1.125.
 // Prediction: 128 multiply-adds per cycle need 32 words, just what shared memory returns to lanes:
-//             arithmetic can become the limit, and by the words it should be 4.5 times step 3.
+//             arithmetic can become the limit, and by the number of words this step should be 4.5
+//             times as fast as step 3.
 //             Global loads: 1/64 per multiply-add. In SASS, 80 shared loads for 512 multiply-adds,
-//             700 instructions in all. The price: 64 sums, 16 operands and addresses need up to 128
-//             registers. 256 threads x 128 registers x 4 bytes = 128 KB, so two blocks fit on an
-//             SM: 16 of 64 warps. The 2 in __launch_bounds__ makes the compiler keep to it. TM = TN
-//             = 16 would need over 255 registers per thread, more than there are.
+//             700 instructions in all. The price is register pressure: 64 sums, 16 operands and
+//             addresses need up to 128 registers. 256 threads x 128 registers x 4 bytes = 128 KB,
+//             so two blocks fit on an SM, which is 16 of 64 warps. The 2 in __launch_bounds__ makes
+//             the compiler observe this limit. TM = TN = 16 would need over 255 registers per
+//             thread, more than there are.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 3's;
 //             sm__inst_executed_pipe_fma.sum.pct_of_peak_sustained_active.
 // Measured:   not as predicted: about 30 TFLOP/s, twice step 3, at 25 % occupancy. Neither shared
-//             memory nor arithmetic decides. Probably the blocks wait: with two blocks on an SM,
-//             few warps are left to issue while one block loads or waits at a barrier (see steps 6
-//             and 7). 1024^3 is even slower than step 3, 168 us instead of 131: 64 tiles for 132
-//             SMs.
+//             memory nor arithmetic is the limit. Probably the blocks wait: with two blocks on an
+//             SM, few warps are left to issue instructions while one block loads or waits at a
+//             barrier (see steps 6 and 7). 1024^3 is even slower than step 3, 168 us instead of
+//             131: 64 tiles for 132 SMs.
 // Next:       of 699 instructions, 187 are not multiply-adds.
 //
 // Three kernels separate the changes: 04a_larger_tile enlarges the block's tile and the results per
@@ -43,15 +45,15 @@ static_assert(BM * BK == TALL_THREADS && BK * BN == TALL_THREADS,
 // Change:     step 3's kernel with a tile of 128 x 128. That takes twice as many results per thread
 //             (16 x 1) and twice as many threads (1024). With more than 32 registers each, an SM
 //             has room for one block.
-// Prediction: half of step 3's global loads, which do not decide; 1.0625 words from shared memory
-//             per multiply-add instead of 1.125: at most 6 % faster.
+// Prediction: half of step 3's global loads, which are not the limit; 1.0625 words from shared
+//             memory per multiply-add instead of 1.125: at most 6 % faster.
 // Measured:   not as predicted: 17.2 TFLOP/s at 4096^3 (7987 us), 14 % faster. That is 27 % of the
 //             limit, and 32 words per cycle would allow 24 %: our model is wrong. A word for
 //             several lanes, a broadcast, costs less than one word for each lane.
 __global__ __launch_bounds__(TALL_THREADS) void sgemm_larger_tile(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
@@ -102,15 +104,14 @@ static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
 __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
-    // b_tile and each store to C, neighbouring threads have neighbouring elements. With contiguous
-    // results, a load of A would take 2 wavefronts (step 8) instead of 1, and one of B 4 instead of
-    // 1.
+    // b_tile and each store to C, adjacent threads have adjacent elements. With contiguous results,
+    // a load of A would take 2 wavefronts (step 8) instead of 1, and one of B 4 instead of 1.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
@@ -157,15 +158,14 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_plain_loads(Sgemm gemm) {
 __global__ __launch_bounds__(THREADS, 2) void sgemm_thread_tile_2d(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty, ty + ROWS... and columns tx, tx + COLS... of the tile: at each load of
-    // b_tile and each store to C, neighbouring threads have neighbouring elements. With contiguous
-    // results, a load of A would take 2 wavefronts (step 8) instead of 1, and one of B 4 instead of
-    // 1.
+    // b_tile and each store to C, adjacent threads have adjacent elements. With contiguous results,
+    // a load of A would take 2 wavefronts (step 8) instead of 1, and one of B 4 instead of 1.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;

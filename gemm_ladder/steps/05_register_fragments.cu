@@ -4,25 +4,25 @@
 //             Then they are multiplied in a snake: row 0 of the results from left to right, row 1
 //             from right to left, and so on. C is stored element by element again, as in 04b.
 // Why:        step 4 names a shared address in each of its multiply-adds. But the compiler saw that
-//             64 of them have 16 different operands, and kept those in registers: SASS has 80
-//             shared loads for 512 multiply-adds in both steps. The compiler still schedules here,
-//             too. The fragments let us write k + 1's loads before k's multiply-adds (step 7).
-//             The snake is for the registers. A multiply-add reads three: sum, a and b. They lie in
-//             two banks, even and odd numbers, so two of the three are in one bank. The reuse cache
-//             of the register file keeps an operand for the next instruction. Along a row it keeps
-//             a[i], and only sum and b[j] are read from the banks. At a turn of the snake it keeps
-//             b[j], so in this order the banks would never deliver all three. In a kernel that
-//             multiplies registers alone, on an H200, that is a few percent faster than all rows
-//             from left to right.
+//             64 of them share only 16 different operands, and kept those in registers: SASS has 80
+//             shared loads for 512 multiply-adds in both steps. The compiler still schedules the
+//             loads here, too, but the fragments let us write k + 1's loads before k's
+//             multiply-adds (step 7). The snake helps the register file. A multiply-add reads three
+//             registers: sum, a and b. Registers lie in two banks, even and odd numbers, so two of
+//             the three are in one bank. The reuse cache of the register file keeps an operand for
+//             the next instruction. Along a row it keeps a[i], so that only sum and b[j] are read
+//             from the banks. At a turn of the snake it keeps b[j], so in this order the banks
+//             would never have to deliver all three. In a kernel that multiplies registers alone,
+//             on an H200, that is a few percent faster than all rows from left to right.
 // Prediction: the same number of instructions; a few percent from the snake.
 // Counter:    smsp__inst_executed_op_shared_ld.sum stays;
 //             smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active falls: a dispatch
 //             stall is a cycle in which a ready instruction is held back, for instance by a
 //             register bank.
-// Measured:   as predicted: about 31 TFLOP/s, 3 % more than step 4. But not for the reason that we
-//             gave: in SASS there is no snake, nvcc reorders the multiply-adds. 315 of the 512 read
-//             two operands from one bank, more than the 276 of step 4. What the 3 % come from is
-//             not known; fragments and snake were not measured apart.
+// Measured:   as predicted: about 31 TFLOP/s, 3 % more than step 4. But the reason is another one
+//             than ours: SASS contains no snake, because nvcc reorders the multiply-adds. 315 of
+//             the 512 read two operands from one bank, more than the 276 of step 4. Where the 3 %
+//             come from is not known; fragments and snake were not measured separately.
 // Next:       80 shared loads, 8 global loads and 8 shared stores, most of one element; 16 of the
 //             shared loads, where the compiler combined four, of a float4.
 #include "../edges.cuh"
@@ -47,7 +47,7 @@ static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
 __global__ __launch_bounds__(THREADS, 2) void sgemm_register_fragments(Sgemm gemm) {
     __shared__ float a_tile[BM][BK];
     __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;

@@ -8,14 +8,13 @@
 // Prediction: for 512 multiply-adds 32 shared loads instead of 80, 2 global loads instead of 8, 5
 //             shared stores instead of 8; 600 instructions instead of 700. Shared memory still
 //             returns 0.25 words to lanes per multiply-add, which allows 128 multiply-adds per
-//             cycle: it should not decide.
+//             cycle, so it should not be the limit.
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.4 of step 5's,
 //             smsp__inst_executed_op_global_ld.sum to 0.25.
 // Measured:   as predicted: about 37 TFLOP/s, 1.2 times step 5. The instructions explain 700 / 600
 //             = 1.17.
 // Next:       between the barrier that ends one tile and the barrier that completes the next, a
-//             block only loads. All its warps wait there for the same loads, and none of them
-//             multiplies.
+//             block only loads. All its warps wait for the same loads, and none of them multiplies.
 //
 // Three kernels separate the changes: 06a_transposed stores A's tile transposed, 06b_fours reads
 // fragments as float4, and 06_vectorized moves float4 in global memory.
@@ -49,7 +48,7 @@ static_assert(BM * BK % THREADS == 0 && BK * BN % THREADS == 0,
 __global__ __launch_bounds__(THREADS, 2) void sgemm_transposed(Sgemm gemm) {
     __shared__ float a_tile[BK][BM];  // transposed
     __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
@@ -113,22 +112,22 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_transposed(Sgemm gemm) {
 
 // 06b_fours: fragments as float4.
 // Change:     a thread's rows and columns come in groups of four, so that four elements of a
-//             fragment are neighbours.
+//             fragment are adjacent.
 // Prediction: 32 shared loads for 512 multiply-adds instead of 128. (For the time we predicted no
 //             figure.)
 // Measured:   1.13 times as fast as 06a, 1.10 times as fast as step 5.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_fours(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[BK][BM];  // transposed
     alignas(16) __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
-    // columns likewise. At each float4 of b_tile and of C, neighbouring threads have neighbouring
-    // float4. Result i is in row ty * 4 + i / 4 * ROWS * 4 + i % 4; where i is a multiple of 4, as
-    // at the loads, that is ty * 4 + i * ROWS.
+    // columns likewise. At each float4 of b_tile and of C, adjacent threads have adjacent float4.
+    // Result i is in row ty * 4 + i / 4 * ROWS * 4 + i % 4; where i is a multiple of 4, as at the
+    // loads, that is ty * 4 + i * ROWS.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: element (a_row, a_col) of A's tile and those THREADS / BK rows further down;
@@ -198,15 +197,15 @@ static_assert(BM * BK == THREADS * 4 && BK * BN == THREADS * 4,
 __global__ __launch_bounds__(THREADS, 2) void sgemm_vectorized(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[BK][BM];  // transposed
     alignas(16) __shared__ float b_tile[BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: rows ty * 4 to ty * 4 + 3 of the tile, the same ROWS * 4 rows further down, and
-    // columns likewise. At each float4 of b_tile and of C, neighbouring threads have neighbouring
-    // float4. Result i is in row ty * 4 + i / 4 * ROWS * 4 + i % 4; where i is a multiple of 4, as
-    // at the loads, that is ty * 4 + i * ROWS.
+    // columns likewise. At each float4 of b_tile and of C, adjacent threads have adjacent float4.
+    // Result i is in row ty * 4 + i / 4 * ROWS * 4 + i % 4; where i is a multiple of 4, as at the
+    // loads, that is ty * 4 + i * ROWS.
     const int ty = thread / COLS;
     const int tx = thread % COLS;
     // Thread to loads: a float4 of A's tile, from (a_row, a_col) on, and a float4 of B's, from

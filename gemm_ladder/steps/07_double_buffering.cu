@@ -1,13 +1,13 @@
 // Step 7: the next tile is loaded during this one.
 //
 // Change:     two stages in shared memory; a stage is room for one tile of A and one of B. The next
-//             tile is loaded to registers before this one's arithmetic and stored to the other
-//             stage after it. And two fragments: those of k + 1 are read while those of k are
-//             multiplied.
+//             tile is loaded to registers before the arithmetic of this one, and stored to the
+//             other stage after it. There are two sets of fragments as well: those of k + 1 are
+//             read while those of k are multiplied.
 // Why:        step 6 exposes the latency of global memory once per tile. Here each warp has 448
 //             multiply-adds between a load from global memory and its use, and 64 between a load
-//             from shared memory and its use. A warp that stores need not wait for one that reads,
-//             so one barrier per tile is enough.
+//             from shared memory and its use. A warp that stores does not have to wait for one that
+//             reads, so one barrier per tile is enough.
 // Prediction: as many instructions; warps no longer wait for global loads. (For the time we
 //             predicted no figure: the other block of the SM hid much already, and we could not say
 //             how much.) Registers: 8 for the tile and 16 for the fragments in flight, up to the limit
@@ -15,7 +15,7 @@
 // Counter:    smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active and
 //             ..._stalled_barrier_... fall.
 // Measured:   about 49 TFLOP/s, 1.3 times step 6 and 96 % of cuBLAS. Stages and fragments were not
-//             measured apart.
+//             measured separately.
 // Next:       each transposed store of A puts two words into each of its banks.
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -41,7 +41,7 @@ static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back
 __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;

@@ -9,7 +9,7 @@
 //   store A, word of float4  16 rows of A x 2 float4: 2 words in each bank              2      1
 //   store B, float4          8 lanes at a time, 128 bytes: every bank once              4      4
 //   load A, float4           2 different ones, each for 16 lanes: 8 banks               1      1
-//   load B, float4           16 neighbours, 256 bytes: every bank twice                 2      2
+//   load B, float4           16 adjacent, 256 bytes: every bank twice                   2      2
 // Prediction: for a tile, a warp takes 4 x 2 + 4 stored and 8 x (2 x 1 + 2 x 2) loaded = 60
 //             wavefronts, now 56. Its 512 multiply-adds take a scheduler 512 cycles; 8 warps on
 //             four schedulers take 1024 cycles. In the meantime 8 x 60 = 480 wavefronts are done.
@@ -17,11 +17,12 @@
 //             need an address each instead of one for both, which costs instructions.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0;
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -7 %.
-// Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why less is not
-//             settled. In SASS, 286 of the main loop's 512 multiply-adds read two operands from one
-//             register bank, in step 7 126. (An operand in the reuse cache, step 5, is not read.)
-//             That is probably a part of it.
-// Next:       the loads, 48 of the 56: which results the threads of one warp have (step 9).
+// Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why it is
+//             slower is not settled. In SASS, 286 of the main loop's 512 multiply-adds read two
+//             operands from one register bank, in step 7 126. (An operand in the reuse cache, step
+//             5, is not read.) That is probably part of the reason.
+// Next:       the loads are 48 of the 56 wavefronts: which results should the threads of one warp
+//             own (step 9)?
 #include "../edges.cuh"
 #include "../launch.hpp"
 #include "steps.hpp"
@@ -54,7 +55,7 @@ __device__ int swizzled(int k, int row) {
 __global__ __launch_bounds__(THREADS, 2) void sgemm_swizzle(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed and swizzled
     alignas(16) __shared__ float b_tile[2][BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;

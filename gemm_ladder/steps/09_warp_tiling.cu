@@ -5,21 +5,21 @@
 //             results. 128 threads instead of 256; BK = 16. A tile that is in range as a whole is
 //             loaded after one check. Fragments of A are loaded before those of B.
 // Why:        a warp of step 7 has 16 rows of 128 columns: for each k it reads 144 words for 2048
-//             multiply-adds. A square reads less: 128 words for 4096. A lane reads 16 + 8 words for
-//             128 multiply-adds, 0.19 for each, instead of 0.25. Wavefronts of a warp, for each k:
-//             4 of A and 2 of B for 128 multiply-adds of a lane; step 7: 2 of A and 4 of B, also 6,
-//             for only 64.
+//             multiply-adds. A square tile needs less: 128 words for 4096. A lane reads 16 + 8
+//             words for 128 multiply-adds, 0.19 for each, instead of 0.25. Wavefronts of a warp,
+//             for each k: 4 of A and 2 of B for 128 multiply-adds of a lane; step 7: 2 of A and 4
+//             of B, also 6, for only 64.
 // Prediction: for 512 multiply-adds 24 shared loads instead of 32, and 557 instructions instead of
 //             600: 92 % are multiply-adds. (For the time we predicted no figure; the instructions
-//             allow 8 %.) The price: 128 sums, so that two blocks fill the registers with 8 of 64
-//             possible warps. Each has 128 independent multiply-adds for each k, enough to hide its
-//             shared loads.
+//             allow 8 %.) The price is register pressure: with 128 sums per thread, two blocks fill
+//             the registers with 8 of 64 possible warps. But each warp has 128 independent
+//             multiply-adds for each k, enough to hide its shared loads.
 // Counter:    l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum falls to 0.5 of step 7's,
 //             smsp__inst_executed_op_shared_ld.sum to 0.75.
 // Measured:   not as predicted: about 47 TFLOP/s at 4096^3, less than step 7 (49.0) and than 09a
 //             alone (48.8). The wavefronts saved were probably hidden. Tiles twice as deep (09b)
-//             cost more than all else gained. 1024^3: 178 us, step 7 101. Both have 64 tiles for
-//             132 SMs; here, too, 09b costs the time.
+//             cost more than everything else gained. 1024^3: 178 us, step 7 101. Both have 64 tiles
+//             for 132 SMs; here, too, 09b costs the time.
 // Next:       the transposed stores of A: with BK = 16, each store puts four words into each bank
 //             that it uses.
 //
@@ -52,19 +52,19 @@ static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back
 // Change:     which results the lanes of a warp have, and the order in which fragments are loaded.
 //             The loads of tiles are those of 09c.
 // Prediction: 6 wavefronts for each k instead of 8.
-// Measured:   46.9 TFLOP/s (2928 us), 3 % faster than 09c. But the shape of a warp's tile gains
-//             nothing. What gains is the order in which fragments are loaded: in the order of 09c
-//             it takes 3030 us (see load_fragments).
+// Measured:   46.9 TFLOP/s (2928 us), 3 % faster than 09c. But the gain does not come from the
+//             shape of a warp's tile. It comes from the order in which fragments are loaded: in the
+//             order of 09c the kernel takes 3030 us (see load_fragments).
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: a warp has WM x WN of the tile. A lane has groups of four rows, LANES_M groups
-    // apart, and groups of four columns, LANES_N groups apart; the first begins at (row, col).
+    // apart, and groups of four columns, LANES_N groups apart; the first starts at (row, col).
     const int warp = thread / 32;
     const int lane = thread % 32;
     const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;

@@ -28,19 +28,19 @@ static_assert(TM % 4 == 0 && TN % 4 == 0, "a fragment is a whole number of float
 // Prediction: half as many barriers, and twice as many bytes in flight between them. Against it:
 //             a store of A puts four words into each bank that it uses, not two.
 // Measured:   not as predicted: 43.7 TFLOP/s (3142 us), 11 % more time than 09a. At 1024^3 185 us
-//             instead of 108. How much of it the bank conflicts are is not measured.
+//             instead of 108. How much of this the bank conflicts cost was not measured.
 //
 // 09c_one_check <16, true>: one bounds check for a tile that is in range as a whole.
 // Prediction: no branch between the four loads of A's tile, nor between the four of B's, so they
-//             are issued one after the other. Both paths are in the listing, SASS; a warp executes
-//             one.
+//             are issued one after the other. SASS, the listing, contains both paths; a warp
+//             executes one.
 // Measured:   45.4 TFLOP/s (3027 us), 4 % faster than 09b; at 1024^3 179 us.
 template <int BK, bool ONE_CHECK>
 __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gemm) {
     static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back at 0 when a tile ends");
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;

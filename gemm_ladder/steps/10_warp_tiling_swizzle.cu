@@ -1,21 +1,21 @@
 // Step 10: warp tiling without bank conflicts.
 //
 // Change:     A's tile is stored and read through the XOR of step 8, extended to BK = 16.
-// Why:        of a warp's accesses, the stores of A are the only ones with conflicts:
+// Why:        the stores of A are a warp's only accesses with bank conflicts:
 //   access, of a warp        lanes                                       wavefronts: before  after
 //   store A, word of float4  8 rows of A x 4 float4: 4 words in each of 8 banks          4      1
 //   store B, float4          8 lanes at a time, 128 bytes: every bank once               4      4
-//   load A, float4           4 neighbours, 64 bytes, each for 8 lanes: 16 banks          1      1
-//   load B, float4           8 neighbours, 128 bytes: every bank once                    1      1
+//   load A, float4           4 adjacent, 64 bytes, each for 8 lanes: 16 banks            1      1
+//   load B, float4           8 adjacent, 128 bytes: every bank once                      1      1
 // Prediction: for a tile, a warp takes 16 x 4 + 4 x 4 stored and 16 x (4 + 2) loaded = 176
 //             wavefronts, now 128: -27 %. Its 2048 multiply-adds take a scheduler 2048 cycles, and
 //             4 warps on 4 schedulers as many; 4 x 176 = 704 wavefronts are done in the meantime.
-//             So little time is gained: 192 cycles (4 warps x 48 wavefronts saved) at most just
+//             So little time is gained: at most 192 cycles (4 warps x 48 wavefronts saved) just
 //             before a barrier, while the other block computes.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0,
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -27 %.
-// Measured:   about 48.5 TFLOP/s, 3 % more than step 9: little, as predicted. 1024^3: 184 us, step
-//             9 178 us.
+// Measured:   about 48.5 TFLOP/s, 3 % more than step 9: little, as predicted. 1024^3: 184 us; step
+//             9: 178 us.
 // Next:       a small C has fewer tiles than the GPU has SMs.
 #include "../edges.cuh"
 #include "../launch.hpp"
@@ -51,13 +51,13 @@ __device__ int swizzled(int k, int row) {
 __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed and swizzled
     alignas(16) __shared__ float b_tile[2][BK][BN];
-    // The block's tile of C begins at (row0, col0). Tile 1 is to the right of tile 0.
+    // The block's tile of C starts at (row0, col0). Tile 1 is to the right of tile 0.
     const unsigned tiles_across = (gemm.n() + BN - 1) / BN;
     const std::size_t row0 = std::size_t{blockIdx.x / tiles_across} * BM;
     const std::size_t col0 = std::size_t{blockIdx.x % tiles_across} * BN;
     const int thread = threadIdx.x;
     // Thread to C: a warp has WM x WN of the tile. A lane has groups of four rows, LANES_M groups
-    // apart, and groups of four columns, LANES_N groups apart; the first begins at (row, col).
+    // apart, and groups of four columns, LANES_N groups apart; the first starts at (row, col).
     const int warp = thread / 32;
     const int lane = thread % 32;
     const int row = warp / (BN / WN) * WM + lane / LANES_N * 4;

@@ -8,18 +8,18 @@
 //             which step 12 explains: a copy from global to shared memory that does not pass
 //             through registers. Commit closes a group of copies; wait<N> waits until at most N
 //             groups are in flight. A round is one float4 of each split. Four rounds are in flight
-//             while one is added up, because a round alone would expose the latency of memory.
+//             while one is added up, because a single round would expose the latency of memory.
 // Why:        C of 1024 x 1024 has 64 tiles; an H200 has 132 SMs. With two blocks for each tile,
 //             128 of them have work.
-// Prediction: 1024^3: up to twice as fast. 4096^3: slower than step 10, which has 1024 blocks and
-//             needs no more: 128 MiB of sums are written and read again, about 0.07 ms of 2.8 at 4
+// Prediction: 1024^3: up to twice as fast. 4096^3: slower than step 10, which has enough with its
+//             1024 blocks: 128 MiB of sums are written and read again, about 0.07 ms of 2.8 at 4
 //             TB/s. In the kernel, much of it is still in the L2 cache, and other tiles are
 //             multiplied in the meantime.
 // Counter:    launch__waves_per_multiprocessor; dram__bytes_write.sum; gpu__time_duration.sum of
 //             both kernels.
 // Measured:   not as predicted at 4096^3: about 49 TFLOP/s, 1 % more than step 10, not less. 11a,
 //             which only splits K, is slower. As predicted at 1024^3: 102 us, step 10 184.
-// Next:       work comes in whole tiles, and the last round of blocks does not fill the GPU; B's
+// Next:       work comes in whole tiles, so the last wave of blocks does not fill the GPU; and B's
 //             tiles pass through registers.
 //
 // Three kernels separate the changes: 11a_split_k_alone splits, 11_split_k changes the order of
@@ -67,7 +67,7 @@ struct alignas(16) Tiles {
     float b[2][BK][BN];
 };
 
-// Where the block's tile of C begins. Tile 1 is to the right of tile 0.
+// Where the block's tile of C starts. Tile 1 is to the right of tile 0.
 struct Origin {
     std::size_t row;
     std::size_t col;
@@ -79,7 +79,7 @@ __device__ Origin origin_of(const Sgemm& gemm, unsigned tile) {
 }
 
 // Thread to C: a warp has WM x WN of the tile. A lane has groups of four rows, LANES_M groups
-// apart, and groups of four columns, LANES_N groups apart; the first begins at (row, col).
+// apart, and groups of four columns, LANES_N groups apart; the first starts at (row, col).
 __device__ int row_of_thread() {
     return threadIdx.x / 32 / (BN / WN) * WM + threadIdx.x % 32 / LANES_N * 4;
 }
@@ -198,14 +198,14 @@ __device__ void multiply_tiles(const Sgemm& gemm, unsigned tile, int split, Tile
     }
 }
 
-// Scratch memory: a thread's results in `split` of `tile`, float4 by float4; neighbouring threads
-// have neighbouring float4.
+// Scratch memory: a thread's results in `split` of `tile`, float4 by float4; adjacent threads have
+// adjacent float4.
 __device__ float4* partial(const Sgemm& gemm, unsigned tile, int split, int quad) {
     float4* const all = reinterpret_cast<float4*>(gemm.scratch.partial.data());
     return all + (std::size_t{tile} * SPLIT + split) * QUADS * THREADS + quad * THREADS + threadIdx.x;
 }
 
-// SWAPPED: of two neighbours, the second comes first.
+// SWAPPED: of two adjacent sums, the second comes first.
 template <bool SWAPPED>
 __device__ void store_partial(const Sgemm& gemm, unsigned tile, int split, const float (&sums)[TM][TN]) {
 #pragma unroll
@@ -221,14 +221,15 @@ __device__ void store_partial(const Sgemm& gemm, unsigned tile, int split, const
 //             A multiply-add reads three registers: sum, a, b. Even and odd registers are two
 //             banks; two operands from one bank are read one after the other. a[i] comes from the
 //             reuse cache (the snake, step 5), so only sum and b[j] are read. A float4 is four
-//             registers in a row, the first of them even. So b[j], which a float4 brought, is in an
-//             even register for even j. Now sums[i][j] leaves by float4, too: in an even register
-//             as well. (Step 10 stores alpha * sum, which takes other registers.) In SASS, four of
-//             five multiply-adds read two registers of one bank; in step 10 one of seven.
+//             consecutive registers, the first of them even. So b[j], which was loaded as part of a
+//             float4, is in an even register for even j. Now sums[i][j] is stored as part of a
+//             float4, too, so it is in an even register as well. (Step 10 stores alpha * sum, which
+//             takes other registers.) In SASS, four of five multiply-adds read two registers of one
+//             bank; in step 10 one of seven.
 // Measured:   45.3 TFLOP/s at 4096^3 (3036 us), 7 % slower than step 10, as predicted. 1024^3: 104
 //             us, 1.8 times as fast as step 10: that is what split-K alone is worth.
 //
-// 11_split_k <true>: of two neighbours, the second one first.
+// 11_split_k <true>: of two adjacent sums, the second one first.
 // Prediction: sums[i][j] is in an odd register for even j, and in SASS one of eleven
 //             multiply-adds reads two registers of one bank. At least as fast as step 10 with the
 //             traffic taken off.
@@ -284,7 +285,7 @@ __device__ void reduce_tile(const Sgemm& gemm, unsigned tile,
     }
 }
 
-// A block for each tile of C adds up what the splits have left.
+// A block for each tile of C adds up the splits' partial sums.
 template <bool SWAPPED>
 __global__ __launch_bounds__(THREADS) void sgemm_reduce_splits(Sgemm gemm) {
     __shared__ float4 shared[REDUCE_STAGES][SPLIT][THREADS];

@@ -17,7 +17,7 @@
 #     one day, from the files in its directory: the targets <directory>_program and <directory>_test, and <directory> for both; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     TITLE to HOURS: the day's row on the front page. PART: the title of its part. NEEDS: the days that have to be read before it;
 #     BEYOND_NEEDS: those that only its further versions need, which may come later in the course; Chapters are those of the book's 4th and 5th edition ("-": it has none);
-#     HOURS: about an hour of reading, and the minutes of its exercises;
+#     HOURS: its README at 60 words a minute, its lesson file at five lines a minute, and the minutes of its exercises;
 #     BESIDE: the problem, as its records call it, whose best result stands there (without it: the one with the most versions),
 #     or that of BESIDE_VERSION;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;

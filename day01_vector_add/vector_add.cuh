@@ -23,8 +23,7 @@ namespace day01 {
 // Cost removed: the loop of the CPU.
 // Still limits it: a thread starts, adds once and ends. The GPU starts a block per 256 elements.
 //
-// Convert to size_t before multiplying: blockIdx.x * blockDim.x is a 32-bit product, which wraps at
-// 2^32.
+// Convert to size_t first: blockIdx.x * blockDim.x is a 32-bit product, which wraps at 2^32.
 __global__ void add_one_per_element(const float* a, const float* b, float* c, std::size_t n) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (i < n) c[i] = a[i] + b[i];  // the last block may have more threads than elements

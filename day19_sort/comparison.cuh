@@ -26,7 +26,7 @@ constexpr unsigned kOddEvenKeys = 2 * kOddEvenBlock;  // at most
 // Idea: odd-even transposition sort. In even phases keys 0 and 1, 2 and 3, ... are swapped if they
 // are out of order, in odd phases keys 1 and 2, 3 and 4, ... A key moves at most one place per
 // phase, and n phases are enough for every order.
-// Cost removed: the loops of a bubble sort. A phase does n / 2 comparisons at once.
+// Cost removed: the inner loop of a bubble sort. A phase does n / 2 comparisons at once.
 // Still limits it: n phases, with a barrier after each: n^2 / 2 comparisons, and one block.
 __global__ void __launch_bounds__(kOddEvenBlock) odd_even(const Key* in, unsigned n, Key* out) {
     __shared__ Key tile[kOddEvenKeys];
@@ -67,7 +67,7 @@ __device__ inline void bitonic_sort(Key* tile) {
 // keys become the largest possible key.
 // Cost removed: n phases become log2(n) (log2(n) + 1) / 2.
 // Still limits it: one block. Each phase reads and writes all keys. It is not stable: with values,
-// those of equal keys would change their order.
+// those of equal keys could change their order.
 //
 // Block b sorts keys 2,048 b to 2,048 b + 2,047: one block is a sort, many are the first step of
 // merge_sort.

@@ -47,7 +47,7 @@ cudaError_t export_memory(const char* function, void* pointer, void* handle) {
     const int file = share_allocation(allocation->begin);
     if (file < 0) return refuse(cudaErrorMemoryAllocation, function, "%zu bytes", allocation->size);
     ExportedFile what = exported(kMemory, file);
-    what.offset = static_cast<std::uint64_t>(allocation->begin - allocation->mapping) - page_size();
+    what.offset = static_cast<std::uint64_t>(allocation->begin - allocation->mapping) - guard_size();
     what.size = allocation->size;
     std::memset(handle, 0, CUDA_IPC_HANDLE_SIZE);
     std::memcpy(handle, &what, sizeof what);
@@ -68,11 +68,11 @@ cudaError_t import_memory(const char* function, const void* handle, void** point
         return cudaSuccess;
     }
     const std::size_t pages = round_up_to_pages(what.offset + what.size);
-    const std::size_t mapping_size = pages + 2 * page_size();
+    const std::size_t mapping_size = pages + 2 * guard_size();
     void* const around =
         mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char* const mapping = static_cast<char*>(around);
-    const bool is_mapped = around != MAP_FAILED && mmap(mapping + page_size(), pages, PROT_READ | PROT_WRITE,
+    const bool is_mapped = around != MAP_FAILED && mmap(mapping + guard_size(), pages, PROT_READ | PROT_WRITE,
                                                         MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
     close(file);
     if (!is_mapped) {
@@ -80,7 +80,7 @@ cudaError_t import_memory(const char* function, const void* handle, void** point
         return refuse(cudaErrorMemoryAllocation, function, "%llu bytes",
                       static_cast<unsigned long long>(what.size));
     }
-    char* const begin = mapping + page_size() + what.offset;
+    char* const begin = mapping + guard_size() + what.offset;
     imported()[begin] = {what.inode, mapping, mapping_size, what.size};
     add_range(begin, what.size, cudaMemoryTypeDevice);
     expect_concurrency();

@@ -59,7 +59,7 @@ ReadableGuards::ReadableGuards(const std::vector<Region>& regions) {
 void ReadableGuards::open(const void* pointer) {
     const auto allocation = find_allocation(pointer);
     if (!allocation || allocation->freed || allocation->mapping == nullptr) return;
-    char* guard = allocation->mapping + allocation->mapping_size - page_size();
+    char* guard = allocation->mapping + allocation->mapping_size - guard_size();
     const std::scoped_lock lock(mutex);
     if (open_guards()[guard]++ == 0) mprotect(guard, page_size(), PROT_READ);
     guards_.push_back(guard);

@@ -183,8 +183,8 @@ bool in_program_image(const volatile void* pointer, std::size_t size) {
 // The first byte of the slack before or behind `allocation` that differs from the canary; null if
 // none does.
 const char* damaged_byte(const Allocation& allocation) {
-    const char* pages = allocation.mapping + page_size();
-    const char* pages_end = allocation.mapping + allocation.mapping_size - page_size();
+    const char* pages = allocation.mapping + guard_size();
+    const char* pages_end = allocation.mapping + allocation.mapping_size - guard_size();
     const auto damaged = [&allocation](const char* from, const char* to) -> const char* {
         for (; from < to; ++from) {
             const bool is_high = reinterpret_cast<std::uintptr_t>(from) % 2 != 0;  // as fill() has it
@@ -240,11 +240,11 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     static_cast<void>(tells_leaks);
     const std::size_t pages = round_up_to_pages(size);
     if (pages < size || !has_room_for(size)) return nullptr;
-    const std::size_t mapping_size = pages + 2 * page_size();
+    const std::size_t mapping_size = pages + 2 * guard_size();
     void* mapping =
         mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) return nullptr;
-    char* first_page = static_cast<char*>(mapping) + page_size();
+    char* first_page = static_cast<char*>(mapping) + guard_size();
     if (mprotect(first_page, pages, PROT_READ | PROT_WRITE) != 0) {
         munmap(mapping, mapping_size);
         return nullptr;
@@ -296,8 +296,8 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
     if (allocation->type == cudaMemoryTypeManaged) look_at_counter(allocation->begin, allocation->size);
     // The addresses stay reserved for a while, so that a use after free faults at the line that
     // does it.
-    ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + page_size(),
-                                allocation->mapping_size - 2 * page_size());
+    ASAN_UNPOISON_MEMORY_REGION(allocation->mapping + guard_size(),
+                                allocation->mapping_size - 2 * guard_size());
     if (allocation->file >= 0) {
         close(allocation->file);  // other processes that have mapped it keep it
         allocation->file = -1;
@@ -323,8 +323,8 @@ int share_allocation(char* begin) {
     if (allocation == nullptr || allocation->freed || allocation->mapping == nullptr) return -1;
     if (allocation->file >= 0) return allocation->file;
     forget_guarded(allocation->mapping);
-    char* const pages = allocation->mapping + page_size();
-    const std::size_t size = allocation->mapping_size - 2 * page_size();
+    char* const pages = allocation->mapping + guard_size();
+    const std::size_t size = allocation->mapping_size - 2 * guard_size();
     const int file = memfd_create("cuda_on_cpu", MFD_CLOEXEC);
     if (file < 0) return -1;
     for (std::size_t done = 0; done < size;) {
@@ -479,8 +479,8 @@ std::string damaged_allocation() {
         std::string report = damage_report(allocation);
         if (report.empty()) continue;
         // Reported once: the canary is restored.
-        char* slack_end = allocation.mapping + allocation.mapping_size - page_size();
-        char* slack_begin = std::max(allocation.mapping + page_size(), allocation.begin - kAlignment);
+        char* slack_end = allocation.mapping + allocation.mapping_size - guard_size();
+        char* slack_begin = std::max(allocation.mapping + guard_size(), allocation.begin - kAlignment);
         fill(slack_begin, static_cast<std::size_t>(allocation.begin - slack_begin), allocation.canary);
         char* behind = allocation.begin + allocation.size;
         fill(behind, static_cast<std::size_t>(slack_end - behind), allocation.canary);

@@ -21,4 +21,11 @@ inline std::size_t round_up_to_pages(std::size_t bytes) {
     return round_up(bytes, page_size());
 }
 
+// Of the inaccessible pages on each side of an allocation. As large as wrong indices often are:
+// beyond them lie other allocations, which a kernel could use unnoticed. They take addresses, but
+// no memory.
+inline std::size_t guard_size() {
+    return round_up_to_pages(std::size_t{1} << 20);
+}
+
 }  // namespace cuda_on_cpu

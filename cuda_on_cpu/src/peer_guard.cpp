@@ -42,7 +42,7 @@ std::vector<GuardedMemory>& guarded() {
 std::atomic<unsigned> times_lifted{0};
 
 void protect(const GuardedMemory& memory, int protection) {
-    mprotect(memory.mapping + page_size(), memory.size - 2 * page_size(), protection);
+    mprotect(memory.mapping + guard_size(), memory.size - 2 * guard_size(), protection);
 }
 
 bool reaches(int device, const GuardedMemory& memory) {
@@ -84,7 +84,7 @@ GuardFault guard_fault(const void* address, int device) {
     const auto* byte = static_cast<const char*>(address);
     const std::scoped_lock lock(guard_lock);
     for (const GuardedMemory& memory : guarded()) {
-        if (byte < memory.mapping + page_size() || byte >= memory.mapping + memory.size - page_size())
+        if (byte < memory.mapping + guard_size() || byte >= memory.mapping + memory.size - guard_size())
             continue;
         if (device >= 0 && !reaches(device, memory)) return GuardFault::forbidden;
         lift();

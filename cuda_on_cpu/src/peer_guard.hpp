@@ -12,7 +12,7 @@ bool has_peer_access(int device, int owner);
 // False: the access was already set so.
 bool set_peer_access(int device, int owner, bool allowed);
 
-// The pages of an allocation, with a guard page on each side.
+// The pages of an allocation, with guard pages on each side.
 struct GuardedMemory {
     char* mapping;
     std::size_t size;

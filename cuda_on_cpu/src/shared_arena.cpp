@@ -26,15 +26,15 @@ bool all_canary(const char* begin, const char* end) {
 }  // namespace
 
 SharedArena::SharedArena() {
-    void* memory = mmap(nullptr, bytes() + 2 * page_size(), PROT_NONE,
+    void* memory = mmap(nullptr, bytes() + 2 * guard_size(), PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
-    begin_ = static_cast<char*>(memory) + page_size();
+    begin_ = static_cast<char*>(memory) + guard_size();
     mprotect(begin_, bytes(), PROT_READ | PROT_WRITE);
 }
 
 SharedArena::~SharedArena() {
-    munmap(begin_ - page_size(), bytes() + 2 * page_size());
+    munmap(begin_ - guard_size(), bytes() + 2 * guard_size());
 }
 
 // Dynamic shared memory ends at the guard page, so that a read past its end faults at the line that

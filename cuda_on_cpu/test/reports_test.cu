@@ -73,6 +73,23 @@ TEST(IllegalAddress, FarPastTheEndOfAnAllocationOfAnySize) {
         mentions(report, {"400 byte(s) past the end of the 4012-byte allocation", at_line(kWriteLine)}));
 }
 
+// At these distances other allocations may lie, whose memory a kernel could use unnoticed.
+TEST(IllegalAddress, WithinAMegabyteOfAnAllocation) {
+    for (const long long bytes : {8 << 10, 12 << 10, 100 << 10, 1000 << 10}) {
+        for (const long long direction : {1, -1}) {
+            const std::string report = report_of(cudaErrorIllegalAddress, [=] {
+                std::vector<int*> arrays(4);
+                for (int*& each : arrays)
+                    ASSERT_EQ(cudaMalloc(&each, 4096), cudaSuccess);
+                write_at<<<1, 1>>>(arrays[1], direction * bytes / 4, 0);
+            });
+            EXPECT_TRUE(mentions(report, {"4096-byte allocation at", at_line(kWriteLine),
+                                          direction > 0 ? "past the end" : "before"}))
+                << direction * bytes;
+        }
+    }
+}
+
 TEST(IllegalAddress, BeforeTheBeginning) {
     const Allocation<int> data(1024);
     const Allocation<int> out(1);
@@ -220,6 +237,11 @@ TEST(IllegalAddress, OfDynamicSharedMemory) {
     EXPECT_TRUE(
         mentions(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 100>>>(25); }),
                  {"wrote past the end of its 100 bytes of dynamic shared memory"}));
+    for (const int index : {2'000, 100'000}) {
+        EXPECT_TRUE(mentions(
+            report_of(cudaErrorIllegalAddress, [=] { overrun_dynamic_shared<<<1, 1, 100>>>(index); }),
+            {"illegal access"}));
+    }
     EXPECT_TRUE(
         mentions(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 128>>>(32); }),
                  {"illegal access", "outside the block's dynamic shared memory"}));

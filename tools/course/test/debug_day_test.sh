@@ -22,12 +22,14 @@ expect() { # WORDS: the debugger has printed them
 
 course next day01
 course solution day01/one_per_element --force --paste
-printf '%s\n' 'print threadIdx' 'next' 'print i' 'continue' 'print threadIdx' 'quit' |
+printf '%s\n' 'print threadIdx' 'next' 'print i' 'continue' 'print threadIdx' \
+    'delete 1' 'break 32 if threadIdx.x == 7' 'continue' 'print threadIdx' 'quit' |
     course debug day01/one_per_element --size 70
 expect 'my/day01_vector_add/vector_add.cuh:'
 expect '$1 = {x = 0, y = 0, z = 0}'
 expect '$2 = 0'
 expect '$3 = {x = 1, y = 0, z = 0}'
+expect '$4 = {x = 7, y = 0, z = 0}'  # docs/command.md shows these commands
 
 # A program of its own, and a function of the host's side.
 course next day00

@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kBlock)
     int step = min(static_cast<int>(threadIdx.x) * kMergeSteps, steps);
     const int end = min(step + kMergeSteps, steps);
     int row = rows_passed([&](int i) { return row_ends[i]; }, rows, steps - rows, step);
-    // The first row that ends in this thread: other threads may have its beginning.
+    // The first row that ends in this thread: other threads may hold its start.
     int ended = kNoColumn;
     float ended_sum = 0;
     float sum = 0;

@@ -58,7 +58,7 @@ __global__ void coo_atomic_kernel(CooView a, const float* x, float* y) {
     if (i < a.entries) atomicAdd(&y[a.rows[i]], a.values[i] * x[a.cols[i]]);
 }
 
-// --- CSR: the entries of a row are neighbours ----------------------------------------------------
+// --- CSR: the entries of a row are adjacent ------------------------------------------------------
 
 // Row r has the entries row_start[r] to row_start[r + 1] - 1. O, the type of these offsets, is
 // std::int32_t as long as that can count all entries, else Offset (64 bits).

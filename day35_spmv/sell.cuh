@@ -61,7 +61,7 @@ struct PackedSellView {
 template <class Code>
 __device__ float packed_row(const PackedSlice& slice, const Code* codes, const float* values,
                             const float* x) {
-    constexpr auto kNoCode = static_cast<Code>(-1);  // filling
+    constexpr auto kNoCode = static_cast<Code>(-1);  // padding
     const unsigned lane = threadIdx.x % kWarpSize;
     unsigned left = slice.width();
     Index col = slice.base;

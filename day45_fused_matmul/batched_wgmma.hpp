@@ -12,8 +12,8 @@ namespace day45 {
 // Why TMA cannot load the operands, or "".
 std::string why_no_tensor_maps(const course::FactorsOf<__nv_bfloat16>& factors);
 
-// Queues the products of operands that it can load; C has elements. Throws CudaError if a launch
-// fails.
+// Queues the products of operands that it can load; C has elements. Throws CudaError if a call to
+// CUDA fails.
 void launch_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream);
 
 // The same with a given tile, below kWgmmaTiles, for any shape.

@@ -42,7 +42,7 @@ struct KMeansShape {
 };
 
 // Each queues its part; launch_step() all three, one after the other. They throw
-// std::invalid_argument when sizes do not match, CudaError if a launch fails.
+// std::invalid_argument when sizes do not match, CudaError if a call to CUDA fails.
 void launch_assignment(const Reduce& reduce, const KMeansStep& step, cudaStream_t stream);
 void launch_progress(const KMeansStep& step, cudaStream_t stream);
 // Every assignment must be less than k.

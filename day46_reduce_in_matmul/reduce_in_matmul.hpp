@@ -52,8 +52,8 @@ struct ReduceShape {
 
 struct Reducer {
     // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, for an
-    // extremum of no elements, and for indices of a reduction that has none; CudaError if a launch
-    // fails.
+    // extremum of no elements, and for indices of a reduction that has none; CudaError if a call to
+    // CUDA fails.
     void (*launch)(const ReducedMatmul& matmul, cudaStream_t stream);
     // Elements of scratch memory, on the current device.
     std::size_t (*scratch_size)(const ReduceShape& shape);

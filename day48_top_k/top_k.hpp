@@ -52,7 +52,7 @@ struct TopKShape {
 
 struct TopKSelector {
     // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, or k is out
-    // of range; CudaError if a launch fails.
+    // of range; CudaError if a call to CUDA fails.
     void (*launch)(const TopKMatmul& matmul, cudaStream_t stream);
     // Elements of scratch memory, on the current device. Throws std::invalid_argument for a k out
     // of range.

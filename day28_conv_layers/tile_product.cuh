@@ -17,7 +17,7 @@ namespace day28 {
 // 64 rows x 128 columns of the result per block of 128 threads, 8 x 8 per thread.
 constexpr int kStages = 4;
 using Tile = course::TileShape<64, 128, 8, 32, 64, 8, 8, kStages>;
-using Stage = course::Stage<Tile>;  // 8 x 64 of the left factor, transposed, and 8 x 128 of the right one
+using Stage = course::Stage<Tile>;  // 8 x 64 of the left operand, transposed, and 8 x 128 of the right
 using Sums = float[Tile::TM][Tile::TN];
 
 __device__ inline void multiply_stage(const Stage& stage, const course::Place& place, Sums& sums) {

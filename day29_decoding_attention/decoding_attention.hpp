@@ -41,7 +41,7 @@ struct Shape {
     std::size_t heads_kv = 1;
     std::size_t queries = 1;   // of each sequence and head
     std::size_t capacity = 0;  // tokens for which a sequence has memory
-    std::size_t dim = 128;     // columns of a head: 64 or 128
+    std::size_t dim = 128;     // head dimension: 64 or 128
 
     // Rows of Q that share a head of K and V. They are adjacent in memory.
     std::size_t rows() const { return heads / heads_kv * queries; }

@@ -3,7 +3,8 @@
 //
 //     dV = P^T d_out    dP = d_out V^T    dS = P (dP - D)    dQ = scale dS K    dK = scale dS^T Q
 //
-// with D[i] = d_out[i] . out[i], and P[i][j] = exp(S[i][j] - lse[i]). An element of P is a weight.
+// with D[i] = d_out[i] . out[i], and P[i][j] = exp(S[i][j] - lse[i]). An element of P is an
+// attention weight.
 //
 //   version           for          what is new                             what limits it
 //   naive             FP32         P and dS are stored                     their memory, and a load per multiply-add
@@ -14,11 +15,11 @@
 //   hopper            FP16, BF16   TMA, wgmma, dQ summed in bulk           shared memory
 //   hopper_ordered    FP16, BF16   in turns                                blocks wait for each other
 //
-// The first two are here; tiles.cuh has what `recompute` does with a tile. The others are in
+// The first two are here; tiles.cuh has the operations of `recompute` on a tile. The others are in
 // one_pass.cuh, tensor_cores.cuh and hopper.cuh.
 //
 //   ./course run day34                               every version, verified and timed
-//   ./course run day34 --size 4x8x2048x64            batch x heads x tokens x columns of a head
+//   ./course run day34 --size 4x8x2048x64 batch x heads x tokens x head dimension
 #pragma once
 
 #include <cuda_runtime.h>
@@ -34,8 +35,8 @@ namespace day34 {
 
 // --- Version 1 -----------------------------------------------------------------------------------
 
-// Idea: the formulas as on paper. One kernel stores P and dS, a thread per element; the next two
-// multiply.
+// Idea: the formulas as on paper. One kernel stores P and dS, with a thread per element; the next
+// two multiply.
 // Cost removed: the softmax. With lse from the forward pass, a weight is one exponential.
 // Still limits it: the memory of two matrices of all scores, 2 GB for 16 heads of 4096 tokens, and
 // two loads for each multiply-add.
@@ -108,11 +109,11 @@ __global__ void naive_queries(const Gradient<float> a, const float* ds, std::siz
 // From tiles.cuh: load_tile() loads 32 rows of a head, weigh_tile() computes P and dS of a tile.
 // kAcross threads share a row.
 
-// Idea: compute P and dS again, tile by tile, in shared memory. A block of this kernel has 32 rows
-// of Q and all their keys; one of the next kernel has 32 keys and all rows that see them.
+// Idea: recompute P and dS, tile by tile, in shared memory. A block of this kernel has 32 rows of Q
+// and all their keys; one of the next kernel has 32 keys and all rows that see them.
 // Cost removed: the matrices of scores, and most loads from global memory.
-// Still limits it: both kernels compute S and dP: seven products instead of five. Shared memory
-// delivers about one number for each multiply-add.
+// Still limits it: both kernels compute S and dP, so there are seven products instead of five.
+// Shared memory delivers about one number for each multiply-add.
 template <int D>
 __global__ void __launch_bounds__(kThreads) recompute_queries(const Gradient<float> a, const RowTerms terms) {
     extern __shared__ float4 memory[];

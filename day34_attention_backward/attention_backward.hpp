@@ -61,8 +61,8 @@ using Version = course::Version<Launcher<T>, Shape>;
 template <class T>
 std::span<const Version<T>> versions();
 
-// What every launcher checks first: throws as said above. Returns false if there is nothing to
-// write.
+// The checks of every launcher, which throw as described above. Returns false if there is nothing
+// to write.
 template <class T>
 bool check_arguments(const Gradient<T>& gradient);
 

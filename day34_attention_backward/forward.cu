@@ -1,4 +1,4 @@
-// The forward pass by a plain kernel, for programs that have none: day 26 has better ones.
+// The forward pass by a plain kernel, for programs that have none. Day 26 has faster ones.
 #include <cmath>
 
 #include "attention_backward.hpp"

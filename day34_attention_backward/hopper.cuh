@@ -4,11 +4,11 @@
 //   a producer  one thread loads Q, d_out and the row terms; another one adds dQ to global memory
 //   consumers   two warpgroups, 64 keys each: dK and dV stay in their registers
 //
-// A consumer computes S^T = K Q^T and dP^T = V d_out^T, with its keys as rows. So P^T and dS^T are
-// in registers, rounded to pairs, the left factors of dV = P^T d_out and dK = dS^T Q (day 43). Only
-// dQ = dS K sums over all keys of the block: dS goes through shared memory, transposed by stmatrix.
-// hopper_tile.cuh has the products and what is done with a tile in registers, hopper_queries.cuh
-// how dQ gets to global memory.
+// A consumer computes S^T = K Q^T and dP^T = V d_out^T, with its keys as rows. So P^T and dS^T,
+// rounded to pairs in registers, are the left operands of dV = P^T d_out and dK = dS^T Q (day 43).
+// Only dQ = dS K sums over all keys of the block, so dS goes through shared memory, transposed by
+// stmatrix. hopper_tile.cuh has the products and the work on a tile in registers,
+// hopper_queries.cuh the path of dQ to global memory.
 #pragma once
 
 #include "hopper_queries.cuh"
@@ -45,15 +45,15 @@ __device__ void produce(HopperMemory<T, D>& memory, const Maps& maps, const Prob
     }
 }
 
-// Idea: TMA and wgmma. Sums and left factors stay in registers, except for dS. A consumer's
-// arithmetic runs under its own products:
+// Idea: TMA and wgmma. Sums and left operands stay in registers, except for dS. A consumer's
+// arithmetic overlaps with its own products:
 //
 //     products      dP dV | S of the next tile, dK, dQ
 //     arithmetic       dS | weights of the next tile
 //
 // Cost removed: fragments, and atomics of single floats: dQ is added 32 KB at a time.
-// Still limits it: shared memory. A product of 64 x 64 reads both factors at the full rate of the
-// tensor cores, and registers have no room for larger ones.
+// Still limits it: shared memory. A product of 64 x 64 reads both operands at the full rate of the
+// tensor cores, and register pressure rules out larger ones.
 template <class T, int D, bool ORDERED>
 __global__ void __launch_bounds__(kHopperThreads, 1)
     attention_gradients(const __grid_constant__ Maps maps, const Problem<T> problem) {
@@ -107,37 +107,37 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
         ptx::wgmma_fence();
         add_rows<T, D, ROWS>(p, memory.d_out[at.stage], dv);
         ptx::wgmma_commit();
-        ptx::wgmma_wait<1>();  // dP is there; dV is not
+        ptx::wgmma_wait<1>();  // dP is complete; dV is not
         hold(dp);
         differentiate<T, ROWS / 2>(p, dp, memory.d[at.stage], ds);
         store_transposed<T, ROWS>(memory.ds[tile % 2], group, ds);
         ptx::fence_proxy_async();
 
-        // The next scores. After the last tile nothing uses them, but if they were issued under a
-        // condition, ptxas would serialise all products.
+        // The next scores. After the last tile they are not used, but if they were issued under a
+        // condition, ptxas would serialise all MMAs.
         if (tile + 1 < problem.row_tiles) {
             at_q.advance();
             ptx::mbarrier_wait(&memory.q_full[at_q.stage], at_q.parity);
         }
-        ptx::wgmma_wait<0>();  // dV is there, and p safe to overwrite
+        ptx::wgmma_wait<0>();  // dV is complete, and p is safe to overwrite
         hold(dv);
         ptx::wgmma_fence();
         multiply_rows(memory.k, group, memory.q[at_q.stage], scores);
         ptx::wgmma_commit();
         add_rows<T, D, ROWS>(ds, memory.q[stage], dk);
         ptx::wgmma_commit();
-        ptx::named_barrier(1, kConsumers * kWarpgroup);  // dS of both consumers is there
+        ptx::named_barrier(1, kConsumers * kWarpgroup);  // dS of both consumers is complete
         release(&memory.d_out_empty[at.stage]);
         multiply_keys<T, D, ROWS>(memory.ds[tile % 2], memory.k, group, dq);
         ptx::wgmma_commit();
-        ptx::wgmma_wait<2>();  // the next scores are there
+        ptx::wgmma_wait<2>();  // the next scores are complete
         hold(scores);
         weigh_tile<T, D>(problem, keys, group, tile + 1, memory.lse[at_q.stage], scores);
 
         // ptxas moves the wait for products to the start of its basic block, which would be ahead
         // of the exponentials. The loop of this wait starts a new basic block.
         ptx::mbarrier_wait(&memory.dq_empty, dq_parity);
-        ptx::wgmma_wait<0>();  // dQ and dK are there
+        ptx::wgmma_wait<0>();  // dQ and dK are complete
         hold(dk);
         release(&memory.q_empty[stage]);
         hold(dq);

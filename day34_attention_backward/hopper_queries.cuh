@@ -1,5 +1,6 @@
-// How dQ leaves the blocks of hopper.cuh. All blocks of a head have a part of each row of dQ. A
-// bulk reduction adds a part to sums in global memory; a last kernel makes dQ of the sums.
+// The path of dQ from the blocks of hopper.cuh to global memory. All blocks of a head have a part
+// of each row of dQ. A bulk reduction adds a part to sums in global memory; a last kernel computes
+// dQ from the sums.
 #pragma once
 
 #include "hopper_tile.cuh"
@@ -8,7 +9,8 @@ namespace day34 {
 
 // Adds the block's part of dQ to the sums in global memory, tile after tile: 32 KB per bulk
 // reduction, which L2 carries out. ORDERED: in turns. With a causal mask, the later its keys, the
-// sooner a block reaches a tile of rows. So the last keys come first, and no block waits long.
+// sooner a block reaches a tile of rows. So the blocks of the last keys add first, and no block
+// waits long.
 template <class T, int D, bool ORDERED>
 __device__ void write_queries(HopperMemory<T, D>& memory, const Problem<T>& problem, const KeyTile& keys) {
     unsigned parity = 0;

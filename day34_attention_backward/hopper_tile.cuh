@@ -1,5 +1,5 @@
-// What the kernel of hopper.cuh does with a tile: shared memory, loads, products, weights and their
-// gradients, stores.
+// The operations of hopper.cuh's kernel on a tile: shared memory, loads, products, weights and
+// their gradients, stores.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,13 +29,13 @@ constexpr int kHopperThreads = (1 + kConsumers) * kWarpgroup;
 constexpr int kKeys = 64 * kConsumers;  // of a block
 constexpr int kStagesQ = 3;             // of Q: the scores of the next tile are computed early
 constexpr int kStagesDOut = 2;          // of d_out
-constexpr int kPart = 64 * 64;          // of dQ: what a consumer has of a tile
+constexpr int kPart = 64 * 64;          // of dQ: a consumer's part of a tile
 
-// Rows of Q in a tile. Sums of 64 columns leave registers for more rows.
+// Rows of Q in a tile. A head dimension of 64 leaves registers for more rows.
 template <int D>
 constexpr int kRows = D == 64 ? 128 : 64;
 
-// How TMA sees a tensor: heads of batches, each a matrix of its own. Rows out of range are
+// The tensor map of a tensor: each head of each batch is a matrix of its own. Rows out of range are
 // zero-filled.
 struct Maps {
     CUtensorMap q;      // boxes of kRows rows, 64 columns
@@ -115,8 +115,8 @@ struct KeyTile {
     std::size_t head;
 };
 
-// With a causal mask the first keys are seen by most rows: their blocks start first, so that the
-// last ones to end are short. ORDERED: the last keys come first, see write_queries.
+// With a causal mask, most rows see the first keys, so their blocks start first, and the blocks
+// that end last are short. ORDERED: the last keys come first, see write_queries.
 template <class T, int D, bool ORDERED>
 __device__ KeyTile key_tile(const Problem<T>& problem, unsigned number) {
     KeyTile keys{};
@@ -143,7 +143,7 @@ __device__ void multiply_rows(const Box<T, D, kKeys>& keys, int group, const Box
                              ptx::advanced(b, c / 64 * sizeof(rows.element[0]) + c % 64 * 2));
 }
 
-// Issues sums += left rows: 64 keys x D. The left factor is P^T or dS^T, in registers.
+// Issues sums += left rows: 64 keys x D. The left operand is P^T or dS^T, in registers.
 template <class T, int D, int ROWS>
 __device__ void add_rows(const unsigned (&left)[ROWS / 16][4], const Box<T, D, ROWS>& rows,
                          float (&sums)[D / 2]) {
@@ -199,7 +199,7 @@ __device__ void weigh(float (&scores)[COUNT], const float* lse, float scale) {
     }
 }
 
-// Rounds weights to pairs. Their registers are then those of a left factor.
+// Rounds weights to pairs. Their registers then have the layout of a left operand.
 template <class T, int COUNT>
 __device__ void round_weights(const float (&weights)[COUNT], unsigned (&p)[COUNT / 8][4]) {
 #pragma unroll

@@ -1,5 +1,5 @@
-// What the launchers share: the versions of other files, workspace, and the kernel that all start
-// with.
+// Code that the launchers share: the versions of other files, workspace, and the first kernel of
+// all versions.
 #pragma once
 
 #include <cstddef>

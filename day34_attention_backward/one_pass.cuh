@@ -17,8 +17,8 @@ struct Turns {
     unsigned* ticket;  // the next block's number
     unsigned* done;    // [head][tile of rows]: how many tiles of keys have been added
 
-    // A block that waits for others must be sure that these have started. So a block does not take
-    // its number from blockIdx: it draws one when it starts.
+    // A block may wait only for blocks that have started. So a block does not take its number from
+    // blockIdx, but draws one when it starts.
     __device__ unsigned draw() const {
         __shared__ unsigned number;
         if (threadIdx.x == 0) number = atomicAdd(ticket, 1u);
@@ -38,11 +38,11 @@ struct Turns {
 };
 
 // Idea: one pass. A block of 32 keys has dS of its keys in shared memory; it also multiplies it by
-// K, and adds the product to dQ, where blocks of all keys meet.
+// K, and adds the product to dQ, to which the blocks of all keys add.
 // Cost removed: the second S and dP.
-// Still limits it: shared memory, and atomics. Blocks add in any order, and sums of floats depend
-// on it: two runs differ in the last bits. ORDERED: the blocks of a head add to a tile of rows in
-// the order of their keys, the last keys first. So blocks wait for each other.
+// Still limits it: shared memory, and atomics. Blocks add in any order, on which sums of floats
+// depend, so two runs differ in the last bits. ORDERED: the blocks of a head add to a tile of rows
+// in the order of their keys, the last keys first. So blocks wait for each other.
 //
 // dq is 0 when the kernel starts.
 template <int D, bool ORDERED>
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(kThreads)
     const unsigned number = ORDERED ? turns.draw() : blockIdx.x;
     const int in_head = (a.k.length() + kTile - 1) / kTile;
     const std::size_t head = number / static_cast<unsigned>(in_head);
-    // The last keys come first: with a causal mask they reach a tile of rows first.
+    // The last keys come first, because with a causal mask they reach a tile of rows first.
     const int tile = in_head - 1 - static_cast<int>(number % static_cast<unsigned>(in_head));
     const int key = tile * kTile;
     const int i = static_cast<int>(threadIdx.x) / kAcross;

@@ -1,5 +1,5 @@
-// What several versions share: the two numbers of each row of Q that its weights and their
-// gradients need.
+// Code that several versions share: the two numbers per row of Q from which its weights and their
+// gradients are computed.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,7 +30,7 @@ __device__ T* row_of(const HeadsView<T>& view, std::size_t head, std::size_t row
     return view.head(head / heads, head % heads) + row * view.strides().row;
 }
 
-// d[i] = sum over j of P[i][j] dP[i][j], which is d_out[i] . out[i]: no score is needed for it.
+// d[i] = sum over j of P[i][j] dP[i][j], which is d_out[i] . out[i], so it needs no score.
 template <class T>
 __global__ void row_terms(const Gradient<T> a, const RowTerms terms) {
     const std::size_t index = std::size_t{blockIdx.x} * kRowWarps + threadIdx.x / course::kWarpSize;

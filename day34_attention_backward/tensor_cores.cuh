@@ -5,8 +5,8 @@
 //   a warp    16 keys: dK and dV stay in its registers
 //
 // A warp computes S^T = K Q^T with its keys as rows. Lane 4 g + t then has columns 2 t, 2 t + 1 of
-// every eight in row g and g + 8: rounded to pairs, P^T and dS^T are the left factors of dV and dK.
-// Only dQ = dS K sums over all keys of the block, so dS goes through shared memory.
+// every eight in row g and g + 8: rounded to pairs, P^T and dS^T are the left operands of dV and
+// dK. Only dQ = dS K sums over all keys of the block, so dS goes through shared memory.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -64,7 +64,8 @@ template <class T, int D>
 __device__ void multiply_rows(Swizzled<T, kWarpKeys, D>& keys, int key, Swizzled<T, kWarpRows, D>& rows,
                               float (&out)[kWarpRows / 8][4]) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
-// Fully unrolled, the loads of all steps would move to the front and take too many registers.
+// If the loop were fully unrolled, the compiler would move the loads of all steps to the front,
+// which takes too many registers.
 #pragma unroll 2
     for (int c = 0; c < D / 8; c += 2) {
         unsigned a[4];
@@ -79,7 +80,7 @@ __device__ void multiply_rows(Swizzled<T, kWarpKeys, D>& keys, int key, Swizzled
     }
 }
 
-// sums += left rows: 16 keys x D. The left factor is P^T or dS^T.
+// sums += left rows: 16 keys x D. The left operand is P^T or dS^T.
 template <class T, int D>
 __device__ void add_rows(const unsigned (&left)[kWarpRows / 16][4], Swizzled<T, kWarpRows, D>& rows,
                          float (&sums)[D / 8][4]) {
@@ -133,11 +134,11 @@ __device__ void add_queries(WarpMemory<T, D>& memory, float* sums) {
     }
 }
 
-// Idea: tensor cores. The factors of all products are 16-bit tiles in shared memory, or pairs in
+// Idea: tensor cores. The operands of all products are 16-bit tiles in shared memory, or pairs in
 // registers.
 // Cost removed: FP32 multiply-adds, and half of the bytes.
-// Still limits it: mma.sync takes each factor through registers, and a warp with 16 keys uses what
-// it loads only once. dQ is added one float at a time.
+// Still limits it: mma.sync takes each operand from registers, and a warp with 16 keys uses each
+// loaded fragment only once. dQ is added one float at a time.
 //
 // `dq` is 0 when the kernel starts: FP32, [head][terms.padded][D].
 template <class T, int D>
@@ -167,7 +168,7 @@ __global__ void __launch_bounds__(kWarpThreads, 2)
     float dv[D / 8][4] = {};
     for (int tile = begin; tile < end; ++tile) {
         course::ptx::cp_async_wait<0>();
-        __syncthreads();  // the tile is complete, and what the one before it used safe to overwrite
+        __syncthreads();  // the tile is complete, and the previous stage safe to overwrite
         if (tile + 1 < end) copy(tile + 1);
         const std::size_t row = head * terms.padded + static_cast<std::size_t>(tile * kWarpRows);
         float scores[kWarpRows / 8][4] = {};

@@ -1,4 +1,4 @@
-// What the FP32 versions of day 34 do with a tile of scores, in shared memory: loads, then P and
+// The operations of day 34's FP32 versions on a tile of scores in shared memory: loads, then P and
 // dS.
 #pragma once
 
@@ -18,7 +18,7 @@ constexpr int kAcross = kThreads / kTile;          // threads that share a row
 constexpr int kScores = kTile * kTile / kThreads;  // of a thread
 
 // D: the columns of a tile, 64 or 128 (the D of a row is RowTerms::d). Those from dim on are
-// zero-filled. A row has one element more, so that the same column of adjacent rows is in
+// zero-filled. A row is padded by one element, so that the same column of adjacent rows is in
 // different banks.
 template <int D>
 struct Tiles {

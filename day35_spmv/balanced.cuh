@@ -1,4 +1,4 @@
-// Day 35, third part: equal shares of the entries, however long the rows are.
+// Day 35, third part: equal shares of the entries, for rows of any length.
 //
 //   version         what is new                                        what limits it
 //   coo_segmented   a warp sums runs of one row, then adds them to y   12 bytes per entry, y set to 0
@@ -14,7 +14,7 @@ namespace day35 {
 // --- Segmented sums ------------------------------------------------------------------------------
 
 // A segmented scan: each lane gets the sum from the first lane of its run of equal keys up to
-// itself. Equal keys are neighbours. All lanes of the warp call it.
+// itself. Equal keys are adjacent. All lanes of the warp call it.
 __device__ inline float sum_of_run(Index key, float value) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
 #pragma unroll
@@ -29,13 +29,14 @@ __device__ inline float sum_of_run(Index key, float value) {
 // A warp takes kSteps * 32 entries, so that it cuts few runs.
 constexpr int kSteps = 8;
 
-// What is summed is a template parameter, Term. Here: the products of a matrix and a vector.
+// The terms of the sum are a template parameter, Term. Here they are the products of a matrix and a
+// vector.
 struct Products {
     CooView a;
     const float* x;
     __device__ float operator()(Offset i) const { return a.values[i] * x[a.cols[i]]; }
 };
-// The partial sums that csr_merge leaves for the rows that it cuts (merge_path.cuh).
+// The partial sums that csr_merge stores for the rows that it cuts (merge_path.cuh).
 struct Sums {
     const float* sums;
     __device__ float operator()(Offset i) const { return sums[i]; }
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(kBlock)
     add_segments_kernel(Offset entries, const Index* rows, Term term, float* y) {
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     const Offset first = global_thread() / kWarpSize * (kSteps * kWarpSize);
-    // Row and sum of the run that the last step left unfinished, in every lane.
+    // Row and sum of the run that continues from the last step, in every lane.
     Index open_row = kNoColumn;
     float open_sum = 0;
     for (Offset begin = first; begin < min(entries, first + kSteps * kWarpSize); begin += kWarpSize) {
@@ -165,10 +166,10 @@ __device__ inline void add_part(const LongRows& long_rows, Index which, Index pa
     long_rows.arrived[which] = 0;
 }
 
-// Idea: a block stores the products of its piece in shared memory. Only then does it look at rows:
-// a few lanes sum each row, more of them where the piece has fewer rows.
-// Cost removed: lanes that wait for long rows, and most of those that short rows leave idle:
-// entries are loaded in whole packs.
+// Idea: a block stores the products of its piece in shared memory. Only then does it consider rows:
+// a few lanes sum each row, and more of them if the piece has fewer rows.
+// Cost removed: lanes that wait for long rows, and most idle lanes of short rows, because entries
+// are loaded in whole packs.
 // Still limits it: memory; and each product passes through shared memory.
 template <class O>
 __global__ void __launch_bounds__(kAdaptiveBlock, kAdaptiveBlocksPerSm)
@@ -193,14 +194,14 @@ __global__ void __launch_bounds__(kAdaptiveBlock, kAdaptiveBlocksPerSm)
     __shared__ int postponed[kAdaptiveTile / kLongRow];
     __shared__ int postponed_count;
     if (threadIdx.x == 0) postponed_count = 0;
-    // As many lanes per row as the block has for all of them, up to a warp.
+    // The block's lanes are divided among all of its rows, up to a warp for each.
     int lanes = kWarpSize;
     while (lanes > 1 && lanes * piece.rows > kAdaptiveBlock)
         lanes /= 2;
     __syncthreads();
     for (int first = 0; first < piece.rows; first += kAdaptiveBlock / lanes) {
         const int i = first + static_cast<int>(threadIdx.x) / lanes;
-        // Lanes without a row take the last one: all must take part in the shuffles.
+        // Lanes without a row take the last one, because all must take part in the shuffles.
         const int row = min(i, piece.rows - 1);
         const int begin = start(row);
         const int row_end = start(row + 1);

@@ -1,5 +1,5 @@
-// A CSR matrix on the device, and the CSR versions made from it: for a matrix that the host need
-// not hold.
+// A CSR matrix on the device, and the CSR versions made from it: for a matrix that does not have to
+// be on the host.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ inline std::size_t padded_to_packs(Offset entries) {
 template <class O>
 struct DeviceCsr {
     // Takes over `cols` and `values`, whose length is a whole number of packs; their contents are
-    // not checked. Throws std::invalid_argument for arrays of other lengths, and where O cannot
-    // hold the number of entries.
+    // not checked. Throws std::invalid_argument for arrays of other lengths, and if O cannot hold
+    // the number of entries.
     DeviceCsr(Shape a_shape, std::span<const Offset> starts, course::DeviceBuffer<Index> a_cols,
               course::DeviceBuffer<float> a_values)
         : shape(a_shape),

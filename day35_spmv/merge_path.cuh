@@ -27,8 +27,7 @@ namespace {
 constexpr int kMergeWarps = kBlock / kWarpSize;
 constexpr int kMergeSteps = 8;                    // of a thread
 constexpr int kMergeTile = kBlock * kMergeSteps;  // of a block
-// Packs of four entries that a thread may need: a block's entries need not start at a multiple of
-// four.
+// Packs of four entries that a thread may need, since a block's entries may start at any position.
 constexpr int kMergePacks = kMergeSteps / kPack + 1;
 
 // How many of the ends row_end(0) to row_end(rows - 1) a path has passed after `steps` steps; the
@@ -48,7 +47,7 @@ __host__ __device__ Count rows_passed(const RowEnd& row_end, Count rows, Count e
     return low;
 }
 
-// sum_of_run over the whole block. `before` becomes the result of the thread before, and 0 in the
+// sum_of_run over the whole block. `before` becomes the result of the previous thread, and 0 in the
 // first.
 __device__ float sum_of_run_in_block(Index key, float value, float* before) {
     __shared__ Index last_key[kMergeWarps];
@@ -74,12 +73,12 @@ __device__ float sum_of_run_in_block(Index key, float value, float* before) {
 }
 
 // Idea: block b takes the steps from b * kMergeTile on, each thread kMergeSteps of them. The thread
-// in which a row ends writes it. What a thread has of a row that continues is handed to the thread
-// in which that row ends; from the block's last thread, to the next kernel.
-// Cost removed: any difference between threads. One dense row among empty ones is as good as a
+// in which a row ends writes it. If a row continues, a thread passes its partial sum to the thread
+// in which that row ends; the block's last thread passes it to the next kernel.
+// Cost removed: load imbalance between threads. One dense row among empty ones is as good as a
 // band.
-// Still limits it: two searches, a scan over the block and a second kernel, even where all rows are
-// alike.
+// Still limits it: two searches, a scan over the block and a second kernel, even if all rows have
+// the same length.
 template <class O>
 __global__ void __launch_bounds__(kBlock)
     csr_merge_kernel(CsrView<O> a, Offset entries, const Index* tile_rows, float* carries, const float* x,
@@ -104,7 +103,7 @@ __global__ void __launch_bounds__(kBlock)
     int step = min(static_cast<int>(threadIdx.x) * kMergeSteps, steps);
     const int end = min(step + kMergeSteps, steps);
     int row = rows_passed([&](int i) { return row_ends[i]; }, rows, steps - rows, step);
-    // The first row that ends in this thread: other threads may have its beginning.
+    // The first row that ends in this thread: other threads may hold its start.
     int ended = kNoColumn;
     float ended_sum = 0;
     float sum = 0;

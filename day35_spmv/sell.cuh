@@ -27,9 +27,9 @@ struct SellView {
     const float* values;
 };
 
-// Idea: ELL for 32 rows at a time. A long row fills up its own slice only, and less of it when the
-// rows nearby were sorted by length.
-// Cost removed: most of ELL's filling, and nearly all of JDS's disorder.
+// Idea: ELL for 32 rows at a time. A long row pads only its own slice, and less of it if the rows
+// nearby were sorted by length.
+// Cost removed: most of ELL's padding, and nearly all of JDS's disorder.
 // Still limits it: 8 bytes per entry, of which 4 are its column.
 __global__ void __launch_bounds__(kSliceBlock) sell_kernel(SellView a, const float* x, float* y) {
     const Offset place = global_thread();
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kSliceBlock) sell_kernel(SellView a, const flo
     y[a.order == nullptr ? place : a.order[place]] = sum;
 }
 
-// A column is stored as the difference to the one before, in the bytes that the slice's largest
+// A column is stored as the difference to the previous one, in the bytes that the slice's largest
 // difference needs (PackedSlice in host/formats.hpp): columns 1023 1024 1025 2047 from base 1000
 // become 23 1 1 1022, 2 bytes each.
 struct PackedSellView {
@@ -61,7 +61,7 @@ struct PackedSellView {
 template <class Code>
 __device__ float packed_row(const PackedSlice& slice, const Code* codes, const float* values,
                             const float* x) {
-    constexpr auto kNoCode = static_cast<Code>(-1);  // filling
+    constexpr auto kNoCode = static_cast<Code>(-1);  // padding
     const unsigned lane = threadIdx.x % kWarpSize;
     unsigned left = slice.width();
     Index col = slice.base;
@@ -71,8 +71,8 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
         col += static_cast<Index>(code);
         sum += value * x[col];
     };
-    // Moving pointers instead of an index: 32 registers per thread are enough, and all warps fit on
-    // the SM. With 34 registers the kernel takes a quarter longer.
+    // Pointers move instead of an index, so that 32 registers per thread are enough, and all warps
+    // fit on the SM. With 34 registers the kernel takes a quarter longer.
     codes += lane * kPack;
     values += lane * kPack;
 #pragma unroll 2
@@ -100,8 +100,8 @@ __device__ float packed_row(const PackedSlice& slice, const Code* codes, const f
 // bytes as the slice's largest needs. A lane loads four entries at once: one load for the values,
 // one for the codes.
 // Cost removed: up to 3 of 8 bytes per entry; three of four loads.
-// Still limits it: memory, at 5 or 6 bytes per entry. Where columns are far apart, the loads of x:
-// 32 bytes move for each 4.
+// Still limits it: memory, at 5 or 6 bytes per entry. If columns are far apart, the loads of x,
+// which move 32 bytes for each 4.
 __global__ void __launch_bounds__(kSliceBlock)
     packed_sell_kernel(PackedSellView a, const float* x, float* y) {
     const Offset place = global_thread();

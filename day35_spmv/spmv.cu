@@ -92,7 +92,7 @@ DeviceCsr<O> upload(const CsrMatrix& csr) {
 // Uploads `csr` with the offsets that `rule` asks for, and makes a version of it.
 template <auto kMakeNarrow, auto kMakeWide>
 OperatorPtr make_csr(const CsrMatrix& csr, OffsetRule rule) {
-    // What a kernel adds to an offset in its last step must not overflow either.
+    // The offsets that a kernel computes in its last step must not overflow either.
     constexpr Offset kMostNarrow = std::numeric_limits<std::int32_t>::max() - (1 << 16);
     const bool narrow = rule == OffsetRule::kAsNeeded && csr.entries() <= kMostNarrow;
     return narrow ? kMakeNarrow(upload<std::int32_t>(csr), csr.row_start())
@@ -242,7 +242,7 @@ OperatorPtr make_packed_sell_with(const CsrMatrix& csr, Index sigma) {
     OperatorPtr product = new_operator(csr.shape());
     const PackedSellView a{csr.shape().rows, product->upload(packed.order), product->upload(packed.slices),
                            product->upload(packed.codes), product->upload(packed.values)};
-    // A place takes what it takes on average over the matrix.
+    // A place takes as many bytes as it does on average over the matrix.
     const std::size_t places = packed.values.size();
     const double place_bytes = sizeof(float) + static_cast<double>(packed.codes.size()) /
                                                    static_cast<double>(std::max<std::size_t>(1, places));
@@ -258,7 +258,8 @@ OperatorPtr make_packed_sell_with(const CsrMatrix& csr, Index sigma) {
     return product;
 }
 
-// By itself, packed_sell sorts only where that removes filling worth an array of row numbers.
+// By default, packed_sell sorts only if the padding that this removes is larger than an array of
+// row numbers.
 OperatorPtr make_packed_sell(const CsrMatrix& csr, OffsetRule) {
     const RowStatistics statistics = row_statistics(csr);
     const bool sort = statistics.sell_filling > 1.1 * statistics.sorted_filling;
@@ -301,7 +302,7 @@ Pieces cut_into_pieces(std::span<const Offset> row_start, int tile) {
     return cut;
 }
 
-// Fewer entries for each block where there would not be enough blocks for all multiprocessors.
+// Fewer entries for each block if there would not be enough blocks for all multiprocessors.
 int adaptive_tile(Offset entries) {
     constexpr Offset kBlocksOnEach = 8;
     const Offset share = entries / (kBlocksOnEach * course::multiprocessors());
@@ -366,11 +367,11 @@ template OperatorPtr csr_merge<Offset>(DeviceCsr<Offset>, std::span<const Offset
 
 // --- Choosing ------------------------------------------------------------------------------------
 
-// Rows are shared out where no row is much longer than the others and they fill the GPU, or there
-// is little to do for each: one lane per row, in slices, where a slice's rows are alike; several
-// lanes per row else. Otherwise entries are shared out. COO was fastest for 2^20 entries and more,
-// and never measured beyond 2^23: then 12 bytes for each count. After 192 matrices on an H100, of
-// the kinds of families().
+// Rows are distributed if no row is much longer than the others and they fill the GPU, or if each
+// has little work: one lane per row, in slices, if a slice's rows are alike, otherwise several
+// lanes per row. In all other cases entries are distributed. COO was fastest for 2^20 entries and
+// more, but was not measured beyond 2^23, where 12 bytes for each entry count. After 192 matrices
+// on an H100, of the kinds of families().
 AutoChoice choose(const RowStatistics& rows) {
     constexpr double kLittleFilling = 1.15;
     constexpr Offset kManyRows = 1 << 17;         // a lane for each fills the GPU
@@ -410,7 +411,7 @@ OperatorPtr make_auto(const CsrMatrix& csr, OffsetRule rule) {
     return product;
 }
 
-// A format is refused when its places are mostly filling, unless it is small anyway.
+// A format is rejected if its places are mostly padding, unless it is small anyway.
 std::string why_not(const char* format, const RowStatistics& statistics, double filling) {
     constexpr double kMostFilling = 8;  // places per entry
     constexpr double kFewPlaces = 1 << 20;

@@ -9,9 +9,9 @@
 //   hybrid           ELL up to a width, COO for the rest of long rows   two kernels                   14.5
 //   jds              rows sorted by length: nothing to fill up          y is written out of order     14.6
 //
-// Each entry is loaded once for one multiplication and one addition, so memory traffic decides: 8
-// bytes per entry for CSR, and what x costs. An element of x costs next to nothing when a
-// adjacent row has brought it into the cache, and a sector of 32 bytes when none has.
+// Each entry is loaded once for one multiplication and one addition, so the product is
+// memory-bound: 8 bytes per entry for CSR, and the traffic for x. An element of x costs almost
+// nothing if a nearby row has brought it into the cache, and a sector of 32 bytes otherwise.
 //
 // Continue with sell.cuh (ELL in slices, with fewer bytes) or balanced.cuh (equal shares of the
 // entries).
@@ -50,7 +50,7 @@ struct CooView {
     const float* values;
 };
 
-// Idea: a thread takes an entry, and adds value * x[column] to y[row].
+// Idea: a thread loads an entry, and adds value * x[column] to y[row].
 // Cost removed: none yet. All threads have equal work, even if one row has all entries.
 // Still limits it: an atomic for each entry; those of one row are serialised.
 __global__ void coo_atomic_kernel(CooView a, const float* x, float* y) {
@@ -58,7 +58,7 @@ __global__ void coo_atomic_kernel(CooView a, const float* x, float* y) {
     if (i < a.entries) atomicAdd(&y[a.rows[i]], a.values[i] * x[a.cols[i]]);
 }
 
-// --- CSR: the entries of a row are neighbours ----------------------------------------------------
+// --- CSR: the entries of a row are adjacent ------------------------------------------------------
 
 // Row r has the entries row_start[r] to row_start[r + 1] - 1. O, the type of these offsets, is
 // std::int32_t as long as that can count all entries, else Offset (64 bits).
@@ -94,9 +94,9 @@ __device__ float sum_of_lanes(float value) {
     return value;
 }
 
-// Idea: kLanes adjacent lanes for a row. They load adjacent entries and add up their sums
-// by shuffles. The matrix is read once, so its cache lines are evicted first (__ldcs): x stays.
-// Cost removed: scattered loads. A warp waits for the longest of 32 / kLanes rows, not of 32.
+// Idea: kLanes adjacent lanes for a row. They load adjacent entries and add up their sums by
+// shuffles. The matrix is read once, so its cache lines are evicted first (__ldcs), and x stays.
+// Cost removed: scattered loads. A warp waits for the longest of 32 / kLanes rows instead of 32.
 // Still limits it: loads of 4 bytes. A row that is much longer than the others still has kLanes
 // lanes.
 template <int kLanes, class O>
@@ -173,7 +173,7 @@ __global__ void ell_kernel(EllView a, const float* x, float* y) {
     for (Index k = 0; k < a.width; ++k) {
         const Offset place = static_cast<Offset>(k) * a.rows + row;
         const Index col = __ldcs(&a.cols[place]);
-        // Filling is not multiplied, not even by 0: 0 times an infinite x is NaN.
+        // Padding is not multiplied, not even by 0, because 0 times an infinite x is NaN.
         if (col == kNoColumn) break;
         sum += __ldcs(&a.values[place]) * x[col];
     }
@@ -194,7 +194,7 @@ struct JdsView {
 
 // Idea: rows from the longest to the shortest, so that diagonal k belongs to the first threads, as
 // many as it has entries.
-// Cost removed: all filling; and the threads of a warp have rows of about the same length.
+// Cost removed: all padding; and the threads of a warp have rows of about the same length.
 // Still limits it: y is written in the order of lengths; adjacent rows, which share elements of
 // x, load them at different times.
 __global__ void jds_kernel(JdsView a, const float* x, float* y) {

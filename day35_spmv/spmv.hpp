@@ -35,8 +35,7 @@ class Operator {
                   cudaStream_t stream = nullptr) const;
 
     Shape shape() const { return shape_; }
-    // Of the matrix as it is stored, and without the places that only fill up: what a product must
-    // read at least.
+    // Bytes of the matrix as it is stored, and without padding, which a product must read at least.
     std::size_t stored_bytes() const { return stored_bytes_; }
     std::size_t least_bytes() const { return stored_bytes_ - filling_bytes_; }
     // The choice that a version has made, in words: "packed_sell, sigma 1".
@@ -73,21 +72,21 @@ class Operator {
     std::vector<std::shared_ptr<void>> arrays_;
 };
 
-// The type of row_start on the device. It is a good part of what CSR loads where rows are short, so
-// it has 32 bits as long as these count all entries. (On the host, and in formats that have one
-// offset for many rows, offsets have 64 bits.) kWide: 64 bits in any case, for tests.
+// The type of row_start on the device. If rows are short, offsets are a good part of CSR's loads,
+// so they have 32 bits as long as these can count all entries. (On the host, and in formats that
+// have one offset for many rows, offsets have 64 bits.) kWide: 64 bits in any case, for tests.
 enum class OffsetRule { kAsNeeded, kWide };
 
 // Brings `csr` into the version's format and onto the device. Throws std::bad_alloc or CudaError
 // where there is no room.
 using Maker = std::unique_ptr<Operator> (*)(const CsrMatrix& csr, OffsetRule rule);
 
-// The versions, in the order of the lesson. A constraint says of which matrices a version would
-// store mostly filling.
+// The versions, in the order of the lesson. A constraint excludes the matrices of which a version
+// would store mostly padding.
 using Spmv = course::Version<Maker, RowStatistics>;
 std::span<const Spmv> versions();
 
-// The version that `auto` takes for such rows.
+// The version that `auto` chooses for such rows.
 struct AutoChoice {
     const char* version;  // packed_sell, csr_vectorised, csr_adaptive or coo_segmented
     Index sigma = 1;      // of packed_sell
@@ -106,7 +105,7 @@ struct Reference {
 };
 Reference multiply_on_cpu(const CsrMatrix& csr, std::span<const float> x);
 
-// As one writes it on a CPU, to compare times with: rows on all cores, in float.
+// A typical CPU implementation, to compare times: rows on all cores, in float.
 void multiply_in_float(const CsrMatrix& csr, std::span<const float> x, std::span<float> y);
 
 }  // namespace day35

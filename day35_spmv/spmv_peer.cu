@@ -135,7 +135,7 @@ class PeerProduct {
 struct PeerFormat {
     const char* name;
     PeerMatrix (*make)(const CsrMatrix&);
-    double bytes;  // of the matrix, filling not counted
+    double bytes;  // of the matrix, without padding
     std::vector<std::pair<const char*, cusparseSpMVAlg_t>> algorithms;
 };
 

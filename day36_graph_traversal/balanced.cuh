@@ -20,7 +20,7 @@ using course::kWholeWarp;
 
 constexpr unsigned kLargeBlock = 1024;  // threads; with few blocks, a barrier of the grid is cheap
 
-// What the kernels of this file and of the next parts work on.
+// The data of the kernels in this file and the next parts.
 struct Traversal {
     Rows out;
     Rows in;
@@ -73,7 +73,7 @@ __device__ inline unsigned owner_of(unsigned end, unsigned item) {
     return owner;
 }
 
-// Appends a vertex of each lane (kUnreached: none) to the queue behind `end`, with an entry for
+// Appends a vertex of each lane (kUnreached: none) to the queue after `end`, with an entry for
 // every 32 of its edges. All lanes of a warp call it. One atomic reserves the places of all.
 __device__ inline void append(const Traversal& t, unsigned end, Vertex vertex, unsigned long long* found) {
     unsigned first = 0;
@@ -105,10 +105,10 @@ __device__ inline void append(const Traversal& t, unsigned end, Vertex vertex, u
 
 constexpr unsigned kFound = 4096;  // vertices that a block collects, 16 KiB
 
-// What a block has found in a level.
+// The vertices that a block has found in a level.
 struct Found {
     Vertex vertices[kFound];
-    unsigned count;  // may exceed kFound: what did not fit went to the queue at once
+    unsigned count;  // may exceed kFound: vertices that did not fit went to the queue at once
 };
 
 // Keeps a vertex of each lane, or kUnreached for none. All lanes of a warp call it.
@@ -139,7 +139,7 @@ __device__ inline void append_kept(const Traversal& t, Found& mine, unsigned end
 // Marks a vertex as visited. Returns true for the first thread only.
 __device__ inline bool visit(unsigned* visited, Vertex v) {
     const unsigned bit = 1u << v % 32;
-    // A load costs less than an atomic, and most neighbours have been visited.
+    // A load is cheaper than an atomic, and most neighbours have been visited already.
     if ((*const_cast<volatile unsigned*>(&visited[v / 32]) & bit) != 0) return false;
     return (atomicOr(&visited[v / 32], bit) & bit) == 0;
 }
@@ -176,7 +176,7 @@ __device__ inline void top_down(const Traversal& t, Found& mine, unsigned begin,
     append_kept(t, mine, end, found);
 }
 
-// Before a search. A vertex that no edge leads to counts as visited, so that bottom_up skips it.
+// Before a search. A vertex without incoming edges counts as visited, so that bottom_up skips it.
 __device__ inline void begin_search(const Traversal& t, Found& mine) {
     const unsigned threads = gridDim.x * blockDim.x;
     for (Vertex v = global_thread(); v < t.out.vertices; v += threads) {
@@ -192,12 +192,12 @@ __device__ inline void begin_search(const Traversal& t, Found& mine) {
 }
 
 // Idea: load balancing. An entry of the queue is at most 32 edges of a vertex, so a hub becomes
-// many entries. A warp takes up to 32 entries, sums up their edges, and goes through these 32 at a
-// time, whatever vertices they belong to.
-// Cost removed: waiting for a hub. All lanes have an edge, and mostly read neighbouring ones. A bit
-// marks a vertex as visited: 32 times fewer bytes than its level.
+// many entries. A warp takes up to 32 entries, sums up their edges, and processes these 32 at a
+// time, no matter which vertices they belong to.
+// Cost removed: waiting for a hub. All lanes have an edge, and mostly read adjacent ones. A bit
+// marks a vertex as visited, which takes 32 times fewer bytes than its level.
 // Still limits it: every edge is read, and in the large levels nearly all of them lead to vertices
-// that were visited before.
+// that have already been visited.
 __global__ void __launch_bounds__(kLargeBlock) frontier_balanced(Traversal t) {
     __shared__ Found mine;
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();

@@ -88,8 +88,8 @@ __device__ inline void step_up(const Traversal& t, unsigned next, unsigned long 
 
 // Idea: pull, with bitmaps. A warp reads a word of 32 vertices, and those whose bit is 0 look for a
 // parent. A lane reads the first 8 edges of its list itself. The whole warp reads the rest.
-// Cost removed: reading levels; a bit is enough. In a large level of a random graph, one of the
-// first few edges is a hit.
+// Cost removed: reading levels, because a bit is enough. In a large level of a random graph, one of
+// the first few edges is a hit.
 // Still limits it: in a small level nearly all lists are read to their end.
 __global__ void __launch_bounds__(kLargeBlock) bottom_up(Traversal t) {
     __shared__ Found mine;

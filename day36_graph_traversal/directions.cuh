@@ -34,8 +34,8 @@ constexpr unsigned kVerticesRatio = 24;
 // the graph: bottom-up, from the vertices that were not visited. Else: top-down, from the queue.
 // Cost removed: most edges of the large levels, the bits of all vertices in the small ones, and the
 // barrier of the grid in the smallest.
-// Still limits it: barriers and latency where there are many levels; where there are few, random
-// reads of bits.
+// Still limits it: barriers and latency if there are many levels; random reads of bits if there are
+// few.
 __global__ void __launch_bounds__(kLargeBlock, 1) direction_optimised(Traversal t, Progress* progress) {
     __shared__ Found mine;
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();

@@ -17,7 +17,8 @@ using Vertex = std::uint32_t;  // 0 to n - 1
 // No vertex; the level of a vertex that a search has not reached, and its parent.
 inline constexpr std::uint32_t kUnreached = 0xffffffffu;
 
-// Edges are counted in 32 bits: offsets of 64 would be twice the bytes to load for each vertex.
+// Edges are counted in 32 bits, because 64-bit offsets would double the bytes to load for each
+// vertex.
 inline constexpr std::size_t kMostVertices = std::size_t{1} << 30;
 inline constexpr std::size_t kMostEdges = (std::size_t{1} << 31) - 1;
 
@@ -49,7 +50,7 @@ class Graph {
 
     // Every edge turned round: the rows of the result are the columns of this graph (CSC).
     Graph transposed() const;
-    // True of what undirected() has made: it is its own transpose.
+    // True for the result of undirected(), which is its own transpose.
     bool is_symmetric() const { return symmetric_; }
 
   private:
@@ -85,7 +86,7 @@ class DeviceGraph {
     const Vertex* in_neighbours() const { return symmetric_ ? out_neighbours() : in_neighbours_.data(); }
     // Where edge e of out_neighbours() starts.
     const Vertex* sources() const { return sources_.data(); }
-    // A bit for each vertex, 1 if no edge leads to it. Bits behind the last vertex are 1, too.
+    // A bit for each vertex, 1 if no edge leads to it. Bits after the last vertex are 1, too.
     const std::uint32_t* without_incoming() const { return without_incoming_.data(); }
 
   private:

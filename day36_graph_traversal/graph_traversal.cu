@@ -285,7 +285,7 @@ class WhileGraph {
         graph_level<<<blocks, kLargeBlock, 0, stream_>>>(t, progress);
         CUDA_CHECK_LAUNCH();
         while_graph<<<1, kLargeBlock, 0, stream_>>>(t, progress, go_on);
-        CUDA_CHECK_LAUNCH();  // a body without this kernel would be repeated for ever
+        CUDA_CHECK_LAUNCH();  // a body without this kernel would be repeated forever
         CUDA_CHECK(cudaStreamEndCapture(stream_, nullptr));
         CUDA_CHECK(cudaStreamDestroy(stream_));
         stream_ = nullptr;

@@ -20,8 +20,8 @@
 //                                                    ... while_graph.cuh:
 //   while_graph          a CUDA graph repeats the level              two launches per level
 //
-// A search writes two words per vertex, its level and its parent. What it reads is the question:
-// all vertices in each level, all edges once, or only a part of the edges.
+// A search writes two words per vertex, its level and its parent. The versions differ in what they
+// read: all vertices in each level, all edges once, or only a part of the edges.
 //
 //   ./course run day36                                     every version, verified and timed
 //   ./course inspect day36 --only edge_centric             sectors per load, line by line
@@ -82,10 +82,10 @@ __global__ void push(Rows out, unsigned current, volatile unsigned* level, volat
 
 // Idea: the other way round. A vertex without a level looks for a neighbour in the frontier, along
 // the edges that lead to it (CSC). One is enough: the loop ends.
-// Cost removed: the rest of the list, once a parent is found; and the race, as only one thread
+// Cost removed: the rest of the list, once a parent is found; and the race, because only one thread
 // stores to a vertex.
-// Still limits it: the same as push. And where the frontier is small, nearly every list is read to
-// its end without a hit.
+// Still limits it: the same as push. And if the frontier is small, nearly every list is read to its
+// end without a hit.
 __global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex* parent, unsigned* found) {
     const Vertex v = global_thread();
     if (v >= in.vertices || level[v] != kUnreached) return;
@@ -100,8 +100,8 @@ __global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex
 }
 
 // Idea: a thread for each edge, from sources[e] to targets[e] (COO).
-// Cost removed: threads with long lists beside threads with short ones. Neighbouring threads read
-// neighbouring edges.
+// Cost removed: divergence between threads with long and short lists. Adjacent threads read
+// adjacent edges.
 // Still limits it: each launch reads both ends of all edges.
 __global__ void edge_centric(const Vertex* sources, const Vertex* targets, unsigned edges, unsigned current,
                              volatile unsigned* level, volatile Vertex* parent, unsigned* found) {
@@ -116,11 +116,11 @@ __global__ void edge_centric(const Vertex* sources, const Vertex* targets, unsig
 }
 
 // Idea: a queue. Vertices enter it in the order in which they are found, each once. So one array
-// holds the frontiers of all levels, one behind the other: this level's vertices are queue[begin]
-// to queue[end - 1], and those of the next one go to queue[end], queue[end + 1], ...
+// holds the frontiers of all levels, one after the other: this level's vertices are queue[begin] to
+// queue[end - 1], and those of the next one go to queue[end], queue[end + 1], ...
 // Cost removed: reading all vertices in each level. The search reads each edge once.
-// Still limits it: one counter for all threads. And an atomic must decide which of several threads
-// has found a vertex, as it may enter the queue only once.
+// Still limits it: one counter for all threads. And because a vertex may enter the queue only once,
+// an atomic must decide which of several threads has found it.
 __global__ void frontier(Rows out, Vertex* queue, unsigned begin, unsigned end, unsigned current,
                          unsigned* level, Vertex* parent, unsigned* found) {
     const unsigned i = begin + global_thread();
@@ -139,12 +139,12 @@ constexpr unsigned kPrivate = 2048;  // vertices in a block's own queue
 // Gives `neighbour` level `current`, if it has none. Of the threads that try, it returns true for
 // one.
 __device__ inline bool claim(unsigned* level, Vertex neighbour, unsigned current) {
-    // A load costs less than an atomic, and most neighbours have a level already.
+    // A load is cheaper than an atomic, and most neighbours already have a level.
     if (*const_cast<volatile unsigned*>(&level[neighbour]) != kUnreached) return false;
     return atomicCAS(&level[neighbour], kUnreached, current) == kUnreached;
 }
 
-// All threads of the grid expand one level. A function of its own: two kernels use it.
+// All threads of the grid expand one level. A separate function, because two kernels use it.
 __device__ inline void expand_privatised(Rows out, Vertex* queue, unsigned begin, unsigned end,
                                          unsigned current, unsigned* level, Vertex* parent, unsigned* found) {
     __shared__ Vertex own[kPrivate];
@@ -173,11 +173,11 @@ __device__ inline void expand_privatised(Rows out, Vertex* queue, unsigned begin
         queue[own_place + i] = own[i];
 }
 
-// Idea: privatisation. A block collects what it finds in shared memory and reserves room for all of
-// it at once. What does not fit goes to the queue directly.
+// Idea: privatisation. A block collects its vertices in shared memory and reserves room for all of
+// them at once. Vertices that do not fit go to the queue directly.
 // Cost removed: all but one of a block's atomics on the global counter. Stores to the queue are
 // coalesced.
-// Still limits it: a launch and a copy of the counter to the host for each level. Where levels are
+// Still limits it: a launch and a copy of the counter to the host for each level. If levels are
 // small, that is nearly all of the time.
 __global__ void frontier_privatised(Rows out, Vertex* queue, unsigned begin, unsigned end, unsigned current,
                                     unsigned* level, Vertex* parent, unsigned* found) {
@@ -187,7 +187,7 @@ __global__ void frontier_privatised(Rows out, Vertex* queue, unsigned begin, uns
 constexpr unsigned kFewVertices = 1024;
 
 // Idea: a frontier of up to 1,024 vertices is too small for a GPU, but not for one block. The block
-// goes on to the next level after a barrier of its own, for as long as frontiers are small.
+// continues with the next level after its own barrier, for as long as frontiers are small.
 // Cost removed: the launch and the copy of each small level.
 // Still limits it: large levels still go through the host, one by one. One block cannot use the
 // whole bandwidth.

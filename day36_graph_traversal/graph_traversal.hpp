@@ -55,7 +55,7 @@ struct Workspace {
 
 // Searches `graph` from `source`, breadth first. level: the number of edges on a shortest path from
 // the source; parent: the vertex before this one on such a path. The source is its own parent. Both
-// are kUnreached where there is no path. A vertex may have several right parents; which of them is
+// are kUnreached if there is no path. A vertex may have several right parents; which of them is
 // stored is unspecified. Enqueues its work on `stream`; where the host runs the loop over levels,
 // it waits for the stream.
 // Throws std::invalid_argument for a source that is not a vertex, for lengths other than
@@ -82,11 +82,11 @@ struct Search {
 // The reference: a queue. Throws std::invalid_argument for a source that is not a vertex.
 Search search_on_cpu(const Graph& graph, Vertex source);
 
-// What is wrong with a search by the rules of Graph500, or "". The source has level 0 and is its
-// own parent. The level of any other vertex that was reached is one more than that of its parent,
-// and there is an edge between them. No edge leads from a reached vertex to one that was not
-// reached, or to one whose level is higher by more than one. Only the levels of a breadth-first
-// search fulfil these rules.
+// The error of a search by the rules of Graph500, or "". The source has level 0 and is its own
+// parent. The level of any other vertex that was reached is one more than that of its parent, and
+// there is an edge between them. No edge leads from a reached vertex to one that was not reached,
+// or to one whose level is higher by more than one. Only the levels of a breadth-first search
+// fulfil these rules.
 std::string what_is_wrong(const Graph& graph, Vertex source, std::span<const std::uint32_t> level,
                           std::span<const Vertex> parent);
 

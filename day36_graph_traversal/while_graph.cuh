@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(kLargeBlock) graph_level(Traversal t, const Pr
 }
 
 // Idea: a while node. Its body is two kernels: graph_level, one level by all blocks; and this one,
-// of one block, which does the levels with few edges that follow, and sets the condition.
+// of one block, which processes the following levels with few edges, and sets the condition.
 // Cost removed: the host, as with a cooperative launch. But the blocks of a launch need not be
 // resident at the same time, and other work may run beside it.
 // Still limits it: two launches per level instead of a barrier.

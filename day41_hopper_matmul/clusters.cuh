@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
 // --- Persistent blocks ---------------------------------------------------------------------------
 
 // Idea: two changes. First, there are as many clusters as fit on the GPU, and each computes tile
-// after tile. The ring goes on from tile to tile: while the consumers store C, the producer loads
+// after tile. The ring continues from tile to tile: while the consumers store C, the producer loads
 // the first stages of the next tile. Second, the launcher passes another rasterisation order:
 // groups of eight rows of tiles instead of row by row.
 // Cost removed: by the first change, the start of a tile; by the second, misses in L2, because

@@ -151,8 +151,8 @@ struct Problem {
     const float* k_scale;
     const float* v_scale;
 
-    // The factors of a tile's scores and of its result. In double, the product of three floats
-    // neither overflows nor underflows.
+    // The scale factors of a tile's scores and of its result. In double, the product of three
+    // floats neither overflows nor underflows.
     __device__ float of_scores(const RowTile& tile) const {
         const int heads = static_cast<int>(rows.out.extents().heads);
         const double of_q = q_scale[tile.batch * heads + tile.head];
@@ -165,9 +165,9 @@ struct Problem {
 
 // --- Scales of any value -------------------------------------------------------------------------
 
-// The softmax takes a positive, finite factor, because it multiplies the largest score and scores
-// of -Inf. A product of scales that is negative or not finite changes the elements of Q instead,
-// once for each tile of rows. The main loop stays as it is.
+// The softmax takes a positive, finite scale factor, because it multiplies the largest score and
+// scores of -Inf. A product of scales that is negative or not finite changes the elements of Q
+// instead, once for each tile of rows. The main loop stays as it is.
 
 // At least FLT_MIN, because 0 times -Inf is NaN. Scores are sums of 128 products of at most 448^2,
 // so exp2() of them is 1 with either factor.

@@ -1,4 +1,4 @@
-// What the launchers in FP32 and in BF16 share: the work of a problem, and checks.
+// Code that the launchers in FP32 and in BF16 share: the work of a problem, and checks.
 #pragma once
 
 #include <cuda_runtime.h>

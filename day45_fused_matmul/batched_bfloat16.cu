@@ -68,7 +68,7 @@ void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     }
 }
 
-// On Hopper, whatever the shape: tile TILE of those for aligned rows, or of those for others, which
+// On Hopper, for any shape: tile TILE of those for aligned rows, or of those for other rows, which
 // are fewer.
 template <std::size_t TILE>
 void launch_tile(const Bfloat16Matmul& matmul, cudaStream_t stream) {

@@ -29,7 +29,7 @@
 namespace day45 {
 
 // A block computes BM x BN results, a warp WM x WN. With 64 x 64 a warp loads 16 fragments for 32
-// products of fragments. Two such blocks fit on an SM: one multiplies while the other writes.
+// MMAs. Two such blocks fit on an SM, so that one multiplies while the other stores.
 struct WarpTile {
     using T = __nv_bfloat16;
     static constexpr int BM = 128, BN = 128, BK = 64, WM = 64, WN = 64, STAGES = 3, BLOCKS = 2;
@@ -38,14 +38,14 @@ struct WarpTile {
     static constexpr bool SWIZZLED = true;
 };
 
-// Which factors are K-major in memory: A as it is, B transposed. The others are MN-major.
+// Which operands are K-major in memory: A as it is, B transposed. The others are MN-major.
 template <bool A_K_MAJOR_, bool B_K_MAJOR_>
 struct Layout : WarpTile {
     static constexpr bool A_K_MAJOR = A_K_MAJOR_, B_K_MAJOR = B_K_MAJOR_;
 };
 
-// EXTENT rows or columns of a factor by BK along K, in shared memory as in global memory: a K-major
-// tile has EXTENT rows, an MN-major one BK rows.
+// EXTENT rows or columns of an operand by BK along K, in shared memory as in global memory: a
+// K-major tile has EXTENT rows, an MN-major one BK rows.
 template <int EXTENT, bool K_MAJOR>
 using FactorTile =
     course::SharedTile<WarpTile, K_MAJOR ? EXTENT : WarpTile::BK, K_MAJOR ? WarpTile::BK : EXTENT>;
@@ -56,7 +56,7 @@ struct Bfloat16Stage {
     FactorTile<L::BN, L::B_K_MAJOR> b;
 };
 
-// One thread's copies of the tiles of one factor, step by step along K. Out-of-range elements are
+// One thread's copies of the tiles of one operand, step by step along K. Out-of-range elements are
 // zero-filled.
 template <int EXTENT, bool K_MAJOR>
 class FactorCopies {
@@ -83,7 +83,7 @@ class FactorCopies {
 
   private:
     course::TileCopies<WarpTile, K_MAJOR ? EXTENT : WarpTile::BK, K_MAJOR ? WarpTile::BK : EXTENT> copies_;
-    // All rows are 16-byte aligned. Only the kernel can know it of an array of pointers.
+    // All rows are 16-byte aligned. For an array of pointers, only the kernel can check this.
     bool aligned_;
 };
 
@@ -103,7 +103,7 @@ class Bfloat16Copies {
     // Steps of a tile.
     __device__ int steps() const { return steps_; }
 
-    // Issues the copies of the next step into `stage` and closes their group. Behind the last tile
+    // Issues the copies of the next step into `stage` and closes their group. After the last tile
     // the group is empty.
     __device__ void start(Bfloat16Stage<L>& stage) {
         if (tiles_.has(tile_)) {
@@ -139,10 +139,9 @@ class Bfloat16Copies {
     B b_;
 };
 
-// Loads 16 rows or columns of a factor by 16 of K: four matrices of 8 x 8, in the order of
+// Loads 16 rows or columns of an operand by 16 of K: four matrices of 8 x 8, in the order of
 // mma.sync. The first two start at k, the others at k + 8. Each lane gives the address of one of
-// their 32 chunks of 16 bytes. Those of an MN-major tile are transposed on their way to the
-// registers.
+// their 32 chunks of 16 bytes. Those of an MN-major tile are transposed as they are loaded.
 template <int EXTENT, bool K_MAJOR>
 __device__ void load_fragment(unsigned (&four)[4], FactorTile<EXTENT, K_MAJOR>& tile, int first, int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -213,12 +212,12 @@ class WarpSums {
     float sums_[ROWS][COLS][4] = {};
 };
 
-// Idea: two stages are in flight while one is multiplied, also from one tile to the next. The four
-// layouts are one kernel: no tile is transposed in shared memory.
+// Idea: two stages are in flight while one is multiplied, also from one tile to the next. One
+// kernel serves the four layouts, because no tile is transposed in shared memory.
 // Cost removed: a multiply-add as an instruction of its own; with persistent blocks, the latency of
 // the first stage of each tile.
-// Still limits it: with a short K, the stores of C; with a long one, mma.sync, whose operands come
-// through registers.
+// Still limits it: with a short K, the stores of C; with a long one, mma.sync, which takes its
+// operands from registers.
 template <class L>
 __global__ __launch_bounds__(L::THREADS, L::BLOCKS) void multiply_on_tensor_cores(
     const __grid_constant__ Bfloat16Matmul matmul,

@@ -17,7 +17,7 @@ using Bfloat16Matmul = BatchedMatmulOf<__nv_bfloat16>;
 // Queues the products on `stream`. As Launcher of fused_matmul.hpp; m, n and k at most 2^31 - 1024.
 using Bfloat16Launcher = void (*)(const Bfloat16Matmul& matmul, cudaStream_t stream);
 
-// "tile_each", "pipelined", "wgmma". They say by their constraint what they need of a GPU.
+// "tile_each", "pipelined", "wgmma". Their constraint names what they need of a GPU.
 using BatchedBfloat16 = course::Version<Bfloat16Launcher, Shape>;
 std::span<const BatchedBfloat16> bfloat16_versions();
 // Each tile that "wgmma" chooses from, as a version of its own.

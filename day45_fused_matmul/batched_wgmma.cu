@@ -78,8 +78,7 @@ constexpr Candidate candidate(double launch, double tile, double step, double lo
              .step = step,
              .load = load}};
 }
-// Microseconds: those that predict best how long 149 batches took on an H100, in least squares of
-// relative errors.
+// Microseconds, fitted to the times of 149 batches on an H100, by least squares of relative errors.
 constexpr std::array<Candidate, kWgmmaTiles> kCandidates = {
     candidate<WideWgmmaTile>(0.16, 5.05, 0.494, 0.316), candidate<LargeWgmmaTile>(0.78, 3.55, 0.358, 0.385),
     candidate<MediumWgmmaTile>(0.96, 1.97, 0.141, 0.338),

@@ -24,8 +24,8 @@ namespace ptx = course::ptx;
 using course::hopper::kWarpgroup;  // 128 threads
 
 // A block computes BM x BN results: a consumer warpgroup for each 64 rows, and a producer, which is
-// one warp. BLOCKS of them fit on an SM: one multiplies while the others store. A wide tile reads
-// less of A and B for each product.
+// one warp. BLOCKS of them fit on an SM, so that one multiplies while the others store. A wide tile
+// reads less of A and B for each MMA.
 template <int BM_, int BN_, int STAGES_, int BLOCKS_>
 struct WgmmaTile {
     using Sum = float;
@@ -38,7 +38,7 @@ using LargeWgmmaTile = WgmmaTile<128, 192, 5, 1>;
 using MediumWgmmaTile = WgmmaTile<128, 64, 4, 2>;
 using SmallWgmmaTile = WgmmaTile<64, 64, 4, 3>;
 
-// How TMA sees the batches: maps of four extents, of which the third is the product.
+// The tensor maps of the batches have four extents, of which the third is the product.
 struct BatchMaps {
     CUtensorMap a;
     CUtensorMap b;
@@ -63,7 +63,7 @@ struct WgmmaMemory {
     ptx::MBarrier empty[S::STAGES];  // ... when all consumers are done with the stage
 };
 
-// Issues the loads of one factor: its rows or columns from `first` on, 64 of K from `k` on.
+// Issues the loads of one operand: its rows or columns from `first` on, 64 of K from `k` on.
 template <bool K_MAJOR, int BOXES>
 __device__ void load_factor(__nv_bfloat16 (&boxes)[BOXES][64 * 64], const CUtensorMap& map, int first, int k,
                             int product, ptx::MBarrier* full) {
@@ -75,8 +75,8 @@ __device__ void load_factor(__nv_bfloat16 (&boxes)[BOXES][64 * 64], const CUtens
     }
 }
 
-// The products of a stage: 64 rows of A times BN columns of B. A wgmma takes 16 of K: 32 bytes of
-// the rows of a K-major tile, 16 rows of an MN-major one.
+// The MMAs of a stage: 64 rows of A times BN columns of B. A wgmma takes 16 of K: 32 bytes of the
+// rows of a K-major tile, 16 rows of an MN-major one.
 template <class S, bool A_K_MAJOR, bool B_K_MAJOR>
 __device__ void multiply_stage(const WgmmaStage<S>& stage, int group, float (&sums)[S::BN / 2]) {
     constexpr unsigned kNextColumns = sizeof(stage.b[0]);
@@ -94,8 +94,8 @@ __device__ void multiply_stage(const WgmmaStage<S>& stage, int group, float (&su
 }
 
 // A warp stores its 16 rows in slices of 32 columns, which pass through shared memory: eight lanes
-// then store a whole line of 128 bytes, where rows of C are 16-byte aligned. fill_slice() puts
-// chunk c of row r at c ^ (r % 8), so that neither writes nor reads have bank conflicts.
+// then store a whole line of 128 bytes, if rows of C are 16-byte aligned. fill_slice() puts chunk c
+// of row r at c ^ (r % 8), so that neither writes nor reads have bank conflicts.
 template <class S>
 __device__ void store_sums(const course::OutputOf<float>& out, int row, int col,
                            course::hopper::Slice<float>& slice, const float (&sums)[S::BN / 2]) {
@@ -126,10 +126,10 @@ __device__ void store_sums(const course::OutputOf<float>& out, int row, int col,
 }
 
 // Idea: the batch is the third extent of a tensor map, so a box never reaches into the next
-// product: beyond a matrix TMA writes zeros. A producer warp loads the stages of tile after tile,
-// whatever product they are of, while two consumers multiply and store. wgmma reads all four
-// layouts from shared memory as TMA wrote them.
-// Cost removed: the way of the operands through registers, and the instructions of copies.
+// product: out-of-range elements are zero-filled. A producer warp loads the stages of tile after
+// tile, across all products, while two consumers multiply and store. wgmma reads all four layouts
+// from shared memory as TMA wrote them.
+// Cost removed: operands no longer pass through registers, and the instructions of copies.
 // Still limits it: with a short K, the stores of C; with a long one, reads of shared memory.
 template <class S, bool A_K_MAJOR, bool B_K_MAJOR>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)

@@ -9,14 +9,14 @@
 
 namespace day45 {
 
-// Why TMA cannot reach the factors, or "".
+// Why TMA cannot load the operands, or "".
 std::string why_no_tensor_maps(const course::FactorsOf<__nv_bfloat16>& factors);
 
-// Queues the products of factors that it reaches; C has elements. Throws CudaError when CUDA
-// refuses.
+// Queues the products of operands that it can load; C has elements. Throws CudaError if a call to
+// CUDA fails.
 void launch_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream);
 
-// The same with a given tile, below kWgmmaTiles, whatever the shape.
+// The same with a given tile, below kWgmmaTiles, for any shape.
 constexpr std::size_t kWgmmaTiles = 4;
 void launch_wgmma_with(std::size_t tile, const Bfloat16Matmul& matmul, cudaStream_t stream);
 

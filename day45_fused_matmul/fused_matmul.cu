@@ -52,9 +52,9 @@ void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
                    matmul.beta);
 }
 
-// A tile as `fitted` sees it. The time of a tile is what an SM takes for it when it has many of
-// them, in multiply-adds for each k. Where an SM runs several blocks at a time, each has its share
-// of that time.
+// A tile as `fitted` sees it. The time of a tile is that of an SM which has many of them, in
+// multiply-adds for each k. If an SM runs several blocks at the same time, each has its share of
+// that time.
 struct Tiling {
     std::size_t rows;
     std::size_t columns;
@@ -63,8 +63,8 @@ struct Tiling {
     // `alone` tiles.
     double alone;
 
-    // The time of the SM with the most tiles. What of a tile is outside C takes as long as what is
-    // inside.
+    // The time of the SM with the most tiles. The part of a tile outside C takes as long as the
+    // part inside.
     double time(const Shape& shape, std::size_t multiprocessors) const {
         const std::size_t tiles =
             shape.count * course::ceil_div(shape.m, rows) * course::ceil_div(shape.n, columns);
@@ -84,7 +84,7 @@ struct Candidate {
     Launcher launch;
 };
 
-// Of equally fast ones the first is taken: the larger tile loads less.
+// Of equally fast ones the first is chosen, because the larger tile loads less.
 constexpr Candidate kCandidates[] = {
     {"pipelined", tiling<course::LargeTile>(1.00, 1.0), launch_tiles<course::LargeTile, 1, true>},
     {"pipelined_128x128", tiling<course::SquareTile>(0.97, 1.4), launch_tiles<course::SquareTile, 2, true>},

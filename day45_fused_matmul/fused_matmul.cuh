@@ -37,7 +37,8 @@ __device__ inline float element_of(const course::DeviceMatrix<const float>& matr
     return op == course::Op::kNone ? matrix(row, col) : matrix(col, row);
 }
 
-// Idea: a thread for each element of each C. The number of a thread names product, row and column.
+// Idea: a thread for each element of each C. The number of a thread determines product, row and
+// column.
 // Cost removed: a launch for each product.
 // Still limits it: every multiply-add waits for two loads.
 __global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
@@ -54,7 +55,7 @@ __global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
     for (std::size_t k = 0; k < factors.k(); ++k)
         sum += element_of(a, factors.op_a, row, k) * element_of(b, factors.op_b, k, col);
     float& element = matmul.c[product](row, col);
-    // With beta = 0, C may hold anything: it is not read.
+    // With beta = 0, C may hold anything, because it is not read.
     element = matmul.beta == 0 ? matmul.alpha * sum : matmul.alpha * sum + matmul.beta * element;
 }
 
@@ -78,14 +79,14 @@ class CopiesAhead {
     // Steps of a tile.
     __device__ int steps() const { return steps_; }
 
-    // From the next step on, so many of the same tile are in range: their copies need no bounds
-    // check.
+    // From the next step on, so many steps of the same tile are in range, and their copies need no
+    // bounds check.
     __device__ int whole_steps() const {
         return has_tile_ && a_.is_whole() && b_.is_whole() ? steps_ - (last_depth_ < T::BK) - step_ : 0;
     }
 
     // Issues the copies of the next step into `stage` and closes their group. WHOLE: the step is in
-    // range. Behind the last tile the stage is zero-filled.
+    // range. After the last tile the stage is zero-filled.
     template <bool WHOLE>
     __device__ void start(course::Stage<T>& stage) {
         const int depth = !has_tile_ ? 0 : step_ + 1 < steps_ ? T::BK : last_depth_;
@@ -176,8 +177,9 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
     };
     for (unsigned tile = tiles.first(); tiles.has(tile); tile = tiles.next(tile)) {
         float sums[T::TM][T::TN] = {};
-        // Main loop. One bounds check serves a run of steps: a branch between the multiply-adds
-        // would keep the compiler from moving loads away from where their values are used.
+        // Main loop. One bounds check serves a run of steps, because a branch between the
+        // multiply-adds would prevent the compiler from moving loads away from the use of their
+        // values.
         for (int left = copies.steps(); left > 0;) {
             const int whole = min(copies.whole_steps(), left);
 #pragma unroll 1

@@ -29,7 +29,7 @@ using Shape = course::ProductShape;
 
 // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument when
 // shapes or counts do not match, or the C of a strided batch overlap each other, A or B; CudaError
-// when CUDA refuses. What pointers say is not checked.
+// if a call to CUDA fails. Arrays of pointers are not checked.
 using Launcher = void (*)(const BatchedMatmul& matmul, cudaStream_t stream);
 
 // "one_thread_each" to "fitted".

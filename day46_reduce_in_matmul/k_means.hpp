@@ -7,7 +7,7 @@
 //     update    each centre to the mean of the points that are assigned to it (k_means_step.hpp)
 //
 // Apart from rounding, neither can make the inertia larger. So it falls from iteration to iteration
-// until no point is assigned anew.
+// until no point changes its centre.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@
 
 namespace day46 {
 
-// What belongs together: the points have been assigned to these centres, and inertia.back() is the
+// These belong together: the points have been assigned to these centres, and inertia.back() is the
 // sum of their squared distances.
 template <class T>
 struct Clusters {
     std::vector<T> centres;  // vectors of d numbers, one after the other
-    // Of each point: which centre is nearest; of equally near ones the first.
+    // The nearest centre of each point; of equally near ones the first.
     std::vector<std::uint32_t> assignment;
     std::vector<double> inertia{};  // of each iteration, the first one with the centres of the start
-    bool is_stable = false;         // the last iteration assigned no point anew
+    bool is_stable = false;         // no point changed its centre in the last iteration
 };
 
 struct KMeansOptions {
@@ -37,9 +37,9 @@ struct KMeansOptions {
     course::Metric metric = course::Metric::kSquaredL2;
 };
 
-// Starts with the centres `start`. A centre that no point is assigned to stays where it is. The
-// result is the same in every run, to the last bit; centres and assignment also in whatever order
-// the points come. Points and centres are vectors of d numbers, one after the other. Throws
+// Starts with the centres `start`. A centre without points stays where it is. The result is the
+// same in every run, to the last bit; centres and assignment do not depend on the order of the
+// points either. Points and centres are vectors of d numbers, one after the other. Throws
 // std::invalid_argument when they are not whole vectors, for d = 0, without centres or iterations,
 // for other metrics, and for numbers that are not finite or whose squared distances might not be.
 Clusters<float> k_means(std::span<const float> points, std::span<const float> start, std::size_t d,
@@ -49,7 +49,7 @@ Clusters<float> k_means(std::span<const float> points, std::span<const float> st
 Clusters<double> k_means_on_cpu(std::span<const float> points, std::span<const float> start, std::size_t d,
                                 std::size_t most_iterations = 100);
 
-// The references of one iteration, in double; with what bounds their rounding errors, for verify().
+// The references of one iteration, in double; with bounds of their rounding errors, for verify().
 struct BoundedOnCpu {
     std::vector<double> values;
     std::vector<double> magnitudes;

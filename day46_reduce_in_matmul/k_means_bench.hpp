@@ -1,4 +1,4 @@
-// k-means as a case of the day's program, and a run of it in the plane for a picture.
+// k-means as a case of the day's program, and a run of it in the plane for a figure.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace day46 {
 // centres.
 course::Case make_k_means_case(const course::Dims& dims);
 
-// Writes a run of k-means on a few hundred points in the plane as JSON: the points, what each is
-// assigned to in the end, and of each iteration the centres and the inertia.
-// scripts/plot_k_means.py draws it.
+// Writes a run of k-means on a few hundred points in the plane as JSON: the points, the final
+// assignment of each, and the centres and the inertia of each iteration. scripts/plot_k_means.py
+// draws it.
 void write_clusters(const std::string& path);
 
 }  // namespace day46

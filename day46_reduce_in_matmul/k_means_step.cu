@@ -1,5 +1,5 @@
 // Day 46, the project: one iteration of k-means. The assignment, which is nearly all of the work,
-// is the fused reduction of reduce_in_matmul.cuh. Here is what follows it.
+// is the fused reduction of reduce_in_matmul.cuh. This file has the kernels that follow it.
 //
 //   kernel             idea                                                        limited by
 //   measure            sums of the distances, a part for each warp                 memory
@@ -22,7 +22,7 @@ namespace day46 {
 namespace {
 
 constexpr int kThreads = 256;
-// A thread of measure() has this many points, or more where the grid would exceed kMostMeasuring
+// A thread of measure() has this many points, or more if the grid would exceed kMostMeasuring
 // blocks.
 constexpr std::size_t kPointsOfThread = 32;
 constexpr std::size_t kMostMeasuring = 128;
@@ -30,7 +30,7 @@ constexpr std::size_t kMostMeasuring = 128;
 // --- Kernels -------------------------------------------------------------------------------------
 
 // Idea: the number of warps depends on n alone, not on the GPU. Each adds up its points in double.
-// Cost removed: atomics, and with them sums that differ from run to run.
+// Cost removed: atomics, with which sums would differ from run to run.
 // Still limits it: memory.
 __global__ void measure(course::DeviceSpan<const float> squared_distances,
                         course::DeviceSpan<const std::uint32_t> assignment,
@@ -56,8 +56,8 @@ struct Sums {
     double scale;
 };
 
-// Idea: a warp for each point adds its coordinates to the sums of its centre, as integers. Integers
-// have the same sum in every order.
+// Idea: a warp for each point adds its coordinates to the sums of its centre, as integers, whose
+// sum does not depend on the order.
 // Cost removed: floating-point atomics, whose last digits depend on the order; sorting the points.
 // Still limits it: atomic additions. If there are few centres, many points contend for the same
 // sums.

@@ -19,7 +19,7 @@ struct Progress {
     double inertia;         // squared distances to the own centres
     std::uint64_t changed;  // points that are assigned to another centre than before
 };
-// How many parts there are of n points.
+// The number of parts for n points.
 std::size_t progress_parts(std::size_t n);
 Progress sum_of(std::span<const Progress> parts);
 
@@ -28,7 +28,7 @@ struct KMeansStep {
     course::DeviceMatrix<const float> centres{};  // k x d, packed
     float largest = 0;                            // no coordinate of a point is further away from 0
     course::Metric metric = course::Metric::kSquaredL2;
-    course::DeviceSpan<const std::uint32_t> before{};  // n: where the points belonged, any numbers
+    course::DeviceSpan<const std::uint32_t> before{};  // n: the previous assignment, any numbers
     course::DeviceSpan<std::uint32_t> assignment{};    // n
     course::DeviceSpan<float> squared_distances{};     // n: to the own centres
     course::DeviceSpan<Progress> progress{};           // progress_parts(n)
@@ -41,8 +41,8 @@ struct KMeansShape {
     course::Metric metric = course::Metric::kSquaredL2;
 };
 
-// Each queues its part; launch_step() all three, one after the other. Throw std::invalid_argument
-// when sizes do not match, CudaError when CUDA refuses.
+// Each queues its part; launch_step() all three, one after the other. They throw
+// std::invalid_argument when sizes do not match, CudaError if a call to CUDA fails.
 void launch_assignment(const Reduce& reduce, const KMeansStep& step, cudaStream_t stream);
 void launch_progress(const KMeansStep& step, cudaStream_t stream);
 // Every assignment must be less than k.

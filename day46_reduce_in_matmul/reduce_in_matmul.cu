@@ -47,8 +47,8 @@ RowPartition<T> row_partition(std::size_t m, std::size_t n, std::size_t count) {
 using T = course::LargeTile;
 constexpr unsigned kWarpsAcross = T::BN / T::WN;
 
-// The sizes and the grid of a problem. The scratch memory holds the norms, and behind them the
-// parts of each row, or the matrix of distances.
+// The sizes and the grid of a problem. The scratch memory holds the norms, and after them the parts
+// of each row, or the matrix of distances.
 struct LaunchConfig {
     std::size_t m, n, count;  // along rows
     std::size_t norm_words;
@@ -120,14 +120,15 @@ void with_reduction(Reduction reduction, const Work& work) {
     }
 }
 
-// Null: no indices are wanted.
+// Null: no indices are requested.
 std::uint32_t* indices_of(const ReducedMatmul& matmul) {
     return matmul.indices.empty() ? nullptr : matmul.indices.data();
 }
 
 constexpr std::size_t kStages = sizeof(course::Stage<T>) * T::STAGES;
 
-// Beside its stages a block has a state for each of its rows, in each thread: most for an extremum.
+// Besides its stages, a block has a state for each of its rows in each thread; an extremum needs
+// the most.
 std::string fused_constraint(const ReduceShape& = {}) {
     return course::why_too_little_shared(kStages + sizeof(RowStates<Extremum<false>, T>));
 }
@@ -210,7 +211,7 @@ course::Work work(const ReduceShape& shape) {
             .flops = (shape.metric == course::Metric::kDifferences ? 3 : 2) * count * m * n * d};
 }
 
-// Not held against the limit of FP32.
+// Not compared with the limit of FP32.
 course::Work tensor_work(const ReduceShape& shape) {
     course::Work same = work(shape);
     same.arithmetic = course::Arithmetic::kOther;

@@ -14,7 +14,7 @@
 //                 (reduce_wgmma.cu, Hopper)                    tile
 //
 // A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T (op: the
-// matrix or its transpose, as on day 45). So the kernels reduce rows only. Sums and log-sum-exp
+// matrix or its transpose, as on day 45). So the kernels reduce only rows. Sums and log-sum-exp
 // have the same form as Extremum and are in other_reductions.cuh.
 //
 //   ./course run day46 --only fused --size 512x512x64
@@ -64,9 +64,10 @@ __device__ typename R::State merge_lanes(typename R::State state) {
     return state;
 }
 
-// Idea: another kernel has written the matrix of distances. A block reduces each of its rows.
+// Idea: another kernel has written the matrix of distances. A block for each of its rows reduces
+// it.
 // Cost removed: none. This is the baseline.
-// Still limits it: memory. Each element was written, and is read here.
+// Still limits it: memory. Each element was written by one kernel and is read by this one.
 template <class R>
 __global__ void __launch_bounds__(kThreads)
     reduce_rows(const float* distances, std::size_t cols, float* values, std::uint32_t* indices) {
@@ -111,7 +112,7 @@ struct Extremum {
 
     static __device__ bool precedes(float a, float b) { return MAX ? a > b : a < b; }
 
-    // Any order of merges gives the same result.
+    // The result does not depend on the order of merges.
     static __device__ State merge(const State& a, const State& b) {
         const bool a_is_nan = isnan(a.value);
         const bool b_is_nan = isnan(b.value);
@@ -126,7 +127,7 @@ struct Extremum {
     }
 
     // For each row: the best of the N values, then its column, then one comparison with the state.
-    // There is no branch except for NaN, so the work of the M rows overlaps.
+    // Because there is no branch except for NaN, the work of the M rows overlaps.
     template <int M, int N, class States, class Col>
     static __device__ void add(States states, const float (&values)[M][N], Col col) {
         float best[M];
@@ -180,8 +181,8 @@ struct Extremum {
 //     T        the tile (course::TileShape): BM x BN of a block, WM x WN of a warp, TM x TN of a thread
 //     LoaderB  copies B float by float, or 16 bytes at a time
 
-// Each thread's states of its TM rows: states[i][threadIdx.x]. In shared memory, because the sums
-// take most registers.
+// Each thread's states of its TM rows: states[i][threadIdx.x]. They are in shared memory, because
+// the sums take most registers.
 template <class R, class T>
 using RowStates = typename R::State[T::TM][T::THREADS];
 
@@ -219,10 +220,10 @@ __device__ void write_parts(const RowStates<R, T>& states, const course::Distanc
     }
 }
 
-// Idea: the epilogue of a tile does not write it. Each thread merges its 16 x 8 elements into the
-// states of its rows.
-// Cost removed: writing and reading the matrix, 8 bytes for each element. (The README says why that
-// does not halve the time.)
+// Idea: the epilogue does not store the tile. Instead, each thread merges its 16 x 8 elements into
+// the states of its rows.
+// Cost removed: writing and reading the matrix, 8 bytes for each element. (The README explains why
+// that does not halve the time.)
 // Still limits it: the multiply-adds; with a short d, the reduction of a tile.
 //
 // multiply_tiles() is the main loop of day 45 as a function: it multiplies the tiles of `walk` and
@@ -251,7 +252,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
 }
 
 // Idea: a thread for each row merges its parts, always in the same order.
-// Cost removed: atomics. They would make a sum differ from run to run.
+// Cost removed: atomics, with which a sum would differ from run to run.
 // Still limits it: memory, for few parts.
 template <class R>
 __global__ void merge_parts(const typename R::State* parts, unsigned count, std::size_t results,

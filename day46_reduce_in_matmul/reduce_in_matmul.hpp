@@ -1,5 +1,5 @@
-// Products of matrices of which only a minimum, a maximum or a sum of each row or column is wanted:
-// the product itself is never written.
+// Products of matrices of which only a minimum, a maximum or a sum of each row or column is needed,
+// so that the product itself is never written.
 //
 //     along rows       values[i] = reduction over j of metric(row i of op(A), column j of op(B))
 //     along columns    values[j] = reduction over i of the same
@@ -37,7 +37,7 @@ struct ReducedMatmul {
     Along along = Along::kRows;
     course::DeviceSpan<float> values;             // one for each row (column) of each product
     course::DeviceSpan<std::uint32_t> indices{};  // of the extrema, as many; or none
-    // At least scratch_size() elements, aligned to 8 bytes, any content; this work's until it is
+    // At least scratch_size() elements, aligned to 8 bytes, any content; in use until the work is
     // done.
     course::DeviceSpan<std::uint64_t> scratch{};
 };
@@ -52,7 +52,8 @@ struct ReduceShape {
 
 struct Reducer {
     // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, for an
-    // extremum of nothing, and for indices of what has none; CudaError when CUDA refuses.
+    // extremum of no elements, and for indices of a reduction that has none; CudaError if a call to
+    // CUDA fails.
     void (*launch)(const ReducedMatmul& matmul, cudaStream_t stream);
     // Elements of scratch memory, on the current device.
     std::size_t (*scratch_size)(const ReduceShape& shape);
@@ -62,8 +63,8 @@ struct Reducer {
 using Reduce = course::Version<Reducer, ReduceShape>;
 std::span<const Reduce> reduce_versions();
 
-// The reference, of a matrix of distances. The indices are those of extrema; the magnitudes bound a
-// value's rounding errors.
+// The reference, from a matrix of distances. The indices are those of extrema; the magnitudes bound
+// a value's rounding errors.
 struct ReducedOnCpu {
     std::vector<double> values;
     std::vector<std::uint32_t> indices;

@@ -1,8 +1,8 @@
 // Day 46 on Hopper: the fused reduction, with the products on tensor cores.
 //
-// Step 16 of the ladder multiplies TF32 in FP32 accuracy: each factor is split into two TF32
-// numbers, and three products replace one (common/tile/tf32_wgmma.cuh). New here is the epilogue. A
-// lane has 32 x 2 results of a tile: 32 rows, two columns.
+// Step 16 of the ladder multiplies TF32 in FP32 accuracy: each operand is split into two TF32
+// numbers, and three products replace one (common/tile/tf32_wgmma.cuh). What is new here is the
+// epilogue. A lane has 32 x 2 results of a tile: 32 rows, two columns.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -26,7 +26,7 @@ template <class R>
 struct Shared {
     Ring<3> ring;
     typename R::State states[ROWS][CONSUMER_THREADS];
-    float norms[BM];  // of the block's rows, where the metric takes norms
+    float norms[BM];  // of the block's rows, if the metric uses norms
 };
 
 // The rows and columns of a lane's results, in the product.
@@ -41,7 +41,7 @@ struct LaneCoords {
 };
 
 // Splitting Inf, or a number that TF32 rounds to Inf, leaves Inf or NaN in the sum. Such a sum is
-// computed again, in FP32.
+// recomputed in FP32.
 __device__ void repair(const course::Factors& factors, const LaneCoords& at, float (&values)[ROWS][2]) {
     const auto a = factors.a[0];
     const auto b = factors.b[0];
@@ -61,7 +61,7 @@ __device__ void repair(const course::Factors& factors, const LaneCoords& at, flo
 
 // Idea: `fused` on tensor cores.
 // Cost removed: multiply-adds of CUDA cores. While one consumer reduces its half of a tile, the
-// products of the other go on.
+// products of the other continue.
 // Still limits it: with a short d, the reduction; with a long one, three products instead of one.
 template <class R>
 __global__ void __launch_bounds__(THREADS, 1)

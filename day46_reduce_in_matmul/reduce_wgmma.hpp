@@ -1,4 +1,4 @@
-// What the launchers of day 46 need of reduce_wgmma.cu.
+// The part of reduce_wgmma.cu that day 46's launchers use.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct WgmmaTile {
 };
 inline constexpr unsigned kPartsOfBlock = 8;  // for each row
 
-// Why the version `fused_wgmma` cannot take a problem along rows; "": it can.
+// Why the version `fused_wgmma` cannot run a problem along rows, or "".
 std::string why_no_wgmma(const ReducedMatmul& matmul);
 
 // Writes the parts of each row, kPartsOfBlock for each block of the row.

@@ -1,4 +1,4 @@
-// Day 46: which tiles a block of `fused` takes.
+// Day 46: which tiles a block of `fused` processes.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 
 namespace day46 {
 
-// A part of one row of tiles, from left to right: the states of its rows stay in the block.
+// A part of one row of tiles, from left to right, so that the states of its rows stay in the block.
 // T: the tile, BM x BN elements.
 template <class T>
 struct RowPartition {

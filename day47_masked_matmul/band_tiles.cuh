@@ -1,4 +1,4 @@
-// A formula for the tiles of a band that keep something, and for those that do not: BandTiles, a
+// A formula for the tiles of a band with kept elements, and for those without: BandTiles, a
 // parameter Tiles of multiply_kept_tiles (masked_matmul.cuh).
 #pragma once
 
@@ -54,7 +54,7 @@ class BandTiles {
         return tile(i / dropped_in_product_, row, in_row < begin ? in_row : in_row - begin + end_of(row));
     }
 
-    // How much of this warp's part of the tile is kept.
+    // Which part of this warp's share of the tile is kept.
     __device__ Part of_warp(unsigned, const course::ThreadTileCoords<T>& at) const {
         const course::Place place = course::place_of_warp<T>(static_cast<int>(threadIdx.x) / 32);
         const auto corner = static_cast<std::int64_t>(at.tile.col + place.col) -
@@ -65,8 +65,8 @@ class BandTiles {
         return most < -std::int64_t{band_.below} || band_.above < least ? Part::kNothing : Part::kSome;
     }
 
-    // Only in a tile that the diagonal crosses could a warp be idle, and the tile ends when its
-    // other warps have finished. So none is.
+    // A warp could be idle only in a tile that the diagonal crosses, but the tile ends when its
+    // other warps have finished. So no warp is.
     __device__ bool is_idle(unsigned) const { return false; }
 
     // A functor: is element (i, j) of this thread kept?

@@ -1,4 +1,4 @@
-// Day 47: skip_tiles with the products on tensor cores, in FP32 accuracy: each factor becomes the
+// Day 47: skip_tiles with the products on tensor cores, in FP32 accuracy: each operand becomes the
 // sum of two TF32 numbers, and three products replace one (common/tile/tf32_mma.cuh).
 #pragma once
 
@@ -19,7 +19,7 @@ namespace day47 {
 
 namespace mma = course::tf32_mma;
 
-// Is an element of the tile kept? All threads of the block call it. Of a band: col - row is least
+// Is an element of the tile kept? All threads of the block call it. For a band, col - row is least
 // in the lower left corner of the tile, and greatest in the upper right one.
 __device__ inline bool keeps_any(const Band& band, const course::Tile& tile,
                                  const course::DeviceMatrix<float>&) {
@@ -45,8 +45,8 @@ constexpr int kBlocksPerSm = 4;
 
 // Idea: a block for each tile. If the mask keeps an element of it, tensor cores multiply; otherwise
 // the block fills it. Several blocks share an SM, so some multiply while others store.
-// Cost removed: the multiply-adds of CUDA cores. Smaller tiles waste less at the diagonal, and need
-// no list.
+// Cost removed: the multiply-adds of CUDA cores. Smaller tiles waste less at the diagonal, and no
+// list is needed.
 // Still limits it: three products for each one, and the stores of C.
 template <bool ALIGNED, class Mask>
 __global__ void __launch_bounds__(mma::Tile::THREADS, kBlocksPerSm)

@@ -1,6 +1,5 @@
-// Lists of the tiles of an array of bytes that keep something, and of those that do not:
-// ListedTiles, a parameter Tiles of multiply_kept_tiles (masked_matmul.cuh), and the kernel that
-// makes the lists.
+// Lists of the tiles of an array of bytes with kept elements, and of those without: ListedTiles, a
+// parameter Tiles of multiply_kept_tiles (masked_matmul.cuh), and the kernel that makes the lists.
 //
 // An array of bytes has no formula, so build_levels() reads it once and stores three levels:
 //
@@ -68,7 +67,7 @@ class Levels {
     Entry* list_;
 };
 
-// Four neighbours of a row in one word, the first one lowest. Out-of-range bytes are 0.
+// Four adjacent bytes of a row in one word, the first one lowest. Out-of-range bytes are 0.
 __device__ inline std::uint32_t four_bytes(const course::DeviceMatrix<const std::uint8_t>& matrix,
                                            std::size_t row, std::size_t col) {
     const std::uint8_t* const from = &matrix(row, col);
@@ -125,7 +124,7 @@ __global__ __launch_bounds__(T::THREADS) void build_levels(const course::Batch<c
         atomicOr(&warps, static_cast<unsigned>(part) << threadIdx.x / course::kWarpSize * 2);
     __syncthreads();
     if (threadIdx.x != 0) return;
-    // Blocks append in any order: no result depends on it.
+    // Blocks append in any order, because no result depends on it.
     auto& entry = warps != 0 ? levels.kept_entry(atomicAdd(&levels.kept(), 1u))
                              : levels.dropped_entry(atomicAdd(&levels.dropped(), 1u));
     entry = {blockIdx.x, warps};

@@ -55,7 +55,7 @@ std::size_t arrays_of(const course::Batch<const std::uint8_t>& bytes) {
     return bytes.stride == 0 && bytes.pointers.empty() ? std::min<std::size_t>(bytes.count, 1) : bytes.count;
 }
 
-// Calls `work` with the mask of the versions that ask element by element.
+// Calls `work` with the mask of the versions that test element by element.
 template <class Work>
 void with_elements(const Mask& mask, const Work& work) {
     if (mask.kind == Mask::Kind::kBand) {
@@ -65,8 +65,8 @@ void with_elements(const Mask& mask, const Work& work) {
     }
 }
 
-// Calls `launch` with the loaders that suit the factors: B comes 16 bytes at a time if its rows are
-// MN-major and aligned.
+// Calls `launch` with the loaders that suit the operands: B is loaded 16 bytes at a time if its
+// rows are MN-major and aligned.
 template <class T, class Launch>
 void with_loaders(const course::Factors& factors, const Launch& launch) {
     using LoaderA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
@@ -183,7 +183,7 @@ bool has_aligned_rows(const course::Batch<const float>& batch) {
            batch.first.leading_dimension() % 4 == 0 && batch.stride % 4 == 0;
 }
 
-// Tensor cores take K-major factors. Sums of fewer than 16 terms have a larger error than FP32's
+// Tensor cores take K-major operands. Sums of fewer than 16 terms have a larger error than FP32's
 // (common/tile/tf32_split.cuh).
 void launch_skip_tiles_mma(const MaskedMatmul& matmul, cudaStream_t stream) {
     const course::Factors& factors = matmul.factors;

@@ -12,10 +12,10 @@
 //                        (kept_tiles_mma.cuh)
 //
 // The main loop, course::multiply_tiles(), is that of day 45 (common/tile/main_loop.cuh). A version
-// decides which tiles it multiplies and what its epilogue does with their sums. Which tiles keep
-// something is a formula for a band (band_tiles.cuh) and a list for an array of bytes
-// (listed_tiles.cuh). The masks, Band and Bytes, are in masks.cuh: of(product) is the mask of a
-// product, keeps(row, col) whether it keeps an element.
+// chooses the tiles that it multiplies and the work of its epilogue on their sums. The tiles with
+// kept elements come from a formula for a band (band_tiles.cuh) and from a list for an array of
+// bytes (listed_tiles.cuh). The masks, Band and Bytes, are in masks.cuh: of(product) is the mask of
+// a product, keeps(row, col) whether it keeps an element.
 //
 //   ./course run day47 --only skip_tiles --size 4x512x512x64
 //   ./course inspect day47 --only skip_tiles --size 1x512x512x64
@@ -46,8 +46,8 @@ __device__ inline float element_of(const course::DeviceMatrix<const float>& matr
 
 // Idea: a thread for each element of C. If the mask drops the element, the thread stores `fill` and
 // loads nothing.
-// Cost removed: multiply-adds where all 32 elements of a warp are dropped. Where the mask keeps one
-// of them, the warp takes as long as if all were kept.
+// Cost removed: multiply-adds if all 32 elements of a warp are dropped. If the mask keeps one of
+// them, the warp takes as long as if all were kept.
 // Still limits it: two loads for each multiply-add.
 template <class Mask>
 __global__ void multiply_kept_elements(const course::Factors factors, const Mask mask,
@@ -75,7 +75,7 @@ __global__ void multiply_kept_elements(const course::Factors factors, const Mask
 // Idea: a product from a library, here day 45's, computes all of C. The mask follows in
 // fill_dropped.
 // Cost removed: two loads per multiply-add. Tiles are in shared memory, fragments in registers.
-// Still limits it: multiply-adds, also of elements that are not wanted.
+// Still limits it: multiply-adds, also of dropped elements.
 //
 // T: the shape of a tile. BLOCKS: resident blocks per SM. LoaderA, LoaderB: copy float by float, or
 // 16 bytes at a time. multiply_tiles() calls the epilogue, a lambda, once for each finished tile: a
@@ -96,7 +96,7 @@ __global__ __launch_bounds__(T::THREADS,
 }
 
 // Idea: the second pass of `unfused`. A warp for each row of C stores `fill` in dropped elements.
-// Cost removed: none. This pass is the cost that the next version removes.
+// Cost removed: none. The next version removes this pass.
 // Still limits it: memory. Each dropped element has been written before.
 template <class Mask>
 __global__ void fill_dropped(const Mask mask, const course::Batch<float> c, float fill) {
@@ -155,7 +155,7 @@ __device__ void fill_tile(const course::Tile& tile, const course::DeviceMatrix<f
     }
 }
 
-// How much of a warp's part of a tile is kept. Bit 0: is any element kept? Bit 1: are all?
+// Which part of a warp's share of a tile is kept. Bit 0: is any element kept? Bit 1: are all?
 enum class Part : unsigned { kNothing = 0, kSome = 1, kAll = 3 };
 
 // The order in which multiply_tiles() takes tiles: kept tiles only, dealt to the blocks in turn.
@@ -180,12 +180,12 @@ struct KeptTiles {
 
 // Idea: only kept tiles are multiplied. After each of them a block fills its share of the dropped
 // tiles, so that one block stores while the other block of the SM multiplies. The mask is applied
-// element by element only where a warp's part of a tile is kept in part.
+// element by element only if a warp's part of a tile is partly kept.
 // Cost removed: loads and multiply-adds of dropped tiles; most evaluations of the mask.
 // Still limits it: the multiply-adds of kept tiles and the stores of C, which hardly overlap.
 //
-// Dropped tiles are dealt to the blocks in reverse order: a block with one kept tile less has one
-// dropped tile more.
+// Dropped tiles are dealt to the blocks in reverse order, so that a block with one kept tile less
+// has one dropped tile more.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Tiles>
 __global__ __launch_bounds__(T::THREADS,
                              BLOCKS) void multiply_kept_tiles(const __grid_constant__ course::Factors factors,

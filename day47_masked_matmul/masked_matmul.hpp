@@ -58,7 +58,8 @@ struct MaskedShape {
 struct Masker {
     // Queues the products on `stream`. Any shape, also empty ones. Throws std::invalid_argument
     // when shapes or counts do not match, C overlaps itself, A or B, for a band that keeps nothing,
-    // and for an array without the levels that this version needs; CudaError when CUDA refuses.
+    // and for an array without the levels that this version needs; CudaError if a call to CUDA
+    // fails.
     void (*launch)(const MaskedMatmul& matmul, cudaStream_t stream);
     // Elements of the levels of an array: 0 for a version that reads the bytes.
     std::size_t (*levels_size)(const course::Batch<const std::uint8_t>& bytes);
@@ -68,7 +69,7 @@ struct Masker {
                          course::DeviceSpan<std::uint32_t> levels, cudaStream_t stream);
 };
 
-// An array and its levels: which tiles keep something, how much of each warp's part of them is
+// An array and its levels: which tiles have kept elements, how much of each warp's part of them is
 // kept, and a bit for each element. Built once, the levels serve any number of products.
 class MaskLevels {
   public:

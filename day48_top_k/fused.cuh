@@ -16,14 +16,14 @@
 
 namespace day48 {
 
-// A block multiplies its tiles one after the other, mostly of one row of tiles. For each of the 128
-// rows of its tile it keeps (row_lists.cuh):
+// A block multiplies its tiles one after the other; most are in one row of tiles. For each of the
+// 128 rows of its tile it keeps (row_lists.cuh):
 //
-//     lists.list(row)    in global memory: the list of keys. lists.size tells when it is full
+//     lists.list(row) in global memory: the list of keys. lists.size: when it is full
 //     rows.listed[row]   in shared memory: the number of keys in the list
 //     rows.bound[row]    in shared memory: the threshold
-//     lists.pieces       what blocks leave in global memory: published thresholds, and for
-//                        select_best a piece of each row, their best keys
+//     lists.pieces the output of blocks in global memory: published thresholds, and for select_best
+//                        a piece of each row, their best keys
 //
 // T is the tile, 128 x 256 results of a block, 16 x 8 of a thread. EqualShares deals the tiles to
 // the blocks.
@@ -68,8 +68,9 @@ __device__ inline bool append_better(const RowLists& lists, RowState& rows, unsi
     return lists.size.is_full(before + count);
 }
 
-// Appends this thread's values that are better than the thresholds of their rows. One comparison
-// decides for a value; only a row with a better value goes further. Returns whether a list is full.
+// Appends this thread's values that are better than the thresholds of their rows. One comparison is
+// enough for most values; only a row with a better value needs more work. Returns whether a list is
+// full.
 __device__ inline bool append_values(const RowLists& lists, RowState& rows,
                                      const course::ThreadTileCoords<T>& at,
                                      const float (&values)[T::TM][T::TN]) {
@@ -109,20 +110,21 @@ __device__ inline void shorten_list(const RowLists& lists, RowState& rows, unsig
     }
 }
 
-// When one list is full, others nearly are: all that are worth it are shortened together.
+// When one list is full, others nearly are, so all for which it is worthwhile are shortened
+// together.
 __device__ inline void shorten_lists(const RowLists& lists, RowState& rows) {
     for (unsigned row = threadIdx.x / course::kWarpSize; row < T::BM; row += kWarps)
         shorten_list(lists, rows, row);
 }
 
 // Idea: the epilogue compares each value with the threshold of its row, in registers. The few
-// better ones go to the end of a list in memory; a full list is shortened, which lowers the
+// better ones are appended to a list in memory; a full list is shortened, which lowers the
 // threshold. A last kernel, select_best, selects from the pieces of all blocks.
 // Cost removed: writing and reading all distances, 8 bytes for each.
 // Still limits it: with 16 blocks per row, each starts without a threshold, and keeps its own k
 // best.
 //
-// Add: multiply-add, or the squared difference of two factors (common/tile/distance.cuh).
+// Add: multiply-add, or the squared difference of two operands (common/tile/distance.cuh).
 template <class LoaderA, class LoaderB, class Add>
 __global__ void __launch_bounds__(T::THREADS, 1)
     list_best_of_block(const __grid_constant__ course::Factors factors, const Add add,
@@ -153,9 +155,9 @@ __global__ void __launch_bounds__(T::THREADS, 1)
 
 // --- Thresholds shared by blocks -----------------------------------------------------------------
 
-// What a block publishes in a row of tiles: for each row, a threshold that at least k / blocks of
-// its elements, rounded up, do not exceed. If all blocks of the row of tiles have published, at
-// least k elements do not exceed the greatest of their thresholds.
+// A block publishes, for each row of a row of tiles, a threshold that at least k / blocks of its
+// elements, rounded up, do not exceed. If all blocks of the row of tiles have published, at least k
+// elements do not exceed the greatest of their thresholds.
 struct Publication {
     std::size_t row_of_tiles;
     unsigned least;
@@ -168,7 +170,7 @@ struct Publication {
 };
 
 // A warp publishes the threshold of a row. Stores and loads are volatile and unordered, without a
-// barrier: a reader that comes too early gets an older threshold, which still holds.
+// barrier: a thread that reads too early gets an older threshold, which is still valid.
 __device__ inline void publish_bound(const RowLists& lists, const RowState& rows, const Publication& of,
                                      unsigned row) {
     const unsigned listed = rows.listed[row];
@@ -194,7 +196,7 @@ __device__ inline void read_bound(const RowLists& lists, RowState& rows, const c
 #pragma unroll 8
     for (unsigned block = 0; block < blocks; ++block)
         greatest = max(greatest, unsigned{lists.pieces.published(of_tiles, first + block, row)});
-    // An equal element may be in a lower column than all of those: the bound is the next greater
+    // An equal element may be in a lower column than all of those, so the bound is the next greater
     // number.
     rows.bound[row] = fminf(rows.bound[row], value_of_rank(greatest + 1));
 }
@@ -210,9 +212,9 @@ __device__ inline bool is_time_for_bounds(unsigned tiles) {
     return tiles != 0 && (tiles & (tiles - 1)) == 0;
 }
 
-// Idea: blocks that share a row publish thresholds while they work, and read those of the others.
-// Cost removed: candidates. With 16 blocks per row and k = 128, a block need find only 8 elements
-// of its own, as good as the k-th best of all, before it drops the rest.
+// Idea: blocks that share a row publish thresholds while they run, and read those of the others.
+// Cost removed: candidates. With 16 blocks per row and k = 128, a block has to find only 8 elements
+// of its own that are as good as the k-th best of all before it drops the rest.
 // Still limits it: multiply-adds; with few points, the lists. Of 4.8 ms on an H200 (1024 x
 // 1,000,000 x 64, k = 128), a mere minimum of the same distances takes 3.4 ms.
 template <class LoaderA, class LoaderB, class Add>

@@ -1,11 +1,11 @@
 // Day 48, part 3: fused_wgmma, the fused selection with the products on Hopper's tensor cores.
 //
-// Step 16 of the ladder multiplies TF32 in FP32 accuracy: each factor is split into two TF32
-// numbers, and three products replace one (common/tile/tf32_wgmma.cuh). There, the right factor of
-// wgmma has rows along K, which the points have, and the left one columns along K, which the
-// transposed queries have. So the product is that of points and queries, and a tile has 128 points
-// by 128 queries. A warp has all 128 points for 16 of the queries: what it lists, no other warp of
-// the block lists.
+// Step 16 of the ladder multiplies TF32 in FP32 accuracy: each operand is split into two TF32
+// numbers, and three products replace one (common/tile/tf32_wgmma.cuh). There, the right operand of
+// wgmma has rows along K, as the points do, and the left one columns along K, as the transposed
+// queries do. So the product is that of points and queries, and a tile has 128 points by 128
+// queries. A warp has all 128 points for 16 of the queries, so no other warp of the block has
+// candidates for its lists.
 //
 // Compiled for compute capability 9.0a only (course_hopper_library in CMakeLists.txt).
 #pragma once
@@ -63,7 +63,7 @@ __device__ inline unsigned row_of_warp(tf32::Lane lane, unsigned i) {
 }
 
 // Splitting Inf, or a number that TF32 rounds to Inf, leaves Inf or NaN in the sum. Such a sum is
-// computed again, in FP32.
+// recomputed in FP32.
 __device__ inline void repair(const course::Factors& factors, const LaneCoords& at,
                               float (&sums)[2][OF_LANE]) {
     const auto a = factors.a[0];
@@ -86,7 +86,7 @@ __device__ inline void repair(const course::Factors& factors, const LaneCoords& 
 }
 
 // Returns values[i]. Indexing by an `i` that is not known at compile time would move the array from
-// registers to local memory. So a half is selected, then a half of it, and so on.
+// registers to local memory. So the function selects a half, then a half of that, and so on.
 template <int N>
 __device__ float value_at(const float (&values)[N], int i) {
     if constexpr (N == 1) {
@@ -134,7 +134,7 @@ __device__ inline bool append_half(const RowLists& lists, RowState& rows, const 
 // Idea: `fused` on tensor cores. A warp has whole rows of the tile, so it lists, shortens and
 // publishes without the other warps.
 // Cost removed: multiply-adds of CUDA cores; barriers in the epilogue. While the warps of one
-// consumer list their values, the products of the other go on.
+// consumer list their values, the products of the other continue.
 // Still limits it: three products instead of one; a warpgroup waits for its slowest warp. With few
 // points, the lists.
 __global__ void __launch_bounds__(tf32::THREADS, 1)

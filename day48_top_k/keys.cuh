@@ -1,7 +1,7 @@
 // Keys: value and column in one integer.
 //
-// The lower, the better. No two keys of a row are equal, so the order is exact, and ties go to the
-// lowest column. For the largest values, `sign` = -1 makes them the smallest.
+// The lower, the better. No two keys of a row are equal, so the order is exact. Tie-breaking: the
+// lowest column wins. For the largest values, `sign` = -1 makes them the smallest.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@
 namespace day48 {
 
 using Key = std::uint64_t;
-constexpr Key kNoKey = ~Key{0};  // behind all other keys; its column does not exist
+constexpr Key kNoKey = ~Key{0};  // after all other keys; its column does not exist
 
 // An integer that ascends with the value, NaN last. -0 and 0 have the same rank.
 __device__ inline unsigned rank_of(float value) {

@@ -1,4 +1,4 @@
-// Day 48: the launcher of fused_wgmma.cuh, and when it can run.
+// Day 48: the launcher of fused_wgmma.cuh, and the conditions under which it runs.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -34,7 +34,7 @@ std::string why_no_wgmma(const TopKMatmul& matmul) {
     if (factors.count() != 1 || !factors.a.pointers.empty() || !factors.b.pointers.empty())
         return "takes one product";
     if (factors.op_b != course::Op::kTranspose) return "takes points that are rows of B";
-    // Of sums of a few terms, the error is larger than FP32's (common/tile/tf32_split.cuh).
+    // The error of sums of a few terms is larger than FP32's (common/tile/tf32_split.cuh).
     if (factors.k() < 16) return "takes vectors of 16 numbers or more";
     for (const auto& matrix : {factors.b.first, transposed_queries(factors, nullptr)}) {
         if (const std::string reason = course::why_no_tensor_map(matrix); !reason.empty()) return reason;
@@ -50,7 +50,7 @@ void launch_list_best_wgmma(const TopKMatmul& matmul, const course::Distance& di
                             const RowLists& lists, std::uint64_t* transposed, cudaStream_t stream) {
     const course::Factors& factors = matmul.factors;
     const std::size_t pitch = pitch_of(factors.m());
-    // Words are 8-byte aligned, TMA wants 16.
+    // Words are 8-byte aligned, but TMA needs 16 bytes.
     auto* const queries =
         reinterpret_cast<float*>(transposed + reinterpret_cast<std::uintptr_t>(transposed) / 8 % 2);
     constexpr unsigned kThreads = 256;

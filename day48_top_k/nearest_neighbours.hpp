@@ -1,5 +1,5 @@
 // The worked example of top_k.hpp: which of many points are nearest to each query? All distances
-// are computed, so the answer is exact but for rounding.
+// are computed, so the answer is exact except for rounding.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace day48 {
 
-// By squared distance, k for each query, the nearest first; of equally near points the one with the
-// lowest index.
+// By squared distance, k for each query, the nearest first; of equally near points, the one with
+// the lowest index comes first.
 struct Neighbours {
     std::size_t k = 0;
     std::vector<std::uint32_t> indices;

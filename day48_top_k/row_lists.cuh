@@ -1,5 +1,5 @@
-// Where the fused versions keep their lists: which tiles a block multiplies, the lists of
-// candidates of a block, the pieces that it leaves for the selection.
+// The lists of the fused versions: which tiles a block multiplies, the lists of candidates of a
+// block, the pieces that it stores for the selection.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -46,9 +46,10 @@ struct EqualShares {
     }
 };
 
-// A block has a list of candidates for each row of its tile. A list has room for what a shortened
-// list keeps, for a tile's columns before there is a threshold, for k more until the list counts as
-// full, and for one more tile's columns: a list that is not full must take a whole tile.
+// A block has a list of candidates for each row of its tile. A list has room for the keys of a
+// shortened list, for a tile's columns before there is a threshold, for k more until the list
+// counts as full, and for one more tile's columns, because a list that is not full must take a
+// whole tile.
 struct ListSize {
     unsigned k;
     unsigned kept;  // by a shortened list: k and some more, so that the search ends sooner
@@ -61,9 +62,9 @@ struct ListSize {
     __device__ bool is_worth_shortening(unsigned listed) const { return listed > (kept + room - T::BN) / 2; }
 };
 
-// What blocks leave in global memory: for each row of tiles, and for each block with tiles of it, a
-// piece. Piece r + b belongs to row of tiles r and block b. Both ascend together, so no two pairs
-// have the same sum.
+// The output of blocks in global memory: a piece for each row of tiles and each block with tiles of
+// it. Piece r + b belongs to row of tiles r and block b. Both ascend together, so no two pairs have
+// the same sum.
 struct Pieces {
     EqualShares tiles;
     unsigned size;
@@ -94,9 +95,9 @@ struct RowState {
     unsigned listed[T::BM];  // keys in the list of the row
     // The threshold of the row. A value that is not less than it cannot be among the k best: each
     // of k known elements is less than that value, or equal and in a lower column. NaN until k
-    // elements are known: no value is dropped.
+    // elements are known, so that no value is dropped.
     float bound[T::BM];
-    unsigned first;  // the column of tiles in which the block has begun this row of tiles
+    unsigned first;  // the column of tiles in which the block started this row of tiles
 };
 
 // The parameters of the epilogue.
@@ -130,11 +131,11 @@ __device__ inline void start_rows(RowState& rows, const EqualShares& tiles) {
 
 constexpr unsigned kWarps = T::THREADS / course::kWarpSize;
 // Keys that a lane of a warp holds in registers while it searches a threshold. The registers are
-// free then: the sums of the tile are in the lists or dropped.
+// free then, because the sums of the tile are in the lists or dropped.
 constexpr unsigned kKeysOfLane = 20;
 
-// The block has no more tiles in this row of tiles: a warp makes the best keys of a list a piece.
-// Then the list is empty for another row of tiles.
+// The block has no more tiles in this row of tiles, so a warp stores the best keys of a list as a
+// piece. Then the list is empty for another row of tiles.
 __device__ inline void write_piece(const RowLists& lists, RowState& rows, const course::Tile& tile,
                                    unsigned row) {
     const unsigned lane = threadIdx.x % course::kWarpSize;

@@ -10,8 +10,8 @@
 namespace day48 {
 
 // Returns a threshold that between `least` and `most` keys do not exceed. There must be more than
-// `most` keys. Any such threshold is right, so a binary search halves an interval and counts, until
-// the count is in that range. `each` calls a function with each of the lane's keys.
+// `most` keys. Because any such threshold is right, a binary search halves an interval and counts,
+// until the count is in that range. `each` calls a function with each of the lane's keys.
 template <class Each>
 __device__ Key find_bound(const Each& each, unsigned least, unsigned most) {
     Key first = kNoKey;

@@ -16,9 +16,9 @@
 namespace day48 {
 namespace {
 
-// As many blocks as run at the same time, or fewer if they share the rows better. To start a row,
+// As many blocks as run at the same time, or fewer if they share the rows better. Starting a row,
 // when every element is listed, takes a block about kStart steps of the main loop; the epilogue of
-// a tile, kEnd steps.
+// a tile takes kEnd steps.
 EqualShares equal_shares(std::size_t m, std::size_t n, std::size_t d, std::size_t count) {
     constexpr std::size_t kStart = 120;
     constexpr std::size_t kEnd = 3;
@@ -215,7 +215,7 @@ course::Work work(const TopKShape& shape) {
             .flops = (shape.metric == course::Metric::kDifferences ? 3 : 2) * count * m * n * d};
 }
 
-// Not held against the limit of FP32.
+// Not compared with the limit of FP32.
 course::Work tensor_work(const TopKShape& shape) {
     course::Work same = work(shape);
     same.arithmetic = course::Arithmetic::kOther;

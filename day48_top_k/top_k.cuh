@@ -12,10 +12,10 @@
 //                     without a barrier                         few points, the lists
 //
 // A threshold is called `bound` in the code. Elements that are better become candidates. In random
-// order, column j is one of the k best so far with probability k / j: a list of candidates grows
+// order, column j is one of the k best so far with probability k / j, so a list of candidates grows
 // ever more slowly. Of 62,500 columns with k = 128 about 920 would become candidates with an exact
-// threshold, and about 1,900 do: the threshold is lowered only when a list is full. Sorted data can
-// make every element a candidate. The result is still right, but the kernel is slow.
+// threshold, but about 1,900 do, because the threshold is lowered only when a list is full. Sorted
+// data can make every element a candidate. The result is still right, but the kernel is slow.
 //
 // Read keys.cuh and thresholds.cuh first; then this file, which selects from a matrix; then
 // row_lists.cuh, fused.cuh for the fused versions, and fused_wgmma.cuh for the last one.
@@ -118,8 +118,8 @@ __device__ inline void sort(Key* keys, unsigned count) {
 // one warp lowers the threshold and drops the rest. At the end about k keys are left, and they are
 // sorted.
 // Cost removed: k - 1 of k passes over the row.
-// Still limits it: memory. All distances were written, and are read here. If rows are short, the
-// one warp that shortens the list.
+// Still limits it: memory. All distances were written by one kernel and are read by this one. If
+// rows are short, the single warp that shortens the list.
 //
 // Rows: RowsOfDistances, or RowsOfPieces (row_lists.cuh) for the versions below.
 template <class Rows>

@@ -25,7 +25,7 @@ namespace day48 {
 inline constexpr std::size_t kMostBest = 1024;  // the largest k
 
 // Which elements are the best. Of equal ones (-0 and 0 are equal) the one with the lowest index.
-// NaN is behind all numbers in both orders.
+// NaN comes after all numbers in both orders.
 enum class Order { kSmallest, kLargest };
 
 // "smallest", "largest"
@@ -52,7 +52,7 @@ struct TopKShape {
 
 struct TopKSelector {
     // Queues the work. Throws std::invalid_argument when shapes or sizes do not match, or k is out
-    // of range; CudaError when CUDA refuses.
+    // of range; CudaError if a call to CUDA fails.
     void (*launch)(const TopKMatmul& matmul, cudaStream_t stream);
     // Elements of scratch memory, on the current device. Throws std::invalid_argument for a k out
     // of range.

@@ -18,8 +18,8 @@ inline void check_nccl(ncclResult_t code, const char* call) {
 }
 #define NCCL_CHECK(...) check_nccl((__VA_ARGS__), #__VA_ARGS__)
 
-// A communicator for each rank, all in this process. They are made before the first group: those
-// made inside one could be used after its end only.
+// A communicator for each rank, all in this process. They are made before the first group, because
+// those made inside one could be used only after its end.
 struct Communicators {
     explicit Communicators(Domain& domain) : of_rank(domain.ranks().size()) {
         std::vector<int> devices;

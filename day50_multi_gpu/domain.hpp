@@ -1,5 +1,5 @@
-// What the versions of multi_gpu.cu and those of jacobi.cu use of a domain: its current device, its
-// neighbours, its first and its last wait.
+// The parts of a domain that the versions in multi_gpu.cu and jacobi.cu use: its current device,
+// its neighbours, its first and its last wait.
 #pragma once
 
 #include <cuda_runtime.h>

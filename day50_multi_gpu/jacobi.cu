@@ -1,6 +1,6 @@
 // Day 50, Jacobi's method with a norm: the versions. Their events are those of peer_copy_overlapped
-// in multi_gpu.cu. New is the norm: the sums of rows come from all GPUs, and the host decides for
-// all of them whether to go on.
+// in multi_gpu.cu. The norm is new: the sums of rows come from all GPUs, and the host decides for
+// all of them whether to continue.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -58,7 +58,7 @@ bool has_norm(unsigned step, const Stop& stop) {
     return (step + 1) % stop.every == 0 || step + 1 == stop.most_steps;
 }
 
-// In the order of the rows: the same bits on any number of ranks.
+// In the order of the rows, so that any number of ranks gives the same bits.
 double norm_of(const double* sums, std::size_t rows) {
     double sum = 0;
     for (std::size_t row = 0; row < rows; ++row)
@@ -112,7 +112,7 @@ void wait_for_last_step(Domain& domain, std::size_t r) {
     CUDA_CHECK(cudaStreamWaitEvent(rank.middle, rank.edges_swept));
 }
 
-// Copies the first row to the ghost row behind the slab below, and the last row to the ghost row
+// Copies the first row to the ghost row after the slab below, and the last row to the ghost row
 // before the slab above.
 void copy_edge_rows(Domain& domain, std::size_t r, unsigned step) {
     const Rank& rank = domain.ranks()[r];
@@ -138,7 +138,7 @@ void collect_by_copies(Domain& domain, RowSums& sums) {
 
 // Idea: an all-reduce gives every rank the sums of all rows, as processes on several nodes would
 // need them. NCCL adds in an order that depends on the number of ranks. But each row's sum is 0 on
-// all ranks but one, and adding 0 rounds nothing: the result is exact in any order.
+// all ranks but one, and adding 0 does not round, so the result is exact in any order.
 // Still limits it: a message of all rows, where one number would do if its bits did not matter.
 #ifdef COURSE_HAS_NCCL
 void collect_by_nccl(Domain& domain, RowSums& sums) {
@@ -147,8 +147,7 @@ void collect_by_nccl(Domain& domain, RowSums& sums) {
         NCCL_CHECK(ncclAllReduce(sums.own(r), sums.all(r), sums.rows(), ncclDouble, ncclSum,
                                  communicators(domain)[r], domain.ranks()[r].edges));
     NCCL_CHECK(ncclGroupEnd());
-    // This thread drives all ranks and decides for them. A process of its own would copy its
-    // result.
+    // This thread drives all ranks and decides for them. A separate process would copy its result.
     CUDA_CHECK(cudaMemcpyAsync(sums.on_host(), sums.all(0), sums.rows() * sizeof(double),
                                cudaMemcpyDeviceToHost, domain.ranks()[0].edges));
 }
@@ -164,8 +163,8 @@ void collect_by_nccl(Domain&, RowSums&) {}
 template <void (*kCollect)(Domain&, RowSums&)>
 JacobiResult overlapped(Domain& domain, RowSums& sums, const Stop& stop, cudaStream_t stream) {
 #ifdef COURSE_HAS_NCCL
-    // Before the first group: communicators that are made inside one could be used after its end
-    // only.
+    // Before the first group, because communicators that are made inside one could be used only
+    // after its end.
     if constexpr (kCollect == collect_by_nccl) communicators(domain);
 #endif
     begin_after(domain, stream);
@@ -191,7 +190,7 @@ JacobiResult overlapped(Domain& domain, RowSums& sums, const Stop& stop, cudaStr
         for (const Rank& rank : domain.ranks())
             CUDA_CHECK(cudaStreamWaitEvent(rank.edges, rank.middle_done));
         kCollect(domain, sums);
-        // For all ranks: the next step with a norm overwrites the sums.
+        // For all ranks, because the next step with a norm overwrites the sums.
         for (const Rank& rank : domain.ranks())
             CUDA_CHECK(cudaStreamSynchronize(rank.edges));
         result = {step + 1, norm_of(sums.on_host(), sums.rows())};

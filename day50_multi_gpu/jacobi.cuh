@@ -9,7 +9,7 @@
 //                      so that each rank has the norm            message has all rows
 //
 // How many steps are enough? The method stops when the norm of the residual is small, and all GPUs
-// must stop after the same step. Which step that is must not depend on the number of GPUs.
+// must stop after the same step. That step must not depend on the number of GPUs.
 //
 // The kernel is here, the versions are in jacobi.cu.
 //
@@ -42,8 +42,8 @@ struct Add {
     __device__ double operator()(double a, double b) const { return a + b; }
 };
 
-// The sum over the block, in every thread. The order of the additions depends on the number of
-// threads only.
+// The sum over the block, in every thread. The order of the additions depends only on the number of
+// threads.
 __device__ inline double sum_of_block(double value) {
     constexpr int kWarps = kJacobiThreads / course::kWarpSize;
     __shared__ double of_warp[kWarps];
@@ -58,14 +58,14 @@ __device__ inline double sum_of_block(double value) {
 }
 
 // Idea: a block sweeps one row, begin + blockIdx.x * stride. In steps with a norm it also adds up
-// the squares of the residuals of this row. The residual of a cell is what the step adds to it: the
+// the squares of the residuals of this row. The residual of a cell is the change in this step: the
 // mean of its neighbours minus the cell.
 //
-// Why a sum for each row? A floating-point sum depends on the order of its additions. With one sum
-// for each GPU, or with atomicAdd, the norm would depend on the number of GPUs or change from run
-// to run. Near the tolerance, the method could then stop a step earlier or later. A row is never
-// cut, so its sum is the same bits on any number of GPUs. The rows are added in their order, on the
-// host.
+// Why is there a sum for each row? A floating-point sum depends on the order of its additions. With
+// one sum for each GPU, or with atomicAdd, the norm would depend on the number of GPUs or change
+// from run to run. Near the tolerance, the method could then stop a step earlier or later. A row is
+// never cut, so its sum has the same bits on any number of GPUs. The rows are added in their order,
+// on the host.
 //
 // Still limits it: a block has one row, so narrow grids leave threads idle.
 __global__ void jacobi_rows(const float* in, float* out, Strip strip, int begin, int stride,
@@ -88,7 +88,8 @@ __global__ void jacobi_rows(const float* in, float* out, Strip strip, int begin,
         const double residual = static_cast<double>(mean) - own[column];
         sum = fma(residual, residual, sum);
     }
-    // A launch either has sums or has not, so all threads of a block reach the barrier.
+    // All threads of a launch agree on whether there are sums, so all threads of a block reach the
+    // barrier.
     if (row_sums == nullptr) return;
     sum = sum_of_block(sum);
     if (threadIdx.x == 0) row_sums[global_row] = sum;

@@ -1,4 +1,4 @@
-// Jacobi's method in two dimensions on several GPUs, which stops by itself: the host API. The
+// Jacobi's method in two dimensions on several GPUs, with a stopping criterion: the host API. The
 // kernel is in jacobi.cuh, the versions in jacobi.cu.
 #pragma once
 
@@ -31,7 +31,7 @@ struct JacobiResult {
     double norm = 0;     // of the residual in the last of them
 };
 
-// What the norm needs: for each rank, on its GPU, the sums of its rows and room for those of all
+// Memory for the norm: for each rank, on its GPU, the sums of its rows and room for those of all
 // ranks; and pinned memory for the host's copy.
 class RowSums {
   public:
@@ -57,9 +57,9 @@ class RowSums {
 // Solves Laplace's equation: in each step a cell becomes the mean of its four neighbours. Cells at
 // the edge of the whole grid keep their values. Steps start after the work that `stream` already
 // has. The call returns when the host knows that the method has stopped; later work in `stream`
-// finds the grid after the last step in `out`. Grid, steps and norm are the same bits on any number
-// of ranks. Throws std::invalid_argument for a domain that is not a grid_2d(), the RowSums of
-// another one, no step, or where cannot_run() has a reason; CudaError when a call fails.
+// finds the grid after the last step in `out`. Grid, steps and norm have the same bits on any
+// number of ranks. Throws std::invalid_argument for a domain that is not a grid_2d(), the RowSums
+// of another one, no step, or where cannot_run() has a reason; CudaError when a call fails.
 using JacobiLauncher = JacobiResult (*)(Domain& domain, RowSums& sums, const Stop& stop, cudaStream_t stream);
 using JacobiVersion = course::Version<JacobiLauncher, Problem>;
 std::span<const JacobiVersion> jacobi_versions();

@@ -45,10 +45,10 @@ void exchange(const Process& p, unsigned step, unsigned steps, const Buffers& bu
     float* const behind = last + kRadius * plane;       // ghost planes
     CUDA_CHECK(cudaMemcpyAsync(buffers.to_below.data(), first, bytes, cudaMemcpyDeviceToHost, p.edges));
     CUDA_CHECK(cudaMemcpyAsync(buffers.to_above.data(), last, bytes, cudaMemcpyDeviceToHost, p.edges));
-    // MPI does not wait for streams: it would send what the buffers held before.
+    // MPI does not wait for streams, so it would send the old contents of the buffers.
     CUDA_CHECK(cudaStreamSynchronize(p.edges));
-    // Down, then up. MPI_Sendrecv avoids a deadlock: if all processes sent first, all could wait
-    // for a receive.
+    // Down, then up. MPI_Sendrecv avoids a deadlock: if all processes sent first, all of them could
+    // wait for a receive.
     MPI_CHECK(MPI_Sendrecv(buffers.to_below.data(), count, MPI_FLOAT, p.below(), 0, buffers.from_above.data(),
                            count, MPI_FLOAT, p.above(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     MPI_CHECK(MPI_Sendrecv(buffers.to_above.data(), count, MPI_FLOAT, p.above(), 1, buffers.from_below.data(),

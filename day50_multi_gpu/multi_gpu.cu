@@ -1,7 +1,8 @@
 // Day 50, the second half of the lesson: the versions. One host thread drives all ranks. A step has
 // two loops over the ranks: in the first one streams wait for events of the last step, the second
 // one launches. In a single loop, rank 1 would wait for this step of rank 0, rank 2 for that of
-// rank 1, and the GPUs would work one after the other: a wait is for the latest record of an event.
+// rank 1, and the GPUs would work one after the other, because a wait is for the latest record of
+// an event.
 //
 // A stream or an event belongs to the device that was current when it was created. A kernel may
 // only be launched into a stream of the current device (OnDevice). Any stream may wait for any
@@ -74,8 +75,9 @@ void wait_for_neighbours(Domain& domain, std::size_t r, cudaStream_t stream) {
 
 // Copies the edge planes that a step has written to the neighbours' ghost planes. A neighbour reads
 // them in the next step, and waits for this copy first.
-// May they be overwritten now? Two grids take turns, so the neighbour last read these ghost planes
-// one step ago, when it swept its edges. This rank has waited for the event behind that sweep.
+// May they be overwritten now? Because two grids take turns, the neighbour last read these ghost
+// planes one step ago, when it swept its edges. This rank has waited for the event after that
+// sweep.
 void copy_edges(Domain& domain, std::size_t r, unsigned step, unsigned steps) {
     const Rank& rank = domain.ranks()[r];
     const std::size_t plane = domain.extents().plane();
@@ -94,8 +96,7 @@ void copy_edges(Domain& domain, std::size_t r, unsigned step, unsigned steps) {
     }
 }
 
-// Idea: sweep, copy the edges, and record an event behind the copies, for which the neighbours
-// wait.
+// Idea: sweep, copy the edges, and record an event after the copies, for which the neighbours wait.
 // Cost removed: the limit of one GPU's memory and bandwidth.
 // Still limits it: a GPU is idle while planes are copied.
 void peer_copy(Domain& domain, unsigned steps, cudaStream_t stream) {
@@ -115,8 +116,8 @@ void peer_copy(Domain& domain, unsigned steps, cudaStream_t stream) {
 }
 
 // The edges of a slab are the kRadius planes beside each neighbour. The first slab and the last one
-// have one part: planes without a neighbour to wait for them belong to the middle, which saves a
-// launch. In a thin slab some planes would be in both parts: then the second one is shorter.
+// have one part, because planes that no neighbour needs belong to the middle, which saves a launch.
+// In a thin slab some planes would be in both parts, so the second one is shorter.
 struct Edges {
     int first_end;   // the first part is planes 0 to first_end - 1,
     int last_begin;  // the second part last_begin to planes - 1
@@ -129,8 +130,8 @@ Edges edges_of(const Domain& domain, const Rank& rank) {
     return {first_end, has_above ? std::max(first_end, planes - kRadius) : planes, planes};
 }
 
-// The middle reads no ghost planes: it needs the edges of the last step swept, but not exchanged.
-// The edges need the middle of the last step, and the neighbours' edges.
+// The middle reads no ghost planes, so it needs the edges of the last step swept, but not
+// exchanged. The edges need the middle of the last step, and the neighbours' edges.
 void wait_for_last_step(Domain& domain, std::size_t r) {
     const Rank& rank = domain.ranks()[r];
     wait_for_neighbours(domain, r, rank.edges);
@@ -201,7 +202,8 @@ void exchange_by_nccl(Domain& domain, unsigned step, unsigned steps) {
     NCCL_CHECK(ncclGroupEnd());
 }
 
-// No events between ranks: what follows a receive in its stream runs after the planes have arrived.
+// No events between ranks are needed: the work after a receive in its stream runs after the planes
+// have arrived.
 void nccl(Domain& domain, unsigned steps, cudaStream_t stream) {
     communicators(domain);
     begin_after(domain, stream);
@@ -244,7 +246,7 @@ void nccl_overlapped(Domain&, unsigned, cudaStream_t) {}
 
 // --- Stores into the neighbour's memory ----------------------------------------------------------
 
-// The ghost planes that this rank stores to: behind the slab below, and before the slab above.
+// The ghost planes that this rank stores to: after the slab below, and before the slab above.
 Neighbours neighbours_of(Domain& domain, std::size_t r, float* Rank::*grid) {
     const Rank* const lower = below(domain, r);
     const Rank* const upper = above(domain, r);
@@ -286,7 +288,7 @@ void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     cudaGraphExec_t& executable = domain.graph(steps);
     if (executable == nullptr) {
         // Streams of other ranks join the capture by the events that they wait for. It must end
-        // also where a call fails.
+        // even if a call fails.
         const cudaStream_t origin = domain.ranks()[0].edges;
         cudaGraph_t recorded = nullptr;
         CUDA_CHECK(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));
@@ -304,7 +306,7 @@ void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
     CUDA_CHECK(cudaGraphLaunch(executable, stream));
 }
 
-// How deep are the tiles of `persistent`? Blocks differ by one tile at most. Deep tiles share fewer
+// How deep are the tiles of `persistent`? Blocks differ by at most one tile. Deep tiles share fewer
 // planes with others; shallow ones leave fewer blocks idle at the end.
 int depth_of_tiles(const Local& local, long long columns, long long blocks) {
     constexpr int kDeepest = 32;
@@ -319,7 +321,7 @@ int depth_of_tiles(const Local& local, long long columns, long long blocks) {
     return best;
 }
 
-// All blocks of the grid must be resident at the same time, as they wait for each other: a
+// All blocks of the grid must be resident at the same time, because they wait for each other: a
 // cooperative launch refuses more of them than the GPU holds.
 void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
@@ -352,7 +354,7 @@ void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
 
 // --- The list ------------------------------------------------------------------------------------
 
-// What the GPU with the most planes moves and computes.
+// The bytes and operations of the GPU with the most planes.
 course::Work work(const Problem& problem) {
     const Extents& e = problem.extents;
     const auto planes = static_cast<double>((e.nz + problem.ranks - 1) / problem.ranks);
@@ -394,8 +396,8 @@ std::string nothing(const Problem&) {
     return "";
 }
 
-// Checks what the version needs, and copies the grid where there is no step. Without the checks,
-// ranks of `persistent` that share a GPU would wait for each other for ever.
+// Checks the requirements of the version, and copies the grid if there is no step. Without the
+// checks, ranks of `persistent` that share a GPU would deadlock.
 template <Launcher kLaunch, std::string (*kCannotRun)(const Problem&) = nothing>
 void launch(Domain& domain, unsigned steps, cudaStream_t stream) {
     const std::string reason = kCannotRun(problem_of(domain, steps));

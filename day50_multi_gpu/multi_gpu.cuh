@@ -17,8 +17,9 @@
 //                         peer memory
 //
 // The kernels are here and in persistent.cuh. multi_gpu.cu, the other half of the lesson, has the
-// versions: what is launched where, and what waits for what. mpi.cu and nvshmem.cu have versions
-// for several processes. slab.cuh says how a rank's part of the grid lies in memory: read it first.
+// versions: the launches on each device, and their order. mpi.cu and nvshmem.cu have versions for
+// several processes. slab.cuh describes how a rank's part of the grid lies in memory: read it
+// first.
 //
 //   ./course run day50                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day50               on four devices of the stand-in
@@ -55,11 +56,11 @@ __device__ inline float new_value(const float* in, const Local& local, const Wei
 }
 
 // Idea: a sweep over the planes from `begin` to `end` - 1. A thread computes kDepth cells along z.
-// Eight of the nine cells that it reads along z serve for its next cell as well, and are still in
+// Its next cell needs eight of the nine cells that it reads along z as well, and they are still in
 // the L1 cache.
-// Cost removed: none. This is what a GPU does with its part of the grid.
-// Still limits it: 25 loads per cell, most of them from a cache. Day 11 has faster sweeps; here the
-// question is what happens between them.
+// Cost removed: none. This is the sweep of a GPU over its part of the grid.
+// Still limits it: 25 loads per cell, most of them from a cache. Day 11 has faster sweeps; this day
+// is about the work between them.
 __global__ void sweep(const float* in, float* out, Local local, Weights weights, int begin, int end) {
     const int x = static_cast<int>(blockIdx.x) * kCols + static_cast<int>(threadIdx.x);
     const int y = static_cast<int>(blockIdx.y) * kRows + static_cast<int>(threadIdx.y);
@@ -87,14 +88,15 @@ __device__ inline void sweep_column(const float* in, float* out, const Local& lo
 }
 
 // Which of the `count` parts of a slab does block `number` sweep? Blocks start about in the order
-// of their numbers. The last part comes second, so both edges are sent while the middle is swept.
+// of their numbers. The last part comes second, so that both edges are sent while the middle is
+// swept.
 __device__ inline int edges_first(int number, int count) {
     if (number == 0) return 0;
     return number == 1 ? count - 1 : number - 1;
 }
 
-// Idea: peer access. A kernel can store to another GPU's memory like to its own, so it stores a
-// cell of an edge there at once.
+// Idea: peer access. A kernel can store to another GPU's memory as to its own, so it stores each
+// edge cell there at once.
 // Cost removed: reading the edge planes again, the calls that copy them, and separate launches for
 // the edges.
 // Still limits it: the host launches each step, and events order the steps of neighbours.

@@ -15,12 +15,13 @@
 
 namespace day50 {
 
-// The distance of the furthest neighbour along x, y and z; 25 points in all. A slab has as many
+// The distance of the farthest neighbour along x, y and z; 25 points in all. A slab has as many
 // ghost planes on each side.
 inline constexpr int kRadius = 4;
 inline constexpr int kPoints = 6 * kRadius + 1;
 
-// Cells of a grid: nz planes of ny rows of nx cells. Neighbours along x are neighbours in memory.
+// Cells of a grid: nz planes of ny rows of nx cells. Cells that are adjacent along x are adjacent
+// in memory.
 struct Extents {
     std::size_t nx = 0;
     std::size_t ny = 0;
@@ -36,12 +37,12 @@ struct Slab {
     std::size_t planes = 0;
 };
 
-// Cuts nz planes into a slab for each rank; they differ by one plane at most. Throws
+// Cuts nz planes into a slab for each rank; they differ by at most one plane. Throws
 // std::invalid_argument without a rank, and when there are several and a slab would be thinner than
-// kRadius planes: ghost planes would have to come from further away than the next rank.
+// kRadius planes: ghost planes would then have to come from farther away than the next rank.
 std::vector<Slab> cut(std::size_t nz, std::size_t ranks);
 
-// How far the kernel `persistent` has come, in the memory of a rank.
+// The progress of the kernel `persistent`, in the memory of a rank.
 struct Progress {
     unsigned arrived = 0;  // blocks of this rank that have done the step
     unsigned own = 0;      // steps that this rank has done, and those below and above; of all launches
@@ -49,7 +50,7 @@ struct Progress {
     unsigned above = 0;
 };
 
-// What a rank has on its GPU: the slab, with kRadius ghost planes before it and behind it, in three
+// A rank's data on its GPU: the slab, with kRadius ghost planes before and after it, in three
 // grids. `in` stays as it is, the steps write `out` and `spare` in turn.
 struct Rank {
     int device = 0;
@@ -99,7 +100,7 @@ class Domain {
     cudaGraphExec_t& graph(unsigned steps);
     // The communicators of the versions with NCCL; null until they are made.
     std::shared_ptr<void> communicators;
-    // Where the program draws the picture of overlap; null otherwise (timeline.hpp).
+    // For the program's timeline of overlap; null otherwise (timeline.hpp).
     Timeline* timeline = nullptr;
     // The steps of all launches of version `persistent` so far: what the flags have counted.
     unsigned steps_before = 0;
@@ -136,8 +137,8 @@ Problem problem_of(const Domain& domain, unsigned steps);
 using Version = course::Version<Launcher, Problem>;
 std::span<const Version> versions();
 
-// What the GPUs could reach if the exchange took no time: the sweeps of all slabs, without it. So
-// the result is wrong.
+// The speed that the GPUs could reach if the exchange took no time: the sweeps of all slabs without
+// it. So the result is wrong.
 void sweep_without_exchange(Domain& domain, unsigned steps, cudaStream_t stream);
 
 // The reference: plain loops on the CPU over the whole grid, in float, in the order of the kernels

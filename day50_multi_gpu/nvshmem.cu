@@ -1,5 +1,5 @@
-// Day 50 with NVSHMEM: kernels send to the memory of other processes. NVIDIA's library, where it is
-// installed; there is none for the CPU.
+// Day 50 with NVSHMEM: kernels send to the memory of other processes. It needs NVIDIA's library,
+// which does not exist for the CPU.
 //
 //   nvshmem_put      edges first; blocks put them into the neighbours' ghost planes, and add to a
 //                    signal there, while the middle is swept
@@ -7,9 +7,9 @@
 //   mpirun -np 2 build/gpu/bin/day50_multi_gpu_nvshmem --size 64x48x40x4
 //
 // Idea: symmetric memory. All processes allocate the same sizes in the same order, so an address of
-// this process, with the number of another one, names the same place there. That works within a
-// node and between nodes.
-// Cost removed: the host, which called MPI between two sweeps, and the way through its memory.
+// this process, with the number of another one, identifies the same place there. That works within
+// a node and between nodes.
+// Cost removed: the host, which called MPI between two sweeps, and the copies through its memory.
 // Still limits it: four launches and a handful of events per step.
 //
 // MPI starts the processes and tells all of them the identifier that NVSHMEM needs.
@@ -69,8 +69,8 @@ struct Symmetric {
     std::uint64_t expected = 0;
 };
 
-// The order of the steps is that of peer_copy_overlapped. What was an event of a neighbour is its
-// signal here, for which the stream waits. The host does not wait.
+// The order of the steps is that of peer_copy_overlapped. The stream waits for a neighbour's signal
+// instead of its event. The host does not wait.
 void nvshmem_put(const Process& p, unsigned steps, Symmetric& memory, cudaEvent_t edges_swept) {
     const int first_end = std::min(kRadius, p.local.planes);
     const int last_begin = std::max(first_end, p.local.planes - kRadius);

@@ -19,8 +19,9 @@ struct Flags {
 using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
 
 // Waits until the flag is at least `steps`. It wraps round at 2^32, so the sign of the difference
-// decides. Acquire: loads after this one see what the neighbour stored before it set the flag. The
-// fence is behind the loop, as an acquire drops the L1 cache, which other blocks are using.
+// decides. Acquire: loads after this one see the stores of the neighbour before it set the flag.
+// The fence is after the loop, because an acquire invalidates the L1 cache, which other blocks are
+// using.
 __device__ inline void wait_for(unsigned& flag, unsigned steps) {
     while (static_cast<int>(SystemFlag(flag).load(cuda::memory_order_relaxed) - steps) < 0) {
     }
@@ -28,8 +29,8 @@ __device__ inline void wait_for(unsigned& flag, unsigned steps) {
 }
 
 // True for the last block of the grid to arrive. It sets `arrived` to 0 again for the next step.
-// Acquire and release: what the other blocks have stored happens before what the last one does
-// next, also for a neighbour that acquires its flag.
+// Acquire and release: the stores of the other blocks happen before the next operations of the last
+// one, also for a neighbour that acquires its flag.
 __device__ inline bool is_last_to_arrive(unsigned& arrived) {
     cuda::atomic_ref<unsigned, cuda::thread_scope_device> count(arrived);
     if (count.fetch_add(1, cuda::memory_order_acq_rel) + 1 < gridDim.x) return false;
@@ -37,7 +38,7 @@ __device__ inline bool is_last_to_arrive(unsigned& arrived) {
     return true;
 }
 
-// Idea: one launch for all steps. In each step, the last block of a GPU to be done sets its GPU's
+// Idea: one launch for all steps. In each step, the last block of a GPU to finish sets its GPU's
 // flag here and in the memory of both neighbours. Before the next step, all blocks wait for three
 // flags: of their own GPU and of both neighbours. Polling stays inside a GPU; only the store
 // crosses the link.
@@ -49,8 +50,9 @@ __device__ inline bool is_last_to_arrive(unsigned& arrived) {
 // arrived. And the neighbours no longer read the ghost planes that step k overwrites: those were
 // read in step k - 1. `done` is the number of steps of earlier launches.
 //
-// A tile is `depth` planes deep. Blocks drift apart, so what one block has loaded may have been
-// evicted from the L2 cache when another one needs it. A deep tile shares fewer planes with others.
+// A tile is `depth` planes deep. Blocks drift apart, so data that one block has loaded may have
+// been evicted from the L2 cache when another one needs it. A deep tile shares fewer planes with
+// others.
 __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours to_out, Neighbours to_spare,
                            Flags flags, unsigned steps, unsigned done, int depth) {
     const bool leads = threadIdx.x == 0 && threadIdx.y == 0;
@@ -73,7 +75,7 @@ __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours
             if (x >= local.nx || y >= local.ny) continue;
             sweep_column(in, out, local, weights, to, x, y, first, min(first + depth, local.planes));
         }
-        __syncthreads();  // what other threads of this block have stored is before its arrival
+        __syncthreads();  // the stores of all threads of this block come before its arrival
         if (leads && is_last_to_arrive(flags.mine->arrived)) {
             // One fence, which takes a microsecond, releases to all three.
             cuda::atomic_thread_fence(cuda::memory_order_release, cuda::thread_scope_system);

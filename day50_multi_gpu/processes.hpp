@@ -1,5 +1,5 @@
-// What the programs with a process for each GPU share: the slab of a process, its verification, and
-// the end of all processes where one fails.
+// Code that the programs with a process for each GPU share: the slab of a process, its
+// verification, and the end of all processes if one fails.
 #pragma once
 
 #include <mpi.h>
@@ -100,7 +100,7 @@ inline void fill_grids(const Process& p, const std::vector<float>& whole, float*
 }
 
 // Runs a version twice, times the second run, and returns whether the whole grid is right, bit for
-// bit, which process 0 finds out. The first run is not timed: its launches load the code.
+// bit, which process 0 finds out. The first run is not timed, because its launches load the code.
 inline bool run(const char* name, const Process& p, float* in, unsigned steps,
                 const std::function<void()>& version) {
     const Extents extents{static_cast<std::size_t>(p.local.nx), static_cast<std::size_t>(p.local.ny),

@@ -1,4 +1,4 @@
-// How the part of a rank lies in memory: its cells, the weights of a cell, its neighbours, and the
+// The layout of a rank's part in memory: its cells, the weights of a cell, its neighbours, and the
 // grids that the steps read and write in turn.
 #pragma once
 

@@ -1,4 +1,4 @@
-// When sweeps and copies run: events around each of them. For the picture of overlap; versions run
+// When sweeps and copies run: events around each of them. For the figure of overlap; versions run
 // without it otherwise.
 #pragma once
 

@@ -39,7 +39,7 @@ bool are_aligned(const Arrays& arrays) {
 }
 
 // Blocks for `count` values, at least `width` for each thread: the same number on every GPU, and no
-// more than any of them runs at the same time. Blocks wait for each other.
+// more than any of them can run at the same time. Blocks wait for each other.
 unsigned blocks_for_all(const Group& group, std::size_t count, int width) {
     const std::size_t threads = course::ceil_div(count, static_cast<std::size_t>(width));
     std::size_t blocks = std::min(course::ceil_div(threads, std::size_t{kBlock}), std::size_t{kMostBlocks});
@@ -128,7 +128,7 @@ void packets_kernels(Group& group, const Arrays& arrays) {
 
 // --- The list ------------------------------------------------------------------------------------
 
-// What one GPU must do at least: read its array, write the sums. The link is not in it.
+// The least work of one GPU: read its array, write the sums. The link is not included.
 course::Work work(const Problem& problem) {
     const double floats = static_cast<double>(problem.count) * problem.calls;
     return {.bytes = 2 * sizeof(float) * floats,
@@ -179,7 +179,7 @@ void check(const Group& group, const Arrays& arrays) {
     }
 }
 
-// Checks what all versions need. Of one rank, the sum is a copy.
+// Checks the requirements of all versions. With one rank, the sum is a copy.
 template <Launcher kLaunch, std::string (*kConstraint)(const Problem&) = nullptr>
 void launch(Group& group, const Arrays& arrays) {
     check(group, arrays);

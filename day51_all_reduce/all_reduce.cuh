@@ -54,14 +54,14 @@ using SystemFlag = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
 
 // A barrier between this block and the block of the same number on all other GPUs. `number` is 1
 // for a block's first barrier, 2 for the next one, and so on, also in later launches: a reset could
-// erase a flag that a faster GPU has set for the next launch. All blocks that wait must be running,
-// so a grid has no more blocks than a GPU runs at the same time.
+// erase a flag that a faster GPU has set for the next launch. All waiting blocks must be running,
+// so a grid has no more blocks than a GPU can run at the same time.
 //
-// A flag is in the memory of the GPU that waits for it: polling stays inside that GPU, and only the
-// store crosses the link. Release and acquire, at the scope of the whole system: all that a block
-// has read and written before the barrier happens before all that others do after it.
+// A flag is in the memory of the GPU that waits for it, so polling stays inside that GPU, and only
+// the store crosses the link. Release and acquire, at the scope of the whole system: all reads and
+// writes of a block before the barrier happen before all those of others after it.
 __device__ inline void meet(const Team& team, unsigned number) {
-    __syncthreads();  // what all threads of this block have done happens before the flag is set
+    __syncthreads();  // the accesses of all threads of this block happen before the flag is set
     const int other = static_cast<int>(threadIdx.x);
     if (other < team.ranks) {
         unsigned& theirs = team.signals[other]->arrived[blockIdx.x][team.rank];
@@ -74,8 +74,8 @@ __device__ inline void meet(const Team& team, unsigned number) {
     __syncthreads();
 }
 
-// The values i to i + kWidth - 1 of all ranks, added in the order of the ranks: every GPU gets the
-// same bits.
+// The values i to i + kWidth - 1 of all ranks, added in the order of the ranks, so that every GPU
+// gets the same bits.
 template <int kWidth>
 __device__ course::Pack<float, kWidth> sum_of_ranks(const Pointers& arrays, int ranks, std::size_t i) {
     using Values = course::Pack<float, kWidth>;
@@ -90,8 +90,8 @@ __device__ course::Pack<float, kWidth> sum_of_ranks(const Pointers& arrays, int 
 
 // Adds up the values from `begin` to `end` - 1 in rounds. In each round a thread has kWidth values.
 // In place, a GPU may overwrite its values only after the others have read them. So there is a
-// barrier between reading and writing; the sums stay in registers meanwhile. In the last round, the
-// same barrier protects the input from what follows the kernel and may overwrite it.
+// barrier between reading and writing, during which the sums stay in registers. In the last round,
+// the same barrier protects the input from later work that may overwrite it.
 template <int kWidth>
 __device__ void sum_everything(const Team& team, const Pointers& arrays, std::size_t begin, std::size_t end,
                                unsigned& number) {
@@ -107,7 +107,8 @@ __device__ void sum_everything(const Team& team, const Pointers& arrays, std::si
 }
 
 // Idea: no copies. Each GPU reads the arrays of all others where they are, and adds up everything
-// by itself. For up to one round of values it waits for the others twice, however many there are.
+// by itself. For up to one round of values it waits for the others only twice, for any number of
+// GPUs.
 // Cost removed: launches, events, and 2 (n - 1) steps, one after the other.
 // Still limits it: each GPU reads n - 1 whole arrays. All GPUs compute the same sums.
 //
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     one_shot(Team team, Pointers arrays, std::size_t count) {
     unsigned& passed = team.signals[team.rank]->passed[blockIdx.x];
     unsigned number = passed;
-    meet(team, ++number);  // every rank has come to this launch: its input is complete
+    meet(team, ++number);  // every rank has reached this launch, so its input is complete
     const std::size_t whole = count / kWidth * kWidth;
     sum_everything<kWidth>(team, arrays, 0, whole, number);
     sum_everything<1>(team, arrays, whole, count, number);
@@ -142,8 +143,8 @@ __device__ void sum_for_all(const Team& team, const Pointers& arrays, std::size_
 // No sum is computed twice.
 // Still limits it: the links. The sums cross them after the values.
 //
-// In place this is right without a barrier in the middle: one thread of one rank reads a value of
-// all arrays and then overwrites it, and no other thread touches it.
+// In place this is right without a barrier in the middle, because one thread of one rank reads a
+// value of all arrays and then overwrites it, and no other thread accesses it.
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach) two_shot(Team team, Pointers arrays, Part part) {
     unsigned& passed = team.signals[team.rank]->passed[blockIdx.x];

@@ -1,6 +1,6 @@
 // All-reduce: each of several GPUs has an array, and gets the sum of all arrays. The host API of
 // day 51. Versions that copy are in copies.cu, the kernels of the others in all_reduce.cuh and
-// inboxes.cuh, their launches in all_reduce.cu, what ranks own in group.cpp.
+// inboxes.cuh, their launches in all_reduce.cu, the memory of ranks in group.cpp.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,7 +19,7 @@ namespace day51 {
 inline constexpr int kMostRanks = 16;
 inline constexpr int kBlock = 512;  // threads of a block
 
-// How far the blocks of kernels that wait for each other have come, in the memory of one rank. All
+// The progress of the blocks of kernels that wait for each other, in the memory of one rank. All
 // numbers count on from launch to launch, and wrap round at 2^32.
 inline constexpr int kMostBlocks = 256;
 struct Signals {
@@ -28,14 +28,14 @@ struct Signals {
     unsigned sent[kMostBlocks];                 // calls in which this block has sent packets
 };
 
-// How many values the versions with inboxes take.
+// The most values that the versions with inboxes accept.
 inline constexpr std::size_t kMostSent = std::size_t{1} << 20;
 
-// What versions send. The inboxes of each kind are memory of their own.
+// The kinds of messages. Each kind has its own inboxes.
 enum class Sent { kValues, kPackets };
 inline constexpr std::size_t kInboxKinds = 2;
 
-// What a rank has on its GPU besides the arrays that are added.
+// A rank's data on its GPU besides the arrays that are added.
 struct Rank {
     int device = 0;
     unsigned multiprocessors = 0;
@@ -66,7 +66,7 @@ class Group {
     // Can each device reach the memory of all others?
     bool has_peer_access() const { return has_peer_access_; }
 
-    // The streams of all ranks wait for what `stream` has before it.
+    // The streams of all ranks wait for the earlier work of `stream`.
     void begin_after(cudaStream_t stream) const;
     // `stream`, of the device of rank 0, waits for the streams of all ranks.
     void end_before(cudaStream_t stream) const;
@@ -78,7 +78,7 @@ class Group {
     // From now on `inbox` of all ranks has room for two calls of each kind, in each of which each
     // rank sends `bytes` to each of `blocks` blocks. Waits as need_staging() does.
     void need_inboxes(std::size_t blocks, std::size_t bytes);
-    // The room there is: at least what was asked for.
+    // The available room: at least what was requested.
     std::size_t inbox_blocks() const { return inbox_blocks_; }
     std::size_t inbox_bytes() const { return inbox_bytes_; }
 
@@ -97,16 +97,16 @@ class Group {
 };
 
 // The arrays of all ranks, each in the memory of its rank's device, all of the same length. An
-// all-reduce is in place where in[r] is out[r]; otherwise they must not overlap.
+// all-reduce is in place if in[r] is out[r]; otherwise they must not overlap.
 struct Arrays {
     std::vector<course::DeviceSpan<const float>> in;
     std::vector<course::DeviceSpan<float>> out;
 };
 
 // Enqueues an all-reduce in the streams of the ranks: out[r] becomes in[0] + in[1] + ... for every
-// rank r, and is complete for what comes after it in the stream of rank r. From then on, in[r] is
-// no longer read. Throws std::invalid_argument for arrays that do not fit the group, and where
-// cannot_run() has a reason; CudaError when a call fails.
+// rank r, and is complete for later work in the stream of rank r. From then on, in[r] is no longer
+// read. Throws std::invalid_argument for arrays that do not fit the group, and where cannot_run()
+// has a reason; CudaError when a call fails.
 //
 // A sum is rounded after each addition, so its bits depend on the order. All versions but `ring`
 // add in the order of the ranks. `ring` starts with rank p in part p (part_of), and goes

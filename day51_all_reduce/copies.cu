@@ -1,7 +1,7 @@
 // Day 51, where the lesson starts: the versions that copy, and NCCL. Then read all_reduce.cuh,
-// which has the table of all versions. all_reduce.hpp says what a Rank has: a stream, events, a
-// staging area. One host thread drives all ranks. An event marks that the work before it in a
-// stream is complete. Other streams wait for events; the host does not wait.
+// which has the table of all versions. all_reduce.hpp defines a Rank: a stream, events, a staging
+// area. One host thread drives all ranks. An event marks that the work before it in a stream is
+// complete. Other streams wait for events; the host does not wait.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@
 namespace day51 {
 namespace {
 
-// Idea: a thread per value. The values of other GPUs have been copied to this GPU before.
+// Idea: a thread per value. The values of other GPUs have already been copied to this GPU.
 // Cost removed: none.
 // Still limits it: the values are written to this GPU's memory, then read again, and added by a
 // second launch.
@@ -86,8 +86,8 @@ struct Ring {
 };
 
 // In step s, rank r sends part r - s to the next rank, which adds its own values. After n - 1 steps
-// the sum of part p has been at all ranks: it began at rank p, and is complete at rank p - 1.
-// Two loops over the ranks: a stream waits for the latest record of an event, so all ranks record
+// the sum of part p has been at all ranks: it started at rank p, and is complete at rank p - 1. Two
+// loops over the ranks: a stream waits for the latest record of an event, so all ranks record
 // `sent` before one of them waits for it.
 void reduce_scatter(const Ring& ring) {
     for (int step = 0; step + 1 < ring.size(); ++step) {
@@ -96,7 +96,7 @@ void reduce_scatter(const Ring& ring) {
             const Rank& to = ring.rank(r + 1);
             const Part part = ring.part(r - step);
             const float* const values = step == 0 ? ring.in(r) : ring.out(r);
-            // The next rank has only one place to receive: has it added what is there?
+            // The next rank has only one place to receive. Has it added the values there?
             if (step > 0) CUDA_CHECK(cudaStreamWaitEvent(from.stream, to.added));
             copy(to, to.staging, from, values + part.begin, part.size(), from);
             CUDA_CHECK(cudaEventRecord(from.sent, from.stream));
@@ -111,10 +111,10 @@ void reduce_scatter(const Ring& ring) {
     }
 }
 
-// Rank r has the sums of part r + 1. They go round once more, now straight to the outputs.
+// Rank r has the sums of part r + 1. They go round once more, now directly to the outputs.
 //
 // Why is no event needed before a sum overwrites the output of the next rank? The next rank has
-// sent that part on in reduce_scatter. The sum contains these values, so that copy is complete.
+// forwarded that part in reduce_scatter. The sum contains these values, so that copy is complete.
 //
 // At the end each rank has waited, from neighbour to neighbour, for all others. So the next
 // all-reduce may use the staging areas at once.
@@ -180,7 +180,7 @@ const std::vector<ncclComm_t>& communicators(Group& group) {
 }  // namespace
 
 // The calls of all ranks are one operation: outside a group, the first one would wait for those
-// that this thread has not made yet.
+// that this thread has not issued yet.
 void nccl(Group& group, const Arrays& arrays) {
     const std::vector<ncclComm_t>& of_rank = communicators(group);
     NCCL_CHECK(ncclGroupStart());

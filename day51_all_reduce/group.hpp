@@ -1,4 +1,4 @@
-// What the versions share that is not the lesson: which device is the current one.
+// Code that the versions share and that is not part of the lesson: which device is the current one.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,7 @@
 
 namespace day51 {
 
-// Makes a device the current one; at the end of the scope the one before is it again.
+// Makes a device the current one; at the end of the scope the previous one is current again.
 class OnDevice {
   public:
     explicit OnDevice(int device) {

@@ -27,14 +27,14 @@ __device__ inline int rank_after(const Team& team, int step) {
 }
 
 // Idea: send the values instead of a flag that they are ready. Each GPU stores its array in the
-// inboxes of all others, meets them once, and adds what has arrived.
-// Cost removed: the barrier before the values are read, and the way back of a load. The input is
+// inboxes of all others, synchronises with them once, and adds the values that have arrived.
+// Cost removed: the barrier before the values are read, and the round trip of a load. The input is
 // not read by others, so it may be overwritten as soon as the kernel has ended.
 // Still limits it: the barrier. Its release waits until all stores have arrived.
 //
 // Why are two places enough? A place is used again two calls later. In the call between these two,
-// this block has met the same block of the other rank. So that rank had begun the call between, and
-// had ended the kernel that read this place.
+// this block has synchronised with the same block of the other rank. So that rank had started the
+// call in between, and had ended the kernel that read this place.
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     push(Team team, const float* in, float* out, Inboxes inboxes, std::size_t count) {
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
 }
 
 // Three values and the number of the call. 16 bytes are stored and loaded as a whole, so a packet
-// with the right number has the right values.
+// with the right number contains the right values.
 struct alignas(16) Packet {
     float value[3];
     unsigned number;
@@ -91,8 +91,8 @@ __device__ inline Packet receive(const Packet* place, unsigned number) {
 // Cost removed: the barrier, and its fence.
 // Still limits it: a quarter of each packet is its number, so a third more bytes cross the links.
 //
-// Two places are enough, as in push: the packets of the call between have arrived, which proves
-// what the barrier proves there.
+// Two places are enough, as in push: the packets of the call in between have arrived, which proves
+// the same as the barrier there.
 __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     packets(Team team, const float* in, float* out, Inboxes inboxes, std::size_t count) {
     unsigned& sent = team.signals[team.rank]->sent[blockIdx.x];

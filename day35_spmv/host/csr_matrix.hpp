@@ -14,7 +14,7 @@
 
 namespace day35 {
 
-using Index = std::int32_t;   // a row or a column: at most 2^31 - 1 of each
+using Index = std::int32_t;   // a row or a column; at most 2^31 - 1 of each
 using Offset = std::int64_t;  // a place among the entries, of which there may be more
 
 struct Shape {

@@ -1,5 +1,5 @@
 // The other formats of a sparse matrix on the host, each with its conversion from CSR: seven ways
-// to store the same entries. Which one suits is decided by how long the rows are.
+// to store the same entries. Which one is best depends on the lengths of the rows.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace day35 {
 
-// The column of a place that only fills up a format's rectangle. It is never multiplied: 0 * Inf is
-// not 0.
+// The column of a place that only pads a format's rectangle. It is never multiplied, because 0 *
+// Inf is not 0.
 inline constexpr Index kNoColumn = -1;
 
 // Coordinates (PMPP 14.2): row, column and value of each entry, sorted by row and then by column.
@@ -87,7 +87,7 @@ struct alignas(16) PackedSlice {
 static_assert(sizeof(PackedSlice) == 16);
 
 // SELL whose columns are differences: the first of a row to the slice's base, each further one to
-// the column before. All differences of a slice have 1, 2 or 4 bytes, whatever its largest needs;
+// the previous column. All differences of a slice have 1, 2 or 4 bytes, whatever its largest needs;
 // the largest code of that size marks a place without an entry.
 struct PackedSellMatrix {
     std::vector<Index> order;
@@ -100,13 +100,13 @@ struct PackedSellMatrix {
 PackedSellMatrix to_packed_sell(const CsrMatrix& csr, Index sigma);
 
 // Where entry k of `lane` is in a packed slice of this width, values and codes alike. Four entries
-// of a lane are neighbours, so that it loads four values with one 16-byte load; the last columns,
+// of a lane are adjacent, so that it loads four values with one 16-byte load; the last columns,
 // when the width is no multiple of four, are stored one by one.
 constexpr std::size_t packed_place(std::size_t width, std::size_t k, std::size_t lane) {
     return k < width / 4 * 4 ? 128 * (k / 4) + 4 * lane + k % 4 : 32 * k + lane;
 }
 
-// How long the rows are, and how unlike.
+// The lengths of the rows, and how much they differ.
 struct RowStatistics {
     Shape shape;
     Offset entries = 0;

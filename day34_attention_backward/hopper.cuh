@@ -1,4 +1,4 @@
-// Day 34, the versions with Hopper's TMA and wgmma, for FP16 and BF16. Days 41 and 27 come first.
+// Day 34, the versions with Hopper's TMA and wgmma, for FP16 and BF16. Days 41 and 43 come first.
 //
 //   a block     128 keys, and all tiles of rows of Q that see them
 //   a producer  one thread loads Q, d_out and the row terms; another one adds dQ to global memory

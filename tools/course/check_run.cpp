@@ -200,6 +200,9 @@ class SlowKernels {
     std::size_t awaited_ = 0;
 };
 
+// A failure does not wait longer to be compared with that of the other order.
+constexpr std::chrono::milliseconds kPatienceWithOtherOrder = std::chrono::seconds(5);
+
 // Runs the tests in all schedules at once, because most tests leave cores idle. Reports the
 // failure of the first schedule in which they fail.
 CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry& entry,
@@ -213,6 +216,7 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
         runs.push_back(run_of(program, entry, schedule, key));
     SlowKernels slow(runs.size(), root, key);
     CheckResult result;
+    bool is_compared = false;
     const auto on_end = [&](std::size_t i, const Captured& run) {
         if (is_interrupted(run.exit_code)) throw Interrupted();
         const CheckResult ended =
@@ -223,14 +227,16 @@ CheckResult run_tests(const std::filesystem::path& program, const WorkbookEntry&
             return false;
         }
         result = ended;
-        const bool is_compared = i == 0 && result.verdict == Verdict::kFailed && !result.died &&
-                                 !result.timed_out && schedules.size() > 1;
+        is_compared = i == 0 && result.verdict == Verdict::kFailed && !result.died && !result.timed_out &&
+                      schedules.size() > 1;
         return result.verdict == Verdict::kPassed || is_compared;
     };
-    capture_together(runs,
-                     {.on_line = [&](std::size_t i, std::string_view line) { return slow.look_at(i, line); },
-                      .on_end = on_end},
-                     options.limit);
+    capture_together(
+        runs,
+        {.on_line = [&](std::size_t i, std::string_view line) { return slow.look_at(i, line); },
+         .on_end = on_end,
+         .patience = [&] { return is_compared ? kPatienceWithOtherOrder : std::chrono::milliseconds{}; }},
+        options.limit);
     result.schedules = praise_of(schedules);
     return result;
 }

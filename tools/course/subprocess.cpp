@@ -254,11 +254,13 @@ void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,
 
     std::vector<pollfd> reading;
     auto deadline = std::chrono::steady_clock::now() + limit;
+    std::chrono::milliseconds patience{};
     for (std::size_t next = 0; next < jobs.size();) {
         if (!children[next]->is_running()) {
             if (!observer.on_end(next, children[next]->captured())) return;
             ++next;
-            deadline = std::chrono::steady_clock::now() + limit;
+            if (has_limit && observer.patience) patience = observer.patience();
+            deadline = std::chrono::steady_clock::now() + (patience.count() > 0 ? patience : limit);
             continue;
         }
         if (!wait_for_output(children, reading, deadline, has_limit)) {
@@ -270,7 +272,8 @@ void capture_together(const std::vector<Job>& jobs, const JobObserver& observer,
             if (reading[i].revents == 0) continue;
             const bool new_part = children[i]->read_some(
                 [&](std::string_view line) { return observer.on_line && observer.on_line(i, line); });
-            if (new_part && i == next) deadline = std::chrono::steady_clock::now() + limit;
+            if (new_part && i == next && patience.count() == 0)
+                deadline = std::chrono::steady_clock::now() + limit;
             if (has_limit) children[i]->end_if_it_floods();
         }
     }

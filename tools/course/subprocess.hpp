@@ -47,6 +47,9 @@ struct JobObserver {
     // Called in the order of the jobs, whichever ends first. If it returns false, all running jobs
     // are killed.
     std::function<bool(std::size_t, const Captured&)> on_end;
+    // Called after on_end: the time that the next job may still take, whatever parts it begins. 0:
+    // the usual limit.
+    std::function<std::chrono::milliseconds()> patience{};
 };
 
 // Runs all jobs at once, each as capture does. The time of a job ends `limit` after the end of the

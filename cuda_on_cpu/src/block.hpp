@@ -102,6 +102,7 @@ class BlockRunner {
     // For the fault handler and the inspector.
     void* dynamic_shared_arena() const { return shared_.begin(); }
     bool in_dynamic_shared(const void* address) const { return shared_.in_arena(address); }
+    bool beside_dynamic_shared(const void* address) const { return shared_.in_guards(address); }
     const FibreStacks& stacks() const { return scheduler_.stacks(); }
 
     // Called from other OS threads.

@@ -138,8 +138,7 @@ std::string describe_peer(const void* address) {
             what += ", " + near + describe_peer(fault.address);
         } else if (const std::string index = describe_wild_index(fault.address); !index.empty()) {
             what += ", " + index;
-        } else if (runner.in_dynamic_shared(static_cast<char*>(fault.address) - 1) ||
-                   runner.in_dynamic_shared(static_cast<char*>(fault.address) + page_size())) {
+        } else if (runner.beside_dynamic_shared(fault.address)) {
             what += ", outside the block's dynamic shared memory";
         }
     }

@@ -1,5 +1,6 @@
 // Executable graphs: instantiation, updates and launches.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -186,9 +187,10 @@ TaskPointer add_task(std::vector<TaskPointer>& tasks, std::vector<TaskPointer> a
 }
 
 // Adds one task per node. Nodes without dependencies come after `first`. Returns the tasks of all
-// nodes.
+// nodes. `recordings` are to be called once the tasks are issued.
 std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPointer& first,
-                                   std::vector<TaskPointer>& tasks) {
+                                   std::vector<TaskPointer>& tasks,
+                                   std::vector<std::function<void()>>& recordings) {
     std::vector<TaskPointer> ends;
     for (const ExecutableNode& node : executable.nodes) {
         std::vector<TaskPointer> after;
@@ -199,7 +201,7 @@ std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPoint
         if (!node.enabled) {
             ends.push_back(task);
         } else if (node.operation.type == cudaGraphNodeTypeGraph && !node.bodies.empty()) {
-            std::vector<TaskPointer> inner = add_tasks(*node.bodies[0], task, tasks);
+            std::vector<TaskPointer> inner = add_tasks(*node.bodies[0], task, tasks, recordings);
             inner.push_back(task);
             ends.push_back(add_task(tasks, std::move(inner)));
         } else if (node.operation.type == cudaGraphNodeTypeConditional) {
@@ -210,7 +212,7 @@ std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPoint
                                          [](const auto& body) { return may_wait(*body); });
             ends.push_back(task);
         } else if (node.operation.type == cudaGraphNodeTypeEventRecord) {
-            if (event_exists(node.event)) record_behind(node.event, task);
+            if (event_exists(node.event)) recordings.push_back(record_behind(node.event, task));
             ends.push_back(task);
         } else {
             task->work = node.operation.work;
@@ -224,6 +226,7 @@ std::vector<TaskPointer> add_tasks(const Executable& executable, const TaskPoint
 
 cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
     const std::shared_ptr<Executable> graph = executable.graph;
+    note_host_thread();
     if (!may_wait(*graph)) {
         if (const WorkAtOnce permitted; permitted) {
             assign_defaults(*graph);
@@ -237,11 +240,14 @@ cudaError_t launch(CUgraphExec_st& executable, cudaStream_t stream) {
         assign_defaults(*graph);
         return cudaSuccess;
     };
-    std::vector<TaskPointer> ends = add_tasks(*graph, first, tasks);
+    std::vector<std::function<void()>> recordings;
+    std::vector<TaskPointer> ends = add_tasks(*graph, first, tasks, recordings);
     ends.push_back(first);
     add_task(tasks, std::move(ends));
     const TaskPointer before = std::exchange(executable.last_launch, tasks.back());
     issue_graph(tasks, tail_of(stream), is_done(before) ? nullptr : before);
+    for (const auto& record : recordings)
+        record();
     return cudaSuccess;
 }
 

@@ -24,6 +24,8 @@ bool check_device_memory(const char* function, const char* argument, const void*
 }
 
 cudaError_t begin_host_work(cudaStream_t stream) {
+    // Algorithms of two host threads are not ordered: this call cannot tell when its algorithm
+    // ends.
     if (!in_kernel()) note_host_thread();
     // The usual case, checked for each element that the host reads through a Thrust reference.
     if (!work_is_deferred() && !somebody_captures() && lost_context() == cudaSuccess &&

@@ -40,7 +40,7 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
     }
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    if (!in_kernel() && running_task() == nullptr) note_host_thread();
+    if (!in_kernel()) note_host_thread();
     if (type != cudaMemoryTypeDevice) expect_concurrency();
     *pointer = allocate(bytes, type);
     if (*pointer == nullptr) {

@@ -23,7 +23,7 @@ inline std::size_t round_up_to_pages(std::size_t bytes) {
 
 // Of the inaccessible pages on each side of an allocation. As large as wrong indices often are:
 // beyond them lie other allocations, which a kernel could use unnoticed. They take addresses, but
-// no memory.
+// no memory except for the system's page tables: 4 KB for an allocation.
 inline std::size_t guard_size() {
     return round_up_to_pages(std::size_t{1} << 20);
 }

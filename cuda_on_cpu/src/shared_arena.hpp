@@ -38,6 +38,10 @@ class SharedArena {
     std::size_t dynamic_bytes() const { return dynamic_bytes_; }
     std::size_t static_bytes() const { return static_bytes_; }
     bool in_arena(const void* address) const { return address >= begin_ && address < begin_ + bytes(); }
+    bool in_guards(const void* address) const {
+        return !in_arena(address) && address >= begin_ - guard_size() &&
+               address < begin_ + bytes() + guard_size();
+    }
     // Does [address, address + size) belong to the block? The rest of the arena does not.
     bool holds(const void* address, std::size_t size) const;
 

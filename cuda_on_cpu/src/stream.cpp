@@ -218,8 +218,10 @@ void record_now(cudaEvent_t event) {
     record_as(event, nullptr);
 }
 
-void record_behind(cudaEvent_t event, const TaskPointer& task) {
-    record_as(event, recording_by(task));
+std::function<void()> record_behind(cudaEvent_t event, const TaskPointer& task) {
+    return [event, recording = recording_by(task)] {
+        if (event_exists(event)) record_as(event, recording);
+    };
 }
 
 std::vector<TaskPointer> tasks_before(cudaEvent_t event) {
@@ -292,6 +294,7 @@ cudaError_t submit_by_host(cudaStream_t stream, const char* function, StreamOper
         return cudaSuccess;
     }
     StreamTail& tail = tail_of(stream);
+    note_host_thread();
     if (!operation.may_wait) {
         if (const WorkAtOnce permitted; permitted) {
             const DeviceScope scope(device_of(stream));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -58,8 +59,9 @@ cudaError_t check_device_of(cudaStream_t stream, const char* function);
 cudaError_t check_issue(cudaStream_t stream, const char* function);
 bool event_exists(cudaEvent_t event);
 void record_now(cudaEvent_t event);
-// `task`, which is not issued yet, records the event.
-void record_behind(cudaEvent_t event, const TaskPointer& task);
+// `task`, which is not issued yet, records the event. What it returns is to be called when the task
+// is in a stream: earlier, another host thread could wait for a task that nothing runs.
+std::function<void()> record_behind(cudaEvent_t event, const TaskPointer& task);
 // The tasks that must be done before the event.
 std::vector<TaskPointer> tasks_before(cudaEvent_t event);
 

@@ -484,7 +484,9 @@ unsigned running_task_count() {
 
 void note_host_thread() {
     constinit thread_local static bool noted = false;
-    if (std::exchange(noted, true) || ++host_threads == 1) return;
+    if (noted || task_of_os_thread != nullptr) return;
+    noted = true;
+    if (++host_threads == 1) return;
     constexpr auto kBetweenLooks = std::chrono::microseconds(100);
     while (at_once > 0 && !at_once_in_vain)
         std::this_thread::sleep_for(kBetweenLooks);
@@ -494,9 +496,11 @@ WorkAtOnce::WorkAtOnce() {
     note_host_thread();
     if (work_is_deferred()) return;
     ++at_once;
-    at_once_in_vain = false;
     permitted_ = host_threads == 1;  // asked after the increment, as a new thread asks after its own
-    if (!permitted_) --at_once;
+    if (permitted_)
+        at_once_in_vain = false;
+    else
+        --at_once;
 }
 
 WorkAtOnce::~WorkAtOnce() {

@@ -98,7 +98,8 @@ bool is_done(const TaskPointer& task);
 // The task that this OS thread runs; null: none.
 Task* running_task();
 // Does another OS thread run a task, or could one change the device's memory at any time?
-// note_host_thread() records each host thread that allocates memory or issues work.
+// note_host_thread() records each host thread that allocates memory or issues work; that of a task
+// is none.
 bool other_work_runs();
 void note_host_thread();
 // The number of OS threads that run tasks now.

@@ -123,16 +123,16 @@ TEST(HostThreads, CopyAllOfAnArrayOrNothing) {
     });
 }
 
-// In a process of its own, whose second host thread begins while work of the first one runs.
-TEST(HostThreads, BeginBehindWorkOfTheFirstOne) {
+// In a process of its own, whose second host thread begins while work of the first one runs: what
+// does it see?
+void expect_order(const std::function<void(unsigned*)>& work_of_second, unsigned expected) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
-    const auto run = [] {
+    const auto run = [&] {
         unsigned* value = nullptr;
         std::atomic<bool> ready{false};
         std::thread first([&] {
-            cudaMalloc(&value, sizeof(unsigned));
-            cudaMemset(value, 0, sizeof(unsigned));
-            cudaDeviceSynchronize();
+            cudaMallocManaged(&value, sizeof(unsigned));
+            *value = 0;
             ready = true;
             set_slowly<<<1, 1>>>(value);
             cudaDeviceSynchronize();
@@ -141,17 +141,22 @@ TEST(HostThreads, BeginBehindWorkOfTheFirstOne) {
             while (!ready)
                 std::this_thread::yield();
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            add_ten<<<1, 1>>>(value);
+            work_of_second(value);
             cudaDeviceSynchronize();
         });
         first.join();
         second.join();
-        unsigned result = 0;
-        cudaMemcpy(&result, value, sizeof result, cudaMemcpyDeviceToHost);
-        std::fprintf(stderr, "%s: %u\n", cudaGetErrorName(cudaGetLastError()), result);
+        std::fprintf(stderr, "%s: %u\n", cudaGetErrorName(cudaGetLastError()), *value);
         std::exit(0);
     };
-    EXPECT_EXIT(run(), testing::ExitedWithCode(0), "cudaSuccess: 11");
+    EXPECT_EXIT(run(), testing::ExitedWithCode(0), "cudaSuccess: " + std::to_string(expected));
+}
+TEST(HostThreads, BeginWithAKernelBehindWorkOfTheFirstOne) {
+    expect_order([](unsigned* value) { add_ten<<<1, 1>>>(value); }, 11);
+}
+TEST(HostThreads, BeginWithAHostFunctionBehindWorkOfTheFirstOne) {
+    const cudaHostFn_t add = [](void* value) { *static_cast<unsigned*>(value) += 10; };
+    expect_order([=](unsigned* value) { cudaLaunchHostFunc(nullptr, add, value); }, 11);
 }
 
 TEST(HostThreads, LaunchIntoStreamsOfTheirOwn) {
@@ -241,6 +246,34 @@ TEST(HostThreads, RecordAnEventThatOthersQuery) {
         }
         ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     });
+}
+
+// Two threads launch graphs that record one event, the others query it and wait for it.
+TEST(HostThreads, RecordAnEventByGraphsThatOthersQuery) {
+    const Event event;
+    cudaGraph_t graph = nullptr;
+    cudaGraphNode_t node = nullptr;
+    ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
+    ASSERT_EQ(cudaGraphAddEventRecordNode(&node, graph, nullptr, 0, event), cudaSuccess);
+    cudaGraphExec_t executables[2] = {};
+    for (cudaGraphExec_t& executable : executables)
+        ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+    in_host_threads([&](int thread) {
+        const Stream stream;
+        for (int round = 0; round < 50 * kRounds; ++round) {
+            if (thread < 2) {
+                ASSERT_EQ(cudaGraphLaunch(executables[thread], stream), cudaSuccess);
+            } else {
+                const cudaError_t error = cudaEventQuery(event);
+                ASSERT_TRUE(error == cudaSuccess || error == cudaErrorNotReady) << error;
+                ASSERT_EQ(cudaEventSynchronize(event), cudaSuccess);
+            }
+        }
+        ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    });
+    for (const cudaGraphExec_t executable : executables)
+        EXPECT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+    EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
 }
 
 TEST(HostThreads, LaunchGraphs) {

@@ -59,15 +59,20 @@ void Logbook::set_current(const std::string& id) {
 void Logbook::read() {
     if (!fs::exists(file_)) return;
     nlohmann::json json;
-    bool has_old_numbers = false;
+    int version = 1;
     try {
         json = nlohmann::json::parse(read_text_file(file_));
         if (!json.at("exercises").is_object()) throw std::out_of_range("'exercises' is no list of exercises");
-        has_old_numbers = json.value("version", 1) < kProgressVersion;
+        version = json.value("version", 1);
     } catch (const std::exception& error) {
         return set_aside(error.what(), "what was solved has to be checked again");
     }
     std::map<std::string, ExerciseRecord> records;
+    std::vector<std::string> ids;
+    for (const auto& [id, record] : json["exercises"].items())
+        ids.push_back(id);
+    const Renumbering renumbered(ids);
+    const bool has_old_numbers = version < kProgressVersion;
     std::string damage, lost;
     for (const auto& [id, record] : json["exercises"].items()) {
         try {

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "file_lock.hpp"
 #include "styles.hpp"
 
 namespace course::tool {
@@ -34,6 +35,8 @@ void rename_days(const fs::path& mine) {
         const fs::path to = mine / now;
         std::error_code error;
         if (!fs::is_directory(from, error)) continue;
+        const FileLock lock(mine, /*purpose=*/"");
+        if (!fs::is_directory(from, error)) continue;  // another command was faster
         if (fs::exists(to, error)) {
             say(fmt::format("{} has the number of before, and {} exists: your files in it are not used",
                             from.string(), to.string()));
@@ -48,11 +51,19 @@ void rename_days(const fs::path& mine) {
     }
 }
 
-std::string renumbered(const std::string& id) {
+Renumbering::Renumbering(const std::vector<std::string>& ids) {
+    const auto is_new = [](const std::string& id) {
+        return id.starts_with("day09/") || id.starts_with("day44/") ||
+               (id.starts_with("day43/") && id != "day43/places" && id != "day43/overlap");
+    };
+    day43_is_old_ = std::ranges::none_of(ids, is_new);
+}
+
+std::string Renumbering::operator()(const std::string& id) const {
     const std::string_view day = std::string_view(id).substr(0, id.find('/'));
     const auto found = std::ranges::find_if(
         kDays, [day](const Renumbered& each) { return each.before.substr(0, kShortName) == day; });
-    if (found == kDays.end()) return id;
+    if (found == kDays.end() || (day == "day43" && !day43_is_old_)) return id;
     return std::string(found->now.substr(0, kShortName)) + id.substr(day.size());
 }
 

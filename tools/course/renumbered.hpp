@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace course::tool {
 
@@ -13,8 +14,17 @@ constexpr int kProgressVersion = 2;
 // directory whose new name is taken stays, with a message.
 void rename_days(const std::filesystem::path& mine);
 
-// The id of an exercise in version 1 of progress.json, as it is now: "day02/graph" is
+// Changes the ids of exercises in version 1 of progress.json to those of now: "day02/graph" to
 // "day09/graph".
-std::string renumbered(const std::string& id);
+class Renumbering {
+  public:
+    // `ids`: all of the file. A program of before, run once more, writes version 1 with the numbers
+    // of now.
+    explicit Renumbering(const std::vector<std::string>& ids);
+    std::string operator()(const std::string& id) const;
+
+  private:
+    bool day43_is_old_ = true;
+};
 
 }  // namespace course::tool

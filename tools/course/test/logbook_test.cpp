@@ -119,17 +119,30 @@ TEST_F(LogbookTest, WhatANewerVersionAddsIsNoDamage) {
 TEST_F(LogbookTest, RecordsWithTheOldNumbersOfDaysAreTaken) {
     directory.write("my/progress.json", R"({"version": 1, "current": "day02/graph", "exercises": {
         "day01/a": {"solved": true, "failures": 1, "hints": 0, "stars": 1},
-        "day27/b": {"solved": true, "failures": 2, "hints": 0, "stars": 1},
-        "day43/c": {"solved": true, "failures": 3, "hints": 0, "stars": 1}}})");
+        "day27/turns": {"solved": true, "failures": 2, "hints": 0, "stars": 1},
+        "day43/places": {"solved": true, "failures": 3, "hints": 0, "stars": 1}}})");
     for (const char* when : {"with the old numbers", "with the new ones"}) {
         Logbook book = open();
         EXPECT_EQ(book.of("day01/a").failures, 1) << when;
-        EXPECT_EQ(book.of("day43/b").failures, 2) << when;
-        EXPECT_EQ(book.of("day44/c").failures, 3) << when;
-        EXPECT_EQ(book.of("day44/b"), ExerciseRecord{}) << when;
-        EXPECT_EQ(book.of("day27/b"), ExerciseRecord{}) << when;
+        EXPECT_EQ(book.of("day43/turns").failures, 2) << when;
+        EXPECT_EQ(book.of("day44/places").failures, 3) << when;
+        EXPECT_EQ(book.of("day44/turns"), ExerciseRecord{}) << when;
+        EXPECT_EQ(book.of("day27/turns"), ExerciseRecord{}) << when;
         EXPECT_EQ(book.current(), "day09/graph") << when;
         book.update("day05/d", [](ExerciseRecord& record) { record.solved = true; });
+    }
+}
+
+// As after a command of an earlier commit, which writes version 1 and keeps the ids.
+TEST_F(LogbookTest, RecordsAreNotRenumberedTwice) {
+    for (const char* known : {"day44/places", "day09/graph", "day43/turns"}) {
+        directory.write("my/progress.json",
+                        std::string(R"({"version": 1, "exercises": {
+            "day43/overlap": {"solved": true, "failures": 4, "hints": 0, "stars": 1}, ")") +
+                            known + R"(": {"solved": true, "failures": 5, "hints": 0, "stars": 1}}})");
+        const Logbook book = open();
+        EXPECT_EQ(book.of("day43/overlap").failures, 4) << known;
+        EXPECT_EQ(book.of(known).failures, 5);
     }
 }
 

@@ -35,7 +35,7 @@ case $kind in
 esac
 limits=(prlimit --core=0 --nofile=1024 --nproc="$processes" --data="$data" --fsize=1000000000)
 
-box=(bwrap --die-with-parent --new-session --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try
+box=(--die-with-parent --new-session --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try
     --clearenv --setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv LANG C.UTF-8
     --setenv COURSE_SANDBOX inside
     --ro-bind /usr /usr --perms 0755 --dir /etc --ro-bind-try /etc/alternatives /etc/alternatives --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache)
@@ -81,7 +81,12 @@ for program in bwrap prlimit setpriv timeout "$1"; do
 done
 # The kernel ends these processes first where memory is short.
 echo 1000 2>/dev/null >/proc/self/oom_score_adj || true
-ending=(setpriv --pdeathsig KILL timeout --kill-after=1 "$seconds")  # ends with the judge
+# Process 1 of the sandbox is bwrap, whose environment and arguments the command can read in /proc:
+# the first holds nothing of the teacher's, and the key of a test is not among the second.
+ending=(env -i "PATH=/usr/local/bin:/usr/bin:/bin"
+    "$(command -v setpriv)" --pdeathsig KILL timeout --kill-after=1 "$seconds")  # ends with the judge
+exec 3< <(printf '%s\0' "${box[@]}")
+box=("$(command -v bwrap)" --args 3 --)
 if [[ ! $result ]]; then
     exec "${ending[@]}" "${box[@]}" "${user[@]}" "${limits[@]}" "$@"
 fi

@@ -374,6 +374,30 @@ class Sandboxed(Grade):
         verdict, why = self.attack("env; [[ -z $TOKEN ]]", TOKEN="a secret")
         self.assertEqual(verdict, "solved", why)
 
+    def test_process_1_tells_nothing_of_the_teacher_or_the_judge(self):
+        script = (
+            "tr '\\0' '\\n' </proc/1/cmdline >/tmp/told; tr '\\0' '\\n' </proc/1/environ >>/tmp/told\n"
+            "cat /tmp/told; [[ $COURSE_TEST_KEY == key-4711 ]] || exit 1\n"
+            "grep -q -e TOKEN -e key-4711 -e COURSE_TEST_KEY /tmp/told && exit 1; exit 0"
+        )
+        done = self.sandboxed("run", script, TOKEN="a secret", COURSE_TEST_KEY="key-4711")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("bwrap", done.stdout)
+
+    def sandboxed(self, *arguments, **environment):
+        """The end and the output of a script, the last argument, in the sandbox without the judge."""
+        script = self.root / "scripts" / "attack"
+        script.write_text(arguments[-1] + "\n")
+        command = [self.root / "scripts" / "sandbox.sh", *arguments[:-1], "bash", script]
+        return subprocess.run(
+            command,
+            env=dict(os.environ, **environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=50,
+        )
+
     def test_a_program_that_runs_too_long_is_ended(self):
         verdict, why = self.attack("trap '' TERM; sleep 40", COURSE_RUN_SECONDS="1")
         self.assertEqual(verdict, "not yet")

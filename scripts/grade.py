@@ -58,10 +58,15 @@ def say(text):
 # --- What was handed in ---
 
 
+def is_directory(path):
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
 class Student:
     def __init__(self, directory):
-        self.directory = pathlib.Path(directory)
-        path = self.directory.resolve()
+        path = pathlib.Path(os.path.abspath(directory))  # a link must not choose the name
+        self.directory = path
+        self.refused = None if is_directory(path) else "it is no directory; links are not followed"
         self.name = path.parent.name if path.name == "my" else path.name
         self.file = re.sub(r"[^\w.@ +-]", "_", self.name).lstrip(".") or "_"  # of results: no odd characters
 
@@ -69,7 +74,7 @@ class Student:
 def students_of(directories):
     students = []
     for directory in directories:
-        if not os.path.isdir(directory):
+        if not os.path.lexists(directory):
             raise Problem(f"'{directory}' is no directory; expected the my/ of a student")
         students.append(Student(directory))
     by_file = {}
@@ -433,6 +438,17 @@ def judge(student, workspace, exercises, version):
     }
 
 
+def not_judged(student, exercises, version, reason):
+    return {
+        "student": student.name,
+        "content": "",
+        "lesson": version,
+        "seconds": 0,
+        "exercises": [no_verdict(exercise, readable(reason)) for exercise in exercises],
+        "left_out": [],
+    }
+
+
 def no_verdict(exercise, reason):
     return {"id": exercise, "verdict": "not judged", "tests": 0, "stars": 0, "counts": [], "why": reason}
 
@@ -585,14 +601,17 @@ def grade_all(students, exercises, version, options):
     free, lock = list(workspaces), threading.Lock()
 
     def grade(student):
-        result = earlier_result(student, options, exercises, version)
+        result = None if student.refused else earlier_result(student, options, exercises, version)
         if result:
             print(f"{line_of(result)} (as before)", flush=True)
             return result
         with lock:
             workspace = free.pop()
         try:
-            result = judge(student, workspace, exercises, version)
+            if student.refused:
+                result = not_judged(student, exercises, version, student.refused)
+            else:
+                result = judge(student, workspace, exercises, version)
         finally:
             with lock:
                 free.append(workspace)

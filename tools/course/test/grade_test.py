@@ -184,6 +184,20 @@ class Grade(unittest.TestCase):
         for line in ("- day01\\_vectors/second: a symbolic link", "- pipe: a FIFO", "- socket: a socket"):
             self.assertIn(line, page)
 
+    def test_a_link_does_not_hand_in_for_another(self):
+        bob = self.hand_in("bob", "exit 0", "exit 0")
+        students = [self.work / "handed in" / name / "my" for name in ("ada", "eve")] + [bob]
+        for student in students[:2]:
+            student.parent.mkdir()
+        students[0].symlink_to(bob)
+        students[1].write_text("no directory\n")
+        self.assertEqual(self.grade(*students), 1, self.done.stderr)
+        for name in ("ada", "eve"):
+            self.assertEqual(self.verdicts(name), ["not judged", "not judged"])
+            self.assertIn("it is no directory; links are not followed", self.why(name))
+        self.assertEqual(self.verdicts("bob"), ["solved", "solved"])
+        self.assertEqual(self.judged(), 2)  # the lesson and bob
+
     def test_names_and_output_cannot_break_the_page_or_the_terminal(self):
         ada = self.hand_in("<b>a|d`a\x1b[2J\n# grade A", "printf '\\033[31m```\\n# Solved\\n'; exit 1")
         os.mkfifo(ada / "x|\n| second | solved |\x1b]0;title\x07")

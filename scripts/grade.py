@@ -16,8 +16,10 @@ import argparse
 import concurrent.futures
 import contextlib
 import csv
+import errno
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -30,6 +32,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
@@ -38,8 +41,12 @@ MINE = GRADE / "my"  # in every sandbox, so that no build is configured twice
 SANDBOX = ROOT / "scripts" / "sandbox.sh"
 COMMAND = BUILD / "cpu" / "bin" / "course"
 PRESETS = ("cpu", "inspect")
-USAGE, BUILD_FAILED = 2, 3
-MOST_BYTES, MOST_FILES = 50_000_000, 5000  # of what one student hands in
+USAGE, BUILD_FAILED, UNEXPECTED = 2, 3, 4
+# Of what one student hands in. Depth costs open files.
+MOST_BYTES, MOST_FILES, MOST_DIRECTORIES, DEEPEST = 50_000_000, 5000, 1000, 10
+MOST_LEFT_OUT = 100  # named on a page
+# Errors of this machine, not of a hand-in.
+OURS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS)
 SEEN_EVERY = 0.2  # seconds
 
 
@@ -69,6 +76,8 @@ class Student:
         self.refused = None if is_directory(path) else "it is no directory; links are not followed"
         self.name = path.parent.name if path.name == "my" else path.name
         self.file = re.sub(r"[^\w.@ +-]", "_", self.name).lstrip(".") or "_"  # of results: no odd characters
+        if len(os.fsencode(self.file)) > 200:
+            self.file = self.file[:40] + hashlib.sha256(os.fsencode(self.name)).hexdigest()
 
 
 def students_of(directories):
@@ -97,44 +106,67 @@ KINDS = {
 }
 
 
-def copy_file(source, target):
-    """Why it was not copied, or None. It may have changed since it was listed, even into a FIFO."""
-    try:
-        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        return error.strerror
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return "not a file"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with open(target, "wb") as copy:
-            shutil.copyfileobj(file, copy)
-    return None
+class HandIn:
+    """Copies the files of a hand-in to `target`. `left_out` tells what was not copied, and why:
+    [(name, reason)]. The student may change everything meanwhile, even into a link or a FIFO.
+    """
 
+    def __init__(self, source, target):
+        self.target = target
+        self.left_out, self.files, self.directories, self.bytes = [], 0, 0, 0
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        self.copy(source, None, pathlib.PurePath())
 
-def copy_hand_in(source, target):
-    """Copies the files, and returns what was left out: [(name, reason)]."""
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    left_out, files, size = [], 0, 0
-    for directory, directories, names in os.walk(source):
-        directories.sort()
-        for name in sorted(directories + names):
-            path = pathlib.Path(directory, name)
-            relative = path.relative_to(source)
-            status = os.lstat(path)
-            if (
-                stat.S_ISDIR(status.st_mode) or str(relative) == "progress.json"
-            ):  # which the student may have written
-                continue
-            reason = KINDS.get(stat.S_IFMT(status.st_mode))
-            files, size = files + 1, size + status.st_size
-            if not reason and (files > MOST_FILES or size > MOST_BYTES):
-                reason = f"beyond {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB"
-            reason = reason or copy_file(path, target / relative)
-            if reason:
-                left_out.append((str(relative), reason))
-    return left_out
+    def copy(self, path, parent, relative):
+        """`path` is below the directory that the descriptor `parent` has open."""
+        try:
+            status = os.stat(path, dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                reason = self.copy_directory(path, parent, relative)
+            else:
+                reason = self.copy_file(path, parent, relative, status)
+        except OSError as error:
+            if error.errno in OURS:
+                raise
+            reason = error.strerror
+        if reason and len(self.left_out) < MOST_LEFT_OUT:
+            self.left_out.append((str(relative), reason))
+        elif reason and len(self.left_out) == MOST_LEFT_OUT:
+            self.left_out.append(("...", "and more"))
+
+    def copy_directory(self, path, parent, relative):
+        self.directories += 1
+        if self.directories > MOST_DIRECTORIES or len(relative.parts) > DEEPEST:
+            return f"beyond {MOST_DIRECTORIES} directories, or more than {DEEPEST} deep"
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            with os.scandir(descriptor) as entries:
+                some = list(itertools.islice(entries, MOST_FILES + 1))
+            for name in sorted(entry.name for entry in some):
+                if str(relative / name) != "progress.json":  # which the student may have written
+                    self.copy(name, descriptor, relative / name)
+        finally:
+            os.close(descriptor)
+        return f"a directory of more than {MOST_FILES} files" if len(some) > MOST_FILES else None
+
+    def copy_file(self, path, parent, relative, status):
+        self.files, self.bytes = self.files + 1, self.bytes + status.st_size
+        if stat.S_IFMT(status.st_mode) in KINDS:
+            return KINDS[stat.S_IFMT(status.st_mode)]
+        if self.files > MOST_FILES or self.bytes > MOST_BYTES:
+            return f"beyond {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB"
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return "not a file"
+            contents = file.read(status.st_size)
+            if file.read(1):
+                return "it grew while it was copied"
+        copy = self.target / relative
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(contents)
+        return None
 
 
 def hash_of(directory, *words, without=None):
@@ -413,7 +445,7 @@ def end(process):
 def judge(student, workspace, exercises, version):
     begin = time.monotonic()
     workspace.clear()
-    left_out = copy_hand_in(student.directory, workspace.mine)
+    left_out = HandIn(student.directory, workspace.mine).left_out
     content = hash_of(workspace.mine, left_out)
     if not workspace.options.trust and os.geteuid() == 0:
         give_to(workspace.user, workspace.build)
@@ -587,7 +619,7 @@ def earlier_result(student, options, exercises, version):
     try:
         result = json.loads((options.out / (student.file + ".json")).read_text())
         with tempfile.TemporaryDirectory(dir=GRADE) as copy:
-            left_out = copy_hand_in(student.directory, pathlib.Path(copy, "my"))
+            left_out = HandIn(student.directory, pathlib.Path(copy, "my")).left_out
             content = hash_of(pathlib.Path(copy, "my"), left_out)
         same = (result["content"], result["lesson"]) == (content, version)
         same &= [exercise["id"] for exercise in result["exercises"]] == exercises
@@ -612,6 +644,9 @@ def grade_all(students, exercises, version, options):
                 result = not_judged(student, exercises, version, student.refused)
             else:
                 result = judge(student, workspace, exercises, version)
+        except Exception as error:  # whatever it is: the next student is judged
+            traceback.print_exc()
+            result = not_judged(student, exercises, version, f"{type(error).__name__}: {error}")
         finally:
             with lock:
                 free.append(workspace)
@@ -668,7 +703,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="./course grade",
         description="Judges what students handed in, each in a sandbox, and writes a page for each.",
-        epilog="exit codes: 0 all is solved, 1 it is not, 2 wrong usage or no sandbox, 3 the build failed",
+        epilog="exit codes: 0 all is solved, 1 it is not, 2 wrong usage or no sandbox, 3 the build failed, 4 an error of this program",
     )
     parser.add_argument("dirs", nargs="+", metavar="DIR", help="the my/ of one student")
     parser.add_argument("--days", type=lambda text: text.split(","), help="day05,day15; without it every day")
@@ -738,6 +773,9 @@ if __name__ == "__main__":
     except Problem as problem:
         say(problem)
         sys.exit(problem.code)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(UNEXPECTED)  # Python's own code would be 1: not all is solved
     except KeyboardInterrupt:
         say("interrupted; a second run goes on after the last student that was judged")
         os._exit(128 + signal.SIGINT)  # without waiting for the students that are being judged

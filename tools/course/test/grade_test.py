@@ -198,6 +198,56 @@ class Grade(unittest.TestCase):
         self.assertEqual(self.verdicts("bob"), ["solved", "solved"])
         self.assertEqual(self.judged(), 2)  # the lesson and bob
 
+    def test_a_hand_in_that_cannot_be_copied_ends_no_run(self):
+        long = "long" * 60
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        place = os.open(ada, os.O_RDONLY)
+        for depth in range(20):  # longer than a path may be
+            os.mkdir(long, dir_fd=place)
+            place, outer = os.open(long, os.O_RDONLY, dir_fd=place), place
+            os.close(outer)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=place))
+        os.close(place)
+        eve = self.hand_in("é" * 120, "exit 0", "exit 0")
+        self.assertEqual(self.grade(ada, eve), 0, self.done.stderr)
+        left_out = json.loads((self.work / "grades" / "ada.json").read_text())["left_out"]
+        self.assertEqual([name.count("/") for name, _ in left_out], [10])
+        self.assertIn("more than 10 deep", left_out[0][1])
+
+    def test_a_hand_in_is_copied_up_to_its_limits(self):
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        for number in range(200):
+            (ada / f"z{number}").symlink_to("nowhere")
+        (ada / "large").touch()
+        os.truncate(ada / "large", 10**12)
+        (ada / "zz_after").write_text("beyond\n")
+        self.assertEqual(self.grade(ada), 0, self.done.stderr)
+        left_out = json.loads((self.work / "grades" / "ada.json").read_text())["left_out"]
+        self.assertIn(["large", "beyond 5000 files or 50 MB"], left_out)
+        self.assertEqual(left_out[-1], ["...", "and more"])
+        self.assertEqual(len(left_out), 101)
+
+    def test_an_unreadable_directory_is_named(self):
+        if os.geteuid() == 0:
+            self.skipTest("root can read everything")
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        (ada / "closed").mkdir()
+        (ada / "closed").chmod(0)
+        self.grade(ada)
+        left_out = json.loads((self.work / "grades" / "ada.json").read_text())["left_out"]
+        self.assertEqual(left_out, [["closed", "Permission denied"]])
+
+    def test_an_error_of_the_judge_itself_is_4_or_of_one_student(self):
+        students = [self.hand_in(name, "exit 0", "exit 0") for name in ("ada", "bob")]
+        judge = JUDGE.replace("json.dump(", "if 'WRITE NONSENSE' in globals().get('text', ''): verdicts = [1]\njson.dump(")
+        self.write_program(self.root / "build/cpu/bin/course", judge)
+        self.hand_in("ada", "exit 0", "exit 0 # WRITE NONSENSE")
+        self.assertEqual(self.grade(*students), 1, self.done.stderr)
+        self.assertEqual(self.verdicts("ada"), ["not judged", "not judged"])
+        self.assertIn("TypeError", self.why("ada"))
+        self.assertEqual(self.verdicts("bob"), ["solved", "solved"])
+        self.assertEqual(self.grade(*students, "--json", "/nowhere/grades.json"), 4)
+
     def test_names_and_output_cannot_break_the_page_or_the_terminal(self):
         ada = self.hand_in("<b>a|d`a\x1b[2J\n# grade A", "printf '\\033[31m```\\n# Solved\\n'; exit 1")
         os.mkfifo(ada / "x|\n| second | solved |\x1b]0;title\x07")

@@ -73,7 +73,7 @@ if [[ $(id -u) == 0 ]]; then
     user=(setpriv --reuid "$number" --regid "$number" --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 fi
 
-for program in bwrap prlimit setpriv timeout "$1"; do
+for program in bwrap prlimit python3 setpriv timeout "$1"; do
     if ! command -v "$program" >/dev/null; then
         echo "sandbox.sh: $program is not installed" >&2
         exit 127
@@ -83,8 +83,16 @@ done
 echo 1000 2>/dev/null >/proc/self/oom_score_adj || true
 # Process 1 of the sandbox is bwrap, whose environment and arguments the command can read in /proc:
 # the first holds nothing of the teacher's, and the key of a test is not among the second.
-ending=(env -i "PATH=/usr/local/bin:/usr/bin:/bin"
-    "$(command -v setpriv)" --pdeathsig KILL timeout --kill-after=1 "$seconds")  # ends with the judge
+path=/usr/local/bin:/usr/bin:/bin
+ending=(env -i "PATH=$path" "$(command -v setpriv)" --pdeathsig KILL)  # ends with the judge
+# A new session keyring: the teacher's may hold passwords and tickets. Kernels and containers without
+# keyrings refuse, and then there is nothing to read.
+ending+=("$(PATH=$path command -v python3 || command -v python3)" -IS -c "
+import ctypes, os, sys
+number = {'x86_64': 250, 'aarch64': 219}.get(os.uname().machine)
+number and ctypes.CDLL(None).syscall(number, 1, None)  # keyctl(KEYCTL_JOIN_SESSION_KEYRING, NULL)
+os.execvp(sys.argv[1], sys.argv[1:])")
+ending+=(timeout --kill-after=1 "$seconds")
 exec 3< <(printf '%s\0' "${box[@]}")
 box=("$(command -v bwrap)" --args 3 --)
 if [[ ! $result ]]; then

@@ -448,6 +448,29 @@ class Sandboxed(Grade):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("bwrap", done.stdout)
 
+    def test_keys_of_the_teacher_cannot_be_read(self):
+        keyctl, add_key = {"x86_64": (250, 248), "aarch64": (219, 217)}[os.uname().machine]
+        teacher = (
+            "import ctypes, subprocess, sys; call = ctypes.CDLL(None).syscall\n"
+            f"call({keyctl}, 1, None)\n"
+            f"key = call({add_key}, b'user', b'course', b'treasure', 8, ctypes.c_int(-3))\n"
+            "print('no keyring here', flush=True) if key < 0 else 0\n"
+            "sys.exit(subprocess.call([*sys.argv[1:], str(key)]))"
+        )
+        student = (
+            "import ctypes, sys; text = ctypes.create_string_buffer(99)\n"
+            f"ctypes.CDLL(None).syscall({keyctl}, 11, int(sys.argv[1]), text, 99)\n"
+            "print(text.value); sys.exit(text.value != b'')"
+        )
+        plain = [sys.executable, "-c", teacher, sys.executable, "-c", student]
+        done = subprocess.run(plain, stdout=subprocess.PIPE)
+        if b"treasure" not in done.stdout:
+            self.skipTest(f"the kernel keeps no keys here: {done.stdout}")
+        for kind in ("run", "compile"):
+            inside = [self.root / "scripts" / "sandbox.sh", kind, "python3", "-c", student]
+            done = subprocess.run([sys.executable, "-c", teacher, *inside], stdout=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stdout), (0, b"b''\n"))
+
     def sandboxed(self, *arguments, **environment):
         """The end and the output of a script, the last argument, in the sandbox without the judge."""
         script = self.root / "scripts" / "attack"

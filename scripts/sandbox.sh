@@ -98,9 +98,11 @@ box=("$(command -v bwrap)" --args 3 --)
 if [[ ! $result ]]; then
     exec "${ending[@]}" "${box[@]}" "${user[@]}" "${limits[@]}" "$@"
 fi
-# The file is on a file system of the sandbox, which is gone with it: a descriptor that the command
-# does not have brings the contents out.
-exec 5>"$result"
+# The file is on a file system of the sandbox, which is gone with it. What the command can write to the
+# pipe, through the descriptors of the last bash, too, is cut off outside.
 # shellcheck disable=SC2016
-exec "${ending[@]}" "${box[@]}" "${user[@]}" "${limits[@]}" \
-    bash -c 'result=$1; shift; code=0; "$@" 5>&- || code=$?; cat "$result" >&5; exit $code' _ "$result" "$@"
+inside='result=$1; shift; code=0; "$@" 5>&- || code=$?; cat "$result" >&5; exit $code'
+# shellcheck disable=SC2016
+outside='result=$1; shift; exec 6>&1; "$@" 5>&1 >&6 6>&- | head -c 64000000 >"$result" 6>&-; exit "${PIPESTATUS[0]}"'
+exec "${ending[@]}" setpriv --pdeathsig KILL bash -c "$outside" _ "$result" \
+    "${box[@]}" "${user[@]}" "${limits[@]}" bash -c "$inside" _ "$result" "$@"

@@ -471,6 +471,23 @@ class Sandboxed(Grade):
             done = subprocess.run([sys.executable, "-c", teacher, *inside], stdout=subprocess.PIPE)
             self.assertEqual((done.returncode, done.stdout), (0, b"b''\n"))
 
+    def test_a_result_is_64_MB_at_most(self):
+        result = self.work / "results" / "result"
+        result.parent.mkdir()
+        script = f"echo printed; echo figures >'{result}'; exit 7"
+        done = self.sandboxed("run", "--result", result, script)
+        self.assertEqual((done.returncode, done.stdout, result.read_text()), (7, "printed\n", "figures\n"))
+        script = "for i in 1 2 3; do head -c 40M /dev/zero >>/proc/$PPID/fd/5; done; exit 0"
+        done = self.sandboxed("run", "--result", result, script)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        # What root has opened, the student's user cannot open again.
+        self.assertEqual(result.stat().st_size, 64_000_000 if os.geteuid() else 0, done.stdout)
+        begin = time.monotonic()
+        done = self.sandboxed("run", "--result", result, f"{SLEEP} & {SLEEP}", COURSE_RUN_SECONDS="1")
+        self.assertLess(time.monotonic() - begin, 10)
+        time.sleep(0.2)
+        self.assertFalse(is_sleeping())
+
     def sandboxed(self, *arguments, **environment):
         """The end and the output of a script, the last argument, in the sandbox without the judge."""
         script = self.root / "scripts" / "attack"

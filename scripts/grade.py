@@ -173,7 +173,7 @@ def hash_of(directory, *words, without=None):
     """Of names and contents below a directory."""
     total = hashlib.sha256(repr(words).encode())
     for path in sorted(path for path in pathlib.Path(directory).rglob("*") if path.is_file()):
-        if without in path.parts:
+        if without and path.is_relative_to(without):
             continue
         total.update(os.fsencode(path.relative_to(directory)) + b"\0")
         total.update(hashlib.sha256(path.read_bytes()).digest())
@@ -215,9 +215,11 @@ def day_of(exercise):
 
 def versions_of(days):
     """{day: hash} of what decides a verdict: the lesson, its tests, and the programs that judge."""
+    tests = ROOT / "tools" / "course" / "test"  # of the judge
     judge = [
-        hash_of(ROOT / place, without="test") for place in ("common", "cuda_on_cpu", "tools/course", "cmake")
+        hash_of(ROOT / place, without=tests) for place in ("common", "cuda_on_cpu", "tools/course", "cmake")
     ]
+    judge += [(ROOT / name).read_bytes() for name in ("CMakeLists.txt", "CMakePresets.json")]
     lessons = {day: next(ROOT.glob(f"{day}*/exercises.md")).parent for day in days}
     return {day: hash_of(lesson, *judge)[:16] for day, lesson in lessons.items()}
 

@@ -66,13 +66,14 @@ class Grade(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.work = pathlib.Path(directory.name)
         self.work.chmod(0o755)
-        self.root = self.work / "a checkout"
+        self.root = self.work / "test" / "a checkout"  # no name above it may matter
         for place in ("scripts", "build/cpu/bin", "build/inspect", "day01_vectors"):
             (self.root / place).mkdir(parents=True)
         for name in ("grade.py", "sandbox.sh"):
             shutil.copy(CHECKOUT / "scripts" / name, self.root / "scripts")
         (self.root / "day01_vectors" / "exercises.md").write_text("the lesson\n")
-        (self.root / "day01_vectors" / "CMakeLists.txt").touch()
+        for name in ("day01_vectors/CMakeLists.txt", "CMakeLists.txt", "CMakePresets.json"):
+            (self.root / name).touch()
         self.write_program(self.root / "course", COURSE)
         self.write_program(self.root / "build/cpu/bin/course", JUDGE)
         script = self.root / "scripts" / "grade.py"
@@ -160,6 +161,21 @@ class Grade(unittest.TestCase):
         (self.root / "day01_vectors" / "vectors_test.cpp").write_text("a new test\n")
         self.grade(ada)
         self.assertEqual(self.judged(), 6)  # the lesson, too
+
+    def test_a_new_judge_judges_all_again(self):
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        self.grade(ada)
+        times = self.judged()
+        for name in ("common/test/main.cpp", "cmake/course.cmake", "CMakeLists.txt", "CMakePresets.json"):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text("another\n")
+            self.grade(ada)
+            self.assertEqual(self.judged(), times + 2, name)
+            times += 2
+        (self.root / "tools/course/test").mkdir(parents=True)
+        (self.root / "tools/course/test/grade_test.py").write_text("another\n")
+        self.grade(ada)
+        self.assertEqual(self.judged(), times)
 
     def test_a_hand_in_stays_as_it_was(self):
         ada = self.hand_in("ada", 'echo changed >"$0"; rm -r "$(dirname "$0")"; exit 1')

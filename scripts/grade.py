@@ -47,7 +47,8 @@ MOST_BYTES, MOST_FILES, MOST_DIRECTORIES, DEEPEST = 50_000_000, 5000, 1000, 10
 MOST_LEFT_OUT = 100  # named on a page
 # Errors of this machine, not of a hand-in.
 OURS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS)
-SEEN_EVERY = 0.2  # seconds
+SEEN_EVERY, BUILD_SEEN_EVERY = 0.2, 2  # seconds
+MOST_BUILT = 4_000_000_000  # bytes of one student's build
 
 
 class Problem(Exception):
@@ -377,7 +378,8 @@ class Workspace:
                 start_new_session=True,
             )
             self.process = process
-            ended = wait(process, self.options.seconds, self.options.memory * 1e9)
+            build = None if self.options.trust else self.build
+            ended = wait(process, self.options.seconds, self.options.memory * 1e9, build)
             output.seek(0)
             text = output.read(1_000_000).decode(errors="replace")
         try:
@@ -409,15 +411,31 @@ def processes_below(parent):
     return found
 
 
-def wait(process, seconds, memory):
-    """Until the judge has ended. Ends it after its time, and the sandboxes that it has started when
-    they use too much memory together: no limit of a process holds for all of them.
+def bytes_in(directory):
+    """On the disk, without what links point to."""
+    size = 0
+    for _, _, names, descriptor in os.fwalk(directory):
+        for name in names:
+            with contextlib.suppress(OSError):  # compilers remove files meanwhile
+                size += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_blocks * 512
+    return size
+
+
+def wait(process, seconds, memory, build):
+    """Until the judge has ended. Ends it after its time, and when what compilers write to `build`
+    grows too much; and the sandboxes that it has started when they use too much memory together: no
+    limit of a process or a file holds for all of them.
     """
-    ended, deadline = None, time.monotonic() + seconds
+    ended, deadline, next_look = None, time.monotonic() + seconds, 0.0
+    disk = int(os.environ.get("COURSE_LIMIT_BUILD", MOST_BUILT))
     try:
         while process.poll() is None:
             if time.monotonic() > deadline:
                 return f"not done after {seconds} s, ended"
+            if build and time.monotonic() > next_look:
+                if bytes_in(build) > disk:
+                    return f"the build is larger than {disk / 1e9:g} GB, ended"
+                next_look = time.monotonic() + BUILD_SEEN_EVERY
             below = processes_below(process.pid)
             if sum(size for _, _, size in below.values()) > memory:
                 ended = f"a program of this day used more than {memory / 1e9:g} GB of memory, and was ended"

@@ -26,14 +26,15 @@ processes=${COURSE_LIMIT_PROCESSES:-512}
 data=${COURSE_LIMIT_DATA:-40000000000}
 disk=${COURSE_LIMIT_DISK:-256000000}
 case $kind in
-    compile) seconds=$((${COURSE_COMPILE_SECONDS:-300} + 10)) ;;  # after the limit of `course`, which says so
-    run) seconds=${COURSE_RUN_SECONDS:-900} ;;
+    # The largest file that the course compiles, a precompiled header, has 120 MB. grade.py watches the sum.
+    compile) file_size=300000000 seconds=$((${COURSE_COMPILE_SECONDS:-300} + 10)) ;;  # after the limit of `course`, which says so
+    run) file_size=1000000000 seconds=${COURSE_RUN_SECONDS:-900} ;;
     *)
         echo "sandbox.sh: the kind is '$kind'; expected compile or run" >&2
         exit 2
         ;;
 esac
-limits=(prlimit --core=0 --nofile=1024 --nproc="$processes" --data="$data" --fsize=1000000000)
+limits=(prlimit --core=0 --nofile=1024 --nproc="$processes" --data="$data" --fsize="$file_size")
 
 box=(--die-with-parent --new-session --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try
     --clearenv --setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv LANG C.UTF-8

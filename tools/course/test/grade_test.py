@@ -435,6 +435,27 @@ class Sandboxed(Grade):
         verdict, why = self.attack(script.format(self.root))
         self.assertEqual(verdict, "solved", why)
 
+    def test_a_file_of_a_compiler_is_limited(self):
+        file = self.root / "build" / "cpu" / "large"
+        file.parent.chmod(0o777)
+        done = self.sandboxed("compile", f"head -c 400M /dev/zero >'{file}'")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(file.stat().st_size, 300_000_000)
+
+    def test_a_build_that_grows_is_ended(self):
+        compiles = JUDGE.replace(
+            "    right = ",
+            "    if 'COMPILES' in text:\n"
+            "        place = os.environ['COURSE_BUILD_DIR'] + '/large'\n"
+            "        for i in range(5): open(place + str(i), 'wb').write(b'x' * 10_000_000)\n"
+            "        __import__('time').sleep(30)\n"
+            "    right = ",
+        )
+        self.write_program(self.root / "build/cpu/bin/course", compiles)
+        verdict, why = self.attack("# COMPILES", COURSE_LIMIT_BUILD="40000000")
+        self.assertEqual(verdict, "not judged")
+        self.assertIn("the build is larger than 0.04 GB, ended", why)
+
     def test_there_is_no_network(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             verdict, why = self.attack(

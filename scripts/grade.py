@@ -48,6 +48,7 @@ MOST_LEFT_OUT = 100  # named on a page
 # Errors of this machine, not of a hand-in.
 OURS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS)
 SEEN_EVERY, BUILD_SEEN_EVERY = 0.2, 2  # seconds
+LEAST_AVAILABLE = 500_000_000  # bytes of this machine's memory
 MOST_BUILT = 4_000_000_000  # bytes of one student's build
 
 
@@ -411,6 +412,14 @@ def processes_below(parent):
     return found
 
 
+def available_memory():
+    """Bytes. Falls with all that is in memory, such as shared memory that belongs to no process."""
+    with contextlib.suppress(OSError, AttributeError):
+        text = pathlib.Path("/proc/meminfo").read_text()
+        return int(re.search(r"^MemAvailable: *(\d+) kB", text, re.MULTILINE).group(1)) * 1024
+    return sys.maxsize
+
+
 def bytes_in(directory):
     """On the disk, without what links point to."""
     size = 0
@@ -423,10 +432,11 @@ def bytes_in(directory):
 
 def wait(process, seconds, memory, build):
     """Until the judge has ended. Ends it after its time, and when what compilers write to `build`
-    grows too much; and the sandboxes that it has started when they use too much memory together: no
+    grows too much, or the machine has no memory left; and the sandboxes that it has started when they use too much memory together: no
     limit of a process or a file holds for all of them.
     """
     ended, deadline, next_look = None, time.monotonic() + seconds, 0.0
+    least = int(os.environ.get("COURSE_LIMIT_AVAILABLE", LEAST_AVAILABLE))
     disk = int(os.environ.get("COURSE_LIMIT_BUILD", MOST_BUILT))
     try:
         while process.poll() is None:
@@ -436,6 +446,8 @@ def wait(process, seconds, memory, build):
                 if bytes_in(build) > disk:
                     return f"the build is larger than {disk / 1e9:g} GB, ended"
                 next_look = time.monotonic() + BUILD_SEEN_EVERY
+            if available_memory() < least:
+                return "the machine was short of memory, so the judge was ended; judge this student alone"
             below = processes_below(process.pid)
             if sum(size for _, _, size in below.values()) > memory:
                 ended = f"a program of this day used more than {memory / 1e9:g} GB of memory, and was ended"

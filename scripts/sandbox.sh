@@ -72,6 +72,9 @@ user=()
 if [[ $(id -u) == 0 ]]; then
     number=${COURSE_SANDBOX_USER:-65534}
     user=(setpriv --reuid "$number" --regid "$number" --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
+elif bwrap --unshare-user --disable-userns --ro-bind / / true 2>/dev/null; then
+    # In a namespace of its own a command could mount memory of any size. bwrap 0.8 can forbid it.
+    box+=(--unshare-user --disable-userns)
 fi
 
 for program in bwrap prlimit python3 setpriv timeout "$1"; do

@@ -456,6 +456,18 @@ class Sandboxed(Grade):
         self.assertEqual(verdict, "not judged")
         self.assertIn("the build is larger than 0.04 GB, ended", why)
 
+    def test_a_machine_without_memory_ends_the_judge(self):
+        ada = self.hand_in("ada", "sleep 5; exit 0", "exit 0")
+        self.assertEqual(self.grade(ada, COURSE_LIMIT_AVAILABLE=str(10**15)), 1)
+        self.assertEqual(self.verdicts("ada"), ["not judged", "not judged"])
+        self.assertIn("the machine was short of memory", self.why("ada"))
+
+    def test_there_are_no_namespaces_within(self):
+        if os.geteuid() == 0:
+            self.skipTest("not promised where root grades")
+        done = self.sandboxed("run", "unshare -Urm mount -t tmpfs -o size=90G none /tmp && exit 1; exit 0")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
     def test_there_is_no_network(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             verdict, why = self.attack(

@@ -41,6 +41,7 @@ MINE = GRADE / "my"  # in every sandbox, so that no build is configured twice
 SANDBOX = ROOT / "scripts" / "sandbox.sh"
 COMMAND = BUILD / "cpu" / "bin" / "course"
 PRESETS = ("cpu", "inspect")
+OF_PROGRAMS = ("OMP_", "CUDA_ON_CPU_", "COURSE_TEST_", "GTEST_")
 USAGE, BUILD_FAILED, UNEXPECTED = 2, 3, 4
 # Of what one student hands in. Depth costs open files.
 MOST_BYTES, MOST_FILES, MOST_DIRECTORIES, DEEPEST = 50_000_000, 5000, 1000, 10
@@ -191,7 +192,9 @@ def hash_of_files(versions, *files):
 
 
 def environment(mine=MINE, **more):
-    settings = dict(os.environ, COURSE_PRESET="cpu", COURSE_MY=str(mine), NO_COLOR="1", **more)
+    # The judge sets these for programs; the teacher's own would change what is judged.
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(OF_PROGRAMS)}
+    settings.update(COURSE_PRESET="cpu", COURSE_MY=str(mine), NO_COLOR="1", **more)
     settings.update(COURSE_ROOT=str(ROOT), COURSE_BUILD_DIR=str(BUILD / "cpu"))
     return settings
 
@@ -283,7 +286,19 @@ def prepare_day(day, exercises):
 # --- The sandbox ---
 
 
-def require_sandbox():
+def require_users(last):
+    """As root, whose namespace may have few users, each job gives its files to one of its own."""
+    ranges = [list(map(int, line.split())) for line in open("/proc/self/uid_map")]
+    if not any(first <= last < first + count for first, _, count in ranges):
+        raise Problem(
+            f"as root, hand-ins run as users up to {last}, and this container or namespace has no such user; "
+            "grade as an ordinary user, or in a container that has all users"
+        )
+
+
+def require_sandbox(jobs):
+    if os.geteuid() == 0:
+        require_users(user_of(jobs - 1))
     done = subprocess.run(
         [SANDBOX, "run", "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -331,6 +346,11 @@ def give_to(user, directory):
             os.chown(os.path.join(path, name), user, user, follow_symlinks=False)
 
 
+def user_of(job):
+    """As root: the user that hand-ins run as, of this job only, as processes are counted by user."""
+    return 1_000_000 + 64 * os.getpid() + job
+
+
 class Workspace:
     """Where one student after the other is judged: a build and a my/ in the place of the checkout's."""
 
@@ -338,8 +358,7 @@ class Workspace:
         self.options = options
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="work.", dir=GRADE))
         self.build = self.directory / "build"
-        # As root: the user that hand-ins run as, of this job only, as processes are counted by user.
-        self.user = 1_000_000 + 64 * os.getpid() + number
+        self.user = user_of(number)
         self.process = None  # the judge
         if options.trust:
             self.mine, self.verdicts, self.inside = MINE, self.directory / "verdicts.json", []
@@ -780,7 +799,7 @@ def main():
     options = parse(sys.argv[1:])
     students = students_of(options.dirs)
     if not options.trust:
-        require_sandbox()
+        require_sandbox(options.jobs)
     exercises = exercises_of(options.days)
     options.out.mkdir(parents=True, exist_ok=True)
     versions = versions_of(dict.fromkeys(map(day_of, exercises)))

@@ -302,6 +302,20 @@ class Grade(unittest.TestCase):
         self.assertEqual(result["tests"][1]["output"], "not yet\nlate")
         self.assertEqual(result["output"], "ada: 1 of 2 solved, 2 stars, 1 not yet")
 
+    def test_settings_of_programs_are_the_judges_own(self):
+        judge = JUDGE.replace(
+            "verdicts = []",
+            "open(os.environ['COURSE_ROOT'] + '/settings', 'a').write(' '.join(os.environ))\nverdicts = []",
+        )
+        self.write_program(self.root / "build/cpu/bin/course", judge)
+        names = ("OMP_NUM_THREADS", "CUDA_ON_CPU_ORDER", "COURSE_TEST_LIMIT", "GTEST_FILTER")
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        self.assertEqual(self.grade(ada, **dict.fromkeys(names, "1"), LATER="1"), 0, self.done.stderr)
+        settings = (self.root / "settings").read_text()
+        self.assertIn("LATER", settings)
+        for name in names:
+            self.assertNotIn(name, settings)
+
     def test_wrong_usage_is_2_and_says_what_is_expected(self):
         ada = self.hand_in("ada", "exit 0")
         for arguments, words in (
@@ -456,6 +470,15 @@ class Sandboxed(Grade):
         self.assertEqual(verdict, "not judged")
         self.assertIn("the build is larger than 0.04 GB, ended", why)
 
+    def test_root_of_a_namespace_with_few_users_is_told(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root gives hand-ins to other users")
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        command = ["unshare", "--user", "--map-root-user", sys.executable, self.root / "scripts" / "grade.py", ada]
+        done = subprocess.run(command, cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("has no such user", done.stderr)
+
     def test_a_machine_without_memory_ends_the_judge(self):
         ada = self.hand_in("ada", "sleep 5; exit 0", "exit 0")
         self.assertEqual(self.grade(ada, COURSE_LIMIT_AVAILABLE=str(10**15)), 1)
@@ -465,8 +488,8 @@ class Sandboxed(Grade):
     def test_there_are_no_namespaces_within(self):
         if os.geteuid() == 0:
             self.skipTest("not promised where root grades")
-        done = self.sandboxed("run", "unshare -Urm mount -t tmpfs -o size=90G none /tmp && exit 1; exit 0")
-        self.assertEqual(done.returncode, 0, done.stdout)
+        verdict, why = self.attack("unshare -Urm mount -t tmpfs -o size=90G none /tmp && exit 1; exit 0")
+        self.assertEqual(verdict, "solved", why)
 
     def test_there_is_no_network(self):
         with socket.create_server(("127.0.0.1", 0)) as server:

@@ -560,6 +560,14 @@ class Sandboxed(Grade):
         time.sleep(0.2)
         self.assertFalse(is_sleeping())
 
+    def test_open_files_of_the_judge_cannot_be_read(self):
+        with open(self.secret()) as file:
+            os.dup2(file.fileno(), 77, inheritable=True)
+            self.addCleanup(os.close, 77)
+            command = [self.root / "scripts" / "sandbox.sh", "run", "bash", "-c", "cat <&77 && exit 1; exit 0"]
+            done = subprocess.run(command, pass_fds=[77], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+
     def sandboxed(self, *arguments, **environment):
         """The end and the output of a script, the last argument, in the sandbox without the judge."""
         script = self.root / "scripts" / "attack"

@@ -39,6 +39,7 @@ BUILD = ROOT / "build"
 GRADE = BUILD / "grade"
 MINE = GRADE / "my"  # in every sandbox, so that no build is configured twice
 SANDBOX = ROOT / "scripts" / "sandbox.sh"
+SANDBOX_START = SANDBOX.with_name("sandbox_start.py")
 COMMAND = BUILD / "cpu" / "bin" / "course"
 PRESETS = ("cpu", "inspect")
 OF_PROGRAMS = ("OMP_", "CUDA_ON_CPU_", "COURSE_TEST_", "GTEST_")
@@ -754,7 +755,8 @@ def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="./course grade",
         description="Judges what students handed in, each in a sandbox, and writes a page for each.",
-        epilog="exit codes: 0 all is solved, 1 it is not, 2 wrong usage or no sandbox, 3 the build failed, 4 an error of this program",
+        epilog="exit codes: 0 all is solved, 1 it is not, 2 wrong usage or no sandbox, 3 the build failed, "
+        "4 an error of this program",
     )
     parser.add_argument("dirs", nargs="+", metavar="DIR", help="the my/ of one student")
     parser.add_argument("--days", type=lambda text: text.split(","), help="day05,day15; without it every day")
@@ -803,7 +805,7 @@ def main():
     exercises = exercises_of(options.days)
     options.out.mkdir(parents=True, exist_ok=True)
     versions = versions_of(dict.fromkeys(map(day_of, exercises)))
-    version = hash_of_files(versions, pathlib.Path(__file__), SANDBOX)[:16]
+    version = hash_of_files(versions, pathlib.Path(__file__), SANDBOX, SANDBOX_START)[:16]
     with prepared_builds(exercises, versions, options):
         results = grade_all(students, exercises, version, options)
     print_table(results)

@@ -26,8 +26,10 @@ processes=${COURSE_LIMIT_PROCESSES:-512}
 data=${COURSE_LIMIT_DATA:-40000000000}
 disk=${COURSE_LIMIT_DISK:-256000000}
 case $kind in
-    # The largest file that the course compiles, a precompiled header, has 120 MB. grade.py watches the sum.
-    compile) file_size=300000000 seconds=$((${COURSE_COMPILE_SECONDS:-300} + 10)) ;;  # after the limit of `course`, which says so
+    compile)
+        file_size=300000000  # a precompiled header of the course has 120 MB; grade.py watches the sum
+        seconds=$((${COURSE_COMPILE_SECONDS:-300} + 10))  # after the limit of `course`, which says so
+        ;;
     run) file_size=1000000000 seconds=${COURSE_RUN_SECONDS:-900} ;;
     *)
         echo "sandbox.sh: the kind is '$kind'; expected compile or run" >&2
@@ -72,10 +74,9 @@ user=()
 if [[ $(id -u) == 0 ]]; then
     number=${COURSE_SANDBOX_USER:-65534}
     user=(setpriv --reuid "$number" --regid "$number" --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
-elif bwrap --unshare-user --disable-userns --ro-bind / / true 2>/dev/null; then
-    # In a namespace of its own a command could mount memory of any size. bwrap 0.8 can forbid it.
-    box+=(--unshare-user --disable-userns)
 fi
+# In a user namespace of its own a command could mount memory of any size: a filter forbids it.
+box+=(--seccomp 4)
 
 for program in bwrap prlimit python3 setpriv timeout "$1"; do
     if ! command -v "$program" >/dev/null; then
@@ -89,15 +90,7 @@ echo 1000 2>/dev/null >/proc/self/oom_score_adj || true
 # the first holds nothing of the teacher's, and the key of a test is not among the second.
 path=/usr/local/bin:/usr/bin:/bin
 ending=(env -i "PATH=$path" "$(command -v setpriv)" --pdeathsig KILL)  # ends with the judge
-# A new session keyring: the teacher's may hold passwords and tickets. Kernels and containers without
-# keyrings refuse, and then there is nothing to read. And no open files but the first three: bwrap
-# closes none for the command. Number 3 is its own.
-ending+=("$(PATH=$path command -v python3 || command -v python3)" -IS -c "
-import ctypes, os, sys
-number = {'x86_64': 250, 'aarch64': 219}.get(os.uname().machine)
-number and ctypes.CDLL(None).syscall(number, 1, None)  # keyctl(KEYCTL_JOIN_SESSION_KEYRING, NULL)
-os.closerange(4, 1 << 20)
-os.execvp(sys.argv[1], sys.argv[1:])")
+ending+=("$(PATH=$path command -v python3 || command -v python3)" -IS "$root/scripts/sandbox_start.py")
 ending+=(timeout --kill-after=1 "$seconds")
 exec 3< <(printf '%s\0' "${box[@]}")
 box=("$(command -v bwrap)" --args 3 --)

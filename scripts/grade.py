@@ -16,8 +16,10 @@ import argparse
 import concurrent.futures
 import contextlib
 import csv
+import errno
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -30,17 +32,26 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 GRADE = BUILD / "grade"
 MINE = GRADE / "my"  # in every sandbox, so that no build is configured twice
 SANDBOX = ROOT / "scripts" / "sandbox.sh"
+SANDBOX_START = SANDBOX.with_name("sandbox_start.py")
 COMMAND = BUILD / "cpu" / "bin" / "course"
 PRESETS = ("cpu", "inspect")
-USAGE, BUILD_FAILED = 2, 3
-MOST_BYTES, MOST_FILES = 50_000_000, 5000  # of what one student hands in
-SEEN_EVERY = 0.2  # seconds
+OF_PROGRAMS = ("OMP_", "CUDA_ON_CPU_", "COURSE_TEST_", "GTEST_")
+USAGE, BUILD_FAILED, UNEXPECTED = 2, 3, 4
+# Of what one student hands in. Depth costs open files.
+MOST_BYTES, MOST_FILES, MOST_DIRECTORIES, DEEPEST = 50_000_000, 5000, 1000, 10
+MOST_LEFT_OUT = 100  # named on a page
+# Errors of this machine, not of a hand-in.
+OURS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EROFS)
+SEEN_EVERY, BUILD_SEEN_EVERY = 0.2, 2  # seconds
+LEAST_AVAILABLE = 500_000_000  # bytes of this machine's memory
+MOST_BUILT = 4_000_000_000  # bytes of one student's build
 
 
 class Problem(Exception):
@@ -58,18 +69,25 @@ def say(text):
 # --- What was handed in ---
 
 
+def is_directory(path):
+    return os.path.isdir(path) and not os.path.islink(path)
+
+
 class Student:
     def __init__(self, directory):
-        self.directory = pathlib.Path(directory)
-        path = self.directory.resolve()
+        path = pathlib.Path(os.path.abspath(directory))  # a link must not choose the name
+        self.directory = path
+        self.refused = None if is_directory(path) else "it is no directory; links are not followed"
         self.name = path.parent.name if path.name == "my" else path.name
         self.file = re.sub(r"[^\w.@ +-]", "_", self.name).lstrip(".") or "_"  # of results: no odd characters
+        if len(os.fsencode(self.file)) > 200:
+            self.file = self.file[:40] + hashlib.sha256(os.fsencode(self.name)).hexdigest()
 
 
 def students_of(directories):
     students = []
     for directory in directories:
-        if not os.path.isdir(directory):
+        if not os.path.lexists(directory):
             raise Problem(f"'{directory}' is no directory; expected the my/ of a student")
         students.append(Student(directory))
     by_file = {}
@@ -92,51 +110,74 @@ KINDS = {
 }
 
 
-def copy_file(source, target):
-    """Why it was not copied, or None. It may have changed since it was listed, even into a FIFO."""
-    try:
-        descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as error:
-        return error.strerror
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return "not a file"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with open(target, "wb") as copy:
-            shutil.copyfileobj(file, copy)
-    return None
+class HandIn:
+    """Copies the files of a hand-in to `target`. `left_out` tells what was not copied, and why:
+    [(name, reason)]. The student may change everything meanwhile, even into a link or a FIFO.
+    """
 
+    def __init__(self, source, target):
+        self.target = target
+        self.left_out, self.files, self.directories, self.bytes = [], 0, 0, 0
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+        self.copy(source, None, pathlib.PurePath())
 
-def copy_hand_in(source, target):
-    """Copies the files, and returns what was left out: [(name, reason)]."""
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
-    left_out, files, size = [], 0, 0
-    for directory, directories, names in os.walk(source):
-        directories.sort()
-        for name in sorted(directories + names):
-            path = pathlib.Path(directory, name)
-            relative = path.relative_to(source)
-            status = os.lstat(path)
-            if (
-                stat.S_ISDIR(status.st_mode) or str(relative) == "progress.json"
-            ):  # which the student may have written
-                continue
-            reason = KINDS.get(stat.S_IFMT(status.st_mode))
-            files, size = files + 1, size + status.st_size
-            if not reason and (files > MOST_FILES or size > MOST_BYTES):
-                reason = f"beyond {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB"
-            reason = reason or copy_file(path, target / relative)
-            if reason:
-                left_out.append((str(relative), reason))
-    return left_out
+    def copy(self, path, parent, relative):
+        """`path` is below the directory that the descriptor `parent` has open."""
+        try:
+            status = os.stat(path, dir_fd=parent, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                reason = self.copy_directory(path, parent, relative)
+            else:
+                reason = self.copy_file(path, parent, relative, status)
+        except OSError as error:
+            if error.errno in OURS:
+                raise
+            reason = error.strerror
+        if reason and len(self.left_out) < MOST_LEFT_OUT:
+            self.left_out.append((str(relative), reason))
+        elif reason and len(self.left_out) == MOST_LEFT_OUT:
+            self.left_out.append(("...", "and more"))
+
+    def copy_directory(self, path, parent, relative):
+        self.directories += 1
+        if self.directories > MOST_DIRECTORIES or len(relative.parts) > DEEPEST:
+            return f"beyond {MOST_DIRECTORIES} directories, or more than {DEEPEST} deep"
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
+        try:
+            with os.scandir(descriptor) as entries:
+                some = list(itertools.islice(entries, MOST_FILES + 1))
+            for name in sorted(entry.name for entry in some):
+                if str(relative / name) != "progress.json":  # which the student may have written
+                    self.copy(name, descriptor, relative / name)
+        finally:
+            os.close(descriptor)
+        return f"a directory of more than {MOST_FILES} files" if len(some) > MOST_FILES else None
+
+    def copy_file(self, path, parent, relative, status):
+        self.files, self.bytes = self.files + 1, self.bytes + status.st_size
+        if stat.S_IFMT(status.st_mode) in KINDS:
+            return KINDS[stat.S_IFMT(status.st_mode)]
+        if self.files > MOST_FILES or self.bytes > MOST_BYTES:
+            return f"beyond {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB"
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return "not a file"
+            contents = file.read(status.st_size)
+            if file.read(1):
+                return "it grew while it was copied"
+        copy = self.target / relative
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(contents)
+        return None
 
 
 def hash_of(directory, *words, without=None):
     """Of names and contents below a directory."""
     total = hashlib.sha256(repr(words).encode())
     for path in sorted(path for path in pathlib.Path(directory).rglob("*") if path.is_file()):
-        if without in path.parts:
+        if without and path.is_relative_to(without):
             continue
         total.update(os.fsencode(path.relative_to(directory)) + b"\0")
         total.update(hashlib.sha256(path.read_bytes()).digest())
@@ -152,7 +193,9 @@ def hash_of_files(versions, *files):
 
 
 def environment(mine=MINE, **more):
-    settings = dict(os.environ, COURSE_PRESET="cpu", COURSE_MY=str(mine), NO_COLOR="1", **more)
+    # The judge sets these for programs; the teacher's own would change what is judged.
+    settings = {name: value for name, value in os.environ.items() if not name.startswith(OF_PROGRAMS)}
+    settings.update(COURSE_PRESET="cpu", COURSE_MY=str(mine), NO_COLOR="1", **more)
     settings.update(COURSE_ROOT=str(ROOT), COURSE_BUILD_DIR=str(BUILD / "cpu"))
     return settings
 
@@ -178,9 +221,11 @@ def day_of(exercise):
 
 def versions_of(days):
     """{day: hash} of what decides a verdict: the lesson, its tests, and the programs that judge."""
+    tests = ROOT / "tools" / "course" / "test"  # of the judge
     judge = [
-        hash_of(ROOT / place, without="test") for place in ("common", "cuda_on_cpu", "tools/course", "cmake")
+        hash_of(ROOT / place, without=tests) for place in ("common", "cuda_on_cpu", "tools/course", "cmake")
     ]
+    judge += [(ROOT / name).read_bytes() for name in ("CMakeLists.txt", "CMakePresets.json")]
     lessons = {day: next(ROOT.glob(f"{day}*/exercises.md")).parent for day in days}
     return {day: hash_of(lesson, *judge)[:16] for day, lesson in lessons.items()}
 
@@ -242,7 +287,19 @@ def prepare_day(day, exercises):
 # --- The sandbox ---
 
 
-def require_sandbox():
+def require_users(last):
+    """As root, whose namespace may have few users, each job gives its files to one of its own."""
+    ranges = [list(map(int, line.split())) for line in open("/proc/self/uid_map")]
+    if not any(first <= last < first + count for first, _, count in ranges):
+        raise Problem(
+            f"as root, hand-ins run as users up to {last}, and this container or namespace has no such user; "
+            "grade as an ordinary user, or in a container that has all users"
+        )
+
+
+def require_sandbox(jobs):
+    if os.geteuid() == 0:
+        require_users(user_of(jobs - 1))
     done = subprocess.run(
         [SANDBOX, "run", "true"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -290,6 +347,11 @@ def give_to(user, directory):
             os.chown(os.path.join(path, name), user, user, follow_symlinks=False)
 
 
+def user_of(job):
+    """As root: the user that hand-ins run as, of this job only, as processes are counted by user."""
+    return 1_000_000 + 64 * os.getpid() + job
+
+
 class Workspace:
     """Where one student after the other is judged: a build and a my/ in the place of the checkout's."""
 
@@ -297,8 +359,7 @@ class Workspace:
         self.options = options
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="work.", dir=GRADE))
         self.build = self.directory / "build"
-        # As root: the user that hand-ins run as, of this job only, as processes are counted by user.
-        self.user = 1_000_000 + 64 * os.getpid() + number
+        self.user = user_of(number)
         self.process = None  # the judge
         if options.trust:
             self.mine, self.verdicts, self.inside = MINE, self.directory / "verdicts.json", []
@@ -338,7 +399,8 @@ class Workspace:
                 start_new_session=True,
             )
             self.process = process
-            ended = wait(process, self.options.seconds, self.options.memory * 1e9)
+            build = None if self.options.trust else self.build
+            ended = wait(process, self.options.seconds, self.options.memory * 1e9, build)
             output.seek(0)
             text = output.read(1_000_000).decode(errors="replace")
         try:
@@ -370,15 +432,42 @@ def processes_below(parent):
     return found
 
 
-def wait(process, seconds, memory):
-    """Until the judge has ended. Ends it after its time, and the sandboxes that it has started when
-    they use too much memory together: no limit of a process holds for all of them.
+def available_memory():
+    """Bytes. Falls with all that is in memory, such as shared memory that belongs to no process."""
+    with contextlib.suppress(OSError, AttributeError):
+        text = pathlib.Path("/proc/meminfo").read_text()
+        return int(re.search(r"^MemAvailable: *(\d+) kB", text, re.MULTILINE).group(1)) * 1024
+    return sys.maxsize
+
+
+def bytes_in(directory):
+    """On the disk, without what links point to."""
+    size = 0
+    for _, _, names, descriptor in os.fwalk(directory):
+        for name in names:
+            with contextlib.suppress(OSError):  # compilers remove files meanwhile
+                size += os.stat(name, dir_fd=descriptor, follow_symlinks=False).st_blocks * 512
+    return size
+
+
+def wait(process, seconds, memory, build):
+    """Until the judge has ended. Ends it after its time, and when what compilers write to `build`
+    grows too much, or the machine has no memory left; and the sandboxes that it has started when they use too much memory together: no
+    limit of a process or a file holds for all of them.
     """
-    ended, deadline = None, time.monotonic() + seconds
+    ended, deadline, next_look = None, time.monotonic() + seconds, 0.0
+    least = int(os.environ.get("COURSE_LIMIT_AVAILABLE", LEAST_AVAILABLE))
+    disk = int(os.environ.get("COURSE_LIMIT_BUILD", MOST_BUILT))
     try:
         while process.poll() is None:
             if time.monotonic() > deadline:
                 return f"not done after {seconds} s, ended"
+            if build and time.monotonic() > next_look:
+                if bytes_in(build) > disk:
+                    return f"the build is larger than {disk / 1e9:g} GB, ended"
+                next_look = time.monotonic() + BUILD_SEEN_EVERY
+            if available_memory() < least:
+                return "the machine was short of memory, so the judge was ended; judge this student alone"
             below = processes_below(process.pid)
             if sum(size for _, _, size in below.values()) > memory:
                 ended = f"a program of this day used more than {memory / 1e9:g} GB of memory, and was ended"
@@ -408,7 +497,7 @@ def end(process):
 def judge(student, workspace, exercises, version):
     begin = time.monotonic()
     workspace.clear()
-    left_out = copy_hand_in(student.directory, workspace.mine)
+    left_out = HandIn(student.directory, workspace.mine).left_out
     content = hash_of(workspace.mine, left_out)
     if not workspace.options.trust and os.geteuid() == 0:
         give_to(workspace.user, workspace.build)
@@ -430,6 +519,17 @@ def judge(student, workspace, exercises, version):
         "seconds": round(time.monotonic() - begin),
         "exercises": [judged[exercise] for exercise in exercises],
         "left_out": left_out,
+    }
+
+
+def not_judged(student, exercises, version, reason):
+    return {
+        "student": student.name,
+        "content": "",
+        "lesson": version,
+        "seconds": 0,
+        "exercises": [no_verdict(exercise, readable(reason)) for exercise in exercises],
+        "left_out": [],
     }
 
 
@@ -571,7 +671,7 @@ def earlier_result(student, options, exercises, version):
     try:
         result = json.loads((options.out / (student.file + ".json")).read_text())
         with tempfile.TemporaryDirectory(dir=GRADE) as copy:
-            left_out = copy_hand_in(student.directory, pathlib.Path(copy, "my"))
+            left_out = HandIn(student.directory, pathlib.Path(copy, "my")).left_out
             content = hash_of(pathlib.Path(copy, "my"), left_out)
         same = (result["content"], result["lesson"]) == (content, version)
         same &= [exercise["id"] for exercise in result["exercises"]] == exercises
@@ -585,14 +685,20 @@ def grade_all(students, exercises, version, options):
     free, lock = list(workspaces), threading.Lock()
 
     def grade(student):
-        result = earlier_result(student, options, exercises, version)
+        result = None if student.refused else earlier_result(student, options, exercises, version)
         if result:
             print(f"{line_of(result)} (as before)", flush=True)
             return result
         with lock:
             workspace = free.pop()
         try:
-            result = judge(student, workspace, exercises, version)
+            if student.refused:
+                result = not_judged(student, exercises, version, student.refused)
+            else:
+                result = judge(student, workspace, exercises, version)
+        except Exception as error:  # whatever it is: the next student is judged
+            traceback.print_exc()
+            result = not_judged(student, exercises, version, f"{type(error).__name__}: {error}")
         finally:
             with lock:
                 free.append(workspace)
@@ -649,7 +755,8 @@ def parse(arguments):
     parser = argparse.ArgumentParser(
         prog="./course grade",
         description="Judges what students handed in, each in a sandbox, and writes a page for each.",
-        epilog="exit codes: 0 all is solved, 1 it is not, 2 wrong usage or no sandbox, 3 the build failed",
+        epilog="exit codes: 0 all is solved, 1 it is not, 2 wrong usage or no sandbox, 3 the build failed, "
+        "4 an error of this program",
     )
     parser.add_argument("dirs", nargs="+", metavar="DIR", help="the my/ of one student")
     parser.add_argument("--days", type=lambda text: text.split(","), help="day05,day15; without it every day")
@@ -694,11 +801,11 @@ def main():
     options = parse(sys.argv[1:])
     students = students_of(options.dirs)
     if not options.trust:
-        require_sandbox()
+        require_sandbox(options.jobs)
     exercises = exercises_of(options.days)
     options.out.mkdir(parents=True, exist_ok=True)
     versions = versions_of(dict.fromkeys(map(day_of, exercises)))
-    version = hash_of_files(versions, pathlib.Path(__file__), SANDBOX)[:16]
+    version = hash_of_files(versions, pathlib.Path(__file__), SANDBOX, SANDBOX_START)[:16]
     with prepared_builds(exercises, versions, options):
         results = grade_all(students, exercises, version, options)
     print_table(results)
@@ -719,6 +826,9 @@ if __name__ == "__main__":
     except Problem as problem:
         say(problem)
         sys.exit(problem.code)
+    except Exception:
+        traceback.print_exc()
+        sys.exit(UNEXPECTED)  # Python's own code would be 1: not all is solved
     except KeyboardInterrupt:
         say("interrupted; a second run goes on after the last student that was judged")
         os._exit(128 + signal.SIGINT)  # without waiting for the students that are being judged

@@ -26,16 +26,19 @@ processes=${COURSE_LIMIT_PROCESSES:-512}
 data=${COURSE_LIMIT_DATA:-40000000000}
 disk=${COURSE_LIMIT_DISK:-256000000}
 case $kind in
-    compile) seconds=$((${COURSE_COMPILE_SECONDS:-300} + 10)) ;;  # after the limit of `course`, which says so
-    run) seconds=${COURSE_RUN_SECONDS:-900} ;;
+    compile)
+        file_size=300000000  # a precompiled header of the course has 120 MB; grade.py watches the sum
+        seconds=$((${COURSE_COMPILE_SECONDS:-300} + 10))  # after the limit of `course`, which says so
+        ;;
+    run) file_size=1000000000 seconds=${COURSE_RUN_SECONDS:-900} ;;
     *)
         echo "sandbox.sh: the kind is '$kind'; expected compile or run" >&2
         exit 2
         ;;
 esac
-limits=(prlimit --core=0 --nofile=1024 --nproc="$processes" --data="$data" --fsize=1000000000)
+limits=(prlimit --core=0 --nofile=1024 --nproc="$processes" --data="$data" --fsize="$file_size")
 
-box=(bwrap --die-with-parent --new-session --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try
+box=(--die-with-parent --new-session --unshare-pid --unshare-net --unshare-ipc --unshare-uts --unshare-cgroup-try
     --clearenv --setenv PATH /usr/local/bin:/usr/bin:/bin --setenv HOME /tmp --setenv LANG C.UTF-8
     --setenv COURSE_SANDBOX inside
     --ro-bind /usr /usr --perms 0755 --dir /etc --ro-bind-try /etc/alternatives /etc/alternatives --ro-bind-try /etc/ld.so.cache /etc/ld.so.cache)
@@ -72,8 +75,10 @@ if [[ $(id -u) == 0 ]]; then
     number=${COURSE_SANDBOX_USER:-65534}
     user=(setpriv --reuid "$number" --regid "$number" --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 fi
+# In a user namespace of its own a command could mount memory of any size: a filter forbids it.
+box+=(--seccomp 4)
 
-for program in bwrap prlimit setpriv timeout "$1"; do
+for program in bwrap prlimit python3 setpriv timeout "$1"; do
     if ! command -v "$program" >/dev/null; then
         echo "sandbox.sh: $program is not installed" >&2
         exit 127
@@ -81,13 +86,22 @@ for program in bwrap prlimit setpriv timeout "$1"; do
 done
 # The kernel ends these processes first where memory is short.
 echo 1000 2>/dev/null >/proc/self/oom_score_adj || true
-ending=(setpriv --pdeathsig KILL timeout --kill-after=1 "$seconds")  # ends with the judge
+# Process 1 of the sandbox is bwrap, whose environment and arguments the command can read in /proc:
+# the first holds nothing of the teacher's, and the key of a test is not among the second.
+path=/usr/local/bin:/usr/bin:/bin
+ending=(env -i "PATH=$path" "$(command -v setpriv)" --pdeathsig KILL)  # ends with the judge
+ending+=("$(PATH=$path command -v python3 || command -v python3)" -IS "$root/scripts/sandbox_start.py")
+ending+=(timeout --kill-after=1 "$seconds")
+exec 3< <(printf '%s\0' "${box[@]}")
+box=("$(command -v bwrap)" --args 3 --)
 if [[ ! $result ]]; then
     exec "${ending[@]}" "${box[@]}" "${user[@]}" "${limits[@]}" "$@"
 fi
-# The file is on a file system of the sandbox, which is gone with it: a descriptor that the command
-# does not have brings the contents out.
-exec 5>"$result"
+# The file is on a file system of the sandbox, which is gone with it. What the command can write to the
+# pipe, through the descriptors of the last bash, too, is cut off outside.
 # shellcheck disable=SC2016
-exec "${ending[@]}" "${box[@]}" "${user[@]}" "${limits[@]}" \
-    bash -c 'result=$1; shift; code=0; "$@" 5>&- || code=$?; cat "$result" >&5; exit $code' _ "$result" "$@"
+inside='result=$1; shift; code=0; "$@" 5>&- || code=$?; cat "$result" >&5; exit $code'
+# shellcheck disable=SC2016
+outside='result=$1; shift; exec 6>&1; "$@" 5>&1 >&6 6>&- | head -c 64000000 >"$result" 6>&-; exit "${PIPESTATUS[0]}"'
+exec "${ending[@]}" setpriv --pdeathsig KILL bash -c "$outside" _ "$result" \
+    "${box[@]}" "${user[@]}" "${limits[@]}" bash -c "$inside" _ "$result" "$@"

@@ -32,6 +32,9 @@ constexpr double kMuchMore = 1.25;
 constexpr double kMuchMisuse = 0.02;  // beyond the ideal, on top of the lesson's own excess
 constexpr double kManyRequests = 1.5;
 
+constexpr std::uintmax_t kMostFigures =
+    64'000'000;  // bytes that one program writes; scripts/sandbox.sh cuts there
+
 constexpr double kFewLanes = 28;  // of 32, on average: the end of the data takes no more away
 
 struct Traffic {
@@ -259,6 +262,8 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
             throw std::runtime_error(fmt::format("{}: not done after two minutes, ended", programs[i]));
         if (!std::filesystem::exists(files[i]->path()) || std::filesystem::is_empty(files[i]->path()))
             throw std::runtime_error(fmt::format("{} wrote no figures:\n{}", programs[i], run.output));
+        if (std::filesystem::file_size(files[i]->path()) >= kMostFigures)
+            throw std::runtime_error(fmt::format("{}: figures of more than 64 MB", programs[i]));
         written.push_back(read_text_file(files[i]->path()));
         return true;
     };

@@ -66,13 +66,14 @@ class Grade(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.work = pathlib.Path(directory.name)
         self.work.chmod(0o755)
-        self.root = self.work / "a checkout"
+        self.root = self.work / "test" / "a checkout"  # no name above it may matter
         for place in ("scripts", "build/cpu/bin", "build/inspect", "day01_vectors"):
             (self.root / place).mkdir(parents=True)
-        for name in ("grade.py", "sandbox.sh"):
+        for name in ("grade.py", "sandbox.sh", "sandbox_start.py"):
             shutil.copy(CHECKOUT / "scripts" / name, self.root / "scripts")
         (self.root / "day01_vectors" / "exercises.md").write_text("the lesson\n")
-        (self.root / "day01_vectors" / "CMakeLists.txt").touch()
+        for name in ("day01_vectors/CMakeLists.txt", "CMakeLists.txt", "CMakePresets.json"):
+            (self.root / name).touch()
         self.write_program(self.root / "course", COURSE)
         self.write_program(self.root / "build/cpu/bin/course", JUDGE)
         script = self.root / "scripts" / "grade.py"
@@ -161,6 +162,21 @@ class Grade(unittest.TestCase):
         self.grade(ada)
         self.assertEqual(self.judged(), 6)  # the lesson, too
 
+    def test_a_new_judge_judges_all_again(self):
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        self.grade(ada)
+        times = self.judged()
+        for name in ("common/test/main.cpp", "cmake/course.cmake", "CMakeLists.txt", "CMakePresets.json"):
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / name).write_text("another\n")
+            self.grade(ada)
+            self.assertEqual(self.judged(), times + 2, name)
+            times += 2
+        (self.root / "tools/course/test").mkdir(parents=True)
+        (self.root / "tools/course/test/grade_test.py").write_text("another\n")
+        self.grade(ada)
+        self.assertEqual(self.judged(), times)
+
     def test_a_hand_in_stays_as_it_was(self):
         ada = self.hand_in("ada", 'echo changed >"$0"; rm -r "$(dirname "$0")"; exit 1')
         file = ada / "day01_vectors" / "first"
@@ -183,6 +199,70 @@ class Grade(unittest.TestCase):
         page = (self.work / "grades" / "ada.md").read_text()
         for line in ("- day01\\_vectors/second: a symbolic link", "- pipe: a FIFO", "- socket: a socket"):
             self.assertIn(line, page)
+
+    def test_a_link_does_not_hand_in_for_another(self):
+        bob = self.hand_in("bob", "exit 0", "exit 0")
+        students = [self.work / "handed in" / name / "my" for name in ("ada", "eve")] + [bob]
+        for student in students[:2]:
+            student.parent.mkdir()
+        students[0].symlink_to(bob)
+        students[1].write_text("no directory\n")
+        self.assertEqual(self.grade(*students), 1, self.done.stderr)
+        for name in ("ada", "eve"):
+            self.assertEqual(self.verdicts(name), ["not judged", "not judged"])
+            self.assertIn("it is no directory; links are not followed", self.why(name))
+        self.assertEqual(self.verdicts("bob"), ["solved", "solved"])
+        self.assertEqual(self.judged(), 2)  # the lesson and bob
+
+    def test_a_hand_in_that_cannot_be_copied_ends_no_run(self):
+        long = "long" * 60
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        place = os.open(ada, os.O_RDONLY)
+        for depth in range(20):  # longer than a path may be
+            os.mkdir(long, dir_fd=place)
+            place, outer = os.open(long, os.O_RDONLY, dir_fd=place), place
+            os.close(outer)
+        os.close(os.open("file", os.O_CREAT | os.O_WRONLY, dir_fd=place))
+        os.close(place)
+        eve = self.hand_in("é" * 120, "exit 0", "exit 0")
+        self.assertEqual(self.grade(ada, eve), 0, self.done.stderr)
+        left_out = json.loads((self.work / "grades" / "ada.json").read_text())["left_out"]
+        self.assertEqual([name.count("/") for name, _ in left_out], [10])
+        self.assertIn("more than 10 deep", left_out[0][1])
+
+    def test_a_hand_in_is_copied_up_to_its_limits(self):
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        for number in range(200):
+            (ada / f"z{number}").symlink_to("nowhere")
+        (ada / "large").touch()
+        os.truncate(ada / "large", 10**12)
+        (ada / "zz_after").write_text("beyond\n")
+        self.assertEqual(self.grade(ada), 0, self.done.stderr)
+        left_out = json.loads((self.work / "grades" / "ada.json").read_text())["left_out"]
+        self.assertIn(["large", "beyond 5000 files or 50 MB"], left_out)
+        self.assertEqual(left_out[-1], ["...", "and more"])
+        self.assertEqual(len(left_out), 101)
+
+    def test_an_unreadable_directory_is_named(self):
+        if os.geteuid() == 0:
+            self.skipTest("root can read everything")
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        (ada / "closed").mkdir()
+        (ada / "closed").chmod(0)
+        self.grade(ada)
+        left_out = json.loads((self.work / "grades" / "ada.json").read_text())["left_out"]
+        self.assertEqual(left_out, [["closed", "Permission denied"]])
+
+    def test_an_error_of_the_judge_itself_is_4_or_of_one_student(self):
+        students = [self.hand_in(name, "exit 0", "exit 0") for name in ("ada", "bob")]
+        judge = JUDGE.replace("json.dump(", "if 'WRITE NONSENSE' in globals().get('text', ''): verdicts = [1]\njson.dump(")
+        self.write_program(self.root / "build/cpu/bin/course", judge)
+        self.hand_in("ada", "exit 0", "exit 0 # WRITE NONSENSE")
+        self.assertEqual(self.grade(*students), 1, self.done.stderr)
+        self.assertEqual(self.verdicts("ada"), ["not judged", "not judged"])
+        self.assertIn("TypeError", self.why("ada"))
+        self.assertEqual(self.verdicts("bob"), ["solved", "solved"])
+        self.assertEqual(self.grade(*students, "--json", "/nowhere/grades.json"), 4)
 
     def test_names_and_output_cannot_break_the_page_or_the_terminal(self):
         ada = self.hand_in("<b>a|d`a\x1b[2J\n# grade A", "printf '\\033[31m```\\n# Solved\\n'; exit 1")
@@ -221,6 +301,21 @@ class Grade(unittest.TestCase):
         )
         self.assertEqual(result["tests"][1]["output"], "not yet\nlate")
         self.assertEqual(result["output"], "ada: 1 of 2 solved, 2 stars, 1 not yet")
+
+    def test_settings_of_programs_are_the_judges_own(self):
+        judge = JUDGE.replace(
+            "verdicts = []",
+            "open(os.environ['COURSE_ROOT'] + '/settings', 'a').write(' '.join(os.environ))\n"
+            "verdicts = []",
+        )
+        self.write_program(self.root / "build/cpu/bin/course", judge)
+        names = ("OMP_NUM_THREADS", "CUDA_ON_CPU_ORDER", "COURSE_TEST_LIMIT", "GTEST_FILTER")
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        self.assertEqual(self.grade(ada, **dict.fromkeys(names, "1"), LATER="1"), 0, self.done.stderr)
+        settings = (self.root / "settings").read_text()
+        self.assertIn("LATER", settings)
+        for name in names:
+            self.assertNotIn(name, settings)
 
     def test_wrong_usage_is_2_and_says_what_is_expected(self):
         ada = self.hand_in("ada", "exit 0")
@@ -355,6 +450,46 @@ class Sandboxed(Grade):
         verdict, why = self.attack(script.format(self.root))
         self.assertEqual(verdict, "solved", why)
 
+    def test_a_file_of_a_compiler_is_limited(self):
+        file = self.root / "build" / "cpu" / "large"
+        file.parent.chmod(0o777)
+        done = self.sandboxed("compile", f"head -c 400M /dev/zero >'{file}'")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(file.stat().st_size, 300_000_000)
+
+    def test_a_build_that_grows_is_ended(self):
+        compiles = JUDGE.replace(
+            "    right = ",
+            "    if 'COMPILES' in text:\n"
+            "        place = os.environ['COURSE_BUILD_DIR'] + '/large'\n"
+            "        for i in range(5): open(place + str(i), 'wb').write(b'x' * 10_000_000)\n"
+            "        __import__('time').sleep(30)\n"
+            "    right = ",
+        )
+        self.write_program(self.root / "build/cpu/bin/course", compiles)
+        verdict, why = self.attack("# COMPILES", COURSE_LIMIT_BUILD="40000000")
+        self.assertEqual(verdict, "not judged")
+        self.assertIn("the build is larger than 0.04 GB, ended", why)
+
+    def test_root_of_a_namespace_with_few_users_is_told(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root gives hand-ins to other users")
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        command = ["unshare", "--user", "--map-root-user", sys.executable, self.root / "scripts/grade.py", ada]
+        done = subprocess.run(command, cwd=self.work, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("has no such user", done.stderr)
+
+    def test_a_machine_without_memory_ends_the_judge(self):
+        ada = self.hand_in("ada", "sleep 5; exit 0", "exit 0")
+        self.assertEqual(self.grade(ada, COURSE_LIMIT_AVAILABLE=str(10**15)), 1)
+        self.assertEqual(self.verdicts("ada"), ["not judged", "not judged"])
+        self.assertIn("the machine was short of memory", self.why("ada"))
+
+    def test_there_are_no_namespaces_within(self):
+        verdict, why = self.attack("unshare -Urm mount -t tmpfs -o size=90G none /tmp && exit 1; exit 0")
+        self.assertEqual(verdict, "solved", why)
+
     def test_there_is_no_network(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             verdict, why = self.attack(
@@ -373,6 +508,78 @@ class Sandboxed(Grade):
     def test_the_environment_is_clean(self):
         verdict, why = self.attack("env; [[ -z $TOKEN ]]", TOKEN="a secret")
         self.assertEqual(verdict, "solved", why)
+
+    def test_process_1_tells_nothing_of_the_teacher_or_the_judge(self):
+        script = (
+            "tr '\\0' '\\n' </proc/1/cmdline >/tmp/told; tr '\\0' '\\n' </proc/1/environ >>/tmp/told\n"
+            "cat /tmp/told; [[ $COURSE_TEST_KEY == key-4711 ]] || exit 1\n"
+            "grep -q -e TOKEN -e key-4711 -e COURSE_TEST_KEY /tmp/told && exit 1; exit 0"
+        )
+        done = self.sandboxed("run", script, TOKEN="a secret", COURSE_TEST_KEY="key-4711")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn("bwrap", done.stdout)
+
+    def test_keys_of_the_teacher_cannot_be_read(self):
+        keyctl, add_key = {"x86_64": (250, 248), "aarch64": (219, 217)}[os.uname().machine]
+        teacher = (
+            "import ctypes, subprocess, sys; call = ctypes.CDLL(None).syscall\n"
+            f"call({keyctl}, 1, None)\n"
+            f"key = call({add_key}, b'user', b'course', b'treasure', 8, ctypes.c_int(-3))\n"
+            "print('no keyring here', flush=True) if key < 0 else 0\n"
+            "sys.exit(subprocess.call([*sys.argv[1:], str(key)]))"
+        )
+        student = (
+            "import ctypes, sys; text = ctypes.create_string_buffer(99)\n"
+            f"ctypes.CDLL(None).syscall({keyctl}, 11, int(sys.argv[1]), text, 99)\n"
+            "print(text.value); sys.exit(text.value != b'')"
+        )
+        plain = [sys.executable, "-c", teacher, sys.executable, "-c", student]
+        done = subprocess.run(plain, stdout=subprocess.PIPE)
+        if b"treasure" not in done.stdout:
+            self.skipTest(f"the kernel keeps no keys here: {done.stdout}")
+        for kind in ("run", "compile"):
+            inside = [self.root / "scripts" / "sandbox.sh", kind, "python3", "-c", student]
+            done = subprocess.run([sys.executable, "-c", teacher, *inside], stdout=subprocess.PIPE)
+            self.assertEqual((done.returncode, done.stdout), (0, b"b''\n"))
+
+    def test_a_result_is_64_MB_at_most(self):
+        result = self.work / "results" / "result"
+        result.parent.mkdir()
+        script = f"echo printed; echo figures >'{result}'; exit 7"
+        done = self.sandboxed("run", "--result", result, script)
+        self.assertEqual((done.returncode, done.stdout, result.read_text()), (7, "printed\n", "figures\n"))
+        script = "for i in 1 2 3; do head -c 40M /dev/zero >>/proc/$PPID/fd/5; done; exit 0"
+        done = self.sandboxed("run", "--result", result, script)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        # What root has opened, the student's user cannot open again.
+        self.assertEqual(result.stat().st_size, 64_000_000 if os.geteuid() else 0, done.stdout)
+        begin = time.monotonic()
+        done = self.sandboxed("run", "--result", result, f"{SLEEP} & {SLEEP}", COURSE_RUN_SECONDS="1")
+        self.assertLess(time.monotonic() - begin, 10)
+        time.sleep(0.2)
+        self.assertFalse(is_sleeping())
+
+    def test_open_files_of_the_judge_cannot_be_read(self):
+        with open(self.secret()) as file:
+            os.dup2(file.fileno(), 77, inheritable=True)
+            self.addCleanup(os.close, 77)
+            command = [self.root / "scripts" / "sandbox.sh", "run", "bash", "-c", "cat <&77 && exit 1; exit 0"]
+            done = subprocess.run(command, pass_fds=[77], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+
+    def sandboxed(self, *arguments, **environment):
+        """The end and the output of a script, the last argument, in the sandbox without the judge."""
+        script = self.root / "scripts" / "attack"
+        script.write_text(arguments[-1] + "\n")
+        command = [self.root / "scripts" / "sandbox.sh", *arguments[:-1], "bash", script]
+        return subprocess.run(
+            command,
+            env=dict(os.environ, **environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=50,
+        )
 
     def test_a_program_that_runs_too_long_is_ended(self):
         verdict, why = self.attack("trap '' TERM; sleep 40", COURSE_RUN_SECONDS="1")

@@ -1,14 +1,15 @@
-// Day 15's launchers: argument checks, the size of the grid, the list of versions. The kernels are
-// in reduction.cuh, deterministic.cuh and warp_sums.cuh.
+// Day 15's host code: argument checks and the list of versions. The kernels and their launches are
+// in reduction.cuh, warp_sums.cuh and beyond/.
 #include <algorithm>
 #include <array>
 #include <cstdint>
 #include <type_traits>
 
+#include "beyond/deterministic.cuh"
+#include "beyond/single_pass.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
-#include "deterministic.cuh"
 #include "reduction.cuh"
 #include "reduction.hpp"
 #include "warp_sums.cuh"
@@ -17,7 +18,6 @@
 namespace day15 {
 namespace {
 
-using course::ceil_div;
 using course::DeviceSpan;
 using course::require;
 
@@ -30,67 +30,40 @@ void check_arguments(DeviceSpan<const typename Op::Element> in, DeviceSpan<typen
             ", or 0 for the launcher's choice");
 }
 
-// The size of the grid: `wanted`, or if that is 0, a block per piece of work, at least 1 and at
-// most `most`.
-unsigned grid_size(unsigned wanted, std::size_t pieces, unsigned most) {
-    if (wanted > 0) return wanted;
-    return static_cast<unsigned>(std::clamp<std::size_t>(pieces, 1, std::min(most, kMostBlocks)));
-}
+static_assert(kMostBlocks == kLargestGrid);
 
-// The atomics add to *out.
-void set_to_zero(DeviceSpan<float> out, cudaStream_t stream) {
-    CUDA_CHECK(cudaMemsetAsync(out.data(), 0, sizeof(float), stream));
-}
-
-// interleaved, sequential: the tree is in the workspace, which limits the number of blocks.
-template <auto kKernel>
-void launch_with_scratch(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
-                         unsigned blocks, cudaStream_t stream) {
+// interleaved, sequential: the tree is in the workspace.
+template <auto kLaunch>
+void with_scratch(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace, unsigned blocks,
+                  cudaStream_t stream) {
     check_arguments<Sum<float>>(in, out, blocks);
-    set_to_zero(out, stream);
-    const unsigned grid = grid_size(blocks, ceil_div<std::size_t>(in.size(), kBlock), kMostBlocks);
-    kKernel<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), out.data(), workspace.results<float>());
+    kLaunch(in.data(), in.size(), out.data(), workspace.results<float>(), blocks, stream);
     CUDA_CHECK_LAUNCH();
 }
 
-// shared_memory, coarsened, shuffle, vectorised: a block for every kPiece elements, as many as are
-// resident at once.
-template <auto kKernel, int kPiece>
-void launch_with_atomics(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace&, unsigned blocks,
-                         cudaStream_t stream) {
+// shared_memory, coarsened, shuffle, vectorised.
+template <auto kLaunch>
+void without_scratch(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace&, unsigned blocks,
+                     cudaStream_t stream) {
     check_arguments<Sum<float>>(in, out, blocks);
-    set_to_zero(out, stream);
-    const unsigned grid =
-        grid_size(blocks, ceil_div<std::size_t>(in.size(), kPiece), course::resident_blocks(kKernel, kBlock));
-    kKernel<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), out.data());
+    kLaunch(in.data(), in.size(), out.data(), blocks, stream);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_single_pass(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
-                        unsigned blocks, cudaStream_t stream) {
+void single_pass(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace, unsigned blocks,
+                 cudaStream_t stream) {
     check_arguments<Sum<float>>(in, out, blocks);
-    const unsigned grid = grid_size(blocks, ceil_div<std::size_t>(in.size(), kTile),
-                                    course::resident_blocks(reduce_single_pass, kBlock));
-    reduce_single_pass<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), out.data(),
-                                                    workspace.results<float>(), workspace.ticket());
+    launch_single_pass(in.data(), in.size(), out.data(), workspace.results<float>(), workspace.ticket(),
+                       blocks, stream);
     CUDA_CHECK_LAUNCH();
 }
 
 template <class Op>
-void launch_deterministic(DeviceSpan<const typename Op::Element> in, DeviceSpan<typename Op::Result> out,
-                          Workspace& workspace, unsigned blocks, cudaStream_t stream) {
+void deterministic(DeviceSpan<const typename Op::Element> in, DeviceSpan<typename Op::Result> out,
+                   Workspace& workspace, unsigned blocks, cudaStream_t stream) {
     check_arguments<Op>(in, out, blocks);
-    // The segments must not depend on the device: at most kMostBlocks, of as many tiles each; the
-    // last may have fewer.
-    const std::size_t tiles = tiles_of<Op>(in.size());
-    const std::size_t tiles_per_segment = std::max<std::size_t>(1, ceil_div<std::size_t>(tiles, kMostBlocks));
-    const auto segments = static_cast<unsigned>(ceil_div(tiles, tiles_per_segment));
-    // The grid may, because the block that reduces a segment does not affect its result.
-    const unsigned grid =
-        grid_size(blocks, segments, course::resident_blocks(reduce_deterministic<Op>, kBlock));
-    reduce_deterministic<Op><<<grid, kBlock, 0, stream>>>(in.data(), in.size(), out.data(),
-                                                          workspace.results<typename Op::Result>(),
-                                                          workspace.ticket(), segments, tiles_per_segment);
+    launch_deterministic<Op>(in.data(), in.size(), out.data(), workspace.results<typename Op::Result>(),
+                             workspace.ticket(), blocks, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -107,9 +80,8 @@ course::Work work(const std::size_t& n) {
 }
 
 template <class Op>
-Reduction<Op> deterministic() {
-    return {"deterministic", "the same bits in every run and with every grid", launch_deterministic<Op>,
-            work<Op>};
+Reduction<Op> deterministic_version() {
+    return {"deterministic", "the same bits in every run and with every grid", deterministic<Op>, work<Op>};
 }
 
 }  // namespace
@@ -120,7 +92,7 @@ Workspace::Workspace()
 
 template <class Op>
 std::span<const Reduction<Op>> versions() {
-    static const std::array<Reduction<Op>, 1> list = {{deterministic<Op>()}};
+    static const std::array<Reduction<Op>, 1> list = {{deterministic_version<Op>()}};
     return list;
 }
 
@@ -128,19 +100,17 @@ template <>
 std::span<const Reduction<Sum<float>>> versions<Sum<float>>() {
     constexpr auto kWork = work<Sum<float>>;
     static const std::array<Reduction<Sum<float>>, 8> list = {{
-        {"interleaved", "a tree over pairs of neighbours, in global memory",
-         launch_with_scratch<reduce_interleaved>, kWork},
-        {"sequential", "pairs half the values apart: no divergence", launch_with_scratch<reduce_sequential>,
+        {"interleaved", "a tree over pairs of neighbours, in global memory", with_scratch<launch_interleaved>,
          kWork},
-        {"shared_memory", "the tree in shared memory", launch_with_atomics<reduce_shared_memory, kBlock>,
-         kWork},
+        {"sequential", "pairs half the values apart: no divergence", with_scratch<launch_sequential>, kWork},
+        {"shared_memory", "the tree in shared memory", without_scratch<launch_shared_memory>, kWork},
         {"coarsened", "each thread sums many elements, then one tree per block",
-         launch_with_atomics<reduce_coarsened, kBlock>, kWork},
-        {"shuffle", "warps reduce in registers", launch_with_atomics<reduce_shuffle, kBlock>, kWork},
-        {"vectorised", "16-byte loads, eight in flight per thread",
-         launch_with_atomics<reduce_vectorised, kTile>, kWork},
-        {"single_pass", "the last block to finish adds up the sums: one launch", launch_single_pass, kWork},
-        deterministic<Sum<float>>(),
+         without_scratch<launch_coarsened>, kWork},
+        {"shuffle", "warps reduce in registers", without_scratch<launch_shuffle>, kWork},
+        {"vectorised", "16-byte loads, eight in flight per thread", without_scratch<launch_vectorised>,
+         kWork},
+        {"single_pass", "the last block to finish adds up the sums: one launch", single_pass, kWork},
+        deterministic_version<Sum<float>>(),
     }};
     return list;
 }

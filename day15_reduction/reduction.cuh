@@ -7,25 +7,37 @@
 //   coarsened       each thread first sums many elements      one 4-byte load in flight per thread
 //   shuffle         warps reduce in registers                 one 4-byte load in flight per thread
 //   vectorised      16-byte loads, eight in flight            memory bandwidth
-//   single_pass     the last block to finish adds up all      memory bandwidth
-//   deterministic   (deterministic.cuh) the same bits with    memory bandwidth
-//                   every grid; any type and operation
 //
 // Every element is read once, so n * sizeof(float) / (read bandwidth) is the best possible time.
-// The kernels here add floats. Each block loops over pieces of the input, so n may be anything.
+// The kernels here add floats. Each block loops over pieces of the input, so n may be anything. Each
+// kernel is followed by its launch, where `blocks` is the size of the grid; 0: the launch chooses.
+// beyond/ has a sum in one launch, and one with the same bits everywhere.
 //
 //   ./course run day15                                   every version, verified and timed
-//   ./course inspect day15 --only interleaved         how many lanes work, line by line
+//   ./course run day15 --program                         program.cu: one sum, from main() to the result
+//   ./course inspect day15 --only interleaved            how many lanes work, line by line
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/grid.hpp"
+
 namespace day15 {
 
-constexpr int kBlock = 256;  // threads of a block
+constexpr int kBlock = 256;              // threads of a block
+constexpr unsigned kLargestGrid = 4096;  // in blocks: `scratch` has room for as many
+
+// The size of the grid: `blocks` or, if that is 0, a block for each `piece` elements, at least 1
+// and at most `most`. With fewer blocks than pieces, each block takes several pieces.
+inline unsigned grid_size(unsigned blocks, std::size_t n, int piece, unsigned most) {
+    if (blocks > 0) return blocks;
+    const auto pieces = course::ceil_div(n, static_cast<std::size_t>(piece));
+    return static_cast<unsigned>(std::clamp<std::size_t>(pieces, 1, std::min(most, kLargestGrid)));
+}
 
 // Idea: a tree. On each level, pairs of adjacent values become one: 256 values in 8 steps, not 255.
 // Cost removed: the chain of n - 1 dependent additions.
@@ -49,6 +61,13 @@ __global__ void reduce_interleaved(const float* in, std::size_t n, float* out, f
     }
 }
 
+inline void launch_interleaved(const float* in, std::size_t n, float* out, float* scratch, unsigned blocks,
+                               cudaStream_t stream) {
+    const unsigned grid = grid_size(blocks, n, kBlock, kLargestGrid);
+    cudaMemsetAsync(out, 0, sizeof(float), stream);  // the atomics add to *out
+    reduce_interleaved<<<grid, kBlock, 0, stream>>>(in, n, out, scratch);
+}
+
 // Idea: the same number of additions, but the partner is half the values away. The active threads
 // are then the first ones: 128, 64, 32, ...
 // Cost removed: divergence. All lanes of a warp are active or none is, until one warp is left.
@@ -66,6 +85,13 @@ __global__ void reduce_sequential(const float* in, std::size_t n, float* out, fl
         if (t == 0) atomicAdd(out, values[0]);
         __syncthreads();
     }
+}
+
+inline void launch_sequential(const float* in, std::size_t n, float* out, float* scratch, unsigned blocks,
+                              cudaStream_t stream) {
+    const unsigned grid = grid_size(blocks, n, kBlock, kLargestGrid);
+    cudaMemsetAsync(out, 0, sizeof(float), stream);
+    reduce_sequential<<<grid, kBlock, 0, stream>>>(in, n, out, scratch);
 }
 
 // Idea: the tree is in shared memory.
@@ -87,6 +113,14 @@ __global__ void reduce_shared_memory(const float* in, std::size_t n, float* out)
     }
 }
 
+inline void launch_shared_memory(const float* in, std::size_t n, float* out, unsigned blocks,
+                                 cudaStream_t stream) {
+    // As many blocks as the GPU can hold at once: more would only wait.
+    const unsigned grid = grid_size(blocks, n, kBlock, course::resident_blocks(reduce_shared_memory, kBlock));
+    cudaMemsetAsync(out, 0, sizeof(float), stream);
+    reduce_shared_memory<<<grid, kBlock, 0, stream>>>(in, n, out);
+}
+
 // Idea: thread coarsening. Each thread adds its share of the input in a register; only then does
 // the block build one tree.
 // Cost removed: all trees and atomics except one per block.
@@ -106,6 +140,13 @@ __global__ void reduce_coarsened(const float* in, std::size_t n, float* out) {
         if (t < stride) values[t] += values[t + stride];
     }
     if (t == 0) atomicAdd(out, values[0]);
+}
+
+inline void launch_coarsened(const float* in, std::size_t n, float* out, unsigned blocks,
+                             cudaStream_t stream) {
+    const unsigned grid = grid_size(blocks, n, kBlock, course::resident_blocks(reduce_coarsened, kBlock));
+    cudaMemsetAsync(out, 0, sizeof(float), stream);
+    reduce_coarsened<<<grid, kBlock, 0, stream>>>(in, n, out);
 }
 
 constexpr int kWarpSize = 32;
@@ -145,6 +186,12 @@ __global__ void reduce_shuffle(const float* in, std::size_t n, float* out) {
 
     sum = block_sum(sum);
     if (threadIdx.x == 0) atomicAdd(out, sum);
+}
+
+inline void launch_shuffle(const float* in, std::size_t n, float* out, unsigned blocks, cudaStream_t stream) {
+    const unsigned grid = grid_size(blocks, n, kBlock, course::resident_blocks(reduce_shuffle, kBlock));
+    cudaMemsetAsync(out, 0, sizeof(float), stream);
+    reduce_shuffle<<<grid, kBlock, 0, stream>>>(in, n, out);
 }
 
 constexpr int kLoads = 8;                   // float4 loads of a thread before it uses the first
@@ -193,40 +240,11 @@ __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     if (threadIdx.x == 0) atomicAdd(out, sum);
 }
 
-// True in the block that is the last to call it. All threads of each block call it, after thread 0
-// has stored the block's result. atomicInc wraps to 0 at the last ticket, ready for the next
-// launch.
-__device__ inline bool is_last_block(unsigned* ticket) {
-    __shared__ bool last;
-    if (threadIdx.x == 0) {
-        __threadfence();  // release: the result is visible before the ticket is drawn
-        last = atomicInc(ticket, gridDim.x - 1) == gridDim.x - 1;
-        __threadfence();  // acquire: the results of all earlier tickets are visible
-    }
-    __syncthreads();
-    return last;
-}
-
-// Idea: each block stores its sum and draws a ticket. When a block draws the last ticket, all sums
-// are stored, so it adds them up.
-// Cost removed: the memset of *out. An atomic on the ticket replaces the one on the result, and at
-// 2^20 elements that takes 7 % longer. Gained: the order of additions no longer depends on which
-// block finishes first, but still on the grid.
-// Still limits it: memory bandwidth.
-__global__ void __launch_bounds__(kBlock, kBlocksPerSm)
-    reduce_single_pass(const float* in, std::size_t n, float* out, float* sums, unsigned* ticket) {
-    float sum = block_sum(sum_tiles(in, n));
-    if (threadIdx.x == 0) sums[blockIdx.x] = sum;
-    if (!is_last_block(ticket)) return;
-
-    sum = 0;
-    for (unsigned first = threadIdx.x; first < gridDim.x; first += kLoads * kBlock) {
-#pragma unroll
-        for (unsigned k = 0; k < kLoads; ++k)  // unrolled: kLoads loads in flight
-            sum += first + k * kBlock < gridDim.x ? sums[first + k * kBlock] : 0.0f;
-    }
-    sum = block_sum(sum);
-    if (threadIdx.x == 0) *out = sum;
+inline void launch_vectorised(const float* in, std::size_t n, float* out, unsigned blocks,
+                              cudaStream_t stream) {
+    const unsigned grid = grid_size(blocks, n, kTile, course::resident_blocks(reduce_vectorised, kBlock));
+    cudaMemsetAsync(out, 0, sizeof(float), stream);
+    reduce_vectorised<<<grid, kBlock, 0, stream>>>(in, n, out);
 }
 
 }  // namespace day15

@@ -1,5 +1,5 @@
 // The host API of day 15: the sum, minimum or maximum of floats, 32-bit or 64-bit integers.
-// The kernels are in reduction.cuh and deterministic.cuh.
+// The kernels are in reduction.cuh and beyond/.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Day 15, second part: the same bits with every grid, and any type and operation.
+// Day 15, beyond: the same bits with every grid, and any type and operation.
 //
 // Float additions round, so the result of a float sum depends on the order of its additions. In
 // single_pass that order follows from the grid, which the launcher takes from the GPU. Here it
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "beyond/single_pass.cuh"
 #include "common/device/pack.cuh"
 #include "reduction.cuh"
 #include "reduction.hpp"
@@ -116,6 +117,22 @@ __global__ void __launch_bounds__(kBlock, kBlocksPerSm)
     }
     value = block_combine<Op>(value);
     if (threadIdx.x == 0) *out = value;
+}
+
+template <class Op>
+void launch_deterministic(const typename Op::Element* in, std::size_t n, typename Op::Result* out,
+                          typename Op::Result* results, unsigned* ticket, unsigned blocks,
+                          cudaStream_t stream) {
+    // The number of segments depends only on n, so that the result does. At most kLargestGrid.
+    const std::size_t tiles = tiles_of<Op>(n);
+    const std::size_t tiles_per_segment =
+        std::max<std::size_t>(1, course::ceil_div<std::size_t>(tiles, kLargestGrid));
+    const auto segments = static_cast<unsigned>(course::ceil_div(tiles, tiles_per_segment));
+    // The grid may, because the block that reduces a segment does not affect its result.
+    const unsigned grid =
+        grid_size(blocks, segments, 1, course::resident_blocks(reduce_deterministic<Op>, kBlock));
+    reduce_deterministic<Op>
+        <<<grid, kBlock, 0, stream>>>(in, n, out, results, ticket, segments, tiles_per_segment);
 }
 
 }  // namespace day15

@@ -1,0 +1,62 @@
+// Day 15 as one program: adds up n floats, checks the sum and prints the bandwidth.
+//
+//   nvcc -std=c++20 -I.. program.cu && ./a.out 100000000        in this folder, with a GPU
+//   ./course run day15 --program                                anywhere
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "reduction.cuh"
+
+// Every CUDA call can fail: check each one.
+#define CHECK(call)                                                                             \
+    do {                                                                                        \
+        const cudaError_t error = (call);                                                       \
+        if (error != cudaSuccess) {                                                             \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
+            std::exit(1);                                                                       \
+        }                                                                                       \
+    } while (false)
+
+int main(int argc, char** argv) {
+    const long long n = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
+    if (n <= 0) {
+        std::fprintf(stderr, "N is '%s'; expected a number above 0\n", argv[1]);
+        return 2;
+    }
+    // Small whole numbers: while the sum is below 2^24, a float holds it exactly.
+    std::vector<float> in(n);
+    double expected = 0;
+    for (long long i = 0; i < n; ++i) {
+        in[i] = static_cast<float>(i % 7 - 3);
+        expected += in[i];
+    }
+
+    float *device_in, *device_out;
+    CHECK(cudaMalloc(&device_in, n * sizeof(float)));
+    CHECK(cudaMalloc(&device_out, sizeof(float)));
+    CHECK(cudaMemcpy(device_in, in.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+
+    // The first launch also loads the kernel, so the second one is timed.
+    day15::launch_vectorised(device_in, n, device_out, 0, nullptr);
+    cudaEvent_t start, stop;
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&stop));
+    CHECK(cudaEventRecord(start));
+    day15::launch_vectorised(device_in, n, device_out, 0, nullptr);
+    CHECK(cudaEventRecord(stop));
+    CHECK(cudaGetLastError());
+    CHECK(cudaEventSynchronize(stop));
+    float ms;
+    CHECK(cudaEventElapsedTime(&ms, start, stop));
+
+    float sum;
+    CHECK(cudaMemcpy(&sum, device_out, sizeof(float), cudaMemcpyDeviceToHost));
+    std::printf("n %lld: sum %.0f, expected %.0f, %.3f ms, %.1f GB/s\n", n, sum, expected, ms,
+                1e-6 * static_cast<double>(n) * sizeof(float) / ms);
+    CHECK(cudaFree(device_in));
+    CHECK(cudaFree(device_out));
+    return sum == expected ? 0 : 1;
+}

@@ -11,13 +11,14 @@
 #   course_add_test(NAME ... [FAIL_ON regex] COMMAND ...)
 #     as add_test; its outcome is reported, which ./course test counts. For other commands, and for programs of course_test once more
 #   course_hopper_library(NAME SOURCES ... [LIBRARIES ...])      as course_library, for sm_90a's own instructions
-#   course_day(TOPIC t TITLE "..." QUESTION "..." PART "..." [NEEDS day01 ...] [BEYOND_NEEDS day15 ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BESIDE "..." [BESIDE_VERSION "..."]]
+#   course_day(TOPIC t TITLE "..." QUESTION "..." PART "..." [NEEDS day01 ...] [BEYOND_NEEDS day15 ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n [BEYOND_HOURS n] [BESIDE "..." [BESIDE_VERSION "..."]]
 #              [SOURCES ...] [LIBRARIES ...] [PEERS ...] [PROGRAM_LIBRARIES ...] [TEST_LIBRARIES ...] [TEST_SHARDS n]
 #              [CLEAN_SIZES ...] [HOPPER])
 #     one day, from the files in its directory: the targets <directory>_program and <directory>_test, and <directory> for both; SOURCES: those of the lesson beside <topic>.cu and <topic>_reference.cpp;
 #     TITLE to HOURS: the day's row on the front page. PART: the title of its part. NEEDS: the days that have to be read before it;
 #     BEYOND_NEEDS: those that only its further versions need, which may come later in the course; Chapters are those of the book's 4th and 5th edition ("-": it has none);
-#     HOURS: its README at 60 words a minute, its lesson file at five lines a minute, and the minutes of its exercises;
+#     HOURS: its README at 60 words a minute, its lesson file at five lines a minute, and the minutes of its exercises; BEYOND_HOURS: the same
+#     of its folder beyond/. Where there is a program.cu, it is the target <directory>_whole, which uses no library of the course;
 #     BESIDE: the problem, as its records call it, whose best result stands there (without it: the one with the most versions),
 #     or that of BESIDE_VERSION;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
@@ -28,7 +29,7 @@
 #     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
 #     these arguments; programs_test.cpp runs them as a user does
 #   course_register_day(DIRECTORY TITLE "..." QUESTION "..." PART "..." [NEEDS ...] [BEYOND_NEEDS ...] CHAPTERS_4E "..." CHAPTERS_5E "..."
-#              HOURS n [BESIDE "..." [BESIDE_VERSION "..."]] [SMALL_SIZE "..."] [PROGRAMS ...])
+#              HOURS n [BEYOND_HOURS n] [BESIDE "..." [BESIDE_VERSION "..."]] [SMALL_SIZE "..."] [PROGRAMS ...])
 #     for ./course and the front page; course_day and course_program_day do it
 #   course_find_opencv(MODULE...)                                   targets opencv_MODULE
 # Tests come in two halves: those of the lessons and of common, once, with threads in ascending order; and the others, which have the
@@ -245,7 +246,7 @@ function(course_add_test)
 endfunction()
 
 function(course_register_day directory)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION;SMALL_SIZE"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;SMALL_SIZE"
     "NEEDS;BEYOND_NEEDS;PROGRAMS")
   foreach(key TITLE QUESTION PART CHAPTERS_4E CHAPTERS_5E HOURS)
     if("${arg_${key}}" STREQUAL "")
@@ -260,6 +261,9 @@ function(course_register_day directory)
     set(topic ${directory})
   endif()
   set(day "\"directory\": \"${directory}\", \"number\": ${number}, \"topic\": \"${topic}\", \"hours\": ${arg_HOURS}")
+  if(arg_BEYOND_HOURS)
+    string(APPEND day ", \"beyond_hours\": ${arg_BEYOND_HOURS}")
+  endif()
   foreach(key TITLE QUESTION PART CHAPTERS_4E CHAPTERS_5E BESIDE BESIDE_VERSION SMALL_SIZE)
     string(TOLOWER ${key} name)
     string(REPLACE "\"" "\\\"" value "${arg_${key}}")
@@ -288,7 +292,7 @@ function(course_register_day directory)
 endfunction()
 
 function(course_day)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BESIDE;BESIDE_VERSION;TEST_SHARDS"
+  cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;TEST_SHARDS"
     "NEEDS;BEYOND_NEEDS;SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
   get_filename_component(directory ${CMAKE_CURRENT_SOURCE_DIR} NAME)
   set(topic ${arg_TOPIC})
@@ -323,6 +327,14 @@ function(course_day)
     LABEL ${directory} SHARDS "${arg_TEST_SHARDS}" BOTH_ORDERS)
   add_custom_target(${directory})
   add_dependencies(${directory} ${program} ${directory}_test)
+  # One whole program around a kernel of the lesson. No library of the course is linked, as nothing is when a learner compiles it.
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/program.cu)
+    course_executable(${directory}_whole SOURCES program.cu ON_DEMAND)
+    add_dependencies(${directory} ${directory}_whole)
+    add_dependencies(course_tests_thorough ${directory}_whole)
+    course_add_test(NAME ${directory}.program COMMAND ${directory}_whole)
+    set_tests_properties(${directory}.program PROPERTIES LABELS "${directory};thorough")
+  endif()
   # What the lesson says of its accesses, where they can be counted.
   if(COURSE_INSPECT AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_inspection_test.cpp)
     course_test(${directory}_inspection_test SOURCES ${topic}_inspection_test.cpp LIBRARIES course::${topic}
@@ -345,7 +357,8 @@ function(course_day)
   endif()
   list(POP_FRONT arg_CLEAN_SIZES small_size)
   course_register_day(${directory} TITLE "${arg_TITLE}" QUESTION "${arg_QUESTION}" PART "${arg_PART}" NEEDS ${arg_NEEDS}
-    BEYOND_NEEDS ${arg_BEYOND_NEEDS} CHAPTERS_4E "${arg_CHAPTERS_4E}" CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}" BESIDE "${arg_BESIDE}"
+    BEYOND_NEEDS ${arg_BEYOND_NEEDS} CHAPTERS_4E "${arg_CHAPTERS_4E}" CHAPTERS_5E "${arg_CHAPTERS_5E}" HOURS "${arg_HOURS}"
+    BEYOND_HOURS "${arg_BEYOND_HOURS}" BESIDE "${arg_BESIDE}"
     BESIDE_VERSION "${arg_BESIDE_VERSION}" SMALL_SIZE "${small_size}")
 endfunction()
 
@@ -534,13 +547,17 @@ function(course_write_list days)
     endforeach()
     if(NOT part STREQUAL last_part)
       course_pad(heading "${part}" 28)
-      string(APPEND text "\n${heading}hours  needs               4th ed.   5th ed.   title\n")
+      string(APPEND text "\n${heading}hours     needs               4th ed.   5th ed.   title\n")
     endif()
     get_property(needs GLOBAL PROPERTY COURSE_NEEDS_OF_${day})
     list(JOIN needs " " needs)
     string(REPLACE "day" "" needs "${needs}")
+    string(JSON beyond_hours ERROR_VARIABLE has_no_beyond GET "${json}" beyond_hours)
+    if(NOT has_no_beyond)
+      string(APPEND hours " + ${beyond_hours}")
+    endif()
     course_pad(directory "${directory}" 28)
-    course_pad(hours "${hours}" 7)
+    course_pad(hours "${hours}" 10)
     course_pad(chapters_4e "${chapters_4e}" 10)
     course_pad(needs "${needs}" 20)
     course_pad(chapters_5e "${chapters_5e}" 10)
@@ -549,7 +566,7 @@ function(course_write_list days)
   string(SUBSTRING "${text}" 1 -1 text)
   file(WRITE ${CMAKE_BINARY_DIR}/days.txt
 "${text}
-In the order in which they are read. Hours include the exercises. Chapters are those of Programming Massively Parallel
+In the order in which they are read. Hours include the exercises; those behind the + are of beyond/. Chapters are those of Programming Massively Parallel
 Processors, in its 4th and its 5th edition.
 Run one: ./course run day01
 ")

@@ -338,7 +338,9 @@ int check_exercises(const Checkout& checkout, const CheckCommand& command) {
     if (std::ranges::any_of(
             judged, [](const auto& each) { return !each.second.solved() && each.second.verdict != "blank"; }))
         return kFailed;
-    auto next = command.all ? std::nullopt : learner.first_unsolved(entries.back().chapter);
+    const bool beyond = entries.back().exercise->is_beyond();
+    auto next = command.all ? std::nullopt : learner.first_unsolved_of(beyond, entries.back().chapter);
+    if (!next && !command.all) next = learner.first_unsolved_of(beyond);
     if (!next) next = learner.first_unsolved();
     fmt::print("{}\n", next ? fmt::format("  Next: {} (./course next)", next->id)
                             : "  That was the last of all exercises.");

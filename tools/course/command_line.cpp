@@ -105,6 +105,7 @@ CLI::App* add_run(CommandLine& line) {
                  "example: ./course run vector_add --size 1000000\n         ./course run day01 -- --help\n"
                  "         ./course run --mine day05/coalesced --size 64x64x64\n"
                  "         ./course run day00 --program vector_add 1000003\n"
+                 "         ./course run day15 --program 1000003\n"
                  "         ./course run day10 --image in.png --sigma 4 --out out.png\n"
                  "         ./course run gemm_ladder --step 0,5 --m 1000 --n 3000 --k 500\n"
                  "         ./course run my.cu more.cu -- arguments of the program");
@@ -116,13 +117,19 @@ CLI::App* add_run(CommandLine& line) {
     command->add_option("--only", options->version, "Only this version")->type_name("V");
     command->add_option("--json", options->json, "Writes the records to this file, as JSON Lines")
         ->type_name("FILE");
-    command->add_option("--program", options->program, "Only this one, of a day of whole programs (day00)")
-        ->type_name("P");
+    auto* program =
+        command
+            ->add_option(
+                "--program", options->program,
+                "The day's program.cu, one file with main(); of a day of whole programs (day00) only P")
+            ->type_name("[P]")
+            ->expected(0, 1);
     command->add_flag(
         "--mine", options->mine,
         "Your kernels, from my/, in the place of the lesson's; DAY may be an exercise: day05/coalesced");
     command->add_option("ARGUMENTS", options->extra, kForwarded);
-    command->callback([&line, options] {
+    command->callback([&line, options, program] {
+        options->whole_program = program->count() > 0;
         const std::vector<std::string> files = own_files({line.arguments.begin() + 1, line.arguments.end()});
         line.action = [options, files](const Checkout& checkout) {
             return files.empty() ? run_day(checkout, *options) : run_own_program(checkout, *options, files);
@@ -217,12 +224,24 @@ void add_doctor(CommandLine& line) {
 
 void add_next(CommandLine& line) {
     auto* command =
-        line.add("next", "The next exercise: what it asks, and where to write", "example: ./course next");
-    const auto name = std::make_shared<std::optional<std::string>>();
-    command->add_option("EXERCISE", *name, kExercise);
-    command->callback([&line, name] {
-        line.action = [name](const Checkout& checkout) { return next_exercise(checkout, *name); };
+        line.add("next", "The next exercise: what it asks, and where to write",
+                 "example: ./course next\n         ./course next day15\n         ./course next --beyond");
+    const auto options = std::make_shared<NextCommand>();
+    auto* name = command->add_option("EXERCISE", options->name, kExercise);
+    command->add_flag("--beyond", options->beyond, "The next of those that are not of the core")
+        ->excludes(name);
+    command->callback([&line, options] {
+        line.action = [options](const Checkout& checkout) { return next_exercise(checkout, *options); };
     });
+}
+
+void add_quiz(CommandLine& line) {
+    auto* command =
+        line.add("quiz", "Asks a day's questions: what do you predict?", "example: ./course quiz day15");
+    const auto day = std::make_shared<std::string>();
+    command->add_option("DAY", *day, kDay)->required();
+    command->callback(
+        [&line, day] { line.action = [day](const Checkout& checkout) { return quiz(checkout, *day); }; });
 }
 
 void add_check_options(CLI::App* command, CheckCommand& options) {
@@ -407,6 +426,7 @@ int run_command_line(int argc, const char* const* argv, const AuthorCommands& au
     add_tables(line);
     add_doctor(line);
     add_next(line);
+    add_quiz(line);
     add_check(line);
     const CLI::App* const debug = add_debug(line);
     add_watch(line);

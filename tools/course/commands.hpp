@@ -24,11 +24,12 @@ int new_day(const Checkout& checkout, const NewDayOptions& options);
 
 struct RunOptions {
     std::string day;
-    std::string size;     // in the format of the day's program; empty: its default
-    std::string version;  // empty: all
-    std::string json;     // file for the records; empty: none
-    std::string program;  // for a day of whole programs; empty: all of them
-    bool mine = false;    // the learner's kernels instead of the lesson's; `day` may name an exercise
+    std::string size;            // in the format of the day's program; empty: its default
+    std::string version;         // empty: all
+    std::string json;            // file for the records; empty: none
+    std::string program;         // for a day of whole programs; empty: all of them
+    bool whole_program = false;  // --program was given: of a day with versions, program.cu
+    bool mine = false;           // the learner's kernels instead of the lesson's; `day` may name an exercise
     std::vector<std::string> extra;  // handed to the program as they are
 };
 int run_day(const Checkout& checkout, const RunOptions& options);
@@ -79,7 +80,15 @@ int doctor(const Checkout& checkout);
 
 // --- The learner's exercises. A name is day05, day05/coalesced, or coalesced; no name: the first exercise that is not solved. ---
 
-int next_exercise(const Checkout& checkout, const std::optional<std::string>& name);
+struct NextCommand {
+    std::optional<std::string> name;
+    bool beyond = false;  // the next of those that are not of the core
+};
+int next_exercise(const Checkout& checkout, const NextCommand& command);
+
+// Asks the questions of the section "Predict" of the day's README, on the terminal, and records
+// which were answered right.
+int quiz(const Checkout& checkout, const std::string& day);
 
 struct DebugOptions {
     std::optional<std::string> name;
@@ -130,7 +139,7 @@ struct ProgressCommand {
     bool all = false;
 };
 // Prints a table, or JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes",
-// "needs_inspection", "is_inspected"}. needs_inspection: the tests count accesses; is_inspected: a
+// "beyond", "needs_inspection", "is_inspected"}. needs_inspection: the tests count accesses; is_inspected: a
 // right answer is inspected, too.
 int show_progress(const Checkout& checkout, const ProgressCommand& command);
 

@@ -65,6 +65,7 @@ Calendar load_calendar(const std::filesystem::path& file) {
                  .chapters_5e = day.value("chapters_5e", ""),
                  .small_size = day.value("small_size", ""),
                  .hours = day.value("hours", 0.0),
+                 .beyond_hours = day.value("beyond_hours", 0.0),
                  .beside = day.value("beside", ""),
                  .beside_version = day.value("beside_version", ""),
                  .programs = day.value("programs", std::vector<std::vector<std::string>>())});

@@ -22,7 +22,8 @@ struct Day {
     std::string chapters_4e{};                // of the book's 4th edition, e.g. "2, 3"
     std::string chapters_5e{};
     std::string small_size{};  // on which its program ends soon; empty: the program's default
-    double hours = 0;          // time that a learner needs
+    double hours = 0;          // time that a learner needs for the core
+    double beyond_hours = 0;   // and for the rest
     // The problem whose result is shown on the front page; empty: the main problem of its records.
     std::string beside{};
     std::string beside_version{};  // the result of this version; empty: of the fastest one

@@ -182,6 +182,9 @@ class Parser {
         for (std::string& hint : exercise.hints)
             trim(hint);
         if (exercise.file.empty()) fail("no '- file:'");
+        if (sheet_.exercises.size() > 1 && !exercise.is_beyond() &&
+            sheet_.exercises[sheet_.exercises.size() - 2].is_beyond())
+            fail("an exercise of the core behind one of beyond/; expected it before");
         if (exercise.kernels.empty() == exercise.starts_from.empty())
             fail("expected either '- kernels:' or '- starts_from:'");
         if (exercise.tests.empty()) fail("no '- tests:'");

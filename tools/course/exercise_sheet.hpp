@@ -4,7 +4,8 @@
 //     # Exercises of day 5: tiled matrix multiplication       introduction
 //     ## coalesced                                            an exercise
 //     - kernels: `helper`, `multiply_coalesced`               functions whose bodies the learner writes
-//     - file: `matmul_tiled.cuh`                              the lesson's file that defines them, a .cuh or a .cu
+//     - file: `matmul_tiled.cuh`                              the lesson's file that defines them, a .cuh or a .cu; one in beyond/
+//                                                             is not of the core, and comes behind those of the core
 //     - starts_from: `broken_kernels/fold.cu`                 instead of kernels: the learner repairs this file
 //     - tests: `*/coalesced_*`                                GoogleTest filter: they fail unsolved, pass solved
 //     - version: `coalesced_32x32`                            the version that the score compares; optional
@@ -53,6 +54,8 @@ struct Exercise {
     std::array<std::string, 3> hints{};
 
     bool by_hand() const { return !starts_from.empty(); }
+    // Not of the core of its day.
+    bool is_beyond() const { return file.starts_with("beyond/"); }
     // The whole task as one text: that of the exercise, then those of single functions.
     std::string whole_task() const;
 };

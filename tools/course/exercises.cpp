@@ -8,6 +8,7 @@
 #include "commands.hpp"
 #include "errors.hpp"
 #include "exercise_file.hpp"
+#include "questions.hpp"
 #include "workbook.hpp"
 
 namespace course::tool {
@@ -111,6 +112,13 @@ int try_exercises(const Checkout& checkout, const std::optional<std::string>& da
         files += files_of(chapter.sheet).size();
         for (const std::string& mistake : mistakes(checkout.root / chapter.directory, chapter.sheet)) {
             fmt::print(stderr, "{}\n", mistake);
+            all_well = false;
+        }
+        try {
+            const fs::path readme = checkout.root / chapter.directory / "README.md";
+            if (fs::exists(readme)) parse_questions(read_text_file(readme), chapter.directory + "/README.md");
+        } catch (const QuestionError& error) {
+            fmt::print(stderr, "{}\n", error.what());
             all_well = false;
         }
     }

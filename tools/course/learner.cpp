@@ -10,6 +10,7 @@
 #include "errors.hpp"
 #include "exercise_file.hpp"
 #include "functions.hpp"
+#include "renewed.hpp"
 #include "renumbered.hpp"
 
 namespace course::tool {
@@ -43,13 +44,33 @@ Learner::Learner(const Checkout& checkout)
     : book(checkout, load_calendar(checkout.calendar()), with_renamed_days(learners_directory(checkout))),
       logbook(book.my_directory() / "progress.json") {
     if (book.entries().empty()) throw UsageError("no day has exercises yet");
+    renew_files(book, logbook);
 }
 
 std::optional<WorkbookEntry> Learner::first_unsolved(const Chapter* chapter) const {
+    const auto of_core = first_unsolved_of(/*beyond=*/false, chapter);
+    return of_core ? of_core : first_unsolved_of(/*beyond=*/true, chapter);
+}
+
+std::optional<WorkbookEntry> Learner::first_unsolved_of(bool beyond, const Chapter* chapter) const {
     for (const WorkbookEntry& entry : book.entries()) {
-        if ((chapter == nullptr || entry.chapter == chapter) && !logbook.of(entry.id).solved) return entry;
+        if (entry.exercise->is_beyond() == beyond && (chapter == nullptr || entry.chapter == chapter) &&
+            !logbook.of(entry.id).solved)
+            return entry;
     }
     return std::nullopt;
+}
+
+std::optional<WorkbookEntry> Learner::choose_of(bool beyond) {
+    const auto current = std::ranges::find(book.entries(), logbook.current(), &WorkbookEntry::id);
+    std::optional<WorkbookEntry> next;
+    if (current != book.entries().end()) {
+        const bool goes_on = current->exercise->is_beyond() == beyond && !logbook.of(current->id).solved;
+        next = goes_on ? *current : first_unsolved_of(beyond, current->chapter);
+    }
+    if (!next) next = first_unsolved_of(beyond);
+    if (next) logbook.set_current(next->id);
+    return next;
 }
 
 WorkbookEntry Learner::choose(const std::optional<std::string>& name) {
@@ -66,7 +87,9 @@ WorkbookEntry Learner::choose_again() const {
     const auto current = std::ranges::find(book.entries(), logbook.current(), &WorkbookEntry::id);
     if (current != book.entries().end()) {
         if (!logbook.of(current->id).solved) return *current;
-        if (const auto next = first_unsolved(current->chapter)) return *next;
+        const bool beyond = current->exercise->is_beyond();
+        if (const auto next = first_unsolved_of(beyond, current->chapter)) return *next;
+        if (const auto next = first_unsolved_of(beyond)) return *next;
     }
     return first_unsolved().value_or(book.entries().back());
 }

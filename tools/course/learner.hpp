@@ -15,11 +15,17 @@ namespace course::tool {
 struct Learner {
     explicit Learner(const Checkout& checkout);
 
-    // The first exercise that is not solved, in `chapter` if given; empty if all are solved.
+    // The first exercise that is not solved, in `chapter` if given: of the core, then of the rest.
+    // Empty if all are solved.
     std::optional<WorkbookEntry> first_unsolved(const Chapter* chapter = nullptr) const;
+    // The same, of the core or of the rest only.
+    std::optional<WorkbookEntry> first_unsolved_of(bool beyond, const Chapter* chapter = nullptr) const;
+    // The next exercise of the core or of the rest: in the day of the one named last, then in the
+    // course. It becomes the one named last.
+    std::optional<WorkbookEntry> choose_of(bool beyond);
     // The exercise that `name` refers to. For a day: its first exercise that is not solved, else
     // its last. Without a name: the exercise that was named last or, if that is solved, the next
-    // one of its day or of the course.
+    // one of its day or of the course, of the core or of the rest as that was.
     WorkbookEntry choose(const std::optional<std::string>& name);
 
     Workbook book;

@@ -56,6 +56,31 @@ void Logbook::set_current(const std::string& id) {
     write();
 }
 
+void Logbook::answered(const std::string& question, bool right) {
+    if (answers_.contains(question)) return;
+    const auto lock = lock_directory();
+    read();
+    answers_.emplace(question, right);
+    write();
+}
+
+int Logbook::right_answers(const std::string& day) const {
+    return static_cast<int>(std::ranges::count_if(
+        answers_, [&](const auto& each) { return each.second && each.first.starts_with(day + "/"); }));
+}
+
+std::string Logbook::lesson_stamp(const std::string& day) const {
+    const auto found = lesson_stamps_.find(day);
+    return found == lesson_stamps_.end() ? "" : found->second;
+}
+
+void Logbook::set_lesson_stamp(const std::string& day, const std::string& stamp) {
+    const auto lock = lock_directory();
+    read();
+    lesson_stamps_[day] = stamp;
+    write();
+}
+
 void Logbook::read() {
     if (!fs::exists(file_)) return;
     nlohmann::json json;
@@ -86,6 +111,16 @@ void Logbook::read() {
     records_ = std::move(records);
     current_ = json.contains("current") && json["current"].is_string() ? json["current"] : "";
     if (has_old_numbers) current_ = renumbered(current_);
+    answers_.clear();
+    if (const auto answers = json.find("questions"); answers != json.end() && answers->is_object()) {
+        for (const auto& [question, right] : answers->items())
+            if (right.is_boolean()) answers_.emplace(question, right.get<bool>());
+    }
+    lesson_stamps_.clear();
+    if (const auto stamps = json.find("lessons"); stamps != json.end() && stamps->is_object()) {
+        for (const auto& [day, stamp] : stamps->items())
+            if (stamp.is_string()) lesson_stamps_.emplace(day, stamp.get<std::string>());
+    }
     if (!lost.empty()) write();
 }
 
@@ -108,6 +143,10 @@ void Logbook::write() const {
                                  {"hints", record.hints},
                                  {"stars", record.stars}};
     }
+    for (const auto& [day, stamp] : lesson_stamps_)
+        json["lessons"][day] = stamp;
+    for (const auto& [question, right] : answers_)
+        json["questions"][question] = right;
     try {
         replace_file(file_, json.dump(2) + "\n");
     } catch (const std::exception& error) {

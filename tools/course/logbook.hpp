@@ -42,6 +42,16 @@ class Logbook {
         write();
     }
 
+    // Records the answer to a question, "day15/2". The first answer stays.
+    void answered(const std::string& question, bool right);
+    // The questions of a day that were answered right at once.
+    int right_answers(const std::string& day) const;
+
+    // What identifies the lesson of a day that the learner's files were made for (renewed.hpp);
+    // empty: not known.
+    std::string lesson_stamp(const std::string& day) const;
+    void set_lesson_stamp(const std::string& day, const std::string& stamp);
+
     // The exercise that was named last; empty: none was.
     const std::string& current() const { return current_; }
     void set_current(const std::string& id);
@@ -56,6 +66,8 @@ class Logbook {
 
     std::filesystem::path file_;
     std::map<std::string, ExerciseRecord> records_;
+    std::map<std::string, bool> answers_;  // to questions: was the first one right?
+    std::map<std::string, std::string> lesson_stamps_;
     std::string current_;
 };
 

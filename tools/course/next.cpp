@@ -20,15 +20,29 @@ void print_exercise(const Learner& learner, const WorkbookEntry& entry) {
     print_prose(entry.exercise->whole_task());
 }
 
-int next_exercise(const Checkout& checkout, const std::optional<std::string>& name) {
+int next_exercise(const Checkout& checkout, const NextCommand& command) {
     Learner learner(checkout);
-    if (!name && !learner.first_unsolved()) {
+    if (!command.name && !learner.first_unsolved()) {
         fmt::print("All {} exercises are solved. ./course progress shows them.\n",
                    learner.book.entries().size());
         return kSuccess;
     }
-    print_exercise(learner, learner.choose(name));
-    const std::string rest = name ? " " + *name : "";
+    if (command.beyond) {
+        const auto next = learner.choose_of(/*beyond=*/true);
+        if (next) {
+            print_exercise(learner, *next);
+        } else {
+            fmt::print("All exercises beyond the core are solved. The core: ./course next\n");
+            return kSuccess;
+        }
+    } else {
+        const WorkbookEntry entry = learner.choose(command.name);
+        if (!command.name && entry.exercise->is_beyond() && !learner.first_unsolved_of(/*beyond=*/false))
+            fmt::print("{}\n\n",
+                       styled("The core of the course is solved. What is left is beyond it.", kGood, stdout));
+        print_exercise(learner, entry);
+    }
+    const std::string rest = command.name ? " " + *command.name : "";
     fmt::print("\n  Then: ./course check{}        stuck: ./course hint{}\n", rest, rest);
     return kSuccess;
 }

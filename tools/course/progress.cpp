@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "commands.hpp"
 #include "errors.hpp"
 #include "learner.hpp"
+#include "questions.hpp"
 #include "styles.hpp"
 
 namespace course::tool {
@@ -27,6 +29,28 @@ void print_line(const Exercise& exercise, const ExerciseRecord& record, bool is_
     fmt::print("{}{}\n", line, is_next ? "  <- next" : "");
 }
 
+// "day15, 3 of 5, beyond 1 of 2, questions 2 of 3", and how many of its exercises are solved.
+std::pair<std::ptrdiff_t, std::string> day_line(const Learner& learner, const Chapter& chapter,
+                                                const std::vector<WorkbookEntry>& entries,
+                                                const Checkout& checkout) {
+    std::array<std::ptrdiff_t, 2> solved{}, all{};  // of the core, beyond it
+    for (const WorkbookEntry& entry : entries) {
+        const std::size_t part = entry.exercise->is_beyond() ? 1 : 0;
+        ++all[part];
+        solved[part] += learner.logbook.of(entry.id).solved ? 1 : 0;
+    }
+    std::string line = fmt::format("{}, {} of {}", chapter.name, solved[0], all[0]);
+    if (all[1] > 0) line += fmt::format(", beyond {} of {}", solved[1], all[1]);
+    const auto readme = checkout.root / chapter.directory / "README.md";
+    const std::size_t questions =
+        std::filesystem::exists(readme)
+            ? parse_questions(read_text_file(readme), chapter.directory + "/README.md").size()
+            : 0;
+    if (questions > 0)
+        line += fmt::format(", questions {} of {}", learner.logbook.right_answers(chapter.name), questions);
+    return {solved[0] + solved[1], line};
+}
+
 int print_json(const Learner& learner) {
     auto list = nlohmann::ordered_json::array();
     for (const WorkbookEntry& entry : learner.book.entries()) {
@@ -39,6 +63,7 @@ int print_json(const Learner& learner) {
              {"hints", record.hints},
              {"stars", record.stars},
              {"minutes", entry.exercise->minutes},
+             {"beyond", entry.exercise->is_beyond()},
              {"needs_inspection", entry.exercise->needs_inspection},
              {"is_inspected", entry.exercise->needs_inspection || !entry.exercise->traffic.empty()}});
     }
@@ -67,15 +92,18 @@ int show_progress(const Checkout& checkout, const ProgressCommand& command) {
         std::vector<WorkbookEntry> entries;
         std::ranges::copy_if(learner.book.entries(), std::back_inserter(entries),
                              [&](const WorkbookEntry& entry) { return entry.chapter == &chapter; });
-        const auto solved = std::ranges::count_if(
-            entries, [&](const WorkbookEntry& entry) { return learner.logbook.of(entry.id).solved; });
-        fmt::print("{}\n", styled(fmt::format("{}, {} of {}", chapter.name, solved, entries.size()), kHeading,
-                                  stdout));
+        const auto [solved, line] = day_line(learner, chapter, entries, checkout);
+        fmt::print("{}\n", styled(line, kHeading, stdout));
         all_solved += solved;
         const bool is_chosen = named != nullptr || (next && next->chapter == &chapter);
         if (!command.all && !is_chosen) continue;
-        for (const WorkbookEntry& entry : entries)
+        bool in_core = true;
+        for (const WorkbookEntry& entry : entries) {
+            if (in_core && entry.exercise->is_beyond())
+                fmt::print("  {}\n", styled("beyond", kQuiet, stdout));
+            in_core = !entry.exercise->is_beyond();
             print_line(*entry.exercise, learner.logbook.of(entry.id), next && next->id == entry.id);
+        }
     }
     if (named == nullptr)
         fmt::print("\n{} of {} exercises solved\n", all_solved, learner.book.entries().size());

@@ -37,7 +37,7 @@ std::vector<Command> program_commands(const Checkout& checkout, const Day& day, 
 }
 
 void require_no_program(const Day& day, const RunOptions& options) {
-    if (!options.program.empty())
+    if (options.whole_program)
         throw UsageError(
             fmt::format("--program: {} has one program, with versions: --only chooses one", day.directory));
 }
@@ -48,6 +48,19 @@ int run_shown(const std::vector<Command>& commands) {
         if (const int exit_code = run(command); exit_code != kSuccess) return exit_code;
     }
     return kSuccess;
+}
+
+// program.cu of a day with versions.
+int run_program_of_lesson(const Checkout& checkout, const Day& day, const RunOptions& options) {
+    const bool has_program = std::filesystem::exists(checkout.root / day.directory / "program.cu");
+    if (!has_program) require_no_program(day, options);
+    if (!options.size.empty() || !options.version.empty() || !options.json.empty())
+        throw UsageError("--size, --only and --json are for all versions; expected --program without them");
+    Command command = {checkout.program(day.directory + "_whole")};
+    if (!options.program.empty()) command.push_back(options.program);
+    command.insert(command.end(), options.extra.begin(), options.extra.end());
+    build_target(checkout, day.directory + "_whole");
+    return run_shown({command});
 }
 
 // The programs that contain the exercises.
@@ -94,7 +107,7 @@ int run_day(const Checkout& checkout, const RunOptions& options) {
             "{0} is an exercise. Your kernel: ./course run --mine {0}; the lesson's: ./course run {1}",
             options.day, options.day.substr(0, slash)));
     const Day& day = find_day(calendar, options.day);
-    if (day.programs.empty()) require_no_program(day, options);
+    if (day.programs.empty() && options.whole_program) return run_program_of_lesson(checkout, day, options);
     const std::vector<Command> commands =
         day.programs.empty()
             ? std::vector<Command>{versions_command(checkout.program(day.directory), options)}

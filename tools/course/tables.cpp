@@ -104,6 +104,12 @@ std::string links(const std::vector<std::string>& names, const std::vector<Day>&
     return fmt::format("{}", fmt::join(all, " "));
 }
 
+// "3.5", or "3.5 + 2": of the core, and of what is beyond it.
+std::string hours_text(const Day& day) {
+    return day.beyond_hours == 0 ? fmt::format("{}", day.hours)
+                                 : fmt::format("{} + {}", day.hours, day.beyond_hours);
+}
+
 std::string best_beside_a_library(const Day& day, const std::string& machine, const TableSources& sources,
                                   const LinkTo& link) {
     const auto records = records_of(machine + "/" + day.directory, sources);
@@ -135,7 +141,7 @@ std::string days_table(const std::string& machine, const fs::path& file, const T
         table += fmt::format("| [{}]({}) | {} | {} | {} | {} | {} |\n",
                              day.number ? fmt::format("{:02} {}", *day.number, day.title) : day.title,
                              link(fs::path(day.directory) / "README.md"), day.question,
-                             links(day.needs, sources.days, link), day.hours,
+                             links(day.needs, sources.days, link), hours_text(day),
                              exercises == 0 ? "" : fmt::format("{}", exercises),
                              best_beside_a_library(day, machine, sources, link));
     }

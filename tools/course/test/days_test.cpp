@@ -90,7 +90,7 @@ TEST(LoadCalendar, ReadsWhatTheBuildWrites) {
     const TemporaryDirectory directory;
     const auto file = directory.write("days.json", R"({"backend": "gpu", "build_type": "Release", "days": [
         {"directory": "day01_vector_add", "number": 1, "topic": "vector_add", "title": "Vector addition",
-         "question": "Which thread?", "chapters_4e": "2, 3", "chapters_5e": "3", "hours": 1.5, "beside": "add 1024"},
+         "question": "Which thread?", "chapters_4e": "2, 3", "chapters_5e": "3", "hours": 1.5, "beyond_hours": 2, "beside": "add 1024"},
         {"directory": "gemm_ladder", "number": null, "topic": "gemm_ladder", "title": "The ladder"},
         {"directory": "day00_p", "number": 0, "topic": "p", "title": "P", "programs": [["hello"], ["add", "31"]]}]})");
     const Calendar read = load_calendar(file);
@@ -105,6 +105,8 @@ TEST(LoadCalendar, ReadsWhatTheBuildWrites) {
     EXPECT_EQ(read.days[0].chapters_4e, "2, 3");
     EXPECT_EQ(read.days[0].chapters_5e, "3");
     EXPECT_EQ(read.days[0].hours, 1.5);
+    EXPECT_EQ(read.days[0].beyond_hours, 2);
+    EXPECT_EQ(read.days[1].beyond_hours, 0);
     EXPECT_EQ(read.days[0].beside, "add 1024");
     EXPECT_FALSE(read.days[1].number);
 }

@@ -114,6 +114,8 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         std::string what, instead, expected;
     } mistakes[] = {
         {"- file: `steps/add.cu`\n", "", "add_one: no '- file:'"},
+        {"file: `steps/add.cu`", "file: `beyond/add.cu`",
+         "an exercise of the core behind one of beyond/; expected it before"},
         {"- tests: `*/one:Other.*`\n", "", "add_one: no '- tests:'"},
         {"- minutes: 10\n", "", "add_one: no '- minutes:'"},
         {"minutes: 10", "minutes: ten", "exercises.md:11: add_one: minutes is 'ten'"},

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -115,7 +116,7 @@ class Learner : public testing::Test {
     void SetUp() override {
         directory_.write("CMakeLists.txt",
                          "cmake_minimum_required(VERSION 3.25)\nproject(made_up NONE)\n"
-                         "foreach(target day01_add_exercise day01_add_exercise_program)\n"
+                         "foreach(target day01_add_exercise day01_add_exercise_program day01_add_whole)\n"
                          "add_custom_target(${target} COMMAND sh ${CMAKE_SOURCE_DIR}/compile.sh)\n"
                          "endforeach()\n");
         directory_.write("compile.sh",
@@ -170,6 +171,28 @@ class Learner : public testing::Test {
     }
     ExerciseRecord record(const char* id) const {
         return Logbook(directory_.path() / "mine/progress.json").of(id);
+    }
+    // The second exercise is in beyond/.
+    void put_second_beyond() const {
+        std::string hints = kHints;
+        const auto second = hints.find("## second");
+        hints.replace(hints.find("`add.cu`", second), 8, "`beyond/more.cu`");
+        directory_.write("day01_add/exercises.md", hints);
+        directory_.write("day01_add/beyond/more.cu", kLesson);
+    }
+    void solve(const char* id) const {
+        Logbook(directory_.path() / "mine/progress.json").update(id, [](ExerciseRecord& record) {
+            record.solved = true;
+        });
+    }
+    // `./course quiz day01`, with these lines as its input.
+    int quiz(const std::string& answers) {
+        std::istringstream input(answers);
+        std::streambuf* const before = std::cin.rdbuf(input.rdbuf());
+        const int code = course({"quiz", "day01"});
+        std::cin.rdbuf(before);
+        std::cin.clear();
+        return code;
     }
     void make_first_a_version(const std::string& settings = "") const {
         std::string hints = kHints;
@@ -293,6 +316,124 @@ TEST_F(Learner, ProgressShowsTheDayOfTheNextExerciseInFull) {
     EXPECT_EQ(course({"progress", "day01"}), kSuccess);
     EXPECT_TRUE(says("second"));
     EXPECT_EQ(course({"progress", "no such day"}), kUsage);
+}
+
+TEST_F(Learner, NextWalksTheCoreAndThenWhatIsBeyondIt) {
+    put_second_beyond();
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_TRUE(says("day01/first"));
+    EXPECT_EQ(course({"next", "--beyond"}), kSuccess);
+    EXPECT_TRUE(says("day01/second"));
+    EXPECT_TRUE(says("beyond/more.cu"));
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_TRUE(says("day01/second")) << "the one named last";
+    solve("day01/second");
+    EXPECT_EQ(course({"progress"}), kSuccess);
+    EXPECT_TRUE(says("day01, 0 of 1, beyond 1 of 1"));
+    EXPECT_EQ(course({"next", "--beyond"}), kSuccess);
+    EXPECT_TRUE(says("All exercises beyond the core are solved."));
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_TRUE(says("day01/first"));
+    EXPECT_EQ(course({"next", "--beyond", "day01"}), kUsage);
+}
+
+TEST_F(Learner, WhenTheCoreIsSolvedNextSaysSo) {
+    put_second_beyond();
+    solve("day01/first");
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_TRUE(says("The core of the course is solved. What is left is beyond it."));
+    EXPECT_TRUE(says("day01/second"));
+    solve("day01/second");
+    EXPECT_EQ(course({"next"}), kSuccess);
+    EXPECT_TRUE(says("All 2 exercises are solved."));
+}
+
+TEST_F(Learner, AQuizCountsTheFirstAnswerToEachQuestion) {
+    EXPECT_EQ(quiz(""), kUsage);
+    directory_.write("day01_add/README.md", "# Day 1\n");
+    EXPECT_EQ(quiz(""), kUsage);
+    EXPECT_TRUE(says("day01_add has no questions yet"));
+    directory_.write("day01_add/README.md",
+                     "## Predict\n\n1. How many lanes?\n"
+                     "   <details><summary>Answer</summary>**32**. A warp.</details>\n"
+                     "2. Which: a) this; b) that?\n"
+                     "   <details><summary>Answer</summary>**b**. Because.</details>\n");
+    EXPECT_EQ(course({"progress"}), kSuccess);
+    EXPECT_TRUE(says("day01, 0 of 2, questions 0 of 2"));
+    EXPECT_EQ(quiz("32 lanes\na\n"), kSuccess) << said();
+    EXPECT_TRUE(says("Your answer (a number): "));
+    EXPECT_TRUE(says("Right."));
+    EXPECT_TRUE(says("It is b."));
+    EXPECT_TRUE(says("  Because."));
+    EXPECT_TRUE(says("1 of 2 right"));
+    EXPECT_EQ(quiz("\nb\n"), kSuccess) << "the second time, b was read before";
+    EXPECT_EQ(course({"progress"}), kSuccess);
+    EXPECT_TRUE(says("day01, 0 of 2, questions 1 of 2"));
+    solve("day01/first");
+    EXPECT_EQ(course({"progress"}), kSuccess);
+    EXPECT_TRUE(says("day01, 1 of 2, questions 1 of 2")) << "other changes keep it";
+    EXPECT_EQ(quiz("32\n"), kSuccess) << "the input may end before the questions do";
+    EXPECT_EQ(course({"quiz", "day03"}), kUsage);
+    EXPECT_EQ(course({"quiz"}), kUsage);
+}
+
+TEST_F(Learner, TheProgramOfALessonIsRunByItself) {
+    EXPECT_EQ(course({"run", "day01", "--program"}), kUsage);
+    EXPECT_TRUE(says("--program: day01_add has one program, with versions: --only chooses one"));
+    directory_.write("day01_add/program.cu", "int main() {}\n");
+    write_program("build/bin/day01_add_whole", "#!/bin/sh\nprintf '%s|' \"$@\" >>\"$COURSE_ROOT/runs\"\n");
+    EXPECT_EQ(course({"run", "day01", "--program"}), kSuccess) << said();
+    EXPECT_EQ(course({"run", "day01", "--program", "1000"}), kSuccess) << said();
+    EXPECT_EQ(course({"run", "day01", "--program", "--", "-3", "b"}), kSuccess) << said();
+    EXPECT_EQ(runs(), "|1000|-3|b|");
+    EXPECT_EQ(course({"run", "day01", "--size", "7", "--program"}), kUsage);
+    EXPECT_TRUE(says("expected --program without them"));
+}
+
+TEST_F(Learner, WhenALessonChangesTheLearnersFunctionsGoToItsFileOfToday) {
+    write_mine("// Mine.\nint one() { return 1; }\nvoid two() { solved_two(); }\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess);
+    EXPECT_EQ(said().find("has changed"), std::string::npos) << said();
+    // The lesson gets a function, and one of its exercises goes to another file.
+    put_second_beyond();
+    directory_.write("day01_add/add.cu",
+                     "// Day 1.\nint one() { return 1; }\ninline void launch() { one(); }\n");
+    directory_.write("day01_add/beyond/more.cu", "void two() { solved_two(); }\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess);
+    EXPECT_TRUE(says("mine/day01_add/add.cu has changed"));
+    EXPECT_TRUE(says("is kept as"));
+    const std::string renewed = read_text(mine());
+    EXPECT_NE(renewed.find("int one() { return 1; }"), std::string::npos) << renewed;
+    EXPECT_NE(renewed.find("inline void launch()"), std::string::npos) << renewed;
+    EXPECT_EQ(renewed.find("two"), std::string::npos) << renewed;
+    const std::string moved = read_text(directory_.path() / "mine/day01_add/beyond/more.cu");
+    EXPECT_NE(moved.find("void two() { solved_two(); }"), std::string::npos) << moved;
+    EXPECT_NE(read_text(mine().string() + ".before").find("// Mine."), std::string::npos);
+    EXPECT_EQ(course({"next", "first"}), kSuccess);
+    EXPECT_EQ(said().find("has changed"), std::string::npos) << said();
+}
+
+TEST_F(Learner, AnExerciseFileThatMovesTakesTheLearnersAlong) {
+    write_mine("int one() { return 1; }\nvoid two() { solved_two(); }\n");
+    std::string hints = kHints;
+    for (auto at = hints.find("`add.cu`"); at != std::string::npos; at = hints.find("`add.cu`", at))
+        hints.replace(at, 8, "`beyond/add.cu`");
+    directory_.write("day01_add/exercises.md", hints);
+    directory_.write("day01_add/beyond/add.cu", kLesson);
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    const std::string moved = read_text(directory_.path() / "mine/day01_add/beyond/add.cu");
+    EXPECT_NE(moved.find("int one() { return 1; }"), std::string::npos) << moved;
+    EXPECT_FALSE(std::filesystem::exists(mine()));
+    EXPECT_TRUE(std::filesystem::exists(mine().string() + ".before"));
+}
+
+TEST_F(Learner, AFileOfTheLearnersStaysWhenOnlyTheLessonsTextChanges) {
+    const std::string text = "int helper() { return 2; }\nint one() { return 1; }\nvoid two() {}\n";
+    write_mine(text);
+    EXPECT_EQ(course({"next", "first"}), kSuccess);
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "// A comment.\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess);
+    EXPECT_EQ(read_text(mine()), text);
 }
 
 TEST_F(Learner, ProgressOfADayShowsThatDayOnly) {

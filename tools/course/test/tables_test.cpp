@@ -190,6 +190,8 @@ TEST_F(Tables, TheFrontPageHasATableForEachPartAndARowForEachDay) {
               "| --- | --- | --- | --: | --: | --- |\n"
               "| [The ladder](gemm_ladder/README.md) |  | [01](day01_vector_add/README.md) | 0 |  |  |\n"
               "<!-- end of measurements -->\n");
+    days_[0].beyond_hours = 2;
+    EXPECT_TRUE(has(fresh(open, "README.md"), "| Which thread? |  | 1.5 + 2 | 2 |"));
     days_[0].beside = "";
     EXPECT_TRUE(has(fresh(open, "README.md"), "| [0.80× thrust](docs/measured/day01_vector_add.md) |"));
     days_[0].beside_version = "plain";

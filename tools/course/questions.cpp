@@ -1,0 +1,158 @@
+#include "questions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+
+#include "text_file.hpp"
+
+namespace course::tool {
+namespace {
+
+constexpr std::string_view kSection = "## Predict";
+constexpr std::string_view kDetails = "<details><summary>Answer</summary>";
+constexpr std::string_view kEndOfDetails = "</details>";
+constexpr std::string_view kBold = "**";
+constexpr std::string_view kAbout = "about ";
+
+std::string_view trimmed(std::string_view text) {
+    const auto begin = text.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
+}
+
+bool is_digit(char c) {
+    return std::isdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+// The number that `text` begins with. A comma between digits separates thousands.
+std::optional<double> number_in(std::string_view text) {
+    std::string digits;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const bool is_comma =
+            text[i] == ',' && i > 0 && is_digit(text[i - 1]) && i + 1 < text.size() && is_digit(text[i + 1]);
+        if (!is_comma) digits += text[i];
+    }
+    if (digits.empty() ||
+        !(is_digit(digits[0]) || (digits.size() > 1 && digits[0] == '-' && is_digit(digits[1]))))
+        return std::nullopt;
+    return std::strtod(digits.c_str(), nullptr);
+}
+
+bool is_letter(std::string_view key) {
+    return key.size() == 1 && std::isalpha(static_cast<unsigned char>(key[0])) != 0;
+}
+
+// Reads the lines of the section, one question after the other.
+class Parser {
+  public:
+    explicit Parser(std::string_view file) : file_(file) {}
+
+    void take(std::string_view line, int number) {
+        line_ = number;
+        const auto digits = line.find_first_not_of("0123456789");
+        if (digits != 0 && digits != std::string_view::npos && line.substr(digits).starts_with(". ")) {
+            finish();
+            begun_at_ = number;
+            line.remove_prefix(digits + 2);
+        } else if (begun_at_ == 0) {
+            if (!trimmed(line).empty()) fail("expected '1. question' first");
+            return;
+        }
+        text_ += std::string(trimmed(line)) + "\n";
+    }
+
+    std::vector<Question> result() {
+        finish();
+        if (questions_.empty()) fail("there is no question; expected '1. question'");
+        return std::move(questions_);
+    }
+
+  private:
+    [[noreturn]] void fail(std::string_view what) const {
+        throw QuestionError(fmt::format("{}:{}: {}", file_, line_, what));
+    }
+
+    void finish() {
+        if (begun_at_ == 0) return;
+        const std::string_view text = text_;
+        const auto open = text.find(kDetails);
+        const auto close = text.find(kEndOfDetails);
+        if (open == std::string_view::npos || close == std::string_view::npos || close < open)
+            fail(fmt::format("expected {}**key**. why{} behind the question", kDetails, kEndOfDetails));
+        if (!trimmed(text.substr(close + kEndOfDetails.size())).empty())
+            fail("there is text behind the answer");
+        std::string_view answer =
+            trimmed(text.substr(open + kDetails.size(), close - open - kDetails.size()));
+        const auto end =
+            answer.starts_with(kBold) ? answer.find(kBold, kBold.size()) : std::string_view::npos;
+        if (end == std::string_view::npos) fail("the answer has no key; expected **key** first");
+        const std::string_view key = trimmed(answer.substr(kBold.size(), end - kBold.size()));
+        if (!is_letter(key) && !number_in(key.starts_with(kAbout) ? key.substr(kAbout.size()) : key))
+            fail(fmt::format("the key is '{}'; expected a number or a letter", key));
+        answer.remove_prefix(end + kBold.size());
+        while (!answer.empty() && (answer.front() == '.' || answer.front() == ':' || answer.front() == ','))
+            answer.remove_prefix(1);
+        questions_.push_back(
+            {std::string(trimmed(text.substr(0, open))), std::string(key), std::string(trimmed(answer))});
+        text_.clear();
+    }
+
+    std::string_view file_;
+    std::vector<Question> questions_;
+    std::string text_;  // of the question being read
+    int begun_at_ = 0;  // its first line; 0: none yet
+    int line_ = 0;
+};
+
+}  // namespace
+
+std::vector<Question> parse_questions(std::string_view readme, std::string_view file) {
+    Parser parser(file);
+    bool in_section = false, seen = false;
+    int number = 0;
+    while (!readme.empty()) {
+        const std::string_view line = next_line(readme);
+        ++number;
+        if (line.starts_with("## ")) {
+            in_section = trimmed(line) == kSection;
+            seen = seen || in_section;
+        } else if (in_section) {
+            parser.take(line, number);
+        }
+    }
+    return seen ? parser.result() : std::vector<Question>();
+}
+
+bool is_right(std::string_view answer, std::string_view key) {
+    answer = trimmed(answer);
+    if (is_letter(key))
+        return !answer.empty() &&
+               std::tolower(static_cast<unsigned char>(answer[0])) ==
+                   std::tolower(static_cast<unsigned char>(key[0])) &&
+               (answer.size() == 1 || answer[1] == ')' || answer[1] == ' ');
+    constexpr double kOfAbout = 0.25;
+    constexpr double kRounding = 1e-9;
+    const bool is_about = key.starts_with(kAbout);
+    if (is_about) key.remove_prefix(kAbout.size());
+    const auto typed = number_in(answer.starts_with(kAbout) ? answer.substr(kAbout.size()) : answer);
+    const auto wanted = number_in(key);
+    return typed && wanted &&
+           std::abs(*typed - *wanted) <= std::abs(*wanted) * (is_about ? kOfAbout : kRounding);
+}
+
+std::string expected_answer(std::string_view key) {
+    if (is_letter(key)) return "a letter";
+    const bool is_about = key.starts_with(kAbout);
+    if (is_about) key.remove_prefix(kAbout.size());
+    const auto end = key.find_first_not_of("-0123456789.,");
+    const std::string_view unit = end == std::string_view::npos ? "" : trimmed(key.substr(end));
+    return fmt::format("a number{}{}", unit.empty() ? "" : fmt::format(", in {}", unit),
+                       is_about ? "; a quarter off is near enough" : "");
+}
+
+}  // namespace course::tool

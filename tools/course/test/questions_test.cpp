@@ -1,0 +1,101 @@
+// The questions of a README: every error of an author is reported with its line, and what counts as
+// a right answer.
+#include "questions.hpp"
+
+#include <gtest/gtest.h>
+
+#include "temporary_directory.hpp"
+
+namespace course::tool {
+namespace {
+
+const std::string kReadme =
+    "# Day 1\n"
+    "\n"
+    "1. Not a question.\n"
+    "\n"
+    "## Predict\n"
+    "\n"
+    "1. How many of\n"
+    "   32 lanes add?\n"
+    "   <details><summary>Answer</summary>**4**. Every\n"
+    "   eighth.</details>\n"
+    "2. Which is faster: a) one; b) two?\n"
+    "   <details><summary>Answer</summary>**b**, by far.</details>\n"
+    "\n"
+    "## To try\n"
+    "\n"
+    "1. Not a question either.\n";
+
+std::string error_of(std::string readme, const std::string& before, const std::string& after) {
+    readme.replace(readme.find(before), before.size(), after);
+    try {
+        parse_questions(readme, "README.md");
+    } catch (const QuestionError& error) {
+        return error.what();
+    }
+    return "no error";
+}
+
+TEST(Questions, AreReadInOrder) {
+    const std::vector<Question> questions = parse_questions(kReadme, "README.md");
+    ASSERT_EQ(questions.size(), 2U);
+    EXPECT_EQ(questions[0].text, "How many of\n32 lanes add?");
+    EXPECT_EQ(questions[0].key, "4");
+    EXPECT_EQ(questions[0].explanation, "Every\neighth.");
+    EXPECT_EQ(questions[1].text, "Which is faster: a) one; b) two?");
+    EXPECT_EQ(questions[1].key, "b");
+    EXPECT_EQ(questions[1].explanation, "by far.");
+}
+
+TEST(Questions, AReadmeMayHaveNone) {
+    EXPECT_TRUE(parse_questions("# Day 1\n\n## To try\n\n1. This.\n", "README.md").empty());
+}
+
+TEST(Questions, AnErrorNamesItsLine) {
+    EXPECT_EQ(error_of(kReadme, "**4**", "4"), "README.md:11: the answer has no key; expected **key** first");
+    EXPECT_EQ(error_of(kReadme, "**4**", "**four**"),
+              "README.md:11: the key is 'four'; expected a number or a letter");
+    EXPECT_EQ(error_of(kReadme, "1. How", "How"), "README.md:7: expected '1. question' first");
+    EXPECT_EQ(error_of(kReadme, "eighth.</details>", "eighth."),
+              "README.md:11: expected <details><summary>Answer</summary>**key**. why</details> behind the "
+              "question");
+    EXPECT_EQ(error_of(kReadme, "by far.</details>", "by far.</details> And so on."),
+              "README.md:13: there is text behind the answer");
+    EXPECT_EQ(error_of("## Predict\n\n", "\n\n", "\n\n\n"),
+              "README.md:3: there is no question; expected '1. question'");
+}
+
+TEST(Questions, NumbersAreComparedAsNumbers) {
+    for (const char* right : {"1024", "1,024", " 1024 ", "1024 threads", "1024.0"})
+        EXPECT_TRUE(is_right(right, "1,024 threads")) << right;
+    for (const char* wrong : {"1023", "1025", "", "many", "-1024", "1", "a"})
+        EXPECT_FALSE(is_right(wrong, "1,024 threads")) << wrong;
+    EXPECT_TRUE(is_right("0.5", "0.50 ms"));
+    EXPECT_TRUE(is_right("-1", "-1"));
+    EXPECT_TRUE(is_right("55 %", "55 %"));
+}
+
+TEST(Questions, AboutAcceptsAQuarter) {
+    for (const char* right : {"12", "9", "15", "about 12 µs"})
+        EXPECT_TRUE(is_right(right, "about 12 µs")) << right;
+    for (const char* wrong : {"8.9", "15.1", "120"})
+        EXPECT_FALSE(is_right(wrong, "about 12 µs")) << wrong;
+}
+
+TEST(Questions, ALetterMayBeWrittenInSeveralWays) {
+    for (const char* right : {"b", "B", "b)", " b ", "b because of the banks"})
+        EXPECT_TRUE(is_right(right, "b")) << right;
+    for (const char* wrong : {"a", "", "ab", "banks", ")b"})
+        EXPECT_FALSE(is_right(wrong, "b")) << wrong;
+}
+
+TEST(Questions, SayWhatTheyExpect) {
+    EXPECT_EQ(expected_answer("b"), "a letter");
+    EXPECT_EQ(expected_answer("4"), "a number");
+    EXPECT_EQ(expected_answer("1,024 threads"), "a number, in threads");
+    EXPECT_EQ(expected_answer("about 12 µs"), "a number, in µs; a quarter off is near enough");
+}
+
+}  // namespace
+}  // namespace course::tool

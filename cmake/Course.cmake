@@ -330,6 +330,7 @@ function(course_day)
   # One whole program around a kernel of the lesson. No library of the course is linked, as nothing is when a learner compiles it.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/program.cu)
     course_executable(${directory}_whole SOURCES program.cu ON_DEMAND)
+    target_include_directories(${directory}_whole PRIVATE ${PROJECT_SOURCE_DIR})
     add_dependencies(${directory} ${directory}_whole)
     add_dependencies(course_tests_thorough ${directory}_whole)
     course_add_test(NAME ${directory}.program COMMAND ${directory}_whole)

@@ -9,9 +9,9 @@
 //   vectorised      16-byte loads, eight in flight            memory bandwidth
 //
 // Every element is read once, so n * sizeof(float) / (read bandwidth) is the best possible time.
-// The kernels here add floats. Each block loops over pieces of the input, so n may be anything. Each
-// kernel is followed by its launch, where `blocks` is the size of the grid; 0: the launch chooses.
-// beyond/ has a sum in one launch, and one with the same bits everywhere.
+// The kernels here add floats. Each block loops over pieces of the input, so n may be anything.
+// Each kernel is followed by its launch, where `blocks` is the size of the grid; 0: the launch
+// chooses. beyond/ has a sum in one launch, and one with the same bits everywhere.
 //
 //   ./course run day15                                   every version, verified and timed
 //   ./course run day15 --program                         program.cu: one sum, from main() to the result

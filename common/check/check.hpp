@@ -28,7 +28,11 @@ class CudaError : public std::runtime_error {
 
 // Throws CudaError, after clearing the runtime's "last error". Otherwise CUDA_CHECK_LAUNCH() would
 // report this error for the next launch.
-[[noreturn]] void throw_cuda_error(cudaError_t code, const char* call, const char* file, int line);
+[[noreturn]] inline void throw_cuda_error(cudaError_t code, const char* call, const char* file, int line) {
+    static_cast<void>(cudaGetLastError());
+    throw CudaError(code, std::string(file) + ":" + std::to_string(line) + ": " + call +
+                              " failed: " + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ")");
+}
 
 inline void check_cuda(cudaError_t code, const char* call, const char* file, int line) {
     if (code != cudaSuccess) throw_cuda_error(code, call, file, line);

@@ -139,8 +139,8 @@ struct ProgressCommand {
     bool all = false;
 };
 // Prints a table, or JSON: a list of {"id", "solved", "failures", "hints", "stars", "minutes",
-// "beyond", "needs_inspection", "is_inspected"}. needs_inspection: the tests count accesses; is_inspected: a
-// right answer is inspected, too.
+// "beyond", "needs_inspection", "is_inspected"}. needs_inspection: the tests count accesses;
+// is_inspected: a right answer is inspected, too.
 int show_progress(const Checkout& checkout, const ProgressCommand& command);
 
 struct SolutionCommand {

@@ -6,8 +6,8 @@
 //     2. Which version is the fastest: a) `shuffle`; b) `vectorised`?
 //        <details><summary>Answer</summary>**b**. ...</details>
 //
-// An answer begins with its key, in bold: a number, with a unit if it has one ("about 12 µs" accepts
-// what is up to 25 % off), or a letter.
+// An answer begins with its key, in bold: a number, with a unit if it has one ("about 12 µs"
+// accepts what is up to 25 % off), or a letter.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
-// The learner's files after the lesson has changed: new functions around the exercises, or exercises
-// in another file.
+// The learner's files after the lesson has changed: new functions around the exercises, or
+// exercises in another file.
 #pragma once
 
 #include "logbook.hpp"

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Compiles the program.cu of each day as its first lines say, with nvcc alone: nothing of the course is linked. Needs no GPU.
+set -uo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit 1
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+compile() { # DIRECTORY
+    cd "$1" || exit 1
+    grep -q '^//   nvcc -std=c++20 -I\.\. program\.cu' program.cu ||
+        { echo "$1/program.cu: expected the line '//   nvcc -std=c++20 -I.. program.cu ...'"; exit 1; }
+    "$nvcc" -std=c++20 -I.. program.cu -o "$2/$1" || { echo "$1/program.cu: does not compile"; exit 1; }
+}
+export -f compile
+export nvcc
+printf '%s\n' day*/program.cu | cut -d/ -f1 | xargs -P 2 -I{} bash -c 'compile "$@"' _ {} "$folder" || exit 1
+echo "$(ls "$folder" | wc -l) programs compile"

@@ -116,8 +116,17 @@ class Learner:
         return ""
 
 
+def check_heads():
+    """Ends the program if an answer, of any day, lacks a setting."""
+    for answer in sorted(ANSWERS.iterdir()):
+        for name in ("exercise", "expect"):
+            if not setting(answer.read_text(), name):
+                sys.exit(f"{answer.relative_to(ROOT)}: expected a line '// {name}: ...'")
+
+
 def main():
     days = sys.argv[1:]
+    check_heads()
     answers = [file for file in sorted(ANSWERS.iterdir()) if not days or file.name.split(".")[0] in days]
     if not answers:
         print(f"skipped: {ANSWERS.relative_to(ROOT)} has no answer to an exercise of {', '.join(days)}")

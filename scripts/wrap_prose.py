@@ -17,7 +17,7 @@ import textwrap
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 WIDTH = 100
 CPP = {".cu", ".cuh", ".cpp", ".hpp", ".h"}
-GENERATED = ("docs/measured/",)
+NOT_PROSE = ("docs/measured/", "tools/course/test/wrong_answers/")  # generated; settings, a line each
 UNBREAKABLE = re.compile(r"(`[^`]*`|\]\([^)]*\))")
 LIST_ITEM = re.compile(r"\s*(?:[-*]|\d+\.)\s+")
 LABEL = re.compile(r"(?:[A-Z][\w-]*)(?: \w+){0,2}: ")  # "Cost removed: "
@@ -141,7 +141,7 @@ def files_of_git():
         ROOT / name
         for name in names
         if pathlib.Path(name).suffix in CPP | {".md"}
-        and not name.startswith(GENERATED)
+        and not name.startswith(NOT_PROSE)
         and (ROOT / name).is_file()
     ]
 

@@ -1,6 +1,5 @@
-// Day 26's launchers of the kernels in fused_attention.cuh and register_tiles.cuh, and the lists of
-// versions. The versions on tensor cores have kernel and launcher in one file: tf32x3.cu and
-// half_precision.cu.
+// Day 26's host code: argument checks and the lists of versions. The kernels and their launches are
+// in fused_attention.cuh, register_tiles.cuh and beyond/.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -16,18 +15,11 @@
 namespace day26 {
 namespace {
 
-void launch_row_per_warp(const Attention<float>& attention, cudaStream_t stream) {
+void row_per_warp(const Attention<float>& attention, cudaStream_t stream) {
     if (!check_arguments(attention)) return;
-    const Extents q = attention.q.extents();
-    const unsigned blocks = course::blocks_for(q.batch * q.heads * q.length * 32, kWarps * 32);
-    with_dim<32, 64, 96, 128>(q.dim, [&](auto dim) {
-        attention_row_per_warp<dim()><<<blocks, kWarps * 32, 0, stream>>>(attention);
-        CUDA_CHECK_LAUNCH();
-    });
+    launch_row_per_warp(attention, stream);
+    CUDA_CHECK_LAUNCH();
 }
-
-template <int D>
-using RegisterTileFor = std::conditional_t<D <= 64, RegisterTile<D, 8, 4, 2>, RegisterTile<D, 4, 4, 1>>;
 
 // All tiles must fit, because unaligned rows of any dim take the tile of kMaxDim.
 std::string register_tiles_constraint(const Shape&) {
@@ -36,20 +28,11 @@ std::string register_tiles_constraint(const Shape&) {
     return course::why_too_little_shared(kNeeded);
 }
 
-void launch_register_tiles(const Attention<float>& attention, cudaStream_t stream) {
+void register_tiles(const Attention<float>& attention, cudaStream_t stream) {
     if (const std::string reason = register_tiles_constraint({}); !reason.empty())
         throw std::invalid_argument("fused attention: register_tiles " + reason);
     if (!check_arguments(attention)) return;
-    const auto run = [&](auto dim, auto aligned) {
-        using S = RegisterTileFor<dim()>;
-        launch_tiles<S::BM>(attention_register_tiles<S, aligned()>, S::THREADS, sizeof(RegisterTileMemory<S>),
-                            attention, stream);
-    };
-    if (!rows_are_aligned(attention)) {
-        run(std::integral_constant<int, kMaxDim>(), std::false_type());
-    } else {
-        with_dim<64, 128>(attention.q.extents().dim, [&](auto dim) { run(dim, std::true_type()); });
-    }
+    launch_register_tiles(attention, stream);
 }
 
 }  // namespace
@@ -59,11 +42,11 @@ std::span<const Version<float>> versions() {
     static const std::vector<Version<float>> list = {
         {.name = "row_per_warp",
          .idea = "a warp for each row, with a running maximum and a running sum",
-         .launcher = launch_row_per_warp,
+         .launcher = row_per_warp,
          .work = work_in_fp32},
         {.name = "register_tiles",
          .idea = "tiles of keys in shared memory, 8 x 8 scores in a thread's registers",
-         .launcher = launch_register_tiles,
+         .launcher = register_tiles,
          .work = work_in_fp32,
          .constraint = register_tiles_constraint},
         tf32x3(),

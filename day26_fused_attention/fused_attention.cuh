@@ -1,14 +1,13 @@
 // Day 26: fused attention, softmax(scale Q K^T) V, without ever storing the scores.
 // PMPP chapter 20 (5th edition); tiles: chapters 5 and 6, reductions: chapter 10 (both editions).
 //
-//   version          for          what is new                             what limits it
-//   row_per_warp     FP32         online softmax: a running max and sum   a load per multiply-add
-//   register_tiles   FP32         tiles of K and V serve a whole block    FP32 multiply-adds
-//   tf32x3           FP32         both products on tensor cores           three products for one
-//   tensor_cores     FP16, BF16   half the bytes, one product             mma.sync; shared memory
+//   version          what is new                             what limits it
+//   row_per_warp     online softmax: a running max and sum   a load per multiply-add
+//   register_tiles   tiles of K and V serve a whole block    FP32 multiply-adds
 //
-// row_per_warp is in this file. register_tiles follows in online_softmax.cuh and
-// register_tiles.cuh, then come tf32x3.cu and half_precision.cu.
+// row_per_warp is in this file, register_tiles follows in online_softmax.cuh and
+// register_tiles.cuh. Each kernel is followed by its launch. beyond/ has two versions on tensor
+// cores, tf32x3 for FP32 and tensor_cores for FP16 and BF16.
 //
 // A row of Q needs the maximum of its scores before the first exponential. The online softmax keeps
 // three running values instead: the maximum m, the sum l of exponentials, and the sum o of weighted
@@ -21,6 +20,7 @@
 #include "attention_tile.cuh"
 #include "common/device/warp.cuh"
 #include "fused_attention.hpp"
+#include "launch.cuh"
 
 namespace day26 {
 
@@ -91,6 +91,15 @@ __global__ void attention_row_per_warp(Attention<float> a) {
         if (lane + i * 32 < dim)
             a.out.head(batch, head)[row * a.out.strides().row + lane + i * 32] = out[i] * inverse;
     }
+}
+
+inline void launch_row_per_warp(const Attention<float>& attention, cudaStream_t stream) {
+    const Extents q = attention.q.extents();
+    const unsigned blocks =
+        course::blocks_for(q.batch * q.heads * q.length * 32, kWarps * 32);  // 32 threads a row
+    with_dim<32, 64, 96, 128>(q.dim, [&](auto dim) {
+        attention_row_per_warp<dim()><<<blocks, kWarps * 32, 0, stream>>>(attention);
+    });
 }
 
 }  // namespace day26

@@ -1,4 +1,4 @@
-// Code that all launchers share: the versions of other files, the choice of a tile, the grid.
+// Code that all launches share: the versions of other files, the choice of a tile, the grid.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace day26 {
 
-Version<float> tf32x3();  // tf32x3.cu
+Version<float> tf32x3();  // beyond/tf32x3.cu
 template <class T>
-Version<T> tensor_cores();  // half_precision.cu
+Version<T> tensor_cores();  // beyond/half_precision.cu
 
 // Calls `launch` with the first of the ascending DIMS that is at least `dim`, as a compile-time
 // constant.

@@ -2,9 +2,12 @@
 // loop: scores of a tile of keys, weights, weighted rows of V.
 #pragma once
 
+#include <type_traits>
+
 #include "attention_tile.cuh"
 #include "common/device/pack.cuh"
 #include "common/device/ptx.cuh"
+#include "launch.cuh"
 #include "online_softmax.cuh"
 
 namespace day26 {
@@ -181,6 +184,24 @@ __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_register_tile
                 pack.value[m] = out[i][c + m] * inverse;
             write_pack<ALIGNED>(to, c * 8 + lane_col * 4, dim, pack);
         }
+    }
+}
+
+template <int D>
+using RegisterTileFor = std::conditional_t<D <= 64, RegisterTile<D, 8, 4, 2>, RegisterTile<D, 4, 4, 1>>;
+
+// A block of S::THREADS threads for S::BM rows, with Q, K, V and p in shared memory. Unaligned rows
+// of any head dimension take the tile of kMaxDim, to compile fewer kernels.
+inline void launch_register_tiles(const Attention<float>& attention, cudaStream_t stream) {
+    const auto run = [&](auto dim, auto aligned) {
+        using S = RegisterTileFor<dim()>;
+        launch_tiles<S::BM>(attention_register_tiles<S, aligned()>, S::THREADS, sizeof(RegisterTileMemory<S>),
+                            attention, stream);
+    };
+    if (!rows_are_aligned(attention)) {
+        run(std::integral_constant<int, kMaxDim>(), std::false_type());
+    } else {
+        with_dim<64, 128>(attention.q.extents().dim, [&](auto dim) { run(dim, std::true_type()); });
     }
 }
 

@@ -1,4 +1,4 @@
-// Day 26's version tf32x3: FP32 accuracy from tensor cores.
+// Day 26, beyond: the version tf32x3: FP32 accuracy from tensor cores.
 //
 // Each operand is split into the sum of two TF32 numbers, and a product becomes three products on
 // tensor cores (common/tile/tf32_split.cuh explains the errors). What is new here is the path of

@@ -1,5 +1,5 @@
-// Day 26's version tensor_cores, for FP16 and BF16: products on tensor cores, sums and softmax in
-// FP32.
+// Day 26, beyond: the version tensor_cores, for FP16 and BF16: products on tensor cores, sums and
+// softmax in FP32.
 //
 // mma.sync leaves columns 2 t and 2 t + 1 of a row in lane 4 g + t. For 16-bit types that is the
 // layout of the left operand: a lane's scores of 16 keys, rounded to pairs, are its left operand of

@@ -1,18 +1,19 @@
-// Day 16's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
-// scan.cuh and single_pass.cuh; bulk_lookback is launched in bulk_lookback.cu.
+// Day 16's host code: argument checks and the list of versions. The kernels and their launches are
+// in scan.cuh and beyond/.
 #include <array>
 #include <string>
 #include <type_traits>
 #include <vector>
 
-#include "bulk_lookback.hpp"
+#include "beyond/bulk_lookback.hpp"
+#include "beyond/single_pass.cuh"
+#include "beyond/three_kernels.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "scan.cuh"
 #include "scan.hpp"
-#include "single_pass.cuh"
 
 namespace day16 {
 namespace {
@@ -34,61 +35,21 @@ void check_arguments(DeviceSpan<const T> in, DeviceSpan<T> out, const Workspace&
             "; expected at least the length of in, ", in.size());
 }
 
-// Scans the sections, then their sums by a recursive call, then adds. `sums` has room for the sums
-// of all levels.
-template <auto kKernel, int kSection>
-void scan_sections(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
-    const std::size_t sections = ceil_div<std::size_t>(n, kSection);
-    kKernel<<<course::blocks_for(sections, 1), kBlock, 0, stream>>>(in, out, n, sums);
-    CUDA_CHECK_LAUNCH();
-    if (sections == 1) return;
-    scan_sections<kKernel, kSection>(sums, sums, sections, sums + sections, stream);
-    add_sums<<<course::blocks_for(n, kBlock), kBlock, 0, stream>>>(out, n, sums, kSection);
-    CUDA_CHECK_LAUNCH();
-}
-
-template <auto kKernel, int kSection>
-void launch_sections(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
-                     cudaStream_t stream) {
+template <auto kLaunch>
+void by_sections(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
+                 cudaStream_t stream) {
     check_arguments(in, out, workspace);
     if (in.empty()) return;
-    scan_sections<kKernel, kSection>(in.data(), out.data(), in.size(), workspace.sums(), stream);
-}
-
-void launch_reduce_scan_scan(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
-                             cudaStream_t stream) {
-    check_arguments(in, out, workspace);
-    if (in.empty()) return;
-    const std::size_t tiles = ceil_div<std::size_t>(in.size(), kTile);
-    float* const sums = workspace.sums();
-    const unsigned grid = course::blocks_for(tiles, 1);
-    sum_tiles<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), sums);
-    CUDA_CHECK_LAUNCH();
-    scan_sections<scan_tiles, kTile>(sums, sums, tiles, sums + tiles, stream);
-    scan_tiles_after<<<grid, kBlock, 0, stream>>>(in.data(), out.data(), in.size(), sums);
+    kLaunch(in.data(), out.data(), in.size(), workspace.sums(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-Board board_of(Workspace& workspace) {
-    return {workspace.ticket(), workspace.words(), workspace.words_capacity()};
-}
-
-void launch_domino(DeviceSpan<const float> in, DeviceSpan<float> out, Workspace& workspace,
-                   cudaStream_t stream) {
+template <class T, auto kLaunch>
+void in_one_pass(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
     check_arguments(in, out, workspace);
     if (in.empty()) return;
-    domino<<<course::blocks_for(ceil_div<std::size_t>(in.size(), kTile), 1), kBlock, 0, stream>>>(
-        in.data(), out.data(), in.size(), board_of(workspace));
-    CUDA_CHECK_LAUNCH();
-}
-
-template <class T, bool kExclusive>
-void launch_lookback(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& workspace, cudaStream_t stream) {
-    check_arguments(in, out, workspace);
-    if (in.empty()) return;
-    const unsigned grid = course::blocks_for(ceil_div<std::size_t>(in.size(), kTile), 1);
-    decoupled_lookback<T, kExclusive>
-        <<<grid, kBlock, 0, stream>>>(in.data(), out.data(), in.size(), board_of(workspace));
+    const Board board{workspace.ticket(), workspace.words(), workspace.words_capacity()};
+    kLaunch(in.data(), out.data(), in.size(), board, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -107,7 +68,7 @@ void launch_fastest(DeviceSpan<const T> in, DeviceSpan<T> out, Workspace& worksp
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(in.data()) % 16 == 0 &&
                             reinterpret_cast<std::uintptr_t>(out.data()) % 16 == 0;
     if (!is_aligned || !course::why_no_bulk_copies().empty())
-        return launch_lookback<T, kExclusive>(in, out, workspace, stream);
+        return in_one_pass<T, launch_decoupled_lookback<T, kExclusive>>(in, out, workspace, stream);
     check_arguments(in, out, workspace);
     if (in.empty()) return;
     launch_bulk_lookback<T, kExclusive>(in.data(), out.data(), in.size(), workspace, stream);
@@ -126,20 +87,18 @@ Workspace::Workspace(std::size_t capacity)
 
 std::span<const Version> versions() {
     static const std::array<Version, 10> list = {{
-        {"kogge_stone", "each step adds the value twice as far away", launch_sections<kogge_stone, kBlock>,
-         work},
+        {"kogge_stone", "each step adds the value twice as far away", by_sections<launch_kogge_stone>, work},
         {"kogge_stone_double_buffer", "one barrier in each step",
-         launch_sections<kogge_stone_double_buffer, kBlock>, work},
-        {"brent_kung", "a tree up, a tree down", launch_sections<brent_kung, kPairs>, work},
-        {"coarsened", "each thread scans eight elements by itself", launch_sections<coarsened, kCoarsened>,
-         work},
-        {"warp_shuffle", "warps scan in registers", launch_sections<warp_shuffle, kBlock>, work},
+         by_sections<launch_kogge_stone_double_buffer>, work},
+        {"brent_kung", "a tree up, a tree down", by_sections<launch_brent_kung>, work},
+        {"coarsened", "each thread scans eight elements by itself", by_sections<launch_coarsened>, work},
+        {"warp_shuffle", "warps scan in registers", by_sections<launch_warp_shuffle>, work},
         {"scan_scan_add", "tiles of 20 elements per thread: 4 n of traffic",
-         launch_sections<scan_tiles, kTile>, work},
-        {"reduce_scan_scan", "the sums first: 3 n of traffic", launch_reduce_scan_scan, work},
-        {"domino", "one pass, each tile waits for the one before", launch_domino, work},
-        {"decoupled_lookback", "one pass, tiles add up the sums before them", launch_lookback<float, false>,
-         work},
+         by_sections<launch_scan_scan_add>, work},
+        {"reduce_scan_scan", "the sums first: 3 n of traffic", by_sections<launch_reduce_scan_scan>, work},
+        {"domino", "one pass, each tile waits for the one before", in_one_pass<float, launch_domino>, work},
+        {"decoupled_lookback", "one pass, tiles add up the sums before them",
+         in_one_pass<float, launch_decoupled_lookback<float, false>>, work},
         {"bulk_lookback", "the next tile arrives during the look-back", launch_fastest<float, false>, work,
          needs_bulk_copies},
     }};

@@ -6,19 +6,14 @@
 //   brent_kung                 a tree up, a tree down: 2 n additions       steps with few threads at work
 //   coarsened                  a thread scans 8 elements by itself         bank conflicts
 //   warp_shuffle               warps scan in registers                     an element per thread
-//   scan_scan_add              tiles of 5,120 elements in registers        4 n of traffic
-//   reduce_scan_scan           first the sums alone                        3 n of traffic
-//                              ... single_pass.cuh:
-//   domino                     one pass; a tile waits for the one before   a chain of tiles
-//   decoupled_lookback         a tile adds up the sums before it           loads wait for the look-back
-//                              ... bulk_lookback.cuh:
-//   bulk_lookback              sums are published rounds ahead             memory bandwidth
 //
-// A scan must read n elements and write n. Each of the first five kernels scans one section per
-// block. The sums of the sections are scanned in the same way, and add_sums adds them to the
-// elements.
+// A scan must read n elements and write n. Each kernel scans one section per block. The sums of the
+// sections are scanned in the same way, and add_sums adds them to the elements: three kernels. Each
+// kernel is followed by its launch. beyond/ has larger tiles, a single pass over memory, and other
+// operators.
 //
 //   ./course run day16                                  every version, verified and timed
+//   ./course run day16 --program                        program.cu: one scan, from main() to the result
 //   ./course inspect day16 --only coarsened             bank conflicts, line by line
 #pragma once
 
@@ -27,6 +22,7 @@
 #include <cstddef>
 
 #include "block_scan.cuh"
+#include "common/device/grid.hpp"
 
 namespace day16 {
 
@@ -52,6 +48,28 @@ __global__ void kogge_stone(const float* in, float* out, std::size_t n, float* s
     if (t == kBlock - 1) sums[blockIdx.x] = values[t];
 }
 
+// The third kernel of a scan by sections: adds the sum of all sections before to each element.
+__global__ void add_sums(float* out, std::size_t n, const float* sums, unsigned section) {
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    const std::size_t number = i / section;
+    if (i < n && number > 0) out[i] += sums[number - 1];
+}
+
+// A scan of any length: the sections, a block for each; then their sums, in the same way; then the
+// additions. `sums` has room for the sums of all levels: n / kSection, n / kSection^2, ...
+template <auto kKernel, int kSection>
+void scan_sections(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
+    const std::size_t sections = course::ceil_div<std::size_t>(n, kSection);
+    kKernel<<<course::blocks_for(sections, 1), kBlock, 0, stream>>>(in, out, n, sums);
+    if (sections == 1) return;
+    scan_sections<kKernel, kSection>(sums, sums, sections, sums + sections, stream);
+    add_sums<<<course::blocks_for(n, kBlock), kBlock, 0, stream>>>(out, n, sums, kSection);
+}
+
+inline void launch_kogge_stone(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
+    scan_sections<kogge_stone, kBlock>(in, out, n, sums, stream);
+}
+
 // Idea: double buffering. A step reads one array and writes the other.
 // Cost removed: one of the two barriers.
 // Still limits it: n log2 n additions.
@@ -69,6 +87,11 @@ __global__ void kogge_stone_double_buffer(const float* in, float* out, std::size
     }
     if (i < n) out[i] = buffers[from][t];
     if (t == kBlock - 1) sums[blockIdx.x] = buffers[from][t];
+}
+
+inline void launch_kogge_stone_double_buffer(const float* in, float* out, std::size_t n, float* sums,
+                                             cudaStream_t stream) {
+    scan_sections<kogge_stone_double_buffer, kBlock>(in, out, n, sums, stream);
 }
 
 constexpr int kPairs = 2 * kBlock;  // elements of a section of brent_kung
@@ -97,6 +120,10 @@ __global__ void brent_kung(const float* in, float* out, std::size_t n, float* su
     for (unsigned k = t; k < kPairs; k += kBlock)
         if (first + k < n) out[first + k] = values[k];
     if (t == kBlock - 1) sums[blockIdx.x] = values[kPairs - 1];
+}
+
+inline void launch_brent_kung(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
+    scan_sections<brent_kung, kPairs>(in, out, n, sums, stream);
 }
 
 constexpr int kEach = 8;                    // elements of a thread of `coarsened`
@@ -138,6 +165,10 @@ __global__ void coarsened(const float* in, float* out, std::size_t n, float* sum
     if (t == kBlock - 1) sums[blockIdx.x] = ends[t];
 }
 
+inline void launch_coarsened(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
+    scan_sections<coarsened, kCoarsened>(in, out, n, sums, stream);
+}
+
 // Idea: the lanes of a warp exchange registers; shared memory holds one sum for each warp
 // (sum_before in block_scan.cuh).
 // Cost removed: all barriers except one.
@@ -151,56 +182,9 @@ __global__ void warp_shuffle(const float* in, float* out, std::size_t n, float* 
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
-// The third kernel of a scan by sections: adds the sum of all sections before to each element.
-__global__ void add_sums(float* out, std::size_t n, const float* sums, unsigned section) {
-    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
-    const std::size_t number = i / section;
-    if (i < n && number > 0) out[i] += sums[number - 1];
-}
-
-// --- Tiles ---------------------------------------------------------------------------------------
-
-// Idea: a block scans a tile: a thread's 20 elements are in registers, and move as 16-byte packs.
-// Cost removed: most instructions per element. There is one sum for 5,120 elements.
-// Still limits it: 4 n of traffic. The tiles are read and written, and once more to add the sums.
-__global__ void __launch_bounds__(kBlock)
-    scan_tiles(const float* in, float* out, std::size_t n, float* sums) {
-    __shared__ Tile<float> tile;
-    const std::size_t first = std::size_t{blockIdx.x} * kTile;
-    load_tile(tile, in, n, first);
-    Pack<float> items[kPacks];
-    float total;
-    const float before = sum_before(read_items(tile, items), total);
-    write_scan<false>(tile, items, before);
-    store_tile(tile, out, n, first);
-    if (threadIdx.x == 0) sums[blockIdx.x] = total;
-}
-
-// The first kernel of reduce_scan_scan: the sum of each tile, and nothing else is written.
-__global__ void __launch_bounds__(kBlock) sum_tiles(const float* in, std::size_t n, float* sums) {
-    __shared__ Tile<float> tile;
-    load_tile(tile, in, n, std::size_t{blockIdx.x} * kTile);
-    Pack<float> items[kPacks];
-    float total;
-    sum_before(read_items(tile, items), total);
-    if (threadIdx.x == 0) sums[blockIdx.x] = total;
-}
-
-// Idea: the first kernel only adds up each tile (sum_tiles). With the scan of these sums at hand,
-// this one writes the final result at once.
-// Cost removed: one of four passes over memory.
-// Still limits it: 3 n of traffic, because every element is read twice.
-__global__ void __launch_bounds__(kBlock)
-    scan_tiles_after(const float* in, float* out, std::size_t n, const float* sums) {
-    __shared__ Tile<float> tile;
-    const std::size_t first = std::size_t{blockIdx.x} * kTile;
-    load_tile(tile, in, n, first);
-    Pack<float> items[kPacks];
-    float total;
-    const float before = sum_before(read_items(tile, items), total);
-    const float before_tile = blockIdx.x > 0 ? sums[blockIdx.x - 1] : 0.0f;
-    write_scan<false>(tile, items, before_tile + before);
-    store_tile(tile, out, n, first);
+inline void launch_warp_shuffle(const float* in, float* out, std::size_t n, float* sums,
+                                cudaStream_t stream) {
+    scan_sections<warp_shuffle, kBlock>(in, out, n, sums, stream);
 }
 
 }  // namespace day16

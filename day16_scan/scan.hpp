@@ -1,4 +1,5 @@
-// The host API of day 16: inclusive and exclusive prefix sums. The kernels are in scan.cuh.
+// The host API of day 16: inclusive and exclusive prefix sums. The kernels are in scan.cuh and
+// beyond/.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -24,11 +25,12 @@ class Workspace {
 
     std::size_t capacity() const { return capacity_; }
     float* sums() { return sums_.data(); }  // of sections, of sections of these, ...
-    // Of struct Board in look_back.cuh.
+    // Of struct Board in beyond/look_back.cuh.
     unsigned long long* ticket() { return board_.data(); }
     unsigned long long* words() { return board_.data() + 1; }
     std::size_t words_capacity() const { return board_.size() - 1; }
-    // Of struct Published in operator_scan.cuh: array 0 or 1, with room for 16 bytes for each tile.
+    // Of struct Published in beyond/operator_scan.cuh: array 0 or 1, with room for 16 bytes for
+    // each tile.
     void* values(int array) { return values_.data() + array * words_capacity() * 2; }
 
   private:

@@ -8,13 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "beyond/operator_scan.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/parallel.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
-#include "operator_scan.hpp"
 #include "scan.hpp"
 #include "scan_peer.hpp"
 

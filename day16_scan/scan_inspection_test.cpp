@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "beyond/operator_scan.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/grid.hpp"
 #include "common/test/inspection_test.hpp"
-#include "operator_scan.hpp"
 #include "scan.hpp"
 
 namespace {

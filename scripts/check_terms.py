@@ -4,8 +4,9 @@ days from their CMakeLists.txt, and looks for the terms in each day's README.
 
 usage: scripts/check_terms.py [DAY...]     example: scripts/check_terms.py day11
 
-A README may use a term that it introduces itself or that a day it needs introduces, also by way of others and for
-its further versions (BEYOND_NEEDS). Another term needs the day that introduces it where it first stands: "a ballot
+A README may use a term that it introduces itself or that a day it needs introduces, also by way of others. What a
+day's beyond/README.md introduces is for other beyond/README.md, and for days that are not split yet, which may also
+use the terms of their BEYOND_NEEDS. Another term needs the day that introduces it where it first stands: "a ballot
 (day 16)". Exit codes: 0 nothing found, 1 a term is used too early, 2 a wrong argument.
 """
 import pathlib
@@ -29,10 +30,10 @@ def read_glossary():
         cells = [cell.strip() for cell in row.strip("|").split(" | ")]
         if len(cells) < 3 or cells[0] in ("term", "---"):
             continue
-        link = re.fullmatch(r"\[(\w+)\]\(\.\./(\w+)/README\.md\)", cells[2].strip(" |"))
+        link = re.fullmatch(r"\[(\w+)\]\(\.\./(\w+)(/beyond)?/README\.md\)", cells[2].strip(" |"))
         if link is None or link[1] != re.sub(r"^day|^gemm_", "", short_name(link[2])):
             sys.exit(f"docs/glossary.md: the day of '{cells[0]}' is '{cells[2]}'; expected [05](../day05_topic/README.md)")
-        day = short_name(link[2])
+        day = short_name(link[2]) + (link[3] or "")
         for term in cells[0].split(", "):
             if term.lower() not in TOO_COMMON:
                 stem = re.sub(r"(ing|ence|e|y)$", "", term) if len(term) > 9 and " " not in term else term
@@ -57,15 +58,15 @@ def read_needs():
     return needs, beyond, directories
 
 
-def all_needs(day, needs, beyond):
-    """The day itself and what it needs, by way of others, too."""
-    known, left = {day}, needs[day] + beyond[day]
+def all_needs(day, needs, beyond, with_beyond):
+    """The day itself and what it needs, by way of others, too; with_beyond: also for what is not of its core."""
+    known, left = {day}, needs[day] + (beyond[day] if with_beyond else [])
     while left:
         each = left.pop()
         if each not in known:
             known.add(each)
             left += needs[each]
-    return known
+    return known | {f"{each}/beyond" for each in known} if with_beyond else known
 
 
 def prose_of(readme):
@@ -76,20 +77,19 @@ def prose_of(readme):
     return re.sub(r"`[^`\n]*`", "", text).splitlines()
 
 
-def check(day, directory, terms, known):
+def check(day, readme, terms, known):
     found = []
-    readme = directory / "README.md"
     lines = prose_of(readme)
     for term, (pattern, introduced) in terms.items():
         if introduced in known:
             continue
-        number = re.sub(r"^day0?", "", introduced)
+        number = re.sub(r"^day0?", "", introduced.removesuffix("/beyond"))
         first = next((i for i, line in enumerate(lines) if pattern.search(line)), None)
         if first is None:
             continue
         around = " ".join(lines[max(0, first - 1):first + 3])
-        if not re.search(rf"days? 0?{number}\b|\b{introduced}(?![0-9])", around, re.IGNORECASE):
-            found.append(f"{directory.name}/README.md:{first + 1}: '{term}' is introduced by {introduced}, which {day} "
+        if not re.search(rf"days? 0?{number}\b|\b{introduced.removesuffix('/beyond')}(?![0-9])", around, re.IGNORECASE):
+            found.append(f"{readme.relative_to(ROOT)}:{first + 1}: '{term}' is introduced by {introduced}, which {day} "
                          f"does not need; expected '(day N)' beside it")
     return found
 
@@ -105,11 +105,21 @@ def main(arguments):
         if day not in directories:
             print(f"check_terms.py: there is no {day}; expected days such as day05, or gemm_ladder", file=sys.stderr)
             return 2
-    found = [f"docs/glossary.md: '{term}' is not in {day}'s README" for term, (pattern, day) in terms.items()
-             if not pattern.search((directories[day] / "README.md").read_text(encoding="utf-8").replace("`", " "))]
+    found = []
+    for term, (pattern, introduced) in terms.items():
+        day, *folder = introduced.split("/")
+        readme = pathlib.Path(directories[day], *folder, "README.md")
+        if not pattern.search(readme.read_text(encoding="utf-8").replace("`", " ")):
+            found.append(f"docs/glossary.md: '{term}' is not in {readme.relative_to(ROOT)}")
+    checked = 0
     for day in wanted:
-        found += check(day, directories[day], terms, all_needs(day, needs, beyond))
-    print("\n".join(found + [f"{len(terms)} terms, {len(wanted)} READMEs, {len(found)} used too early"]))
+        core, further = directories[day] / "README.md", directories[day] / "beyond" / "README.md"
+        found += check(day, core, terms, all_needs(day, needs, beyond, with_beyond=not further.exists()))
+        checked += 1
+        if further.exists():
+            found += check(day, further, terms, all_needs(day, needs, beyond, with_beyond=True))
+            checked += 1
+    print("\n".join(found + [f"{len(terms)} terms, {checked} READMEs, {len(found)} used too early"]))
     return 1 if found else 0
 
 

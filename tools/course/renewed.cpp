@@ -38,9 +38,9 @@ std::vector<std::string> functions_of(const std::string& text) {
 // A day's files of exercises, as they are and as they would be made today.
 struct LearnersFile {
     fs::path path;
-    std::string text;   // the learner's; empty: there is none
-    std::string blank;  // of today; empty: no exercise is in this file now
-    std::vector<std::string> kernels;
+    std::string text{};   // the learner's; empty: there is none
+    std::string blank{};  // of today; empty: no exercise is in this file now
+    std::vector<std::string> kernels{};
 };
 
 class FilesOfDay {
@@ -57,14 +57,13 @@ class FilesOfDay {
             file.kernels.insert(file.kernels.end(), entry.exercise->kernels.begin(),
                                 entry.exercise->kernels.end());
         }
-        // A file may have moved to another folder of the day.
+        // Files that no exercise is in any more, with functions of today's exercises.
         const fs::path top = book.my_directory() / chapter.directory;
-        for (const fs::path& path : known_paths()) {
-            const fs::path before = top / path.filename();
-            if (files_.contains(before) || !fs::exists(before)) continue;
-            LearnersFile& file = files_[before];
-            file.path = before;
-            file.text = read_text_file(before);
+        for (const auto& entry : fs::recursive_directory_iterator(top)) {
+            const fs::path& path = entry.path();
+            if ((path.extension() != ".cu" && path.extension() != ".cuh") || files_.contains(path)) continue;
+            std::string text = read_text_file(path);
+            if (has_kernel_of_today(text)) files_[path] = {.path = path, .text = std::move(text)};
         }
     }
 
@@ -89,11 +88,11 @@ class FilesOfDay {
     }
 
   private:
-    std::vector<fs::path> known_paths() const {
-        std::vector<fs::path> paths;
-        for (const auto& [path, file] : files_)
-            paths.push_back(path);
-        return paths;
+    bool has_kernel_of_today(const std::string& text) const {
+        return std::ranges::any_of(files_, [&](const auto& each) {
+            return std::ranges::any_of(each.second.kernels,
+                                       [&](const std::string& kernel) { return defines(text, kernel); });
+        });
     }
 
     bool is_outdated(const LearnersFile& file) const {

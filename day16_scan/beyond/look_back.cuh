@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "block_scan.cuh"
 #include "common/device/relaxed.cuh"
+#include "tiles.cuh"
 
 namespace day16 {
 

@@ -1,7 +1,8 @@
-// Day 16, second part: one pass over memory. Tiles are in block_scan.cuh; Board, draw() and the
+// Day 16, beyond: one pass over memory. Tiles are in tiles.cuh; Board, draw() and the
 // look-back are in look_back.cuh.
 #pragma once
 
+#include "common/device/grid.hpp"
 #include "look_back.cuh"
 
 namespace day16 {
@@ -37,6 +38,11 @@ __global__ void __launch_bounds__(kBlock) domino(const float* in, float* out, st
     store_tile(tile, out, n, first);
 }
 
+inline void launch_domino(const float* in, float* out, std::size_t n, Board board, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(course::ceil_div<std::size_t>(n, kTile), 1);
+    domino<<<grid, kBlock, 0, stream>>>(in, out, n, board);
+}
+
 // Idea: a tile publishes its own sum at once. Later tiles add up these sums, back to the
 // nearest tile that has published its prefix.
 // Cost removed: the chain. A block waits until earlier tiles have been loaded and added up, not for
@@ -63,6 +69,12 @@ __global__ void __launch_bounds__(kBlock)
     __syncthreads();
     write_scan<kExclusive>(tile, items, static_cast<T>(before_tile + before));
     store_tile(tile, out, n, first);
+}
+
+template <class T, bool kExclusive>
+void launch_decoupled_lookback(const T* in, T* out, std::size_t n, Board board, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(course::ceil_div<std::size_t>(n, kTile), 1);
+    decoupled_lookback<T, kExclusive><<<grid, kBlock, 0, stream>>>(in, out, n, board);
 }
 
 }  // namespace day16

@@ -1,0 +1,66 @@
+// Day 16 as one program: the prefix sums of n floats, checked, and the bandwidth.
+//
+//   nvcc -std=c++20 -I.. program.cu && ./a.out 100000000        in this folder, with a GPU
+//   ./course run day16 --program                                anywhere
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "scan.cuh"
+
+// Every CUDA call can fail: check each one.
+#define CHECK(call)                                                                             \
+    do {                                                                                        \
+        const cudaError_t error = (call);                                                       \
+        if (error != cudaSuccess) {                                                             \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
+            std::exit(1);                                                                       \
+        }                                                                                       \
+    } while (false)
+
+int main(int argc, char** argv) {
+    const long long n = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
+    if (n <= 0) {
+        std::fprintf(stderr, "N is '%s'; expected a number above 0\n", argv[1]);
+        return 2;
+    }
+    // Small whole numbers around 0: floats add them exactly, so every sum can be compared.
+    std::vector<float> in(n), out(n);
+    for (long long i = 0; i < n; ++i)
+        in[i] = static_cast<float>(i % 7 - 3);
+
+    float *device_in, *device_out, *sums;
+    CHECK(cudaMalloc(&device_in, n * sizeof(float)));
+    CHECK(cudaMalloc(&device_out, n * sizeof(float)));
+    CHECK(cudaMalloc(&sums, (n / 1024 + 16) * sizeof(float)));  // of sections of 2,048, and of their sections
+    CHECK(cudaMemcpy(device_in, in.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+
+    // The first launch also loads the kernels, so the second one is timed.
+    day16::launch_coarsened(device_in, device_out, n, sums, nullptr);
+    cudaEvent_t start, stop;
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&stop));
+    CHECK(cudaEventRecord(start));
+    day16::launch_coarsened(device_in, device_out, n, sums, nullptr);
+    CHECK(cudaEventRecord(stop));
+    CHECK(cudaGetLastError());
+    CHECK(cudaEventSynchronize(stop));
+    float ms;
+    CHECK(cudaEventElapsedTime(&ms, start, stop));
+
+    CHECK(cudaMemcpy(out.data(), device_out, n * sizeof(float), cudaMemcpyDeviceToHost));
+    float sum = 0;
+    for (long long i = 0; i < n; ++i) {
+        sum += in[i];
+        if (out[i] == sum) continue;
+        std::printf("out[%lld] is %g; expected %g\n", i, out[i], sum);
+        return 1;
+    }
+    std::printf("n %lld: all sums right, %.3f ms, %.1f GB/s\n", n, ms,
+                2e-6 * static_cast<double>(n) * sizeof(float) / ms);
+    CHECK(cudaFree(device_in));
+    CHECK(cudaFree(device_out));
+    CHECK(cudaFree(sums));
+}

@@ -102,7 +102,7 @@ inline TileGrid tile_grid(std::size_t rows, std::size_t cols, std::size_t tile_r
 }
 
 template <class T>
-constexpr std::size_t kPackedEdge = kPacks*(16 / sizeof(T));  // rows and columns of a tile
+constexpr std::size_t kPackedEdge{kPacks * (16 / sizeof(T))};  // rows and columns of a tile
 
 template <class T>
 void launch_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {

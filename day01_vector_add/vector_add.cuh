@@ -7,14 +7,17 @@
 //
 // Each addition reads 8 bytes and writes 4, so 12 n bytes / bandwidth is the best possible time.
 //
-//   ./course run day01                                          every version, verified and timed
-//   ./course run day01 --only float4 --size 268435456        one version, any size
-//   ./course inspect day01 --only one_per_element            sectors per load, line by line
+//   ./course run day01                                 every version, verified and timed
+//   ./course run day01 --program                       program.cu: one sum, from main() on
+//   ./course inspect day01 --only one_per_element      sectors per load, line by line
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
+
+#include "common/device/grid.hpp"
 
 namespace day01 {
 
@@ -29,6 +32,15 @@ __global__ void add_one_per_element(const float* a, const float* b, float* c, st
     if (i < n) c[i] = a[i] + b[i];  // the last block may have more threads than elements
 }
 
+constexpr int kBlockSize = 256;  // threads of a block
+
+inline void launch_one_per_element(const float* a, const float* b, float* c, std::size_t n,
+                                   cudaStream_t stream) {
+    if (n == 0) return;                                         // a grid has at least one block
+    const unsigned blocks = course::blocks_for(n, kBlockSize);  // n / kBlockSize, rounded up
+    add_one_per_element<<<blocks, kBlockSize, 0, stream>>>(a, b, c, n);
+}
+
 // Idea: a grid-stride loop. The grid has as many threads as the GPU can hold at once; each adds its
 // element, then the element one whole grid further on, and so on.
 // Cost removed: starting a block per 256 elements. Any grid is right for any n.
@@ -39,12 +51,19 @@ __global__ void add_grid_stride(const float* a, const float* b, float* c, std::s
         c[i] = a[i] + b[i];
 }
 
+inline void launch_grid_stride(const float* a, const float* b, float* c, std::size_t n, cudaStream_t stream) {
+    if (n == 0) return;
+    const unsigned needed = course::blocks_for(n, kBlockSize);
+    const unsigned blocks = std::min(needed, course::resident_blocks(add_grid_stride, kBlockSize));
+    add_grid_stride<<<blocks, kBlockSize, 0, stream>>>(a, b, c, n);
+}
+
 // Idea: a thread adds four adjacent elements. A float4 is loaded by one 16-byte instruction.
 // Cost removed: three of four loads and stores. Four times as many bytes in flight per thread.
 // Still limits it: memory bandwidth.
 //
-// The addresses must be multiples of 16 bytes, which the launcher checks. The one to three elements
-// after the last whole float4 are added one by one, by the first threads of the grid.
+// The addresses must be multiples of 16 bytes, which the host file checks. The one to three
+// elements after the last whole float4 are added one by one, by the first threads of the grid.
 __global__ void add_float4(const float* a, const float* b, float* c, std::size_t n) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
     const std::size_t packs = n / 4;  // whole float4s
@@ -55,6 +74,12 @@ __global__ void add_float4(const float* a, const float* b, float* c, std::size_t
     }
     const std::size_t tail = 4 * packs + i;
     if (tail < n) c[tail] = a[tail] + b[tail];
+}
+
+inline void launch_float4(const float* a, const float* b, float* c, std::size_t n, cudaStream_t stream) {
+    if (n == 0) return;
+    const unsigned blocks = course::blocks_for(course::ceil_div<std::size_t>(n, 4), kBlockSize);
+    add_float4<<<blocks, kBlockSize, 0, stream>>>(a, b, c, n);
 }
 
 }  // namespace day01

@@ -1,12 +1,12 @@
-// Day 5's launchers: argument checks, grids, the list of versions. The kernels are in
-// matmul_tiled.cuh.
+// Day 5's host code: argument checks, products in parts, the list of versions. The kernels and
+// their launches are in matmul_tiled.cuh and beyond/.
 #include <algorithm>
 #include <array>
 
+#include "beyond/any_tile.cuh"
+#include "beyond/prefetch.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
-#include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "matmul_tiled.cuh"
 #include "matmul_tiled.hpp"
 
@@ -14,8 +14,6 @@ namespace day05 {
 namespace {
 
 using course::require;
-
-using Kernel = void(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c);
 
 void check_arguments(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c) {
     require(a.cols() == b.rows() && c.rows() == a.rows() && c.cols() == b.cols(), "matmul_tiled: A is ", a,
@@ -36,36 +34,45 @@ DeviceMatrix<T> part_of(DeviceMatrix<T> matrix, std::size_t row, std::size_t row
     return DeviceMatrix<T>(course::DeviceSpan<T>::from_device_pointer(first, elements), rows, cols, ld);
 }
 
-// Starts blocks of tile x tile threads, each of which computes tile x (tile * coarse) elements of
-// C. A grid has at most 65535 blocks in y. If C has more rows, or columns, than 65535 blocks cover,
-// it is computed in parts, one launch after the other.
-void launch_for_all(Kernel* kernel, std::size_t tile, std::size_t coarse, std::size_t shared_bytes,
-                    DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
-                    cudaStream_t stream) {
+// A grid has at most 65535 blocks in y. If C has more rows, or columns, than 65535 blocks cover, it
+// is computed in parts, one launch after the other. A block computes tile x (tile * coarse)
+// elements of C.
+template <class Launch>
+void launch_in_parts(std::size_t tile, std::size_t coarse, DeviceMatrix<const float> a,
+                     DeviceMatrix<const float> b, DeviceMatrix<float> c, const Launch& launch) {
+    check_arguments(a, b, c);
     constexpr std::size_t kMostBlocks = 65535;
     const std::size_t width = tile * coarse;
     for (std::size_t row = 0; row < c.rows(); row += kMostBlocks * tile) {
         for (std::size_t col = 0; col < c.cols(); col += kMostBlocks * width) {
             const std::size_t rows = std::min(c.rows() - row, kMostBlocks * tile);
             const std::size_t cols = std::min(c.cols() - col, kMostBlocks * width);
-            const dim3 grid(static_cast<unsigned>(course::ceil_div(cols, width)),
-                            static_cast<unsigned>(course::ceil_div(rows, tile)));
-            const dim3 block(static_cast<unsigned>(tile), static_cast<unsigned>(tile));
-            course::launch(kernel, {grid, block, shared_bytes, stream}, part_of(a, row, rows, 0, a.cols()),
-                           part_of(b, 0, b.rows(), col, cols), part_of(c, row, rows, col, cols));
+            launch(part_of(a, row, rows, 0, a.cols()), part_of(b, 0, b.rows(), col, cols),
+                   part_of(c, row, rows, col, cols));
+            CUDA_CHECK_LAUNCH();
         }
     }
 }
 
-template <Kernel* kKernel, int kSide, int kColumnsPerThread = 1>
-void launch_static(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
-                   cudaStream_t stream) {
-    check_arguments(a, b, c);
-    launch_for_all(kKernel, kSide, kColumnsPerThread, 0, a, b, c, stream);
+// naive and coalesced: blocks of kSide x kSide threads.
+template <auto kLaunch, unsigned kSide>
+void in_blocks(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+               cudaStream_t stream) {
+    launch_in_parts(kSide, 1, a, b, c, [=](auto a_part, auto b_part, auto c_part) {
+        kLaunch(a_part, b_part, c_part, kSide, stream);
+    });
+}
+
+// The tiled versions. A thread computes kColumnsPerThread elements.
+template <auto kLaunch, unsigned kColumnsPerThread = 1>
+void in_tiles(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+              cudaStream_t stream) {
+    launch_in_parts(kTile, kColumnsPerThread, a, b, c,
+                    [=](auto a_part, auto b_part, auto c_part) { kLaunch(a_part, b_part, c_part, stream); });
 }
 
 // The largest tile for which a block of the current device has enough threads and shared memory.
-std::size_t largest_tile() {
+unsigned largest_tile() {
     int device = 0;
     int threads = 0;
     int shared_bytes = 0;
@@ -76,14 +83,15 @@ std::size_t largest_tile() {
     while (4 * tile * tile <= threads &&
            2 * 4 * tile * tile * static_cast<int>(sizeof(float)) <= shared_bytes)
         tile *= 2;
-    return static_cast<std::size_t>(tile);
+    return static_cast<unsigned>(tile);
 }
 
-void launch_tiled_dynamic(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
-                          cudaStream_t stream) {
-    check_arguments(a, b, c);
-    const std::size_t tile = largest_tile();
-    launch_for_all(multiply_tiled_dynamic, tile, 1, 2 * tile * tile * sizeof(float), a, b, c, stream);
+void in_largest_tiles(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+                      cudaStream_t stream) {
+    const unsigned tile = largest_tile();
+    launch_in_parts(tile, 1, a, b, c, [=](auto a_part, auto b_part, auto c_part) {
+        launch_tiled_dynamic(a_part, b_part, c_part, tile, stream);
+    });
 }
 
 // A block that computes kBlockRows x kBlockCols elements loads, per multiply-add, 1 / kBlockCols of
@@ -107,15 +115,15 @@ std::span<const Matmul> versions() {
     constexpr auto kUntiled = work<1, 1>;
     constexpr auto kTiled = work<kTile, kTile>;
     static const std::array<Matmul, 8> list = {{
-        {"naive_16x16", "a warp's loads of A go down columns", launch_static<multiply_naive, 16>, kUntiled},
-        {"naive_32x32", "the same in larger blocks", launch_static<multiply_naive, 32>, kUntiled},
-        {"coalesced_16x16", "a warp's loads go along rows", launch_static<multiply_coalesced, 16>, kUntiled},
-        {"coalesced_32x32", "the same in larger blocks", launch_static<multiply_coalesced, 32>, kUntiled},
-        {"tiled_static", "32 x 32 tiles in shared memory", launch_static<multiply_tiled, kTile>, kTiled},
-        {"tiled_dynamic", "tile size chosen from the device's limits", launch_tiled_dynamic, kTiled},
-        {"tiled_prefetch", "the next tiles are loaded while these are used",
-         launch_static<multiply_tiled_prefetch, kTile>, kTiled},
-        {"coarsened", "four elements of C per thread", launch_static<multiply_coarsened, kTile, kCoarse>,
+        {"naive_16x16", "a warp's loads of A go down columns", in_blocks<launch_naive, 16>, kUntiled},
+        {"naive_32x32", "the same in larger blocks", in_blocks<launch_naive, 32>, kUntiled},
+        {"coalesced_16x16", "a warp's loads go along rows", in_blocks<launch_coalesced, 16>, kUntiled},
+        {"coalesced_32x32", "the same in larger blocks", in_blocks<launch_coalesced, 32>, kUntiled},
+        {"tiled_static", "32 x 32 tiles in shared memory", in_tiles<launch_tiled>, kTiled},
+        {"tiled_dynamic", "tile size chosen from the device's limits", in_largest_tiles, kTiled},
+        {"tiled_prefetch", "the next tiles are loaded while these are used", in_tiles<launch_tiled_prefetch>,
+         kTiled},
+        {"coarsened", "four elements of C per thread", in_tiles<launch_coarsened, kCoarse>,
          work<kTile, kTile * kCoarse>},
     }};
     return list;

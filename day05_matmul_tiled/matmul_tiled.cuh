@@ -4,17 +4,17 @@
 //   naive_*           one thread per element of C               uncoalesced loads of A
 //   coalesced_*       threadIdx.x is the column, not the row    two global loads per multiply-add
 //   tiled_static      tiles of A and B in shared memory         waiting at barriers; shared memory
-//   tiled_dynamic     a tile size chosen at run time            its loop is not fully unrolled
-//   tiled_prefetch    the next tiles are loaded meanwhile       two shared loads per multiply-add
 //   coarsened         four elements of C per thread             one shared load per multiply-add
 //
 // A is M x K, B is K x N, C is M x N, all row-major. `a(row, k)` is an element of A: a DeviceMatrix
-// computes data[row * leading_dimension + k]. The launcher divides a C that is too large for one
-// grid, so that 32 bits are enough for blockIdx * kTile. Blocks are square.
+// computes data[row * leading_dimension + k]. Blocks are square. Each kernel is followed by its
+// launch. A C that is too large for one grid is computed in parts (matmul_tiled.cu), so 32 bits are
+// enough for blockIdx * kTile. beyond/ has two more versions and the limit of such tiles.
 //
 // Every version does 2 M N K operations. They differ in how many bytes they load for that.
 //
-//   ./course run day05                                        every version, verified and timed
+//   ./course run day05                                     every version, verified and timed
+//   ./course run day05 --program                           program.cu: one product, from main() on
 //   ./course inspect day05 --only naive_32x32              sectors per load, line by line
 #pragma once
 
@@ -44,6 +44,19 @@ __global__ void multiply_naive(DeviceMatrix<const float> a, DeviceMatrix<const f
     c(row, col) = sum;
 }
 
+// A grid that covers C, rounded up, with blocks that compute `rows` x `cols` elements each. The
+// grid's y counts rows of blocks, its x columns of blocks.
+inline dim3 grid_over(DeviceMatrix<float> c, unsigned rows, unsigned cols) {
+    return {static_cast<unsigned>((c.cols() + cols - 1) / cols),
+            static_cast<unsigned>((c.rows() + rows - 1) / rows)};
+}
+
+inline void launch_naive(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+                         unsigned side, cudaStream_t stream) {
+    const dim3 block(side, side);  // one thread per element of C
+    multiply_naive<<<grid_over(c, side, side), block, 0, stream>>>(a, b, c);
+}
+
 // Idea: threadIdx.x is the column. This is the only change.
 // Cost removed: uncoalesced loads. The threads of a warp are in one row, so they load the same
 // element of A and 32 adjacent elements of B.
@@ -59,6 +72,12 @@ __global__ void multiply_coalesced(DeviceMatrix<const float> a, DeviceMatrix<con
     for (std::size_t k = 0; k < a.cols(); ++k)
         sum += a(row, k) * b(k, col);
     c(row, col) = sum;
+}
+
+inline void launch_coalesced(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+                             unsigned side, cudaStream_t stream) {
+    const dim3 block(side, side);
+    multiply_coalesced<<<grid_over(c, side, side), block, 0, stream>>>(a, b, c);
 }
 
 constexpr int kTile = 32;  // rows and columns of a tile; a block has kTile x kTile threads
@@ -92,62 +111,10 @@ __global__ void multiply_tiled(DeviceMatrix<const float> a, DeviceMatrix<const f
     if (row < c.rows() && col < c.cols()) c(row, col) = sum;
 }
 
-// Idea: dynamic shared memory. The launcher queries how large a tile can be on the device, so one
-// binary fits every GPU.
-// Cost removed: a tile size that is fixed before the GPU is known.
-// Still limits it: the compiler cannot unroll the inner loop completely, so the index arithmetic
-// stays.
-__global__ void multiply_tiled_dynamic(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
-                                       DeviceMatrix<float> c) {
-    extern __shared__ float tiles[];
-    const unsigned tile = blockDim.x;
-    float* const a_tile = tiles;                // tile x tile, row after row
-    float* const b_tile = tiles + tile * tile;  // tile x tile
-    const unsigned tx = threadIdx.x;
-    const unsigned ty = threadIdx.y;
-    const std::size_t row = blockIdx.y * tile + ty;
-    const std::size_t col = blockIdx.x * tile + tx;
-
-    float sum = 0;
-    for (std::size_t k0 = 0; k0 < a.cols(); k0 += tile) {
-        a_tile[ty * tile + tx] = k0 + tx < a.cols() && row < a.rows() ? a(row, k0 + tx) : 0.0f;
-        b_tile[ty * tile + tx] = k0 + ty < b.rows() && col < b.cols() ? b(k0 + ty, col) : 0.0f;
-        __syncthreads();
-        for (unsigned k = 0; k < tile; ++k)
-            sum += a_tile[ty * tile + k] * b_tile[k * tile + tx];
-        __syncthreads();
-    }
-    if (row < c.rows() && col < c.cols()) c(row, col) = sum;
-}
-
-// Idea: load the next tiles into registers before the arithmetic on these tiles starts, and store
-// them in shared memory after it.
-// Cost removed: waiting for global memory. The loads overlap with the multiply-adds.
-// Still limits it: two shared loads per multiply-add. `tile_limit` measures that limit.
-__global__ void multiply_tiled_prefetch(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
-                                        DeviceMatrix<float> c) {
-    __shared__ float a_tile[kTile][kTile];
-    __shared__ float b_tile[kTile][kTile];
-    const unsigned tx = threadIdx.x;
-    const unsigned ty = threadIdx.y;
-    const std::size_t row = blockIdx.y * kTile + ty;
-    const std::size_t col = blockIdx.x * kTile + tx;
-
-    float sum = 0;
-    float a_next = tx < a.cols() && row < a.rows() ? a(row, tx) : 0.0f;
-    float b_next = ty < b.rows() && col < b.cols() ? b(ty, col) : 0.0f;
-    for (std::size_t k0 = 0; k0 < a.cols(); k0 += kTile) {
-        a_tile[ty][tx] = a_next;
-        b_tile[ty][tx] = b_next;
-        __syncthreads();
-        const std::size_t next = k0 + kTile;  // loaded now, used one iteration later
-        a_next = next + tx < a.cols() && row < a.rows() ? a(row, next + tx) : 0.0f;
-        b_next = next + ty < b.rows() && col < b.cols() ? b(next + ty, col) : 0.0f;
-        for (int k = 0; k < kTile; ++k)
-            sum += a_tile[ty][k] * b_tile[k][tx];
-        __syncthreads();
-    }
-    if (row < c.rows() && col < c.cols()) c(row, col) = sum;
+inline void launch_tiled(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+                         cudaStream_t stream) {
+    const dim3 block(kTile, kTile);
+    multiply_tiled<<<grid_over(c, kTile, kTile), block, 0, stream>>>(a, b, c);
 }
 
 constexpr int kCoarse = 4;  // elements of C per thread
@@ -185,6 +152,12 @@ __global__ void multiply_coarsened(DeviceMatrix<const float> a, DeviceMatrix<con
         const std::size_t col = first_col + i * kTile;
         if (row < c.rows() && col < c.cols()) c(row, col) = sum[i];
     }
+}
+
+inline void launch_coarsened(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+                             cudaStream_t stream) {
+    const dim3 block(kTile, kTile);
+    multiply_coarsened<<<grid_over(c, kTile, kTile * kCoarse), block, 0, stream>>>(a, b, c);
 }
 
 }  // namespace day05

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "beyond/tile_limit.hpp"
 #include "common/bench/cublas_sgemm.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
@@ -10,7 +11,6 @@
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "matmul_tiled.hpp"
-#include "tile_limit.hpp"
 
 namespace {
 

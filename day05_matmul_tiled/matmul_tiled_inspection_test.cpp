@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "beyond/tile_limit.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/inspection_test.hpp"
 #include "matmul_tiled.hpp"
-#include "tile_limit.hpp"
 
 namespace {
 

@@ -1,16 +1,16 @@
-// Day 6's launchers: checks, grids and the list of versions. The kernels are in transpose.cuh and
-// transpose_any.cuh.
+// Day 6's host code: checks of arguments and the list of versions. The kernels and their launches
+// are in transpose.cuh and beyond/transpose_any.cuh.
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 
+#include "beyond/transpose_any.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "transpose.cuh"
 #include "transpose.hpp"
-#include "transpose_any.cuh"
 
 namespace day06 {
 namespace {
@@ -50,23 +50,15 @@ std::string float_constraint(const Problem& problem) {
     return "";
 }
 
-using FloatKernel = void (*)(const float* in, int in_ld, float* out, int out_ld, int rows, int cols);
-
-template <FloatKernel KERNEL, int THREAD_ROWS, GridY GRID_Y>
-void launch_floats(DeviceMatrix<const std::uint32_t> in, DeviceMatrix<std::uint32_t> out,
-                   cudaStream_t stream) {
+template <auto kLaunch, GridY GRID_Y>
+void move_floats(DeviceMatrix<const std::uint32_t> in, DeviceMatrix<std::uint32_t> out, cudaStream_t stream) {
     check_arguments(in, out);
     const std::string reason = float_constraint<GRID_Y>(problem_of(in, out));
     require(reason.empty(), "transpose: ", reason);
     if (in.rows() == 0 || in.cols() == 0) return;  // a grid must have a block
-    const auto tiles_down = static_cast<unsigned>(ceil_div<std::size_t>(in.rows(), kTile));
-    const auto tiles_across = static_cast<unsigned>(ceil_div<std::size_t>(in.cols(), kTile));
-    const dim3 grid =
-        GRID_Y == GridY::kRows ? dim3(tiles_across, tiles_down) : dim3(tiles_down, tiles_across);
-    KERNEL<<<grid, dim3(kTile, THREAD_ROWS), 0, stream>>>(
-        reinterpret_cast<const float*>(in.data()), static_cast<int>(in.leading_dimension()),
-        reinterpret_cast<float*>(out.data()), static_cast<int>(out.leading_dimension()),
-        static_cast<int>(in.rows()), static_cast<int>(in.cols()));
+    kLaunch(reinterpret_cast<const float*>(in.data()), static_cast<int>(in.leading_dimension()),
+            reinterpret_cast<float*>(out.data()), static_cast<int>(out.leading_dimension()),
+            static_cast<int>(in.rows()), static_cast<int>(in.cols()), stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -77,18 +69,9 @@ void no_halves(DeviceMatrix<const std::uint16_t> in, DeviceMatrix<std::uint16_t>
 
 // --- Versions of transpose_any.cuh ---------------------------------------------------------------
 
-// A block for each tile; `down` of them cover a column of tiles.
-struct TileGrid {
-    unsigned down;
-    unsigned blocks;
-};
-
-TileGrid tile_grid(std::size_t rows, std::size_t cols, std::size_t tile_rows, std::size_t tile_cols) {
-    const std::size_t down = ceil_div(rows, tile_rows);
-    const std::size_t across = ceil_div(cols, tile_cols);
-    require(across <= kMaxGridX / down, "transpose: ", shape_text(rows, cols), " has ",
-            shape_text(down, across), " tiles; a grid has at most 2^31 - 1 blocks");
-    return {static_cast<unsigned>(down), static_cast<unsigned>(down * across)};
+void check_grid(const TileGrid& grid, std::size_t rows, std::size_t cols) {
+    require(grid.across <= kMaxGridX / grid.down, "transpose: ", shape_text(rows, cols), " has ",
+            shape_text(grid.down, grid.across), " tiles; a grid has at most 2^31 - 1 blocks");
 }
 
 std::string vectorised_constraint(const Problem& problem) {
@@ -101,14 +84,13 @@ std::string vectorised_constraint(const Problem& problem) {
 }
 
 template <class T>
-void launch_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+void move_packs(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
     check_arguments(in, out);
     const std::string reason = vectorised_constraint(problem_of(in, out));
     require(reason.empty(), "transpose: ", reason);
     if (in.rows() == 0 || in.cols() == 0) return;
-    constexpr std::size_t kTileEdge = kPacks * (16 / sizeof(T));
-    const TileGrid grid = tile_grid(in.rows(), in.cols(), kTileEdge, kTileEdge);
-    transpose_vectorised<T><<<grid.blocks, kThreads, 0, stream>>>(in, out, grid.down);
+    check_grid(tile_grid(in.rows(), in.cols(), kPackedEdge<T>, kPackedEdge<T>), in.rows(), in.cols());
+    launch_vectorised<T>(in, out, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -120,21 +102,16 @@ bool rows_aligned(DeviceMatrix<T> matrix, std::size_t bytes) {
 }
 
 template <class T>
-using AnyKernel = void (*)(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned tiles_down);
+using AnyLaunch = void (*)(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream);
 
-template <class T, AnyKernel<T> WITHOUT_HALO, AnyKernel<T> WITH_HALO, int TILE_ROWS>
-void launch_aligned(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
-    constexpr int kSector = 32 / sizeof(T);
+template <class T, AnyLaunch<T> kWithoutHalo, AnyLaunch<T> kWithHalo, int kTileRows>
+void move_aligned(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+    constexpr int kSector = 32 / sizeof(T);  // the rows of a halo
     check_arguments(in, out);
     if (in.rows() == 0 || in.cols() == 0) return;
-    if (rows_aligned(out, 32)) {
-        const TileGrid grid = tile_grid(in.rows(), in.cols(), TILE_ROWS, kEdge);
-        WITHOUT_HALO<<<grid.blocks, kThreads, 0, stream>>>(in, out, grid.down);
-    } else {
-        // Tiles are shifted up by at most kSector - 1 rows, so the last row may need one more tile.
-        const TileGrid grid = tile_grid(in.rows() + kSector - 1, in.cols(), TILE_ROWS, kEdge);
-        WITH_HALO<<<grid.blocks, kThreads, 0, stream>>>(in, out, grid.down);
-    }
+    check_grid(tile_grid(shifted_rows<kSector>(in.rows()), in.cols(), kTileRows, kEdge), in.rows(),
+               in.cols());
+    (rows_aligned(out, 32) ? kWithoutHalo : kWithHalo)(in, out, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -145,10 +122,9 @@ course::Work work(const Problem& problem) {
     return {.bytes = 2 * bytes, .written = bytes};
 }
 
-template <FloatKernel KERNEL, int THREAD_ROWS, GridY GRID_Y = GridY::kRows>
+template <auto kLaunch, GridY GRID_Y = GridY::kRows>
 Transpose float_version(const char* name, const char* idea) {
-    return {
-        name, idea, {launch_floats<KERNEL, THREAD_ROWS, GRID_Y>, no_halves}, work, float_constraint<GRID_Y>};
+    return {name, idea, {move_floats<kLaunch, GRID_Y>, no_halves}, work, float_constraint<GRID_Y>};
 }
 
 }  // namespace
@@ -157,23 +133,21 @@ Transpose float_version(const char* name, const char* idea) {
 
 std::span<const Transpose> versions() {
     static const std::array<Transpose, 8> list = {{
-        float_version<transpose_naive, kTile>("naive", "a thread per element; strided stores"),
-        float_version<transpose_strided_loads, kTile, GridY::kCols>("strided_loads",
-                                                                    "the same with strided loads"),
-        float_version<transpose_tiled, kTile>("tiled", "a tile is turned in shared memory"),
-        float_version<transpose_padded, kTile>("padded", "a tile without bank conflicts"),
-        float_version<transpose_coarsened, kThreadRows>("coarsened", "four elements per thread"),
-        float_version<transpose_swizzled, kThreadRows>("swizzled", "an XOR instead of the padding"),
+        float_version<launch_naive>("naive", "a thread per element; strided stores"),
+        float_version<launch_strided_loads, GridY::kCols>("strided_loads", "the same with strided loads"),
+        float_version<launch_tiled>("tiled", "a tile is turned in shared memory"),
+        float_version<launch_padded>("padded", "a tile without bank conflicts"),
+        float_version<launch_coarsened>("coarsened", "four elements per thread"),
+        float_version<launch_swizzled>("swizzled", "an XOR instead of the padding"),
         {"vectorised",
          "16-byte accesses",
-         {launch_vectorised<std::uint32_t>, launch_vectorised<std::uint16_t>},
+         {move_packs<std::uint32_t>, move_packs<std::uint16_t>},
          work,
          vectorised_constraint},
         {"aligned",
          "tiles begin at sectors of out",
-         {launch_aligned<std::uint32_t, transpose_aligned<0>, transpose_aligned<8>, kEdge>,
-          launch_aligned<std::uint16_t, transpose_aligned_pairs<0>, transpose_aligned_pairs<16>,
-                         kPairedRows>},
+         {move_aligned<std::uint32_t, launch_aligned<0>, launch_aligned<8>, kEdge>,
+          move_aligned<std::uint16_t, launch_aligned_pairs<0>, launch_aligned_pairs<16>, kPairedRows>},
          work},
     }};
     return list;

@@ -7,18 +7,19 @@
 //   padded          33 floats per row of the tile             one load in flight per thread
 //   coarsened       a thread moves four elements              few bytes in flight, small tiles
 //   swizzled        an XOR instead of the padding             the same
-//   and in transpose_any.cuh
-//   vectorised      16-byte accesses                          rows must be 16-byte aligned
-//   aligned         tiles start at the sectors of `out`       memory; 8 rows are loaded twice
 //
 // A transpose loads each element once and stores it once. So does a copy: it is the limit.
 //
 // `in` has rows x cols elements, `out` has cols x rows. A row of `in` starts in_ld elements after
 // the one before it, a row of `out` out_ld elements: the leading dimensions.
 //
+// Each kernel is followed by its launch. They count elements in an int, so a matrix has fewer than
+// 2^31 of them; rows and cols are above 0. beyond/ has 16-byte accesses, 16-bit elements and rows
+// of any length.
+//
 //   ./course run day06                               every version, verified and timed
-//   ./course inspect day06 --only naive           which line wastes traffic, without a GPU
-//   ./course run day06 --only aligned --size 401x999
+//   ./course run day06 --program                     program.cu: one transpose, from main() on
+//   ./course inspect day06 --only naive              which line wastes traffic, without a GPU
 #pragma once
 
 #include <cuda_runtime.h>
@@ -37,6 +38,18 @@ __global__ void transpose_naive(const float* in, int in_ld, float* out, int out_
     if (row < rows && col < cols) out[col * out_ld + row] = in[row * in_ld + col];
 }
 
+// The tiles that cover `extent` rows or columns, rounded up.
+inline unsigned tiles_of(int extent) {
+    return static_cast<unsigned>((extent - 1) / kTile + 1);
+}
+
+inline void launch_naive(const float* in, int in_ld, float* out, int out_ld, int rows, int cols,
+                         cudaStream_t stream) {
+    const dim3 grid(tiles_of(cols), tiles_of(rows));
+    const dim3 block(kTile, kTile);  // a thread per element of the tile
+    transpose_naive<<<grid, block, 0, stream>>>(in, in_ld, out, out_ld, rows, cols);
+}
+
 // Idea: swap the roles of threadIdx.x and threadIdx.y, so that a warp stores 32 adjacent elements
 // of `out`.
 // Cost removed: the strided stores.
@@ -48,6 +61,13 @@ __global__ void transpose_strided_loads(const float* in, int in_ld, float* out, 
     const int row = blockIdx.x * kTile + threadIdx.x;
     const int col = blockIdx.y * kTile + threadIdx.y;
     if (row < rows && col < cols) out[col * out_ld + row] = in[row * in_ld + col];
+}
+
+inline void launch_strided_loads(const float* in, int in_ld, float* out, int out_ld, int rows, int cols,
+                                 cudaStream_t stream) {
+    const dim3 grid(tiles_of(rows), tiles_of(cols));  // x counts rows of `in`, as threadIdx.x does
+    const dim3 block(kTile, kTile);
+    transpose_strided_loads<<<grid, block, 0, stream>>>(in, in_ld, out, out_ld, rows, cols);
 }
 
 // Idea: global memory is only accessed along rows. The block loads a tile along rows of `in`, and
@@ -71,6 +91,13 @@ __global__ void transpose_tiled(const float* in, int in_ld, float* out, int out_
     if (row < rows && col < cols) out[col * out_ld + row] = tile[threadIdx.x][threadIdx.y];
 }
 
+inline void launch_tiled(const float* in, int in_ld, float* out, int out_ld, int rows, int cols,
+                         cudaStream_t stream) {
+    const dim3 grid(tiles_of(cols), tiles_of(rows));
+    const dim3 block(kTile, kTile);
+    transpose_tiled<<<grid, block, 0, stream>>>(in, in_ld, out, out_ld, rows, cols);
+}
+
 // Idea: one unused float after each row of the tile. The words of a column are now 33 words apart,
 // in 32 different banks.
 // Cost removed: 31 of 32 wavefronts of the loads from the tile, for 128 bytes of shared memory.
@@ -88,6 +115,13 @@ __global__ void transpose_padded(const float* in, int in_ld, float* out, int out
     row = first_row + threadIdx.x;
     col = first_col + threadIdx.y;
     if (row < rows && col < cols) out[col * out_ld + row] = tile[threadIdx.x][threadIdx.y];
+}
+
+inline void launch_padded(const float* in, int in_ld, float* out, int out_ld, int rows, int cols,
+                          cudaStream_t stream) {
+    const dim3 grid(tiles_of(cols), tiles_of(rows));
+    const dim3 block(kTile, kTile);
+    transpose_padded<<<grid, block, 0, stream>>>(in, in_ld, out, out_ld, rows, cols);
 }
 
 constexpr int kThreadRows = 8;  // a block of 32 x 8 threads takes a tile in four passes
@@ -121,6 +155,13 @@ __global__ void transpose_coarsened(const float* in, int in_ld, float* out, int 
     }
 }
 
+inline void launch_coarsened(const float* in, int in_ld, float* out, int out_ld, int rows, int cols,
+                             cudaStream_t stream) {
+    const dim3 grid(tiles_of(cols), tiles_of(rows));
+    const dim3 block(kTile, kThreadRows);  // four elements per thread
+    transpose_coarsened<<<grid, block, 0, stream>>>(in, in_ld, out, out_ld, rows, cols);
+}
+
 // Idea: element (y, x) of the tile is kept at [y][x ^ y]. Within a row the XOR permutes the banks.
 // Down a column y takes 32 values, and so does x ^ y, so again all banks are used.
 // Cost removed: the padding. Rows of the tile stay a power of two long, so 16-byte accesses to the
@@ -148,6 +189,13 @@ __global__ void transpose_swizzled(const float* in, int in_ld, float* out, int o
         const int col = first_col + x;
         if (row < rows && col < cols) out[col * out_ld + row] = tile[threadIdx.x][x ^ threadIdx.x];
     }
+}
+
+inline void launch_swizzled(const float* in, int in_ld, float* out, int out_ld, int rows, int cols,
+                            cudaStream_t stream) {
+    const dim3 grid(tiles_of(cols), tiles_of(rows));
+    const dim3 block(kTile, kThreadRows);
+    transpose_swizzled<<<grid, block, 0, stream>>>(in, in_ld, out, out_ld, rows, cols);
 }
 
 }  // namespace day06

@@ -1,5 +1,5 @@
 // out[col][row] = in[row][col]: the host API of day 6. No kernels here; they are in transpose.cuh
-// and transpose_any.cuh.
+// and beyond/transpose_any.cuh.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,4 +1,4 @@
-// Day 6, second part: transposes near the speed of a copy, for 16 and 32 bits and for any shape.
+// Day 6, beyond: transposes near the speed of a copy, for 16 and 32 bits and for any shape.
 //
 //   version      what is new                                  what limits it
 //   vectorised   16-byte accesses, 4 x 4 elements turn in     rows must be 16-byte aligned
@@ -18,6 +18,7 @@
 #include <cstdint>
 
 #include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 
 namespace day06 {
@@ -89,6 +90,27 @@ __global__ void __launch_bounds__(kThreads)
     }
 }
 
+// The tiles of `in`, a block for each, as tile_of_block() numbers them.
+struct TileGrid {
+    std::size_t down;    // in a column of tiles
+    std::size_t across;  // in a row of tiles
+    std::size_t blocks() const { return down * across; }
+};
+
+inline TileGrid tile_grid(std::size_t rows, std::size_t cols, std::size_t tile_rows, std::size_t tile_cols) {
+    return {course::ceil_div(rows, tile_rows), course::ceil_div(cols, tile_cols)};
+}
+
+template <class T>
+constexpr std::size_t kPackedEdge{kPacks * (16 / sizeof(T))};  // rows and columns of a tile
+
+template <class T>
+void launch_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, cudaStream_t stream) {
+    const TileGrid grid = tile_grid(in.rows(), in.cols(), kPackedEdge<T>, kPackedEdge<T>);
+    transpose_vectorised<T><<<static_cast<unsigned>(grid.blocks()), kThreads, 0, stream>>>(
+        in, out, static_cast<unsigned>(grid.down));
+}
+
 constexpr int kEdge = 64;              // rows and columns of a tile
 constexpr int kWarps = kThreads / 32;  // a warp takes every eighth row
 
@@ -147,6 +169,20 @@ __global__ void __launch_bounds__(kThreads)
             if (row < in.rows() && col < in.cols()) out(col, row) = value;
         }
     }
+}
+
+// Tiles are shifted up by at most HALO - 1 rows, so the last row of `in` may need one more tile.
+template <int HALO>
+std::size_t shifted_rows(std::size_t rows) {
+    return HALO == 0 ? rows : rows + HALO - 1;
+}
+
+template <int HALO>
+void launch_aligned(DeviceMatrix<const std::uint32_t> in, DeviceMatrix<std::uint32_t> out,
+                    cudaStream_t stream) {
+    const TileGrid grid = tile_grid(shifted_rows<HALO>(in.rows()), in.cols(), kEdge, kEdge);
+    transpose_aligned<HALO><<<static_cast<unsigned>(grid.blocks()), kThreads, 0, stream>>>(
+        in, out, static_cast<unsigned>(grid.down));
 }
 
 constexpr int kPairedRows = 128;  // rows of a tile of 16-bit elements: 64 pairs
@@ -222,6 +258,14 @@ __global__ void __launch_bounds__(kThreads)
             }
         }
     }
+}
+
+template <int HALO>
+void launch_aligned_pairs(DeviceMatrix<const std::uint16_t> in, DeviceMatrix<std::uint16_t> out,
+                          cudaStream_t stream) {
+    const TileGrid grid = tile_grid(shifted_rows<HALO>(in.rows()), in.cols(), kPairedRows, kEdge);
+    transpose_aligned_pairs<HALO><<<static_cast<unsigned>(grid.blocks()), kThreads, 0, stream>>>(
+        in, out, static_cast<unsigned>(grid.down));
 }
 
 }  // namespace day06

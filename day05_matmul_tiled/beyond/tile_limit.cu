@@ -1,11 +1,15 @@
+#include "beyond/tile_limit.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
-#include "tile_limit.hpp"
 
 namespace day05 {
 namespace {
 
 constexpr int kTile = 32;  // as in matmul_tiled.cuh
+
+std::size_t tiles(std::size_t extent) {
+    return course::ceil_div<std::size_t>(extent, kTile);
+}
 
 // The barrier keeps the compiler from holding the tiles in registers.
 __global__ void multiply_one_tile_again(std::size_t iterations, float* never) {
@@ -23,10 +27,6 @@ __global__ void multiply_one_tile_again(std::size_t iterations, float* never) {
     }
     // `never` is null, but the compiler does not know that, and so cannot remove the loop.
     if (never != nullptr) never[threadIdx.x] = sum;
-}
-
-std::size_t tiles(std::size_t extent) {
-    return course::ceil_div<std::size_t>(extent, kTile);
 }
 
 }  // namespace

@@ -1,25 +1,24 @@
-// Day 25, parts 2 and 3: self-attention, softmax(Q K^T / sqrt(d)) V, from its parts, and the
-// kernels that the layer adds. PMPP chapters 5 and 6 (products), 10 (reductions), 20 (5th edition).
+// Day 25, parts 2 and 3: self-attention, softmax(Q K^T / sqrt(d)) V, in three launches, and the
+// bias of a layer. PMPP chapters 5 and 6 (products), 10 (reductions), 20 (5th edition).
 //
 //   kernel               computes                                       what limits it
 //   multiply_matrices    scores = scale Q K^T, out = weights V          shared memory
 //   softmax_long_rows    weights = softmax(scores), masked, in place    three reads of each row
-//   softmax_short_rows   the same; the row stays in registers           one read, one write
-//   transpose_tiles      K^T, for products that need rows               memory
 //   fill_rows_kernel     a bias in every row, for a product to add to   memory
-//   draw_weights         the layer's initial weights                    memory
 //
-// self_attention.cpp calls the first four for all heads, attention_layer.cpp adds the projections.
-// The versions differ in the matrix products only:
+// The two versions differ in the tiles of the products (matmul_tile.cuh); both read K^T as it is:
 //
-//   version       product                                                        K^T
-//   tiled         multiply_matrices, 32 x 32 tiles, one result per thread        read as it is
-//   thread_tile   multiply_matrices, 64 x 64 tiles, 4 x 4 results per thread     read as it is
-//   ladder        the last steps of gemm_ladder                                  transpose_tiles
-//   fused         day 26: all three parts in one kernel                          -
+//   version       product
+//   tiled         multiply_matrices, 32 x 32 tiles, one result per thread
+//   thread_tile   multiply_matrices, 64 x 64 tiles, 4 x 4 results per thread
+//
+// Each kernel is followed by its launch. self_attention.cpp calls product, softmax and product for
+// all heads, attention_layer.cpp adds the projections. Two more versions, and a softmax that reads
+// short rows once, are in beyond/.
 //
 //   ./course run day25                          all versions, verified and timed
-//   ./course run day25 --size 1x1x2048x512 batch x heads x tokens x head dimension
+//   ./course run day25 --program                program.cu: one head, from main() to the result
+//   ./course run day25 --size 1x1x2048x512      batch x heads x tokens x head dimension
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,7 +27,6 @@
 #include <cstdint>
 #include <limits>
 
-#include "attention.hpp"
 #include "common/device/block_reduce.cuh"
 #include "common/device/device_view.hpp"
 #include "common/device/grid.hpp"
@@ -72,6 +70,19 @@ __global__ void __launch_bounds__(Tile::THREADS)
             c(row, col) = alpha * tile.sum[i][j] + old;
         }
     }
+}
+
+// The tiles of the two versions, `tiled` and `thread_tile`.
+using OneResult = Tile<32, 32, 32, 1, 1>;
+using SixteenResults = Tile<64, 64, 16, 4, 4>;
+
+template <class Tile, bool TRANSPOSE_B>
+void launch_multiply_matrices(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
+                              float alpha, float beta, cudaStream_t stream) {
+    const std::size_t tiles =
+        course::ceil_div<std::size_t>(c.rows(), Tile::BM) * course::ceil_div<std::size_t>(c.cols(), Tile::BN);
+    const unsigned grid = course::blocks_for(tiles, 1);
+    multiply_matrices<Tile, TRANSPOSE_B><<<grid, Tile::THREADS, 0, stream>>>(a, b, c, alpha, beta);
 }
 
 // --- Masked softmax ------------------------------------------------------------------------------
@@ -168,63 +179,11 @@ __global__ void __launch_bounds__(kSoftmaxThreads)
     });
 }
 
-// Idea: the threads keep the row in registers, PACKS packs each.
-// Cost removed: the second and the third read, and every second exponential.
-// Still limits it: memory, one read and one write; rows longer than the registers.
-template <int WIDTH, int PACKS>
-__global__ void __launch_bounds__(kSoftmaxThreads)
-    softmax_short_rows(DeviceMatrix<float> scores, MaskedRows rows) {
-    __shared__ float maxima[kSoftmaxWarps];
-    __shared__ float sums[kSoftmaxWarps];
-    float* const row = scores.data() + blockIdx.x * scores.leading_dimension();
-    const Visible visible = rows.visible(blockIdx.x, scores.cols());
-    course::Pack<float, WIDTH> x[PACKS];
-    const auto key = [](int pack) { return (pack * kSoftmaxThreads + threadIdx.x) * WIDTH; };
-
-    float max = -kInfinity;
-    for (int p = 0; p < PACKS; ++p)
-        if (key(p) < visible.end) x[p] = course::Pack<float, WIDTH>::load(row + key(p));
-    for (int p = 0; p < PACKS; ++p) {
-        for (int i = 0; i < WIDTH; ++i) {
-            x[p].value[i] = visible(key(p) + i) ? x[p].value[i] : -kInfinity;
-            max = fmaxf(max, x[p].value[i]);
-        }
-    }
-    const Exponential exponential(block_reduce(max, Max{}, maxima));
-
-    float sum = 0;
-    for (int p = 0; p < PACKS; ++p)
-        for (int i = 0; i < WIDTH; ++i)
-            sum += x[p].value[i] = exponential(x[p].value[i]);
-    const float scale = Exponential::scale(block_reduce(sum, Sum{}, sums));
-
-    for (int p = 0; p < PACKS; ++p) {
-        for (int i = 0; i < WIDTH; ++i)
-            x[p].value[i] = visible(key(p) + i) ? x[p].value[i] * scale : 0.0f;
-        if (key(p) < scores.cols()) x[p].store(row + key(p));
-    }
-}
-
-// --- K^T for the ladder --------------------------------------------------------------------------
-
-constexpr int kTransposeTile = 32;
-constexpr int kTransposeRows = 8;
-
-// Idea: a 32 x 32 tile is transposed in shared memory (day 6), so that loads and stores go along
-// rows.
-// Cost removed: scattered stores, 4 useful bytes in a sector of 32.
-// Still limits it: memory.
-__global__ void transpose_tiles(DeviceMatrix<const float> in, DeviceMatrix<float> out) {
-    __shared__ float tile[kTransposeTile][kTransposeTile + 1];
-    const std::size_t tiles_across = course::ceil_div<std::size_t>(in.cols(), kTransposeTile);
-    const std::size_t row0 = blockIdx.x / tiles_across * kTransposeTile;
-    const std::size_t col0 = blockIdx.x % tiles_across * kTransposeTile;
-    const unsigned x = threadIdx.x;
-    for (unsigned y = threadIdx.y; y < kTransposeTile; y += kTransposeRows)
-        if (row0 + y < in.rows() && col0 + x < in.cols()) tile[y][x] = in(row0 + y, col0 + x);
-    __syncthreads();
-    for (unsigned y = threadIdx.y; y < kTransposeTile; y += kTransposeRows)
-        if (col0 + y < out.rows() && row0 + x < out.cols()) out(col0 + y, row0 + x) = tile[x][y];
+// WIDTH 4 needs 16-byte aligned rows of whole float4s; so does the launch below.
+template <int WIDTH>
+void launch_softmax_long_rows(DeviceMatrix<float> scores, const MaskedRows& rows, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(scores.rows(), 1);
+    softmax_long_rows<WIDTH><<<grid, kSoftmaxThreads, 0, stream>>>(scores, rows);
 }
 
 // --- What the layer adds -------------------------------------------------------------------------
@@ -248,20 +207,13 @@ __global__ void __launch_bounds__(kFillThreads)
         pack.store(&out(i, col));
 }
 
-constexpr int kDrawThreads = 256;
-
-// Idea: a counter-based generator (common/device/random.hpp). Thread i draws weight i without the
-// weights before it, and the CPU draws the same bits.
-// Cost removed: drawing on the host and copying; a generator state for each thread.
-// Still limits it: memory, one store per weight.
-__global__ void __launch_bounds__(kDrawThreads)
-    draw_weights(DeviceSpan<float> transposed, std::size_t inputs, std::size_t outputs, float bound,
-                 std::uint64_t seed, std::uint64_t first) {
-    const std::size_t i = static_cast<std::size_t>(blockIdx.x) * kDrawThreads + threadIdx.x;
-    if (i >= transposed.size()) return;
-    const std::size_t input = i / outputs;
-    const std::size_t output = i % outputs;
-    transposed[i] = xavier_weight(seed, first + output * inputs + input, bound);
+template <int WIDTH>
+void launch_fill_rows(DeviceSpan<const float> row, DeviceMatrix<float> out, cudaStream_t stream) {
+    const unsigned across =
+        course::blocks_for(course::ceil_div<std::size_t>(out.cols(), WIDTH), kFillThreads);
+    const std::size_t down = course::ceil_div<std::size_t>(out.rows(), kFillRows);
+    const unsigned grid = course::blocks_for(across * down, 1);
+    fill_rows_kernel<WIDTH><<<grid, kFillThreads, 0, stream>>>(row, out, across);
 }
 
 }  // namespace day25

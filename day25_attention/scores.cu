@@ -1,20 +1,21 @@
-// Day 25's launchers of the scoring functions: argument checks, grids, the lists of versions. The
-// kernels are in scores.cuh, bahdanau.cuh and scores_tensor_cores.cuh.
+// Day 25's host functions around the scoring functions: argument checks, the lists of versions, and
+// which launches make up a version. Kernels and launches are in scores.cuh and beyond/.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
 
 #include "attention.hpp"
-#include "bahdanau.cuh"
+#include "beyond/bahdanau_fused.cuh"
+#include "beyond/dot_per_thread.cuh"
+#include "beyond/luong_early.cuh"
+#include "beyond/scores_tensor_cores.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "scores.cuh"
 #include "scores.hpp"
-#include "scores_tensor_cores.cuh"
 
 namespace day25 {
 namespace {
@@ -55,10 +56,6 @@ bool check(Scoring scoring, const ScoreInputs& inputs, DeviceSpan<float> scores,
     return shape.states > 0;
 }
 
-unsigned blocks(std::size_t threads) {
-    return course::blocks_for(threads, kScoreThreads);
-}
-
 void multiply_transposed(DeviceMatrix<const float> a, DeviceMatrix<const float> b, DeviceMatrix<float> c,
                          cudaStream_t stream) {
     product_versions().back().launcher({.a = a, .b = b, .c = c, .transpose_b = true}, stream);
@@ -69,18 +66,17 @@ void launch_dot_separate(const ScoreInputs& in, DeviceSpan<float> scores, Device
     if (!check(Scoring::kDot, in, scores, workspace)) return;
     const auto products = workspace.subspan(0, in.states.rows() * in.states.cols());
     if (!products.empty()) {
-        multiply_states<<<blocks(products.size()), kScoreThreads, 0, stream>>>(in.hidden, in.states,
-                                                                               products);
+        launch_multiply_states(in.hidden, in.states, products, stream);
         CUDA_CHECK_LAUNCH();
     }
-    add_rows<<<blocks(scores.size()), kScoreThreads, 0, stream>>>(products, in.states.cols(), scores);
+    launch_add_rows(products, in.states.cols(), scores, stream);
     CUDA_CHECK_LAUNCH();
 }
 
 void launch_dot_per_thread(const ScoreInputs& in, DeviceSpan<float> scores, DeviceSpan<float> workspace,
                            cudaStream_t stream) {
     if (!check(Scoring::kDot, in, scores, workspace)) return;
-    score_per_thread<<<blocks(scores.size()), kScoreThreads, 0, stream>>>(in.hidden, in.states, scores);
+    launch_score_per_thread(in.hidden, in.states, scores, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -112,8 +108,7 @@ void launch_luong_hidden_first(const ScoreInputs& in, DeviceSpan<float> scores, 
     if (!check_luong(in, scores, workspace, stream)) return;
     const auto mapped = workspace.subspan(0, in.states.cols());
     if (!mapped.empty()) {
-        vector_times_matrix<<<course::blocks_for(mapped.size(), course::kWarpSize),
-                              kColumnWarps * course::kWarpSize, 0, stream>>>(in.hidden, in.weight, mapped);
+        launch_vector_times_matrix(in.hidden, in.weight, mapped, stream);
         CUDA_CHECK_LAUNCH();
     }
     multiply_vector(in.states, mapped, scores, stream);
@@ -124,8 +119,7 @@ DeviceSpan<const float> map_by_narrow_blocks(const ScoreInputs& in, DeviceSpan<f
                                              cudaStream_t stream) {
     const auto mapped = workspace.subspan(0, in.states.cols());
     if (!mapped.empty()) {
-        vector_times_narrow<<<course::blocks_for(mapped.size(), kNarrow), kNarrowThreads, 0, stream>>>(
-            in.hidden, in.weight, mapped);
+        launch_vector_times_narrow(in.hidden, in.weight, mapped, stream);
         CUDA_CHECK_LAUNCH();
     }
     return mapped;
@@ -150,11 +144,8 @@ void launch_luong_early(const ScoreInputs& in, DeviceSpan<float> scores, DeviceS
     course::require(reason.empty(), "day25: scores: luong_early ", reason);
     const auto mapped = map_by_narrow_blocks(in, workspace, stream);
     const bool packs = in_packs(in.states) && course::is_aligned(mapped.data(), 16);
-    course::launch_early(packs ? multiply_rows_early<4> : multiply_rows_early<1>,
-                         {.grid = course::blocks_for(scores.size(), kWarpsPerBlock),
-                          .block = kWarpsPerBlock * course::kWarpSize,
-                          .stream = stream},
-                         in.states, mapped, scores);
+    const auto launch = packs ? launch_multiply_rows_early<4> : launch_multiply_rows_early<1>;
+    launch(in.states, mapped, scores, stream);
 }
 
 void launch_bahdanau_concatenated(const ScoreInputs& in, DeviceSpan<float> scores,
@@ -166,11 +157,11 @@ void launch_bahdanau_concatenated(const ScoreInputs& in, DeviceSpan<float> score
     const DeviceMatrix<float> mapped(workspace.subspan(states * both, states * in.v.size()), states,
                                      in.v.size());
     if (both > 0) {
-        concatenate<<<blocks(states * both), kScoreThreads, 0, stream>>>(in.hidden, in.states, concatenated);
+        launch_concatenate(in.hidden, in.states, concatenated, stream);
         CUDA_CHECK_LAUNCH();
     }
     multiply_transposed(concatenated, in.weight, mapped, stream);
-    weigh_tanh<<<blocks(states * course::kWarpSize), kScoreThreads, 0, stream>>>(mapped, {}, in.v, scores);
+    launch_weigh_tanh(mapped, {}, in.v, scores, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -193,8 +184,7 @@ void launch_bahdanau_split(const ScoreInputs& in, DeviceSpan<float> scores, Devi
     const DeviceMatrix<float> mapped(workspace.subspan(units, in.states.rows() * units), in.states.rows(),
                                      units);
     multiply_transposed(in.states, weight_of_states(in), mapped, stream);
-    weigh_tanh<<<blocks(scores.size() * course::kWarpSize), kScoreThreads, 0, stream>>>(mapped, add, in.v,
-                                                                                        scores);
+    launch_weigh_tanh(mapped, add, in.v, scores, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -206,12 +196,11 @@ void launch_bahdanau_fused(const ScoreInputs& in, DeviceSpan<float> scores, Devi
     const std::size_t tiles = course::ceil_div<std::size_t>(units, ScoreTile::BN);
     const auto parts = workspace.subspan(units, scores.size() * tiles);
     if (tiles > 0) {
-        const std::size_t count = course::ceil_div<std::size_t>(scores.size(), ScoreTile::BM) * tiles;
-        score_tiles<<<course::blocks_for(count, 1), ScoreTile::THREADS, 0, stream>>>(
-            in.states, weight_of_states(in), add, in.v, DeviceMatrix<float>(parts, scores.size(), tiles));
+        launch_score_tiles(in.states, weight_of_states(in), add, in.v,
+                           DeviceMatrix<float>(parts, scores.size(), tiles), stream);
         CUDA_CHECK_LAUNCH();
     }
-    add_rows<<<blocks(scores.size()), kScoreThreads, 0, stream>>>(parts, tiles, scores);
+    launch_add_rows(parts, tiles, scores, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -236,19 +225,11 @@ void launch_bahdanau_tensor_cores(const ScoreInputs& in, DeviceSpan<float> score
     const DeviceMatrix<float> parts(workspace.subspan(units, scores.size() * columns), scores.size(),
                                     columns);
     if (units > 0) {
-        const std::size_t count = course::ceil_div<std::size_t>(scores.size(), mma::Tile::BM) *
-                                  course::ceil_div<std::size_t>(units, mma::Tile::BN);
-        const auto kernel =
-            in_packs(in.states) && in_packs(weight) ? score_tiles_mma<true> : score_tiles_mma<false>;
-        course::launch(kernel,
-                       {.grid = course::blocks_for(count, 1),
-                        .block = mma::Tile::THREADS,
-                        .shared_bytes = kMmaShared,
-                        .stream = stream},
-                       in.states, weight, add, in.v, parts);
+        const bool packs = in_packs(in.states) && in_packs(weight);
+        const auto launch = packs ? launch_score_tiles_mma<true> : launch_score_tiles_mma<false>;
+        launch(in.states, weight, add, in.v, parts, stream);
     }
-    add_rows<<<blocks(scores.size()), kScoreThreads, 0, stream>>>(
-        workspace.subspan(units, scores.size() * columns), columns, scores);
+    launch_add_rows(workspace.subspan(units, scores.size() * columns), columns, scores, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -286,9 +267,8 @@ void multiply_vector(DeviceMatrix<const float> matrix, DeviceSpan<const float> v
                     "day25: multiply_vector: out overlaps matrix or vector; expected that it does not");
     if (matrix.rows() == 0) return;
     const bool packs = in_packs(matrix) && course::is_aligned(vector.data(), 16);
-    const auto kernel = packs ? multiply_rows<4> : multiply_rows<1>;
-    kernel<<<course::blocks_for(matrix.rows(), kWarpsPerBlock), kWarpsPerBlock * course::kWarpSize, 0,
-             stream>>>(matrix, vector, out);
+    const auto launch = packs ? launch_multiply_rows<4> : launch_multiply_rows<1>;
+    launch(matrix, vector, out, stream);
     CUDA_CHECK_LAUNCH();
 }
 

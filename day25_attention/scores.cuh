@@ -2,27 +2,23 @@
 // of a decoder? S has a state per row; every row gets a score.
 // PMPP chapters 5, 6 and 10 (both editions), 20 (5th edition).
 //
-//   version                 formula               stored in between        what limits it
-//   dot_separate            h . s_j               states x width           memory, written and read again
-//   dot_per_thread          h . s_j               -                        a sector for each float
-//   dot_fused               h . s_j               -                        memory: S, once
-//   luong_states_first      h^T (W s_j)           states x hidden          the matrix product
-//   luong_hidden_first      (h^T W) s_j           width                    latency: few blocks for h^T W
-//   luong_narrow            (h^T W) s_j           width                    two kernels, one after the other
-//   luong_early             (h^T W) s_j           width                    memory: W and S, once
-//                                                          ... bahdanau.cuh:
-//   bahdanau_concatenated   v . tanh(W [h; s_j])  states x                 the matrix product, memory
-//                                                   (hidden + width)
-//   bahdanau_split          W_h h + W_s s_j       states x units           the matrix product
-//   bahdanau_fused          W_h h + W_s s_j       states x units / 64      the matrix product
-//                                                          ... scores_tensor_cores.cuh:
-//   bahdanau_tensor_cores   W_h h + W_s s_j       states x units / 32      the matrix product
+//   version                 formula                stored in between         what limits it
+//   dot_separate            h . s_j                states x width            memory, written and read again
+//   dot_fused               h . s_j                -                         memory: S, once
+//   luong_states_first      h^T (W s_j)            states x hidden           the matrix product
+//   luong_hidden_first      (h^T W) s_j            width                     latency: few blocks for h^T W
+//   bahdanau_concatenated   v . tanh(W [h; s_j])   states x (hidden+width)   the matrix product, memory
+//   bahdanau_split          W_h h + W_s s_j        states x units            the matrix product
 //
-// Some versions compute less: (h^T W) s_j instead of h^T (W s_j), and W [h; s_j] = W_h h + W_s s_j,
-// whose first half is the same for all states.
+// The second version of each pair gives the same scores with less work: nothing is stored in
+// between, h^T W is computed once for all states, and W [h; s_j] = W_h h + W_s s_j, whose first
+// half is the same for all states. Five more versions are in beyond/.
+//
+// Each kernel is followed by its launch. scores.cu checks arguments and calls the launches of a
+// version one after the other.
 //
 //   ./course run day25 --only dot_fused
-//   ./course inspect day25 --only dot_per_thread     which line wastes memory traffic
+//   ./course inspect day25 --only dot_separate       which line wastes memory traffic
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,6 +27,7 @@
 
 #include "common/device/block_reduce.cuh"
 #include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
 
@@ -62,6 +59,12 @@ __global__ void multiply_states(DeviceSpan<const float> hidden, DeviceMatrix<con
     products[i] = hidden[i % width] * states(i / width, i % width);
 }
 
+inline void launch_multiply_states(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
+                                   DeviceSpan<float> products, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(products.size(), kScoreThreads);
+    multiply_states<<<grid, kScoreThreads, 0, stream>>>(hidden, states, products);
+}
+
 // Idea: the second operation. A thread adds up the products of one state.
 // Cost removed: atomic additions.
 // Still limits it: adjacent threads read addresses a row apart, which costs a 32-byte sector for
@@ -75,17 +78,10 @@ __global__ void add_rows(DeviceSpan<const float> products, std::size_t width, De
     scores[row] = sum;
 }
 
-// Idea: both operations in one loop, a thread for each score.
-// Cost removed: the products in memory, written and read again.
-// Still limits it: the same sectors as in add_rows, and few threads: one for each state.
-__global__ void score_per_thread(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
-                                 DeviceSpan<float> scores) {
-    const std::size_t row = element();
-    if (row >= scores.size()) return;
-    float sum = 0;
-    for (std::size_t i = 0; i < states.cols(); ++i)
-        sum += hidden[i] * states(row, i);
-    scores[row] = sum;
+inline void launch_add_rows(DeviceSpan<const float> products, std::size_t width, DeviceSpan<float> scores,
+                            cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(scores.size(), kScoreThreads);
+    add_rows<<<grid, kScoreThreads, 0, stream>>>(products, width, scores);
 }
 
 constexpr int kWarpsPerBlock = 8;
@@ -112,6 +108,14 @@ __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     }
     sum = course::warp_reduce(sum, Sum{});
     if (lane == 0) out[row] = sum;
+}
+
+// WIDTH 4 needs 16-byte aligned rows of whole float4s, and an aligned vector.
+template <int WIDTH>
+void launch_multiply_rows(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector,
+                          DeviceSpan<float> out, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(matrix.rows(), kWarpsPerBlock);
+    multiply_rows<WIDTH><<<grid, kWarpsPerBlock * course::kWarpSize, 0, stream>>>(matrix, vector, out);
 }
 
 // --- Luong ---------------------------------------------------------------------------------------
@@ -145,90 +149,53 @@ __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     out[col] = sum;
 }
 
-// From compute capability 9.0 on, a kernel may start while the previous one runs (programmatic
-// dependent launch): allow_next() allows it, and wait_for_previous() returns when the previous
-// kernel has ended and its stores are visible.
-__device__ inline void allow_next() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    cudaTriggerProgrammaticLaunchCompletion();
-#endif
-}
-__device__ inline void wait_for_previous() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    cudaGridDependencySynchronize();
-#endif
+inline void launch_vector_times_matrix(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
+                                       DeviceSpan<float> out, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(matrix.cols(), course::kWarpSize);
+    vector_times_matrix<<<grid, kColumnWarps * course::kWarpSize, 0, stream>>>(vector, matrix, out);
 }
 
-constexpr int kNarrow = 8;  // columns: the 32 bytes of a sector
-constexpr int kNarrowThreads = 512;
+// --- Bahdanau ------------------------------------------------------------------------------------
 
-// Idea: a block has eight columns instead of 32, and twice as many threads.
-// Cost removed: idle SMs, with four times as many blocks. A thread has an eighth of the rows, so
-// that all of its loads can be in flight at the same time.
-// Still limits it: the kernel that computes the dot products waits until the last block has ended.
-__global__ void __launch_bounds__(kNarrowThreads)
-    vector_times_narrow(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
-                        DeviceSpan<float> out) {
-    __shared__ float parts[kNarrowThreads / course::kWarpSize][kNarrow];
-    allow_next();
-    const unsigned lane = threadIdx.x % course::kWarpSize;
-    const std::size_t col = static_cast<std::size_t>(blockIdx.x) * kNarrow + lane % kNarrow;
+// Idea: store [h; s_j] for every state, so that one product multiplies all of them by W.
+// Cost removed: none. This is the formula as it stands.
+// Still limits it: memory, and the product multiplies W_h by the same h for every state.
+__global__ void concatenate(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
+                            DeviceMatrix<float> out) {
+    const std::size_t i = element();
+    if (i >= out.rows() * out.cols()) return;
+    const std::size_t row = i / out.cols();
+    const std::size_t col = i % out.cols();
+    out(row, col) = col < hidden.size() ? hidden[col] : states(row, col - hidden.size());
+}
+
+inline void launch_concatenate(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
+                               DeviceMatrix<float> out, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(out.rows() * out.cols(), kScoreThreads);
+    concatenate<<<grid, kScoreThreads, 0, stream>>>(hidden, states, out);
+}
+
+// Idea: tanh, the product with v and the sum in one pass, a warp for each state. bahdanau_split
+// passes W_h h in `add`, so that W_h meets one vector instead of a matrix; otherwise `add` is
+// empty.
+// Cost removed: the results of tanh in memory; with `add`, half of the matrix product.
+// Still limits it: memory. It reads the result that the product has just written.
+__global__ void __launch_bounds__(kScoreThreads)
+    weigh_tanh(DeviceMatrix<const float> in, DeviceSpan<const float> add, DeviceSpan<const float> v,
+               DeviceSpan<float> scores) {
+    const std::size_t row = element() / course::kWarpSize;
+    if (row >= in.rows()) return;
     float sum = 0;
-    if (col < matrix.cols()) {
-#pragma unroll 8
-        for (std::size_t row = threadIdx.x / kNarrow; row < matrix.rows(); row += kNarrowThreads / kNarrow)
-            sum += vector[row] * matrix(row, col);
-    }
-    // Lanes kNarrow apart have the same column.
-    for (int distance = course::kWarpSize / 2; distance >= kNarrow; distance /= 2)
-        sum += __shfl_xor_sync(course::kWholeWarp, sum, distance);
-    if (lane < kNarrow) parts[threadIdx.x / course::kWarpSize][lane] = sum;
-    __syncthreads();
-    if (threadIdx.x >= kNarrow || col >= matrix.cols()) return;
-    for (int i = 1; i < kNarrowThreads / course::kWarpSize; ++i)
-        sum += parts[i][lane];
-    out[col] = sum;
-}
-
-constexpr int kAhead = 4;  // packs of a lane: the first 512 columns of a row, in float4s
-
-// Idea: multiply_rows that starts while h^T W is computed. A warp loads the start of its row
-// before it waits for the vector.
-// Cost removed: the gap between two kernels, and the latency of the loads after it.
-// Still limits it: memory.
-template <int WIDTH>
-__global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
-    multiply_rows_early(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector,
-                        DeviceSpan<float> out) {
-    using Pack = course::Pack<float, WIDTH>;
-    constexpr std::size_t kStep = course::kWarpSize * WIDTH;
-    const std::size_t row =
-        static_cast<std::size_t>(blockIdx.x) * kWarpsPerBlock + threadIdx.x / course::kWarpSize;
-    const unsigned lane = threadIdx.x % course::kWarpSize;
-    const std::size_t cols = row < matrix.rows() ? matrix.cols() : 0;
-    const float* const values = matrix.data() + row * matrix.leading_dimension();
-    Pack ahead[kAhead];
-#pragma unroll
-    for (int a = 0; a < kAhead; ++a) {
-        const std::size_t i = lane * WIDTH + a * kStep;
-        if (i < cols) ahead[a] = Pack::load(values + i);
-    }
-    wait_for_previous();
-    float sum = 0;
-    const auto add = [&](std::size_t i, const Pack& x) {
-        const auto y = Pack::load(vector.data() + i);
-        for (int w = 0; w < WIDTH; ++w)
-            sum += x.value[w] * y.value[w];
-    };
-#pragma unroll
-    for (int a = 0; a < kAhead; ++a) {
-        const std::size_t i = lane * WIDTH + a * kStep;
-        if (i < cols) add(i, ahead[a]);
-    }
-    for (std::size_t i = lane * WIDTH + kAhead * kStep; i < cols; i += kStep)
-        add(i, Pack::load(values + i));
+    for (std::size_t i = threadIdx.x % course::kWarpSize; i < in.cols(); i += course::kWarpSize)
+        sum += v[i] * tanhf(in(row, i) + (add.empty() ? 0.0f : add[i]));
     sum = course::warp_reduce(sum, Sum{});
-    if (lane == 0 && row < matrix.rows()) out[row] = sum;
+    if (threadIdx.x % course::kWarpSize == 0) scores[row] = sum;
+}
+
+inline void launch_weigh_tanh(DeviceMatrix<const float> in, DeviceSpan<const float> add,
+                              DeviceSpan<const float> v, DeviceSpan<float> scores, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(in.rows() * course::kWarpSize, kScoreThreads);
+    weigh_tanh<<<grid, kScoreThreads, 0, stream>>>(in, add, v, scores);
 }
 
 }  // namespace day25

@@ -1,4 +1,4 @@
-// Day 25, part 1: Bahdanau's scores with the product S W_s^T on tensor cores, in FP32 accuracy:
+// Day 25, beyond: Bahdanau's scores with the product S W_s^T on tensor cores, in FP32 accuracy:
 // each operand becomes the sum of two TF32 numbers, and three products replace one
 // (common/tile/tf32_mma.cuh).
 #pragma once
@@ -9,6 +9,7 @@
 
 #include "common/device/device_view.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/warp.cuh"
 #include "common/tile/tf32_mma.cuh"
 
@@ -53,6 +54,23 @@ __global__ void __launch_bounds__(mma::Tile::THREADS, kScoringBlocksPerSm)
         score += __shfl_xor_sync(course::kWholeWarp, score, 2);
         if (at.lane % 4 == 0 && row < parts.rows() && part < parts.cols()) parts(row, part) = score;
     }
+}
+
+// `parts` has a column for every mma::Tile::WN units. ALIGNED: states and weight consist of whole
+// rows of aligned float4.
+template <bool ALIGNED>
+void launch_score_tiles_mma(course::DeviceMatrix<const float> states,
+                            course::DeviceMatrix<const float> weight, course::DeviceSpan<const float> add,
+                            course::DeviceSpan<const float> v, course::DeviceMatrix<float> parts,
+                            cudaStream_t stream) {
+    const std::size_t tiles = course::ceil_div<std::size_t>(states.rows(), mma::Tile::BM) *
+                              course::ceil_div<std::size_t>(weight.rows(), mma::Tile::BN);
+    course::launch(score_tiles_mma<ALIGNED>,
+                   {.grid = course::blocks_for(tiles, 1),
+                    .block = mma::Tile::THREADS,
+                    .shared_bytes = sizeof(mma::Stages),
+                    .stream = stream},
+                   states, weight, add, v, parts);
 }
 
 }  // namespace day25

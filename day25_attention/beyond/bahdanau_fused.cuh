@@ -1,40 +1,15 @@
-// Day 25, part 1: Bahdanau's scores, v . tanh(W [h; s_j]). The head of scores.cuh lists all
-// versions.
+// Day 25, beyond: Bahdanau's scores, v . tanh(W [h; s_j]), from the product while it is in
+// registers.
 #pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
 
 #include "matmul_tile.cuh"
 #include "scores.cuh"
 
 namespace day25 {
-
-// Idea: store [h; s_j] for every state, so that one product multiplies all of them by W.
-// Cost removed: none. This is the formula as it stands.
-// Still limits it: memory, and the product multiplies W_h by the same h for every state.
-__global__ void concatenate(DeviceSpan<const float> hidden, DeviceMatrix<const float> states,
-                            DeviceMatrix<float> out) {
-    const std::size_t i = element();
-    if (i >= out.rows() * out.cols()) return;
-    const std::size_t row = i / out.cols();
-    const std::size_t col = i % out.cols();
-    out(row, col) = col < hidden.size() ? hidden[col] : states(row, col - hidden.size());
-}
-
-// Idea: tanh, the product with v and the sum in one pass, a warp for each state. bahdanau_split
-// passes W_h h in `add`, so that W_h meets one vector instead of a matrix; otherwise `add` is
-// empty.
-// Cost removed: the results of tanh in memory; with `add`, half of the matrix product.
-// Still limits it: memory. It reads the result that the product has just written.
-__global__ void __launch_bounds__(kScoreThreads)
-    weigh_tanh(DeviceMatrix<const float> in, DeviceSpan<const float> add, DeviceSpan<const float> v,
-               DeviceSpan<float> scores) {
-    const std::size_t row = element() / course::kWarpSize;
-    if (row >= in.rows()) return;
-    float sum = 0;
-    for (std::size_t i = threadIdx.x % course::kWarpSize; i < in.cols(); i += course::kWarpSize)
-        sum += v[i] * tanhf(in(row, i) + (add.empty() ? 0.0f : add[i]));
-    sum = course::warp_reduce(sum, Sum{});
-    if (threadIdx.x % course::kWarpSize == 0) scores[row] = sum;
-}
 
 using ScoreTile = Tile<64, 64, 16, 4, 4>;
 
@@ -67,6 +42,15 @@ __global__ void __launch_bounds__(ScoreTile::THREADS)
         const std::size_t row = row0 + ScoreTile::row() + i * ScoreTile::ROWS;
         if (ScoreTile::col() == 0 && row < parts.rows()) parts(row, part) = score[i];
     }
+}
+
+// `parts` has a column for every ScoreTile::BN units; launch_add_rows adds up its rows.
+inline void launch_score_tiles(DeviceMatrix<const float> states, DeviceMatrix<const float> weight,
+                               DeviceSpan<const float> add, DeviceSpan<const float> v,
+                               DeviceMatrix<float> parts, cudaStream_t stream) {
+    const std::size_t tiles = course::ceil_div<std::size_t>(states.rows(), ScoreTile::BM) * parts.cols();
+    const unsigned grid = course::blocks_for(tiles, 1);
+    score_tiles<<<grid, ScoreTile::THREADS, 0, stream>>>(states, weight, add, v, parts);
 }
 
 }  // namespace day25

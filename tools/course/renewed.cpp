@@ -8,6 +8,7 @@
 #include <regex>
 
 #include "exercise_file.hpp"
+#include "file_lock.hpp"
 #include "functions.hpp"
 #include "styles.hpp"
 
@@ -143,7 +144,10 @@ void renew_files(const Workbook& book, Logbook& logbook) {
         }
         const std::string stamp = fmt::format("{:x}", std::hash<std::string>{}(lessons));
         if (logbook.lesson_stamp(chapter.name) == stamp) continue;
-        FilesOfDay(book, chapter).renew();
+        {
+            const FileLock lock(book.my_directory(), /*purpose=*/"");  // another command may do the same
+            FilesOfDay(book, chapter).renew();
+        }
         logbook.set_lesson_stamp(chapter.name, stamp);
     }
 }

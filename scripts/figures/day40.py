@@ -7,7 +7,7 @@ def ldmatrix():
     """A fragment of A, 16 x 16 elements of 16 bits, as in mma_sync()."""
     me = 6
     figure = Figure(
-        740,
+        756,
         498,
         f"Left: each lane passes the address of one row of eight elements; lane {me} that of row {me} of matrix 0. "
         f"Right: each lane gets two adjacent elements of each of the four matrices; lane {me} elements 4 and 5 of their rows 1",

@@ -78,7 +78,7 @@ THREADS = 8  # they stand for the 256 of a block; eight access 128 bytes at once
 def arrangements():
     cell, top = 38, 92
     figure = Figure(
-        700,
+        712,
         356,
         "Packs of a tile, eight in a row: striped, the first access of eight threads takes the first eight packs; "
         "blocked, it takes packs 0, 5, 10 to 35, each in a different column, which stands for a group of banks",

@@ -9,7 +9,7 @@ def bitonic():
     size = len(keys)
     pitch, left, top = 30, 40, 88
     figure = Figure(
-        680,
+        696,
         392,
         "A bitonic network for eight keys: six phases of four comparisons; an arrow points to where the larger key goes. "
         "After three phases the keys go up and then down, after three more they are sorted",
@@ -66,7 +66,7 @@ def match():
     next_place = {1: 40, 2: 52, 3: 60, 4: 71, 5: 84}
     equal = [set(range(lanes))] * lanes
     figure = Figure(
-        720,
+        736,
         366,
         "Eight lanes vote on each bit of their digits; lane 5 keeps the lanes that voted as it did, first all, "
         "at the end lanes 0, 2 and 5, which have the same digit, and takes the place after the two before it",

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape, quoteattr
 STYLE = """<style>
  text { font: 14px system-ui, sans-serif; fill: #1f2328 }
  .t { font-weight: 600 } .s { font-size: 12.5px; fill: #59636e } .m { text-anchor: middle } .e { text-anchor: end }
- .on { fill: #ffffff; text-anchor: middle } .n { font-size: 12.5px }
+ .p { font-size: 11.5px } .on { fill: #ffffff; text-anchor: middle } .n { font-size: 12.5px }
  .idle { fill: #e3e7eb; stroke: #d1d9e0 } .cell { fill: #f6f8fa; stroke: #c4ccd4 } .frame { fill: none; stroke: #59636e }
  .ring { fill: none; stroke: #1f2328; stroke-width: 2 } .dash { fill: none; stroke: #59636e; stroke-dasharray: 4 3 }
  .w0 { fill: #2f6fde } .w1 { fill: #17845b } .w2 { fill: #b9600f } .w3 { fill: #9a45bd }

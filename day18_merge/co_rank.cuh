@@ -1,4 +1,5 @@
-// Where a part of a merge starts, found by one thread or by a warp.
+// Where a part of a merge starts: the search that all versions share. It is in a file of its own
+// because beyond/bulk_merge.cu, which is compiled apart from the lesson, needs it, too.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,10 +10,6 @@
 namespace day18 {
 
 using Key = std::int32_t;
-using Value = std::int32_t;
-
-constexpr int kWarpSize = 32;
-constexpr unsigned kWholeWarp = 0xffffffff;
 
 template <class Index>
 __device__ Index smaller(Index x, Index y) {
@@ -40,25 +37,6 @@ __device__ Index co_rank(Index k, A a, Index m, B b, Index n) {
         } else {
             high = i;
         }
-    }
-    return low;
-}
-
-// Like co_rank, by a warp: all lanes get the result. In each round 32 lanes test 32 elements, so
-// six rounds replace 28 steps that wait for memory.
-__device__ inline std::size_t co_rank_by_warp(std::size_t k, const Key* a, std::size_t m, const Key* b,
-                                              std::size_t n) {
-    const unsigned lane = threadIdx.x % kWarpSize;
-    std::size_t low = k > n ? k - n : 0;
-    std::size_t high = smaller(k, m);
-    while (low < high) {
-        const std::size_t step = (high - low + kWarpSize - 1) / kWarpSize;
-        const std::size_t i = low + lane * step;
-        const unsigned votes = __ballot_sync(kWholeWarp, i < high && a[i] <= b[k - 1 - i]);
-        // Because the answers are first "yes", then "no", the number of "yes" is where they change.
-        const auto yes = static_cast<unsigned>(__popc(static_cast<int>(votes)));
-        high = smaller(high, low + yes * step);
-        if (yes > 0) low += (yes - 1) * step + 1;
     }
     return low;
 }

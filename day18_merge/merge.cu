@@ -1,11 +1,13 @@
-// Day 18's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
-// merge.cuh, merge_path.cuh and overlapped.cuh; bulk_merge is launched in bulk_merge.cu.
+// Day 18's host code: argument checks and the list of versions. The kernels and their launches are
+// in merge.cuh and beyond/; beyond/bulk_merge.cu is compiled apart, for compute capability 9.0a.
 #include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
-#include "bulk_merge.hpp"
+#include "beyond/bulk_merge.hpp"
+#include "beyond/merge_path.cuh"
+#include "beyond/overlapped.cuh"
 #include "co_ranks.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
@@ -13,8 +15,6 @@
 #include "common/device/tensor_core_support.hpp"
 #include "merge.cuh"
 #include "merge.hpp"
-#include "merge_path.cuh"
-#include "overlapped.cuh"
 
 namespace day18 {
 namespace {
@@ -72,69 +72,57 @@ std::string constraint_of_one_thread(const std::size_t& elements) {
     return "one thread merges at most " + std::to_string(kMostSequential) + " elements";
 }
 
-void launch_sequential(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
-                       cudaStream_t stream) {
+void enqueue_sequential(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                        cudaStream_t stream) {
     check_arguments(a, b, out, workspace, Operation::kKeys);
     const std::string reason = constraint_of_one_thread(out.keys.size());
     require(reason.empty(), "merge: out has ", out.keys.size(), " keys; ", reason);
     if (out.keys.empty()) return;
-    sequential<<<1, 1, 0, stream>>>(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(),
-                                    out.keys.data());
+    launch_sequential(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(), out.keys.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-// Blocks that do not depend on each other, each with `kShare` elements of the output.
-template <auto kKernel, int kBlock, unsigned kShare>
-void launch_shares(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
-                   cudaStream_t stream) {
+// basic, tiled, circular_buffer.
+template <auto kLaunch>
+void enqueue(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace, cudaStream_t stream) {
     check_arguments(a, b, out, workspace, Operation::kKeys);
     if (out.keys.empty()) return;
-    const unsigned grid = course::blocks_for(ceil_div<std::size_t>(out.keys.size(), kShare), 1);
-    kKernel<<<grid, kBlock, 0, stream>>>(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(),
-                                         out.keys.data());
+    kLaunch(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(), out.keys.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_merge_path(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
-                       cudaStream_t stream) {
+void enqueue_merge_path(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                        cudaStream_t stream) {
     check_arguments(a, b, out, workspace, Operation::kKeys);
     if (out.keys.empty()) return;
-    const unsigned tiles = course::blocks_for(ceil_div<std::size_t>(out.keys.size(), kPathTile), 1);
-    partition<<<course::blocks_for(std::size_t{tiles} + 1, kPartitionBlock), kPartitionBlock, 0, stream>>>(
-        a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(), tiles, workspace.splits());
-    CUDA_CHECK_LAUNCH();
-    merge_path<<<tiles, kPathBlock, 0, stream>>>(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(),
-                                                 workspace.splits(), out.keys.data());
+    launch_merge_path(a.keys.data(), a.keys.size(), b.keys.data(), b.keys.size(), workspace.splits(),
+                      out.keys.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
 template <bool kPairs>
-void launch_overlapped(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
-                       cudaStream_t stream) {
+void enqueue_overlapped(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                        cudaStream_t stream) {
     check_arguments(a, b, out, workspace, kPairs ? Operation::kPairs : Operation::kKeys);
     if (out.keys.empty()) return;
-    const std::size_t tiles = ceil_div<std::size_t>(out.keys.size(), RingShape<kPairs>::kTile);
-    const std::size_t resident = course::resident_blocks(overlapped<kPairs>, kRingBlock);
-    const auto grid = static_cast<unsigned>(std::min(tiles, resident));
-    overlapped<kPairs><<<grid, kRingBlock, 0, stream>>>(a.keys.data(), a.values.data(), a.keys.size(),
-                                                        b.keys.data(), b.values.data(), b.keys.size(),
-                                                        out.keys.data(), out.values.data());
+    launch_overlapped<kPairs>(a.keys.data(), a.values.data(), a.keys.size(), b.keys.data(), b.values.data(),
+                              b.keys.size(), out.keys.data(), out.values.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
 // Where an array is not aligned, bulk copies cannot read it, so overlapped is used.
 template <bool kPairs>
-void launch_bulk(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
-                 cudaStream_t stream) {
+void enqueue_bulk(const Sorted& a, const Sorted& b, const Output& out, Workspace& workspace,
+                  cudaStream_t stream) {
     const auto is_aligned = [](auto span) { return reinterpret_cast<std::uintptr_t>(span.data()) % 16 == 0; };
     if (!is_aligned(a.keys) || !is_aligned(a.values) || !is_aligned(b.keys) || !is_aligned(b.values) ||
         !is_aligned(out.keys) || !is_aligned(out.values))
-        return launch_overlapped<kPairs>(a, b, out, workspace, stream);
+        return enqueue_overlapped<kPairs>(a, b, out, workspace, stream);
     check_arguments(a, b, out, workspace, kPairs ? Operation::kPairs : Operation::kKeys);
     const std::string reason = course::why_no_bulk_copies();
     require(reason.empty(), "merge: this version ", reason);
     if (out.keys.empty()) return;
-    launch_bulk_merge<kPairs>(a, b, out, workspace, stream);
+    enqueue_bulk_merge<kPairs>(a, b, out, workspace, stream);
 }
 
 std::string needs_bulk_copies(const std::size_t&) {
@@ -203,8 +191,8 @@ void merge_many(Operation operation, std::span<const Sorted> runs, const Output&
             "; expected at least the length of out, ", total);
 
     const bool has_bulk_copies = course::why_no_bulk_copies().empty();
-    const Launcher launch_keys = has_bulk_copies ? launch_bulk<false> : launch_overlapped<false>;
-    const Launcher launch_pairs = has_bulk_copies ? launch_bulk<true> : launch_overlapped<true>;
+    const Launcher launch_keys = has_bulk_copies ? enqueue_bulk<false> : enqueue_overlapped<false>;
+    const Launcher launch_pairs = has_bulk_copies ? enqueue_bulk<true> : enqueue_overlapped<true>;
     const Launcher launch = operation == Operation::kPairs ? launch_pairs : launch_keys;
     std::size_t rounds = 1;
     while ((std::size_t{1} << rounds) < runs.size())
@@ -218,16 +206,14 @@ void merge_many(Operation operation, std::span<const Sorted> runs, const Output&
 void co_ranks_by_threads(DeviceSpan<const Key> a, DeviceSpan<const Key> b, DeviceSpan<std::size_t> ranks,
                          cudaStream_t stream) {
     check_ranks(a, b, ranks, 1);
-    find_co_ranks<<<course::blocks_for(ranks.size(), kCoRankBlock), kCoRankBlock, 0, stream>>>(
-        a.data(), a.size(), b.data(), b.size(), ranks.data());
+    launch_find_co_ranks(a.data(), a.size(), b.data(), b.size(), ranks.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
 void co_ranks_by_warps(DeviceSpan<const Key> a, DeviceSpan<const Key> b, DeviceSpan<std::size_t> ranks,
                        cudaStream_t stream) {
     check_ranks(a, b, ranks, kWarpSize);
-    find_co_ranks_by_warps<<<course::blocks_for(ranks.size(), kCoRankBlock), kCoRankBlock, 0, stream>>>(
-        a.data(), a.size(), b.data(), b.size(), ranks.data());
+    launch_find_co_ranks_by_warps(a.data(), a.size(), b.data(), b.size(), ranks.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -239,38 +225,32 @@ std::span<const Version> versions() {
     static const std::array<Version, 9> list = {{
         {"sequential",
          "one thread merges everything",
-         {kKeys, launch_sequential},
+         {kKeys, enqueue_sequential},
          keys_work,
          constraint_of_one_thread},
-        {"basic",
-         "each thread finds its share by co-rank",
-         {kKeys, launch_shares<basic, kBasicBlock, kBasicBlock * kBasicShare>},
-         keys_work},
-        {"tiled",
-         "tiles of a and b in shared memory",
-         {kKeys, launch_shares<tiled, kTiledBlock, kBlockShare>},
-         keys_work},
+        {"basic", "each thread finds its share by co-rank", {kKeys, enqueue<launch_basic>}, keys_work},
+        {"tiled", "tiles of a and b in shared memory", {kKeys, enqueue<launch_tiled>}, keys_work},
         {"circular_buffer",
          "ring buffers keep what a tile has left",
-         {kKeys, launch_shares<circular_buffer, kTiledBlock, kBlockShare>},
+         {kKeys, enqueue<launch_circular_buffer>},
          keys_work},
         {"merge_path",
          "a kernel splits tiles; threads merge in registers",
-         {kKeys, launch_merge_path},
+         {kKeys, enqueue_merge_path},
          keys_work},
         {"overlapped",
          "the next tile is loaded during the merge",
-         {kKeys, launch_overlapped<false>},
+         {kKeys, enqueue_overlapped<false>},
          keys_work},
-        {"overlapped_pairs", "with a value for each key", {kPairs, launch_overlapped<true>}, pairs_work},
+        {"overlapped_pairs", "with a value for each key", {kPairs, enqueue_overlapped<true>}, pairs_work},
         {"bulk_merge",
          "one warp searches and loads, the others merge",
-         {kKeys, launch_bulk<false>},
+         {kKeys, enqueue_bulk<false>},
          keys_work,
          needs_bulk_copies},
         {"bulk_merge_pairs",
          "with a value for each key",
-         {kPairs, launch_bulk<true>},
+         {kPairs, enqueue_bulk<true>},
          pairs_work,
          needs_bulk_copies},
     }};

@@ -5,23 +5,21 @@
 //   basic             each thread finds its share by co-rank        scattered accesses to global memory
 //   tiled             tiles of a and b in shared memory             every element is loaded twice
 //   circular_buffer   ring buffers keep what a tile has left        stores use 4 of 32 bytes of a sector
-//   merge_path        (merge_path.cuh) splits; merge in registers   a block loads, merges, stores: in turns
-//   overlapped        (overlapped.cuh) loads while it merges        all threads do the same step at a time
-//   overlapped_pairs  the same, with a value for each key           all threads do the same step at a time
-//   bulk_merge        (bulk_merge.cuh) a warp loads, others merge   memory bandwidth
-//   bulk_merge_pairs  the same, with a value for each key           memory bandwidth
 //
 // The merge loop is sequential, because the next element depends on all elements before it. The
 // co-rank makes it parallel. Which part of a and which part of b become elements k0 to k1 of the
 // output? A binary search finds them without merging anything.
 //
-// All versions are stable: of equal keys, those of a come first.
+// All versions are stable: of equal keys, those of a come first. Each kernel is followed by its
+// launch, for at least one element. beyond/ merges in registers, and loads while it merges.
 //
 //   ./course run day18                                every version, verified and timed
-//   ./course inspect day18 --only merge_path          sectors and bank conflicts, line by line
+//   ./course run day18 --program                      program.cu: one merge, from main() to the result
+//   ./course inspect day18 --only tiled               sectors and bank conflicts, line by line
 #pragma once
 
 #include "co_rank.cuh"
+#include "common/device/grid.hpp"
 
 namespace day18 {
 
@@ -43,6 +41,11 @@ __global__ void sequential(const Key* a, std::size_t m, const Key* b, std::size_
     merge_sequential(a, m, b, n, out);
 }
 
+inline void launch_sequential(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out,
+                              cudaStream_t stream) {
+    sequential<<<1, 1, 0, stream>>>(a, m, b, n, out);
+}
+
 constexpr int kBasicBlock = 256;      // threads of a block
 constexpr unsigned kBasicShare = 16;  // elements of the output per thread
 
@@ -60,6 +63,12 @@ __global__ void basic(const Key* a, std::size_t m, const Key* b, std::size_t n, 
     const std::size_t j = k - i;
     const std::size_t j_end = k_end - i_end;
     merge_sequential(a + i, i_end - i, b + j, j_end - j, out + k);
+}
+
+inline void launch_basic(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out,
+                         cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(m + n, kBasicBlock * kBasicShare);
+    basic<<<grid, kBasicBlock, 0, stream>>>(a, m, b, n, out);
 }
 
 // --- Tiles in shared memory ----------------------------------------------------------------------
@@ -131,6 +140,12 @@ __global__ void __launch_bounds__(kTiledBlock)
     }
 }
 
+inline void launch_tiled(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out,
+                         cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(m + n, kBlockShare);  // 8 tiles for each block
+    tiled<<<grid, kTiledBlock, 0, stream>>>(a, m, b, n, out);
+}
+
 // A buffer whose end is followed by its start. Element 0 is in slot `first`.
 struct Ring {
     const Key* slots;
@@ -184,6 +199,12 @@ __global__ void __launch_bounds__(kTiledBlock)
         rest.j += taken_from_b;
         rest.k += size;
     }
+}
+
+inline void launch_circular_buffer(const Key* a, std::size_t m, const Key* b, std::size_t n, Key* out,
+                                   cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(m + n, kBlockShare);
+    circular_buffer<<<grid, kTiledBlock, 0, stream>>>(a, m, b, n, out);
 }
 
 }  // namespace day18

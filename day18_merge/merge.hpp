@@ -1,5 +1,5 @@
 // The host API of day 18: merges of two sorted arrays of 32-bit integers, which may have values.
-// The kernels are in merge.cuh, merge_path.cuh and overlapped.cuh.
+// The kernels are in merge.cuh and beyond/.
 #pragma once
 
 #include <cuda_runtime.h>

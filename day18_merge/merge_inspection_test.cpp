@@ -178,7 +178,7 @@ TEST_F(Lesson, AWarpFindsItsSplitInThreeRounds) {
     const course::KernelInspection& kernel = seen.kernels.at(0);
     std::uint64_t requests = 0;
     for (const course::AccessLine& line : kernel.lines)
-        if (line.space == course::Space::kGlobal && line.source.file.ends_with("co_rank.cuh"))
+        if (line.space == course::Space::kGlobal && line.source.file.ends_with("co_rank_by_warp.cuh"))
             requests += line.requests;
     EXPECT_GT(requests, 0U);
     EXPECT_LE(requests, kernel.blocks * 2 * 3 * 2);

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "bulk_merge.hpp"
+#include "beyond/bulk_merge.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/parallel.hpp"
 #include "common/check/verify.hpp"

@@ -1,6 +1,6 @@
 // Onesweep with other keys, values, directions and segments, against std::stable_sort with a
 // comparison that is written independently.
-#include "radix_sort.hpp"
+#include "beyond/radix_sort.hpp"
 
 #include <gtest/gtest.h>
 

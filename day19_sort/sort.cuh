@@ -1,21 +1,22 @@
 // Day 19: sort. The keys of in, in ascending order, become out.    PMPP chapter 13 (4th edition), 14 (5th edition)
 //
 //   version                what is new                                   what limits it
-//   odd_even               (comparison.cuh) adjacent keys are swapped    n phases; one block
-//   bitonic_block          (comparison.cuh) a network of distant pairs   one block
-//   merge_sort             (comparison.cuh) sorted tiles are merged      log2(n / 2048) passes
 //   radix_1bit             a stable split by each bit, by a scan         32 passes, 28 bytes a key in each
 //   radix_1bit_coalesced   blocks split in shared memory first           32 passes, 12 bytes a key in each
-//   radix_multibit         (multibit.cuh) 4 bits in a pass               short runs: 16 keys of a digit
-//   radix_coarsened        (multibit.cuh) 15 keys per thread             8 passes, 12 bytes a key in each
-//   radix_8bit             (onesweep.cuh) 8 bits in a pass, by votes     4 passes, 12 bytes a key in each
-//   onesweep               (onesweep.cuh) a pass is one kernel           instructions and shared memory
+//   radix_multibit         4 bits in a pass                              short runs: 16 keys of a digit
+//   radix_coarsened        15 keys per thread: longer runs               8 passes, 12 bytes a key in each
+//   bitonic_block          a network of distant pairs                    one block
+//   merge_sort             sorted tiles are merged                       log2(n / 2048) passes
 //
-// A radix sort does not compare keys. A pass sorts them by one of their digits. The first pass
-// takes the lowest digit. Each pass must be stable: where the digits are equal, keys keep the order
-// that the earlier passes gave them.
+// A radix sort does not compare keys: a pass sorts them by one of their digits, the lowest one
+// first. Each pass must be stable: where the digits are equal, keys keep the order that the earlier
+// passes gave them. The last two versions compare keys.
+//
+// Each kernel is followed by its launch, for at least one key. All passes of a sort write `out` and
+// `spare` by turns, the last one `out`. beyond/ takes eight bits in a pass, of a single kernel.
 //
 //   ./course run day19                                every version, verified and timed
+//   ./course run day19 --program                      program.cu: one sort, from main() to the result
 //   ./course inspect day19 --only radix_1bit          sectors and bank conflicts, line by line
 #pragma once
 
@@ -24,16 +25,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/grid.hpp"
+#include "scan_counts.cuh"
+
 namespace day19 {
 
 using Key = std::uint32_t;
 
 constexpr int kKeyBits = 32;
-constexpr int kWarpSize = 32;
-constexpr unsigned kWholeWarp = 0xffffffff;
-
-constexpr int kBlock = 256;       // threads of a block
-constexpr int kScanBlock = 1024;  // threads of a block that scans, and counts of a part
+constexpr int kBlock = 256;  // threads of a block
 
 // --- One bit in a pass ---------------------------------------------------------------------------
 
@@ -41,64 +41,11 @@ __device__ inline unsigned bit_of(Key key, int bit) {
     return key >> bit & 1;
 }
 
-// First kernel of a pass: the bit of each key. The scan turns it into the number of ones before.
+// First kernel of a pass: the bit of each key. The scan (scan_counts.cuh) turns it into the number
+// of ones before.
 __global__ void bits_of_keys(const Key* in, std::size_t n, int bit, unsigned* ones) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
     if (i < n) ones[i] = bit_of(in[i], bit);
-}
-
-// The sum of the values of all threads before this one, as in day 16. `total` gets the sum of all
-// threads' values. Two calls need a barrier in between.
-template <int kThreads, class T>
-__device__ T sum_before(T value, T& total) {
-    __shared__ T of_warp[kThreads / kWarpSize];
-    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-    const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
-    T inclusive = value;
-    for (int stride = 1; stride < kWarpSize; stride *= 2) {
-        const T left = __shfl_up_sync(kWholeWarp, inclusive, stride);
-        if (lane >= stride) inclusive += left;
-    }
-    if (lane == kWarpSize - 1) of_warp[warp] = inclusive;
-    __syncthreads();
-    T of_warps_before = 0;
-    total = 0;
-    for (int w = 0; w < kThreads / kWarpSize; ++w) {
-        if (w == warp) of_warps_before = total;
-        total += of_warp[w];
-    }
-    return of_warps_before + inclusive - value;
-}
-
-// Second kernel of a pass: each block scans its part of the counts, 1,024 of them.
-__global__ void __launch_bounds__(kScanBlock) scan_parts(unsigned* counts, std::size_t n, std::size_t* sums) {
-    const std::size_t i = std::size_t{blockIdx.x} * kScanBlock + threadIdx.x;
-    const unsigned mine = i < n ? counts[i] : 0;
-    unsigned total;
-    const unsigned before = sum_before<kScanBlock>(mine, total);
-    if (i < n) counts[i] = before;
-    if (threadIdx.x == 0) sums[blockIdx.x] = total;
-}
-
-// Third kernel, one block: each sum becomes that of all parts before it. sums[parts] becomes the
-// sum of all. Later kernels add: the scan of count i is counts[i] + sums[i / 1024].
-__global__ void __launch_bounds__(kScanBlock) scan_sums(std::size_t* sums, std::size_t parts) {
-    std::size_t before = 0;  // of these 1,024 parts
-    for (std::size_t first = 0; first < parts; first += kScanBlock) {
-        const std::size_t i = first + threadIdx.x;
-        const std::size_t mine = i < parts ? sums[i] : 0;
-        std::size_t total;
-        const std::size_t here = sum_before<kScanBlock>(mine, total);
-        if (i < parts) sums[i] = before + here;
-        before += total;
-        // The next call of sum_before overwrites its shared memory.
-        __syncthreads();
-    }
-    if (threadIdx.x == 0) sums[parts] = before;
-}
-
-__device__ inline std::size_t scanned(const unsigned* counts, const std::size_t* sums, std::size_t i) {
-    return counts[i] + sums[i / kScanBlock];
 }
 
 // Idea: the keys whose bit is 0 come first, then those whose bit is 1, both in the order they had.
@@ -114,6 +61,19 @@ __global__ void scatter_by_bit(const Key* in, std::size_t n, int bit, const unsi
     const std::size_t ones_before = scanned(ones, sums, i);
     const std::size_t zeros = n - sums[(n - 1) / kScanBlock + 1];
     out[bit_of(key, bit) == 0 ? i - ones_before : zeros + ones_before] = key;
+}
+
+// counts: one for each key.
+inline void launch_radix_1bit(const Key* in, std::size_t n, Key* out, Key* spare, unsigned* counts,
+                              std::size_t* sums, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(n, kBlock);
+    for (int bit = 0; bit < kKeyBits; ++bit) {
+        Key* const to = bit % 2 == 1 ? out : spare;  // bit 31 is the last
+        bits_of_keys<<<grid, kBlock, 0, stream>>>(in, n, bit, counts);
+        launch_scan(counts, n, sums, stream);
+        scatter_by_bit<<<grid, kBlock, 0, stream>>>(in, n, bit, counts, sums, to);
+        in = to;
+    }
 }
 
 // --- One bit in a pass, sorted in the block first ------------------------------------------------
@@ -173,6 +133,316 @@ __global__ void __launch_bounds__(kBlock)
         out[scanned(counts, sums, blockIdx.x) + t] = key;
     } else {
         out[scanned(counts, sums, std::size_t{gridDim.x} + blockIdx.x) + t - zeros] = key;
+    }
+}
+
+// counts: two for each block.
+inline void launch_radix_1bit_coalesced(const Key* in, std::size_t n, Key* out, Key* spare, unsigned* counts,
+                                        std::size_t* sums, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(n, kBlock);
+    for (int bit = 0; bit < kKeyBits; ++bit) {
+        Key* const to = bit % 2 == 1 ? out : spare;  // bit 31 is the last
+        count_bits<<<grid, kBlock, 0, stream>>>(in, n, bit, counts);
+        launch_scan(counts, std::size_t{2} * grid, sums, stream);
+        scatter_split_tiles<<<grid, kBlock, 0, stream>>>(in, n, bit, counts, sums, to);
+        in = to;
+    }
+}
+
+// --- Several bits in a pass ----------------------------------------------------------------------
+
+constexpr int kDigitBits = 4;
+constexpr unsigned kDigits = 1U << kDigitBits;
+
+__device__ inline unsigned digit_of(Key key, int bit) {
+    return key >> bit & (kDigits - 1);
+}
+
+// How many keys of each block have each digit: first all blocks' 0, then all blocks' 1, and so on.
+__global__ void __launch_bounds__(kBlock)
+    count_digits(const Key* in, std::size_t n, int bit, unsigned* counts) {
+    __shared__ unsigned count[kDigits];
+    if (threadIdx.x < kDigits) count[threadIdx.x] = 0;
+    __syncthreads();
+    const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
+    if (i < n) atomicAdd(&count[digit_of(in[i], bit)], 1U);
+    __syncthreads();
+    if (threadIdx.x < kDigits) counts[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = count[threadIdx.x];
+}
+
+// Idea: four bits at a time. Within the block four splits sort by them, one after the other, in
+// shared memory.
+// Cost removed: three of four passes over global memory.
+// Still limits it: a block's 256 keys have 16 digits, so a run has about 16 keys, 64 bytes. There
+// are 16 counts for 256 keys.
+__global__ void __launch_bounds__(kBlock)
+    scatter_sorted_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
+                         const std::size_t* sums, Key* out) {
+    __shared__ Key tile[kBlock];
+    __shared__ unsigned first_of_digit[kDigits];  // where the keys with that digit start in the tile
+    const std::size_t first = std::size_t{blockIdx.x} * kBlock;
+    const unsigned size = size_of_tile(n, first, kBlock);
+    const unsigned t = threadIdx.x;
+    Key key = t < size ? in[first + t] : kNoKey;
+    for (int b = bit; b < bit + kDigitBits; ++b)
+        key = split_by_bit(key, b, tile);
+
+    const unsigned digit = digit_of(key, bit);
+    if (t == 0 || digit_of(tile[t - 1], bit) != digit) first_of_digit[digit] = t;
+    __syncthreads();
+    if (t < size) {
+        const std::size_t begin = scanned(counts, sums, std::size_t{digit} * gridDim.x + blockIdx.x);
+        out[begin + t - first_of_digit[digit]] = key;
+    }
+}
+
+// counts: 16 for each block.
+inline void launch_radix_multibit(const Key* in, std::size_t n, Key* out, Key* spare, unsigned* counts,
+                                  std::size_t* sums, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(n, kBlock);
+    for (int bit = 0; bit < kKeyBits; bit += kDigitBits) {
+        Key* const to = bit / kDigitBits % 2 == 1 ? out : spare;
+        count_digits<<<grid, kBlock, 0, stream>>>(in, n, bit, counts);
+        launch_scan(counts, std::size_t{kDigits} * grid, sums, stream);
+        scatter_sorted_tiles<<<grid, kBlock, 0, stream>>>(in, n, bit, counts, sums, to);
+        in = to;
+    }
+}
+
+// --- Several keys per thread ---------------------------------------------------------------------
+
+constexpr int kEach = 15;                   // keys per thread; odd, so that threads use different banks
+constexpr unsigned kTile = kBlock * kEach;  // 3,840 keys of a block
+
+__global__ void __launch_bounds__(kBlock)
+    count_digits_of_tiles(const Key* in, std::size_t n, int bit, unsigned* counts) {
+    __shared__ unsigned count[kDigits];
+    if (threadIdx.x < kDigits) count[threadIdx.x] = 0;
+    __syncthreads();
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    const unsigned size = size_of_tile(n, first, kTile);
+    for (unsigned i = threadIdx.x; i < size; i += kBlock)
+        atomicAdd(&count[digit_of(in[first + i], bit)], 1U);
+    __syncthreads();
+    if (threadIdx.x < kDigits) counts[std::size_t{threadIdx.x} * gridDim.x + blockIdx.x] = count[threadIdx.x];
+}
+
+// Like split_by_bit, for a whole tile. A thread has 15 consecutive keys, so one scan serves them
+// all.
+__device__ inline void split_tile(Key (&keys)[kEach], int bit, Key* tile) {
+    unsigned my_ones = 0;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        my_ones += bit_of(keys[k], bit);
+    unsigned ones;
+    unsigned ones_before = sum_before<kBlock>(my_ones, ones);
+    const unsigned zeros = kTile - ones;
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+        const unsigned is_one = bit_of(keys[k], bit);
+        const unsigned place = threadIdx.x * kEach + k;
+        tile[is_one == 0 ? place - ones_before : zeros + ones_before] = keys[k];
+        ones_before += is_one;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        keys[k] = tile[threadIdx.x * kEach + k];
+}
+
+// Idea: a block has 3,840 keys, and a thread 15 consecutive ones of them.
+// Cost removed: 14 of 15 counts, and most scans. A run has about 240 keys, so nearly all sectors
+// are stored whole.
+// Still limits it: a key is read twice in each of 8 passes, and four splits take 8 barriers.
+__global__ void __launch_bounds__(kBlock)
+    scatter_large_tiles(const Key* in, std::size_t n, int bit, const unsigned* counts,
+                        const std::size_t* sums, Key* out) {
+    __shared__ Key tile[kTile];
+    __shared__ unsigned first_of_digit[kDigits];
+    const std::size_t first = std::size_t{blockIdx.x} * kTile;
+    const unsigned size = size_of_tile(n, first, kTile);
+    for (unsigned i = threadIdx.x; i < kTile; i += kBlock)
+        tile[i] = i < size ? in[first + i] : kNoKey;
+    __syncthreads();
+    Key keys[kEach];
+#pragma unroll
+    for (int k = 0; k < kEach; ++k)
+        keys[k] = tile[threadIdx.x * kEach + k];
+    for (int b = bit; b < bit + kDigitBits; ++b)
+        split_tile(keys, b, tile);
+
+    for (unsigned i = threadIdx.x; i < kTile; i += kBlock) {
+        const unsigned digit = digit_of(tile[i], bit);
+        if (i == 0 || digit_of(tile[i - 1], bit) != digit) first_of_digit[digit] = i;
+    }
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < size; i += kBlock) {
+        const unsigned digit = digit_of(tile[i], bit);
+        const std::size_t begin = scanned(counts, sums, std::size_t{digit} * gridDim.x + blockIdx.x);
+        out[begin + i - first_of_digit[digit]] = tile[i];
+    }
+}
+
+// counts: 16 for each block.
+inline void launch_radix_coarsened(const Key* in, std::size_t n, Key* out, Key* spare, unsigned* counts,
+                                   std::size_t* sums, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(n, kTile);
+    for (int bit = 0; bit < kKeyBits; bit += kDigitBits) {
+        Key* const to = bit / kDigitBits % 2 == 1 ? out : spare;
+        count_digits_of_tiles<<<grid, kBlock, 0, stream>>>(in, n, bit, counts);
+        launch_scan(counts, std::size_t{kDigits} * grid, sums, stream);
+        scatter_large_tiles<<<grid, kBlock, 0, stream>>>(in, n, bit, counts, sums, to);
+        in = to;
+    }
+}
+
+// --- A network, which sorts the tiles of merge sort ----------------------------------------------
+
+// Puts two keys of a tile in order: the smaller one goes to place i.
+__device__ inline void order(Key* tile, unsigned i, unsigned j) {
+    const Key x = tile[i];
+    const Key y = tile[j];
+    if (x <= y) return;
+    tile[i] = y;
+    tile[j] = x;
+}
+
+constexpr int kBitonicBlock = 1024;              // threads
+constexpr unsigned kSorted = 2 * kBitonicBlock;  // keys of a tile
+
+// Sorts the whole tile. A bitonic sequence goes up and then down, perhaps after a rotation.
+// Ordering keys that are half its length apart turns it into two bitonic sequences, each half as
+// long, and no key of the first is larger than one of the second. With strides of half the length,
+// a quarter, ... 1 it is sorted. Sequences of 2 are always bitonic. One of them sorted upwards and
+// the next downwards form a bitonic sequence of 4, and so on.
+__device__ inline void bitonic_sort(Key* tile) {
+    for (unsigned length = 2; length <= kSorted; length *= 2) {
+        for (unsigned stride = length / 2; stride > 0; stride /= 2) {
+            // The first key of this thread's pair: its number with a 0 inserted at the bit of
+            // `stride`.
+            const unsigned i = 2 * threadIdx.x - threadIdx.x % stride;
+            const bool upwards = (i & length) == 0;
+            order(tile, upwards ? i : i + stride, upwards ? i + stride : i);
+            __syncthreads();
+        }
+    }
+}
+
+// Idea: a sorting network, in which keys move far in a phase: 66 phases for 2,048 keys. Missing
+// keys become the largest possible key.
+// Cost removed: n phases become log2(n) (log2(n) + 1) / 2.
+// Still limits it: one block. Each phase reads and writes all keys. It is not stable: with values,
+// those of equal keys could change their order.
+//
+// Block b sorts keys 2,048 b to 2,048 b + 2,047: one block is a sort, many are the first step of
+// merge_sort.
+__global__ void __launch_bounds__(kBitonicBlock) bitonic_block(const Key* in, std::size_t n, Key* out) {
+    __shared__ Key tile[kSorted];
+    const std::size_t first = std::size_t{blockIdx.x} * kSorted;
+    for (unsigned i = threadIdx.x; i < kSorted; i += kBitonicBlock)
+        tile[i] = first + i < n ? in[first + i] : 0xffffffff;
+    __syncthreads();
+    bitonic_sort(tile);
+    for (unsigned i = threadIdx.x; i < kSorted; i += kBitonicBlock)
+        if (first + i < n) out[first + i] = tile[i];
+}
+
+// As many blocks as there are tiles: one tile is a sort.
+inline void launch_bitonic_block(const Key* in, std::size_t n, Key* out, cudaStream_t stream) {
+    bitonic_block<<<course::blocks_for(n, kSorted), kBitonicBlock, 0, stream>>>(in, n, out);
+}
+
+// --- Merge sort ----------------------------------------------------------------------------------
+
+// The co-rank of k: how many of the first k keys of the output come from `a`, when sorted a and b
+// are merged (day 18).
+template <class Index>
+__device__ Index co_rank(Index k, const Key* a, Index m, const Key* b, Index n) {
+    Index low = k > n ? k - n : 0;
+    Index high = k < m ? k : m;
+    while (low < high) {
+        const Index i = low + (high - low) / 2;
+        if (a[i] <= b[k - 1 - i]) {
+            low = i + 1;
+        } else {
+            high = i;
+        }
+    }
+    return low;
+}
+
+constexpr int kMergeBlock = 256;
+constexpr unsigned kMergeShare = kSorted / kMergeBlock;  // 8 keys of the output per thread
+
+__device__ inline std::size_t smaller(std::size_t x, std::size_t y) {
+    return x < y ? x : y;
+}
+
+// Idea: `in` consists of sorted runs; each pair of adjacent runs is merged to one run of twice the
+// length. A block merges 2,048 keys of the output. Because the length of a run is a multiple of
+// that, they come from one pair. Two threads search for the co-ranks of the start and the end of
+// the block's part.
+// Cost removed: the limit to one block.
+// Still limits it: every doubling is a pass that reads and writes all keys: 17 for 2^28 of them.
+__global__ void __launch_bounds__(kMergeBlock)
+    merge_runs(const Key* in, std::size_t n, std::size_t run, Key* out) {
+    __shared__ Key tile[kSorted];
+    __shared__ std::size_t found[2];
+    const std::size_t begin = std::size_t{blockIdx.x} * kSorted;  // of the block's part of the output
+    const std::size_t pair = begin / (2 * run) * (2 * run);       // where a starts
+    const Key* const a = in + pair;
+    const std::size_t m = smaller(run, n - pair);
+    const Key* const b = a + m;
+    const std::size_t size_of_b = smaller(run, n - pair - m);
+
+    const std::size_t k = begin - pair;
+    const std::size_t k_end = smaller(k + kSorted, m + size_of_b);
+    if (threadIdx.x < 2) found[threadIdx.x] = co_rank(threadIdx.x == 0 ? k : k_end, a, m, b, size_of_b);
+    __syncthreads();
+    const std::size_t first_a = found[0];
+    const std::size_t first_b = k - first_a;
+    const auto size = static_cast<unsigned>(k_end - k);
+    const auto size_a = static_cast<unsigned>(found[1] - first_a);
+    for (unsigned i = threadIdx.x; i < size; i += kMergeBlock)
+        tile[i] = i < size_a ? a[first_a + i] : b[first_b + i - size_a];
+    __syncthreads();
+
+    // Each thread merges 8 keys in registers.
+    const Key* const tile_b = tile + size_a;
+    const unsigned tile_b_size = size - size_a;
+    const unsigned first = threadIdx.x * kMergeShare < size ? threadIdx.x * kMergeShare : size;
+    unsigned i = co_rank<unsigned>(first, tile, size_a, tile_b, tile_b_size);
+    unsigned j = first - i;
+    Key merged[kMergeShare];
+#pragma unroll
+    for (unsigned x = 0; x < kMergeShare; ++x) {
+        if (first + x >= size) continue;
+        const bool from_a = j == tile_b_size || (i < size_a && tile[i] <= tile_b[j]);
+        merged[x] = from_a ? tile[i++] : tile_b[j++];
+    }
+    // All threads have read what they merge, so the tile is safe to overwrite.
+    __syncthreads();
+#pragma unroll
+    for (unsigned x = 0; x < kMergeShare; ++x)
+        if (first + x < size) tile[first + x] = merged[x];
+    __syncthreads();
+    for (unsigned x = threadIdx.x; x < size; x += kMergeBlock)
+        out[begin + x] = tile[x];
+}
+
+inline void launch_merge_sort(const Key* in, std::size_t n, Key* out, Key* spare, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(n, kSorted);
+    int passes = 1;  // the first one sorts tiles; each further one doubles the length of runs
+    while (std::size_t{kSorted} << (passes - 1) < n)
+        ++passes;
+    for (int pass = 0; pass < passes; ++pass) {
+        Key* const to = (passes - pass) % 2 == 1 ? out : spare;
+        if (pass == 0) {
+            launch_bitonic_block(in, n, to, stream);
+        } else {
+            merge_runs<<<grid, kMergeBlock, 0, stream>>>(in, n, std::size_t{kSorted} << (pass - 1), to);
+        }
+        in = to;
     }
 }
 

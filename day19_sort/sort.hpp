@@ -1,6 +1,5 @@
 // The host API of day 19: 32-bit unsigned keys in ascending order. The kernels are in
-// comparison.cuh, sort.cuh, multibit.cuh and onesweep.cuh. radix_sort.hpp sorts other keys, and
-// pairs.
+// sort.cuh and beyond/. beyond/radix_sort.hpp sorts other keys, and pairs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,10 +8,10 @@
 #include <cstdint>
 #include <span>
 
+#include "beyond/radix_sort.hpp"
 #include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
-#include "radix_sort.hpp"
 
 namespace day19 {
 
@@ -64,8 +63,8 @@ std::span<const Version> versions();
 void scan_counts(course::DeviceSpan<unsigned> counts, course::DeviceSpan<std::size_t> sums,
                  cudaStream_t stream);
 
-// The version with that scan and digits of eight bits, in radix_sort.cu. Arguments and errors are
-// those of Launcher.
+// The version with that scan and digits of eight bits, in beyond/radix_sort.cu. Arguments and
+// errors are those of Launcher.
 void radix_8bit(course::DeviceSpan<const Key> in, course::DeviceSpan<Key> out, Workspace& workspace,
                 cudaStream_t stream);
 

@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "beyond/radix_sort.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/expected_output.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/parallel.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
-#include "radix_sort.hpp"
 #include "sort.hpp"
 #include "sort_peer.hpp"
 

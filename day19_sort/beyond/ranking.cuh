@@ -2,9 +2,9 @@
 // scatter_bytes in onesweep.cuh first, which calls these functions in order. stage_keys() ranks.
 #pragma once
 
+#include "beyond/key_code.hpp"
 #include "common/device/ptx.cuh"
 #include "common/device/warp.cuh"
-#include "key_code.hpp"
 
 namespace day19 {
 

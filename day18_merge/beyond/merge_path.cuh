@@ -1,7 +1,11 @@
-// Day 18, second part: a kernel finds the splits of all tiles, and threads merge in registers.
+// Day 18, beyond: merging in registers.
+//
+//   version           what is new                                   what limits it
+//   merge_path        a kernel finds splits; merge in registers     a block loads, merges, stores: in turns
 #pragma once
 
-#include "co_rank.cuh"
+#include "common/device/grid.hpp"
+#include "merge.cuh"
 
 namespace day18 {
 
@@ -82,6 +86,15 @@ __global__ void __launch_bounds__(kPathBlock) merge_path(const Key* a, std::size
         const unsigned place = x * kPathBlock + threadIdx.x;
         if (place < size) out[k + place] = tile[place];
     }
+}
+
+// `splits` has room for an element for each tile of kPathTile, and one more.
+inline void launch_merge_path(const Key* a, std::size_t m, const Key* b, std::size_t n, std::size_t* splits,
+                              Key* out, cudaStream_t stream) {
+    const unsigned tiles = course::blocks_for(m + n, kPathTile);
+    const unsigned grid = course::blocks_for(std::size_t{tiles} + 1, kPartitionBlock);
+    partition<<<grid, kPartitionBlock, 0, stream>>>(a, m, b, n, tiles, splits);
+    merge_path<<<tiles, kPathBlock, 0, stream>>>(a, m, b, n, splits, out);
 }
 
 }  // namespace day18

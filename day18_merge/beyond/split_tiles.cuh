@@ -1,7 +1,8 @@
-// Where the tiles of bulk_merge (bulk_merge.cuh) start in a.
+// Day 18, beyond: where the tiles of bulk_merge (bulk_merge.cuh) start in a.
 #pragma once
 
-#include "co_rank.cuh"
+#include "beyond/co_rank_by_warp.cuh"
+#include "common/device/grid.hpp"
 
 namespace day18 {
 
@@ -66,6 +67,14 @@ __global__ void __launch_bounds__(kSplitBlock)
             places[p] = low + (high - low) * (p + 1) / 4;
     }
     splits[tile] = low;
+}
+
+inline void launch_split_tiles(const Key* a, std::size_t m, const Key* b, std::size_t n,
+                               std::size_t tile_size, std::size_t* splits, unsigned* ticket,
+                               cudaStream_t stream) {
+    const std::size_t tiles = course::ceil_div(m + n, tile_size);
+    const unsigned grid = course::blocks_for(tiles, kSplitBlock);
+    split_tiles<<<grid, kSplitBlock, 0, stream>>>(a, m, b, n, tile_size, tiles, splits, ticket);
 }
 
 }  // namespace day18

@@ -1,15 +1,15 @@
-// Launchers of the radix sorts by digits of eight bits: argument checks and the row of passes.
+// The host code of the radix sorts by digits of eight bits: argument checks and the row of passes.
+// The kernels and their launches are in onesweep.cuh and segments.cuh.
 #include <algorithm>
 #include <bit>
 #include <type_traits>
 
+#include "beyond/onesweep.cuh"
+#include "beyond/radix_sort.hpp"
+#include "beyond/segments.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
-#include "onesweep.cuh"
-#include "radix_sort.hpp"
-#include "segments.cuh"
 #include "sort.hpp"
 
 namespace day19 {
@@ -75,26 +75,6 @@ Pass<Bits> arguments_of(const Arrays<Bits>& arrays, std::size_t n, const Count* 
             .decode = pass == passes - 1 && !code.is_identity()};
 }
 
-template <class Bits>
-void count_all_digits(const Bits* in, std::size_t n, const Count* fewer, const KeyCode<Bits>& code,
-                      unsigned tiles, RadixWorkspace& workspace, cudaStream_t stream) {
-    const std::size_t blocks =
-        std::min<std::size_t>(ceil_div<std::size_t>(n, kHistogramChunk), course::multiprocessors());
-    const auto count = [&](auto kernel, std::size_t shared_bytes) {
-        course::launch(kernel,
-                       {.grid = static_cast<unsigned>(blocks),
-                        .block = kHistogramBlock,
-                        .shared_bytes = shared_bytes,
-                        .stream = stream},
-                       in, n, fewer, code, workspace.totals(), workspace.words(), std::size_t{tiles} * kBins);
-    };
-    if (workspace.shared_bytes() >= kHistogramBytes<kHistogramColumns>) {
-        count(histogram<Bits, kHistogramColumns>, kHistogramBytes<kHistogramColumns>);
-    } else {
-        count(histogram<Bits, kFewColumns>, kHistogramBytes<kFewColumns>);
-    }
-}
-
 // Sorts by the `passes` lowest bytes of the codes. `fewer`: nullptr, or where on the device the
 // number of keys is; then n is an upper bound.
 template <class Bits, bool kPairs, bool kFewer = false>
@@ -105,15 +85,12 @@ void sweep(const Arrays<Bits>& arrays, std::size_t n, const Count* fewer, const 
     Count* const totals = workspace.totals();
     auto* const tickets = reinterpret_cast<unsigned*>(totals + kMostPasses * kBins);
     CUDA_CHECK(cudaMemsetAsync(totals, 0, kMostPasses * (kBins * sizeof(Count) + sizeof(unsigned)), stream));
-    count_all_digits(arrays.in, n, fewer, code, tiles, workspace, stream);
+    launch_histogram(arrays.in, n, fewer, code, totals, workspace.words(), std::size_t{tiles} * kBins,
+                     workspace.shared_bytes(), stream);
     for (int pass = 0; pass < passes; ++pass)
-        course::launch(onesweep<Bits, kPairs, kFewer>,
-                       {.grid = tiles,
-                        .block = kSweepBlock,
-                        .shared_bytes = sizeof(Tile<Bits, kPairs>),
-                        .stream = stream},
-                       arguments_of(arrays, n, fewer, code, pass, passes), totals + pass * kBins,
-                       workspace.words(), tickets + pass);
+        launch_onesweep<Bits, kPairs, kFewer>(arguments_of(arrays, n, fewer, code, pass, passes),
+                                              totals + pass * kBins, workspace.words(), tickets + pass,
+                                              stream);
 }
 
 template <class Key>
@@ -132,15 +109,11 @@ void sort_long_segments(const Segments& all, std::size_t n, RadixWorkspace& work
                              .word = workspace.long_segments(),
                              .keys = workspace.long_segments() + 1};
     CUDA_CHECK(cudaMemsetAsync(workspace.long_segments(), 0, 2 * sizeof(Count), stream));
-    const auto grid_for = [](std::size_t threads) {
-        return static_cast<unsigned>(
-            std::min<std::size_t>(ceil_div<std::size_t>(threads, kSegmentBlock), 4096));
-    };
-    list_long_segments<<<grid_for(all.count), kSegmentBlock, 0, stream>>>(all, longs);
+    launch_list_long_segments(all, longs, stream);
     CUDA_CHECK_LAUNCH();
     auto* const joined = static_cast<std::uint64_t*>(workspace.keys());
     auto* const other = joined + n;
-    join_long_segments<<<grid_for(n), kSegmentBlock, 0, stream>>>(all, longs, joined);
+    launch_join_long_segments(all, longs, joined, n, stream);
     CUDA_CHECK_LAUNCH();
     const std::size_t most = std::min(all.count, n / (kMediumSegment + 1));  // long segments
     const int passes = 4 + ceil_div(static_cast<int>(std::bit_width(most - 1)), 8);
@@ -149,7 +122,7 @@ void sort_long_segments(const Segments& all, std::size_t n, RadixWorkspace& work
     auto* const sorted = ends_in_joined ? joined : other;
     const Arrays<std::uint64_t> arrays{.in = joined, .out = sorted, .spare = ends_in_joined ? other : joined};
     sweep<std::uint64_t, false, true>(arrays, n, longs.keys, {}, passes, workspace, stream);
-    split_long_segments<<<grid_for(n), kSegmentBlock, 0, stream>>>(all, longs, sorted);
+    launch_split_long_segments(all, longs, sorted, n, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -231,22 +204,10 @@ void sort_segments(DeviceSpan<const Key> in, DeviceSpan<const std::uint64_t> off
                        .offsets = offsets.data(),
                        .count = segments,
                        .code = key_code<Key>(direction)};
-    const auto warps = static_cast<unsigned>(
-        std::min<std::size_t>(ceil_div<std::size_t>(segments, kSegmentBlock / kWarpSize), INT32_MAX));
-    sort_segments_by_warps<<<warps, kSegmentBlock, 0, stream>>>(all);
+    launch_sort_segments_by_warps(all, stream);
     CUDA_CHECK_LAUNCH();
-    // Enough blocks that the GPU can choose among them, but few enough that those without work cost
-    // little.
-    const auto blocks =
-        static_cast<unsigned>(std::min<std::size_t>(segments, std::size_t{64} * course::multiprocessors()));
-    const auto by_blocks = [&](auto kernel, std::size_t tile) {
-        course::launch(kernel, {.grid = blocks, .block = kSweepBlock, .shared_bytes = tile, .stream = stream},
-                       all);
-    };
-    if (n > kTinySegment)
-        by_blocks(sort_segments_by_blocks<kShortEach, kTinySegment>, sizeof(SegmentTile<kShortEach>));
-    if (n > kShortSegment)
-        by_blocks(sort_segments_by_blocks<kMediumEach, kShortSegment>, sizeof(SegmentTile<kMediumEach>));
+    if (n > kTinySegment) launch_sort_segments_by_blocks<kShortEach, kTinySegment>(all, stream);
+    if (n > kShortSegment) launch_sort_segments_by_blocks<kMediumEach, kShortSegment>(all, stream);
     if (n > kMediumSegment) sort_long_segments(all, n, workspace, stream);
 }
 
@@ -265,14 +226,11 @@ void radix_8bit(DeviceSpan<const Key> in, DeviceSpan<Key> out, Workspace& worksp
     constexpr int kPasses = sizeof(Key);
     for (int pass = 0; pass < kPasses; ++pass) {
         const Pass<Key> p = arguments_of<Key>(arrays, n, nullptr, {}, pass, kPasses);
-        count_bytes<<<tiles, kSweepBlock, 0, stream>>>(p.in, n, pass, counts);
+        launch_count_bytes(p.in, n, pass, counts, stream);
         CUDA_CHECK_LAUNCH();
         scan_counts(DeviceSpan<unsigned>::from_device_pointer(counts, num_counts),
                     DeviceSpan<std::size_t>::from_device_pointer(sums, num_sums), stream);
-        course::launch(
-            scatter_bytes,
-            {.grid = tiles, .block = kSweepBlock, .shared_bytes = sizeof(Tile<Key, false>), .stream = stream},
-            p.in, n, pass, counts, sums, p.out);
+        launch_scatter_bytes(p.in, n, pass, counts, sums, p.out, stream);
     }
 }
 

@@ -13,9 +13,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "beyond/key_code.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
-#include "key_code.hpp"
 
 namespace day19 {
 

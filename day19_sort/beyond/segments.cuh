@@ -1,7 +1,11 @@
-// Day 19, beyond one array: many segments, each sorted by itself. Keys have 32 bits.
+// Day 19, beyond: many segments, each sorted by itself. Keys have 32 bits.
 #pragma once
 
-#include "onesweep.cuh"
+#include <algorithm>
+
+#include "beyond/onesweep.cuh"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 
 namespace day19 {
 
@@ -61,6 +65,12 @@ __global__ void __launch_bounds__(kSegmentBlock) sort_segments_by_warps(Segments
             if (row * kWarpSize + lane < size)
                 segments.out[first + places[row]] = segments.code.decode(keys[row]);
     }
+}
+
+inline void launch_sort_segments_by_warps(const Segments& segments, cudaStream_t stream) {
+    const std::size_t blocks = course::ceil_div<std::size_t>(segments.count, kSegmentBlock / kWarpSize);
+    const auto grid = static_cast<unsigned>(std::min<std::size_t>(blocks, INT32_MAX));
+    sort_segments_by_warps<<<grid, kSegmentBlock, 0, stream>>>(segments);
 }
 
 // --- Segments of a block -------------------------------------------------------------------------
@@ -140,6 +150,18 @@ __global__ void __launch_bounds__(kSweepBlock, 80 / kEach) sort_segments_by_bloc
     }
 }
 
+template <int kEach, std::size_t kMore>
+void launch_sort_segments_by_blocks(const Segments& segments, cudaStream_t stream) {
+    // Enough blocks that the GPU can choose among them, but few enough that those without work cost
+    // little.
+    const auto grid = static_cast<unsigned>(
+        std::min<std::size_t>(segments.count, std::size_t{64} * course::multiprocessors()));
+    course::launch(
+        sort_segments_by_blocks<kEach, kMore>,
+        {.grid = grid, .block = kSweepBlock, .shared_bytes = sizeof(SegmentTile<kEach>), .stream = stream},
+        segments);
+}
+
 // --- Longer segments -----------------------------------------------------------------------------
 
 // All longer segments are sorted together, by onesweep, with keys of 64 bits: the segment's number,
@@ -156,6 +178,12 @@ struct LongSegments {
     Count* keys;  // of all of them
 };
 
+// The grid of the following kernels: not more blocks than keep any GPU busy.
+inline unsigned long_segments_grid(std::size_t threads) {
+    return static_cast<unsigned>(
+        std::min<std::size_t>(course::ceil_div<std::size_t>(threads, kSegmentBlock), 4096));
+}
+
 // One thread for each segment. One atomic gives it its number in the list and its place among the
 // keys, so both are in the same order, whichever that is.
 __global__ void __launch_bounds__(kSegmentBlock) list_long_segments(Segments segments, LongSegments longs) {
@@ -169,6 +197,11 @@ __global__ void __launch_bounds__(kSegmentBlock) list_long_segments(Segments seg
         longs.list[before >> kListBits] = {first, before & ((Count{1} << kListBits) - 1)};
         atomicAdd(longs.keys, size);
     }
+}
+
+inline void launch_list_long_segments(const Segments& segments, const LongSegments& longs,
+                                      cudaStream_t stream) {
+    list_long_segments<<<long_segments_grid(segments.count), kSegmentBlock, 0, stream>>>(segments, longs);
 }
 
 // The long segment to which key i of those of all long ones belongs: the last that starts at i or
@@ -194,6 +227,12 @@ __global__ void __launch_bounds__(kSegmentBlock)
     }
 }
 
+// n: the number of all keys, as the host does not know how many are in long segments.
+inline void launch_join_long_segments(const Segments& segments, const LongSegments& longs,
+                                      std::uint64_t* joined, std::size_t n, cudaStream_t stream) {
+    join_long_segments<<<long_segments_grid(n), kSegmentBlock, 0, stream>>>(segments, longs, joined);
+}
+
 __global__ void __launch_bounds__(kSegmentBlock)
     split_long_segments(Segments segments, LongSegments longs, const std::uint64_t* sorted) {
     const std::size_t n = *longs.keys;
@@ -203,6 +242,11 @@ __global__ void __launch_bounds__(kSegmentBlock)
         segments.out[segment.first + (i - segment.begin)] =
             segments.code.decode(static_cast<std::uint32_t>(sorted[i]));
     }
+}
+
+inline void launch_split_long_segments(const Segments& segments, const LongSegments& longs,
+                                       const std::uint64_t* sorted, std::size_t n, cudaStream_t stream) {
+    split_long_segments<<<long_segments_grid(n), kSegmentBlock, 0, stream>>>(segments, longs, sorted);
 }
 
 }  // namespace day19

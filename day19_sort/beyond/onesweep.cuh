@@ -1,9 +1,17 @@
-// Day 19, last part: radix sort by digits of eight bits. Four passes sort keys of 32 bits, eight
-// those of 64. How a block sorts its tile is in ranking.cuh.
+// Day 19, beyond: radix sort by digits of eight bits. Four passes sort keys of 32 bits, eight those
+// of 64. How a block sorts its tile is in ranking.cuh.
+//
+//   version                what is new                                   what limits it
+//   radix_8bit             8 bits in a pass, by votes                    4 passes, 12 bytes a key in each
+//   onesweep               a pass is one kernel                          instructions and shared memory
 #pragma once
 
+#include <algorithm>
+
+#include "beyond/ranking.cuh"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/relaxed.cuh"
-#include "ranking.cuh"
 
 namespace day19 {
 
@@ -27,6 +35,13 @@ __global__ void __launch_bounds__(kSweepBlock)
         atomicAdd(&bins[byte_of(in[first + i], pass)], 1U);
     __syncthreads();
     counts[threadIdx.x * std::size_t{gridDim.x} + blockIdx.x] = bins[threadIdx.x];
+}
+
+// One block for each tile, as in the launch of scatter_bytes. counts: 256 for each tile.
+inline void launch_count_bytes(const std::uint32_t* in, std::size_t n, int pass, unsigned* counts,
+                               cudaStream_t stream) {
+    const unsigned tiles = course::blocks_for(n, kSweepTile<std::uint32_t>);
+    count_bytes<<<tiles, kSweepBlock, 0, stream>>>(in, n, pass, counts);
 }
 
 // Idea: digits of eight bits. The keys of a digit go after those of smaller digits, and after those
@@ -58,6 +73,17 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     stage_keys(keys, pass, tile, places);
     __syncthreads();
     store_tile<false>(tile, size, pass, as_it_is, out, nullptr);
+}
+
+inline void launch_scatter_bytes(const std::uint32_t* in, std::size_t n, int pass, const unsigned* counts,
+                                 const std::size_t* sums, std::uint32_t* out, cudaStream_t stream) {
+    const unsigned tiles = course::blocks_for(n, kSweepTile<std::uint32_t>);
+    course::launch(scatter_bytes,
+                   {.grid = tiles,
+                    .block = kSweepBlock,
+                    .shared_bytes = sizeof(Tile<std::uint32_t, false>),
+                    .stream = stream},
+                   in, n, pass, counts, sums, out);
 }
 
 // --- onesweep: one kernel a pass -----------------------------------------------------------------
@@ -162,6 +188,28 @@ __global__ void __launch_bounds__(kHistogramBlock)
     }
 }
 
+// shared_bytes: the most that a block can have.
+template <class Bits>
+void launch_histogram(const Bits* in, std::size_t n, const Count* fewer, const KeyCode<Bits>& code,
+                      Count* totals, Word* words, std::size_t num_words, std::size_t shared_bytes,
+                      cudaStream_t stream) {
+    const std::size_t blocks =
+        std::min<std::size_t>(course::ceil_div<std::size_t>(n, kHistogramChunk), course::multiprocessors());
+    const auto count = [&](auto kernel, std::size_t bytes) {
+        course::launch(kernel,
+                       {.grid = static_cast<unsigned>(blocks),
+                        .block = kHistogramBlock,
+                        .shared_bytes = bytes,
+                        .stream = stream},
+                       in, n, fewer, code, totals, words, num_words);
+    };
+    if (shared_bytes >= kHistogramBytes<kHistogramColumns>) {
+        count(histogram<Bits, kHistogramColumns>, kHistogramBytes<kHistogramColumns>);
+    } else {
+        count(histogram<Bits, kFewColumns>, kHistogramBytes<kFewColumns>);
+    }
+}
+
 // How many keys of digit threadIdx.x the tiles before this one have. Reads the words of kGroup
 // tiles at a time, because four independent loads take hardly longer than one.
 __device__ inline Count look_back(const Word* words, unsigned tile, int pass) {
@@ -243,6 +291,17 @@ __global__ void __launch_bounds__(kSweepBlock, 2)
     } else {
         store_tile<false>(tile, size, pass, code, out, values_out);
     }
+}
+
+// One pass; ticket and totals are its own.
+template <class Bits, bool kPairs, bool kFewer>
+void launch_onesweep(const Pass<Bits>& arguments, const Count* totals, Word* words, unsigned* ticket,
+                     cudaStream_t stream) {
+    const unsigned tiles = course::blocks_for(arguments.n, kSweepTile<Bits>);
+    course::launch(
+        onesweep<Bits, kPairs, kFewer>,
+        {.grid = tiles, .block = kSweepBlock, .shared_bytes = sizeof(Tile<Bits, kPairs>), .stream = stream},
+        arguments, totals, words, ticket);
 }
 
 }  // namespace day19

@@ -1,7 +1,14 @@
-// Day 18, third part: the next tile is loaded while this one is merged.
+// Day 18, beyond: the next tile is loaded while this one is merged.
+//
+//   version           what is new                                   what limits it
+//   overlapped        loads while it merges                         all threads do the same step at a time
+//   overlapped_pairs  the same, with a value for each key           all threads do the same step at a time
 #pragma once
 
-#include "co_rank.cuh"
+#include <algorithm>
+
+#include "beyond/co_rank_by_warp.cuh"
+#include "common/device/grid.hpp"
 #include "common/device/ptx.cuh"
 
 namespace day18 {
@@ -189,6 +196,17 @@ __global__ void __launch_bounds__(kRingBlock)
         j += used_b;
         k += size;
     }
+}
+
+// Without pairs, there are no values: null pointers.
+template <bool kPairs>
+void launch_overlapped(const Key* a, const Value* values_a, std::size_t m, const Key* b,
+                       const Value* values_b, std::size_t n, Key* out, Value* values_out,
+                       cudaStream_t stream) {
+    const std::size_t tiles = course::ceil_div<std::size_t>(m + n, RingShape<kPairs>::kTile);
+    const std::size_t resident = course::resident_blocks(overlapped<kPairs>, kRingBlock);
+    const auto grid = static_cast<unsigned>(std::min(tiles, resident));
+    overlapped<kPairs><<<grid, kRingBlock, 0, stream>>>(a, values_a, m, b, values_b, n, out, values_out);
 }
 
 }  // namespace day18

@@ -1,8 +1,17 @@
-// Day 18, last part: one warp loads, the others merge. Needs compute capability 9.0. The kernel
-// comes last, after the functions of its producer and its consumers.
+// Day 18, beyond: one warp loads, the others merge. Needs compute capability 9.0. The kernel comes
+// last, after the functions of its producer and its consumers.
+//
+//   version           what is new                                   what limits it
+//   bulk_merge        a warp loads, others merge                    memory bandwidth
+//   bulk_merge_pairs  the same, with a value for each key           memory bandwidth
 #pragma once
 
-#include "co_rank.cuh"
+#include <algorithm>
+
+#include "beyond/co_rank_by_warp.cuh"
+#include "beyond/split_tiles.cuh"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/ptx_hopper.cuh"
 
 namespace day18 {
@@ -249,6 +258,42 @@ __global__ void __launch_bounds__(BulkShape<kPairs>::kThreads)
     }
     // The block's shared memory is freed when the block ends, so bulk copies must have read it.
     if (lane == 0) ptx::tma_store_wait_read<0>();
+}
+
+// One block merges up to kOneTile elements, without searching for a split in global memory. Many
+// blocks share more elements, but with tiles shorter than kShortestTile each has too little work.
+constexpr std::size_t kOneTile = 4096;
+constexpr std::size_t kShortestTile = 1536;
+constexpr unsigned kOwnRounds = 4;  // they give split_tiles the time that it needs
+
+// `splits` has room for an element for each tile of BulkShape::kTile, and one more.
+template <bool kPairs>
+void launch_bulk_merge(const Key* a, const Value* values_a, std::size_t m, const Key* b,
+                       const Value* values_b, std::size_t n, std::size_t* splits, unsigned* ticket, Key* out,
+                       Value* values_out, cudaStream_t stream) {
+    using Shape = BulkShape<kPairs>;
+    constexpr auto kKernel = bulk_merge<kPairs>;
+    constexpr std::size_t kShared = sizeof(Stages<kPairs>);
+    course::allow_shared_bytes(kKernel, kShared);
+    const std::size_t total = m + n;
+    const std::size_t resident = course::resident_blocks(kKernel, Shape::kThreads, kShared);
+    const std::size_t blocks =
+        total <= kOneTile ? 1 : std::min(resident, course::ceil_div(total, kShortestTile));
+    const std::size_t rounds = course::ceil_div(total, blocks * Shape::kTile);
+    const course::LaunchConfig config{.grid = static_cast<unsigned>(blocks),
+                                      .block = Shape::kThreads,
+                                      .shared_bytes = kShared,
+                                      .stream = stream};
+    if (rounds <= kMostOwnRounds) {
+        // Tiles as short as this number of rounds allows, in whole lines.
+        const std::size_t tile_size = course::ceil_div(total, blocks * rounds * kLine) * kLine;
+        course::launch(kKernel, config, a, values_a, m, b, values_b, n, tile_size,
+                       static_cast<unsigned>(rounds), nullptr, ticket, out, values_out);
+    } else {
+        launch_split_tiles(a, m, b, n, Shape::kTile, splits, ticket, stream);
+        course::launch_early(kKernel, config, a, values_a, m, b, values_b, n, Shape::kTile, kOwnRounds,
+                             splits, ticket, out, values_out);
+    }
 }
 
 }  // namespace day18

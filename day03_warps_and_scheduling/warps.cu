@@ -1,5 +1,5 @@
-// Day 3's launchers: argument checks, the size of the grid, the lists of versions.
-// The kernels are in warps.cuh.
+// Day 3's host code: argument checks and the lists of versions. The kernels and their launches are
+// in warps.cuh.
 #include <array>
 
 #include "common/bench/kernel_resources.hpp"
@@ -38,57 +38,49 @@ void check_length(DeviceSpan<const int> list, const char* name, const Points& po
 }
 
 // uniform, diverge_by_lane, diverge_by_warp
-template <auto kKernel>
-void launch_all_terms(const Points& points, DeviceSpan<const float> coefficients, DeviceSpan<float> y,
-                      cudaStream_t stream) {
+template <auto kLaunch>
+void all_terms(const Points& points, DeviceSpan<const float> coefficients, DeviceSpan<float> y,
+               cudaStream_t stream) {
     check_arguments(points, coefficients, y);
     if (y.empty()) return;
-    kKernel<<<course::blocks_for(y.size(), kBlock), kBlock, 0, stream>>>(
-        points.x.data(), coefficients.data(), y.data(), static_cast<int>(y.size()));
+    kLaunch(points.x.data(), coefficients.data(), y.data(), static_cast<int>(y.size()), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_unequal(const Points& points, DeviceSpan<const float> coefficients, DeviceSpan<float> y,
-                    cudaStream_t stream) {
+void unequal(const Points& points, DeviceSpan<const float> coefficients, DeviceSpan<float> y,
+             cudaStream_t stream) {
     check_arguments(points, coefficients, y);
     check_length(points.terms, "terms", points);
     if (y.empty()) return;
-    unequal_loops<<<course::blocks_for(y.size(), kBlock), kBlock, 0, stream>>>(
-        points.x.data(), points.terms.data(), coefficients.data(), y.data(), static_cast<int>(y.size()));
+    launch_unequal_loops(points.x.data(), points.terms.data(), coefficients.data(), y.data(),
+                         static_cast<int>(y.size()), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_sorted(const Points& points, DeviceSpan<const float> coefficients, DeviceSpan<float> y,
-                   cudaStream_t stream) {
+void sorted(const Points& points, DeviceSpan<const float> coefficients, DeviceSpan<float> y,
+            cudaStream_t stream) {
     check_arguments(points, coefficients, y);
     check_length(points.terms, "terms", points);
     check_length(points.order, "order", points);
     if (y.empty()) return;
-    sorted_loops<<<course::blocks_for(y.size(), kBlock), kBlock, 0, stream>>>(
-        points.x.data(), points.terms.data(), points.order.data(), coefficients.data(), y.data(),
-        static_cast<int>(y.size()));
+    launch_sorted_loops(points.x.data(), points.terms.data(), points.order.data(), coefficients.data(),
+                        y.data(), static_cast<int>(y.size()), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-// Above 32 warps per SM a block has 32, and there are two blocks per SM.
-int blocks_per_sm(int warps_per_sm) {
+void check_warps(int warps_per_sm) {
     require((warps_per_sm >= 1 && warps_per_sm <= 32) || warps_per_sm == 64, "chains: warps_per_sm is ",
             warps_per_sm, "; expected 1 to 32, or 64");
-    return warps_per_sm == 64 ? 2 : 1;
 }
 
 template <int kChains>
-void launch_chains(const ChainsProblem& problem, DeviceSpan<float> out, cudaStream_t stream) {
+void run_chains(const ChainsProblem& problem, DeviceSpan<float> out, cudaStream_t stream) {
     const std::size_t threads = chain_threads(problem.warps_per_sm);
     require(out.size() == threads, "chains: out has ", out.size(), " elements; expected ", threads,
             ", one for each thread");
     require(problem.multiply_adds >= 0 && problem.multiply_adds % 8 == 0, "chains: multiply_adds is ",
             problem.multiply_adds, "; expected a multiple of 8 that is not negative");
-    const unsigned blocks =
-        course::multiprocessors() * static_cast<unsigned>(blocks_per_sm(problem.warps_per_sm));
-    // Multiplier and summand are arguments, so the compiler cannot replace the chain by its result.
-    chains<kChains><<<blocks, static_cast<unsigned>(threads) / blocks, 0, stream>>>(
-        out.data(), problem.multiply_adds, 1, 1);
+    launch_chains<kChains>(out.data(), problem.warps_per_sm, problem.multiply_adds, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -121,34 +113,33 @@ Residency residency(const char* name, void (*kernel)(Parameters...), int threads
 
 std::span<const Divergence> versions() {
     static const std::array<Divergence, 5> list = {{
-        {{"uniform", "all lanes take the same way", launch_all_terms<uniform>, work_of_all_terms},
+        {{"uniform", "all lanes take the same way", all_terms<launch_uniform>, work_of_all_terms},
          Rule::kAllTerms},
-        {{"diverge_by_lane", "odd lanes take another branch", launch_all_terms<diverge_by_lane>,
+        {{"diverge_by_lane", "odd lanes take another branch", all_terms<launch_diverge_by_lane>,
           work_of_all_terms},
          Rule::kOddReversed},
-        {{"diverge_by_warp", "whole warps take another branch", launch_all_terms<diverge_by_warp>,
+        {{"diverge_by_warp", "whole warps take another branch", all_terms<launch_diverge_by_warp>,
           work_of_all_terms},
          Rule::kOddReversed},
-        {{"unequal_loops", "each lane has its own number of steps", launch_unequal, work_of_own_terms},
+        {{"unequal_loops", "each lane has its own number of steps", unequal, work_of_own_terms},
          Rule::kOwnTerms},
-        {{"sorted_loops", "lanes of a warp have nearly equal numbers of steps", launch_sorted,
-          work_of_own_terms},
+        {{"sorted_loops", "lanes of a warp have nearly equal numbers of steps", sorted, work_of_own_terms},
          Rule::kOwnTerms},
     }};
     return list;
 }
 
 std::size_t chain_threads(int warps_per_sm) {
-    static_cast<void>(blocks_per_sm(warps_per_sm));
+    check_warps(warps_per_sm);
     return std::size_t{course::multiprocessors()} * static_cast<std::size_t>(warps_per_sm) * 32;
 }
 
 std::span<const Chains> chains_versions() {
     static const std::array<Chains, 4> list = {{
-        {{"chains_1", "each multiply-add waits for the one before", launch_chains<1>, work_of_chains}, 1},
-        {{"chains_2", "two independent chains per thread", launch_chains<2>, work_of_chains}, 2},
-        {{"chains_4", "four independent chains per thread", launch_chains<4>, work_of_chains}, 4},
-        {{"chains_8", "eight independent chains per thread", launch_chains<8>, work_of_chains}, 8},
+        {{"chains_1", "each multiply-add waits for the one before", run_chains<1>, work_of_chains}, 1},
+        {{"chains_2", "two independent chains per thread", run_chains<2>, work_of_chains}, 2},
+        {{"chains_4", "four independent chains per thread", run_chains<4>, work_of_chains}, 4},
+        {{"chains_8", "eight independent chains per thread", run_chains<8>, work_of_chains}, 8},
     }};
     return list;
 }

@@ -15,13 +15,16 @@
 // The first five evaluate the polynomial c[0] x^(T-1) + ... + c[T-1] at many points x. The last
 // four only try to keep the arithmetic units busy.
 //
+// Each kernel is followed by its launch.
+//
 //   ./course run day03                                     every version, verified and timed; occupancy
+//   ./course run day03 --program                           program.cu: one polynomial, from main() to the result
 //   ./course inspect day03 --only diverge_by_lane       active lanes of each line, without a GPU
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include <cstddef>
+#include "common/device/grid.hpp"
 
 namespace day03 {
 
@@ -55,6 +58,11 @@ __global__ void uniform(const float* x, const float* coefficients, float* y, int
     if (i < n) y[i] = horner(c, x[i], kTerms);
 }
 
+// A thread for each point, in whole blocks. n > 0.
+inline void launch_uniform(const float* x, const float* coefficients, float* y, int n, cudaStream_t stream) {
+    uniform<<<course::ceil_div(n, kBlock), kBlock, 0, stream>>>(x, coefficients, y, n);
+}
+
 // The polynomial with its coefficients in reverse order: as much work as horner().
 __device__ float horner_reversed(const float* c, float x) {
     float y = 0;
@@ -81,6 +89,11 @@ __global__ void diverge_by_lane(const float* x, const float* coefficients, float
     y[i] = result;
 }
 
+inline void launch_diverge_by_lane(const float* x, const float* coefficients, float* y, int n,
+                                   cudaStream_t stream) {
+    diverge_by_lane<<<course::ceil_div(n, kBlock), kBlock, 0, stream>>>(x, coefficients, y, n);
+}
+
 // Idea: the same points, assigned differently. The first half of the block takes the block's even
 // points, the second half the odd ones. The condition then depends on the warp, not on the lane.
 // Cost removed: divergence. Each warp executes one branch with 32 active lanes.
@@ -101,6 +114,11 @@ __global__ void diverge_by_warp(const float* x, const float* coefficients, float
     y[i] = result;
 }
 
+inline void launch_diverge_by_warp(const float* x, const float* coefficients, float* y, int n,
+                                   cudaStream_t stream) {
+    diverge_by_warp<<<course::ceil_div(n, kBlock), kBlock, 0, stream>>>(x, coefficients, y, n);
+}
+
 // Idea: point i uses only the first terms[i] coefficients, 0 to kTerms.
 // Cost added: a loop is a branch, too. A lane whose loop has ended is inactive until the longest
 // loop of its warp has ended.
@@ -110,6 +128,11 @@ __global__ void unequal_loops(const float* x, const int* terms, const float* coe
     load_coefficients(coefficients, c);
     const int i = blockIdx.x * kBlock + threadIdx.x;
     if (i < n) y[i] = horner(c, x[i], terms[i]);
+}
+
+inline void launch_unequal_loops(const float* x, const int* terms, const float* coefficients, float* y, int n,
+                                 cudaStream_t stream) {
+    unequal_loops<<<course::ceil_div(n, kBlock), kBlock, 0, stream>>>(x, terms, coefficients, y, n);
 }
 
 // Idea: `order` lists the points from the longest loop to the shortest. Thread t takes point
@@ -125,6 +148,11 @@ __global__ void sorted_loops(const float* x, const int* terms, const int* order,
     if (t >= n) return;
     const int i = order[t];
     y[i] = horner(c, x[i], terms[i]);
+}
+
+inline void launch_sorted_loops(const float* x, const int* terms, const int* order, const float* coefficients,
+                                float* y, int n, cudaStream_t stream) {
+    sorted_loops<<<course::ceil_div(n, kBlock), kBlock, 0, stream>>>(x, terms, order, coefficients, y, n);
 }
 
 // Idea: the thread's multiply-adds form kChains independent chains. Within a chain each waits for
@@ -150,6 +178,16 @@ __global__ void chains(float* out, int multiply_adds, float a, float b) {
     for (int k = 0; k < kChains; ++k)
         sum += y[k];
     out[t] = sum;
+}
+
+// One block per SM, or two of 32 warps each: a block has at most 32 warps.
+template <int kChains>
+void launch_chains(float* out, int warps_per_sm, int multiply_adds, cudaStream_t stream) {
+    const int blocks_per_sm = warps_per_sm > 32 ? 2 : 1;
+    const unsigned blocks = course::multiprocessors() * static_cast<unsigned>(blocks_per_sm);
+    // Multiplier and summand are arguments, so the compiler cannot replace the chain by its result.
+    chains<kChains><<<blocks, static_cast<unsigned>(warps_per_sm * 32 / blocks_per_sm), 0, stream>>>(
+        out, multiply_adds, 1, 1);
 }
 
 }  // namespace day03

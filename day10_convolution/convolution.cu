@@ -1,5 +1,5 @@
-// Day 10's launchers for filters of any kind, and the list of versions. The kernels are in
-// convolution.cuh, convolution_separable.cuh and convolution_streaming.cuh.
+// Day 10's host code for filters of any kind: argument checks, and the list of versions. The
+// kernels and their launches are in convolution.cuh and beyond/.
 #include <array>
 #include <cstdint>
 
@@ -26,14 +26,10 @@ std::string constant_constraint(const Problem& problem) {
            std::to_string(problem.filter_rows) + " x " + std::to_string(problem.filter_cols);
 }
 
-std::size_t shared_halo_bytes(const Problem& problem) {
-    return (kTile + problem.filter_rows - 1) * (kTile + (problem.filter_cols - 1) * problem.channels) *
-           sizeof(float);
-}
-
 std::string shared_halo_constraint(const Problem& problem) {
     if (const std::string reason = constant_constraint(problem); !reason.empty()) return reason;
-    const std::size_t bytes = shared_halo_bytes(problem);
+    const Size filter = {static_cast<int>(problem.filter_rows), static_cast<int>(problem.filter_cols)};
+    const std::size_t bytes = shared_halo_bytes(filter, static_cast<int>(problem.channels));
     if (bytes <= kSharedBytes) return "";
     return "a tile with its halo needs " + std::to_string(bytes) +
            " bytes of shared memory; expected at most " + std::to_string(kSharedBytes);
@@ -43,54 +39,14 @@ Size size_of(const Filter& filter) {
     return {static_cast<int>(filter.rows()), static_cast<int>(filter.cols())};
 }
 
-constexpr dim3 kBlock(kBlockCols, kBlockRows);
-
-template <class T>
-void launch_naive(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
-                  DeviceSpan<float>, cudaStream_t stream) {
+// A version of convolution.cuh, with its arguments checked.
+template <class T, auto kLaunch, auto kConstraint>
+void run(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
+         DeviceSpan<float>, cudaStream_t stream) {
     check_pictures(in, out);
-    require_can_run(naive_constraint(problem_of(in, filter)));
+    require_can_run(kConstraint(problem_of(in, filter)));
     if (is_empty(in)) return;
-    convolve_naive<<<tiles_of(in, kBlockRows, kBlockCols), kBlock, 0, stream>>>(
-        source(in, border), target(out), filter.device_weights(), size_of(filter),
-        tiles(in.cols() * in.channels(), kBlockCols));
-    CUDA_CHECK_LAUNCH();
-}
-
-template <class T>
-void launch_constant_filter(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
-                            Border border, DeviceSpan<float>, cudaStream_t stream) {
-    check_pictures(in, out);
-    require_can_run(constant_constraint(problem_of(in, filter)));
-    if (is_empty(in)) return;
-    put_into_constant_memory(filter, stream);
-    convolve_constant<<<tiles_of(in, kBlockRows, kBlockCols), kBlock, 0, stream>>>(
-        source(in, border), target(out), size_of(filter), tiles(in.cols() * in.channels(), kBlockCols));
-    CUDA_CHECK_LAUNCH();
-}
-
-template <class T>
-void launch_shared_halo(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
-                        DeviceSpan<float>, cudaStream_t stream) {
-    check_pictures(in, out);
-    const Problem problem = problem_of(in, filter);
-    require_can_run(shared_halo_constraint(problem));
-    if (is_empty(in)) return;
-    put_into_constant_memory(filter, stream);
-    convolve_shared_halo<<<tiles_of(in, kTile, kTile), kBlock, shared_halo_bytes(problem), stream>>>(
-        source(in, border), target(out), size_of(filter), tiles(in.cols() * in.channels(), kTile));
-    CUDA_CHECK_LAUNCH();
-}
-
-template <class T>
-void launch_cached_halo(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
-                        DeviceSpan<float>, cudaStream_t stream) {
-    check_pictures(in, out);
-    require_can_run(constant_constraint(problem_of(in, filter)));
-    if (is_empty(in)) return;
-    put_into_constant_memory(filter, stream);
-    convolve_cached_halo<<<tiles_of(in, kTile, kTile), kBlock, 0, stream>>>(
-        source(in, border), target(out), size_of(filter), tiles(in.cols() * in.channels(), kTile));
+    kLaunch(source(in, border), target(out), filter.device_weights(), size_of(filter), stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -110,17 +66,16 @@ course::Work work(const Problem& problem) {
 template <class T>
 std::span<const Convolution<T>> versions() {
     static const std::array<Convolution<T>, 7> list = {{
-        {"naive", "a thread per value", launch_naive<T>, work<T>, naive_constraint},
-        {"constant_filter", "weights in constant memory", launch_constant_filter<T>, work<T>,
-         constant_constraint},
-        {"shared_halo", "tile and halo in shared memory", launch_shared_halo<T>, work<T>,
-         shared_halo_constraint},
-        {"cached_halo", "tile in shared memory, halo cached", launch_cached_halo<T>, work<T>,
-         constant_constraint},
-        {"separable_two_pass", "rows, then columns", launch_separable_two_pass<T>, work<T>,
-         two_pass_constraint},
-        {"separable_fused", "both passes on one tile", launch_separable_fused<T>, work<T>, fused_constraint},
-        {"separable_streaming", "a warp marches down the picture", launch_separable_streaming<T>, work<T>,
+        {"naive", "a thread per value", run<T, launch_naive<T>, naive_constraint>, work<T>, naive_constraint},
+        {"constant_filter", "weights in constant memory", run<T, launch_constant<T>, constant_constraint>,
+         work<T>, constant_constraint},
+        {"shared_halo", "tile and halo in shared memory",
+         run<T, launch_shared_halo<T>, shared_halo_constraint>, work<T>, shared_halo_constraint},
+        {"cached_halo", "tile in shared memory, halo cached",
+         run<T, launch_cached_halo<T>, constant_constraint>, work<T>, constant_constraint},
+        {"separable_two_pass", "rows, then columns", separable_two_pass<T>, work<T>, two_pass_constraint},
+        {"separable_fused", "both passes on one tile", separable_fused<T>, work<T>, fused_constraint},
+        {"separable_streaming", "a warp marches down the picture", separable_streaming<T>, work<T>,
          two_pass_constraint},
     }};
     return list;

@@ -5,16 +5,13 @@
 //   constant_filter       weights in constant memory                  a load per multiply-add
 //   shared_halo           tile and halo in shared memory              a shared load per multiply-add
 //   cached_halo           tile in shared memory, halo from the caches a branch per multiply-add
-//                                                        ... convolution_separable.cuh:
-//   separable_two_pass    a row filter, then a column filter          the result between goes to memory
-//   separable_fused       both on one tile in shared memory           halo rows are filtered twice
-//                                                        ... convolution_streaming.cuh:
-//   separable_streaming   a warp marches down the image               memory bandwidth
 //
 // Every value is read and written once, so a copy of the image is the limit. A sum takes rows x
-// cols multiply-adds, or rows + cols where the filter is separable.
+// cols multiply-adds. Each kernel is followed by its launch. beyond/ has filters that are a column
+// times a row, for which rows + cols multiply-adds are enough.
 //
 //   ./course run day10                                          every version, verified and timed
+//   ./course run day10 --program                                program.cu: one blur, from main() to the result
 //   ./course run day10 --image in.png --sigma 4 --out out.png   blur your own image
 #pragma once
 
@@ -22,14 +19,13 @@
 
 #include <cstddef>
 
-#include "common/check/check.hpp"
-#include "convolution.hpp"
 #include "picture.cuh"
 
 namespace day10 {
 
 constexpr int kBlockCols = 32;  // a warp reads 32 adjacent values of a row
 constexpr int kBlockRows = 8;
+constexpr dim3 kBlock(kBlockCols, kBlockRows);
 
 struct Size {
     int rows;
@@ -60,18 +56,23 @@ __global__ void convolve_naive(Source<T> in, Target<T> out, const float* weights
     out.row(row)[value] = to_value<T>(sum);
 }
 
+template <class T>
+void launch_naive(Source<T> in, Target<T> out, const float* weights, Size filter, cudaStream_t stream) {
+    const unsigned grid = grid_of(in, kBlockRows, kBlockCols);
+    convolve_naive<<<grid, kBlock, 0, stream>>>(in, out, weights, filter, tiles(in.width(), kBlockCols));
+}
+
 // Constant memory has 64 KB and a cache of its own, which broadcasts one word to all lanes at the
 // speed of a register. There is only one such buffer, so two streams would overwrite each other's
 // filter.
 constexpr std::size_t kConstantWeights = 64 * 1024 / sizeof(float);
 __constant__ float constant_weights[kConstantWeights];
 
-// Copies the filter to constant memory. Queued on the stream, so that earlier kernels there still
-// read their own filter.
-inline void put_into_constant_memory(const Filter& filter, cudaStream_t stream) {
-    CUDA_CHECK(cudaMemcpyToSymbolAsync(constant_weights, filter.device_weights(),
-                                       filter.weights().size() * sizeof(float), 0, cudaMemcpyDeviceToDevice,
-                                       stream));
+// Copies the filter's rows x cols weights, which are on the device, to constant memory. Queued on
+// the stream, so that earlier kernels there still read their own filter.
+inline void put_into_constant_memory(const float* weights, Size filter, cudaStream_t stream) {
+    const std::size_t bytes = static_cast<std::size_t>(filter.rows * filter.cols) * sizeof(float);
+    cudaMemcpyToSymbolAsync(constant_weights, weights, bytes, 0, cudaMemcpyDeviceToDevice, stream);
 }
 
 // Idea: all lanes need the same weight at the same time, so constant memory can broadcast it.
@@ -93,6 +94,13 @@ __global__ void convolve_constant(Source<T> in, Target<T> out, Size filter, int 
             sum += constant_weights[dy * filter.cols + dx] * in.at(top + dy, left + dx, channel);
     }
     out.row(row)[value] = to_value<T>(sum);
+}
+
+template <class T>
+void launch_constant(Source<T> in, Target<T> out, const float* weights, Size filter, cudaStream_t stream) {
+    put_into_constant_memory(weights, filter, stream);
+    const unsigned grid = grid_of(in, kBlockRows, kBlockCols);
+    convolve_constant<<<grid, kBlock, 0, stream>>>(in, out, filter, tiles(in.width(), kBlockCols));
 }
 
 constexpr int kTile = 32;  // a block computes 32 x 32 values, four per thread
@@ -133,6 +141,19 @@ __global__ void convolve_shared_halo(Source<T> in, Target<T> out, Size filter, i
     }
 }
 
+inline std::size_t shared_halo_bytes(Size filter, int channels) {
+    const auto tile_rows = static_cast<std::size_t>(kTile + filter.rows - 1);
+    return tile_rows * static_cast<std::size_t>(kTile + (filter.cols - 1) * channels) * sizeof(float);
+}
+
+template <class T>
+void launch_shared_halo(Source<T> in, Target<T> out, const float* weights, Size filter, cudaStream_t stream) {
+    put_into_constant_memory(weights, filter, stream);
+    const std::size_t shared = shared_halo_bytes(filter, in.channels);
+    convolve_shared_halo<<<grid_of(in, kTile, kTile), kBlock, shared, stream>>>(in, out, filter,
+                                                                                tiles(in.width(), kTile));
+}
+
 // Idea: the halo of a tile lies inside the adjacent tiles, which other blocks load at about the
 // same time. So only the tile itself is in shared memory, and the halo comes from the caches.
 // Cost removed: the halo in shared memory, whose size depends on the filter.
@@ -169,6 +190,13 @@ __global__ void convolve_cached_halo(Source<T> in, Target<T> out, Size filter, i
         }
         out.row(tile.row + y)[value] = to_value<T>(sum);
     }
+}
+
+template <class T>
+void launch_cached_halo(Source<T> in, Target<T> out, const float* weights, Size filter, cudaStream_t stream) {
+    put_into_constant_memory(weights, filter, stream);
+    convolve_cached_halo<<<grid_of(in, kTile, kTile), kBlock, 0, stream>>>(in, out, filter,
+                                                                           tiles(in.width(), kTile));
 }
 
 }  // namespace day10

@@ -1,9 +1,10 @@
-// Day 10's launchers for separable filters. The kernels are in convolution_separable.cuh.
+// Day 10's host code for separable filters. The kernels and their launches are in
+// beyond/separable.cuh.
 #include <cstdint>
 #include <numeric>
 
+#include "beyond/separable.cuh"
 #include "common/check/check.hpp"
-#include "convolution_separable.cuh"
 #include "launch.hpp"
 
 namespace day10 {
@@ -12,12 +13,9 @@ namespace {
 using namespace separable;
 using course::DeviceSpan;
 
-constexpr dim3 kBlock(kBlockCols, kBlockRows);
-
-std::size_t fused_bytes(const Problem& problem) {
-    const std::size_t tile_rows = kTileRows + problem.filter_rows - 1;
-    const std::size_t tile_values = kTileCols + (problem.filter_cols - 1) * problem.channels;
-    return tile_rows * (tile_values + kTileCols) * sizeof(float);
+Taps taps_of(const Filter& filter) {
+    return {filter.device_column(), filter.device_row(), static_cast<int>(filter.rows()),
+            static_cast<int>(filter.cols())};
 }
 
 }  // namespace
@@ -28,15 +26,15 @@ std::string two_pass_constraint(const Problem& problem) {
 
 std::string fused_constraint(const Problem& problem) {
     if (const std::string reason = two_pass_constraint(problem); !reason.empty()) return reason;
-    const std::size_t bytes = fused_bytes(problem);
+    const std::size_t bytes = fused_bytes(problem.filter_cols, problem.filter_rows, problem.channels);
     if (bytes <= kSharedBytes) return "";
     return "a tile with its halo needs " + std::to_string(bytes) +
            " bytes of shared memory; expected at most " + std::to_string(kSharedBytes);
 }
 
 template <class T>
-void launch_separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
-                               Border border, DeviceSpan<float> workspace, cudaStream_t stream) {
+void separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
+                        DeviceSpan<float> workspace, cudaStream_t stream) {
     check_pictures(in, out);
     require_can_run(two_pass_constraint(problem_of(in, filter)));
     if (is_empty(in)) return;
@@ -47,45 +45,31 @@ void launch_separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, 
     require(!overlap(workspace.data(), bytes, in.values().data(), extent(in)) &&
                 !overlap(workspace.data(), bytes, out.values().data(), extent(out)),
             "convolution: `workspace` overlaps a picture; expected nothing in common");
-    const unsigned blocks = tiles_of(in, kBlockRows, kBlockCols);
-    const int across = tiles(width, kBlockCols);
-    filter_rows<<<blocks, kBlock, 0, stream>>>(source(in, border),
-                                               Target<float>{workspace.data(), static_cast<unsigned>(width)},
-                                               filter.device_row(), static_cast<int>(filter.cols()), across);
-    CUDA_CHECK_LAUNCH();
-
     // Constant border: the row filter's result for a row outside the image.
     Border between = border;
     between.value *= std::accumulate(filter.row().begin(), filter.row().end(), 0.0f);
-    const DevicePicture<const float> rows_filtered(workspace, in.rows(), in.cols(), in.channels());
-    filter_columns<<<blocks, kBlock, 0, stream>>>(source(rows_filtered, between), target(out),
-                                                  filter.device_column(), static_cast<int>(filter.rows()),
-                                                  across);
+    launch_two_pass(source(in, border), target(out), taps_of(filter), workspace.data(), between, stream);
     CUDA_CHECK_LAUNCH();
 }
 
 template <class T>
-void launch_separable_fused(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
-                            Border border, DeviceSpan<float>, cudaStream_t stream) {
+void separable_fused(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
+                     DeviceSpan<float>, cudaStream_t stream) {
     check_pictures(in, out);
     const Problem problem = problem_of(in, filter);
     require_can_run(fused_constraint(problem));
     if (is_empty(in)) return;
-    filter_fused<<<tiles_of(in, kTileRows, kTileCols), kBlock, fused_bytes(problem), stream>>>(
-        source(in, border), target(out), filter.device_column(), static_cast<int>(filter.rows()),
-        filter.device_row(), static_cast<int>(filter.cols()), tiles(in.cols() * in.channels(), kTileCols));
+    launch_fused(source(in, border), target(out), taps_of(filter), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-template void launch_separable_two_pass<float>(DevicePicture<const float>, DevicePicture<float>,
+template void separable_two_pass<float>(DevicePicture<const float>, DevicePicture<float>, const Filter&,
+                                        Border, DeviceSpan<float>, cudaStream_t);
+template void separable_two_pass<std::uint8_t>(DevicePicture<const std::uint8_t>, DevicePicture<std::uint8_t>,
                                                const Filter&, Border, DeviceSpan<float>, cudaStream_t);
-template void launch_separable_two_pass<std::uint8_t>(DevicePicture<const std::uint8_t>,
-                                                      DevicePicture<std::uint8_t>, const Filter&, Border,
-                                                      DeviceSpan<float>, cudaStream_t);
-template void launch_separable_fused<float>(DevicePicture<const float>, DevicePicture<float>, const Filter&,
-                                            Border, DeviceSpan<float>, cudaStream_t);
-template void launch_separable_fused<std::uint8_t>(DevicePicture<const std::uint8_t>,
-                                                   DevicePicture<std::uint8_t>, const Filter&, Border,
-                                                   DeviceSpan<float>, cudaStream_t);
+template void separable_fused<float>(DevicePicture<const float>, DevicePicture<float>, const Filter&, Border,
+                                     DeviceSpan<float>, cudaStream_t);
+template void separable_fused<std::uint8_t>(DevicePicture<const std::uint8_t>, DevicePicture<std::uint8_t>,
+                                            const Filter&, Border, DeviceSpan<float>, cudaStream_t);
 
 }  // namespace day10

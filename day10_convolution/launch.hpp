@@ -1,4 +1,4 @@
-// What the launchers of day 10 share: argument checks, and views as kernels take them.
+// What the host code of day 10 shares: argument checks, and views as kernels take them.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,7 +8,6 @@
 #include <string>
 
 #include "common/check/require.hpp"
-#include "common/device/grid.hpp"
 #include "convolution.hpp"
 #include "picture.cuh"
 
@@ -75,17 +74,6 @@ Target<T> target(const DevicePicture<T>& out) {
     return {out.values().data(), static_cast<unsigned>(out.pitch())};
 }
 
-inline int tiles(std::size_t count, int each) {
-    return static_cast<int>(course::ceil_div(count, static_cast<std::size_t>(each)));
-}
-
-template <class T>
-unsigned tiles_of(const DevicePicture<T>& picture, int tile_rows, int tile_values) {
-    const auto down = static_cast<std::size_t>(tiles(picture.rows(), tile_rows));
-    return course::blocks_for(
-        down * static_cast<std::size_t>(tiles(picture.cols() * picture.channels(), tile_values)), 1);
-}
-
 // The shared memory that a block can have without opting in to more.
 inline constexpr std::size_t kSharedBytes = 48 * 1024;
 
@@ -95,13 +83,13 @@ std::string two_pass_constraint(const Problem& problem);
 std::string fused_constraint(const Problem& problem);
 
 template <class T>
-void launch_separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
-                               Border border, course::DeviceSpan<float> workspace, cudaStream_t stream);
+void separable_two_pass(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
+                        course::DeviceSpan<float> workspace, cudaStream_t stream);
 template <class T>
-void launch_separable_fused(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
-                            Border border, course::DeviceSpan<float> workspace, cudaStream_t stream);
+void separable_fused(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
+                     course::DeviceSpan<float> workspace, cudaStream_t stream);
 template <class T>
-void launch_separable_streaming(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter,
-                                Border border, course::DeviceSpan<float> workspace, cudaStream_t stream);
+void separable_streaming(DevicePicture<const T> in, DevicePicture<T> out, const Filter& filter, Border border,
+                         course::DeviceSpan<float> workspace, cudaStream_t stream);
 
 }  // namespace day10

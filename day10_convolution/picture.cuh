@@ -1,5 +1,5 @@
 // How the kernels of day 10 read and write images: any border, one or three channels, floats or
-// bytes.
+// bytes. And how tiles cover an image.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,8 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "convolution.hpp"
+#include "border.hpp"
+#include "common/device/grid.hpp"
 
 namespace day10 {
 
@@ -94,5 +95,17 @@ struct Tile {
         : row(static_cast<int>(blockIdx.x) / tiles_across * tile_rows),
           value(static_cast<int>(blockIdx.x) % tiles_across * tile_values) {}
 };
+
+// Tiles of `each` values, for `count` values side by side.
+inline int tiles(int count, int each) {
+    return course::ceil_div(count, each);
+}
+
+// A block for each tile of the image, row after row of tiles.
+template <class T>
+unsigned grid_of(const Source<T>& in, int tile_rows, int tile_values) {
+    const auto down = static_cast<std::size_t>(tiles(in.rows, tile_rows));
+    return course::blocks_for(down * static_cast<std::size_t>(tiles(in.width(), tile_values)), 1);
+}
 
 }  // namespace day10

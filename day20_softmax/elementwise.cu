@@ -1,15 +1,14 @@
-// The launcher of day 20's warm-up, and the expected values of each function. The kernel is in
-// elementwise.cuh.
+// The host code of day 20's functions of one element, and their expected values. The kernel and its
+// launch are in beyond/elementwise.cuh.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
+#include "beyond/elementwise.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
-#include "common/device/grid.hpp"
-#include "elementwise.cuh"
 #include "elementwise.hpp"
 
 namespace day20 {
@@ -25,11 +24,7 @@ void launch(DeviceSpan<const float> in, DeviceSpan<float> out, cudaStream_t stre
         in.data() == out.data() || !overlap(in, out),
         "elementwise: out overlaps in but is not in; expected the same elements or none in common");
     if (in.empty()) return;
-    constexpr int kBlock = 256;
-    const bool packs = course::is_aligned(in.data(), 16) && course::is_aligned(out.data(), 16);
-    const std::size_t threads = packs ? course::ceil_div<std::size_t>(in.size(), 4) : in.size();
-    const auto kernel = packs ? apply<kFunction, 4> : apply<kFunction, 1>;
-    kernel<<<course::blocks_for(threads, kBlock), kBlock, 0, stream>>>(in.data(), out.data(), in.size());
+    launch_apply<kFunction>(in.data(), out.data(), in.size(), stream);
     CUDA_CHECK_LAUNCH();
 }
 

@@ -1,5 +1,5 @@
-// Functions of one element, the warm-up of day 20: out[i] = f(in[i]). The kernel is in
-// elementwise.cuh.
+// Functions of one element, beyond the core of day 20: out[i] = f(in[i]). The kernel is in
+// beyond/elementwise.cuh.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -14,27 +14,37 @@
 // A maximum or a sum of the whole row is known only when all blocks have finished. But blocks
 // cannot wait for each other, so this is certain only at the end of a kernel. Therefore each block
 // stores the result of its elements in global memory (a part), and every block of the next kernel
-// first reduces all parts.
+// first reduces all parts. The launch of a version follows its last kernel.
 //
 //   ./course run day20                          every version, verified and timed
+//   ./course run day20 --program                program.cu: one row, from main() to the result
 //   ./course run day20 --only online --size 4194304
 //   ./course inspect day20 --only five_kernels
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 
 #include "common/device/block_reduce.cuh"
+#include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
-#include "softmax.hpp"
+#include "max_sum.hpp"
 
 namespace day20 {
 
 // Threads of a block. The loops over the row use blockDim.x: with a constant in its place, nvcc
 // computes the step again in each iteration, up to three instructions more.
 constexpr int kBlock = 256;
+constexpr std::size_t kMostParts = 1024;  // few enough for every block to reduce all of them
+
+// The size of the grid, one block per part: four elements per thread, until there are kMostParts
+// blocks.
+inline int parts_of(std::size_t n) {
+    return static_cast<int>(std::min(kMostParts, course::ceil_div<std::size_t>(n, 4 * kBlock)));
+}
 
 // Idea: one kernel for each operation: maximum, difference, exponential, sum, quotient.
 // Cost removed: none yet.
@@ -110,6 +120,17 @@ __global__ void divide_by_sum(float* y, const float* sums, int count, std::size_
         y[i] *= factor;
 }
 
+// n > 0; `maxima` and `sums` have room for parts_of(n) floats each. y may be x.
+inline void launch_five_kernels(const float* x, float* y, float* maxima, float* sums, std::size_t n,
+                                cudaStream_t stream) {
+    const int parts = parts_of(n);
+    part_maxima<<<parts, kBlock, 0, stream>>>(x, maxima, n);
+    subtract_maximum<<<parts, kBlock, 0, stream>>>(x, y, maxima, parts, n);
+    exponentiate<<<parts, kBlock, 0, stream>>>(y, n);
+    part_sums<<<parts, kBlock, 0, stream>>>(y, sums, n);
+    divide_by_sum<<<parts, kBlock, 0, stream>>>(y, sums, parts, n);
+}
+
 // Idea: fuse the three kernels in the middle. Difference, exponential and sum of an element are
 // computed in a register. part_maxima runs before this kernel, divide_by_sum after it.
 // Cost removed: two reads and one write of the whole row.
@@ -128,6 +149,14 @@ __global__ void exponentials_and_sums(const float* x, float* y, const float* max
     if (threadIdx.x == 0) sums[blockIdx.x] = sum;
 }
 
+inline void launch_three_kernels(const float* x, float* y, float* maxima, float* sums, std::size_t n,
+                                 cudaStream_t stream) {
+    const int parts = parts_of(n);
+    part_maxima<<<parts, kBlock, 0, stream>>>(x, maxima, n);
+    exponentials_and_sums<<<parts, kBlock, 0, stream>>>(x, y, maxima, sums, parts, n);
+    divide_by_sum<<<parts, kBlock, 0, stream>>>(y, sums, parts, n);
+}
+
 // What is subtracted where the maximum of a part is `max`. A part may be -Inf throughout, or have
 // no elements, while other parts are finite. -Inf - (-Inf) would be NaN and spoil the sum of the
 // row, whereas -Inf - 0 gives exp(-Inf) = 0. If the whole row is -Inf, its sum is 0, and 0 * (1 /
@@ -136,7 +165,7 @@ __device__ inline float shift_of(float max) {
     return max == -INFINITY ? 0.0f : max;
 }
 
-// Merges two parts of a row: both sums are rescaled to the larger maximum. MaxSum (softmax.hpp) is
+// Merges two parts of a row: both sums are rescaled to the larger maximum. MaxSum (max_sum.hpp) is
 // the maximum of a part and the sum of its exp(x - maximum).
 __device__ inline MaxSum merge(MaxSum a, MaxSum b) {
     const float max = fmaxf(a.max, b.max);
@@ -196,6 +225,14 @@ __global__ void normalise(const float* x, float* y, const MaxSum* parts, int cou
     const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
     for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += step)
         y[i] = kOutput == Output::kSoftmax ? exponential(x[i], shift) * factor : (x[i] - shift) - log_of_sum;
+}
+
+// `of_parts` has room for parts_of(n) pairs.
+template <Output kOutput>
+void launch_online(const float* x, float* y, MaxSum* of_parts, std::size_t n, cudaStream_t stream) {
+    const int parts = parts_of(n);
+    part_maxima_and_sums<<<parts, kBlock, 0, stream>>>(x, of_parts, n);
+    normalise<kOutput><<<parts, kBlock, 0, stream>>>(x, y, of_parts, parts, n);
 }
 
 }  // namespace day20

@@ -18,10 +18,9 @@
 
 #include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
+#include "max_sum.hpp"
 
 namespace day20 {
-
-enum class Output { kSoftmax, kLogSoftmax };
 
 // "softmax", "log_softmax"
 std::string name(Output output);
@@ -29,12 +28,6 @@ std::string name(Output output);
 struct Problem {
     std::size_t n = 0;  // elements of the row
     Output output = Output::kSoftmax;
-};
-
-// A part of a row: its maximum, and the sum of exp(x - maximum). Of no elements: -Inf and 0.
-struct alignas(8) MaxSum {
-    float max;
-    float sum;
 };
 
 // The number of parts that any version exchanges between kernels; less than 1 % of the data, except

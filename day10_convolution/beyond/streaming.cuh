@@ -1,4 +1,4 @@
-// Day 10, third part: a separable filter that reads each value once and writes it once.
+// Day 10, beyond: a separable filter that reads each value once and writes it once.
 //
 // A warp marches down a strip of 128 values, one row per step:
 //
@@ -16,6 +16,10 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <cstddef>
+
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 #include "picture.cuh"
 
@@ -186,6 +190,26 @@ __global__ void __launch_bounds__(kWarps * 32)
             }
         }
     }
+}
+
+constexpr int kWaves = 1;       // blocks of the grid, in units of what the GPU runs at once
+constexpr int kLeastBand = 16;  // rows of a band: with fewer, most of the work would be halo
+
+// `packs`: rows of both images start at multiples of four values.
+template <int C, class T, int R>
+void launch_streaming(Source<T> in, Target<T> out, const Taps<R>& taps, bool packs, cudaStream_t stream) {
+    // Bands just high enough that all blocks are resident at once. Each band loads 2 R rows that
+    // the adjacent bands load, too.
+    constexpr int kThreads = kWarps * 32;
+    const int across = tiles(in.width(), kWarps * kStripValues);
+    // Queried once, on the first device used: the height of a band only affects speed.
+    static const unsigned resident = course::resident_blocks(filter_streaming<T, R, C>, kThreads);
+    const std::size_t bands = std::max<std::size_t>(1, kWaves * resident / static_cast<unsigned>(across));
+    int band_rows = std::max(kLeastBand, tiles(in.rows, static_cast<int>(bands)));
+    const int steps = course::ceil_div(band_rows + 2 * R, kRowsAhead);
+    band_rows = steps * kRowsAhead - 2 * R;  // whole steps only
+    const unsigned blocks = grid_of(in, band_rows, kWarps * kStripValues);
+    filter_streaming<T, R, C><<<blocks, kThreads, 0, stream>>>(in, out, taps, band_rows, across, packs);
 }
 
 }  // namespace day10

@@ -1,4 +1,4 @@
-// Day 10, second part: separable filters, weight(dy, dx) = column[dy] * row[dx].
+// Day 10, beyond: separable filters, weight(dy, dx) = column[dy] * row[dx].
 //
 // Filter every row with `row`, then every column of the result with `column`: rows + cols
 // multiply-adds per value instead of rows x cols. The result between the passes is float, even for
@@ -7,12 +7,15 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+
 #include "picture.cuh"
 
 namespace day10::separable {
 
 constexpr int kBlockCols = 32;
 constexpr int kBlockRows = 8;
+constexpr dim3 kBlock(kBlockCols, kBlockRows);
 
 // Idea: one thread per value, with the taps along the row. A second kernel does the same along the
 // columns of the result.
@@ -43,6 +46,28 @@ __global__ void filter_columns(Source<float> in, Target<T> out, const float* tap
     for (int k = 0; k < count; ++k)
         sum += taps[k] * in.at(top + k, value / in.channels, value % in.channels);
     out.row(row)[value] = to_value<T>(sum);
+}
+
+// The weights of a separable filter, on the device: of a column, and along a row.
+struct Taps {
+    const float* column;
+    const float* row;
+    int column_taps;
+    int row_taps;
+};
+
+// `between` has room for the image, as floats. `between_border` is the border of the row-filtered
+// image.
+template <class T>
+void launch_two_pass(Source<T> in, Target<T> out, Taps taps, float* between, Border between_border,
+                     cudaStream_t stream) {
+    const unsigned grid = grid_of(in, kBlockRows, kBlockCols);
+    const int across = tiles(in.width(), kBlockCols);
+    const auto pitch = static_cast<unsigned>(in.width());
+    filter_rows<<<grid, kBlock, 0, stream>>>(in, Target<float>{between, pitch}, taps.row, taps.row_taps,
+                                             across);
+    const Source<float> rows_filtered = {between, pitch, in.rows, in.cols, in.channels, between_border};
+    filter_columns<<<grid, kBlock, 0, stream>>>(rows_filtered, out, taps.column, taps.column_taps, across);
 }
 
 constexpr int kTileCols = 64;
@@ -93,6 +118,21 @@ __global__ void filter_fused(Source<T> in, Target<T> out, const float* column, i
             out.row(tile.row + y)[tile.value + x] = to_value<T>(sum);
         }
     }
+}
+
+inline std::size_t fused_bytes(std::size_t row_taps, std::size_t column_taps, std::size_t channels) {
+    const std::size_t tile_rows = kTileRows + column_taps - 1;
+    const std::size_t tile_values = kTileCols + (row_taps - 1) * channels;
+    return tile_rows * (tile_values + kTileCols) * sizeof(float);
+}
+
+template <class T>
+void launch_fused(Source<T> in, Target<T> out, Taps taps, cudaStream_t stream) {
+    const std::size_t shared =
+        fused_bytes(static_cast<std::size_t>(taps.row_taps), static_cast<std::size_t>(taps.column_taps),
+                    static_cast<std::size_t>(in.channels));
+    filter_fused<<<grid_of(in, kTileRows, kTileCols), kBlock, shared, stream>>>(
+        in, out, taps.column, taps.column_taps, taps.row, taps.row_taps, tiles(in.width(), kTileCols));
 }
 
 }  // namespace day10::separable

@@ -1,4 +1,4 @@
-// Day 20, warm-up: functions of one element, out[i] = f(in[i]).
+// Day 20, beyond: functions of one element, out[i] = f(in[i]).
 //
 // Every function reads 4 and writes 4 bytes per element, so all but the exact GELU are
 // memory-bound. Fusing such a function with the kernel before or after it saves all of its time.
@@ -14,6 +14,7 @@
 
 #include <cstddef>
 
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 
 namespace day20 {
@@ -67,6 +68,16 @@ __global__ void apply(const float* in, float* out, std::size_t n) {
     // The last n % kWidth elements belong to no pack; the first threads take one each.
     const std::size_t tail = kWidth * packs + i;
     if (tail < n) out[tail] = kFunction(in[tail]);
+}
+
+// n > 0. Four elements per thread where both addresses allow it.
+template <float (*kFunction)(float)>
+void launch_apply(const float* in, float* out, std::size_t n, cudaStream_t stream) {
+    constexpr int kThreads = 256;
+    const bool packs = course::is_aligned(in, 16) && course::is_aligned(out, 16);
+    const std::size_t threads = packs ? course::ceil_div<std::size_t>(n, 4) : n;
+    const auto kernel = packs ? apply<kFunction, 4> : apply<kFunction, 1>;
+    kernel<<<course::blocks_for(threads, kThreads), kThreads, 0, stream>>>(in, out, n);
 }
 
 }  // namespace day20

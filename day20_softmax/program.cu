@@ -1,0 +1,75 @@
+// Day 20 as one program: the softmax of one row of N floats, checked; the bandwidth.
+//
+//   nvcc -std=c++20 -I.. program.cu && ./a.out 16777216      in this folder, with a GPU
+//   ./course run day20 --program                             anywhere
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "softmax.cuh"
+
+// Every CUDA call can fail: check each one.
+#define CHECK(call)                                                                             \
+    do {                                                                                        \
+        const cudaError_t error = (call);                                                       \
+        if (error != cudaSuccess) {                                                             \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
+            std::exit(1);                                                                       \
+        }                                                                                       \
+    } while (false)
+
+int main(int argc, char** argv) {
+    const long long n = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
+    if (n <= 0) {
+        std::fprintf(stderr, "N is '%s'; expected a number above 0\n", argv[1]);
+        return 2;
+    }
+    std::vector<float> x(n);
+    for (long long i = 0; i < n; ++i)
+        x[i] = static_cast<float>(i * 37 % 2001 - 1000) / 100;
+    const double max = *std::max_element(x.begin(), x.end());
+    double sum = 0;
+    for (long long i = 0; i < n; ++i)
+        sum += std::exp(x[i] - max);
+
+    float *device_x, *device_y;
+    day20::MaxSum* device_parts;
+    CHECK(cudaMalloc(&device_x, n * sizeof(float)));
+    CHECK(cudaMalloc(&device_y, n * sizeof(float)));
+    CHECK(cudaMalloc(&device_parts, day20::parts_of(n) * sizeof(day20::MaxSum)));
+    CHECK(cudaMemcpy(device_x, x.data(), n * sizeof(float), cudaMemcpyHostToDevice));
+
+    // The first launch also loads the kernels, so the second one is timed.
+    constexpr auto kSoftmax = day20::Output::kSoftmax;
+    day20::launch_online<kSoftmax>(device_x, device_y, device_parts, n, nullptr);
+    cudaEvent_t start, stop;
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&stop));
+    CHECK(cudaEventRecord(start));
+    day20::launch_online<kSoftmax>(device_x, device_y, device_parts, n, nullptr);
+    CHECK(cudaEventRecord(stop));
+    CHECK(cudaGetLastError());
+    CHECK(cudaEventSynchronize(stop));
+    float ms;
+    CHECK(cudaEventElapsedTime(&ms, start, stop));
+
+    std::vector<float> y(n);
+    CHECK(cudaMemcpy(y.data(), device_y, n * sizeof(float), cudaMemcpyDeviceToHost));
+    long long wrong = 0;
+    for (long long i = 0; i < n; ++i) {
+        const double expected = std::exp(x[i] - max) / sum;
+        // Written so that a NaN counts as wrong, too.
+        if (!(std::abs(y[i] - expected) < 2e-5 * expected)) ++wrong;
+    }
+    // The row is read once and written once at best.
+    std::printf("n %lld: %lld wrong values, %.3f ms, %.1f GB/s\n", n, wrong, ms,
+                2e-6 * static_cast<double>(n) * sizeof(float) / ms);
+    CHECK(cudaFree(device_x));
+    CHECK(cudaFree(device_y));
+    CHECK(cudaFree(device_parts));
+    return wrong == 0 ? 0 : 1;
+}

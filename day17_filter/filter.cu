@@ -1,17 +1,17 @@
-// Day 17's launchers: argument checks, the sizes of grids, the list of versions. The kernels are in
-// filter.cuh, tiles.cuh and single_pass.cuh; bulk_filter is launched in bulk_filter.cu.
+// Day 17's host code: argument checks and the list of versions. The kernels and their launches are
+// in filter.cuh and beyond/.
 #include <array>
 #include <vector>
 
-#include "bulk_filter.hpp"
+#include "beyond/bulk_filter.hpp"
+#include "beyond/single_pass.cuh"
+#include "beyond/tiles.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "filter.cuh"
 #include "filter.hpp"
-#include "single_pass.cuh"
-#include "tiles.cuh"
 
 namespace day17 {
 namespace {
@@ -36,77 +36,67 @@ void clear(DeviceSpan<Count> count, cudaStream_t stream) {
     CUDA_CHECK(cudaMemsetAsync(count.data(), 0, sizeof(Count), stream));
 }
 
-// A thread for each element; the counter starts at 0.
-template <auto kKernel>
-void launch_counter(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
-                    DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    check_arguments(in, out, count, workspace);
-    clear(count, stream);
-    if (in.empty()) return;
-    kKernel<<<course::blocks_for(in.size(), kBlock), kBlock, 0, stream>>>(
-        in.data(), in.size(), Below{threshold}, out.data(), count.data());
-    CUDA_CHECK_LAUNCH();
-}
-
-// Counts of the blocks, their scan, the result: three kernels. kElements: of a block.
-template <unsigned kElements, auto kCountKernel, auto kScatterKernel, class Keep>
-void launch_three(DeviceSpan<const std::int32_t> in, Keep keep, DeviceSpan<std::int32_t> out,
+// atomic, warp_aggregated, privatised.
+template <auto kLaunch>
+void with_counter(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
                   DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
     check_arguments(in, out, count, workspace);
     if (in.empty()) return clear(count, stream);
-    const unsigned grid = course::blocks_for(ceil_div<std::size_t>(in.size(), kElements), 1);
-    Count* const counts = workspace.counts();
-    kCountKernel<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), keep, counts);
-    CUDA_CHECK_LAUNCH();
-    scan_counts<<<1, kScanBlock, 0, stream>>>(counts, grid, count.data());
-    CUDA_CHECK_LAUNCH();
-    kScatterKernel<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), keep, counts, out.data());
+    kLaunch(in.data(), in.size(), threshold, out.data(), count.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_stable(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
-                   DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_three<kBlock, count_kept, scatter_kept>(in, Below{threshold}, out, count, workspace, stream);
-}
-
-void launch_coarsened(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
+// stable, coarsened.
+template <auto kLaunch>
+void in_three_kernels(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
                       DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_three<kTile, count_tiles<TileBelow>, scatter_tiles<TileBelow>>(in, TileBelow{threshold}, out,
-                                                                          count, workspace, stream);
-}
-
-void launch_remove_duplicates(DeviceSpan<const std::int32_t> in, std::int32_t, DeviceSpan<std::int32_t> out,
-                              DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_three<kTile, count_tiles<TileFirstOfRun>, scatter_tiles<TileFirstOfRun>>(in, TileFirstOfRun{}, out,
-                                                                                    count, workspace, stream);
-}
-
-template <auto kKernel, class Keep>
-void launch_one_pass(DeviceSpan<const std::int32_t> in, Keep keep, DeviceSpan<std::int32_t> out,
-                     DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
     check_arguments(in, out, count, workspace);
     if (in.empty()) return clear(count, stream);
-    const unsigned grid = course::blocks_for(ceil_div<std::size_t>(in.size(), kTile), 1);
-    kKernel<<<grid, kBlock, 0, stream>>>(in.data(), in.size(), keep, out.data(), count.data(),
-                                         reinterpret_cast<Progress*>(workspace.progress()),
-                                         workspace.words());
+    kLaunch(in.data(), in.size(), threshold, out.data(), workspace.counts(), count.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_single_pass(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
+void remove_duplicates(DeviceSpan<const std::int32_t> in, std::int32_t, DeviceSpan<std::int32_t> out,
+                       DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    check_arguments(in, out, count, workspace);
+    if (in.empty()) return clear(count, stream);
+    launch_remove_duplicates(in.data(), in.size(), out.data(), workspace.counts(), count.data(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+Progress* progress_of(Workspace& workspace) {
+    return reinterpret_cast<Progress*>(workspace.progress());
+}
+
+template <class Keep>
+void in_one_pass(DeviceSpan<const std::int32_t> in, Keep keep, DeviceSpan<std::int32_t> out,
+                 DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    check_arguments(in, out, count, workspace);
+    if (in.empty()) return clear(count, stream);
+    launch_single_pass(in.data(), in.size(), keep, out.data(), count.data(), progress_of(workspace),
+                       workspace.words(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+void select_in_one_pass(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
                         DeviceSpan<std::int32_t> out, DeviceSpan<Count> count, Workspace& workspace,
                         cudaStream_t stream) {
-    launch_one_pass<single_pass<TileBelow>>(in, TileBelow{threshold}, out, count, workspace, stream);
+    in_one_pass(in, TileBelow{threshold}, out, count, workspace, stream);
 }
 
-void launch_single_pass_unique(DeviceSpan<const std::int32_t> in, std::int32_t, DeviceSpan<std::int32_t> out,
-                               DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_one_pass<single_pass<TileFirstOfRun>>(in, TileFirstOfRun{}, out, count, workspace, stream);
+void unique_in_one_pass(DeviceSpan<const std::int32_t> in, std::int32_t, DeviceSpan<std::int32_t> out,
+                        DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    in_one_pass(in, TileFirstOfRun{}, out, count, workspace, stream);
 }
 
-void launch_partition(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
-                      DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    launch_one_pass<partition>(in, TileBelow{threshold}, out, count, workspace, stream);
+void partition_in_one_pass(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
+                           DeviceSpan<std::int32_t> out, DeviceSpan<Count> count, Workspace& workspace,
+                           cudaStream_t stream) {
+    check_arguments(in, out, count, workspace);
+    if (in.empty()) return clear(count, stream);
+    launch_partition(in.data(), in.size(), threshold, out.data(), count.data(), progress_of(workspace),
+                     workspace.words(), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 std::string needs_bulk_copies(const Problem&) {
@@ -123,20 +113,18 @@ bool is_for_bulk_copies(DeviceSpan<const std::int32_t> in) {
     return reinterpret_cast<std::uintptr_t>(in.data()) % 16 == 0;
 }
 
-void launch_bulk(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
+void bulk_select(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
                  DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
-    if (!is_for_bulk_copies(in)) return launch_single_pass(in, threshold, out, count, workspace, stream);
+    if (!is_for_bulk_copies(in)) return select_in_one_pass(in, threshold, out, count, workspace, stream);
     check_arguments(in, out, count, workspace);
     require_bulk_copies();
     if (in.empty()) return clear(count, stream);
     launch_bulk_filter(in.data(), in.size(), threshold, out.data(), count.data(), workspace, stream);
 }
 
-void launch_bulk_duplicates(DeviceSpan<const std::int32_t> in, std::int32_t threshold,
-                            DeviceSpan<std::int32_t> out, DeviceSpan<Count> count, Workspace& workspace,
-                            cudaStream_t stream) {
-    if (!is_for_bulk_copies(in))
-        return launch_single_pass_unique(in, threshold, out, count, workspace, stream);
+void bulk_duplicates(DeviceSpan<const std::int32_t> in, std::int32_t threshold, DeviceSpan<std::int32_t> out,
+                     DeviceSpan<Count> count, Workspace& workspace, cudaStream_t stream) {
+    if (!is_for_bulk_copies(in)) return unique_in_one_pass(in, threshold, out, count, workspace, stream);
     check_arguments(in, out, count, workspace);
     require_bulk_copies();
     if (in.empty()) return clear(count, stream);
@@ -175,45 +163,48 @@ std::span<const Version> versions() {
     static const std::array<Version, 11> list = {{
         {"atomic",
          "an atomic counter gives each its place",
-         {kSelect, false, launch_counter<atomic>},
+         {kSelect, false, with_counter<launch_atomic>},
          filter_work},
         {"warp_aggregated",
          "one atomic for what a warp keeps",
-         {kSelect, false, launch_counter<warp_aggregated>},
+         {kSelect, false, with_counter<launch_warp_aggregated>},
          filter_work},
         {"privatised",
          "a block counts in shared memory first",
-         {kSelect, false, launch_counter<privatised>},
+         {kSelect, false, with_counter<launch_privatised>},
          filter_work},
-        {"stable", "places from a scan, in three kernels", {kSelect, true, launch_stable}, filter_work},
+        {"stable",
+         "places from a scan, in three kernels",
+         {kSelect, true, in_three_kernels<launch_stable>},
+         filter_work},
         {"coarsened",
          "tiles of 4,096 elements, staged in order",
-         {kSelect, true, launch_coarsened},
+         {kSelect, true, in_three_kernels<launch_coarsened>},
          filter_work},
         {"remove_duplicates",
          "the same kernels keep the first of each run",
-         {kUnique, true, launch_remove_duplicates},
+         {kUnique, true, remove_duplicates},
          filter_work},
         {"single_pass",
          "look-back: elements are read once",
-         {kSelect, true, launch_single_pass},
+         {kSelect, true, select_in_one_pass},
          filter_work},
         {"single_pass_unique",
          "look-back, for the first of each run",
-         {kUnique, true, launch_single_pass_unique},
+         {kUnique, true, unique_in_one_pass},
          filter_work},
         {"partition",
          "the other elements go to the end",
-         {kPartition, true, launch_partition},
+         {kPartition, true, partition_in_one_pass},
          partition_work},
         {"bulk_filter",
          "tiles are counted rounds ahead of their filter",
-         {kSelect, true, launch_bulk},
+         {kSelect, true, bulk_select},
          filter_work,
          needs_bulk_copies},
         {"bulk_unique",
          "the same, for the first of each run",
-         {kUnique, true, launch_bulk_duplicates},
+         {kUnique, true, bulk_duplicates},
          filter_work,
          needs_bulk_copies},
     }};

@@ -5,25 +5,22 @@
 //   warp_aggregated     one atomic for all that a warp keeps         an atomic per warp; any order
 //   privatised          a block counts in shared memory first        an atomic per block; any order
 //   stable              places come from a scan: in input order      a count per 256 elements; two reads
-//   coarsened           (tiles.cuh) 4,096 elements, staged in order  every element is read twice
-//   remove_duplicates   (tiles.cuh) keeps the first of each run      every element is read twice
-//   single_pass         (single_pass.cuh) look-back: one read        memory bandwidth
-//   single_pass_unique  the same, for the first of each run          memory bandwidth
-//   partition           the others go to the end, in reverse order   memory bandwidth
-//   bulk_filter         (bulk_filter.cuh) counted rounds ahead       latency of a round's steps
-//   bulk_unique         the same, for the first of each run          latency of a round's steps
 //
 // A filter must read n elements and write those that it keeps. The difficulty is the place of each
-// in `out`, because it depends on how many elements before it are kept.
+// in `out`, because it depends on how many elements before it are kept. Each kernel is followed by
+// its launch. beyond/ has tiles of 4,096 elements, a single pass over memory, and other conditions.
 //
 //   ./course run day17                                  every version, verified and timed
-//   ./course inspect day17 --only coarsened             sectors and bank conflicts, line by line
+//   ./course run day17 --program                        program.cu: one filter, from main() to the result
+//   ./course inspect day17 --only privatised            atomics and sectors, line by line
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 #include <cstdint>
+
+#include "common/device/grid.hpp"
 
 namespace day17 {
 
@@ -47,6 +44,12 @@ struct Below {
 __global__ void atomic(const std::int32_t* in, std::size_t n, Below keep, std::int32_t* out, Count* count) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
     if (i < n && keep(in[i])) out[atomicAdd(count, Count{1})] = in[i];
+}
+
+inline void launch_atomic(const std::int32_t* in, std::size_t n, std::int32_t threshold, std::int32_t* out,
+                          Count* count, cudaStream_t stream) {
+    cudaMemsetAsync(count, 0, sizeof(Count), stream);  // the first place is 0
+    atomic<<<course::blocks_for(n, kBlock), kBlock, 0, stream>>>(in, n, Below{threshold}, out, count);
 }
 
 // How many of the lanes before this one have voted yes.
@@ -75,6 +78,13 @@ __global__ void warp_aggregated(const std::int32_t* in, std::size_t n, Below kee
     if (kept) out[first + votes_before(votes)] = in[i];
 }
 
+inline void launch_warp_aggregated(const std::int32_t* in, std::size_t n, std::int32_t threshold,
+                                   std::int32_t* out, Count* count, cudaStream_t stream) {
+    cudaMemsetAsync(count, 0, sizeof(Count), stream);
+    warp_aggregated<<<course::blocks_for(n, kBlock), kBlock, 0, stream>>>(in, n, Below{threshold}, out,
+                                                                          count);
+}
+
 // Idea: the warps of a block add to a counter of their own, in shared memory. One thread then adds
 // the block's count to the counter in global memory.
 // Cost removed: seven of eight atomics in global memory.
@@ -95,6 +105,12 @@ __global__ void privatised(const std::int32_t* in, std::size_t n, Below keep, st
     if (threadIdx.x == 0) first = atomicAdd(count, Count{kept_by_block});
     __syncthreads();
     if (kept) out[first + place] = in[i];
+}
+
+inline void launch_privatised(const std::int32_t* in, std::size_t n, std::int32_t threshold,
+                              std::int32_t* out, Count* count, cudaStream_t stream) {
+    cudaMemsetAsync(count, 0, sizeof(Count), stream);
+    privatised<<<course::blocks_for(n, kBlock), kBlock, 0, stream>>>(in, n, Below{threshold}, out, count);
 }
 
 // --- Stable: three kernels -----------------------------------------------------------------------
@@ -159,6 +175,17 @@ __global__ void scatter_kept(const std::int32_t* in, std::size_t n, Below keep, 
     unsigned total;
     const unsigned place = sum_before<kBlock>(unsigned{kept}, total);
     if (kept) out[begins[blockIdx.x] + place] = in[i];
+}
+
+// `counts` has an element for each block. The first kernel writes the blocks' counts, the second
+// their scan.
+inline void launch_stable(const std::int32_t* in, std::size_t n, std::int32_t threshold, std::int32_t* out,
+                          Count* counts, Count* count, cudaStream_t stream) {
+    const Below keep{threshold};
+    const unsigned grid = course::blocks_for(n, kBlock);
+    count_kept<<<grid, kBlock, 0, stream>>>(in, n, keep, counts);
+    scan_counts<<<1, kScanBlock, 0, stream>>>(counts, grid, count);
+    scatter_kept<<<grid, kBlock, 0, stream>>>(in, n, keep, counts, out);
 }
 
 }  // namespace day17

@@ -1,5 +1,5 @@
-// The host API of day 17: filters of 32-bit integers. The kernels are in filter.cuh, tiles.cuh,
-// single_pass.cuh and bulk_filter.cuh.
+// The host API of day 17: filters of 32-bit integers. The kernels are in filter.cuh and
+// beyond/.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -31,8 +31,8 @@ class Workspace {
 
     std::size_t capacity() const { return capacity_; }
     Count* counts() { return counts_.data(); }                   // one for each block
-    unsigned long long* words() { return words_.data(); }        // of words.cuh, one for each tile
-    unsigned long long* progress() { return progress_.data(); }  // struct Progress of words.cuh
+    unsigned long long* words() { return words_.data(); }        // of beyond/words.cuh, one for each tile
+    unsigned long long* progress() { return progress_.data(); }  // struct Progress of beyond/words.cuh
   private:
     std::size_t capacity_;
     course::DeviceBuffer<Count> counts_;

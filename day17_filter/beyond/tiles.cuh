@@ -1,5 +1,5 @@
-// Day 17: tiles of 4,096 elements instead of one element per thread. What is kept of a tile is
-// staged in shared memory, in order.
+// Day 17, beyond: tiles of 4,096 elements instead of one element per thread. What is kept of a tile
+// is staged in shared memory, in order.
 //
 //   version             what is new                                  what limits it
 //   coarsened           tiles of 4,096 elements, staged in order     every element is read twice
@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/grid.hpp"
 #include "filter.cuh"
 
 namespace day17 {
@@ -130,6 +131,22 @@ __global__ void __launch_bounds__(kBlock)
     store_staged(staged, total, out, begins[blockIdx.x]);
 }
 
+// The three kernels, on tiles: counts, their scan, the elements. `counts` has an element for each
+// tile.
+template <class Keep>
+void launch_tiles(const std::int32_t* in, std::size_t n, Keep keep, std::int32_t* out, Count* counts,
+                  Count* count, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(course::ceil_div<std::size_t>(n, kTile), 1);
+    count_tiles<Keep><<<grid, kBlock, 0, stream>>>(in, n, keep, counts);
+    scan_counts<<<1, kScanBlock, 0, stream>>>(counts, grid, count);
+    scatter_tiles<Keep><<<grid, kBlock, 0, stream>>>(in, n, keep, counts, out);
+}
+
+inline void launch_coarsened(const std::int32_t* in, std::size_t n, std::int32_t threshold, std::int32_t* out,
+                             Count* counts, Count* count, cudaStream_t stream) {
+    launch_tiles(in, n, TileBelow{threshold}, out, counts, count, stream);
+}
+
 // Idea: the first element of each run of equal ones differs from its left neighbour, which another
 // lane has. remove_duplicates uses the same kernels with these flags.
 // Cost removed: a second load for each element, of in[i - 1].
@@ -157,5 +174,10 @@ struct TileFirstOfRun {
         return kept;
     }
 };
+
+inline void launch_remove_duplicates(const std::int32_t* in, std::size_t n, std::int32_t* out, Count* counts,
+                                     Count* count, cudaStream_t stream) {
+    launch_tiles(in, n, TileFirstOfRun{}, out, counts, count, stream);
+}
 
 }  // namespace day17

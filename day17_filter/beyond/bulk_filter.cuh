@@ -1,10 +1,19 @@
-// Day 17, last version: the single pass in rounds, as day 16's bulk_lookback. Needs compute
-// capability 9.0.
+// Day 17, beyond: the single pass in rounds, as day 16's bulk_lookback. Needs compute capability
+// 9.0.
+//
+//   version      what is new                               what limits it
+//   bulk_filter  tiles are counted rounds ahead            latency of a round's steps
+//   bulk_unique  the same, for the first of each run       latency of a round's steps
 #pragma once
 
+#include <cuda_runtime.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/ptx_hopper.cuh"
 #include "owned.cuh"
 #include "words.cuh"
@@ -169,6 +178,21 @@ __global__ void __launch_bounds__(kBulkThreads)
         if (threadIdx.x == 0 && old + 1 == tiles) *count = kept_before + by_tile;
     }
     if (threadIdx.x == 0) finish(progress, words, launch);
+}
+
+// As many blocks as the GPU holds at once, but at most one per tile, and one per thread of a block:
+// each thread looks at the word of one block.
+template <class Keep>
+void launch_rounds(const std::int32_t* in, std::size_t n, Keep keep, std::int32_t* out, Count* count,
+                   Progress* progress, Word* words, cudaStream_t stream) {
+    constexpr auto kKernel = bulk_filter<Keep>;
+    course::allow_shared_bytes(kKernel, sizeof(Stages));
+    const std::size_t tiles = course::ceil_div<std::size_t>(n, kBulkTile);
+    const std::size_t resident = course::resident_blocks(kKernel, kBulkThreads, sizeof(Stages));
+    const auto grid = static_cast<unsigned>(std::min({tiles, resident, std::size_t{kBulkThreads}}));
+    void* arguments[] = {&in, &n, &keep, &out, &count, &progress, &words};
+    CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kKernel), grid, kBulkThreads,
+                                           arguments, sizeof(Stages), stream));
 }
 
 }  // namespace day17

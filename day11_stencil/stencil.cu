@@ -1,24 +1,22 @@
-// Day 11's launchers: argument checks, the size of the grid, the order of the sweeps, the lists of
-// versions. The kernels are in stencil.cuh, ring.cuh, bulk_ring.cuh, shapes.cuh, temporal.cuh and
-// temporal_planes.cuh.
+// Day 11's host code: argument checks, the order of the sweeps, the lists of versions. The kernels
+// and their launches are in stencil.cuh and beyond/.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <stdexcept>
 
-#include "bulk_ring.hpp"
+#include "beyond/bulk_ring.hpp"
+#include "beyond/register_tiled_float4.cuh"
+#include "beyond/ring.cuh"
+#include "beyond/shapes.cuh"
+#include "beyond/temporal.cuh"
+#include "beyond/temporal_planes.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
-#include "ring.cuh"
-#include "shapes.cuh"
 #include "stencil.cuh"
 #include "stencil.hpp"
-#include "temporal.cuh"
-#include "temporal_planes.cuh"
 
 namespace day11 {
 namespace {
@@ -50,10 +48,6 @@ void check(const Stencil& stencil, const DeviceGrid<const float>& in, const Devi
 
 Grid grid_of(const Extents& extents) {
     return {static_cast<int>(extents.nx), static_cast<int>(extents.ny), static_cast<int>(extents.nz)};
-}
-
-unsigned blocks(int cells, int of_block) {
-    return static_cast<unsigned>(course::ceil_div(cells, of_block));
 }
 
 Seven seven(const Stencil& stencil) {
@@ -111,6 +105,7 @@ void sweep(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float>
         for (; left >= depth; left -= depth, --trips) {
             float* to = trips % 2 == 1 ? out.data() : spare.data();
             run(Trip{stencil, grid_of(in.extents()), from, to, aligned, stream}, depth);
+            CUDA_CHECK_LAUNCH();
             from = to;
         }
     }
@@ -123,43 +118,25 @@ void one_by_one(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<f
     sweep(stencil, in, out, spare, steps, stream, {1}, [](const Trip& trip, unsigned) { kRun(trip); });
 }
 
-// --- 7-point -------------------------------------------------------------------------------------
-
-void basic(const Trip& t) {
-    const dim3 grid(blocks(t.grid.nx, kTile), blocks(t.grid.ny, kTile), blocks(t.grid.nz, kTile));
-    course::launch(stencil_basic, {.grid = grid, .block = dim3(kTile, kTile, kTile), .stream = t.stream},
-                   t.in, t.out, t.grid, seven(t.stencil));
+// One sweep, kLaunch(in, out, grid, weights, stream), with the weights by name ...
+template <auto kLaunch>
+void seven_points(const Trip& t) {
+    kLaunch(t.in, t.out, t.grid, seven(t.stencil), t.stream);
 }
 
-void shared_tile(const Trip& t) {
-    const dim3 grid(blocks(t.grid.nx, kInnerTile), blocks(t.grid.ny, kInnerTile),
-                    blocks(t.grid.nz, kInnerTile));
-    course::launch(stencil_shared_tile,
-                   {.grid = grid, .block = dim3(kTile, kTile, kTile), .stream = t.stream}, t.in, t.out,
-                   t.grid, seven(t.stencil));
-}
-
-template <auto kKernel>
-void plane_tiles(const Trip& t) {
-    const dim3 grid(blocks(t.grid.nx, kInnerPlaneTile), blocks(t.grid.ny, kInnerPlaneTile),
-                    blocks(t.grid.nz, kPlanesOfBlock));
-    course::launch(kKernel, {.grid = grid, .block = dim3(kPlaneTile, kPlaneTile), .stream = t.stream}, t.in,
-                   t.out, t.grid, seven(t.stencil));
+// ... or in an array.
+template <auto kLaunch, class Coefficients>
+void points(const Trip& t) {
+    kLaunch(t.in, t.out, t.grid, array_of<Coefficients>(t.stencil), t.stream);
 }
 
 void register_tiled_float4(const Trip& t) {
-    constexpr int kPlanes = 32;
-    // 32 warps, as many as possible side by side along x, because there each edge of a block costs
-    // a sector of 32 bytes for one cell.
-    const int warps_x = std::min(static_cast<int>(blocks(t.grid.nx, kWarpCells)), 8);
-    const int across = warps_x > 4 ? 8 : warps_x > 2 ? 4 : warps_x;
-    const int down = 32 / across;
-    const dim3 grid(blocks(t.grid.nx, kWarpCells * across), blocks(t.grid.ny, kThreadRows * down),
-                    blocks(t.grid.nz, kPlanes));
-    const dim3 block(course::kWarpSize, static_cast<unsigned>(across), static_cast<unsigned>(down));
-    course::launch(t.aligned ? stencil_register_tiled_float4<true> : stencil_register_tiled_float4<false>,
-                   {.grid = grid, .block = block, .stream = t.stream}, t.in, t.out, t.grid, seven(t.stencil),
-                   kPlanes);
+    t.aligned ? seven_points<launch_register_tiled_float4<true>>(t)
+              : seven_points<launch_register_tiled_float4<false>>(t);
+}
+
+void basic_cross(const Trip& t) {
+    launch_basic_cross(t.in, t.out, t.grid, five(t.stencil), t.stream);
 }
 
 // Throws where a version has a reason not to run. Queried once, because the query takes
@@ -168,29 +145,6 @@ template <std::string (*kReason)(const Problem&)>
 void refuse_where(const char* version) {
     static const std::string reason = kReason({});
     require(reason.empty(), "stencil: ", version, " ", reason);
-}
-
-template <int kRadius, bool kAligned>
-void launch_async_ring(const Trip& t) {
-    using Shape = RingShape<kRadius>;
-    using Planes = Ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead>;
-    const unsigned across = blocks(t.grid.nx, kWarpCells);
-    const unsigned down = blocks(t.grid.ny, Planes::kTileRows);
-    int planes = Shape::kPlanes;
-    if constexpr (kRadius == 4) {
-        // Where all blocks run at the same time with longer marches, as with 512^3 cells, halos
-        // along z are loaded less often.
-        const auto parts = static_cast<int>(course::multiprocessors() / (std::size_t{across} * down));
-        if (parts >= 1) planes = std::max(planes, course::ceil_div(t.grid.nz, parts));
-    }
-    const dim3 grid(across, down, blocks(t.grid.nz, planes));
-    course::launch(
-        stencil_async_ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead, Shape::kBlocks, kAligned>,
-        {.grid = grid,
-         .block = dim3(course::kWarpSize, Shape::kWarps),
-         .shared_bytes = sizeof(Planes),
-         .stream = t.stream},
-        t.in, t.out, t.grid, array_of<Star<kRadius>>(t.stencil), planes);
 }
 
 // cp.async, and room for the planes.
@@ -206,7 +160,8 @@ std::string ring_constraint(const Problem&) {
 template <int kRadius>
 void async_ring(const Trip& t) {
     refuse_where<ring_constraint<kRadius>>("async_ring");
-    t.aligned ? launch_async_ring<kRadius, true>(t) : launch_async_ring<kRadius, false>(t);
+    t.aligned ? points<launch_async_ring<kRadius, true>, Star<kRadius>>(t)
+              : points<launch_async_ring<kRadius, false>, Star<kRadius>>(t);
 }
 
 std::string needs_hopper(const Problem&) {
@@ -216,42 +171,7 @@ std::string needs_hopper(const Problem&) {
 // Bulk copies move multiples of 16 bytes. Other grids use async_ring.
 void bulk_ring(const Trip& t) {
     refuse_where<needs_hopper>("bulk_ring");
-    if (!t.aligned) return async_ring<1>(t);
-    launch_bulk_ring(t.in, t.out, t.grid, array_of<Star<1>>(t.stencil), t.stream);
-}
-
-constexpr unsigned kPlaneSweeps = 4;
-constexpr int kFrontRows = 3;
-constexpr int kFrontWarps = 16;
-constexpr int kFrontAhead = 1;
-
-template <int kSweeps, bool kAligned>
-void launch_stream_planes(const Trip& t) {
-    using Tile = Front<kSweeps, kFrontRows, kFrontWarps, kFrontAhead>;
-    constexpr auto kKernel =
-        stencil_stream_planes<kSweeps, kFrontRows, kFrontWarps, kFrontAhead, 1, kAligned>;
-    const unsigned across = blocks(t.grid.nx, Tile::kInnerCols);
-    const unsigned down = blocks(t.grid.ny, Tile::kInnerRows);
-    // Into how many parts is z cut? More parts keep more SMs busy, but each part has 2 * kSweeps
-    // planes of halo. A block takes a step per plane, and an SM runs one block at a time.
-    const std::size_t at_a_time = course::multiprocessors();
-    int planes = t.grid.nz;
-    std::size_t fewest_steps = std::numeric_limits<std::size_t>::max();
-    for (int parts = 1; parts <= 16; ++parts) {
-        const int of_part = course::ceil_div(t.grid.nz, parts);
-        const std::size_t rounds =
-            course::ceil_div<std::size_t>(std::size_t{across} * down * blocks(t.grid.nz, of_part), at_a_time);
-        const std::size_t steps = rounds * static_cast<std::size_t>(of_part + 2 * kSweeps);
-        if (steps >= fewest_steps) continue;
-        fewest_steps = steps;
-        planes = of_part;
-    }
-    course::launch(kKernel,
-                   {.grid = dim3(across, down, blocks(t.grid.nz, planes)),
-                    .block = dim3(course::kWarpSize, kFrontWarps),
-                    .shared_bytes = sizeof(Tile),
-                    .stream = t.stream},
-                   t.in, t.out, t.grid, seven(t.stencil), planes);
+    t.aligned ? points<launch_bulk_ring<1>, Star<1>>(t) : async_ring<1>(t);
 }
 
 std::string streaming_constraint(const Problem&) {
@@ -265,75 +185,23 @@ void streaming_planes(const Stencil& stencil, DeviceGrid<const float> in, Device
     refuse_where<streaming_constraint>("streaming");
     sweep(stencil, in, out, spare, steps, stream, {kPlaneSweeps, 1}, [](const Trip& t, unsigned sweeps) {
         if (sweeps == 1) return register_tiled_float4(t);
-        t.aligned ? launch_stream_planes<kPlaneSweeps, true>(t)
-                  : launch_stream_planes<kPlaneSweeps, false>(t);
+        t.aligned ? seven_points<launch_stream_planes<kPlaneSweeps, true>>(t)
+                  : seven_points<launch_stream_planes<kPlaneSweeps, false>>(t);
     });
-}
-
-// --- 25-point, 27-point, 5-point -----------------------------------------------------------------
-
-dim3 basic_grid(const Grid& grid) {
-    return {blocks(grid.nx, kBasicCols), blocks(grid.ny, kBasicRows), static_cast<unsigned>(grid.nz)};
-}
-constexpr dim3 kBasicBlock(kBasicCols, kBasicRows);
-
-void basic_star(const Trip& t) {
-    course::launch(stencil_basic_star<4>,
-                   {.grid = basic_grid(t.grid), .block = kBasicBlock, .stream = t.stream}, t.in, t.out,
-                   t.grid, array_of<Star<4>>(t.stencil));
-}
-
-void basic_box(const Trip& t) {
-    course::launch(stencil_basic_box, {.grid = basic_grid(t.grid), .block = kBasicBlock, .stream = t.stream},
-                   t.in, t.out, t.grid, array_of<Box>(t.stencil));
-}
-
-void register_tiled_box(const Trip& t) {
-    constexpr int kPlanes = 64;
-    const dim3 grid(blocks(t.grid.nx, kBasicCols), blocks(t.grid.ny, kBasicRows), blocks(t.grid.nz, kPlanes));
-    course::launch(stencil_register_tiled_box, {.grid = grid, .block = kBasicBlock, .stream = t.stream}, t.in,
-                   t.out, t.grid, array_of<Box>(t.stencil), kPlanes);
-}
-
-void basic_cross(const Trip& t) {
-    course::launch(stencil_basic_cross,
-                   {.grid = basic_grid(t.grid), .block = kBasicBlock, .stream = t.stream}, t.in, t.out,
-                   t.grid, five(t.stencil));
 }
 
 void overlapped_tile(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float> out,
                      DeviceGrid<float> spare, unsigned steps, cudaStream_t stream) {
-    sweep(stencil, in, out, spare, steps, stream, {kSquareSweeps, 3, 2, 1},
-          [](const Trip& t, unsigned sweeps) {
-              const int inner = kSquare - 2 * static_cast<int>(sweeps);
-              course::launch(stencil_overlapped_tile,
-                             {.grid = dim3(blocks(t.grid.nx, inner), blocks(t.grid.ny, inner)),
-                              .block = dim3(32, kSquareThreads),
-                              .stream = t.stream},
-                             t.in, t.out, t.grid, five(t.stencil), static_cast<int>(sweeps));
-          });
-}
-
-constexpr unsigned kRowSweeps = 8;
-constexpr unsigned kFewRowSweeps = 4;
-
-template <int kSweeps, bool kAligned>
-void launch_stream_rows(const Trip& t) {
-    constexpr auto kKernel = stencil_stream_rows<kSweeps, kAligned>;
-    constexpr int kThreads = 32 * kStripWarps;
-    const unsigned strips = blocks(t.grid.nx, kStripWarps * (kWarpCells - 2 * kHaloCells<kSweeps>));
-    // As many marches as can be resident, but each at least four times as long as its halo.
-    const unsigned marches = std::max(course::resident_blocks(kKernel, kThreads) / strips, 1u);
-    const int rows = std::max(course::ceil_div(t.grid.ny, static_cast<int>(marches)), 8 * kSweeps);
-    course::launch(
-        kKernel,
-        {.grid = dim3(strips, blocks(t.grid.ny, rows)), .block = dim3(32, kStripWarps), .stream = t.stream},
-        t.in, t.out, t.grid, five(t.stencil), rows);
+    sweep(
+        stencil, in, out, spare, steps, stream, {kSquareSweeps, 3, 2, 1}, [](const Trip& t, unsigned sweeps) {
+            launch_overlapped_tile(t.in, t.out, t.grid, five(t.stencil), static_cast<int>(sweeps), t.stream);
+        });
 }
 
 template <int kSweeps>
 void stream_rows(const Trip& t) {
-    t.aligned ? launch_stream_rows<kSweeps, true>(t) : launch_stream_rows<kSweeps, false>(t);
+    const auto launch = t.aligned ? launch_stream_rows<kSweeps, true> : launch_stream_rows<kSweeps, false>;
+    launch(t.in, t.out, t.grid, five(t.stencil), t.stream);
 }
 
 void streaming_rows(const Stencil& stencil, DeviceGrid<const float> in, DeviceGrid<float> out,
@@ -359,11 +227,12 @@ course::Work work(const Problem& problem) {
 
 std::span<const Version> versions_star7() {
     static const std::array<Version, 8> list = {{
-        {"basic", "a thread per cell", one_by_one<basic>, work<Shape::kStar7>},
-        {"shared_tile", "a tile in shared memory", one_by_one<shared_tile>, work<Shape::kStar7>},
-        {"coarsened_z", "three planes of a tile", one_by_one<plane_tiles<stencil_coarsened_z>>,
+        {"basic", "a thread per cell", one_by_one<seven_points<launch_basic>>, work<Shape::kStar7>},
+        {"shared_tile", "a tile in shared memory", one_by_one<seven_points<launch_shared_tile>>,
          work<Shape::kStar7>},
-        {"register_tiled", "the own column in registers", one_by_one<plane_tiles<stencil_register_tiled>>,
+        {"coarsened_z", "three planes of a tile", one_by_one<seven_points<launch_coarsened_z>>,
+         work<Shape::kStar7>},
+        {"register_tiled", "the own column in registers", one_by_one<seven_points<launch_register_tiled>>,
          work<Shape::kStar7>},
         {"register_tiled_float4", "four cells of two rows a thread", one_by_one<register_tiled_float4>,
          work<Shape::kStar7>},
@@ -379,7 +248,8 @@ std::span<const Version> versions_star7() {
 
 std::span<const Version> versions_star25() {
     static const std::array<Version, 2> list = {{
-        {"basic", "a thread per cell", one_by_one<basic_star>, work<Shape::kStar25>},
+        {"basic", "a thread per cell", one_by_one<points<launch_basic_star<4>, Star<4>>>,
+         work<Shape::kStar25>},
         {"async_ring", "planes copied ahead", one_by_one<async_ring<4>>, work<Shape::kStar25>,
          ring_constraint<4>},
     }};
@@ -388,8 +258,9 @@ std::span<const Version> versions_star25() {
 
 std::span<const Version> versions_box27() {
     static const std::array<Version, 2> list = {{
-        {"basic", "a thread per cell", one_by_one<basic_box>, work<Shape::kBox27>},
-        {"register_tiled", "three planes in registers", one_by_one<register_tiled_box>, work<Shape::kBox27>},
+        {"basic", "a thread per cell", one_by_one<points<launch_basic_box, Box>>, work<Shape::kBox27>},
+        {"register_tiled", "three planes in registers", one_by_one<points<launch_register_tiled_box, Box>>,
+         work<Shape::kBox27>},
     }};
     return list;
 }

@@ -1,23 +1,17 @@
 // Day 11: stencils.                                          PMPP chapter 8 (4th and 5th edition)
 //
-//   version                what is new                               what limits it
-//   basic                  a thread per cell                         seven loads per cell
-//   shared_tile            a block's cells in shared memory          58 % of a small tile is halo
-//   coarsened_z            a block marches along z, three planes     shared memory: seven reads a cell
-//   register_tiled         the own column in registers               4-byte loads, two barriers a plane
-//   register_tiled_float4  four cells of two rows, no shared memory  memory bandwidth, nearly
-//                                                        ... ring.cuh:
-//   async_ring             planes are copied ahead (cp.async)        halo or barriers: not measured
-//                                                        ... bulk_ring.cuh:
-//   bulk_ring              the copy engine fetches rows (Hopper)     halo or barriers: not measured
-//                                                        ... temporal.cuh:
-//   overlapped_tile        several sweeps in shared memory (2D)      shared memory, barriers
-//   streaming              several sweeps in one trip to memory      registers
+//   version         what is new                             what limits it
+//   basic           a thread per cell                       seven loads per cell
+//   shared_tile     a block's cells in shared memory        58 % of a small tile is halo
+//   coarsened_z     a block marches along z, three planes   shared memory: seven reads a cell
+//   register_tiled  the own column in registers             4-byte loads, two barriers a plane
 //
-// A sweep reads and writes each cell once. So a copy of the grid is the limit of all versions
-// except those that do several sweeps at once.
+// A sweep reads and writes each cell once. So a copy of the grid is the limit of all these
+// versions. Each kernel is followed by its launch. beyond/ has versions without shared memory, with
+// planes that are copied ahead, with several sweeps at once, and other shapes.
 //
 //   ./course run day11                                     every version, verified and timed
+//   ./course run day11 --program                           program.cu: sweeps, from main() to the result
 //   ./course inspect day11 --only basic                    sectors per load, line by line
 #pragma once
 
@@ -25,7 +19,6 @@
 
 #include <cstddef>
 
-#include "common/device/warp.cuh"
 #include "grid.cuh"
 
 namespace day11 {
@@ -71,6 +64,13 @@ __global__ void stencil_basic(const float* in, float* out, Grid grid, Seven k) {
     }
 }
 
+inline void launch_basic(const float* in, float* out, const Grid& grid, const Seven& k, cudaStream_t stream) {
+    const dim3 blocks(blocks_along(grid.nx, kTile), blocks_along(grid.ny, kTile),
+                      blocks_along(grid.nz, kTile));
+    const dim3 threads(kTile, kTile, kTile);
+    stencil_basic<<<blocks, threads, 0, stream>>>(in, out, grid, k);
+}
+
 constexpr int kInnerTile = kTile - 2;  // cells that a tile computes along each axis
 
 // Idea: the block loads a tile of 8 x 8 x 8 cells into shared memory, a cell per thread. All
@@ -98,6 +98,14 @@ __global__ void stencil_shared_tile(const float* in, float* out, Grid grid, Seve
                              tile[tz][ty + 1][tx], tile[tz - 1][ty][tx], tile[tz + 1][ty][tx]);
     }
     out[grid.index(x, y, z)] = value;
+}
+
+inline void launch_shared_tile(const float* in, float* out, const Grid& grid, const Seven& k,
+                               cudaStream_t stream) {
+    const dim3 blocks(blocks_along(grid.nx, kInnerTile), blocks_along(grid.ny, kInnerTile),
+                      blocks_along(grid.nz, kInnerTile));
+    const dim3 threads(kTile, kTile, kTile);
+    stencil_shared_tile<<<blocks, threads, 0, stream>>>(in, out, grid, k);
 }
 
 constexpr int kPlaneTile = 32;                   // cells of a plane's tile along x and y, one thread each
@@ -144,6 +152,14 @@ __global__ void stencil_coarsened_z(const float* in, float* out, Grid grid, Seve
     }
 }
 
+inline void launch_coarsened_z(const float* in, float* out, const Grid& grid, const Seven& k,
+                               cudaStream_t stream) {
+    const dim3 blocks(blocks_along(grid.nx, kInnerPlaneTile), blocks_along(grid.ny, kInnerPlaneTile),
+                      blocks_along(grid.nz, kPlanesOfBlock));
+    const dim3 threads(kPlaneTile, kPlaneTile);
+    stencil_coarsened_z<<<blocks, threads, 0, stream>>>(in, out, grid, k);
+}
+
 // Idea: register tiling. Only the thread of the same column reads the cells below and above, so
 // they stay in registers: three values that move down by one with every plane.
 // Cost removed: two thirds of the shared memory, and three of seven reads from it: below, above and
@@ -180,80 +196,12 @@ __global__ void stencil_register_tiled(const float* in, float* out, Grid grid, S
     }
 }
 
-// The new values of a quad, as if none were on the boundary. `left` and `right` are the cells
-// beside it.
-__device__ inline Quad weighted_sums(const Seven& k, const Quad& centre, float left, float right,
-                                     const Quad& back, const Quad& front, const Quad& below,
-                                     const Quad& above) {
-    Quad sums;
-#pragma unroll
-    for (int j = 0; j < kLaneCells; ++j)
-        sums.value[j] = weighted_sum(k, centre.value[j], j > 0 ? centre.value[j - 1] : left,
-                                     j < kLaneCells - 1 ? centre.value[j + 1] : right, back.value[j],
-                                     front.value[j], below.value[j], above.value[j]);
-    return sums;
-}
-
-constexpr int kThreadRows = 2;  // rows of a thread, neighbours along y
-
-// Idea: four cells of two rows per thread. A warp marches along z with 128 cells of these rows.
-// Neighbours along x come from the adjacent lane, those along y from the thread's other row or by
-// another load, usually from the L1 cache, because an adjacent warp loads the same row.
-// Cost removed: three of four load instructions, shared memory, and all barriers.
-// Still limits it: memory bandwidth, nearly. Rows at the edge of a block and planes at the ends of
-// a march are loaded twice.
-//
-// Blocks have 32 x (warps along x) x (warps along y) threads: threadIdx.y and threadIdx.z count
-// warps. kAligned: as for load_quad. With the loop unrolled three times, the planes of a march need
-// not be moved from register to register. Unrolled six times, the kernel for unaligned rows no
-// longer fits into 64 registers per thread, and spills.
-template <bool kAligned>
-__global__ __launch_bounds__(1024) void stencil_register_tiled_float4(const float* __restrict__ in,
-                                                                      float* __restrict__ out, Grid grid,
-                                                                      Seven k, int planes) {
-    const int lane = static_cast<int>(threadIdx.x);
-    const int x = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y) * kWarpCells + lane * kLaneCells;
-    const int y = static_cast<int>(blockIdx.y * blockDim.z + threadIdx.z) * kThreadRows;
-    const int first = static_cast<int>(blockIdx.z) * planes;
-    const int end = min(first + planes, grid.nz);
-    if (y >= grid.ny) return;  // the whole warp
-
-    const auto load = [&](int row, int z) {
-        const bool there = row >= 0 && row < grid.ny && z >= 0 && z < grid.nz;
-        return there ? load_quad<kAligned>(in + grid.index(0, row, z), x, grid.nx) : Quad{};
-    };
-    Quad below[kThreadRows], centre[kThreadRows], above[kThreadRows];
-#pragma unroll
-    for (int r = 0; r < kThreadRows; ++r) {
-        below[r] = load(y + r, first - 1);
-        centre[r] = load(y + r, first);
-    }
-    constexpr bool kStreaming = true;  // the caches should keep what is read again: halos
-#pragma unroll 3
-    for (int z = first; z < end; ++z) {
-#pragma unroll
-        for (int r = 0; r < kThreadRows; ++r)
-            above[r] = load(y + r, z + 1);
-        const Quad back = load(y - 1, z);
-        const Quad front = load(y + kThreadRows, z);
-#pragma unroll
-        for (int r = 0; r < kThreadRows; ++r) {
-            float left = __shfl_up_sync(course::kWholeWarp, centre[r].value[kLaneCells - 1], 1);
-            float right = __shfl_down_sync(course::kWholeWarp, centre[r].value[0], 1);
-            if (y + r >= grid.ny) continue;  // the whole warp
-            if (lane == 0 && x > 0 && x < grid.nx) left = in[grid.index(x - 1, y + r, z)];
-            if (lane == 31 && x + kLaneCells < grid.nx) right = in[grid.index(x + kLaneCells, y + r, z)];
-            Quad result = weighted_sums(k, centre[r], left, right, r > 0 ? centre[r - 1] : back,
-                                        r < kThreadRows - 1 ? centre[r + 1] : front, below[r], above[r]);
-            const bool row_inside = y + r > 0 && y + r < grid.ny - 1 && z > 0 && z < grid.nz - 1;
-            keep_boundary<kAligned>(result, centre[r], row_inside, x, grid.nx);
-            store_quad<kAligned, kStreaming>(out + grid.index(0, y + r, z), x, grid.nx, result);
-            below[r] = centre[r];
-        }
-#pragma unroll
-        for (int r = 0; r < kThreadRows; ++r)
-            centre[r] = above[r];
-    }
+inline void launch_register_tiled(const float* in, float* out, const Grid& grid, const Seven& k,
+                                  cudaStream_t stream) {
+    const dim3 blocks(blocks_along(grid.nx, kInnerPlaneTile), blocks_along(grid.ny, kInnerPlaneTile),
+                      blocks_along(grid.nz, kPlanesOfBlock));
+    const dim3 threads(kPlaneTile, kPlaneTile);
+    stencil_register_tiled<<<blocks, threads, 0, stream>>>(in, out, grid, k);
 }
 
 }  // namespace day11

@@ -1,5 +1,4 @@
-// Stencils, sweep after sweep: the host API of day 11. The kernels are in stencil.cuh, ring.cuh,
-// bulk_ring.cuh, shapes.cuh, temporal.cuh and temporal_planes.cuh.
+// Stencils, sweep after sweep: the host API of day 11. The kernels are in stencil.cuh and beyond/.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,9 +1,14 @@
-// Day 11, third part, in 3D: the front of `streaming` is a plane. Read temporal.cuh first.
+// Day 11, beyond: temporal blocking in 3D, where the front of `streaming` is a plane. Read
+// temporal.cuh first.
 #pragma once
 
+#include <limits>
+
+#include "common/device/launch.hpp"
 #include "common/device/ptx.cuh"
-#include "ring.cuh"      // copy_quad, clear
-#include "temporal.cuh"  // kHaloCells
+#include "register_tiled_float4.cuh"  // weighted_sums
+#include "ring.cuh"                   // copy_quad, clear
+#include "temporal.cuh"               // kHaloCells
 
 namespace day11 {
 
@@ -157,6 +162,39 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_stream_planes(co
         slot_last = slot;
         slot = next_slot(slot);
     }
+}
+
+constexpr unsigned kPlaneSweeps = 4;  // sweeps of a full trip
+constexpr int kFrontRows = 3;
+constexpr int kFrontWarps = 16;
+constexpr int kFrontAhead = 1;
+
+template <int kSweeps, bool kAligned>
+void launch_stream_planes(const float* in, float* out, const Grid& grid, const Seven& k,
+                          cudaStream_t stream) {
+    using Tile = Front<kSweeps, kFrontRows, kFrontWarps, kFrontAhead>;
+    const unsigned across = blocks_along(grid.nx, Tile::kInnerCols);
+    const unsigned down = blocks_along(grid.ny, Tile::kInnerRows);
+    // Into how many parts is z cut? More parts keep more SMs busy, but each part has 2 * kSweeps
+    // planes of halo. A block takes a step per plane, and an SM runs one block at a time.
+    const std::size_t at_a_time = course::multiprocessors();
+    int planes = grid.nz;
+    std::size_t fewest_steps = std::numeric_limits<std::size_t>::max();
+    for (int parts = 1; parts <= 16; ++parts) {
+        const int of_part = course::ceil_div(grid.nz, parts);
+        const std::size_t waves = course::ceil_div<std::size_t>(
+            std::size_t{across} * down * blocks_along(grid.nz, of_part), at_a_time);
+        const std::size_t steps = waves * static_cast<std::size_t>(of_part + 2 * kSweeps);
+        if (steps >= fewest_steps) continue;
+        fewest_steps = steps;
+        planes = of_part;
+    }
+    course::launch(stencil_stream_planes<kSweeps, kFrontRows, kFrontWarps, kFrontAhead, 1, kAligned>,
+                   {.grid = dim3(across, down, blocks_along(grid.nz, planes)),
+                    .block = dim3(course::kWarpSize, kFrontWarps),
+                    .shared_bytes = sizeof(Tile),
+                    .stream = stream},
+                   in, out, grid, k, planes);
 }
 
 }  // namespace day11

@@ -1,4 +1,4 @@
-// Day 11, third part: temporal blocking. Several sweeps in one trip through memory.
+// Day 11, beyond: temporal blocking. Several sweeps in one trip through memory.
 //
 // After t sweeps a cell depends on the cells around it up to a distance of t. So a tile that was
 // loaded with a halo of T cells is right after T sweeps, except for its halo. Adjacent tiles
@@ -16,7 +16,10 @@
 // Both are 2D here. streaming in 3D is in temporal_planes.cuh.
 #pragma once
 
-#include "grid.cuh"    // Quad, load_quad, store_quad
+#include <algorithm>
+
+#include "common/device/grid.hpp"
+#include "quads.cuh"
 #include "shapes.cuh"  // Five, inside_plane
 
 namespace day11 {
@@ -67,6 +70,14 @@ __global__ __launch_bounds__(32 * kSquareThreads) void stencil_overlapped_tile(c
                 out[grid.index(tile_x + c, tile_y + r, 0)] = buffers[sweeps % 2][r][c];
         }
     }
+}
+
+inline void launch_overlapped_tile(const float* in, float* out, const Grid& grid, const Five& k, int sweeps,
+                                   cudaStream_t stream) {
+    const int inner = kSquare - 2 * sweeps;
+    const dim3 blocks(blocks_along(grid.nx, inner), blocks_along(grid.ny, inner));
+    const dim3 threads(32, kSquareThreads);
+    stencil_overlapped_tile<<<blocks, threads, 0, stream>>>(in, out, grid, k, sweeps);
 }
 
 // How far the strips of adjacent warps overlap on either side: at least kSweeps cells, in whole
@@ -142,6 +153,21 @@ __global__ __launch_bounds__(32 * kStripWarps) void stencil_stream_rows(const fl
         const int y = newest - kSweeps;
         if (y >= first && stores) store_quad<kAligned>(out + grid.index(0, y, 0), x, grid.nx, row);
     }
+}
+
+constexpr unsigned kRowSweeps = 8;     // sweeps of a full trip
+constexpr unsigned kFewRowSweeps = 4;  // and of the one after it
+
+template <int kSweeps, bool kAligned>
+void launch_stream_rows(const float* in, float* out, const Grid& grid, const Five& k, cudaStream_t stream) {
+    constexpr auto kKernel = stencil_stream_rows<kSweeps, kAligned>;
+    const unsigned strips = blocks_along(grid.nx, kStripWarps * (kWarpCells - 2 * kHaloCells<kSweeps>));
+    // As many marches as can be resident, but each at least four times as long as its halo.
+    const unsigned marches = std::max(course::resident_blocks(kKernel, 32 * kStripWarps) / strips, 1u);
+    const int rows = std::max(course::ceil_div(grid.ny, static_cast<int>(marches)), 8 * kSweeps);
+    const dim3 blocks(strips, blocks_along(grid.ny, rows));
+    const dim3 threads(32, kStripWarps);
+    kKernel<<<blocks, threads, 0, stream>>>(in, out, grid, k, rows);
 }
 
 }  // namespace day11

@@ -1,7 +1,8 @@
-// Day 11: the ring of planes of ring.cuh, filled by bulk copies (Hopper). Day 41 explains bulk
-// copies, mbarriers and their phases.
+// Day 11, beyond: the ring of planes of ring.cuh, filled by bulk copies (Hopper). Day 41 explains
+// bulk copies, mbarriers and their phases.
 #pragma once
 
+#include "common/device/launch.hpp"
 #include "common/device/ptx_hopper.cuh"
 #include "ring.cuh"
 
@@ -90,6 +91,21 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_bulk_ring(const 
         slot = next_slot(slot);
         if (slot == 0) parity ^= 1u;
     }
+}
+
+// Rows of the grid are 16-byte aligned, and no extent is 0.
+template <int kRadius>
+void launch_bulk_ring(const float* in, float* out, const Grid& grid, const Star<kRadius>& star,
+                      cudaStream_t stream) {
+    using Shape = RingShape<kRadius>;
+    using Planes = Ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead>;
+    course::launch(stencil_bulk_ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead, Shape::kBlocks>,
+                   {.grid = dim3(blocks_along(grid.nx, kWarpCells), blocks_along(grid.ny, Planes::kTileRows),
+                                 blocks_along(grid.nz, Shape::kPlanes)),
+                    .block = dim3(course::kWarpSize, Shape::kWarps),
+                    .shared_bytes = sizeof(BulkRing<Planes>),
+                    .stream = stream},
+                   in, out, grid, star, Shape::kPlanes);
 }
 
 }  // namespace day11

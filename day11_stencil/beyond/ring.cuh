@@ -1,4 +1,4 @@
-// Day 11, second part: a ring of planes in shared memory, for stars of any radius.
+// Day 11, beyond: a ring of planes in shared memory, for stars of any radius.
 //
 //          planes of the ring, while plane z is computed (radius 1, 3 planes ahead)
 //     slot   | z     | z + 1 | z + 2 | z + 3 | z + 4 |
@@ -10,8 +10,11 @@
 // are copied asynchronously, kAhead planes before they are needed.
 #pragma once
 
+#include <algorithm>
+
+#include "common/device/launch.hpp"
 #include "common/device/ptx.cuh"
-#include "grid.cuh"
+#include "quads.cuh"
 
 namespace day11 {
 
@@ -218,6 +221,29 @@ __global__ __launch_bounds__(32 * kWarps, kBlocks) void stencil_async_ring(const
         }
         slot = next_slot(slot);
     }
+}
+
+template <int kRadius, bool kAligned>
+void launch_async_ring(const float* in, float* out, const Grid& grid, const Star<kRadius>& star,
+                       cudaStream_t stream) {
+    using Shape = RingShape<kRadius>;
+    using Planes = Ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead>;
+    const unsigned across = blocks_along(grid.nx, kWarpCells);
+    const unsigned down = blocks_along(grid.ny, Planes::kTileRows);
+    int planes = Shape::kPlanes;
+    if constexpr (kRadius == 4) {
+        // Where all blocks run at the same time with longer marches, as with 512^3 cells, halos
+        // along z are loaded less often.
+        const auto parts = static_cast<int>(course::multiprocessors() / (std::size_t{across} * down));
+        if (parts >= 1) planes = std::max(planes, course::ceil_div(grid.nz, parts));
+    }
+    course::launch(
+        stencil_async_ring<kRadius, Shape::kRows, Shape::kWarps, Shape::kAhead, Shape::kBlocks, kAligned>,
+        {.grid = dim3(across, down, blocks_along(grid.nz, planes)),
+         .block = dim3(course::kWarpSize, Shape::kWarps),
+         .shared_bytes = sizeof(Planes),
+         .stream = stream},
+        in, out, grid, star, planes);
 }
 
 }  // namespace day11

@@ -1,6 +1,6 @@
-// Day 11, other shapes. All have a version like the first, with a thread per cell; the box also has
-// one with register tiling. The 25-point star is stencil_basic_star<4>; the order of its constants
-// is in ring.cuh.
+// Day 11, beyond: other shapes. All have a version like the first, with a thread per cell; the box
+// also has one with register tiling. The 25-point star is stencil_basic_star<4>; the order of its
+// constants is in ring.cuh.
 #pragma once
 
 #include "ring.cuh"
@@ -34,6 +34,15 @@ __global__ void stencil_basic_star(const float* in, float* out, Grid grid, Star<
     out[i] = value;
 }
 
+template <int kRadius>
+void launch_basic_star(const float* in, float* out, const Grid& grid, const Star<kRadius>& star,
+                       cudaStream_t stream) {
+    const dim3 blocks(blocks_along(grid.nx, kBasicCols), blocks_along(grid.ny, kBasicRows),
+                      static_cast<unsigned>(grid.nz));
+    const dim3 threads(kBasicCols, kBasicRows);
+    stencil_basic_star<kRadius><<<blocks, threads, 0, stream>>>(in, out, grid, star);
+}
+
 struct Box {
     float k[27];
 };
@@ -53,6 +62,14 @@ __global__ void stencil_basic_box(const float* in, float* out, Grid grid, Box bo
                     value = fmaf(*k++, in[grid.index(x + dx, y + dy, z + dz)], value);
     }
     out[grid.index(x, y, z)] = value;
+}
+
+inline void launch_basic_box(const float* in, float* out, const Grid& grid, const Box& box,
+                             cudaStream_t stream) {
+    const dim3 blocks(blocks_along(grid.nx, kBasicCols), blocks_along(grid.ny, kBasicRows),
+                      static_cast<unsigned>(grid.nz));
+    const dim3 threads(kBasicCols, kBasicRows);
+    stencil_basic_box<<<blocks, threads, 0, stream>>>(in, out, grid, box);
 }
 
 // Idea: thread coarsening along z, with register tiling. A thread loads the nine cells of a plane
@@ -93,6 +110,15 @@ __global__ void stencil_register_tiled_box(const float* in, float* out, Grid gri
     }
 }
 
+inline void launch_register_tiled_box(const float* in, float* out, const Grid& grid, const Box& box,
+                                      cudaStream_t stream) {
+    constexpr int kPlanes = 64;
+    const dim3 blocks(blocks_along(grid.nx, kBasicCols), blocks_along(grid.ny, kBasicRows),
+                      blocks_along(grid.nz, kPlanes));
+    const dim3 threads(kBasicCols, kBasicRows);
+    stencil_register_tiled_box<<<blocks, threads, 0, stream>>>(in, out, grid, box, kPlanes);
+}
+
 // The five constants of a cross in a plane.
 struct Five {
     float centre;
@@ -121,6 +147,14 @@ __global__ void stencil_basic_cross(const float* in, float* out, Grid grid, Five
     out[i] = inside_plane(grid, x, y)
                  ? weighted_sum(k, in[i], in[i - 1], in[i + 1], in[i - grid.row()], in[i + grid.row()])
                  : in[i];
+}
+
+inline void launch_basic_cross(const float* in, float* out, const Grid& grid, const Five& k,
+                               cudaStream_t stream) {
+    const dim3 blocks(blocks_along(grid.nx, kBasicCols), blocks_along(grid.ny, kBasicRows),
+                      static_cast<unsigned>(grid.nz));
+    const dim3 threads(kBasicCols, kBasicRows);
+    stencil_basic_cross<<<blocks, threads, 0, stream>>>(in, out, grid, k);
 }
 
 }  // namespace day11

@@ -7,14 +7,8 @@
 //   warp_per_row      32 threads                    up to 1024        by shuffles
 //   block_per_row     64 to 1024 threads            up to 32768       in shared memory
 //   lanes_per_row     1 to 16 threads               up to 192         by shuffles
-//   rows_in_shared    1 to 32 threads               up to 192         by shuffles
-//   cluster_per_row   2 to 8 blocks of a cluster    up to 262144      in each other's shared memory
-//   whole_gpu         a team of blocks              some millions     in global memory, at a grid barrier
-//   two_pass          blocks, one per part (twice)  any               between two kernels
 //
-// The first two are here, the next two in short_rows.cuh, the others in long_rows.cuh. All read and
-// write a row in packs of four floats, wherever it starts: load_pack and store_pack of
-// row_slice.cuh.
+// Rows in shared memory, and rows that no block can keep, are in beyond/.
 //
 //   ./course run day21 --size 4096x1024
 #pragma once
@@ -23,13 +17,108 @@
 
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 
 #include "common/device/block_reduce.cuh"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
-#include "row_slice.cuh"
-#include "softmax_rows.hpp"
+#include "max_sum.hpp"
 
 namespace day21 {
+
+// --- The packs of a row that starts at any address -----------------------------------------------
+
+constexpr int kWidth = 4;  // floats of a pack: 16 bytes, the most that one instruction loads
+using Pack = course::Pack<float, kWidth>;
+
+// A pack is loaded from a multiple of 16 bytes, but a row may start at any multiple of 4. So a row
+// has whole packs in its middle. The columns before and after them, at most six, are its edges.
+// They are its last packs, with -Inf where there is no column:
+//
+//     a row of 13 columns, 8 bytes before a multiple of 16     0 1 | 2 3 4 5 | 6 7 8 9 | 10 11 12
+//     its packs                                    2 3 4 5,   6 7 8 9,   0 1 10 11,   12 . . .
+//
+// So any row has as few packs as one that starts at a multiple of 16 bytes. A long row is cut into
+// slices of `packs_of_slice` packs.
+//
+// kWhole: every row of the matrix and of the result consists of whole packs. Then the compiler
+// omits the registers and instructions that edges need.
+template <bool kWhole>
+struct Slice {
+    const float* in;  // the first whole pack of the slice
+    float* out;       // its result
+    int packs;        // of the slice
+    int whole;        // whole packs of the slice; they come first
+    int edges;        // columns of the row that are in no whole pack
+    int head;         // those of them before the first whole pack
+    int last_whole;   // whole packs from here on; negative: how many before
+
+    std::ptrdiff_t begin;  // packs before the slice
+
+    // Integer, signed: int is enough for most rows, and takes one register where 64 bits take two.
+    template <class Integer>
+    __device__ Slice(const float* in_row, float* out_row, Integer cols, int packs_of_slice, Integer index) {
+        const auto past = static_cast<int>(reinterpret_cast<std::uintptr_t>(in_row) / sizeof(float) % kWidth);
+        head = kWhole ? 0 : static_cast<int>(::min(cols, static_cast<Integer>((kWidth - past) % kWidth)));
+        const Integer packs_of_row = (cols + kWidth - 1) / kWidth;
+        const Integer whole_of_row = (cols - head) / kWidth;
+        const Integer first = ::min(packs_of_row, index * packs_of_slice);
+        packs = static_cast<int>(::min(static_cast<Integer>(packs_of_slice), packs_of_row - first));
+        edges = static_cast<int>(cols - whole_of_row * kWidth);
+        last_whole = static_cast<int>(::min(static_cast<Integer>(packs), whole_of_row - first));
+        whole = kWhole ? packs : ::max(0, last_whole);
+        begin = first;
+        in = in_row + head + begin * kWidth;
+        out = out_row + head + begin * kWidth;
+    }
+
+    // The whole row.
+    __device__ Slice(const float* in_row, float* out_row, int cols) : Slice(in_row, out_row, cols, cols, 0) {}
+
+    // Calls visit(i, offset) for each element i of a pack that is an edge: it lies at in[offset].
+    template <class Visit>
+    __device__ void for_edges(int pack, Visit visit) const {
+#pragma unroll
+        for (int i = 0; i < kWidth; ++i) {
+            const int edge = (pack - last_whole) * kWidth + i;
+            if (edge < head) {
+                visit(i, edge - head - begin * kWidth);
+            } else if (edge < edges) {
+                visit(i, static_cast<std::ptrdiff_t>(edge - head + last_whole * kWidth));
+            }
+        }
+    }
+};
+
+template <bool kWhole>
+__device__ Pack load_pack(const Slice<kWhole>& row, int index) {
+    if (index < row.whole) return Pack::load(row.in + index * kWidth);
+    Pack pack;
+    for (float& x : pack.value)
+        x = -INFINITY;  // changes no maximum and adds 0 to the sum
+    if (!kWhole && index < row.packs)
+        row.for_edges(index, [&](int i, std::ptrdiff_t offset) { pack.value[i] = row.in[offset]; });
+    return pack;
+}
+
+// Streaming stores: results are evicted from the L2 cache first, so the input stays longer.
+template <bool kWhole>
+__device__ void store_pack(const Slice<kWhole>& row, int index, const Pack& pack) {
+    const float* const x = pack.value;
+    if (index < row.whole) {
+        float* const to = row.out + index * kWidth;
+        if (kWhole || course::is_aligned(to, sizeof(Pack))) {
+            __stcs(reinterpret_cast<float4*>(to), make_float4(x[0], x[1], x[2], x[3]));
+        } else {  // the row of the result starts at another offset from a multiple of 16
+#pragma unroll
+            for (int i = 0; i < kWidth; ++i)
+                __stcs(to + i, x[i]);
+        }
+    } else if (!kWhole && index < row.packs) {
+        row.for_edges(index, [&](int i, std::ptrdiff_t offset) { __stcs(row.out + offset, x[i]); });
+    }
+}
 
 // exp(x - shift), as a power of two (day 20).
 __device__ inline float exponential(float x, float shift) {
@@ -90,6 +179,29 @@ __global__ void __launch_bounds__(kRowThreads)
         for (float& x : packs[p].value)
             x = kOutput == Output::kSoftmax ? x * factor : (x - max) - log_of_sum;
         store_pack(row, p * course::kWarpSize + lane, packs[p]);
+    }
+}
+
+constexpr std::size_t kWarpCols = 1024;
+
+template <Output kOutput, bool kWhole>
+void launch_warp_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step,
+                         std::size_t rows, int cols, cudaStream_t stream) {
+    const unsigned blocks = course::blocks_for(rows, kWarpsPerBlock);
+    const auto launch = [&](auto kernel) {
+        kernel<<<blocks, kRowThreads, 0, stream>>>(in, in_step, out, out_step, rows, cols);
+    };
+    const int values = course::ceil_div(cols, course::kWarpSize);  // of a lane
+    if (values <= 4) {
+        launch(warp_per_row<kOutput, kWhole, 4>);
+    } else if (values <= 8) {
+        launch(warp_per_row<kOutput, kWhole, 8>);
+    } else if (values <= 16) {
+        launch(warp_per_row<kOutput, kWhole, 16>);
+    } else if (values <= 24) {
+        launch(warp_per_row<kOutput, kWhole, 24>);
+    } else {
+        launch(warp_per_row<kOutput, kWhole, 32>);
     }
 }
 
@@ -214,6 +326,111 @@ __global__ void __launch_bounds__(kThreads)
     const MaxSum whole_row = block_merge<kThreads>(part);
     finish<kOutput>(packs, part.max, whole_row);
     store<kThreads>(packs, row());
+}
+
+constexpr std::size_t kBlockCols = 32768;
+
+template <Output kOutput, bool kWhole>
+void launch_block_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step,
+                          std::size_t rows, int cols, cudaStream_t stream) {
+    const unsigned blocks = course::blocks_for(rows, 1);
+    const auto launch = [&](auto kernel, int threads) {
+        kernel<<<blocks, threads, 0, stream>>>(in, in_step, out, out_step, cols);
+    };
+    if (cols <= 1024) {
+        launch(block_per_row<kOutput, kWhole, 64, 16>, 64);
+    } else if (cols <= 2048) {
+        launch(block_per_row<kOutput, kWhole, 128, 16>, 128);
+    } else if (cols <= 4096) {
+        launch(block_per_row<kOutput, kWhole, 256, 16>, 256);
+    } else if (cols <= 8192) {
+        launch(block_per_row<kOutput, kWhole, 512, 16>, 512);
+    } else if (cols <= 16384) {
+        launch(block_per_row<kOutput, kWhole, 1024, 16>, 1024);
+    } else if (cols <= 24576) {
+        launch(block_per_row<kOutput, kWhole, 1024, 24>, 1024);
+    } else {
+        launch(block_per_row<kOutput, kWhole, 1024, 32>, 1024);
+    }
+}
+
+// --- A few lanes per row -------------------------------------------------------------------------
+
+// The maximum or the sum of kLanes adjacent lanes, a power of two, in each of them.
+template <int kLanes, class Operator>
+__device__ float reduce_lanes(float x, Operator op) {
+#pragma unroll
+    for (int distance = kLanes / 2; distance > 0; distance /= 2)
+        x = op(x, __shfl_xor_sync(course::kWholeWarp, x, distance));
+    return x;
+}
+
+constexpr int kRowsOfGroup = 2;
+
+// Idea: kLanes lanes keep a row, so a warp has 32 / kLanes rows at a time. Each group of lanes has
+// kRowsOfGroup rows, and loads both before it uses the first.
+// Cost removed: idle lanes. For rows of 8 columns a warp per row has only 2 of 32 lanes active.
+// Still limits it: memory bandwidth, where rows consist of whole packs. Otherwise a load for each
+// column.
+template <Output kOutput, bool kWhole, int kLanes, int kPacks>
+__global__ void __launch_bounds__(kRowThreads)
+    lanes_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
+                  int cols) {
+    constexpr int kGroups = kRowThreads / kLanes;
+    const int lane = static_cast<int>(threadIdx.x) % kLanes;
+    const std::size_t first =
+        static_cast<std::size_t>(blockIdx.x) * kGroups * kRowsOfGroup + threadIdx.x / kLanes;
+    const auto row_of = [&](int r) {
+        const std::size_t row = first + static_cast<std::size_t>(r) * kGroups;
+        return Slice<kWhole>(in + row * in_step, out + row * out_step, row < rows ? cols : 0);
+    };
+    Pack packs[kRowsOfGroup][kPacks];
+#pragma unroll
+    for (int r = 0; r < kRowsOfGroup; ++r)
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p)
+            packs[r][p] = load_pack(row_of(r), p * kLanes + lane);
+#pragma unroll
+    for (int r = 0; r < kRowsOfGroup; ++r) {
+        const float max = reduce_lanes<kLanes>(max_of(packs[r]), course::Max{});
+        const float sum = reduce_lanes<kLanes>(exponentiate<kOutput>(packs[r], max), course::Sum{});
+        const float factor = 1 / sum;
+        const float log_of_sum = logf(sum);
+#pragma unroll
+        for (int p = 0; p < kPacks; ++p) {
+            for (float& x : packs[r][p].value)
+                x = kOutput == Output::kSoftmax ? x * factor : (x - max) - log_of_sum;
+            store_pack(row_of(r), p * kLanes + lane, packs[r][p]);
+        }
+    }
+}
+
+constexpr std::size_t kShortCols = 192;
+
+template <Output kOutput, bool kWhole>
+void launch_lanes_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step,
+                          std::size_t rows, int cols, cudaStream_t stream) {
+    const auto launch = [&]<int kLanes, int kPacks>() {
+        const unsigned blocks = course::blocks_for(rows, kRowThreads / kLanes * kRowsOfGroup);
+        lanes_per_row<kOutput, kWhole, kLanes, kPacks>
+            <<<blocks, kRowThreads, 0, stream>>>(in, in_step, out, out_step, rows, cols);
+    };
+    const int packs = course::ceil_div(cols, kWidth);
+    if (packs <= 1) {
+        launch.template operator()<1, 1>();
+    } else if (packs <= 2) {
+        launch.template operator()<2, 1>();
+    } else if (packs <= 4) {
+        launch.template operator()<4, 1>();
+    } else if (packs <= 8) {
+        launch.template operator()<8, 1>();
+    } else if (packs <= 16) {
+        launch.template operator()<16, 1>();
+    } else if (packs <= 32) {
+        launch.template operator()<16, 2>();
+    } else {
+        launch.template operator()<16, 3>();
+    }
 }
 
 }  // namespace day21

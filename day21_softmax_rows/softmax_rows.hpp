@@ -1,5 +1,5 @@
-// Softmax of each row of a matrix: the host API of day 21. The kernels are in softmax_rows.cuh,
-// short_rows.cuh and long_rows.cuh.
+// Softmax of each row of a matrix: the host API of day 21. The kernels are in softmax_rows.cuh
+// and in beyond/.
 //
 //     softmax      y[i] = exp(x[i] - max) / sum_j exp(x[j] - max)
 //     log-softmax  y[i] = x[i] - max - log(sum_j exp(x[j] - max))
@@ -17,10 +17,9 @@
 
 #include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
+#include "max_sum.hpp"
 
 namespace day21 {
-
-enum class Output { kSoftmax, kLogSoftmax };
 
 // "softmax", "log_softmax"
 std::string name(Output output);
@@ -29,12 +28,6 @@ struct Problem {
     std::size_t rows = 0;
     std::size_t cols = 0;
     Output output = Output::kSoftmax;
-};
-
-// A part of a row: its maximum, and the sum of exp(x - maximum). Of no elements: -Inf and 0.
-struct alignas(8) MaxSum {
-    float max;
-    float sum;
 };
 
 // The number of parts that any version exchanges between blocks; less than 1 % of the data, except

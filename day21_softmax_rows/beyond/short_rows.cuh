@@ -1,7 +1,6 @@
-// Day 21, short rows: with a warp for each, most lanes would have no column.
+// Day 21, beyond: short rows in shared memory.
 //
 //   version          what is new                              what limits it
-//   lanes_per_row    several rows share a warp                packs: a row of 5 columns has none that is whole
 //   rows_in_shared   rows are copied without regard to where  reads and writes of shared memory
 //                    they start, and taken apart there
 //
@@ -10,64 +9,17 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/ptx.cuh"
 #include "common/device/warp.cuh"
 #include "softmax_rows.cuh"
-#include "softmax_rows.hpp"
 
 namespace day21 {
-
-// The maximum or the sum of kLanes adjacent lanes, a power of two, in each of them.
-template <int kLanes, class Operator>
-__device__ float reduce_lanes(float x, Operator op) {
-#pragma unroll
-    for (int distance = kLanes / 2; distance > 0; distance /= 2)
-        x = op(x, __shfl_xor_sync(course::kWholeWarp, x, distance));
-    return x;
-}
-
-constexpr int kRowsOfGroup = 2;
-
-// Idea: kLanes lanes keep a row, so a warp has 32 / kLanes rows at a time. Each group of lanes has
-// kRowsOfGroup rows, and loads both before it uses the first.
-// Cost removed: idle lanes. For rows of 8 columns a warp per row has only 2 of 32 lanes active.
-// Still limits it: memory bandwidth, where rows consist of whole packs. Otherwise a load for each
-// column.
-template <Output kOutput, bool kWhole, int kLanes, int kPacks>
-__global__ void __launch_bounds__(kRowThreads)
-    lanes_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
-                  int cols) {
-    constexpr int kGroups = kRowThreads / kLanes;
-    const int lane = static_cast<int>(threadIdx.x) % kLanes;
-    const std::size_t first =
-        static_cast<std::size_t>(blockIdx.x) * kGroups * kRowsOfGroup + threadIdx.x / kLanes;
-    const auto row_of = [&](int r) {
-        const std::size_t row = first + static_cast<std::size_t>(r) * kGroups;
-        return Slice<kWhole>(in + row * in_step, out + row * out_step, row < rows ? cols : 0);
-    };
-    Pack packs[kRowsOfGroup][kPacks];
-#pragma unroll
-    for (int r = 0; r < kRowsOfGroup; ++r)
-#pragma unroll
-        for (int p = 0; p < kPacks; ++p)
-            packs[r][p] = load_pack(row_of(r), p * kLanes + lane);
-#pragma unroll
-    for (int r = 0; r < kRowsOfGroup; ++r) {
-        const float max = reduce_lanes<kLanes>(max_of(packs[r]), course::Max{});
-        const float sum = reduce_lanes<kLanes>(exponentiate<kOutput>(packs[r], max), course::Sum{});
-        const float factor = 1 / sum;
-        const float log_of_sum = logf(sum);
-#pragma unroll
-        for (int p = 0; p < kPacks; ++p) {
-            for (float& x : packs[r][p].value)
-                x = kOutput == Output::kSoftmax ? x * factor : (x - max) - log_of_sum;
-            store_pack(row_of(r), p * kLanes + lane, packs[r][p]);
-        }
-    }
-}
 
 constexpr int kTileWarps = 2;  // of a block
 constexpr int kTileThreads = kTileWarps * course::kWarpSize;
@@ -142,6 +94,44 @@ __global__ void __launch_bounds__(kTileThreads)
         store_pack(piece, p, Pack::load(packs + p * kWidth));
     for (int p = piece.whole + lane; p < piece.packs; p += course::kWarpSize)
         piece.for_edges(p, [&](int, std::ptrdiff_t offset) { __stcs(piece.out + offset, packs[offset]); });
+}
+
+// Rows without gaps between them: gaps would be copied, too.
+template <Output kOutput>
+void launch_rows_in_shared(const float* in, float* out, std::size_t rows, int cols, cudaStream_t stream) {
+    const auto launch = [&]<int kLanes, int kOwn = 0>() {
+        constexpr int kRowsAtOnce = course::kWarpSize / kLanes;
+        const int rows_of_warp = std::max(1, kTile / (cols * kRowsAtOnce)) * kRowsAtOnce;
+        const std::size_t shared = sizeof(float) * kTileWarps * tile_size(rows_of_warp * cols);
+        const auto kernel = rows_in_shared<kOutput, kLanes, kOwn>;
+        course::allow_shared_bytes(kernel, shared);
+        const unsigned blocks = course::blocks_for(rows, kTileWarps * rows_of_warp);
+        kernel<<<blocks, kTileThreads, shared, stream>>>(in, out, rows, cols, rows_of_warp);
+    };
+    switch (cols) {
+        case 1:
+            return launch.template operator()<1, 1>();
+        case 2:
+            return launch.template operator()<2, 1>();
+        case 3:
+            return launch.template operator()<1, 3>();
+        case 6:
+            return launch.template operator()<2, 3>();
+    }
+    switch (std::min(cols & -cols, course::kWarpSize)) {  // the largest power of two that divides cols
+        case 1:
+            return launch.template operator()<1>();
+        case 2:
+            return launch.template operator()<2>();
+        case 4:
+            return launch.template operator()<4>();
+        case 8:
+            return launch.template operator()<8>();
+        case 16:
+            return launch.template operator()<16>();
+        default:
+            return launch.template operator()<32>();
+    }
 }
 
 }  // namespace day21

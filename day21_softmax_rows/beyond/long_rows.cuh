@@ -1,4 +1,4 @@
-// Day 21, second part: rows too long for the registers of one block.
+// Day 21, beyond: rows too long for the registers of one block.
 //
 //   version           what is new                                        what limits it
 //   cluster_per_row   blocks of a cluster write to each other's          at most 8 blocks
@@ -18,10 +18,10 @@
 #include <cstddef>
 #include <utility>
 
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
 #include "softmax_rows.cuh"
-#include "softmax_rows.hpp"
 
 namespace day21 {
 
@@ -63,6 +63,41 @@ __global__ void __launch_bounds__(kThreads, kValuesOfSm / (kThreads * kValues))
     finish<kOutput>(packs, part.max, whole_row);
     store<kThreads>(packs, mine());
 #endif
+}
+
+constexpr std::size_t kClusterCols = std::size_t{kMostBlocksOfCluster} * kValuesOfSm;
+
+// The packs of a slice, where `blocks` share a row.
+inline int packs_of_slice(std::size_t cols, std::size_t blocks) {
+    return static_cast<int>(course::ceil_div(cols, kWidth * blocks));
+}
+
+template <Output kOutput, bool kWhole>
+void launch_cluster_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step,
+                            std::size_t rows, std::size_t cols, cudaStream_t stream) {
+    const auto launch = [&](auto kernel, unsigned threads, std::size_t of_block) {
+        const std::size_t blocks = std::max<std::size_t>(2, course::ceil_div(cols, of_block));
+        cudaLaunchAttribute attribute{};
+        attribute.id = cudaLaunchAttributeClusterDimension;
+        attribute.val.clusterDim.x = static_cast<unsigned>(blocks);
+        attribute.val.clusterDim.y = 1;
+        attribute.val.clusterDim.z = 1;
+        cudaLaunchConfig_t config{};
+        config.gridDim = dim3(course::blocks_for(rows * blocks, 1));
+        config.blockDim = dim3(threads);
+        config.stream = stream;
+        config.attrs = &attribute;
+        config.numAttrs = 1;
+        cudaLaunchKernelEx(&config, kernel, in, in_step, out, out_step, static_cast<int>(cols),
+                           packs_of_slice(cols, blocks));
+    };
+    if (cols <= kClusterCols / 4) {
+        launch(cluster_per_row<kOutput, kWhole, 256, 32>, 256, kValuesOfSm / 4);
+    } else if (cols <= kClusterCols / 2) {
+        launch(cluster_per_row<kOutput, kWhole, 512, 32>, 512, kValuesOfSm / 2);
+    } else {
+        launch(cluster_per_row<kOutput, kWhole, 1024, 32>, 1024, kValuesOfSm);
+    }
 }
 
 // Merges two parts: both sums are rescaled to the larger maximum (day 20).
@@ -119,6 +154,18 @@ __global__ void __launch_bounds__(kGpuThreads, 1)
             __syncthreads();  // the next block_merge overwrites what slow warps may still be reading
         }
     }
+}
+
+// `teams` x `blocks_per_row` blocks, at most as many as can be resident at the same time.
+template <Output kOutput, bool kWhole>
+void launch_whole_gpu(const float* in, std::size_t in_step, float* out, std::size_t out_step,
+                      std::size_t rows, int cols, std::size_t teams, int blocks_per_row, MaxSum* parts,
+                      cudaStream_t stream) {
+    const auto grid = static_cast<unsigned>(teams) * static_cast<unsigned>(blocks_per_row);
+    int packs = packs_of_slice(static_cast<std::size_t>(cols), static_cast<std::size_t>(blocks_per_row));
+    void* arguments[] = {&in, &in_step, &out, &out_step, &rows, &cols, &blocks_per_row, &packs, &parts};
+    cudaLaunchCooperativeKernel(whole_gpu<kOutput, kWhole>, dim3(grid), dim3(kGpuThreads), arguments, 0,
+                                stream);
 }
 
 constexpr int kPassThreads = 256;
@@ -183,6 +230,23 @@ __global__ void __launch_bounds__(kPassThreads)
         chunk = Slice<kWhole>(in, out, cols, kChunkPacks, part * chunks_per_part + i - 1);
         load<kPassThreads>(packs, chunk);
     }
+}
+
+constexpr std::size_t kMostParts = 1024;  // of a row: few enough for a block to merge all of them quickly
+
+template <Output kOutput, bool kWhole>
+void launch_two_pass(const float* in, std::size_t in_step, float* out, std::size_t out_step, std::size_t rows,
+                     std::size_t cols, MaxSum* workspace, cudaStream_t stream) {
+    const std::size_t chunks = course::ceil_div<std::size_t>(cols, kChunk);
+    const std::size_t chunks_per_part = course::ceil_div(chunks, kMostParts);
+    const std::size_t parts = course::ceil_div(chunks, chunks_per_part);
+    const unsigned blocks = course::blocks_for(rows * parts, 1);
+    find_parts<kWhole><<<blocks, kPassThreads, 0, stream>>>(in, in_step, static_cast<std::ptrdiff_t>(cols),
+                                                            static_cast<unsigned>(parts),
+                                                            static_cast<int>(chunks_per_part), workspace);
+    normalise_parts<kOutput, kWhole><<<blocks, kPassThreads, 0, stream>>>(
+        in, in_step, out, out_step, static_cast<std::ptrdiff_t>(cols), static_cast<unsigned>(parts),
+        static_cast<int>(chunks_per_part), workspace);
 }
 
 }  // namespace day21

@@ -24,7 +24,8 @@
 using Byte = unsigned char;
 
 // How bright a colour looks: the eye is most sensitive to green. Integers, so that the host
-// computes exactly the same.
+// computes exactly the same. __device__: kernels can call this function. __host__: the host can,
+// too.
 __host__ __device__ Byte luminance(Byte red, Byte green, Byte blue) {
     return static_cast<Byte>((21 * red + 72 * green + 7 * blue + 50) / 100);
 }

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
-// Every CUDA function returns an error code. This ends the program at the first call that fails.
+// Most CUDA functions return an error code. This ends the program at the first call that fails.
 #define CUDA_CHECK(call)                                                                               \
     do {                                                                                               \
         const cudaError_t status = (call);                                                             \

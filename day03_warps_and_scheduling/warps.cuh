@@ -31,6 +31,8 @@ namespace day03 {
 constexpr int kBlock = 256;  // threads of a block
 constexpr int kTerms = 256;  // coefficients of a polynomial; one for each thread of a block to load
 
+// __device__: a function that kernels call.
+//
 // Copies the coefficients to the block's shared memory c. The barrier holds every thread until all
 // have arrived, so all threads of the block must call this, even those that have no point.
 __device__ void load_coefficients(const float* coefficients, float* c) {

@@ -4,7 +4,7 @@
 //   naive_*           one thread per element of C               uncoalesced loads of A
 //   coalesced_*       threadIdx.x is the column, not the row    two global loads per multiply-add
 //   tiled_static      tiles of A and B in shared memory         waiting at barriers; shared memory
-//   coarsened         four elements of C per thread             one shared load per multiply-add
+//   coarsened         four elements of C per thread             1.25 shared loads per multiply-add
 //
 // A is M x K, B is K x N, C is M x N, all row-major. `a(row, k)` is an element of A: a DeviceMatrix
 // computes data[row * leading_dimension + k]. Blocks are square. Each kernel is followed by its

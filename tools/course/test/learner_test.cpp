@@ -427,6 +427,62 @@ TEST_F(Learner, AnExerciseFileThatMovesTakesTheLearnersAlong) {
     EXPECT_TRUE(std::filesystem::exists(mine().string() + ".before"));
 }
 
+TEST_F(Learner, ALessonThatChangesLeavesTheLearnersOtherFilesAlone) {
+    const std::string text = "int one() { return 1; }\nvoid two() { solved_two(); }\n";
+    write_mine(text);
+    const auto other = directory_.write("mine/day01_add/try.cu", "int one() { return 7; }\nint main() {}\n");
+    // As Emacs locks a file.
+    std::filesystem::create_symlink("somebody@host.17", mine().parent_path() / ".#add.cu");
+    std::filesystem::create_directory(mine().parent_path() / "folder.cu");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_EQ(said().find("has changed"), std::string::npos) << said();
+    EXPECT_TRUE(std::filesystem::exists(other));
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("mine/day01_add/add.cu has changed"));
+    EXPECT_TRUE(std::filesystem::exists(other)) << said();
+    EXPECT_NE(read_text(mine()).find("return 1"), std::string::npos) << read_text(mine());
+}
+
+TEST_F(Learner, AFileThatIsALinkStaysOneWhenItsLessonChanges) {
+    const auto elsewhere = directory_.write("elsewhere/mine.cu", "int one() { return 1; }\nvoid two() {}\n");
+    std::filesystem::create_directories(mine().parent_path());
+    std::filesystem::create_symlink(elsewhere, mine());
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_TRUE(std::filesystem::is_symlink(mine()));
+    EXPECT_NE(read_text(elsewhere).find("inline void launch()"), std::string::npos) << read_text(elsewhere);
+    EXPECT_EQ(read_text(mine().string() + ".before"), "int one() { return 1; }\nvoid two() {}\n");
+}
+
+TEST_F(Learner, AFileWhoseBracketsDoNotMatchIsRenewedWhenTheyDo) {
+    const std::string broken = "int one() { return 1; }\nvoid two() { if (true) { }\n";
+    write_mine(broken);
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("is renewed when its brackets match: line 2: '{' has no partner"));
+    EXPECT_EQ(read_text(mine()), broken);
+    write_mine(broken + "}\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_NE(read_text(mine()).find("int one() { return 1; }"), std::string::npos) << read_text(mine());
+    EXPECT_NE(read_text(mine()).find("inline void launch()"), std::string::npos) << read_text(mine());
+}
+
+TEST_F(Learner, FilesThatCannotBeRenewedStayAndKeepNoCommandFromItsWork) {
+    const std::string text = "int one() { return 1; }\nvoid two() { solved_two(); }\n";
+    write_mine(text);
+    put_second_beyond();
+    directory_.write("day01_add/add.cu", "int one() { return 1; }\n");
+    const auto obstacle = directory_.write("mine/day01_add/beyond", "");
+    EXPECT_EQ(course({"progress"}), kSuccess) << said();
+    EXPECT_TRUE(says("your files of day01 cannot be renewed"));
+    EXPECT_EQ(read_text(mine()), text);
+    std::filesystem::remove(obstacle);
+    EXPECT_EQ(course({"progress"}), kSuccess) << said();
+    const std::string moved = read_text(directory_.path() / "mine/day01_add/beyond/more.cu");
+    EXPECT_NE(moved.find("solved_two();"), std::string::npos) << moved;
+}
+
 TEST_F(Learner, AFileOfTheLearnersStaysWhenOnlyTheLessonsTextChanges) {
     const std::string text = "int helper() { return 2; }\nint one() { return 1; }\nvoid two() {}\n";
     write_mine(text);

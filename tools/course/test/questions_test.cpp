@@ -76,6 +76,18 @@ TEST(Questions, NumbersAreComparedAsNumbers) {
     EXPECT_TRUE(is_right("55 %", "55 %"));
 }
 
+TEST(Questions, ANumberIsReadToItsEnd) {
+    for (const char* right : {".5", "0,5", "+0.5", "5e-1", "0.5 - half of them", "0.5, half of them"})
+        EXPECT_TRUE(is_right(right, "0.5 ms")) << right;
+    for (const char* right : {"4", "4.", "4, no more", "4 lanes"})
+        EXPECT_TRUE(is_right(right, "4")) << right;
+    for (const char* wrong : {"0,4", "4/2", "4 * 2", "4-8", "4 - 8", "4 x 4", "4^2", "4,5", "4e1", "4e9999"})
+        EXPECT_FALSE(is_right(wrong, "4")) << wrong;
+    EXPECT_FALSE(is_right("1,0", "10"));
+    EXPECT_TRUE(is_right("1,024,000.5", "1024000.5"));
+    EXPECT_FALSE(is_right(std::string(100'000, '1'), "1"));
+}
+
 TEST(Questions, AboutAcceptsAQuarter) {
     for (const char* right : {"12", "9", "15", "about 12 µs"})
         EXPECT_TRUE(is_right(right, "about 12 µs")) << right;
@@ -84,7 +96,7 @@ TEST(Questions, AboutAcceptsAQuarter) {
 }
 
 TEST(Questions, ALetterMayBeWrittenInSeveralWays) {
-    for (const char* right : {"b", "B", "b)", " b ", "b because of the banks"})
+    for (const char* right : {"b", "B", "b)", "b.", " b ", "b because of the banks"})
         EXPECT_TRUE(is_right(right, "b")) << right;
     for (const char* wrong : {"a", "", "ab", "banks", ")b"})
         EXPECT_FALSE(is_right(wrong, "b")) << wrong;

@@ -455,6 +455,19 @@ TEST_F(Learner, AFileThatIsALinkStaysOneWhenItsLessonChanges) {
     EXPECT_EQ(read_text(mine().string() + ".before"), "int one() { return 1; }\nvoid two() {}\n");
 }
 
+TEST_F(Learner, ABlankFunctionHasItsTaskOfTodayWhenItsLessonChanges) {
+    EXPECT_EQ(course({"next", "first"}), kSuccess);
+    const std::string blank = read_text(mine());
+    write_mine(with_bodies(blank, find_functions(blank, "one"), {"{ return 1; }"}));
+    std::string hints = kHints;
+    directory_.write("day01_add/exercises.md", hints.replace(hints.find("Do two."), 7, "Do it twice."));
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    course({"check", "day01"});
+    EXPECT_NE(read_text(mine()).find("return 1"), std::string::npos) << read_text(mine());
+    EXPECT_NE(read_text(mine()).find("Do it twice."), std::string::npos) << read_text(mine());
+    EXPECT_TRUE(says("blank: day01/second"));
+}
+
 TEST_F(Learner, AFileWhoseBracketsDoNotMatchIsRenewedWhenTheyDo) {
     const std::string broken = "int one() { return 1; }\nvoid two() { if (true) { }\n";
     write_mine(broken);

@@ -373,6 +373,10 @@ TEST_F(Learner, AQuizCountsTheFirstAnswerToEachQuestion) {
     EXPECT_EQ(course({"progress"}), kSuccess);
     EXPECT_TRUE(says("day01, 1 of 2, questions 1 of 2")) << "other changes keep it";
     EXPECT_EQ(quiz("32\n"), kSuccess) << "the input may end before the questions do";
+    directory_.write("day01_add/README.md", "## Predict\n\nMy answer: 32.\n1. How many lanes?\n");
+    EXPECT_EQ(quiz("32\n"), kFailed);
+    EXPECT_TRUE(says("day01_add/README.md:3: expected '1. question' first"));
+    EXPECT_EQ(course({"progress"}), kSuccess) << said();
     EXPECT_EQ(course({"quiz", "day03"}), kUsage);
     EXPECT_EQ(course({"quiz"}), kUsage);
 }

@@ -47,6 +47,24 @@ std::optional<double> number_in(std::string_view text) {
     return std::strtod(number.c_str(), nullptr);
 }
 
+// The unit of time or of memory behind the number that `text` begins with; empty: none. "GB", "gb"
+// and "GiB" are one unit, as are "us" and "µs".
+std::string unit_in(std::string_view text) {
+    static const std::regex kUnit(
+        R"([-+.,\d]*(?:e[-+]?\d+)?\s*(n|u|\xc2\xb5|\xce\xbc|m|k|M|G|T)?(s|i?b|bytes?)(?![a-z]).*)",
+        std::regex_constants::icase);
+    const std::string line(text.substr(0, std::min<std::size_t>(64, text.find('\n'))));
+    std::smatch match;
+    if (!std::regex_match(line, match, kUnit)) return "";
+    const auto lower = [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
+    const bool is_time = lower(match.str(2).front()) == 's';
+    const std::string prefix = match.str(1);
+    return std::string(1, prefix.size() > 1 ? 'u'
+                          : prefix.empty()  ? ' '
+                                            : lower(prefix.front())) +
+           (is_time ? 's' : 'b');
+}
+
 bool is_letter(std::string_view key) {
     return key.size() == 1 && std::isalpha(static_cast<unsigned char>(key[0])) != 0;
 }
@@ -143,7 +161,10 @@ bool is_right(std::string_view answer, std::string_view key) {
     constexpr double kRounding = 1e-9;
     const bool is_about = key.starts_with(kAbout);
     if (is_about) key.remove_prefix(kAbout.size());
-    const auto typed = number_in(answer.starts_with(kAbout) ? answer.substr(kAbout.size()) : answer);
+    if (answer.starts_with(kAbout)) answer.remove_prefix(kAbout.size());
+    const std::string unit = unit_in(answer);
+    if (!unit.empty() && !unit_in(key).empty() && unit != unit_in(key)) return false;
+    const auto typed = number_in(answer);
     const auto wanted = number_in(key);
     return typed && wanted &&
            std::abs(*typed - *wanted) <= std::abs(*wanted) * (is_about ? kOfAbout : kRounding);

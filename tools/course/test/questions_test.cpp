@@ -88,6 +88,18 @@ TEST(Questions, ANumberIsReadToItsEnd) {
     EXPECT_FALSE(is_right(std::string(100'000, '1'), "1"));
 }
 
+TEST(Questions, AUnitMayBeLeftOutButNotBeAnother) {
+    for (const char* right : {"12", "12us", "12 us", "12 µs", "12 μs", "12 microseconds", "12, about"})
+        EXPECT_TRUE(is_right(right, "about 12 µs")) << right;
+    for (const char* wrong : {"12 ms", "12ms", "12 s", "12 ns", "12 bytes"})
+        EXPECT_FALSE(is_right(wrong, "about 12 µs")) << wrong;
+    for (const char* right : {"16", "16 GiB", "16gb", "16 GB of memory"})
+        EXPECT_TRUE(is_right(right, "16 GiB")) << right;
+    for (const char* wrong : {"16 MiB", "16 KB", "16 B", "16 bytes"})
+        EXPECT_FALSE(is_right(wrong, "16 GiB")) << wrong;
+    EXPECT_TRUE(is_right("4 blocks", "4 bytes")) << "no unit that is known";
+}
+
 TEST(Questions, AboutAcceptsAQuarter) {
     for (const char* right : {"12", "9", "15", "about 12 µs"})
         EXPECT_TRUE(is_right(right, "about 12 µs")) << right;

@@ -56,7 +56,8 @@ bool is_blank(std::string_view text, const std::string& function) {
 // The functions that a file defines at the beginning of a line.
 std::vector<std::string> functions_of(const std::string& text) {
     static const std::regex kHead(
-        R"((?:^|\n)(?:inline|__global__|__device__|static|constexpr)\b[^;{}()]*?(\w+)\()");
+        R"((?:^|\n)(?:inline|__global__|__device__|static|constexpr|template)\b)"
+        R"((?:[^;{}()]|__launch_bounds__\([^()]*\))*?\b(?!__launch_bounds__\b)(\w+)\()");
     std::vector<std::string> names;
     for (std::sregex_iterator match(text.begin(), text.end(), kHead), end; match != end; ++match)
         names.push_back(match->str(1));

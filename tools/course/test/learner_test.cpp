@@ -417,6 +417,17 @@ TEST_F(Learner, WhenALessonChangesTheLearnersFunctionsGoToItsFileOfToday) {
     EXPECT_EQ(said().find("has changed"), std::string::npos) << said();
 }
 
+TEST_F(Learner, EveryNewFunctionOfALessonGoesToTheLearnersFile) {
+    write_mine(
+        "__global__ void __launch_bounds__(32, 2) old(int x) {}\nint one() { return 1; }\nvoid two() {}\n");
+    for (const std::string function : {"__global__ void __launch_bounds__(32, 2)\n    bounded(int x) {}\n",
+                                       "template <int N>\nvoid launch() {}\n"}) {
+        directory_.write("day01_add/add.cu", read_text(directory_.path() / "day01_add/add.cu") + function);
+        EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+        EXPECT_NE(read_text(mine()).find(function), std::string::npos) << read_text(mine());
+    }
+}
+
 TEST_F(Learner, AnExerciseFileThatMovesTakesTheLearnersAlong) {
     write_mine("int one() { return 1; }\nvoid two() { solved_two(); }\n");
     std::string hints = kHints;

@@ -34,9 +34,8 @@ int main(int argc, char** argv) {
     const long long cols = argc > 3 ? std::atoll(argv[2]) : 200;
     const long long depth = argc > 3 ? std::atoll(argv[3]) : 250;
     constexpr long long kMost = 65535 * day05::kTile;  // of one grid
-    if (rows <= 0 || cols <= 0 || depth <= 0 || rows > kMost || cols > kMost) {
-        std::fprintf(stderr, "usage: %s ROWS COLS DEPTH, each above 0, ROWS and COLS at most %lld\n", argv[0],
-                     kMost);
+    if (rows <= 0 || cols <= 0 || depth <= 0 || rows > kMost || cols > kMost || depth > kMost) {
+        std::fprintf(stderr, "usage: %s ROWS COLS DEPTH, each from 1 to %lld\n", argv[0], kMost);
         return 2;
     }
     // Small whole numbers: while a sum is below 2^24, a float holds it exactly.

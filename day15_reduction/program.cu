@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <random>
 #include <vector>
 
 #include "reduction.cuh"
@@ -26,12 +27,14 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "N is '%s'; expected a number above 0\n", argv[1]);
         return 2;
     }
-    // Small whole numbers: while the sum is below 2^24, a float holds it exactly.
+    // Small whole numbers: while a sum is below 2^24, a float holds it exactly. Random ones: a sum
+    // from which elements are missing differs.
     std::vector<float> in(n);
+    std::mt19937 random(15);
     double expected = 0;
-    for (long long i = 0; i < n; ++i) {
-        in[i] = static_cast<float>(i % 7 - 3);
-        expected += in[i];
+    for (float& x : in) {
+        x = static_cast<float>(random() % 7) - 3;
+        expected += x;
     }
 
     float *device_in, *device_out;

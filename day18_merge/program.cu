@@ -25,8 +25,8 @@ using day18::Key;
 
 int main(int argc, char** argv) {
     const long long n = argc > 1 ? std::atoll(argv[1]) : 200'000;
-    if (n <= 0) {
-        std::fprintf(stderr, "N is '%s'; expected a number above 0\n", argv[1]);
+    if (n <= 0 || n > 2'000'000'000) {  // a key is about as large as n, and has 31 bits
+        std::fprintf(stderr, "N is '%s'; expected a number from 1 to 2,000,000,000\n", argv[1]);
         return 2;
     }
     // The output has n keys, a third of them from a. Each array ascends, in steps that vary.

@@ -29,6 +29,17 @@ void print_line(const Exercise& exercise, const ExerciseRecord& record, bool is_
     fmt::print("{}{}\n", line, is_next ? "  <- next" : "");
 }
 
+// 0 also if a README has errors, which ./course quiz reports: a learner may have written into it.
+std::size_t number_of_questions(const Checkout& checkout, const Chapter& chapter) {
+    const auto readme = checkout.root / chapter.directory / "README.md";
+    if (!std::filesystem::exists(readme)) return 0;
+    try {
+        return parse_questions(read_text_file(readme), chapter.directory + "/README.md").size();
+    } catch (const QuestionError&) {
+        return 0;
+    }
+}
+
 // "day15, 3 of 5, beyond 1 of 2, questions 2 of 3", and how many of its exercises are solved.
 std::pair<std::ptrdiff_t, std::string> day_line(const Learner& learner, const Chapter& chapter,
                                                 const std::vector<WorkbookEntry>& entries,
@@ -41,11 +52,7 @@ std::pair<std::ptrdiff_t, std::string> day_line(const Learner& learner, const Ch
     }
     std::string line = fmt::format("{}, {} of {}", chapter.name, solved[0], all[0]);
     if (all[1] > 0) line += fmt::format(", beyond {} of {}", solved[1], all[1]);
-    const auto readme = checkout.root / chapter.directory / "README.md";
-    const std::size_t questions =
-        std::filesystem::exists(readme)
-            ? parse_questions(read_text_file(readme), chapter.directory + "/README.md").size()
-            : 0;
+    const std::size_t questions = number_of_questions(checkout, chapter);
     if (questions > 0)
         line += fmt::format(", questions {} of {}", learner.logbook.right_answers(chapter.name), questions);
     return {solved[0] + solved[1], line};

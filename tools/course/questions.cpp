@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
+#include <regex>
 
 #include "text_file.hpp"
 
@@ -25,22 +26,43 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
-bool is_digit(char c) {
-    return std::isdigit(static_cast<unsigned char>(c)) != 0;
+// The number that `text` begins with, if a unit follows it or nothing: "1,024 threads", "0.5",
+// ".5". Commas separate thousands; a single comma elsewhere is a decimal point. Not "1/2", nor
+// "2^10".
+std::optional<double> number_in(std::string_view text) {
+    static const std::regex kThousands(R"([-+]?\d{1,3}(?:,\d{3})+(?![\d,]))");
+    static const std::regex kNumber(R"([-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?)");
+    std::string digits(text.substr(0, 64));
+    std::smatch match;
+    if (std::regex_search(digits, match, kThousands, std::regex_constants::match_continuous))
+        digits.erase(std::remove(digits.begin(), digits.begin() + match.length(), ','),
+                     digits.begin() + match.length());
+    if (!std::regex_search(digits, match, kNumber, std::regex_constants::match_continuous))
+        return std::nullopt;
+    std::string number = match.str();
+    static const std::regex kMore(R"(\s*(?:[\^*/]|[-+.,x]?\s*\d))");  // "10-20", "8 x 8"
+    if (std::regex_search(match.suffix().first, digits.cend(), kMore, std::regex_constants::match_continuous))
+        return std::nullopt;
+    std::ranges::replace(number, ',', '.');
+    return std::strtod(number.c_str(), nullptr);
 }
 
-// The number that `text` begins with. A comma between digits separates thousands.
-std::optional<double> number_in(std::string_view text) {
-    std::string digits;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const bool is_comma =
-            text[i] == ',' && i > 0 && is_digit(text[i - 1]) && i + 1 < text.size() && is_digit(text[i + 1]);
-        if (!is_comma) digits += text[i];
-    }
-    if (digits.empty() ||
-        !(is_digit(digits[0]) || (digits.size() > 1 && digits[0] == '-' && is_digit(digits[1]))))
-        return std::nullopt;
-    return std::strtod(digits.c_str(), nullptr);
+// The unit of time or of memory behind the number that `text` begins with; empty: none. "GB", "gb"
+// and "GiB" are one unit, as are "us" and "µs".
+std::string unit_in(std::string_view text) {
+    static const std::regex kUnit(
+        R"([-+.,\d]*(?:e[-+]?\d+)?\s*(n|u|\xc2\xb5|\xce\xbc|m|k|M|G|T)?(s|i?b|bytes?)(?![a-z]).*)",
+        std::regex_constants::icase);
+    const std::string line(text.substr(0, std::min<std::size_t>(64, text.find('\n'))));
+    std::smatch match;
+    if (!std::regex_match(line, match, kUnit)) return "";
+    const auto lower = [](char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); };
+    const bool is_time = lower(match.str(2).front()) == 's';
+    const std::string prefix = match.str(1);
+    return std::string(1, prefix.size() > 1 ? 'u'
+                          : prefix.empty()  ? ' '
+                                            : lower(prefix.front())) +
+           (is_time ? 's' : 'b');
 }
 
 bool is_letter(std::string_view key) {
@@ -134,12 +156,15 @@ bool is_right(std::string_view answer, std::string_view key) {
         return !answer.empty() &&
                std::tolower(static_cast<unsigned char>(answer[0])) ==
                    std::tolower(static_cast<unsigned char>(key[0])) &&
-               (answer.size() == 1 || answer[1] == ')' || answer[1] == ' ');
+               (answer.size() == 1 || std::string_view(") .:,").find(answer[1]) != std::string_view::npos);
     constexpr double kOfAbout = 0.25;
     constexpr double kRounding = 1e-9;
     const bool is_about = key.starts_with(kAbout);
     if (is_about) key.remove_prefix(kAbout.size());
-    const auto typed = number_in(answer.starts_with(kAbout) ? answer.substr(kAbout.size()) : answer);
+    if (answer.starts_with(kAbout)) answer.remove_prefix(kAbout.size());
+    const std::string unit = unit_in(answer);
+    if (!unit.empty() && !unit_in(key).empty() && unit != unit_in(key)) return false;
+    const auto typed = number_in(answer);
     const auto wanted = number_in(key);
     return typed && wanted &&
            std::abs(*typed - *wanted) <= std::abs(*wanted) * (is_about ? kOfAbout : kRounding);

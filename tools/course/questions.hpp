@@ -34,6 +34,7 @@ class QuestionError : public std::runtime_error {
 std::vector<Question> parse_questions(std::string_view readme, std::string_view file);
 
 // Is `answer`, as typed, right? Numbers are compared as such: 1024 and "1,024 threads" are equal.
+// 12 and "12 us" are right where "12 µs" is, but not "12 ms".
 bool is_right(std::string_view answer, std::string_view key);
 
 // What to type: "a number", "a letter".

@@ -373,6 +373,10 @@ TEST_F(Learner, AQuizCountsTheFirstAnswerToEachQuestion) {
     EXPECT_EQ(course({"progress"}), kSuccess);
     EXPECT_TRUE(says("day01, 1 of 2, questions 1 of 2")) << "other changes keep it";
     EXPECT_EQ(quiz("32\n"), kSuccess) << "the input may end before the questions do";
+    directory_.write("day01_add/README.md", "## Predict\n\nMy answer: 32.\n1. How many lanes?\n");
+    EXPECT_EQ(quiz("32\n"), kFailed);
+    EXPECT_TRUE(says("day01_add/README.md:3: expected '1. question' first"));
+    EXPECT_EQ(course({"progress"}), kSuccess) << said();
     EXPECT_EQ(course({"quiz", "day03"}), kUsage);
     EXPECT_EQ(course({"quiz"}), kUsage);
 }
@@ -413,6 +417,17 @@ TEST_F(Learner, WhenALessonChangesTheLearnersFunctionsGoToItsFileOfToday) {
     EXPECT_EQ(said().find("has changed"), std::string::npos) << said();
 }
 
+TEST_F(Learner, EveryNewFunctionOfALessonGoesToTheLearnersFile) {
+    write_mine(
+        "__global__ void __launch_bounds__(32, 2) old(int x) {}\nint one() { return 1; }\nvoid two() {}\n");
+    for (const std::string function : {"__global__ void __launch_bounds__(32, 2)\n    bounded(int x) {}\n",
+                                       "template <int N>\nvoid launch() {}\n"}) {
+        directory_.write("day01_add/add.cu", read_text(directory_.path() / "day01_add/add.cu") + function);
+        EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+        EXPECT_NE(read_text(mine()).find(function), std::string::npos) << read_text(mine());
+    }
+}
+
 TEST_F(Learner, AnExerciseFileThatMovesTakesTheLearnersAlong) {
     write_mine("int one() { return 1; }\nvoid two() { solved_two(); }\n");
     std::string hints = kHints;
@@ -425,6 +440,75 @@ TEST_F(Learner, AnExerciseFileThatMovesTakesTheLearnersAlong) {
     EXPECT_NE(moved.find("int one() { return 1; }"), std::string::npos) << moved;
     EXPECT_FALSE(std::filesystem::exists(mine()));
     EXPECT_TRUE(std::filesystem::exists(mine().string() + ".before"));
+}
+
+TEST_F(Learner, ALessonThatChangesLeavesTheLearnersOtherFilesAlone) {
+    const std::string text = "int one() { return 1; }\nvoid two() { solved_two(); }\n";
+    write_mine(text);
+    const auto other = directory_.write("mine/day01_add/try.cu", "int one() { return 7; }\nint main() {}\n");
+    // As Emacs locks a file.
+    std::filesystem::create_symlink("somebody@host.17", mine().parent_path() / ".#add.cu");
+    std::filesystem::create_directory(mine().parent_path() / "folder.cu");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_EQ(said().find("has changed"), std::string::npos) << said();
+    EXPECT_TRUE(std::filesystem::exists(other));
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("mine/day01_add/add.cu has changed"));
+    EXPECT_TRUE(std::filesystem::exists(other)) << said();
+    EXPECT_NE(read_text(mine()).find("return 1"), std::string::npos) << read_text(mine());
+}
+
+TEST_F(Learner, AFileThatIsALinkStaysOneWhenItsLessonChanges) {
+    const auto elsewhere = directory_.write("elsewhere/mine.cu", "int one() { return 1; }\nvoid two() {}\n");
+    std::filesystem::create_directories(mine().parent_path());
+    std::filesystem::create_symlink(elsewhere, mine());
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_TRUE(std::filesystem::is_symlink(mine()));
+    EXPECT_NE(read_text(elsewhere).find("inline void launch()"), std::string::npos) << read_text(elsewhere);
+    EXPECT_EQ(read_text(mine().string() + ".before"), "int one() { return 1; }\nvoid two() {}\n");
+}
+
+TEST_F(Learner, ABlankFunctionHasItsTaskOfTodayWhenItsLessonChanges) {
+    EXPECT_EQ(course({"next", "first"}), kSuccess);
+    const std::string blank = read_text(mine());
+    write_mine(with_bodies(blank, find_functions(blank, "one"), {"{ return 1; }"}));
+    std::string hints = kHints;
+    directory_.write("day01_add/exercises.md", hints.replace(hints.find("Do two."), 7, "Do it twice."));
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    course({"check", "day01"});
+    EXPECT_NE(read_text(mine()).find("return 1"), std::string::npos) << read_text(mine());
+    EXPECT_NE(read_text(mine()).find("Do it twice."), std::string::npos) << read_text(mine());
+    EXPECT_TRUE(says("blank: day01/second"));
+}
+
+TEST_F(Learner, AFileWhoseBracketsDoNotMatchIsRenewedWhenTheyDo) {
+    const std::string broken = "int one() { return 1; }\nvoid two() { if (true) { }\n";
+    write_mine(broken);
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_TRUE(says("is renewed when its brackets match: line 2: '{' has no partner"));
+    EXPECT_EQ(read_text(mine()), broken);
+    write_mine(broken + "}\n");
+    EXPECT_EQ(course({"next", "first"}), kSuccess) << said();
+    EXPECT_NE(read_text(mine()).find("int one() { return 1; }"), std::string::npos) << read_text(mine());
+    EXPECT_NE(read_text(mine()).find("inline void launch()"), std::string::npos) << read_text(mine());
+}
+
+TEST_F(Learner, FilesThatCannotBeRenewedStayAndKeepNoCommandFromItsWork) {
+    const std::string text = "int one() { return 1; }\nvoid two() { solved_two(); }\n";
+    write_mine(text);
+    put_second_beyond();
+    directory_.write("day01_add/add.cu", "int one() { return 1; }\n");
+    const auto obstacle = directory_.write("mine/day01_add/beyond", "");
+    EXPECT_EQ(course({"progress"}), kSuccess) << said();
+    EXPECT_TRUE(says("your files of day01 cannot be renewed"));
+    EXPECT_EQ(read_text(mine()), text);
+    std::filesystem::remove(obstacle);
+    EXPECT_EQ(course({"progress"}), kSuccess) << said();
+    const std::string moved = read_text(directory_.path() / "mine/day01_add/beyond/more.cu");
+    EXPECT_NE(moved.find("solved_two();"), std::string::npos) << moved;
 }
 
 TEST_F(Learner, AFileOfTheLearnersStaysWhenOnlyTheLessonsTextChanges) {

@@ -76,6 +76,30 @@ TEST(Questions, NumbersAreComparedAsNumbers) {
     EXPECT_TRUE(is_right("55 %", "55 %"));
 }
 
+TEST(Questions, ANumberIsReadToItsEnd) {
+    for (const char* right : {".5", "0,5", "+0.5", "5e-1", "0.5 - half of them", "0.5, half of them"})
+        EXPECT_TRUE(is_right(right, "0.5 ms")) << right;
+    for (const char* right : {"4", "4.", "4, no more", "4 lanes"})
+        EXPECT_TRUE(is_right(right, "4")) << right;
+    for (const char* wrong : {"0,4", "4/2", "4 * 2", "4-8", "4 - 8", "4 x 4", "4^2", "4,5", "4e1", "4e9999"})
+        EXPECT_FALSE(is_right(wrong, "4")) << wrong;
+    EXPECT_FALSE(is_right("1,0", "10"));
+    EXPECT_TRUE(is_right("1,024,000.5", "1024000.5"));
+    EXPECT_FALSE(is_right(std::string(100'000, '1'), "1"));
+}
+
+TEST(Questions, AUnitMayBeLeftOutButNotBeAnother) {
+    for (const char* right : {"12", "12us", "12 us", "12 µs", "12 μs", "12 microseconds", "12, about"})
+        EXPECT_TRUE(is_right(right, "about 12 µs")) << right;
+    for (const char* wrong : {"12 ms", "12ms", "12 s", "12 ns", "12 bytes"})
+        EXPECT_FALSE(is_right(wrong, "about 12 µs")) << wrong;
+    for (const char* right : {"16", "16 GiB", "16gb", "16 GB of memory"})
+        EXPECT_TRUE(is_right(right, "16 GiB")) << right;
+    for (const char* wrong : {"16 MiB", "16 KB", "16 B", "16 bytes"})
+        EXPECT_FALSE(is_right(wrong, "16 GiB")) << wrong;
+    EXPECT_TRUE(is_right("4 blocks", "4 bytes")) << "no unit that is known";
+}
+
 TEST(Questions, AboutAcceptsAQuarter) {
     for (const char* right : {"12", "9", "15", "about 12 µs"})
         EXPECT_TRUE(is_right(right, "about 12 µs")) << right;
@@ -84,7 +108,7 @@ TEST(Questions, AboutAcceptsAQuarter) {
 }
 
 TEST(Questions, ALetterMayBeWrittenInSeveralWays) {
-    for (const char* right : {"b", "B", "b)", " b ", "b because of the banks"})
+    for (const char* right : {"b", "B", "b)", "b.", " b ", "b because of the banks"})
         EXPECT_TRUE(is_right(right, "b")) << right;
     for (const char* wrong : {"a", "", "ab", "banks", ")b"})
         EXPECT_FALSE(is_right(wrong, "b")) << wrong;

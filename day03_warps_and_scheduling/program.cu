@@ -21,10 +21,17 @@
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 int main(int argc, char** argv) {
-    const int n = argc > 1 ? std::atoi(argv[1]) : 100'000;
-    if (n <= 0 || n > 1 << 30) {
-        std::fprintf(stderr, "N is '%s'; expected 1 to 2^30\n", argv[1]);
+    const int n = argc > 1 ? static_cast<int>(number(argv[1], 1 << 30)) : 100'000;
+    if (n == 0) {
+        std::fprintf(stderr, "N is '%s'; expected a whole number from 1 to 2^30\n", argv[1]);
         return 2;
     }
     // Points from -0.9 to 0.9 and coefficients of at most 1, so that terms of high order are small.
@@ -38,6 +45,7 @@ int main(int argc, char** argv) {
     const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(float);
     CHECK(cudaMalloc(&device_x, bytes));
     CHECK(cudaMalloc(&device_y, bytes));
+    CHECK(cudaMemset(device_y, 0xff, bytes));  // an element that is not written stays NaN
     CHECK(cudaMalloc(&device_coefficients, day03::kTerms * sizeof(float)));
     CHECK(cudaMemcpy(device_x, x.data(), bytes, cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(device_coefficients, coefficients.data(), day03::kTerms * sizeof(float),

@@ -23,6 +23,13 @@ using course::DeviceSpan;
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 // A rows x cols matrix at `data`, a device pointer, without gaps between the rows.
 template <class T>
 DeviceMatrix<T> matrix_at(T* data, std::size_t rows, std::size_t cols) {
@@ -30,12 +37,13 @@ DeviceMatrix<T> matrix_at(T* data, std::size_t rows, std::size_t cols) {
 }
 
 int main(int argc, char** argv) {
-    const long long rows = argc > 3 ? std::atoll(argv[1]) : 300;
-    const long long cols = argc > 3 ? std::atoll(argv[2]) : 200;
-    const long long depth = argc > 3 ? std::atoll(argv[3]) : 250;
     constexpr long long kMost = 65535 * day05::kTile;  // of one grid
-    if (rows <= 0 || cols <= 0 || depth <= 0 || rows > kMost || cols > kMost || depth > kMost) {
-        std::fprintf(stderr, "usage: %s ROWS COLS DEPTH, each from 1 to %lld\n", argv[0], kMost);
+    const bool given = argc == 4;
+    const long long rows = given ? number(argv[1], kMost) : 300;
+    const long long cols = given ? number(argv[2], kMost) : 200;
+    const long long depth = given ? number(argv[3], kMost) : 250;
+    if ((argc != 1 && !given) || rows == 0 || cols == 0 || depth == 0) {
+        std::fprintf(stderr, "expected ROWS COLS DEPTH, three whole numbers from 1 to %lld\n", kMost);
         return 2;
     }
     // Small whole numbers: while a sum is below 2^24, a float holds it exactly.
@@ -49,6 +57,7 @@ int main(int argc, char** argv) {
     CHECK(cudaMalloc(&device_a, a.size() * sizeof(float)));
     CHECK(cudaMalloc(&device_b, b.size() * sizeof(float)));
     CHECK(cudaMalloc(&device_c, c.size() * sizeof(float)));
+    CHECK(cudaMemset(device_c, 0xff, c.size() * sizeof(float)));  // an element that is not written stays NaN
     CHECK(cudaMemcpy(device_a, a.data(), a.size() * sizeof(float), cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(device_b, b.data(), b.size() * sizeof(float), cudaMemcpyHostToDevice));
     const DeviceMatrix<const float> a_view = matrix_at(device_a, rows, depth);

@@ -20,15 +20,24 @@
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 int main(int argc, char** argv) {
-    const long long rows = argc > 2 ? std::atoll(argv[1]) : 1000;
-    const long long cols = argc > 2 ? std::atoll(argv[2]) : 700;
     constexpr long long kMostRows = 65535 * day06::kTile;  // of one grid
-    // The kernel counts elements in an int.
-    if (rows <= 0 || cols <= 0 || rows > kMostRows || cols > 0x7fffffff / rows) {
-        std::fprintf(stderr,
-                     "usage: %s ROWS COLS, both above 0, ROWS at most %lld, fewer than 2^31 elements\n",
-                     argv[0], kMostRows);
+    constexpr long long kMost = 0x7fffffff;                // the kernel counts elements in an int
+    const bool given = argc == 3;
+    const long long rows = given ? number(argv[1], kMostRows) : 1000;
+    const long long cols = given ? number(argv[2], kMost) : 700;
+    if ((argc != 1 && !given) || rows == 0 || cols == 0 || cols > kMost / rows) {
+        std::fprintf(
+            stderr,
+            "expected ROWS COLS, two whole numbers above 0, ROWS at most %lld, ROWS * COLS below 2^31\n",
+            kMostRows);
         return 2;
     }
     const std::size_t count = static_cast<std::size_t>(rows * cols);
@@ -40,6 +49,7 @@ int main(int argc, char** argv) {
     float *device_in, *device_out;
     CHECK(cudaMalloc(&device_in, bytes));
     CHECK(cudaMalloc(&device_out, bytes));
+    CHECK(cudaMemset(device_out, 0xff, bytes));  // an element that is not written stays NaN
     CHECK(cudaMemcpy(device_in, in.data(), bytes, cudaMemcpyHostToDevice));
     const auto transpose = [=] {  // no gaps between rows: the leading dimensions are cols and rows
         day06::launch_coarsened(device_in, static_cast<int>(cols), device_out, static_cast<int>(rows),

@@ -22,10 +22,17 @@
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 int main(int argc, char** argv) {
-    const int size = argc > 1 ? std::atoi(argv[1]) : 512;
-    if (size <= 0 || size > 30000) {
-        std::fprintf(stderr, "SIZE is '%s'; expected 1 to 30000\n", argv[1]);
+    const int size = argc > 1 ? static_cast<int>(number(argv[1], 30000)) : 512;
+    if (size == 0) {
+        std::fprintf(stderr, "SIZE is '%s'; expected a whole number from 1 to 30000\n", argv[1]);
         return 2;
     }
     constexpr int kTaps = 5;  // of the filter, in each direction
@@ -43,6 +50,7 @@ int main(int argc, char** argv) {
     float *device_in, *device_out, *device_weights;
     CHECK(cudaMalloc(&device_in, n * sizeof(float)));
     CHECK(cudaMalloc(&device_out, n * sizeof(float)));
+    CHECK(cudaMemset(device_out, 0xff, n * sizeof(float)));  // an element that is not written stays NaN
     CHECK(cudaMalloc(&device_weights, weights.size() * sizeof(float)));
     CHECK(cudaMemcpy(device_in, in.data(), n * sizeof(float), cudaMemcpyHostToDevice));
     CHECK(cudaMemcpy(device_weights, weights.data(), weights.size() * sizeof(float), cudaMemcpyHostToDevice));

@@ -21,6 +21,13 @@
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 // One sweep on the CPU. It adds in the order of the kernels, so the results are equal bit for bit.
 void sweep_on_cpu(const std::vector<float>& in, std::vector<float>& out, int n, const day11::Seven& k) {
     const std::size_t row = n, plane = row * n;
@@ -42,9 +49,9 @@ void sweep_on_cpu(const std::vector<float>& in, std::vector<float>& out, int n, 
 }
 
 int main(int argc, char** argv) {
-    const int n = argc > 1 ? std::atoi(argv[1]) : 100;
-    if (n < 1 || n > 2000) {
-        std::fprintf(stderr, "N is '%s'; expected a number from 1 to 2000\n", argv[1]);
+    const int n = argc > 1 ? static_cast<int>(number(argv[1], 2000)) : 100;
+    if (n == 0) {
+        std::fprintf(stderr, "N is '%s'; expected a whole number from 1 to 2000\n", argv[1]);
         return 2;
     }
     const std::size_t cells = std::size_t(n) * n * n;
@@ -58,6 +65,7 @@ int main(int argc, char** argv) {
     float *in, *out;
     CHECK(cudaMalloc(&in, bytes));
     CHECK(cudaMalloc(&out, bytes));
+    CHECK(cudaMemset(out, 0xff, bytes));  // an element that is not written stays NaN
     CHECK(cudaMemcpy(in, heat.data(), bytes, cudaMemcpyHostToDevice));
 
     // Two sweeps, from `in` to `out` and back. The first launch also loads the kernel, so the

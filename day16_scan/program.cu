@@ -20,10 +20,18 @@
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 int main(int argc, char** argv) {
-    const long long n = argc > 1 ? std::atoll(argv[1]) : 1'000'000;
-    if (n <= 0) {
-        std::fprintf(stderr, "N is '%s'; expected a number above 0\n", argv[1]);
+    constexpr long long kMost = 2'000'000'000;
+    const long long n = argc > 1 ? number(argv[1], kMost) : 1'000'000;
+    if (n == 0) {
+        std::fprintf(stderr, "N is '%s'; expected a whole number from 1 to %lld\n", argv[1], kMost);
         return 2;
     }
     // Small whole numbers around 0: floats add them exactly, so every sum can be compared.
@@ -34,6 +42,7 @@ int main(int argc, char** argv) {
     float *device_in, *device_out, *sums;
     CHECK(cudaMalloc(&device_in, n * sizeof(float)));
     CHECK(cudaMalloc(&device_out, n * sizeof(float)));
+    CHECK(cudaMemset(device_out, 0xff, n * sizeof(float)));     // an element that is not written stays NaN
     CHECK(cudaMalloc(&sums, (n / 1024 + 16) * sizeof(float)));  // of sections of 2,048, and of their sections
     CHECK(cudaMemcpy(device_in, in.data(), n * sizeof(float), cudaMemcpyHostToDevice));
 

@@ -23,10 +23,18 @@ using day18::Key;
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 int main(int argc, char** argv) {
-    const long long n = argc > 1 ? std::atoll(argv[1]) : 200'000;
-    if (n <= 0 || n > 2'000'000'000) {  // a key is about as large as n, and has 31 bits
-        std::fprintf(stderr, "N is '%s'; expected a number from 1 to 2,000,000,000\n", argv[1]);
+    constexpr long long kMost = 2'000'000'000;  // a key is about as large as n, and has 31 bits
+    const long long n = argc > 1 ? number(argv[1], kMost) : 200'000;
+    if (n == 0) {
+        std::fprintf(stderr, "N is '%s'; expected a whole number from 1 to %lld\n", argv[1], kMost);
         return 2;
     }
     // The output has n keys, a third of them from a. Each array ascends, in steps that vary.

@@ -22,12 +22,20 @@
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 int main(int argc, char** argv) {
-    const long long rows = argc > 1 ? std::atoll(argv[1]) : 256;
-    const long long cols = argc > 2 ? std::atoll(argv[2]) : 1000;
-    if (rows <= 0 || cols <= 0 || cols > static_cast<long long>(day21::kBlockCols)) {
-        std::fprintf(stderr, "ROWS COLS are %lld %lld; expected numbers above 0, COLS at most %zu\n", rows,
-                     cols, day21::kBlockCols);
+    constexpr long long kMostRows = 1'000'000;
+    const long long rows = argc > 1 ? number(argv[1], kMostRows) : 256;
+    const long long cols = argc > 2 ? number(argv[2], day21::kBlockCols) : 1000;
+    if (rows == 0 || cols == 0) {
+        std::fprintf(stderr, "expected ROWS COLS, whole numbers from 1 to %lld and to %zu\n", kMostRows,
+                     day21::kBlockCols);
         return 2;
     }
     const std::size_t n = rows * cols;
@@ -38,6 +46,7 @@ int main(int argc, char** argv) {
     float *device_in, *device_out;
     CHECK(cudaMalloc(&device_in, n * sizeof(float)));
     CHECK(cudaMalloc(&device_out, n * sizeof(float)));
+    CHECK(cudaMemset(device_out, 0xff, n * sizeof(float)));  // an element that is not written stays NaN
     CHECK(cudaMemcpy(device_in, in.data(), n * sizeof(float), cudaMemcpyHostToDevice));
 
     // false: rows may start at any multiple of 4 bytes.

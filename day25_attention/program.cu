@@ -23,6 +23,13 @@
         }                                                                                       \
     } while (false)
 
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
 using day25::DeviceMatrix;
 using Matrix = std::vector<float>;  // row-major
 
@@ -66,10 +73,11 @@ std::vector<double> expected_row(const Matrix& q, const Matrix& k, const Matrix&
 }
 
 int main(int argc, char** argv) {
-    const int tokens = argc > 1 ? std::atoi(argv[1]) : 1000;
-    const int width = argc > 2 ? std::atoi(argv[2]) : 64;
-    if (tokens <= 0 || tokens > 32768 || width <= 0 || width > 1024) {
-        std::fprintf(stderr, "usage: program [TOKENS, at most 32768] [HEAD DIMENSION, at most 1024]\n");
+    const int tokens = argc > 1 ? static_cast<int>(number(argv[1], 32768)) : 1000;
+    const int width = argc > 2 ? static_cast<int>(number(argv[2], 1024)) : 64;
+    if (tokens == 0 || width == 0) {
+        std::fprintf(stderr,
+                     "expected TOKENS from 1 to 32768 and a head dimension from 1 to 1024, whole numbers\n");
         return 2;
     }
     Matrix q(tokens * width), k(q.size()), v(q.size()), out(q.size());

@@ -167,6 +167,11 @@ command -v mpicxx >/dev/null || mapfile -t files < <(printf '%s\n' "${files[@]}"
 [[ -e /usr/include/nvshmem.h ]] || mapfile -t files < <(printf '%s\n' "${files[@]}" | grep -v '/nvshmem\.cu$')
 
 code=0
+for directory in */beyond; do
+    grep -qF -- "-I../../$directory" .clangd && continue
+    echo "check_editor.sh: .clangd does not name $directory, where a learner's copy of a file finds the others" >&2
+    code=1
+done
 check_completion || code=1
 printf '%s\0' "${files[@]}" | xargs -0 --max-procs="$jobs" --max-args=1 bash -c 'check_file "$1"' _ || code=1
 [[ $code == 0 ]] && echo "${#files[@]} files, 0 errors"

@@ -44,16 +44,18 @@ WarpSynchronousCode::Store WarpSynchronousCode::store_at(std::size_t i) const {
                         tokens_.is(before, ")") || tokens_.is(before, "else");
     if (!begins || !tokens_.is(open, "[")) return store;
     std::size_t assignment = tokens_.next(closing(open));
-    while (assignment != kNone && !tokens_[assignment].is("=") &&
+    while (assignment < tokens_.size() && !tokens_[assignment].is("=") &&
            tokens_[assignment].kind == TokenKind::punctuation && !tokens_[assignment].is("[") &&
            !tokens_[assignment].is(";"))
         assignment = assignment + 1;
-    if (assignment == kNone || !is_assignment(assignment)) return store;
+    if (assignment >= tokens_.size() || !is_assignment(assignment)) return store;
     for (std::size_t p = open; p < closing(open); ++p) {
         if (tokens_[p].is("=") || tokens_.is_run(p, "+", 2) || tokens_.is_run(p, "-", 2)) return store;
     }
+    const std::size_t end = end_of_statement(assignment);
+    if (end == tokens_.size()) return store;  // a text that ends in the statement
     store.assignment = assignment;
-    store.end = end_of_statement(assignment);
+    store.end = end;
     const std::string index = flat({open, closing(open)});
     for (std::size_t p = assignment; p < store.end; ++p) {
         const std::size_t other = tokens_.next(p);

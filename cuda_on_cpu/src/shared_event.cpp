@@ -21,7 +21,8 @@ namespace {
 constexpr std::uint64_t kEvent = 0x74457570436e4f43;
 
 // The number of a process combined with its start time, because numbers are reused; 0: it has
-// ended. A zombie, which its parent has not waited for, has also ended.
+// ended. A zombie, which its parent has not waited for, has also ended, unless only its main thread
+// has and others go on.
 std::uint64_t identity_of_process(pid_t process) {
     std::ifstream file("/proc/" + std::to_string(process) + "/stat");
     std::string text;
@@ -32,13 +33,21 @@ std::uint64_t identity_of_process(pid_t process) {
     char state = 0;
     fields >> state;
     constexpr int kState = 3;  // numbers of the fields as in `man 5 proc`
+    constexpr int kThreads = 20;
     constexpr int kStart = 22;
+    std::uint64_t threads = 0, start = 0;
     std::string skipped;
-    for (int field = kState + 1; field < kStart; ++field)
-        fields >> skipped;
-    std::uint64_t start = 0;
-    if (!(fields >> start) || state == 'Z' || state == 'X') return 0;
-    return static_cast<std::uint64_t>(process) << 32 | (start & 0xFFFFFFFF);
+    for (int field = kState + 1; field <= kStart; ++field) {
+        if (field == kThreads) {
+            fields >> threads;
+        } else if (field == kStart) {
+            fields >> start;
+        } else {
+            fields >> skipped;
+        }
+    }
+    const bool has_ended = state == 'X' || (state == 'Z' && threads <= 1);
+    return fields && !has_ended ? static_cast<std::uint64_t>(process) << 32 | (start & 0xFFFFFFFF) : 0;
 }
 
 pid_t number_of_process(std::uint64_t identity) {

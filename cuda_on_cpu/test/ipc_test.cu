@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -297,6 +298,43 @@ TEST(Ipc, AnEventIsLostWhenItsRecorderEnds) {
         EXPECT_EQ(error_of_lost_event(waits_first, wait_in_a_stream), cudaErrorIllegalState);
     }
     EXPECT_EQ(error_of_lost_event(false, cudaEventQuery), cudaErrorIllegalState);
+}
+
+// The main thread records the event and ends, without an end of the process.
+TEST(DISABLED_Other, OutlivesItsMainThread) {
+    cudaEvent_t event = nullptr;
+    ASSERT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess), cudaSuccess);
+    cudaIpcEventHandle_t handle{};
+    ASSERT_EQ(cudaIpcGetEventHandle(&handle, event), cudaSuccess);
+    const auto take_a_while = [](void*) { usleep(300'000); };
+    ASSERT_EQ(cudaLaunchHostFunc(nullptr, take_a_while, nullptr), cudaSuccess);
+    ASSERT_EQ(cudaEventRecord(event, nullptr), cudaSuccess);
+    std::thread([handle] {
+        usleep(50'000);  // the main thread has ended
+        if (write(std::atoi(std::getenv("IPC_TEST_PIPE")), &handle, sizeof handle) != sizeof handle) _exit(1);
+        const cudaError_t error = cudaDeviceSynchronize();
+        usleep(600'000);  // the other process opens the handle
+        _exit(error != cudaSuccess);
+    }).detach();
+    syscall(SYS_exit, 0);
+}
+
+TEST(Ipc, AProcessLivesWithoutItsMainThread) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    setenv("IPC_TEST_PIPE", std::to_string(ends[1]).c_str(), 1);
+    const pid_t other = start_other_process("OutlivesItsMainThread", "", "");
+    cudaIpcEventHandle_t handle{};
+    ASSERT_EQ(read(ends[0], &handle, sizeof handle), static_cast<ssize_t>(sizeof handle));
+    cudaEvent_t event = nullptr;
+    ASSERT_EQ(cudaIpcOpenEventHandle(&event, handle), cudaSuccess);
+    EXPECT_EQ(cudaEventSynchronize(event), cudaSuccess);
+    EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+    int status = 0;
+    EXPECT_EQ(waitpid(other, &status, 0), other);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    close(ends[0]);
+    close(ends[1]);
 }
 #endif
 

@@ -24,7 +24,8 @@ int open_same(const std::string& path, std::uint64_t inode) {
     return -1;
 }
 
-// By any thread of the process: /proc/<process>/fd is that of the main thread, and empty once it has ended.
+// By any thread of the process: /proc/<process>/fd is that of the main thread, and empty once it
+// has ended.
 int open_file_of(const ExportedFile& what) {
     const std::string name = "/fd/" + std::to_string(what.file);
     const std::string process = "/proc/" + std::to_string(what.process);

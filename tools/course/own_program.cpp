@@ -6,7 +6,10 @@
 #include <array>
 #include <fstream>
 #include <functional>
+#include <iterator>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "build.hpp"
 #include "cuda_on_cpu/translator/make_rule.hpp"
@@ -88,6 +91,43 @@ bool is_up_to_date(const fs::path& object, const fs::path& rule, const Compiler&
     return !names.empty() && is_newer_than_all(object, files);
 }
 
+// A library of the CUDA Toolkit is linked where the program includes its header.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kLibraries = {{
+    {"cublas_v2.h", "cublas"},
+    {"cublasLt.h", "cublasLt"},
+    {"cuda.h", "cuda"},
+    {"cufft.h", "cufft"},
+    {"curand.h", "curand"},
+    {"cusparse.h", "cusparse"},
+    {"nccl.h", "nccl"},
+    {"nvrtc.h", "nvrtc"},
+}};
+
+void add_libraries_of(const fs::path& rule, std::set<std::string>& libraries) {
+    for (const std::string& file : prerequisites(read_text_file(rule))) {
+        for (const auto& [header, library] : kLibraries)
+            if (fs::path(file).filename() == header) libraries.emplace(library);
+    }
+}
+
+// In a build for the CPU they are targets of their own; lib64 has a text for the linker, which
+// names the target's library: "INPUT(-lcuda_on_cpu_cublas ...)". One that the build leaves out has
+// none, and nvcc says what it lacks.
+std::vector<fs::path> build_libraries(const Checkout& checkout, const std::set<std::string>& libraries) {
+    std::vector<fs::path> built;
+    const fs::path folder = checkout.build / "cuda" / "lib64";
+    for (const std::string& library : libraries) {
+        const fs::path script = folder / ("lib" + library + ".so");
+        constexpr std::string_view kBegin = "INPUT(-l";
+        const std::string text = fs::exists(script) ? read_text_file(script) : "";
+        if (!text.starts_with(std::string(kBegin) + "cuda_on_cpu_")) continue;
+        const std::string target = text.substr(kBegin.size(), text.find(' ') - kBegin.size());
+        build_target(checkout, target);
+        built.push_back(folder / ("lib" + target + ".a"));
+    }
+    return built;
+}
+
 // A failed build must not leave an object file that is newer than its source.
 void run_compiler(const Command& command, const fs::path& made, const std::string& what) {
     const int exit_code = run(command);
@@ -154,6 +194,7 @@ fs::path build_own_program(const Checkout& checkout, const std::vector<std::stri
     const FileLock lock(directory / "lock", "building " + files.front());
 
     std::vector<fs::path> objects = compiler.runtime;
+    std::set<std::string> libraries;
     Command link = {compiler.nvcc};
     link.insert(link.end(), options.begin(), options.end());
     for (std::size_t i = 0; i < files.size(); ++i) {
@@ -166,9 +207,13 @@ fs::path build_own_program(const Checkout& checkout, const std::vector<std::stri
             run_compiler(compile, object, "compiling " + files[i]);
             if (on_cpu && files[i].ends_with(".cu")) warn_of_host_code(files[i], checkout.root);
         }
+        add_libraries_of(rule, libraries);
         objects.push_back(object);
         link.push_back(object);
     }
+    for (const std::string& library : libraries)
+        link.push_back("-l" + library);
+    if (on_cpu) std::ranges::copy(build_libraries(checkout, libraries), std::back_inserter(objects));
     const fs::path program = directory / fs::path(files.front()).stem();
     link.insert(link.end(), {"-o", program});
     if (!is_newer_than_all(program, objects)) run_compiler(link, program, "linking " + program.string());

@@ -92,6 +92,21 @@ END
     else
         expect 'not looked at: calls of host functions in kernels (clang++ is not installed)'
     fi
+    # The header of a library is enough: it is built and linked. cuRAND needs nothing of the host's.
+    cat >reverse_of_test_library.cu <<'END'
+#include <curand.h>
+#include <cstdio>
+int main() {
+    curandGenerator_t generator;
+    float* numbers;
+    cudaMalloc(&numbers, 4 * sizeof(float));
+    printf("%d\n", curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT));
+    printf("%d\n", curandGenerateUniform(generator, numbers, 4));
+    return 0;
+}
+END
+    course 0 run reverse_of_test_library.cu
+    expect $'0\n0'
     if command -v gdb >/dev/null; then
         printf '%s\n' 'print threadIdx' 'next' 'next' 'print n' 'info args' 'quit' |
             course 0 debug reverse_of_test.cu -- 2

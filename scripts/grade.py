@@ -613,6 +613,14 @@ def print_table(results):
     )
 
 
+def in_a_line(why):
+    """The first two lines that say something: not "this one fails:", and no test's name."""
+    lines = [line.strip() for line in why.splitlines()]
+    said = [line for line in lines if line and not line.endswith(" fails:") and not line.endswith(" fail:")]
+    said = [line for line in said if " " in line] or said
+    return "; ".join(said[:2])
+
+
 def write_csv(file, results):
     def cell(text):  # no spreadsheet takes it for a formula
         return "'" + text if text[:1] in ("=", "+", "-", "@") else text
@@ -622,7 +630,6 @@ def write_csv(file, results):
         rows.writerow(["student", "exercise", "verdict", "tests", "stars", "why"])
         for result in results:
             for exercise in result["exercises"]:
-                why = (exercise["why"].strip() or " ").splitlines()[0].strip()
                 rows.writerow(
                     [
                         cell(readable(result["student"])),
@@ -630,7 +637,7 @@ def write_csv(file, results):
                         exercise["verdict"],
                         exercise["tests"],
                         exercise["stars"],
-                        cell(why),
+                        cell(in_a_line(exercise["why"])),
                     ]
                 )
 

@@ -85,7 +85,8 @@ Assessment assess(const Learner& learner, const WorkbookEntry& entry, const Chec
         }
         const Checkout inspecting = build_of_preset(checkout, "inspect");
         set_cache_path(inspecting, "COURSE_MY", learner.book.my_directory());
-        const InspectionScore score = score_by_inspection(entry, inspecting);
+        const InspectionScore score = score_by_inspection(
+            entry, inspecting, find_day(learner.book.calendar(), entry.chapter->directory).small_size);
         show_inspection(score, learner.book, entry, checkout, command, in_sentences);
         all = {score.criteria, objection_of(score, entry)};
     }

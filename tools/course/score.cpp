@@ -15,6 +15,7 @@
 
 #include "build.hpp"
 #include "errors.hpp"
+#include "inspect_view.hpp"
 #include "sandbox.hpp"
 #include "subprocess.hpp"
 
@@ -213,7 +214,11 @@ std::string text_of(const std::vector<const Finding*>& findings) {
         std::string places = place_of(finding->source);
         if (finding->other && *finding->other != finding->source)  // in the message's order
             places = place_of(*finding->other) + " and " + places;
-        text += fmt::format("\n      {}: {}\n      {}", places, finding->message, finding->why);
+        std::string threads = thread_name(finding->thread, finding->block);
+        if (finding->other)
+            threads = thread_name(finding->other_thread, finding->other_block) + " and " + threads;
+        text += fmt::format("\n      {}: {}\n      {}\n      {}", places, finding->message, threads,
+                            finding->why);
     }
     return text;
 }
@@ -239,31 +244,39 @@ class ResultFile {
     std::filesystem::path path_;
 };
 
+// A program of a day, on problems of one size; "": on its default ones.
+struct ProgramRun {
+    std::string program;
+    std::string size{};
+};
+
 // Runs `programs` of `build` for the entry's version concurrently; returns what each wrote.
 std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Checkout& build,
-                                          const std::vector<std::string>& programs, const char* option) {
+                                          const std::vector<ProgramRun>& programs, const char* option) {
     std::vector<std::unique_ptr<ResultFile>> files;
     std::vector<Job> jobs;
-    for (const std::string& program : programs) {
+    for (const auto& [program, size] : programs) {
         // The lesson's program has the name of its day, but the target of that name builds the
         // day's tests, too.
         build_target(build, program.ends_with("_program") ? program : program + "_program");
-        files.push_back(std::make_unique<ResultFile>(build, program));
+        files.push_back(std::make_unique<ResultFile>(build, program + size));
+        Command command = {build.program(program), option, files.back()->path(), "--only",
+                           entry.exercise->version};
+        if (!size.empty()) command.insert(command.end(), {"--size", size});
         // Inspected programs report the learner's lines, not lines of headers.
-        jobs.push_back({running({build.program(program), option, files.back()->path(), "--only",
-                                 entry.exercise->version},
-                                files.back()->path()),
-                        {"CUDA_ON_CPU_LINES=kernel"}});
+        jobs.push_back({running(command, files.back()->path()), {"CUDA_ON_CPU_LINES=kernel"}});
     }
     std::vector<std::string> written;
     const auto on_end = [&](std::size_t i, const Captured& run) {
         if (is_interrupted(run.exit_code)) throw Interrupted();
         if (run.timed_out)
-            throw std::runtime_error(fmt::format("{}: not done after two minutes, ended", programs[i]));
+            throw std::runtime_error(
+                fmt::format("{}: not done after two minutes, ended", programs[i].program));
         if (!std::filesystem::exists(files[i]->path()) || std::filesystem::is_empty(files[i]->path()))
-            throw std::runtime_error(fmt::format("{} wrote no figures:\n{}", programs[i], run.output));
+            throw std::runtime_error(
+                fmt::format("{} wrote no figures:\n{}", programs[i].program, run.output));
         if (std::filesystem::file_size(files[i]->path()) >= kMostFigures)
-            throw std::runtime_error(fmt::format("{}: figures of more than 64 MB", programs[i]));
+            throw std::runtime_error(fmt::format("{}: figures of more than 64 MB", programs[i].program));
         written.push_back(read_text_file(files[i]->path()));
         return true;
     };
@@ -286,7 +299,7 @@ InspectionFile inspection_of(const std::string& text, const WorkbookEntry& entry
 std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout& build,
                                      const std::string& program) {
     const ResultFile copy(build, program + "_copy");
-    replace_file(copy.path(), run_programs_for(entry, build, {program}, "--json").front());
+    replace_file(copy.path(), run_programs_for(entry, build, {{program}}, "--json").front());
     return load_records(copy.path());
 }
 
@@ -364,14 +377,34 @@ std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mi
     return Criterion{slowest >= kAsFast, text, false};
 }
 
-InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting) {
+namespace {
+
+// What was found in another inspection of the version.
+void add_findings(InspectedVersion& version, const std::string& written, const std::string& name) {
+    const auto others = all_problems(inspection_file_from_json(nlohmann::ordered_json::parse(written)), name);
+    if (!others) return;
+    for (const KernelInspection& kernel : others->kernels) {
+        KernelInspection found;
+        found.name = kernel.name;
+        found.findings = kernel.findings;
+        version.kernels.push_back(found);
+    }
+}
+
+}  // namespace
+
+InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting,
+                                    const std::string& small_size) {
     const std::string day = entry.chapter->directory;
     const std::string& version = entry.exercise->version;
-    const std::vector<std::string> programs = {day + "_exercise_program", day};
+    std::vector<ProgramRun> programs = {{day + "_exercise_program"}, {day}};
+    if (!small_size.empty()) programs.push_back({day + "_exercise_program", small_size});
     const std::vector<std::string> written = run_programs_for(entry, inspecting, programs, "--inspect");
-    InspectionFile mine = inspection_of(written[0], entry, programs[0]);
-    InspectionFile lesson = inspection_of(written[1], entry, programs[1]);
-    const InspectedVersion my_problems = *all_problems(mine, version);
+    InspectionFile mine = inspection_of(written[0], entry, programs[0].program);
+    InspectionFile lesson = inspection_of(written[1], entry, programs[1].program);
+    InspectedVersion my_problems = *all_problems(mine, version);
+    // Sizes that no tile divides show accesses behind an array. The comparison is of the others.
+    if (!small_size.empty()) add_findings(my_problems, written[2], version);
     const InspectedVersion lessons_problems = *all_problems(lesson, version);
     return {criteria_of_inspection(my_problems, lessons_problems),
             objection_to_findings(my_problems, lessons_problems),

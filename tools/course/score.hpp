@@ -46,7 +46,8 @@ std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mi
                                            const std::string& version);
 
 // Runs the learner's and the lesson's program of `entry`, which must name a version, in a build
-// that inspects. Findings are reported even if the result is wrong. Throws std::runtime_error if a
+// that inspects, the learner's on `small_size`, too ("": no such size), where only findings count.
+// Findings are reported even if the result is wrong. Throws std::runtime_error if a
 // program writes no inspection.
 struct InspectionScore {
     std::vector<Criterion> criteria;
@@ -55,7 +56,8 @@ struct InspectionScore {
     InspectionFile mine;      // only the entry's version
     InspectionFile lesson;    // likewise
 };
-InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting);
+InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting,
+                                    const std::string& small_size);
 
 // Both in one file: for each problem "your tiled_static" and then "the lesson's tiled_static".
 InspectionFile side_by_side(const InspectionFile& mine, const InspectionFile& lesson);

@@ -175,8 +175,9 @@ TEST(Score, AFindingThatTheLessonDoesNotHaveIsAnObjection) {
         return version({},
                        {{.kind = kind, .source = {"my/a.cu", 7}, .message = "m", .why = "w", .other = {}}});
     };
-    EXPECT_EQ(objection_to_findings(with("race"), version({})),
-              "inspection found 1:\n      my/a.cu:7: m\n      w\n");
+    EXPECT_EQ(
+        objection_to_findings(with("race"), version({})),
+        "inspection found 1:\n      my/a.cu:7: m\n      thread (0, 0, 0) of block (0, 0, 0)\n      w\n");
     EXPECT_EQ(objection_to_findings(with("race"), with("race")), "") << "meant to have it";
     EXPECT_NE(objection_to_findings(with("race"), with("misaligned")), "");
     EXPECT_EQ(objection_to_findings(version({}), with("race")), "");
@@ -217,10 +218,15 @@ TEST(Score, AFindingCostsTheStar) {
     race.source = {"my/a.cu", 7};
     race.message = "two threads write";
     race.why = "no barrier between them";
+    race.block = {5, 0, 0};
+    race.thread = {33, 0, 0};
+    race.other_thread = {2, 0, 0};
     const std::vector<Criterion> criteria = criteria_of_inspection(version({}, {race}), version({}));
     EXPECT_FALSE(criteria[0].star);
     EXPECT_EQ(criteria[0].text,
-              "inspection found 1:\n      my/a.cu:7: two threads write\n      no barrier between them");
+              "inspection found 1:\n      my/a.cu:7: two threads write\n      thread (33, 0, 0) of block (5, "
+              "0, 0)\n"
+              "      no barrier between them");
     EXPECT_TRUE(criteria[1].star);
 
     // Both places are reported, and a finding in two problems is reported once.
@@ -228,8 +234,9 @@ TEST(Score, AFindingCostsTheStar) {
     Finding again = race;
     again.message = "two others write";
     EXPECT_EQ(criteria_of_inspection(version({}, {race, again}), version({}))[0].text,
-              "inspection found 1:\n      my/a.cu:9 and my/a.cu:7: two threads write\n      no barrier "
-              "between them");
+              "inspection found 1:\n      my/a.cu:9 and my/a.cu:7: two threads write\n      thread (2, 0, 0) "
+              "of block "
+              "(0, 0, 0) and thread (33, 0, 0) of block (5, 0, 0)\n      no barrier between them");
 }
 
 MeasuredRecord measured(const char* problem, const char* name, double milliseconds) {

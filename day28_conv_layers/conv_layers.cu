@@ -1,11 +1,11 @@
-// Day 28's launchers of the forward pass in FP32: the size of the grid, scratch memory, the list of
-// versions. The kernels are in conv_layers.cuh, implicit_gemm.cuh and winograd.cuh.
+// Day 28's host code of the forward pass in FP32: constraints, scratch memory, the list of
+// versions. The kernels and their launches are in conv_layers.cuh, beyond/implicit_gemm.cuh and
+// beyond/winograd.cuh.
 #include <array>
 
-#include "common/device/launch.hpp"
+#include "beyond/implicit_gemm.cuh"
 #include "conv_layers.cuh"
 #include "conv_layers.hpp"
-#include "implicit_gemm.cuh"
 #include "launchers.hpp"
 
 namespace day28 {
@@ -14,44 +14,12 @@ namespace {
 constexpr std::size_t kMostElements = std::size_t{1} << 30;
 constexpr int kMostExtent = 32768;  // no sum or product of two leaves an int
 
-void direct(const Call& call) {
-    const Shape& shape = call.shape;
-    const dim3 grid(blocks(shape.q(), kTile) * blocks(shape.p(), kTile), static_cast<unsigned>(shape.k),
-                    static_cast<unsigned>(shape.n));
-    course::launch(conv_direct, {.grid = grid, .block = dim3(kTile, kTile), .stream = call.stream}, call.a,
-                   call.b, call.out, shape);
-}
-
-// --- direct_tiled --------------------------------------------------------------------------------
-
-std::size_t patch_bytes(const Shape& shape) {
-    const std::size_t patch = static_cast<std::size_t>(patch_extent(shape.r, shape.stride)) *
-                              static_cast<std::size_t>(patch_extent(shape.s, shape.stride));
-    return (patch +
-            std::size_t{kFilters} * static_cast<std::size_t>(shape.r) * static_cast<std::size_t>(shape.s)) *
-           sizeof(float);
-}
-
 std::string direct_tiled_constraint(const Shape& shape) {
     constexpr std::size_t kMost = std::size_t{48} << 10;
     if (patch_bytes(shape) <= kMost) return "";
     return "needs " + std::to_string(patch_bytes(shape)) +
            " bytes of shared memory for a patch; a block has " + std::to_string(kMost);
 }
-
-void direct_tiled(const Call& call) {
-    const Shape& shape = call.shape;
-    const dim3 grid(blocks(shape.q(), kTile) * blocks(shape.p(), kTile), blocks(shape.k, kFilters),
-                    static_cast<unsigned>(shape.n));
-    course::launch(conv_direct_tiled,
-                   {.grid = grid,
-                    .block = dim3(kTile, kTile),
-                    .shared_bytes = patch_bytes(shape),
-                    .stream = call.stream},
-                   call.a, call.b, call.out, shape);
-}
-
-// --- unrolled, implicit_tiled --------------------------------------------------------------------
 
 std::size_t unrolled_scratch(const Shape& shape) {
     return static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.filter()) *
@@ -64,66 +32,20 @@ std::string unrolled_constraint(const Shape& shape) {
            " floats; expected at most " + std::to_string(kMostElements);
 }
 
-dim3 matrix_tiles(const Shape& shape) {
-    return {blocks(shape.plane(), kMatrixTile), blocks(shape.k, kMatrixTile), static_cast<unsigned>(shape.n)};
-}
-
-void unrolled(const Call& call) {
-    const Shape& shape = call.shape;
-    const dim3 columns(blocks(shape.c * shape.plane(), kUnrollThreads), 1, static_cast<unsigned>(shape.n));
-    course::launch(conv_unroll, {.grid = columns, .block = kUnrollThreads, .stream = call.stream}, call.a,
-                   call.scratch, shape);
-    course::launch(
-        conv_matmul_tiled,
-        {.grid = matrix_tiles(shape), .block = dim3(kMatrixTile, kMatrixTile), .stream = call.stream}, call.b,
-        call.scratch, call.out, shape);
-}
-
-void implicit_tiled(const Call& call) {
-    course::launch(
-        conv_implicit_tiled,
-        {.grid = matrix_tiles(call.shape), .block = dim3(kMatrixTile, kMatrixTile), .stream = call.stream},
-        call.a, call.b, call.out, call.shape);
-}
-
-// --- implicit_gemm -------------------------------------------------------------------------------
-
-int padded_depth(const Shape& shape) {
-    return round_up(shape.filter(), Tile::BK);
-}
-int padded_filters(const Shape& shape) {
-    return round_up(shape.k, Tile::BM);
-}
-
 }  // namespace
 
 std::size_t implicit_gemm_scratch(const Shape& shape) {
-    const auto depth = static_cast<std::size_t>(padded_depth(shape));
-    return depth * static_cast<std::size_t>(padded_filters(shape)) + depth * sizeof(Tap) / sizeof(float);
+    return packed_floats(shape) + padded_depth(shape) * (sizeof(Tap) / sizeof(float));
 }
 
 std::string implicit_gemm_constraint(const Shape& shape) {
-    const std::size_t packed =
-        static_cast<std::size_t>(padded_depth(shape)) * static_cast<std::size_t>(padded_filters(shape));
-    if (packed <= kMostElements) return "";
-    return "packs the filters into " + std::to_string(packed) + " floats; expected at most " +
+    if (packed_floats(shape) <= kMostElements) return "";
+    return "packs the filters into " + std::to_string(packed_floats(shape)) + " floats; expected at most " +
            std::to_string(kMostElements);
 }
 
 void implicit_gemm(const Call& call) {
-    const Shape& shape = call.shape;
-    const int depth = padded_depth(shape);
-    const int columns = padded_filters(shape);
-    float* const packed = call.scratch;
-    Tap* const taps = reinterpret_cast<Tap*>(packed + static_cast<std::size_t>(depth) * columns);
-    course::launch(
-        pack_filters,
-        {.grid = blocks(depth * columns, kPackThreads), .block = kPackThreads, .stream = call.stream}, call.b,
-        packed, taps, shape, depth, columns);
-    const bool fours = shape.plane() % 4 == 0 && course::is_aligned(call.out, 16);
-    const dim3 grid(blocks(shape.n * shape.plane(), Tile::BN), blocks(shape.k, Tile::BM));
-    course::launch(conv_implicit_gemm, {.grid = grid, .block = Tile::THREADS, .stream = call.stream}, call.a,
-                   packed, taps, call.out, shape, depth, columns, fours);
+    with_scratch<launch_conv_implicit_gemm>(call);
 }
 
 // --- The lists -----------------------------------------------------------------------------------
@@ -146,18 +68,22 @@ namespace {
 std::span<const Version> forward_versions() {
     constexpr Pass kPass = Pass::kForward;
     static const std::array<Version, 7> list = {{
-        {"direct", "a thread per output", {run<float, kPass, direct>}, work},
+        {"direct", "a thread per output", {run<float, kPass, without_scratch<launch_conv_direct>>}, work},
         {"direct_tiled",
          "a patch in shared memory, eight filters",
-         {run<float, kPass, direct_tiled, nullptr, direct_tiled_constraint>},
+         {run<float, kPass, without_scratch<launch_conv_direct_tiled>, nullptr, direct_tiled_constraint>},
          work,
          direct_tiled_constraint},
         {"unrolled",
          "patches become columns of a matrix",
-         {run<float, kPass, unrolled, unrolled_scratch, unrolled_constraint>, unrolled_scratch},
+         {run<float, kPass, with_scratch<launch_conv_unrolled>, unrolled_scratch, unrolled_constraint>,
+          unrolled_scratch},
          work,
          unrolled_constraint},
-        {"implicit_tiled", "the matrix exists as tiles only", {run<float, kPass, implicit_tiled>}, work},
+        {"implicit_tiled",
+         "the matrix exists as tiles only",
+         {run<float, kPass, without_scratch<launch_conv_implicit_tiled>>},
+         work},
         {"implicit_gemm",
          "8 x 8 outputs a thread, taps precomputed",
          {run<float, kPass, implicit_gemm, implicit_gemm_scratch, implicit_gemm_constraint>,

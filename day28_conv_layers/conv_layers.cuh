@@ -11,20 +11,14 @@
 //   direct_tiled     shared memory, eight outputs per thread     a shared load for each product
 //   unrolled         patches become columns; matrix product      writes R S times the input
 //   implicit_tiled   the tile is loaded from the images          two shared loads for each product
-//                                                        ... implicit_gemm.cuh:
-//   implicit_gemm    8 x 8 outputs per thread, copies ahead      multiply-adds
-//                                                        ... winograd.cuh:
-//   winograd_2x2     2.25 times fewer products                   memory: four times the input
-//   winograd_4x4     4 times fewer products                      memory: 2.25 times the input
-//                                                        ... tensor_cores.cuh:
-//   implicit_gemm    mma.sync, channels last, cp.async           mma.sync
-//                                                        ... hopper_conv.cuh:
-//   tma_wgmma        TMA loads the columns, wgmma                L2 and shared memory, probably
 //
-// backward.cuh and winograd_gradient.cuh have the gradients. Pooling and activations are on day 33.
+// Each kernel is followed by its launch. layer.cuh has the shape of a layer. beyond/ has implicit
+// GEMM with larger tiles, Winograd's algorithm, tensor cores and the gradients. Pooling and
+// activations are on day 33.
 //
-//   ./course run day28                                        every version, verified and timed
-//   ./course inspect day28 --only direct_tiled                bank conflicts, line by line
+//   ./course run day28                                every version, verified and timed
+//   ./course run day28 --program                      program.cu: one layer, from main() to the result
+//   ./course inspect day28 --only direct_tiled        bank conflicts, line by line
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,10 +26,11 @@
 #include <cstddef>
 
 #include "common/device/grid.hpp"
-#include "conv_layers.hpp"
 #include "layer.cuh"
 
 namespace day28 {
+
+constexpr int kTile = 16;  // a block of a direct version computes 16 x 16 outputs of a plane
 
 // Idea: a thread per output. Blocks are tiles of a plane along x, filters along y, images along z.
 // Cost removed: the four outer loops of the CPU.
@@ -59,6 +54,13 @@ __global__ void conv_direct(const float* x, const float* w, float* y, Shape shap
                               q * shape.stride - shape.padding + s) *
                        filter[(c * shape.r + r) * shape.s + s];
     y[(n * shape.k + k) * shape.plane() + p * shape.q() + q] = sum;
+}
+
+inline void launch_conv_direct(const float* x, const float* w, float* y, const Shape& shape,
+                               cudaStream_t stream) {
+    const int tiles = course::ceil_div(shape.q(), kTile) * course::ceil_div(shape.p(), kTile);
+    const dim3 grid(tiles, shape.k, shape.n);
+    conv_direct<<<grid, dim3(kTile, kTile), 0, stream>>>(x, w, y, shape);
 }
 
 constexpr int kFilters = 8;  // that a block of direct_tiled applies to its patch
@@ -118,6 +120,21 @@ __global__ void conv_direct_tiled(const float* x, const float* w, float* y, Shap
             y[(n * shape.k + first_k + f) * shape.plane() + p * shape.q() + q] = sums[f];
 }
 
+// Shared memory of a block: the patch, and the weights of 8 filters.
+inline std::size_t patch_bytes(const Shape& shape) {
+    const std::size_t rows = patch_extent(shape.r, shape.stride);
+    const std::size_t cols = patch_extent(shape.s, shape.stride);
+    const std::size_t filter_size = std::size_t{1} * shape.r * shape.s;
+    return (rows * cols + kFilters * filter_size) * sizeof(float);
+}
+
+inline void launch_conv_direct_tiled(const float* x, const float* w, float* y, const Shape& shape,
+                                     cudaStream_t stream) {
+    const int tiles = course::ceil_div(shape.q(), kTile) * course::ceil_div(shape.p(), kTile);
+    const dim3 grid(tiles, course::ceil_div(shape.k, kFilters), shape.n);
+    conv_direct_tiled<<<grid, dim3(kTile, kTile), patch_bytes(shape), stream>>>(x, w, y, shape);
+}
+
 // --- As a matrix product -------------------------------------------------------------------------
 
 constexpr int kUnrollThreads = 256;
@@ -171,9 +188,19 @@ __global__ void conv_matmul_tiled(const float* w, const float* unrolled, float* 
     if (k < shape.k && pixel < shape.plane()) y[(n * shape.k + k) * shape.plane() + pixel] = sum;
 }
 
+// unrolled: N x C R S x P Q floats.
+inline void launch_conv_unrolled(const float* x, const float* w, float* y, float* unrolled,
+                                 const Shape& shape, cudaStream_t stream) {
+    const dim3 columns(course::ceil_div(shape.c * shape.plane(), kUnrollThreads), 1, shape.n);
+    conv_unroll<<<columns, kUnrollThreads, 0, stream>>>(x, unrolled, shape);
+    const dim3 tiles(course::ceil_div(shape.plane(), kMatrixTile), course::ceil_div(shape.k, kMatrixTile),
+                     shape.n);
+    conv_matmul_tiled<<<tiles, dim3(kMatrixTile, kMatrixTile), 0, stream>>>(w, unrolled, y, shape);
+}
+
 // Idea: the same product, but a block builds each tile of the unrolled matrix in shared memory,
-// where it is needed. One line differs: element (row, pixel) of U is element (c, r, s) under that
-// pixel.
+// where it is needed. Only the load differs: element (row, pixel) of U is element (c, r, s) under
+// that pixel.
 // Cost removed: the memory of the unrolled matrix, and its traffic.
 // Still limits it: two loads from shared memory for each product, as in day 5.
 __global__ void conv_implicit_tiled(const float* x, const float* w, float* y, Shape shape) {
@@ -204,6 +231,13 @@ __global__ void conv_implicit_tiled(const float* x, const float* w, float* y, Sh
         __syncthreads();  // safe to overwrite
     }
     if (k < shape.k && pixel < shape.plane()) y[(n * shape.k + k) * shape.plane() + pixel] = sum;
+}
+
+inline void launch_conv_implicit_tiled(const float* x, const float* w, float* y, const Shape& shape,
+                                       cudaStream_t stream) {
+    const dim3 tiles(course::ceil_div(shape.plane(), kMatrixTile), course::ceil_div(shape.k, kMatrixTile),
+                     shape.n);
+    conv_implicit_tiled<<<tiles, dim3(kMatrixTile, kMatrixTile), 0, stream>>>(x, w, y, shape);
 }
 
 }  // namespace day28

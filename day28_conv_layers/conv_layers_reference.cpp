@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "beyond/winograd_matrices.hpp"
 #include "common/check/require.hpp"
 #include "conv_layers.hpp"
-#include "winograd_matrices.hpp"
 
 namespace day28 {
 namespace {

@@ -1,4 +1,5 @@
-// Day 28: code that its launchers share.
+// Day 28: what its host files share: a pass with its arguments checked, and versions that other
+// files than their own list.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -6,6 +7,7 @@
 #include <cstddef>
 #include <string>
 
+#include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/device_view.hpp"
 #include "common/device/grid.hpp"
@@ -27,17 +29,22 @@ struct PassCall {
 using Call = PassCall<float>;
 using HopperCall = PassCall<__nv_bfloat16>;
 
-inline unsigned blocks(int count, int of_block) {
-    return static_cast<unsigned>(course::ceil_div(count, of_block));
-}
-
 // Parts of the scratch memory are 16-byte aligned.
 inline std::size_t whole_packs(std::size_t floats) {
     return course::ceil_div(floats, std::size_t{4}) * 4;
 }
 
-inline int round_up(int count, int step) {
-    return course::ceil_div(count, step) * step;
+// kLaunch(a, b, out, shape, stream), and a check of the launch.
+template <auto kLaunch>
+void without_scratch(const Call& call) {
+    kLaunch(call.a, call.b, call.out, call.shape, call.stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+template <auto kLaunch>
+void with_scratch(const Call& call) {
+    kLaunch(call.a, call.b, call.out, call.scratch, call.shape, call.stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 // Checks the arguments, also against the version's own scratch() and constraint(); then
@@ -88,8 +95,8 @@ template <int m>
 std::size_t winograd_gradient_scratch(const Shape& shape);
 std::string winograd_constraint(const Shape& shape);
 
-// Forward by TMA and wgmma, in a library of its own (hopper_conv.cu): with the tile that suits the
-// shape, or with a given one.
+// Forward by TMA and wgmma, in a library of its own (beyond/hopper_conv.cu): with the tile that
+// suits the shape, or with a given one.
 constexpr int kHopperTiles = 4;
 void tma_wgmma(const HopperCall& call);
 template <int kTile>  // below kHopperTiles

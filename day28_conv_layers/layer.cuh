@@ -1,30 +1,38 @@
-// Day 28: code that is shared by the kernels that read images element by element.
+// Day 28: the shape of a convolutional layer, and how a kernel reads an image.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include "conv_layers.hpp"
-
 namespace day28 {
 
-constexpr int kTile = 16;  // a block of a direct version computes 16 x 16 results of a plane
+// The letters are those of cuDNN's manual.
+struct Shape {
+    int n = 1;        // images
+    int c = 1;        // channels of an image
+    int h = 1;        // rows of a channel
+    int w = 1;        // columns of a channel
+    int k = 1;        // filters: channels of the output
+    int r = 1;        // rows of a filter
+    int s = 1;        // columns of a filter
+    int padding = 0;  // rows and columns of zeros on each of the four sides of an image
+    int stride = 1;   // steps of a filter, along rows and columns
+
+    // Rows and columns of the output: how often the filter fits into the padded image.
+    constexpr __host__ __device__ int p() const { return (h + 2 * padding - r) / stride + 1; }
+    constexpr __host__ __device__ int q() const { return (w + 2 * padding - s) / stride + 1; }
+
+    // Elements of an image, of a filter, of an image of the output.
+    constexpr __host__ __device__ int image() const { return c * h * w; }
+    constexpr __host__ __device__ int filter() const { return c * r * s; }
+    constexpr __host__ __device__ int plane() const { return p() * q(); }
+
+    bool operator==(const Shape&) const = default;
+};
 
 // Element (row, col) of channel c of an image; 0 in the padding around it.
 __device__ inline float padded(const float* image, const Shape& shape, int c, int row, int col) {
     const bool inside = row >= 0 && row < shape.h && col >= 0 && col < shape.w;
     return inside ? image[(c * shape.h + row) * shape.w + col] : 0.0f;
 }
-
-// For implicit_gemm.cuh and backward.cuh: where element (c, r, s) of a filter lies in an image,
-// relative to the first element under the filter. It is `offset` elements after it, r rows below it
-// and s columns to the right.
-struct alignas(16) Tap {
-    int offset;
-    int r;
-    int s;
-    int unused;
-};
-
-constexpr int kNowhere = -(1 << 28);  // a row that no image has, whatever is added to it
 
 }  // namespace day28

@@ -99,7 +99,6 @@ void draw(int digit, course::Random random, float* picture) {
 }  // namespace
 
 Digits draw_digits(std::size_t count, std::uint64_t seed) {
-    constexpr std::size_t kPixels = std::size_t{kDigitSide} * kDigitSide;
     constexpr std::uint64_t kDrawsOfPicture = 4096;  // of random numbers, at most
     Digits digits{std::vector<float>(count * kPixels), std::vector<int>(count)};
 #pragma omp parallel for

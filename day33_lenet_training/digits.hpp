@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace day33 {
+#include "shapes.hpp"
 
-inline constexpr int kDigitSide = 28;  // rows and columns of an image
+namespace day33 {
 
 struct Digits {
     std::vector<float> pictures;  // count x 28 x 28, 0 is paper and 1 ink, plus noise

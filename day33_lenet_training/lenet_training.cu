@@ -1,132 +1,147 @@
-// Day 33's network: its layers, the order of their kernels, the graph. The kernels of single layers
-// are in lenet_training.cuh, pooling.cuh and bias_relu.cuh; those of all layers at once in
-// lenet_fused.cuh and lenet_descent.cuh.
-#include <algorithm>
-#include <cmath>
-#include <numeric>
-
+// Day 33's host code of pooling, bias and activation, and the order of the kernels in a step of
+// `layers`. The kernels and their launches are in lenet_training.cuh and beyond/pooling.cuh.
+#include "beyond/pooling.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
-#include "common/device/random.hpp"
-#include "lenet_descent.cuh"
-#include "lenet_fused.cuh"
 #include "lenet_training.cuh"
 #include "lenet_training.hpp"
+#include "pooling.hpp"
 
 namespace day33 {
 namespace {
 
-constexpr float kRate = 0.02f;
-constexpr float kMomentum = 0.9f;
+using course::require;
 
-course::LaunchConfig a_thread_each(std::size_t threads, cudaStream_t stream) {
-    return {.grid = course::blocks_for(threads, kNetThreads), .block = kNetThreads, .stream = stream};
+constexpr std::size_t kMostElements = std::size_t{1} << 30;
+
+void check(const PoolShape& shape) {
+    require(shape.planes >= 0 && shape.h >= 1 && shape.w >= 1 && shape.h <= 32768 && shape.w <= 32768,
+            "pooling: ", shape.planes, " planes of ", course::shape_text(shape.h, shape.w),
+            "; expected planes of 1 to 32768 rows and columns");
+    require(shape.window >= 1 && shape.window <= 16, "pooling: window is ", shape.window,
+            "; expected 1 to 16, so that a byte holds a place in it");
+    require(shape.stride >= 1 && shape.stride <= 32768, "pooling: stride is ", shape.stride,
+            "; expected 1 to 32768");
+    require(shape.padding >= 0 && 2 * shape.padding <= shape.window, "pooling: padding is ", shape.padding,
+            "; expected at most half of the window, which is ", shape.window);
+    require(shape.window <= shape.h + 2 * shape.padding && shape.window <= shape.w + 2 * shape.padding,
+            "pooling: window is ", shape.window, " and the plane with padding ",
+            course::shape_text(shape.h + 2 * shape.padding, shape.w + 2 * shape.padding),
+            "; expected a window that fits into it");
+    require(shape.inputs() <= kMostElements && shape.outputs() <= kMostElements, "pooling: ", shape.inputs(),
+            " and ", shape.outputs(), " elements; expected at most ", kMostElements);
 }
 
-// The rows of all images, one array after the other. Each row is a whole number of float4.
-constexpr std::size_t kFloatsOfPicture = kConvParameters + kFlat + 2 * (kHidden1 + kHidden2) + kScoresPadded;
-PictureResults results_of_pictures(float* memory, int batch) {
-    const auto next = [&](int floats) {
-        float* const rows = memory;
-        memory += static_cast<std::ptrdiff_t>(batch) * floats;
-        return rows;
-    };
-    return {.conv_gradient = next(kConvParameters),
-            .flat = next(kFlat),
-            .hidden1 = next(kHidden1),
-            .hidden2 = next(kHidden2),
-            .d_hidden1 = next(kHidden1),
-            .d_hidden2 = next(kHidden2),
-            .d_scores = next(kScoresPadded)};
-}
-
-// `count` digits from `first` on.
-Digits first_of(const Digits& digits, std::size_t first, std::size_t count) {
-    const auto pictures = digits.pictures.begin() + static_cast<std::ptrdiff_t>(first * kPixels);
-    const auto labels = digits.labels.begin() + static_cast<std::ptrdiff_t>(first);
-    return {std::vector<float>(pictures, pictures + static_cast<std::ptrdiff_t>(count * kPixels)),
-            std::vector<int>(labels, labels + static_cast<std::ptrdiff_t>(count))};
+void check_length(const char* name, std::size_t got, std::size_t expected) {
+    require(got == expected, "pooling: ", name, " has ", got, " elements; expected ", expected);
 }
 
 }  // namespace
 
-PoolShape LeNet::Layer::pool() const {
-    return {
-        .planes = shape.n * shape.k, .h = shape.p(), .w = shape.q(), .window = 2, .padding = 0, .stride = 2};
-}
-Channels LeNet::Layer::channels() const {
-    return {.n = shape.n, .k = shape.k, .plane = shape.plane()};
-}
-
-void LeNet::add_layer(LayerShape shape, bool pooled, bool rectified) {
-    shape.n = batch_;
-    Layer layer{.shape = shape, .pooled = pooled, .rectified = rectified};
-    // Offsets are multiples of four: parameters are 16-byte aligned.
-    layer.weights = parameter_count_;
-    layer.biases = layer.weights + (shape.weights() + 3) / 4 * 4;
-    parameter_count_ = layer.biases + (static_cast<std::size_t>(shape.k) + 3) / 4 * 4;
-    layer.y = course::DeviceBuffer<float>(shape.outputs());
-    layer.dy = course::DeviceBuffer<float>(shape.outputs());
-    if (pooled) {
-        layer.pooled_y = course::DeviceBuffer<float>(layer.pool().outputs());
-        layer.pooled_dy = course::DeviceBuffer<float>(layer.pool().outputs());
-        layer.place = course::DeviceBuffer<std::uint8_t>(layer.pool().outputs());
+void max_pool(const PoolShape& shape, DeviceSpan<const float> x, DeviceSpan<float> y,
+              DeviceSpan<std::uint8_t> place, cudaStream_t stream) {
+    check(shape);
+    check_length("x", x.size(), shape.inputs());
+    check_length("y", y.size(), shape.outputs());
+    check_length("place", place.size(), shape.outputs());
+    if (y.empty()) return;
+    // Windows of max_pool_rows: a row of x is whole packs of four, a row of y of two.
+    const bool usual = shape.stride == 2 && shape.window >= 2 && shape.window <= 3 &&
+                       shape.padding == shape.window - 2 && shape.w % 4 == 0;
+    if (usual && course::is_aligned(x.data(), 16) && course::is_aligned(y.data(), 8) &&
+        course::is_aligned(place.data(), 2)) {
+        const auto launch = shape.window == 2 ? launch_max_pool_rows<2> : launch_max_pool_rows<3>;
+        launch(x.data(), y.data(), place.data(), shape, stream);
+    } else {
+        const auto launch = shape.window == 2   ? launch_max_pool_windows<2>
+                            : shape.window == 3 ? launch_max_pool_windows<3>
+                                                : launch_max_pool_windows<0>;
+        launch(x.data(), y.data(), place.data(), shape, stream);
     }
-    layers_.push_back(std::move(layer));
+    CUDA_CHECK_LAUNCH();
 }
 
-LeNet::LeNet(int batch, const Digits& training, std::uint64_t seed, Kernels kernels)
-    : batch_(batch), kernels_(kernels) {
-    course::require(batch >= 1 && training.labels.size() >= static_cast<std::size_t>(batch),
-                    "LeNet: batch is ", batch, " and there are ", training.labels.size(),
-                    " pictures; expected 1 to all of them");
-    add_layer({.c = 1, .h = 28, .w = 28, .k = 6, .r = 5, .padding = 2}, true, true);
-    add_layer({.c = 6, .h = 14, .w = 14, .k = 16, .r = 5}, true, true);
-    add_layer({.c = 16 * 5 * 5, .k = 120}, false, true);
-    add_layer({.c = 120, .k = 84}, false, true);
-    add_layer({.c = 84, .k = kScores}, false, false);
+void max_pool_gradient(const PoolShape& shape, DeviceSpan<const float> dy,
+                       DeviceSpan<const std::uint8_t> place, DeviceSpan<float> dx, cudaStream_t stream) {
+    check(shape);
+    check_length("dy", dy.size(), shape.outputs());
+    check_length("place", place.size(), shape.outputs());
+    check_length("dx", dx.size(), shape.inputs());
+    if (dx.empty()) return;
+    launch_max_pool_gather(dy.data(), place.data(), dx.data(), shape, stream);
+    CUDA_CHECK_LAUNCH();
+}
 
-    // Uniform, with a variance of 2 / (inputs of an output): so that signals neither grow nor fade
-    // from layer to layer (K. He and others, 2015). Biases and padding are 0.
-    std::vector<float> values(parameter_count_);
-    course::Random random(seed);
-    for (const Layer& layer : layers_) {
-        const double limit = std::sqrt(6.0 / layer.shape.filter());
-        for (std::size_t i = 0; i < layer.shape.weights(); ++i)
-            values[layer.weights + i] = random.uniform(static_cast<float>(-limit), static_cast<float>(limit));
+void average_pool(const PoolShape& shape, DeviceSpan<const float> x, DeviceSpan<float> y,
+                  cudaStream_t stream) {
+    check(shape);
+    check_length("x", x.size(), shape.inputs());
+    check_length("y", y.size(), shape.outputs());
+    if (y.empty()) return;
+    const auto launch = shape.window == 2   ? launch_average_pool_windows<2>
+                        : shape.window == 3 ? launch_average_pool_windows<3>
+                                            : launch_average_pool_windows<0>;
+    launch(x.data(), y.data(), shape, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+void average_pool_gradient(const PoolShape& shape, DeviceSpan<const float> dy, DeviceSpan<float> dx,
+                           cudaStream_t stream) {
+    check(shape);
+    check_length("dy", dy.size(), shape.outputs());
+    check_length("dx", dx.size(), shape.inputs());
+    if (dx.empty()) return;
+    launch_average_pool_gather(dy.data(), dx.data(), shape, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+void check(const Channels& shape) {
+    constexpr std::size_t kMost = std::size_t{1} << 30;
+    course::require(shape.n >= 0 && shape.k >= 1 && shape.plane >= 1 && shape.elements() <= kMost,
+                    "channels: n, k, plane are ", shape.n, ", ", shape.k, ", ", shape.plane,
+                    "; expected n >= 0, the others >= 1, and at most 2^30 elements");
+}
+
+void bias_relu(const Channels& shape, DeviceSpan<float> y, DeviceSpan<const float> bias,
+               cudaStream_t stream) {
+    check(shape);
+    check_length("y", y.size(), shape.elements());
+    check_length("bias", bias.size(), static_cast<std::size_t>(shape.k));
+    if (y.empty()) return;
+    const bool fours = shape.plane % 4 == 0 && course::is_aligned(y.data(), 16);
+    const auto launch = fours ? launch_add_bias_relu<4> : launch_add_bias_relu<1>;
+    launch(y.data(), bias.data(), shape, stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+void bias_relu_gradient(const Channels& shape, DeviceSpan<const float> y, DeviceSpan<const float> dy,
+                        DeviceSpan<float> dz, DeviceSpan<float> dbias, DeviceSpan<float> scratch,
+                        cudaStream_t stream) {
+    check(shape);
+    const auto planes = static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.k);
+    check_length("y", y.size(), shape.elements());
+    check_length("dy", dy.size(), shape.elements());
+    check_length("dz", dz.size(), shape.elements());
+    check_length("dbias", dbias.size(), static_cast<std::size_t>(shape.k));
+    check_length("scratch", scratch.size(), planes);
+    if (dbias.empty()) return;
+    if (planes > 0) {
+        launch_relu_gradient_planes(y.data(), dy.data(), dz.data(), scratch.data(), shape, stream);
+        CUDA_CHECK_LAUNCH();
     }
-    course::require(parameter_count_ == Offsets::kCount, "LeNet: the layers have ", parameter_count_,
-                    " parameters; expected those of lenet_layers.cuh, ", Offsets::kCount);
-    parameters_ = course::DeviceBuffer<float>(std::span<const float>(values));
-    const std::vector<float> zeros(parameter_count_);
-    gradient_ = course::DeviceBuffer<float>(std::span<const float>(zeros));
-    velocity_ = course::DeviceBuffer<float>(std::span<const float>(zeros));
-    training_ = course::DeviceBuffer<float>(std::span<const float>(training.pictures));
-    training_labels_ = course::DeviceBuffer<int>(std::span<const int>(training.labels));
-    const std::vector<unsigned> none(1);
-    steps_ = course::DeviceBuffer<unsigned>(std::span<const unsigned>(none));
-    images_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch) * kPixels);
-    labels_ = course::DeviceBuffer<int>(static_cast<std::size_t>(batch));
-    losses_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch));
-
-    std::size_t floats = 0;  // for bias_relu_gradient
-    for (const Layer& layer : layers_)
-        floats = std::max(floats, static_cast<std::size_t>(batch) * static_cast<std::size_t>(layer.shape.k));
-    scratch_ = course::DeviceBuffer<float>(floats);
-    of_pictures_ = course::DeviceBuffer<float>(static_cast<std::size_t>(batch) * kFloatsOfPicture);
+    launch_add_planes(scratch.data(), dbias.data(), shape, stream);
+    CUDA_CHECK_LAUNCH();
 }
 
-LeNet::~LeNet() {
-    if (graph_ != nullptr) static_cast<void>(cudaGraphExecDestroy(graph_));
-}
+// --- A step of `layers` --------------------------------------------------------------------------
 
 void LeNet::forward(cudaStream_t stream) {
     DeviceSpan<const float> x = images_.span();
     for (Layer& layer : layers_) {
-        course::launch(layer_forward, a_thread_each(layer.shape.outputs(), stream), x.data(),
-                       parameters_.data() + layer.weights, layer.y.data(), layer.shape);
+        launch_layer_forward(x.data(), parameters_.data() + layer.weights, layer.y.data(), layer.shape,
+                             stream);
+        CUDA_CHECK_LAUNCH();
         if (layer.rectified)
             bias_relu(layer.channels(), layer.y.span(),
                       part(parameters_, layer.biases, static_cast<std::size_t>(layer.shape.k)), stream);
@@ -135,9 +150,9 @@ void LeNet::forward(cudaStream_t stream) {
         x = layer.out().span();
     }
     Layer& last = layers_.back();
-    course::launch(softmax_loss, a_thread_each(static_cast<std::size_t>(batch_), stream), last.y.data(),
-                   part(parameters_, last.biases, kScores).data(), labels_.data(), last.dy.data(),
-                   losses_.data(), batch_);
+    launch_softmax_loss(last.y.data(), part(parameters_, last.biases, kScores).data(), labels_.data(),
+                        last.dy.data(), losses_.data(), batch_, stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 void LeNet::backward(cudaStream_t stream) {
@@ -152,125 +167,30 @@ void LeNet::backward(cudaStream_t stream) {
             bias_relu_gradient(layer.channels(), layer.y.span(), layer.dy.span(), layer.dy.span(), dbias,
                                part(scratch_, 0, static_cast<std::size_t>(batch_) * filters), stream);
         } else {
-            course::launch(add_scores, a_thread_each(kScores, stream), layer.dy.data(), dbias.data(), batch_);
+            launch_add_scores(layer.dy.data(), dbias.data(), batch_, stream);
+            CUDA_CHECK_LAUNCH();
         }
         const DeviceSpan<const float> x = i == 0 ? images_.span() : layers_[i - 1].out().span();
-        course::launch(layer_weight_gradient, a_thread_each(layer.shape.weights(), stream), x.data(),
-                       layer.dy.data(), gradient_.data() + layer.weights, layer.shape);
-        if (i > 0)  // the gradient of the images is not used
-            course::launch(layer_input_gradient, a_thread_each(layer.shape.inputs(), stream), layer.dy.data(),
-                           parameters_.data() + layer.weights, layers_[i - 1].out_gradient().data(),
-                           layer.shape);
+        launch_layer_weight_gradient(x.data(), layer.dy.data(), gradient_.data() + layer.weights, layer.shape,
+                                     stream);
+        CUDA_CHECK_LAUNCH();
+        if (i == 0) return;  // the gradient of the images is not used
+        launch_layer_input_gradient(layer.dy.data(), parameters_.data() + layer.weights,
+                                    layers_[i - 1].out_gradient().data(), layer.shape, stream);
+        CUDA_CHECK_LAUNCH();
     }
 }
 
 void LeNet::enqueue_layers(cudaStream_t stream, int batches, bool moves) {
-    course::launch(take_batch, a_thread_each(images_.size(), stream), training_.data(),
-                   training_labels_.data(), steps_.data(), images_.data(), labels_.data(), batch_, batches);
+    launch_take_batch(training_.data(), training_labels_.data(), steps_.data(), images_.data(),
+                      labels_.data(), batch_, batches, stream);
+    CUDA_CHECK_LAUNCH();
     forward(stream);
     backward(stream);
-    if (moves)
-        course::launch(descend, a_thread_each(parameter_count_, stream), parameters_.data(), velocity_.data(),
-                       gradient_.data(), static_cast<int>(parameter_count_), kRate, kMomentum, steps_.data());
-}
-
-void LeNet::enqueue_pictures(cudaStream_t stream, int batches, bool moves) {
-    const PictureResults results = results_of_pictures(of_pictures_.data(), batch_);
-    course::launch(learn_picture,
-                   {.grid = static_cast<unsigned>(batch_), .block = kLearnThreads, .stream = stream},
-                   training_.data(), training_labels_.data(), steps_.data(), parameters_.data(),
-                   losses_.data(), results, batch_, batches);
-    const Descent descent{.parameters = parameters_.data(),
-                          .velocity = velocity_.data(),
-                          .gradient = gradient_.data(),
-                          .rate = kRate,
-                          .momentum = kMomentum,
-                          .moves = moves};
-    course::launch(descend_batch,
-                   {.grid = kDescendBlocks, .block = kBatchWarps * course::kWarpSize, .stream = stream},
-                   descent, results, steps_.data(), batch_);
-}
-
-void LeNet::enqueue_step(cudaStream_t stream, int batches, bool moves) {
-    kernels_ == Kernels::kOfLayers ? enqueue_layers(stream, batches, moves)
-                                   : enqueue_pictures(stream, batches, moves);
-}
-
-void LeNet::step(cudaStream_t stream) {
-    if (graph_ == nullptr) {
-        cudaStream_t recording = nullptr;
-        cudaGraph_t graph = nullptr;
-        CUDA_CHECK(cudaStreamCreateWithFlags(&recording, cudaStreamNonBlocking));
-        CUDA_CHECK(cudaStreamBeginCapture(recording, cudaStreamCaptureModeThreadLocal));
-        enqueue_step(recording, static_cast<int>(training_labels_.size()) / batch_, true);
-        CUDA_CHECK(cudaStreamEndCapture(recording, &graph));
-        CUDA_CHECK(cudaGraphInstantiate(&graph_, graph, 0));
-        CUDA_CHECK(cudaGraphDestroy(graph));
-        CUDA_CHECK(cudaStreamDestroy(recording));
-    }
-    CUDA_CHECK(cudaGraphLaunch(graph_, stream));
-}
-
-// A step may run on a stream that the default stream does not wait for.
-std::vector<float> LeNet::parameters() const {
-    CUDA_CHECK(cudaDeviceSynchronize());
-    return parameters_.to_host();
-}
-
-void LeNet::set_parameters(std::span<const float> values) {
-    CUDA_CHECK(cudaDeviceSynchronize());
-    parameters_.copy_from(values);
-}
-
-double LeNet::loss() const {
-    CUDA_CHECK(cudaDeviceSynchronize());
-    const std::vector<float> losses = losses_.to_host();
-    return std::accumulate(losses.begin(), losses.end(), 0.0) / batch_;
-}
-
-double LeNet::accuracy(const Digits& digits) {
-    const auto batch = static_cast<std::size_t>(batch_);
-    const std::vector<float> bias = [&] {
-        const std::vector<float> all = parameters();
-        const auto first = all.begin() + static_cast<std::ptrdiff_t>(layers_.back().biases);
-        return std::vector<float>(first, first + kScores);
-    }();
-    std::size_t right = 0;
-    const std::size_t batches = digits.labels.size() / batch;
-    course::require(batches >= 1, "LeNet: ", digits.labels.size(), " pictures; expected at least a batch, ",
-                    batch_);
-    for (std::size_t b = 0; b < batches; ++b) {
-        const Digits part_of = first_of(digits, b * batch, batch);
-        images_.copy_from(part_of.pictures);
-        labels_.copy_from(part_of.labels);
-        forward(nullptr);
-        const std::vector<float> scores = layers_.back().y.to_host();
-        for (std::size_t i = 0; i < batch; ++i) {
-            int best = 0;
-            for (int s = 1; s < kScores; ++s) {
-                const auto at = [&](int score) {
-                    return scores[i * kScores + static_cast<std::size_t>(score)] +
-                           bias[static_cast<std::size_t>(score)];
-                };
-                if (at(s) > at(best)) best = s;
-            }
-            right += best == part_of.labels[i];
-        }
-    }
-    return static_cast<double>(right) / static_cast<double>(batches * batch);
-}
-
-std::vector<float> LeNet::gradient_of_first_batch() {
-    CUDA_CHECK(cudaDeviceSynchronize());
-    const std::vector<unsigned> none(1);
-    steps_.copy_from(none);
-    enqueue_step(nullptr, 1, false);
-    return gradient_.to_host();
-}
-
-std::vector<float> LeNet::first_filters() const {
-    const std::vector<float> all = parameters();
-    return {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(layers_.front().shape.weights())};
+    if (!moves) return;
+    launch_descend(parameters_.data(), velocity_.data(), gradient_.data(), static_cast<int>(parameter_count_),
+                   kRate, kMomentum, steps_.data(), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 }  // namespace day33

@@ -13,27 +13,9 @@
 #include "common/device/device_buffer.hpp"
 #include "digits.hpp"
 #include "pooling.hpp"
+#include "shapes.hpp"
 
 namespace day33 {
-
-// A convolutional layer of this network: filters are r x r, and the stride is 1.
-struct LayerShape {
-    int n = 1;        // images
-    int c = 1;        // channels of an image
-    int h = 1;        // rows of a channel
-    int w = 1;        // columns of a channel
-    int k = 1;        // filters: channels of the output
-    int r = 1;        // rows and columns of a filter
-    int padding = 0;  // rows and columns of zeros on each side of an image
-
-    constexpr int p() const { return h + 2 * padding - r + 1; }  // rows of the output
-    constexpr int q() const { return w + 2 * padding - r + 1; }  // columns
-    constexpr int plane() const { return p() * q(); }
-    constexpr int filter() const { return c * r * r; }
-    constexpr std::size_t weights() const { return static_cast<std::size_t>(k) * filter(); }
-    constexpr std::size_t outputs() const { return static_cast<std::size_t>(n) * k * plane(); }
-    constexpr std::size_t inputs() const { return static_cast<std::size_t>(n) * c * h * w; }
-};
 
 // Images of 28 x 28 become ten scores, one per digit:
 //
@@ -51,7 +33,7 @@ class LeNet {
     // The kernels of a training step.
     enum class Kernels {
         kOfLayers,   // one for each layer and pass: 34, of lenet_training.cuh
-        kOfPictures  // a block per image carries it through all layers: lenet_fused.cuh
+        kOfPictures  // a block per image carries it through all layers: beyond/lenet_fused.cuh
     };
 
     // Random weights. `training` is copied to the device; it has at least `batch` images. Throws
@@ -83,6 +65,9 @@ class LeNet {
     std::vector<float> first_filters() const;
 
   private:
+    static constexpr float kRate = 0.02f;
+    static constexpr float kMomentum = 0.9f;
+
     struct Layer {
         LayerShape shape;
         bool pooled = false;      // max-pool 2 x 2 after it

@@ -1,4 +1,5 @@
-// Pooling and activation, between two convolutional layers: the host API.
+// Pooling and activation, between two convolutional layers: the host API. The shapes are in
+// shapes.hpp.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,26 +8,11 @@
 #include <cstdint>
 
 #include "common/device/device_view.hpp"
+#include "shapes.hpp"
 
 namespace day33 {
 
 using course::DeviceSpan;
-
-// Windows of window x window elements over planes of h x w. A tensor of N x C planes in NCHW is a
-// row of N C planes.
-struct PoolShape {
-    int planes = 1;
-    int h = 1;
-    int w = 1;
-    int window = 2;
-    int padding = 0;  // at most half a window, so each window has an element of the plane
-    int stride = 2;
-
-    constexpr int p() const { return (h + 2 * padding - window) / stride + 1; }
-    constexpr int q() const { return (w + 2 * padding - window) / stride + 1; }
-    constexpr std::size_t inputs() const { return static_cast<std::size_t>(planes) * h * w; }
-    constexpr std::size_t outputs() const { return static_cast<std::size_t>(planes) * p() * q(); }
-};
 
 // All functions enqueue on `stream`. They throw std::invalid_argument for a shape that is not as
 // above (windows of 1 to 16 elements a side, at most 2^30 elements), and for wrong lengths;
@@ -44,15 +30,6 @@ void average_pool(const PoolShape& shape, DeviceSpan<const float> x, DeviceSpan<
                   cudaStream_t stream);
 void average_pool_gradient(const PoolShape& shape, DeviceSpan<const float> dy, DeviceSpan<float> dx,
                            cudaStream_t stream);
-
-// N x K planes of `plane` elements.
-struct Channels {
-    int n = 1;
-    int k = 1;
-    int plane = 1;
-
-    constexpr std::size_t elements() const { return static_cast<std::size_t>(n) * k * plane; }
-};
 
 // y = max(y + bias of its channel, 0), in place. NaN stays NaN.
 void bias_relu(const Channels& shape, DeviceSpan<float> y, DeviceSpan<const float> bias, cudaStream_t stream);

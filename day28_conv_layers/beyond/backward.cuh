@@ -1,4 +1,4 @@
-// Day 28: the gradients of a convolutional layer.
+// Day 28, beyond: the gradients of a convolutional layer.
 //
 //   dx[n][c][h][w] = sum over k, r, s of dy[n][k][p][q] w[k][c][r][s]
 //   dw[k][c][r][s] = sum over n, p, q of dy[n][k][p][q] x[n][c][h][w]
@@ -10,17 +10,20 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "common/device/block_reduce.cuh"
 #include "common/device/grid.hpp"
-#include "conv_layers.hpp"
 #include "layer.cuh"
+#include "taps.cuh"
 #include "tile_product.cuh"
 
 namespace day28 {
 
 // --- With respect to the input -------------------------------------------------------------------
+
+constexpr int kInputTile = 16;  // a block of input_gradient_direct computes 16 x 16 elements of dx
 
 // Idea: a thread per input element, which gathers from the outputs that used this element. No other
 // thread writes it, so no atomic operation is needed.
@@ -28,10 +31,10 @@ namespace day28 {
 // Still limits it: two loads for each product; and with a stride, most combinations of r and s have
 // no output.
 __global__ void input_gradient_direct(const float* dy, const float* w, float* dx, Shape shape) {
-    const int tiles_across = course::ceil_div(shape.w, kTile);
+    const int tiles_across = course::ceil_div(shape.w, kInputTile);
     const int tile = static_cast<int>(blockIdx.x);
-    const int row = tile / tiles_across * kTile + static_cast<int>(threadIdx.y);
-    const int col = tile % tiles_across * kTile + static_cast<int>(threadIdx.x);
+    const int row = tile / tiles_across * kInputTile + static_cast<int>(threadIdx.y);
+    const int col = tile % tiles_across * kInputTile + static_cast<int>(threadIdx.x);
     const int c = static_cast<int>(blockIdx.y);
     const int n = static_cast<int>(blockIdx.z);
     if (row >= shape.h || col >= shape.w) return;
@@ -50,6 +53,13 @@ __global__ void input_gradient_direct(const float* dy, const float* w, float* dx
                        w[(k * shape.c + c) * shape.r * shape.s + r * shape.s + s];
             }
     dx[n * shape.image() + (c * shape.h + row) * shape.w + col] = sum;
+}
+
+inline void launch_input_gradient_direct(const float* dy, const float* w, float* dx, const Shape& shape,
+                                         cudaStream_t stream) {
+    const int tiles = course::ceil_div(shape.w, kInputTile) * course::ceil_div(shape.h, kInputTile);
+    const dim3 grid(tiles, shape.c, shape.n);
+    input_gradient_direct<<<grid, dim3(kInputTile, kInputTile), 0, stream>>>(dy, w, dx, shape);
 }
 
 constexpr int kCopyThreads = 256;
@@ -84,6 +94,13 @@ __global__ void turn_filters(const float* w, float* turned, Shape shape, Phase p
     turned[i] = w[((k * shape.c + c) * shape.r + r) * shape.s + s];
 }
 
+inline void launch_turn_filters(const float* w, float* turned, const Shape& shape, const Phase& phase,
+                                cudaStream_t stream) {
+    const int filters = shape.c * shape.k * phase.rows * phase.cols;
+    turn_filters<<<course::ceil_div(filters, kCopyThreads), kCopyThreads, 0, stream>>>(w, turned, shape,
+                                                                                       phase);
+}
+
 // Rows and columns of dx that have a phase. Some of them may be in the padding.
 __host__ __device__ inline int rows_of_phase(const Shape& shape) {
     return (shape.h + shape.padding - 1) / shape.stride + 1;
@@ -113,6 +130,13 @@ __global__ void place_phase(const float* of_phase, float* dx, Shape shape, Phase
         exists ? of_phase[plane * convolved.plane() + from_row * convolved.q() + from_col] : 0.0f;
 }
 
+inline void launch_place_phase(const float* of_phase, float* dx, const Shape& shape, const Phase& phase,
+                               const Shape& convolved, cudaStream_t stream) {
+    const int elements = shape.n * shape.c * rows_of_phase(shape) * cols_of_phase(shape);
+    place_phase<<<course::ceil_div(elements, kCopyThreads), kCopyThreads, 0, stream>>>(of_phase, dx, shape,
+                                                                                       phase, convolved);
+}
+
 // --- With respect to the filters -----------------------------------------------------------------
 
 constexpr int kReduceThreads = 128;
@@ -137,6 +161,11 @@ __global__ void weight_gradient_direct(const float* x, const float* dy, float* d
     }
     sum = course::block_reduce<kReduceThreads>(sum, course::Sum{});
     if (threadIdx.x == 0) dw[weight] = sum;
+}
+
+inline void launch_weight_gradient_direct(const float* x, const float* dy, float* dw, const Shape& shape,
+                                          cudaStream_t stream) {
+    weight_gradient_direct<<<shape.k * shape.filter(), kReduceThreads, 0, stream>>>(x, dy, dw, shape);
 }
 
 // Idea: dw (K x CRS) = dy (K x NPQ) times the transposed columns (NPQ x CRS), which are read from
@@ -222,6 +251,34 @@ __global__ void sum_parts(const float* partial, float* dw, int count, int parts)
     for (int part = 0; part < parts; ++part)
         sum += partial[static_cast<std::size_t>(part) * count + i];
     dw[i] = sum;
+}
+
+// The number of parts into which the depth is split. It does not depend on the device, so that all
+// devices round alike: enough blocks for a large GPU, but at least 32 steps for each.
+struct Parts {
+    int count;
+    int steps;  // of each part but the last
+};
+inline Parts parts_of(const Shape& shape) {
+    constexpr int kBlocks = 512;
+    constexpr int kFewestSteps = 32;
+    const int tiles = course::ceil_div(shape.filter(), Tile::BN) * course::ceil_div(shape.k, Tile::BM);
+    const int steps = course::ceil_div(shape.n * shape.plane(), Tile::BK);
+    const int wanted = std::clamp(kBlocks / tiles, 1, std::max(1, steps / kFewestSteps));
+    const int of_part = std::max(1, course::ceil_div(steps, wanted));
+    return {std::max(1, course::ceil_div(steps, of_part)), of_part};
+}
+
+// partial: parts_of(shape).count times the floats of dw.
+inline void launch_weight_gradient_split_k(const float* x, const float* dy, float* dw, float* partial,
+                                           const Shape& shape, cudaStream_t stream) {
+    const Parts parts = parts_of(shape);
+    const int weights = shape.k * shape.filter();
+    const dim3 grid(course::ceil_div(shape.filter(), Tile::BN), course::ceil_div(shape.k, Tile::BM),
+                    parts.count);
+    weight_gradient_split_k<<<grid, Tile::THREADS, 0, stream>>>(x, dy, partial, shape, parts.steps);
+    sum_parts<<<course::ceil_div(weights, kCopyThreads), kCopyThreads, 0, stream>>>(partial, dw, weights,
+                                                                                    parts.count);
 }
 
 }  // namespace day28

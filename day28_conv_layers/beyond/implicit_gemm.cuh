@@ -1,4 +1,4 @@
-// Day 28: the convolution as a matrix product that reads its columns from the images.
+// Day 28, beyond: the convolution as a matrix product that reads its columns from the images.
 //
 //   y (K x NPQ) = w (K x CRS) times columns (CRS x NPQ)
 //
@@ -11,8 +11,9 @@
 
 #include <cstddef>
 
-#include "conv_layers.hpp"
+#include "common/device/grid.hpp"
 #include "layer.cuh"
+#include "taps.cuh"
 #include "tile_product.cuh"
 
 namespace day28 {
@@ -35,6 +36,25 @@ __global__ void pack_filters(const float* w, float* packed, Tap* taps, Shape sha
     const int r = row / shape.s % shape.r;
     const int s = row % shape.s;
     taps[row] = row < shape.filter() ? Tap{(c * shape.h + r) * shape.w + s, r, s, 0} : Tap{0, kNowhere, 0, 0};
+}
+
+// CRS and K, rounded up to whole tiles.
+inline int padded_depth(const Shape& shape) {
+    return round_up(shape.filter(), Tile::BK);
+}
+inline int padded_filters(const Shape& shape) {
+    return round_up(shape.k, Tile::BM);
+}
+inline std::size_t packed_floats(const Shape& shape) {
+    return static_cast<std::size_t>(padded_depth(shape)) * padded_filters(shape);
+}
+
+inline void launch_pack_filters(const float* w, float* packed, Tap* taps, const Shape& shape,
+                                cudaStream_t stream) {
+    const int depth = padded_depth(shape);
+    const int columns = padded_filters(shape);
+    const int grid = course::ceil_div(depth * columns, kPackThreads);
+    pack_filters<<<grid, kPackThreads, 0, stream>>>(w, packed, taps, shape, depth, columns);
 }
 
 // Stores the tile of y from filter `first_k` and pixel `first_pixel` on. Pixels are counted through
@@ -96,6 +116,18 @@ __global__ void __launch_bounds__(Tile::THREADS)
         }
     });
     store_pixels(sums, y, shape, first_k, first_pixel, fours);
+}
+
+// scratch: packed_floats(), then the taps.
+inline void launch_conv_implicit_gemm(const float* x, const float* w, float* y, float* scratch,
+                                      const Shape& shape, cudaStream_t stream) {
+    float* const packed = scratch;
+    Tap* const taps = reinterpret_cast<Tap*>(packed + packed_floats(shape));
+    launch_pack_filters(w, packed, taps, shape, stream);
+    const bool fours = shape.plane() % 4 == 0 && course::is_aligned(y, 16);
+    const dim3 grid(course::ceil_div(shape.n * shape.plane(), Tile::BN), course::ceil_div(shape.k, Tile::BM));
+    conv_implicit_gemm<<<grid, Tile::THREADS, 0, stream>>>(x, packed, taps, y, shape, padded_depth(shape),
+                                                           padded_filters(shape), fours);
 }
 
 }  // namespace day28

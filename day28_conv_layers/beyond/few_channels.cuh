@@ -1,5 +1,5 @@
-// Day 28: the gradient with respect to an input of few channels, such as that of a network's first
-// layer.
+// Day 28, beyond: the gradient with respect to an input of few channels, such as that of a
+// network's first layer.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,7 +9,7 @@
 #include "backward.cuh"
 #include "common/device/grid.hpp"
 #include "common/device/ptx.cuh"
-#include "conv_layers.hpp"
+#include "layer.cuh"
 
 namespace day28 {
 
@@ -121,6 +121,31 @@ __global__ void __launch_bounds__(kPhaseTile* kWarps, 8)
         if (row < 0 || row >= shape.h) continue;
         for (int c = 0; c < C; ++c)
             dx[n * shape.image() + (c * shape.h + row) * shape.w + col] = sums[t][c];
+    }
+}
+
+template <int C>
+void launch_few_channels_of(const float* dy, const float* w, float* dx, const Shape& shape,
+                            cudaStream_t stream) {
+    const PhaseTiles tiles{course::ceil_div(rows_of_phase(shape), kPhaseTile),
+                           course::ceil_div(cols_of_phase(shape), kPhaseTile), shape.stride * shape.stride};
+    const std::size_t blocks = std::size_t{1} * tiles.down * tiles.across * tiles.phases * shape.n;
+    input_gradient_few_channels<C>
+        <<<course::blocks_for(blocks, 1), dim3(kPhaseTile, kWarps), 0, stream>>>(dy, w, dx, shape, tiles);
+}
+
+inline void launch_few_channels(const float* dy, const float* w, float* dx, const Shape& shape,
+                                cudaStream_t stream) {
+    static_assert(kMostChannels == 4);
+    switch (shape.c) {
+        case 1:
+            return launch_few_channels_of<1>(dy, w, dx, shape, stream);
+        case 2:
+            return launch_few_channels_of<2>(dy, w, dx, shape, stream);
+        case 3:
+            return launch_few_channels_of<3>(dy, w, dx, shape, stream);
+        default:
+            return launch_few_channels_of<4>(dy, w, dx, shape, stream);
     }
 }
 

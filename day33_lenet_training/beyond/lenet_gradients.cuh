@@ -1,5 +1,5 @@
-// Day 33: the gradients of LeNet's layers as functions of a block, in the order in which they are
-// needed: from the scores back to the image.
+// Day 33, beyond: the gradients of LeNet's layers as functions of a block, in the order in which
+// they are needed: from the scores back to the image.
 //
 // Of the 2 x 2 outputs of a pooling window only the largest has a gradient. `place` is its
 // position.

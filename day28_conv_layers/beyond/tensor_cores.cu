@@ -1,7 +1,7 @@
-// Day 28's launchers of the forward pass on tensor cores. The kernel is in tensor_cores.cuh.
+// Day 28's host code of the forward pass on tensor cores: constraints and the lists of versions.
+// The kernel and its launch are in tensor_cores.cuh.
 #include <array>
 
-#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "conv_layers.hpp"
 #include "launchers.hpp"
@@ -9,9 +9,6 @@
 
 namespace day28 {
 namespace {
-
-template <class S>
-constexpr std::size_t kSharedBytes = sizeof(TensorStage<S>) * S::STAGES;
 
 template <class T>
 std::string constraint(const Shape& shape) {
@@ -24,16 +21,9 @@ std::string constraint(const Shape& shape) {
 
 template <class T>
 void tensor_cores(const PassCall<T>& call) {
-    using S = TensorTile<T>;
-    const Shape& shape = call.shape;
     course::require(course::is_aligned(call.a, 16) && course::is_aligned(call.b, 16),
                     "conv_layers: an operand is not 16-byte aligned; expected what cudaMalloc returns");
-    const bool pairs = shape.k % 2 == 0 && course::is_aligned(call.out, 2 * sizeof(T));
-    const dim3 grid(blocks(shape.n * shape.plane(), S::BM), blocks(shape.k, S::BN));
-    course::launch(
-        conv_tensor_cores<S>,
-        {.grid = grid, .block = S::THREADS, .shared_bytes = kSharedBytes<S>, .stream = call.stream}, call.a,
-        call.b, call.out, shape, pairs);
+    launch_conv_tensor_cores(call.a, call.b, call.out, call.shape, call.stream);
 }
 
 template <class T>

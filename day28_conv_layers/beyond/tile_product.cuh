@@ -1,11 +1,12 @@
-// Day 28: a tile of a matrix product in FP32, for kernels that differ only in what they copy. The
-// ladder (gemm_ladder/) builds this loop step by step.
+// Day 28, beyond: a tile of a matrix product in FP32, for kernels that differ only in what they
+// copy. The ladder (gemm_ladder/) builds this loop step by step.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/ptx.cuh"
 #include "common/tile/fragments.cuh"
@@ -19,6 +20,10 @@ constexpr int kStages = 4;
 using Tile = course::TileShape<64, 128, 8, 32, 64, 8, 8, kStages>;
 using Stage = course::Stage<Tile>;  // 8 x 64 of the left operand, transposed, and 8 x 128 of the right
 using Sums = float[Tile::TM][Tile::TN];
+
+inline int round_up(int count, int step) {
+    return course::ceil_div(count, step) * step;
+}
 
 __device__ inline void multiply_stage(const Stage& stage, const course::Place& place, Sums& sums) {
     course::Fragments<Tile> fragments[2];

@@ -1,12 +1,12 @@
-// Day 28's launcher of the forward pass by TMA and wgmma: the tensor maps and the tile that suits
-// the shape. The kernel is in hopper_conv.cuh.
+// Day 28's host code of the forward pass by TMA and wgmma: constraints, and the tile that suits the
+// shape. The kernel and its launch are in hopper_conv.cuh.
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "common/device/cluster_launch.hpp"
-#include "common/device/launch.hpp"
-#include "common/device/tensor_map.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "hopper_conv.cuh"
 #include "launchers.hpp"
 
@@ -15,37 +15,7 @@ namespace {
 
 template <class S>
 void launch(const HopperCall& call) {
-    const Shape& shape = call.shape;
-    const std::size_t channels = static_cast<std::size_t>(shape.c);
-    const std::size_t pixels = static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.plane());
-    const std::size_t elements = static_cast<std::size_t>(shape.r) * static_cast<std::size_t>(shape.s);
-    const std::size_t filters = static_cast<std::size_t>(shape.k);
-    const bool through_tma = shape.k % 8 == 0 && course::is_aligned(call.out, 16);
-
-    ConvMaps maps{};
-    maps.x = course::make_im2col_map(call.a,
-                                     {.images = shape.n,
-                                      .rows = shape.h,
-                                      .columns = shape.w,
-                                      .channels = shape.c,
-                                      .filter_rows = shape.r,
-                                      .filter_columns = shape.s,
-                                      .padding = shape.padding,
-                                      .stride = shape.stride},
-                                     S::BM);
-    // As matrices of K x C, one for each element (r, s).
-    maps.w = course::make_tensor_map(call.b, filters, channels, elements * channels, {elements, 1},
-                                     {channels, 0}, S::BN);
-    if (through_tma) {
-        const auto y = DeviceSpan<__nv_bfloat16>::from_device_pointer(call.out, pixels * filters);
-        maps.y = course::make_tensor_map(course::DeviceMatrix<__nv_bfloat16>(y, pixels, filters), 16, 64);
-    }
-
-    const auto tiles = blocks(static_cast<int>(pixels), S::BM) * blocks(shape.k, S::BN);
-    const course::ClusterLaunch how{
-        .threads = S::THREADS, .shared = sizeof(ConvRing<S>), .cluster = 1, .persistent = true};
-    how.start(conv_tma_wgmma<S>, tiles, call.stream, maps, call.out, shape, static_cast<int>(tiles),
-              through_tma);
+    launch_conv_tma_wgmma<S>(call.a, call.b, call.out, call.shape, call.stream);
 }
 
 // The tiles to choose from: large ones need fewer bytes per product, and small ones occupy all SMs

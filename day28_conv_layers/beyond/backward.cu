@@ -1,23 +1,16 @@
-// Day 28's launchers of the gradients. The kernels are in backward.cuh.
+// Day 28's host code of the gradients: constraints, scratch memory, dx as convolutions, the lists
+// of versions. The kernels and their launches are in backward.cuh and few_channels.cuh.
 #include <algorithm>
 #include <array>
 
 #include "backward.cuh"
-#include "common/device/launch.hpp"
+#include "common/check/check.hpp"
 #include "conv_layers.hpp"
 #include "few_channels.cuh"
 #include "launchers.hpp"
 
 namespace day28 {
 namespace {
-
-void input_direct(const Call& call) {
-    const Shape& shape = call.shape;
-    const dim3 grid(blocks(shape.w, kTile) * blocks(shape.h, kTile), static_cast<unsigned>(shape.c),
-                    static_cast<unsigned>(shape.n));
-    course::launch(input_gradient_direct, {.grid = grid, .block = dim3(kTile, kTile), .stream = call.stream},
-                   call.a, call.b, call.out, shape);
-}
 
 // --- dx as convolutions --------------------------------------------------------------------------
 
@@ -100,17 +93,11 @@ std::size_t transposed_scratch(const Shape& shape) {
     return turned + whole_packs(phase_elements(shape)) + kScratch(of_phase(shape, phase_at(shape, 0, 0)));
 }
 
-void turn(const Call& call, const Phase& phase) {
-    const int filters = call.shape.c * call.shape.k * phase.rows * phase.cols;
-    course::launch(turn_filters,
-                   {.grid = blocks(filters, kCopyThreads), .block = kCopyThreads, .stream = call.stream},
-                   call.b, call.scratch, call.shape, phase);
-}
-
 // With stride 1.
 template <void (*kEnqueue)(const Call&)>
 void as_convolution(const Call& call) {
-    turn(call, phase_at(call.shape, 0, 0));
+    launch_turn_filters(call.b, call.scratch, call.shape, phase_at(call.shape, 0, 0), call.stream);
+    CUDA_CHECK_LAUNCH();
     kEnqueue({transposed(call.shape), call.a, call.scratch, call.out,
               call.scratch + whole_packs(weights(call.shape)), call.stream});
 }
@@ -120,28 +107,21 @@ void as_implicit_gemm(const Call& call) {
     if (shape.stride == 1) return as_convolution<implicit_gemm>(call);
     float* const results = call.scratch + whole_packs(weights(shape));
     float* const scratch = results + whole_packs(phase_elements(shape));
-    const int elements = shape.n * shape.c * rows_of_phase(shape) * cols_of_phase(shape);
     if (shape.stride > shape.r)  // rows and columns that are under no filter
         CUDA_CHECK(cudaMemsetAsync(call.out, 0, inputs(shape) * sizeof(float), call.stream));
     for (int row = 0; row < phases_down(shape); ++row)
         for (int col = 0; col < phases_across(shape); ++col) {
             const Phase phase = phase_at(shape, row, col);
             const Shape convolution = of_phase(shape, phase);
-            turn(call, phase);
+            launch_turn_filters(call.b, call.scratch, shape, phase, call.stream);
+            CUDA_CHECK_LAUNCH();
             implicit_gemm({convolution, call.a, call.scratch, results, scratch, call.stream});
-            course::launch(
-                place_phase,
-                {.grid = blocks(elements, kCopyThreads), .block = kCopyThreads, .stream = call.stream},
-                results, call.out, shape, phase, convolution);
+            launch_place_phase(results, call.out, shape, phase, convolution, call.stream);
+            CUDA_CHECK_LAUNCH();
         }
 }
 
 // --- dx of few channels --------------------------------------------------------------------------
-
-PhaseTiles phase_tiles(const Shape& shape) {
-    return {course::ceil_div(rows_of_phase(shape), kPhaseTile),
-            course::ceil_div(cols_of_phase(shape), kPhaseTile), shape.stride * shape.stride};
-}
 
 std::string few_channels_constraint(const Shape& shape) {
     if (shape.c > kMostChannels)
@@ -159,63 +139,10 @@ std::string few_channels_constraint(const Shape& shape) {
     return "";
 }
 
-void few_channels(const Call& call) {
-    const Shape& shape = call.shape;
-    const PhaseTiles tiles = phase_tiles(shape);
-    constexpr std::array kKernels = {input_gradient_few_channels<1>, input_gradient_few_channels<2>,
-                                     input_gradient_few_channels<3>, input_gradient_few_channels<4>};
-    static_assert(kKernels.size() == kMostChannels);
-    const std::size_t blocks = std::size_t{static_cast<unsigned>(tiles.down)} *
-                               static_cast<unsigned>(tiles.across) * static_cast<unsigned>(tiles.phases) *
-                               static_cast<unsigned>(shape.n);
-    course::launch(
-        kKernels[static_cast<std::size_t>(shape.c) - 1],
-        {.grid = course::blocks_for(blocks, 1), .block = dim3(kPhaseTile, kWarps), .stream = call.stream},
-        call.a, call.b, call.out, shape, tiles);
-}
-
 // --- dw ------------------------------------------------------------------------------------------
-
-void weights_direct(const Call& call) {
-    const Shape& shape = call.shape;
-    course::launch(weight_gradient_direct,
-                   {.grid = static_cast<unsigned>(shape.k * shape.filter()),
-                    .block = kReduceThreads,
-                    .stream = call.stream},
-                   call.a, call.b, call.out, shape);
-}
-
-// The number of parts into which the depth is split. It does not depend on the device, so that all
-// devices round alike: enough blocks for a large GPU, but at least 32 steps for each.
-struct Parts {
-    int count;
-    int steps;  // of each part but the last
-};
-Parts parts_of(const Shape& shape) {
-    constexpr int kBlocks = 512;
-    constexpr int kFewestSteps = 32;
-    const int tiles = course::ceil_div(shape.filter(), Tile::BN) * course::ceil_div(shape.k, Tile::BM);
-    const int steps = course::ceil_div(shape.n * shape.plane(), Tile::BK);
-    const int wanted = std::clamp(kBlocks / tiles, 1, std::max(1, steps / kFewestSteps));
-    const int of_part = std::max(1, course::ceil_div(steps, wanted));
-    return {std::max(1, course::ceil_div(steps, of_part)), of_part};
-}
 
 std::size_t split_k_scratch(const Shape& shape) {
     return static_cast<std::size_t>(parts_of(shape).count) * weights(shape);
-}
-
-void split_k(const Call& call) {
-    const Shape& shape = call.shape;
-    const Parts parts = parts_of(shape);
-    const int filters = shape.k * shape.filter();
-    const dim3 grid(blocks(shape.filter(), Tile::BN), blocks(shape.k, Tile::BM),
-                    static_cast<unsigned>(parts.count));
-    course::launch(weight_gradient_split_k, {.grid = grid, .block = Tile::THREADS, .stream = call.stream},
-                   call.a, call.b, call.scratch, shape, parts.steps);
-    course::launch(sum_parts,
-                   {.grid = blocks(filters, kCopyThreads), .block = kCopyThreads, .stream = call.stream},
-                   call.scratch, call.out, filters, parts.count);
 }
 
 }  // namespace
@@ -225,7 +152,10 @@ std::span<const Version> backward_input_versions() {
     constexpr auto kGemmScratch = transposed_scratch<implicit_gemm_scratch>;
     constexpr auto kWinogradScratch = transposed_scratch<winograd_scratch<4>>;
     static const std::array<Version, 4> list = {{
-        {"direct", "a thread per input, which gathers", {run<float, kPass, input_direct>}, work},
+        {"direct",
+         "a thread per input, which gathers",
+         {run<float, kPass, without_scratch<launch_input_gradient_direct>>},
+         work},
         {"implicit_gemm",
          "a convolution with turned filters",
          {run<float, kPass, as_implicit_gemm, kGemmScratch, transposed_constraint>, kGemmScratch},
@@ -239,7 +169,7 @@ std::span<const Version> backward_input_versions() {
          transposed_winograd_constraint},
         {"few_channels",
          "a thread per eight inputs, all channels",
-         {run<float, kPass, few_channels, nullptr, few_channels_constraint>},
+         {run<float, kPass, without_scratch<launch_few_channels>, nullptr, few_channels_constraint>},
          work,
          few_channels_constraint},
     }};
@@ -249,10 +179,13 @@ std::span<const Version> backward_input_versions() {
 std::span<const Version> backward_weights_versions() {
     constexpr Pass kPass = Pass::kBackwardWeights;
     static const std::array<Version, 3> list = {{
-        {"direct", "a block per weight", {run<float, kPass, weights_direct>}, work},
+        {"direct",
+         "a block per weight",
+         {run<float, kPass, without_scratch<launch_weight_gradient_direct>>},
+         work},
         {"split_k",
          "implicit GEMM, the depth in parts",
-         {run<float, kPass, split_k, split_k_scratch>, split_k_scratch},
+         {run<float, kPass, with_scratch<launch_weight_gradient_split_k>, split_k_scratch>, split_k_scratch},
          work},
         {"winograd_4x4",
          "dU = dM * V, G^T dU G",

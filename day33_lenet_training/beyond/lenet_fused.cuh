@@ -1,8 +1,9 @@
-// Day 33: a training step of LeNet-5 as two kernels.
+// Day 33, beyond: a training step of LeNet-5 as two kernels.
 //
-// The layers of LeNet are small. With 64 images, launches and the traffic of the results through
-// global memory take longer than the arithmetic. So here a block carries one image through the
-// whole network and back again, and the output of a layer stays in shared memory for the next one.
+// The layers of LeNet are small: the outputs of all of them for one image fit into the shared
+// memory of a block. So here a block carries one image through the whole network and back again,
+// and the output of a layer stays in shared memory for the next one. All threads of a block share
+// its sums.
 //
 //   learn_picture a block per image: forward, loss, backward
 //   descend_batch (lenet_descent.cuh) adds the gradients of the images, moves the parameters
@@ -20,9 +21,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "digits.hpp"
 #include "lenet_gradients.cuh"
 #include "lenet_layers.cuh"
+#include "shapes.hpp"
 
 namespace day33 {
 
@@ -33,9 +34,9 @@ __device__ inline void copy_all(const float* from, float* to, int count) {
 }
 
 // Idea: a block carries an image through the network, and its gradient back.
-// Cost removed: 32 of 34 launches, and the global memory between them.
-// Still limits it: the barriers between layers, most of which keep only a part of the threads busy.
-// With fewer images than multiprocessors, the others are idle.
+// Cost removed: 32 of 34 launches, the global memory between them, and the long sums of one thread.
+// Still limits it: probably the barriers between layers, most of which keep only a part of the
+// threads busy. With fewer images than multiprocessors, the others are idle.
 __global__ void __launch_bounds__(kLearnThreads)
     learn_picture(const float* pictures, const int* labels, const unsigned* steps, const float* parameters,
                   float* losses, PictureResults results, int batch, int batches) {
@@ -110,6 +111,13 @@ __global__ void __launch_bounds__(kLearnThreads)
     weight_gradient_parts<First, First::kP>(picture, d_pooled1, place1, scratch);
     __syncthreads();
     add_parts<First, First::kP>(scratch, gradient + Offsets::kWeights1, gradient + Offsets::kBiases1);
+}
+
+inline void launch_learn_picture(const float* pictures, const int* labels, const unsigned* steps,
+                                 const float* parameters, float* losses, const PictureResults& results,
+                                 int batch, int batches, cudaStream_t stream) {
+    learn_picture<<<batch, kLearnThreads, 0, stream>>>(pictures, labels, steps, parameters, losses, results,
+                                                       batch, batches);
 }
 
 }  // namespace day33

@@ -1,4 +1,4 @@
-// Day 28: implicit GEMM on Hopper. TMA makes the tiles of columns, wgmma multiplies them.
+// Day 28, beyond: implicit GEMM on Hopper. TMA makes the tiles of columns, wgmma multiplies them.
 //
 //   y (NPQ x K) = columns (NPQ x RSC) times w^T (RSC x K)
 //
@@ -29,9 +29,14 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/device/cluster_launch.hpp"
+#include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/pack.cuh"
 #include "common/device/ptx_hopper.cuh"
+#include "common/device/tensor_map.hpp"
 #include "common/tile/wgmma_tile.cuh"
-#include "conv_layers.hpp"
+#include "layer.cuh"
 
 namespace day28 {
 
@@ -224,6 +229,41 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     }
     // Shared memory is freed when the block ends: TMA must have read it.
     ptx::tma_store_wait_read<0>();
+}
+
+// As many blocks as can be resident at a time, with the tensor maps of all three tensors.
+template <class S>
+void launch_conv_tma_wgmma(const __nv_bfloat16* x, const __nv_bfloat16* w, __nv_bfloat16* y,
+                           const Shape& shape, cudaStream_t stream) {
+    const std::size_t channels = shape.c;
+    const std::size_t pixels = std::size_t{1} * shape.n * shape.plane();
+    const std::size_t elements = std::size_t{1} * shape.r * shape.s;
+    const std::size_t filters = shape.k;
+    const bool through_tma = shape.k % 8 == 0 && course::is_aligned(y, 16);
+
+    ConvMaps maps{};
+    maps.x = course::make_im2col_map(x,
+                                     {.images = shape.n,
+                                      .rows = shape.h,
+                                      .columns = shape.w,
+                                      .channels = shape.c,
+                                      .filter_rows = shape.r,
+                                      .filter_columns = shape.s,
+                                      .padding = shape.padding,
+                                      .stride = shape.stride},
+                                     S::BM);
+    // As matrices of K x C, one for each element (r, s).
+    maps.w = course::make_tensor_map(w, filters, channels, elements * channels, {elements, 1}, {channels, 0},
+                                     S::BN);
+    if (through_tma) {
+        const auto span = course::DeviceSpan<__nv_bfloat16>::from_device_pointer(y, pixels * filters);
+        maps.y = course::make_tensor_map(course::DeviceMatrix<__nv_bfloat16>(span, pixels, filters), 16, 64);
+    }
+
+    const int tiles = course::ceil_div(shape.n * shape.plane(), S::BM) * course::ceil_div(shape.k, S::BN);
+    const course::ClusterLaunch how{
+        .threads = S::THREADS, .shared = sizeof(ConvRing<S>), .cluster = 1, .persistent = true};
+    how.start(conv_tma_wgmma<S>, static_cast<unsigned>(tiles), stream, maps, y, shape, tiles, through_tma);
 }
 
 }  // namespace day28

@@ -1,4 +1,4 @@
-// Day 28: implicit GEMM on tensor cores, channels last.
+// Day 28, beyond: implicit GEMM on tensor cores, channels last.
 //
 //   y (NPQ x K) = columns (NPQ x RSC) times w^T (RSC x K)
 //
@@ -15,10 +15,12 @@
 #include <type_traits>
 
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
+#include "common/device/pack.cuh"
 #include "common/device/ptx.cuh"
 #include "common/tile/tile_copies.cuh"
-#include "conv_layers.hpp"
 #include "layer.cuh"
+#include "taps.cuh"
 
 namespace day28 {
 
@@ -236,6 +238,20 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
             if (pixel + 8 < pixels)
                 store_two(out + 8 * std::ptrdiff_t{shape.k}, sums[i][j][2], sums[i][j][3], pairs, has_second);
         }
+}
+
+template <class S>
+constexpr std::size_t kSharedBytes = sizeof(TensorStage<S>) * S::STAGES;
+
+// course::launch also asks for more than 48 KB of shared memory.
+template <class T>
+void launch_conv_tensor_cores(const T* x, const T* w, T* y, const Shape& shape, cudaStream_t stream) {
+    using S = TensorTile<T>;
+    const bool pairs = shape.k % 2 == 0 && course::is_aligned(y, 2 * sizeof(T));
+    const dim3 grid(course::ceil_div(shape.n * shape.plane(), S::BM), course::ceil_div(shape.k, S::BN));
+    course::launch(conv_tensor_cores<S>,
+                   {.grid = grid, .block = S::THREADS, .shared_bytes = kSharedBytes<S>, .stream = stream}, x,
+                   w, y, shape, pairs);
 }
 
 }  // namespace day28

@@ -1,5 +1,5 @@
-// Day 33: pooling and its gradient. These kernels do little arithmetic, so all of them are
-// memory-bound, as are those of bias_relu.cuh, the bias with the activation.
+// Day 33, beyond: max-pooling with fewer loads, and average pooling. These kernels do little
+// arithmetic, so all of them are memory-bound.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,49 +9,9 @@
 
 #include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
-#include "pooling.hpp"
+#include "lenet_training.cuh"
 
 namespace day33 {
-
-constexpr int kPoolThreads = 256;
-
-__device__ inline int thread_of_grid() {
-    return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-}
-
-// Idea: a thread per window. kWindow is its side, known to the compiler, which unrolls both loops,
-// or 0: any.
-// Cost removed: the place of the maximum is a byte, not a float; the input is not needed again.
-// Still limits it: memory bandwidth. Overlapping windows share elements in the caches.
-template <int kWindow>
-__global__ void max_pool_windows(const float* x, float* y, std::uint8_t* place, PoolShape shape) {
-    const int i = thread_of_grid();
-    if (i >= shape.planes * shape.p() * shape.q()) return;
-    const int window = kWindow > 0 ? kWindow : shape.window;
-    const int plane = i / (shape.p() * shape.q());
-    const int top = i / shape.q() % shape.p() * shape.stride - shape.padding;
-    const int left = i % shape.q() * shape.stride - shape.padding;
-    const float* const first = x + static_cast<std::ptrdiff_t>(plane) * shape.h * shape.w;
-
-    float largest = -INFINITY;
-    int largest_at = -1;
-#pragma unroll
-    for (int r = 0; r < window; ++r)
-#pragma unroll
-        for (int s = 0; s < window; ++s) {
-            const int row = top + r;
-            const int col = left + s;
-            if (row < 0 || row >= shape.h || col < 0 || col >= shape.w) continue;
-            const float value = first[row * shape.w + col];
-            // The first element counts even if it is -Inf; NaN counts, and then nothing is larger.
-            if (largest_at < 0 || value > largest || (isnan(value) && !isnan(largest))) {
-                largest = value;
-                largest_at = r * window + s;
-            }
-        }
-    y[i] = largest;
-    place[i] = static_cast<std::uint8_t>(largest_at);
-}
 
 // The largest of some elements, and its place.
 struct Largest {
@@ -91,7 +51,7 @@ constexpr int kRowsOfThread = 8;  // rows of the output
 // output, now there are four for 16.
 // Still limits it: memory bandwidth.
 template <int kWindow>
-__global__ void __launch_bounds__(kPoolThreads)
+__global__ void __launch_bounds__(kNetThreads)
     max_pool_rows(const float* x, float* y, std::uint8_t* place, PoolShape shape) {
     constexpr int kShared = kWindow - 2;  // rows that a window has in common with the next one
     const int pairs = shape.w / 4;
@@ -129,38 +89,13 @@ __global__ void __launch_bounds__(kPoolThreads)
     }
 }
 
-// The windows that an element is in, along rows or columns: [first, end).
-struct Windows {
-    int first;
-    int end;
-};
-__device__ inline Windows windows_around(int i, int window, int padding, int stride, int count) {
-    const int last_start = i + padding;  // of a window that starts with this element
-    const int first_start = last_start - window + 1;
-    const int first = first_start <= 0 ? 0 : (first_start + stride - 1) / stride;
-    return {first, min(last_start / stride + 1, count)};
-}
-
-// Idea: a thread per input, which gathers from the windows that it is in.
-// Cost removed: atomic additions, which a thread per window would need if windows overlap.
-// Still limits it: memory bandwidth.
-__global__ void max_pool_gather(const float* dy, const std::uint8_t* place, float* dx, PoolShape shape) {
-    const int i = thread_of_grid();
-    if (i >= shape.planes * shape.h * shape.w) return;
-    const int plane = i / (shape.h * shape.w);
-    const int row = i / shape.w % shape.h;
-    const int col = i % shape.w;
-    const Windows down = windows_around(row, shape.window, shape.padding, shape.stride, shape.p());
-    const Windows across = windows_around(col, shape.window, shape.padding, shape.stride, shape.q());
-    float sum = 0;
-    for (int p = down.first; p < down.end; ++p)
-        for (int q = across.first; q < across.end; ++q) {
-            const int output = (plane * shape.p() + p) * shape.q() + q;
-            const int r = row + shape.padding - p * shape.stride;
-            const int s = col + shape.padding - q * shape.stride;
-            if (place[output] == r * shape.window + s) sum += dy[output];
-        }
-    dx[i] = sum;
+template <int kWindow>
+void launch_max_pool_rows(const float* x, float* y, std::uint8_t* place, const PoolShape& shape,
+                          cudaStream_t stream) {
+    const std::size_t threads =
+        std::size_t{1} * shape.planes * course::ceil_div(shape.p(), kRowsOfThread) * (shape.w / 4);
+    max_pool_rows<kWindow>
+        <<<course::blocks_for(threads, kNetThreads), kNetThreads, 0, stream>>>(x, y, place, shape);
 }
 
 // Idea: as max_pool_windows, with a sum. The padding counts as zeros.
@@ -187,6 +122,12 @@ __global__ void average_pool_windows(const float* x, float* y, PoolShape shape) 
     y[i] = sum / static_cast<float>(window * window);
 }
 
+template <int kWindow>
+void launch_average_pool_windows(const float* x, float* y, const PoolShape& shape, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(shape.outputs(), kNetThreads);
+    average_pool_windows<kWindow><<<grid, kNetThreads, 0, stream>>>(x, y, shape);
+}
+
 // Idea: as max_pool_gather, but every window that an element is in counts.
 // Cost removed: atomic additions.
 // Still limits it: memory bandwidth.
@@ -202,6 +143,12 @@ __global__ void average_pool_gather(const float* dy, float* dx, PoolShape shape)
         for (int q = across.first; q < across.end; ++q)
             sum += dy[(plane * shape.p() + p) * shape.q() + q];
     dx[i] = sum / static_cast<float>(shape.window * shape.window);
+}
+
+inline void launch_average_pool_gather(const float* dy, float* dx, const PoolShape& shape,
+                                       cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(shape.inputs(), kNetThreads);
+    average_pool_gather<<<grid, kNetThreads, 0, stream>>>(dy, dx, shape);
 }
 
 }  // namespace day33

@@ -1,5 +1,6 @@
-// Day 33: the shapes of LeNet-5, and its layers as functions of a block. Each layer reads its
-// inputs from shared memory and stores its outputs there. lenet_gradients.cuh has their gradients.
+// Day 33, beyond: the shapes of LeNet-5, and its layers as functions of a block. Each layer reads
+// its inputs from shared memory and stores its outputs there. lenet_gradients.cuh has their
+// gradients.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,8 +10,7 @@
 #include "common/device/block_reduce.cuh"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
-#include "digits.hpp"
-#include "lenet_training.cuh"
+#include "shapes.hpp"
 
 namespace day33 {
 

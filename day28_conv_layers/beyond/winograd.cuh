@@ -1,4 +1,4 @@
-// Day 28: Winograd's convolution, for filters of 3 x 3 and stride 1.
+// Day 28, beyond: Winograd's convolution, for filters of 3 x 3 and stride 1.
 //
 // F(m x m, 3 x 3) computes m x m outputs from (m + 2) x (m + 2) inputs d and a filter g:
 //
@@ -15,7 +15,7 @@
 
 #include <cstddef>
 
-#include "conv_layers.hpp"
+#include "common/device/grid.hpp"
 #include "layer.cuh"
 #include "tile_product.cuh"
 #include "winograd_matrices.hpp"
@@ -42,6 +42,15 @@ struct WinogradSizes {
     int filters;   // K, rounded up
     int tiles;     // N x of_image, rounded up
 };
+inline WinogradSizes winograd_sizes(const Shape& shape, int m) {
+    const int across = course::ceil_div(shape.q(), m);
+    const int of_image = across * course::ceil_div(shape.p(), m);
+    return {.across = across,
+            .of_image = of_image,
+            .channels = round_up(shape.c, Tile::BK),
+            .filters = round_up(shape.k, Tile::BM),
+            .tiles = round_up(shape.n * of_image, Tile::BN)};
+}
 
 constexpr int kTransformThreads = 128;
 
@@ -85,6 +94,13 @@ __global__ void winograd_filters(const float* w, float* u, Shape shape, Winograd
                 add_scaled(sum, W::g(j, s), half_way[i][s]);
             u[(static_cast<std::size_t>(i * kSide + j) * sizes.channels + c) * sizes.filters + k] = sum;
         }
+}
+
+template <int m>
+void launch_winograd_filters(const float* w, float* u, const Shape& shape, const WinogradSizes& sizes,
+                             cudaStream_t stream) {
+    const dim3 grid(course::ceil_div(sizes.filters, kTransformThreads), sizes.channels);
+    winograd_filters<m><<<grid, kTransformThreads, 0, stream>>>(w, u, shape, sizes);
 }
 
 // V = B^T d B of one tile of a channel, element by element: store(element, value).
@@ -142,6 +158,13 @@ __global__ void __launch_bounds__(kTransformThreads)
     });
 }
 
+template <int m>
+void launch_winograd_inputs(const float* x, float* v, const Shape& shape, const WinogradSizes& sizes,
+                            cudaStream_t stream) {
+    const dim3 grid(course::ceil_div(sizes.tiles, kTransformThreads), sizes.channels);
+    winograd_inputs<m><<<grid, kTransformThreads, 0, stream>>>(x, v, shape, sizes);
+}
+
 // M = U^T V, (m + 2)^2 products at once, one for each z of the grid:
 //   products   (m + 2)^2 x filters x tiles
 // All extents are whole tiles, so there are no bounds checks. The gradient of the filters splits
@@ -175,6 +198,14 @@ __global__ void __launch_bounds__(Tile::THREADS)
             four(sums, i, j)
                 .store(products + static_cast<std::size_t>(first_k + row_of(i)) * sizes.tiles + first_tile +
                        column_of(j));
+}
+
+inline void launch_winograd_multiply(const float* u, const float* v, float* products,
+                                     const WinogradSizes& sizes, int elements, int parts,
+                                     cudaStream_t stream) {
+    const dim3 grid(course::ceil_div(sizes.tiles, Tile::BN), course::ceil_div(sizes.filters, Tile::BM),
+                    elements * parts);
+    winograd_multiply<<<grid, Tile::THREADS, 0, stream>>>(u, v, products, sizes, parts);
 }
 
 // Y = A^T M A, of which the last tile of a row or column of tiles may have fewer than m x m
@@ -224,6 +255,30 @@ __global__ void __launch_bounds__(kTransformThreads)
                 if (q + j < shape.q()) plane[(p + i) * shape.q() + q + j] = row.value[j];
         }
     }
+}
+
+template <int m>
+void launch_winograd_outputs(const float* products, float* y, const Shape& shape, const WinogradSizes& sizes,
+                             cudaStream_t stream) {
+    const dim3 grid(course::ceil_div(sizes.tiles, kTransformThreads), shape.k);
+    const bool packs = shape.q() % m == 0 && course::is_aligned(y, m * sizeof(float));
+    winograd_outputs<m><<<grid, kTransformThreads, 0, stream>>>(products, y, shape, sizes, packs);
+}
+
+// All four kernels. scratch: U, V, then M.
+template <int m>
+void launch_winograd(const float* x, const float* w, float* y, float* scratch, const Shape& shape,
+                     cudaStream_t stream) {
+    constexpr int kElements = (m + 2) * (m + 2);
+    const WinogradSizes sizes = winograd_sizes(shape, m);
+    const std::size_t columns = std::size_t{kElements} * sizes.channels;
+    float* const u = scratch;
+    float* const v = u + columns * sizes.filters;
+    float* const products = v + columns * sizes.tiles;
+    launch_winograd_filters<m>(w, u, shape, sizes, stream);
+    launch_winograd_inputs<m>(x, v, shape, sizes, stream);
+    launch_winograd_multiply(u, v, products, sizes, kElements, 1, stream);
+    launch_winograd_outputs<m>(products, y, shape, sizes, stream);
 }
 
 }  // namespace day28

@@ -1,5 +1,5 @@
-// Day 33: the second kernel of a training step adds the gradients of the images of a batch, and
-// moves the parameters.
+// Day 33, beyond: the second kernel of a training step adds the gradients of the images of a batch,
+// and moves the parameters.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -124,6 +124,12 @@ __global__ void __launch_bounds__(kBatchWarps* course::kWarpSize)
                                                                    Offsets::kWeights5, Offsets::kBiases5,
                                                                    batch, block, of_warp);
     descend_convolution(descent, results, batch, block - kBlocks5, of_warp);
+}
+
+inline void launch_descend_batch(const Descent& descent, const PictureResults& results, unsigned* steps,
+                                 int batch, cudaStream_t stream) {
+    constexpr int kThreads = kBatchWarps * course::kWarpSize;
+    descend_batch<<<kDescendBlocks, kThreads, 0, stream>>>(descent, results, steps, batch);
 }
 
 }  // namespace day33

@@ -1,5 +1,5 @@
-// Day 35: brings a matrix into each version's format and launches its kernels. The lesson is in
-// spmv.cuh, sell.cuh, balanced.cuh and merge_path.cuh.
+// Day 35: brings a matrix into each version's format; the list of versions. The kernels and their
+// launches are in spmv.cuh and beyond/.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -7,13 +7,16 @@
 #include <cmath>
 #include <cstdio>
 
-#include "balanced.cuh"
+#include "beyond/balanced.cuh"
+#include "beyond/merge_path.cuh"
+#include "beyond/segments.cuh"
+#include "beyond/sell.cuh"
+#include "beyond/vectorised.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "device_csr.hpp"
-#include "merge_path.cuh"
-#include "sell.cuh"
+#include "spmv.cuh"
 #include "spmv.hpp"
 
 namespace day35 {
@@ -29,46 +32,21 @@ static_assert(kPack == kPackedElements);
 
 // --- COO -----------------------------------------------------------------------------------------
 
-// y[rows[i]] += term(i) for all entries.
-template <class Term>
-void launch_add_segments(Offset entries, const Index* rows, Term term, float* y, cudaStream_t stream) {
-    if (entries == 0) return;
-    const std::size_t warps = course::ceil_div<std::size_t>(entries, kSteps * kWarpSize);
-    add_segments_kernel<<<course::blocks_for(warps * kWarpSize, kBlock), kBlock, 0, stream>>>(entries, rows,
-                                                                                              term, y);
-    CUDA_CHECK_LAUNCH();
-}
-
 CooView upload(Operator& product, const CooMatrix& coo) {
     return {static_cast<Offset>(coo.rows.size()), product.upload(coo.rows), product.upload(coo.cols),
             product.upload(coo.values)};
 }
 
-// An operator that sets y to 0, and then adds all products by add(matrix, x, y, stream).
-template <class Add>
-OperatorPtr make_coo(const CsrMatrix& csr, Add add) {
+// An operator of the matrix as COO: launch(matrix, rows, x, y, stream) queues the product.
+template <auto kLaunch>
+OperatorPtr make_coo(const CsrMatrix& csr, OffsetRule) {
     OperatorPtr product = new_operator(csr.shape());
     const CooView a = upload(*product, to_coo(csr));
-    const std::size_t y_bytes = static_cast<std::size_t>(csr.shape().rows) * sizeof(float);
-    product->launch = [=](const float* x, float* y, cudaStream_t stream) {
-        CUDA_CHECK(cudaMemsetAsync(y, 0, y_bytes, stream));
-        add(a, x, y, stream);
+    product->launch = [a, rows = csr.shape().rows](const float* x, float* y, cudaStream_t stream) {
+        kLaunch(a, rows, x, y, stream);
+        CUDA_CHECK_LAUNCH();
     };
     return product;
-}
-
-OperatorPtr make_coo_atomic(const CsrMatrix& csr, OffsetRule) {
-    return make_coo(csr, [](const CooView& a, const float* x, float* y, cudaStream_t stream) {
-        if (a.entries == 0) return;
-        coo_atomic_kernel<<<course::blocks_for(a.entries, kBlock), kBlock, 0, stream>>>(a, x, y);
-        CUDA_CHECK_LAUNCH();
-    });
-}
-
-OperatorPtr make_coo_segmented(const CsrMatrix& csr, OffsetRule) {
-    return make_coo(csr, [](const CooView& a, const float* x, float* y, cudaStream_t stream) {
-        launch_add_segments(a.entries, a.rows, Products{a, x}, y, stream);
-    });
 }
 
 // --- CSR -----------------------------------------------------------------------------------------
@@ -107,26 +85,18 @@ CsrView<O> keep(Operator& product, DeviceCsr<O> matrix) {
             product.keep(std::move(matrix.cols)), product.keep(std::move(matrix.values))};
 }
 
-// A kernel with `lanes` lanes for each row.
-template <class O>
-OperatorPtr rows_operator(DeviceCsr<O> matrix, int lanes, void (*kernel)(CsrView<O>, const float*, float*)) {
+// An operator whose rows have `lanes` lanes each: launch(matrix, lanes, x, y, stream) queues the
+// product.
+template <class O, class Launch>
+OperatorPtr rows_operator(DeviceCsr<O> matrix, int lanes, Launch launch) {
     OperatorPtr product = new_operator(matrix.shape);
     product->set_choice(std::to_string(lanes) + (lanes == 1 ? " lane a row" : " lanes a row"));
     const CsrView<O> a = keep(*product, std::move(matrix));
-    product->launch = [a, lanes, kernel](const float* x, float* y, cudaStream_t stream) {
-        const std::size_t threads = static_cast<std::size_t>(a.rows) * lanes;
-        kernel<<<course::blocks_for(threads, kBlock), kBlock, 0, stream>>>(a, x, y);
+    product->launch = [a, lanes, launch](const float* x, float* y, cudaStream_t stream) {
+        launch(a, lanes, x, y, stream);
         CUDA_CHECK_LAUNCH();
     };
     return product;
-}
-
-// The fewest lanes that load `mean` entries in one step, with `entries` per lane; at most a warp.
-int lanes_by_mean(double mean, int entries) {
-    int lanes = 2;
-    while (lanes < kWarpSize && lanes * entries < mean)
-        lanes *= 2;
-    return lanes;
 }
 
 template <class O>
@@ -138,39 +108,27 @@ double mean_length(const DeviceCsr<O>& matrix) {
 
 template <class O>
 OperatorPtr csr_scalar(DeviceCsr<O> matrix, std::span<const Offset>) {
-    return rows_operator(std::move(matrix), 1, csr_scalar_kernel<O>);
+    return rows_operator(std::move(matrix), 1,
+                         [](const CsrView<O>& a, int, const float* x, float* y, cudaStream_t stream) {
+                             launch_csr_scalar(a, x, y, stream);
+                         });
 }
 
 template <class O>
 OperatorPtr csr_vector(DeviceCsr<O> matrix, std::span<const Offset>) {
-    const int lanes = lanes_by_mean(mean_length(matrix), 1);
-    const auto kernel = lanes == 2    ? csr_vector_kernel<2, O>
-                        : lanes == 4  ? csr_vector_kernel<4, O>
-                        : lanes == 8  ? csr_vector_kernel<8, O>
-                        : lanes == 16 ? csr_vector_kernel<16, O>
-                                      : csr_vector_kernel<32, O>;
-    return rows_operator(std::move(matrix), lanes, kernel);
+    const int lanes = lanes_by_mean(mean_length(matrix));
+    return rows_operator(std::move(matrix), lanes, launch_csr_vector<O>);
 }
 
 template <class O>
 OperatorPtr csr_vectorised(DeviceCsr<O> matrix, std::span<const Offset>) {
-    const int lanes = lanes_by_mean(mean_length(matrix), kPack);
-    const auto kernel = lanes == 2    ? csr_vectorised_kernel<2, O>
-                        : lanes == 4  ? csr_vectorised_kernel<4, O>
-                        : lanes == 8  ? csr_vectorised_kernel<8, O>
-                        : lanes == 16 ? csr_vectorised_kernel<16, O>
-                                      : csr_vectorised_kernel<32, O>;
-    return rows_operator(std::move(matrix), lanes, kernel);
+    const int lanes = lanes_by_mean(mean_length(matrix) / kPack);
+    return rows_operator(std::move(matrix), lanes, launch_csr_vectorised<O>);
 }
 
 // --- ELL, hybrid, JDS ----------------------------------------------------------------------------
 
 namespace {
-
-void launch_ell(const EllView& a, const float* x, float* y, cudaStream_t stream) {
-    ell_kernel<<<course::blocks_for(a.rows, kBlock), kBlock, 0, stream>>>(a, x, y);
-    CUDA_CHECK_LAUNCH();
-}
 
 EllView upload(Operator& product, const EllMatrix& ell) {
     return {ell.shape.rows, ell.width, product.upload(ell.cols), product.upload(ell.values)};
@@ -189,7 +147,10 @@ OperatorPtr make_ell(const CsrMatrix& csr, OffsetRule) {
     const EllView a = upload(*product, ell);
     product->set_filling_bytes(filling_bytes(ell.cols.size(), csr.entries(), kPlaceBytes));
     product->set_choice("width " + std::to_string(ell.width));
-    product->launch = [a](const float* x, float* y, cudaStream_t stream) { launch_ell(a, x, y, stream); };
+    product->launch = [a](const float* x, float* y, cudaStream_t stream) {
+        launch_ell(a, x, y, stream);
+        CUDA_CHECK_LAUNCH();
+    };
     return product;
 }
 
@@ -203,8 +164,8 @@ OperatorPtr make_hybrid(const CsrMatrix& csr, OffsetRule) {
     product->set_choice("width " + std::to_string(ell.width) + ", " + std::to_string(in_coo) +
                         " entries in COO");
     product->launch = [ell, coo](const float* x, float* y, cudaStream_t stream) {
-        launch_ell(ell, x, y, stream);
-        launch_add_segments(coo.entries, coo.rows, Products{coo, x}, y, stream);
+        launch_hybrid(ell, coo, x, y, stream);
+        CUDA_CHECK_LAUNCH();
     };
     return product;
 }
@@ -216,7 +177,7 @@ OperatorPtr make_jds(const CsrMatrix& csr, OffsetRule) {
                     product->upload(jds.order), product->upload(jds.diagonal_start),
                     product->upload(jds.cols),  product->upload(jds.values)};
     product->launch = [a](const float* x, float* y, cudaStream_t stream) {
-        jds_kernel<<<course::blocks_for(a.rows, kBlock), kBlock, 0, stream>>>(a, x, y);
+        launch_jds(a, x, y, stream);
         CUDA_CHECK_LAUNCH();
     };
     return product;
@@ -231,7 +192,7 @@ OperatorPtr make_sell(const CsrMatrix& csr, OffsetRule) {
                      product->upload(sell.cols), product->upload(sell.values)};
     product->set_filling_bytes(filling_bytes(sell.cols.size(), csr.entries(), kPlaceBytes));
     product->launch = [a](const float* x, float* y, cudaStream_t stream) {
-        sell_kernel<<<course::blocks_for(a.rows, kSliceBlock), kSliceBlock, 0, stream>>>(a, x, y);
+        launch_sell(a, x, y, stream);
         CUDA_CHECK_LAUNCH();
     };
     return product;
@@ -252,7 +213,7 @@ OperatorPtr make_packed_sell_with(const CsrMatrix& csr, Index sigma) {
                   place_bytes);
     product->set_choice(choice);
     product->launch = [a](const float* x, float* y, cudaStream_t stream) {
-        packed_sell_kernel<<<course::blocks_for(a.rows, kSliceBlock), kSliceBlock, 0, stream>>>(a, x, y);
+        launch_packed_sell(a, x, y, stream);
         CUDA_CHECK_LAUNCH();
     };
     return product;
@@ -326,7 +287,7 @@ OperatorPtr csr_adaptive(DeviceCsr<O> matrix, std::span<const Offset> row_start)
                                 product->keep(course::DeviceBuffer<float>(cut.parts))};
     product->set_choice(std::to_string(blocks) + " pieces");
     product->launch = [=](const float* x, float* y, cudaStream_t stream) {
-        csr_adaptive_kernel<<<blocks, kAdaptiveBlock, 0, stream>>>(a, pieces, long_rows, x, y);
+        launch_csr_adaptive(a, pieces, blocks, long_rows, x, y, stream);
         CUDA_CHECK_LAUNCH();
     };
     return product;
@@ -343,18 +304,15 @@ OperatorPtr csr_merge(DeviceCsr<O> matrix, std::span<const Offset> row_start) {
         starts.push_back(
             static_cast<Index>(rows_passed([&](Offset i) { return row_start[i + 1]; }, rows, entries, step)));
     starts.push_back(static_cast<Index>(rows));
-    const std::size_t blocks = starts.size() - 1;
+    const auto blocks = static_cast<unsigned>(starts.size() - 1);
     OperatorPtr product = new_operator(matrix.shape);
     const CsrView<O> a = keep(*product, std::move(matrix));
     const Index* const tile_rows = product->upload(starts);
     product->set_filling_bytes(starts.size() * sizeof(Index));
     float* const carries = product->keep(course::DeviceBuffer<float>(blocks));
     product->launch = [=](const float* x, float* y, cudaStream_t stream) {
-        csr_merge_kernel<<<static_cast<unsigned>(blocks), kBlock, 0, stream>>>(a, entries, tile_rows, carries,
-                                                                               x, y);
+        launch_csr_merge(a, entries, tile_rows, blocks, carries, x, y, stream);
         CUDA_CHECK_LAUNCH();
-        // No row continues after the last block.
-        launch_add_segments(static_cast<Offset>(blocks) - 1, tile_rows + 1, Sums{carries}, y, stream);
     };
     return product;
 }
@@ -388,12 +346,14 @@ AutoChoice choose(const RowStatistics& rows) {
         if (rows.sell_filling <= kLittleFilling) return {"packed_sell", 1};
         if (rows.sorted_filling <= kLittleFilling) return {"packed_sell", kPackedSigma};
     }
-    const bool rows_fill_gpu = Offset{rows.shape.rows} * lanes_by_mean(rows.mean, kPack) >= kManyLanes;
+    const bool rows_fill_gpu = Offset{rows.shape.rows} * lanes_by_mean(rows.mean / kPack) >= kManyLanes;
     return {rows_fill_gpu || rows.mean <= kShortRow ? "csr_vectorised" : "csr_adaptive"};
 }
 
 namespace {
 
+constexpr Maker make_coo_atomic = make_coo<launch_coo_atomic>;
+constexpr Maker make_coo_segmented = make_coo<launch_coo_segmented>;
 constexpr Maker make_csr_scalar = make_csr<csr_scalar<std::int32_t>, csr_scalar<Offset>>;
 constexpr Maker make_csr_vector = make_csr<csr_vector<std::int32_t>, csr_vector<Offset>>;
 constexpr Maker make_csr_vectorised = make_csr<csr_vectorised<std::int32_t>, csr_vectorised<Offset>>;

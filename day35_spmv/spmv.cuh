@@ -1,33 +1,31 @@
-// Day 35, y = A x for a sparse matrix A. First part: the book's formats, PMPP chapter 14.
+// Day 35, y = A x for a sparse matrix A.        PMPP chapter 14 (4th edition), 17 (5th edition)
 //
-//   version          what is new                                        what limits it
-//   coo_atomic       a thread per entry adds its product to y           an atomic per entry           14.2
-//   csr_scalar       a thread per row, no atomics                       lanes load far apart          14.3
-//   csr_vector       2 to 32 lanes per row, by the mean length          4 bytes per load; long rows
-//   csr_vectorised   16-byte loads of values and columns                long rows among short ones
-//   ell              rows filled up to the longest, stored by columns   one long row fills up all     14.4
-//   hybrid           ELL up to a width, COO for the rest of long rows   two kernels                   14.5
-//   jds              rows sorted by length: nothing to fill up          y is written out of order     14.6
+//   version      what is new                                        what limits it
+//   coo_atomic   a thread per entry adds its product to y           an atomic per entry           14.2
+//   csr_scalar   a thread per row, no atomics                       lanes load far apart          14.3
+//   csr_vector   2 to 32 lanes per row, by the mean length          4 bytes per load; long rows
+//   ell          rows filled up to the longest, stored by columns   one long row fills up all     14.4
+//   jds          rows sorted by length: nothing to fill up          y is written out of order     14.6
 //
 // Each entry is loaded once for one multiplication and one addition, so the product is
 // memory-bound: 8 bytes per entry for CSR, and the traffic for x. An element of x costs almost
 // nothing if a nearby row has brought it into the cache, and a sector of 32 bytes otherwise.
 //
-// Continue with sell.cuh (ELL in slices, with fewer bytes) or balanced.cuh (equal shares of the
-// entries).
+// Each kernel is followed by its launch. beyond/ has 16-byte loads, the hybrid (14.5), equal shares
+// of the entries, and ELL in slices with fewer bytes.
 //
 //   ./course run day35                       five kinds of matrices: all versions, verified and timed
+//   ./course run day35 --program             program.cu: one product, from main() to the result
 //   ./course run day35 --matrix file.mtx     your own matrix: which format wins, and why
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include <cstring>
-#include <type_traits>
+#include <cstddef>
 
-#include "common/device/pack.cuh"
+#include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
-#include "host/formats.hpp"
+#include "index.hpp"
 
 namespace day35 {
 
@@ -58,6 +56,13 @@ __global__ void coo_atomic_kernel(CooView a, const float* x, float* y) {
     if (i < a.entries) atomicAdd(&y[a.rows[i]], a.values[i] * x[a.cols[i]]);
 }
 
+// y has `rows` elements.
+inline void launch_coo_atomic(const CooView& a, Index rows, const float* x, float* y, cudaStream_t stream) {
+    cudaMemsetAsync(y, 0, static_cast<std::size_t>(rows) * sizeof(float), stream);
+    if (a.entries == 0) return;
+    coo_atomic_kernel<<<course::blocks_for(a.entries, kBlock), kBlock, 0, stream>>>(a, x, y);
+}
+
 // --- CSR: the entries of a row are adjacent ------------------------------------------------------
 
 // Row r has the entries row_start[r] to row_start[r + 1] - 1. O, the type of these offsets, is
@@ -82,6 +87,11 @@ __global__ void csr_scalar_kernel(CsrView<O> a, const float* x, float* y) {
     for (O i = a.row_start[row]; i < a.row_start[row + 1]; ++i)
         sum += a.values[i] * x[a.cols[i]];
     y[row] = sum;
+}
+
+template <class O>
+void launch_csr_scalar(const CsrView<O>& a, const float* x, float* y, cudaStream_t stream) {
+    csr_scalar_kernel<O><<<course::blocks_for(a.rows, kBlock), kBlock, 0, stream>>>(a, x, y);
 }
 
 // The sum over each group of kLanes adjacent lanes, in all of them. All lanes of the warp call
@@ -113,42 +123,24 @@ __global__ void csr_vector_kernel(CsrView<O> a, const float* x, float* y) {
     if (row < a.rows && lane == 0) y[row] = sum;
 }
 
-constexpr int kPack = 4;  // entries of a vectorised load
-
-// A vectorised load of N elements that are read only once.
-template <int N, class T>
-__device__ course::Pack<T, N> load_once(const T* address) {
-    using Word = std::conditional_t<sizeof(T) * N == 16, uint4,
-                                    std::conditional_t<sizeof(T) * N == 8, uint2, unsigned>>;
-    const Word word = __ldcs(reinterpret_cast<const Word*>(address));
-    course::Pack<T, N> pack;
-    std::memcpy(&pack, &word, sizeof(pack));
-    return pack;
+// How many lanes csr_vector takes: the fewest that load a row of mean length in one step; at least
+// 2, at most a warp.
+inline int lanes_by_mean(double mean) {
+    int lanes = 2;
+    while (lanes < kWarpSize && lanes < mean)
+        lanes *= 2;
+    return lanes;
 }
 
-// Idea: a lane loads four entries at once, 16-byte aligned. Entries of the pack that belong to the
-// rows before and after are not multiplied. The arrays are padded to whole packs.
-// Cost removed: three of four loads of the matrix, and the latency between them.
-// Still limits it: long rows among short ones; for rows of a few entries, lanes without work.
-template <int kLanes, class O>
-__global__ void csr_vectorised_kernel(CsrView<O> a, const float* x, float* y) {
-    const Offset row = global_thread() / kLanes;
-    const int lane = static_cast<int>(threadIdx.x) % kLanes;
-    float sum = 0;
-    if (row < a.rows) {
-        const O begin = a.row_start[row];
-        const O end = a.row_start[row + 1];
-        for (O i = begin / kPack * kPack + lane * kPack; i < end; i += kLanes * kPack) {
-            const auto cols = load_once<kPack>(a.cols + i);
-            const auto values = load_once<kPack>(a.values + i);
-#pragma unroll
-            for (int j = 0; j < kPack; ++j) {
-                if (i + j >= begin && i + j < end) sum += values.value[j] * x[cols.value[j]];
-            }
-        }
-    }
-    sum = sum_of_lanes<kLanes>(sum);
-    if (row < a.rows && lane == 0) y[row] = sum;
+template <class O>
+void launch_csr_vector(const CsrView<O>& a, int lanes, const float* x, float* y, cudaStream_t stream) {
+    const auto kernel = lanes == 2    ? csr_vector_kernel<2, O>
+                        : lanes == 4  ? csr_vector_kernel<4, O>
+                        : lanes == 8  ? csr_vector_kernel<8, O>
+                        : lanes == 16 ? csr_vector_kernel<16, O>
+                                      : csr_vector_kernel<32, O>;
+    const std::size_t threads = static_cast<std::size_t>(a.rows) * lanes;
+    kernel<<<course::blocks_for(threads, kBlock), kBlock, 0, stream>>>(a, x, y);
 }
 
 // --- ELL: every row has `width` places, stored column by column ----------------------------------
@@ -164,8 +156,7 @@ struct EllView {
 
 // Idea: entry k of all rows together, so that thread r loads next to thread r - 1.
 // Cost removed: scattered loads, with one thread per row and no shuffles.
-// Still limits it: the width is that of the longest row. The hybrid is this kernel up to a smaller
-// width, and add_segments_kernel (balanced.cuh) for the rest.
+// Still limits it: the width is that of the longest row.
 __global__ void ell_kernel(EllView a, const float* x, float* y) {
     const Offset row = global_thread();
     if (row >= a.rows) return;
@@ -178,6 +169,10 @@ __global__ void ell_kernel(EllView a, const float* x, float* y) {
         sum += __ldcs(&a.values[place]) * x[col];
     }
     y[row] = sum;
+}
+
+inline void launch_ell(const EllView& a, const float* x, float* y, cudaStream_t stream) {
+    ell_kernel<<<course::blocks_for(a.rows, kBlock), kBlock, 0, stream>>>(a, x, y);
 }
 
 // --- JDS: rows sorted by length, longest first ---------------------------------------------------
@@ -207,6 +202,10 @@ __global__ void jds_kernel(JdsView a, const float* x, float* y) {
         sum += __ldcs(&a.values[i]) * x[__ldcs(&a.cols[i])];
     }
     y[a.order[place]] = sum;
+}
+
+inline void launch_jds(const JdsView& a, const float* x, float* y, cudaStream_t stream) {
+    jds_kernel<<<course::blocks_for(a.rows, kBlock), kBlock, 0, stream>>>(a, x, y);
 }
 
 }  // namespace day35

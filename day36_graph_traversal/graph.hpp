@@ -9,13 +9,9 @@
 #include <vector>
 
 #include "common/device/device_buffer.hpp"
+#include "vertex.hpp"
 
 namespace day36 {
-
-using Vertex = std::uint32_t;  // 0 to n - 1
-
-// No vertex; the level of a vertex that a search has not reached, and its parent.
-inline constexpr std::uint32_t kUnreached = 0xffffffffu;
 
 // Edges are counted in 32 bits, because 64-bit offsets would double the bytes to load for each
 // vertex.

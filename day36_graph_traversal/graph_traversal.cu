@@ -1,17 +1,18 @@
-// Day 36's launchers: argument checks, the loops over levels, the list of versions. The kernels are
-// in graph_traversal.cuh, balanced.cuh, bottom_up.cuh, directions.cuh and while_graph.cuh.
+// Day 36's searches: argument checks, the loops over levels, the list of versions. The kernels and
+// their launches are in graph_traversal.cuh and beyond/.
 #include <algorithm>
 #include <array>
 
-#include "balanced.cuh"
-#include "bottom_up.cuh"
+#include "beyond/balanced.cuh"
+#include "beyond/bottom_up.cuh"
+#include "beyond/directions.cuh"
+#include "beyond/small_levels.cuh"
+#include "beyond/while_graph.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
-#include "directions.cuh"
 #include "graph_traversal.cuh"
 #include "graph_traversal.hpp"
-#include "while_graph.cuh"
 
 namespace day36 {
 namespace {
@@ -52,8 +53,7 @@ T read_back(const T* word, cudaStream_t stream) {
 
 void begin_search(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                   DeviceSpan<Vertex> parent, cudaStream_t stream) {
-    reset<<<course::blocks_for(graph.vertices(), kBlock), kBlock, 0, stream>>>(level.data(), parent.data(),
-                                                                               vertices_of(graph), source);
+    launch_reset(level.data(), parent.data(), vertices_of(graph), source, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -70,53 +70,41 @@ void each_level(Workspace& workspace, cudaStream_t stream, Step step) {
     }
 }
 
-void launch_push(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_push(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                  DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
     check(graph, source, level, parent, workspace);
     begin_search(graph, source, level, parent, stream);
     each_level(workspace, stream, [&](unsigned current, unsigned) {
-        push<<<course::blocks_for(graph.vertices(), kBlock), kBlock, 0, stream>>>(
-            out_rows(graph), current, level.data(), parent.data(), workspace.count.data());
+        launch_push(out_rows(graph), current, level.data(), parent.data(), workspace.count.data(), stream);
     });
 }
 
-void launch_pull(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_pull(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                  DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
     check(graph, source, level, parent, workspace);
     begin_search(graph, source, level, parent, stream);
     each_level(workspace, stream, [&](unsigned current, unsigned) {
-        pull<<<course::blocks_for(graph.vertices(), kBlock), kBlock, 0, stream>>>(
-            in_rows(graph), current, level.data(), parent.data(), workspace.count.data());
+        launch_pull(in_rows(graph), current, level.data(), parent.data(), workspace.count.data(), stream);
     });
 }
 
-void launch_edge_centric(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_edge_centric(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                          DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
     check(graph, source, level, parent, workspace);
     begin_search(graph, source, level, parent, stream);
-    if (graph.edges() == 0) return;  // a grid has at least one block
     each_level(workspace, stream, [&](unsigned current, unsigned) {
-        edge_centric<<<course::blocks_for(graph.edges(), kBlock), kBlock, 0, stream>>>(
-            graph.sources(), graph.out_neighbours(), static_cast<unsigned>(graph.edges()), current,
-            level.data(), parent.data(), workspace.count.data());
+        launch_edge_centric(graph.sources(), graph.out_neighbours(), static_cast<unsigned>(graph.edges()),
+                            current, level.data(), parent.data(), workspace.count.data(), stream);
     });
 }
 
-// A frontier of more than a 20th of the vertices is large: pull.
-constexpr unsigned kLargePart = 20;
-
-void launch_direction_simple(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_direction_simple(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                              DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
     check(graph, source, level, parent, workspace);
     begin_search(graph, source, level, parent, stream);
     each_level(workspace, stream, [&](unsigned current, unsigned in_frontier) {
-        const unsigned blocks = course::blocks_for(graph.vertices(), kBlock);
-        if (in_frontier <= graph.vertices() / kLargePart)
-            push<<<blocks, kBlock, 0, stream>>>(out_rows(graph), current, level.data(), parent.data(),
-                                                workspace.count.data());
-        else
-            pull<<<blocks, kBlock, 0, stream>>>(in_rows(graph), current, level.data(), parent.data(),
-                                                workspace.count.data());
+        launch_direction_simple(out_rows(graph), in_rows(graph), in_frontier, current, level.data(),
+                                parent.data(), workspace.count.data(), stream);
     });
 }
 
@@ -140,34 +128,25 @@ void each_frontier(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned>
     }
 }
 
-void launch_frontier(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_frontier(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                      DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
     each_frontier(graph, source, level, parent, workspace, stream,
                   [&](unsigned begin, unsigned end, unsigned current) {
-                      frontier<<<course::blocks_for(end - begin, kBlock), kBlock, 0, stream>>>(
-                          out_rows(graph), workspace.queue.data(), begin, end, current, level.data(),
-                          parent.data(), workspace.count.data());
+                      launch_frontier(out_rows(graph), workspace.queue.data(), begin, end, current,
+                                      level.data(), parent.data(), workspace.count.data(), stream);
                   });
 }
 
-void enqueue_privatised(const DeviceGraph& graph, unsigned begin, unsigned end, unsigned current,
-                        DeviceSpan<unsigned> level, DeviceSpan<Vertex> parent, Workspace& workspace,
-                        cudaStream_t stream) {
-    frontier_privatised<<<course::blocks_for(end - begin, kBlock), kBlock, 0, stream>>>(
-        out_rows(graph), workspace.queue.data(), begin, end, current, level.data(), parent.data(),
-        workspace.count.data());
-    CUDA_CHECK_LAUNCH();
-}
-
-void launch_frontier_privatised(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_frontier_privatised(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                                 DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
     each_frontier(graph, source, level, parent, workspace, stream,
                   [&](unsigned begin, unsigned end, unsigned current) {
-                      enqueue_privatised(graph, begin, end, current, level, parent, workspace, stream);
+                      launch_frontier_privatised(out_rows(graph), workspace.queue.data(), begin, end, current,
+                                                 level.data(), parent.data(), workspace.count.data(), stream);
                   });
 }
 
-void launch_single_block(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_single_block(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                          DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
     check(graph, source, level, parent, workspace);
     begin_search(graph, source, level, parent, stream);
@@ -178,35 +157,26 @@ void launch_single_block(const DeviceGraph& graph, Vertex source, DeviceSpan<uns
         if (p.end - p.begin <= kFewVertices) {
             CUDA_CHECK(
                 cudaMemcpyAsync(workspace.progress.data(), &p, sizeof(p), cudaMemcpyHostToDevice, stream));
-            single_block<<<1, kFewVertices, 0, stream>>>(out_rows(graph), workspace.queue.data(),
-                                                         workspace.progress.data(), level.data(),
-                                                         parent.data());
+            launch_single_block(out_rows(graph), workspace.queue.data(), workspace.progress.data(),
+                                level.data(), parent.data(), stream);
             CUDA_CHECK_LAUNCH();
             p = read_back(workspace.progress.data(), stream);
         } else {
             CUDA_CHECK(cudaMemsetAsync(workspace.count.data(), 0, sizeof(unsigned), stream));
-            enqueue_privatised(graph, p.begin, p.end, ++p.level, level, parent, workspace, stream);
+            launch_frontier_privatised(out_rows(graph), workspace.queue.data(), p.begin, p.end, ++p.level,
+                                       level.data(), parent.data(), workspace.count.data(), stream);
+            CUDA_CHECK_LAUNCH();
             p.begin = p.end;
             p.end += read_back(workspace.count.data(), stream);
         }
     }
 }
 
-// A launch with as many blocks as the device can run at the same time.
-template <class... Parameters>
-void launch_resident(void (*kernel)(Parameters...), unsigned threads, cudaStream_t stream,
-                     std::type_identity_t<Parameters>... arguments) {
-    void* pointers[] = {&arguments...};
-    const unsigned blocks = course::resident_blocks(kernel, static_cast<int>(threads));
-    CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), dim3(blocks), dim3(threads),
-                                           pointers, 0, stream));
-}
-
-void launch_cooperative(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_cooperative(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                         DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
     check(graph, source, level, parent, workspace);
-    launch_resident(cooperative, kBlock, stream, out_rows(graph), source, workspace.queue.data(),
-                    level.data(), parent.data(), workspace.count.data());
+    launch_cooperative(out_rows(graph), source, workspace.queue.data(), level.data(), parent.data(),
+                       workspace.count.data(), stream);
 }
 
 Traversal traversal(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
@@ -227,16 +197,16 @@ Traversal traversal(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned
             .found = workspace.found.data()};
 }
 
-template <void (*kKernel)(Traversal)>
-void launch_traversal(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
-                      DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
-    launch_resident(kKernel, kLargeBlock, stream, traversal(graph, source, level, parent, workspace));
+template <void (*kLaunch)(const Traversal&, cudaStream_t)>
+void search_by(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level, DeviceSpan<Vertex> parent,
+               Workspace& workspace, cudaStream_t stream) {
+    kLaunch(traversal(graph, source, level, parent, workspace), stream);
 }
 
-void launch_direction_optimised(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_direction_optimised(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                                 DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
-    launch_resident(direction_optimised, kLargeBlock, stream,
-                    traversal(graph, source, level, parent, workspace), workspace.progress.data());
+    launch_direction_optimised(traversal(graph, source, level, parent, workspace), workspace.progress.data(),
+                               stream);
 }
 
 }  // namespace
@@ -282,9 +252,9 @@ class WhileGraph {
         CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
         CUDA_CHECK(cudaStreamBeginCaptureToGraph(stream_, node.conditional.phGraph_out[0], nullptr, nullptr,
                                                  0, cudaStreamCaptureModeThreadLocal));
-        graph_level<<<blocks, kLargeBlock, 0, stream_>>>(t, progress);
+        launch_graph_level(t, progress, blocks, stream_);
         CUDA_CHECK_LAUNCH();
-        while_graph<<<1, kLargeBlock, 0, stream_>>>(t, progress, go_on);
+        launch_while_graph(t, progress, go_on, stream_);
         CUDA_CHECK_LAUNCH();  // a body without this kernel would be repeated forever
         CUDA_CHECK(cudaStreamEndCapture(stream_, nullptr));
         CUDA_CHECK(cudaStreamDestroy(stream_));
@@ -312,16 +282,15 @@ class WhileGraph {
 
 namespace {
 
-void launch_while_graph(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
+void search_while_graph(const DeviceGraph& graph, Vertex source, DeviceSpan<unsigned> level,
                         DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream) {
 #if CUDART_VERSION >= 12040
     const Traversal t = traversal(graph, source, level, parent, workspace);
     if (!workspace.while_graph || !workspace.while_graph->writes_to(t.level, t.parent))
         workspace.while_graph = std::make_shared<WhileGraph>(t, workspace.progress.data());
-    graph_reset<<<course::resident_blocks(graph_reset, static_cast<int>(kLargeBlock)), kLargeBlock, 0,
-                  stream>>>(t);
+    launch_graph_reset(t, stream);
     CUDA_CHECK_LAUNCH();
-    graph_start<<<1, kWarpSize, 0, stream>>>(t, workspace.progress.data());
+    launch_graph_start(t, workspace.progress.data(), stream);
     CUDA_CHECK_LAUNCH();
     workspace.while_graph->launch(stream);
 #else
@@ -364,20 +333,20 @@ Workspace::Workspace(const DeviceGraph& of)
 
 std::span<const Version> versions() {
     static const std::array<Version, 12> list = {{
-        {"push", "a thread per vertex, which looks for neighbours", launch_push, work},
-        {"pull", "a thread per vertex, which looks for a parent", launch_pull, work},
-        {"edge_centric", "a thread per edge", launch_edge_centric, work},
-        {"direction_simple", "push, then pull when the frontier is large", launch_direction_simple, work},
-        {"frontier", "a queue of the vertices found", launch_frontier, work},
-        {"frontier_privatised", "a queue of each block in shared memory", launch_frontier_privatised, work},
-        {"single_block", "small levels in one block, without launch", launch_single_block, work},
-        {"cooperative", "all levels in one launch", launch_cooperative, work},
-        {"frontier_balanced", "hubs in pieces, warps with equal shares", launch_traversal<frontier_balanced>,
+        {"push", "a thread per vertex, which looks for neighbours", search_push, work},
+        {"pull", "a thread per vertex, which looks for a parent", search_pull, work},
+        {"edge_centric", "a thread per edge", search_edge_centric, work},
+        {"direction_simple", "push, then pull when the frontier is large", search_direction_simple, work},
+        {"frontier", "a queue of the vertices found", search_frontier, work},
+        {"frontier_privatised", "a queue of each block in shared memory", search_frontier_privatised, work},
+        {"single_block", "small levels in one block, without launch", search_single_block, work},
+        {"cooperative", "all levels in one launch", search_cooperative, work},
+        {"frontier_balanced", "hubs in pieces, warps with equal shares", search_by<launch_frontier_balanced>,
          work},
-        {"bottom_up", "bits, and long lists by a warp", launch_traversal<bottom_up>, work},
-        {"direction_optimised", "down, up, or in one block, by the frontier", launch_direction_optimised,
+        {"bottom_up", "bits, and long lists by a warp", search_by<launch_bottom_up>, work},
+        {"direction_optimised", "down, up, or in one block, by the frontier", search_direction_optimised,
          work},
-        {"while_graph", "a CUDA graph that repeats itself", launch_while_graph, work, why_no_while_graph},
+        {"while_graph", "a CUDA graph that repeats itself", search_while_graph, work, why_no_while_graph},
     }};
     return list;
 }

@@ -9,29 +9,22 @@
 //   direction_simple     push, then pull when the frontier is large  as push
 //   frontier             a queue: a thread per vertex of it          an atomic per vertex found
 //   frontier_privatised  a queue of each block in shared memory      a launch and a copy per level
-//   single_block         small levels in one block, no launch each   large levels: as before
-//   cooperative          all levels in one launch                    a hub is the work of one thread
-//                                                    ... balanced.cuh:
-//   frontier_balanced    a hub becomes many entries of the queue     every edge is read
-//                                                    ... bottom_up.cuh:
-//   bottom_up            bits, and the rest of a list by a warp      small levels: all bits are read
-//                                                    ... directions.cuh:
-//   direction_optimised  top-down, bottom-up, or in one block        barriers and latency
-//                                                    ... while_graph.cuh:
-//   while_graph          a CUDA graph repeats the level              two launches per level
 //
 // A search writes two words per vertex, its level and its parent. The versions differ in what they
-// read: all vertices in each level, all edges once, or only a part of the edges.
+// read: all vertices in each level, all edges once, or only a part of the edges. Each kernel is
+// followed by its launch, which queues one level. The host launches levels until `found` stays 0.
+// beyond/ has small levels without the host, hubs in pieces, bitmaps, and a CUDA graph that repeats
+// itself.
 //
 //   ./course run day36                                     every version, verified and timed
+//   ./course run day36 --program                           program.cu: one search, from main() on
 //   ./course inspect day36 --only edge_centric             sectors per load, line by line
 #pragma once
 
-#include <cooperative_groups.h>
 #include <cuda_runtime.h>
 
-#include "common/device/warp.cuh"
-#include "graph_traversal.hpp"
+#include "common/device/grid.hpp"
+#include "vertex.hpp"
 
 namespace day36 {
 
@@ -57,16 +50,22 @@ __global__ void reset(unsigned* level, Vertex* parent, unsigned vertices, Vertex
     parent[v] = v == source ? source : kUnreached;
 }
 
+inline void launch_reset(unsigned* level, Vertex* parent, unsigned vertices, Vertex source,
+                         cudaStream_t stream) {
+    reset<<<course::blocks_for(vertices, kBlock), kBlock, 0, stream>>>(level, parent, vertices, source);
+}
+
 // Idea: a thread for each vertex. If the vertex is in the frontier, of level `current` - 1, its
 // neighbours that have no level get level `current`. A launch for each level.
 // Cost removed: the queue of the CPU, one vertex after the other.
 // Still limits it: each launch reads the levels of all vertices, for a few that are in the
 // frontier. A vertex with many neighbours keeps its thread busy, and the warp with it.
 //
-// Two threads may find the same vertex at the same time: a benign race. Both store the same level,
-// and each is a right parent, so no atomic is needed. `volatile` keeps the compiler from holding
-// values in registers that other threads change. Both threads add to `found`, so it may exceed the
-// number of vertices found. But it is 0 only if no vertex was found.
+// Two threads may find the same vertex at the same time. Both store the same level, and each is a
+// right parent, so it does not matter whose store is the last one. In C++ this is a data race all
+// the same. nvcc turns each `volatile` access into one load or store of the whole word in memory;
+// what that is worth is in the README ("Two threads, one vertex"). Both threads add to `found`, so
+// it may exceed the number of vertices found. But it is 0 only if no vertex was found.
 __global__ void push(Rows out, unsigned current, volatile unsigned* level, volatile Vertex* parent,
                      unsigned* found) {
     const Vertex v = global_thread();
@@ -80,10 +79,16 @@ __global__ void push(Rows out, unsigned current, volatile unsigned* level, volat
     }
 }
 
+// `found` must be 0.
+inline void launch_push(const Rows& out, unsigned current, unsigned* level, Vertex* parent, unsigned* found,
+                        cudaStream_t stream) {
+    push<<<course::blocks_for(out.vertices, kBlock), kBlock, 0, stream>>>(out, current, level, parent, found);
+}
+
 // Idea: the other way round. A vertex without a level looks for a neighbour in the frontier, along
 // the edges that lead to it (CSC). One is enough: the loop ends.
-// Cost removed: the rest of the list, once a parent is found; and the race, because only one thread
-// stores to a vertex.
+// Cost removed: the rest of the list, once a parent is found. And only one thread stores to a
+// vertex, so the parent needs no atomic; others may load its level at the same time.
 // Still limits it: the same as push. And if the frontier is small, nearly every list is read to its
 // end without a hit.
 __global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex* parent, unsigned* found) {
@@ -97,6 +102,11 @@ __global__ void pull(Rows in, unsigned current, volatile unsigned* level, Vertex
         atomicAdd(found, 1u);
         break;
     }
+}
+
+inline void launch_pull(const Rows& in, unsigned current, unsigned* level, Vertex* parent, unsigned* found,
+                        cudaStream_t stream) {
+    pull<<<course::blocks_for(in.vertices, kBlock), kBlock, 0, stream>>>(in, current, level, parent, found);
 }
 
 // Idea: a thread for each edge, from sources[e] to targets[e] (COO).
@@ -113,6 +123,29 @@ __global__ void edge_centric(const Vertex* sources, const Vertex* targets, unsig
     level[to] = current;
     parent[to] = from;
     atomicAdd(found, 1u);
+}
+
+inline void launch_edge_centric(const Vertex* sources, const Vertex* targets, unsigned edges,
+                                unsigned current, unsigned* level, Vertex* parent, unsigned* found,
+                                cudaStream_t stream) {
+    if (edges == 0) return;  // a grid has at least one block
+    edge_centric<<<course::blocks_for(edges, kBlock), kBlock, 0, stream>>>(sources, targets, edges, current,
+                                                                           level, parent, found);
+}
+
+// A frontier of more than a 20th of the vertices is large: pull.
+constexpr unsigned kLargePart = 20;
+
+// Idea: push while the frontier is small, pull when it is large. `in_frontier`: `found` of the
+// level before.
+// Cost removed: most of the edges of the large levels.
+// Still limits it: the same as push.
+inline void launch_direction_simple(const Rows& out, const Rows& in, unsigned in_frontier, unsigned current,
+                                    unsigned* level, Vertex* parent, unsigned* found, cudaStream_t stream) {
+    if (in_frontier <= out.vertices / kLargePart)
+        launch_push(out, current, level, parent, found, stream);
+    else
+        launch_pull(in, current, level, parent, found, stream);
 }
 
 // Idea: a queue. Vertices enter it in the order in which they are found, each once. So one array
@@ -134,6 +167,12 @@ __global__ void frontier(Rows out, Vertex* queue, unsigned begin, unsigned end, 
     }
 }
 
+inline void launch_frontier(const Rows& out, Vertex* queue, unsigned begin, unsigned end, unsigned current,
+                            unsigned* level, Vertex* parent, unsigned* found, cudaStream_t stream) {
+    frontier<<<course::blocks_for(end - begin, kBlock), kBlock, 0, stream>>>(out, queue, begin, end, current,
+                                                                             level, parent, found);
+}
+
 constexpr unsigned kPrivate = 2048;  // vertices in a block's own queue
 
 // Gives `neighbour` level `current`, if it has none. Of the threads that try, it returns true for
@@ -144,7 +183,7 @@ __device__ inline bool claim(unsigned* level, Vertex neighbour, unsigned current
     return atomicCAS(&level[neighbour], kUnreached, current) == kUnreached;
 }
 
-// All threads of the grid expand one level. A separate function, because two kernels use it.
+// All threads of the grid expand one level. A separate function, because beyond/ uses it, too.
 __device__ inline void expand_privatised(Rows out, Vertex* queue, unsigned begin, unsigned end,
                                          unsigned current, unsigned* level, Vertex* parent, unsigned* found) {
     __shared__ Vertex own[kPrivate];
@@ -184,69 +223,11 @@ __global__ void frontier_privatised(Rows out, Vertex* queue, unsigned begin, uns
     expand_privatised(out, queue, begin, end, current, level, parent, found);
 }
 
-constexpr unsigned kFewVertices = 1024;
-
-// Idea: a frontier of up to 1,024 vertices is too small for a GPU, but not for one block. The block
-// continues with the next level after its own barrier, for as long as frontiers are small.
-// Cost removed: the launch and the copy of each small level.
-// Still limits it: large levels still go through the host, one by one. One block cannot use the
-// whole bandwidth.
-__global__ void __launch_bounds__(kFewVertices)
-    single_block(Rows out, Vertex* queue, Progress* progress, unsigned* level, Vertex* parent) {
-    __shared__ unsigned tail;
-    unsigned current = progress->level;
-    unsigned begin = progress->begin;
-    unsigned end = progress->end;
-    if (threadIdx.x == 0) tail = end;
-    while (begin < end && end - begin <= kFewVertices) {
-        ++current;
-        __syncthreads();  // the tail is set, and all have read it
-        if (threadIdx.x < end - begin) {
-            const Vertex v = queue[begin + threadIdx.x];
-            for (unsigned e = out.offsets[v]; e < out.offsets[v + 1]; ++e) {
-                const Vertex neighbour = out.neighbours[e];
-                if (!claim(level, neighbour, current)) continue;
-                parent[neighbour] = v;
-                queue[atomicAdd(&tail, 1u)] = neighbour;
-            }
-        }
-        __syncthreads();  // the next frontier is complete
-        begin = end;
-        end = tail;
-    }
-    if (threadIdx.x == 0) *progress = {.level = current, .begin = begin, .end = end, .edges = 0, .turn = 0};
-}
-
-// Idea: a cooperative launch. All blocks are resident at the same time, so they can wait for each
-// other: a barrier of the grid ends a level, not the end of the kernel.
-// Cost removed: the launches, and the host.
-// Still limits it: a thread reads the whole list of its vertex. A hub with a million neighbours
-// keeps the grid waiting.
-//
-// Three counters take turns. Level `current` adds to found[current % 3] and clears the next one,
-// which no thread still reads: all threads read it at the end of level current - 2, and the barrier
-// of level current - 1 came after that.
-__global__ void cooperative(Rows out, Vertex source, Vertex* queue, unsigned* level, Vertex* parent,
-                            unsigned* found) {
-    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    for (Vertex v = global_thread(); v < out.vertices; v += gridDim.x * blockDim.x) {
-        level[v] = v == source ? 0 : kUnreached;
-        parent[v] = v == source ? source : kUnreached;
-    }
-    if (global_thread() == 0) {
-        queue[0] = source;
-        found[1] = 0;
-    }
-    grid.sync();
-    unsigned begin = 0;
-    unsigned end = 1;
-    for (unsigned current = 1; begin < end; ++current) {
-        if (global_thread() == 0) found[(current + 1) % 3] = 0;
-        expand_privatised(out, queue, begin, end, current, level, parent, &found[current % 3]);
-        grid.sync();
-        begin = end;
-        end += found[current % 3];
-    }
+inline void launch_frontier_privatised(const Rows& out, Vertex* queue, unsigned begin, unsigned end,
+                                       unsigned current, unsigned* level, Vertex* parent, unsigned* found,
+                                       cudaStream_t stream) {
+    frontier_privatised<<<course::blocks_for(end - begin, kBlock), kBlock, 0, stream>>>(
+        out, queue, begin, end, current, level, parent, found);
 }
 
 }  // namespace day36

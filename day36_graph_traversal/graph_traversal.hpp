@@ -1,5 +1,4 @@
-// Breadth-first search: the host API of day 36. The kernels are in graph_traversal.cuh,
-// balanced.cuh, bottom_up.cuh, directions.cuh and while_graph.cuh.
+// Breadth-first search: the host API of day 36. The kernels are in graph_traversal.cuh and beyond/.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,7 +19,7 @@ namespace day36 {
 
 class WhileGraph;  // an instantiated CUDA graph
 
-// An entry of the queue of balanced.cuh: at most 32 edges of one vertex, [begin, end).
+// An entry of the queue of beyond/balanced.cuh: at most 32 edges of one vertex, [begin, end).
 struct alignas(16) Entry {
     Vertex vertex;
     std::uint32_t begin;

@@ -5,17 +5,15 @@
 // passing one by value copies no entry.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace day35 {
+#include "index.hpp"
 
-using Index = std::int32_t;   // a row or a column; at most 2^31 - 1 of each
-using Offset = std::int64_t;  // a place among the entries, of which there may be more
+namespace day35 {
 
 struct Shape {
     Index rows = 0;

@@ -7,12 +7,9 @@
 #include <vector>
 
 #include "host/csr_matrix.hpp"
+#include "index.hpp"
 
 namespace day35 {
-
-// The column of a place that only pads a format's rectangle. It is never multiplied, because 0 *
-// Inf is not 0.
-inline constexpr Index kNoColumn = -1;
 
 // Coordinates (PMPP 14.2): row, column and value of each entry, sorted by row and then by column.
 struct CooMatrix {

@@ -1,5 +1,5 @@
-// Day 35, fourth part: merge path. Every thread takes the same number of steps. Read balanced.cuh
-// first.
+// Day 35, beyond: merge path. Every thread takes the same number of steps. Read segments.cuh and
+// balanced.cuh first.
 //
 //   version     what is new                                            what limits it
 //   csr_merge   rows and entries together are cut into equal pieces    two searches, a scan, a second kernel
@@ -19,6 +19,7 @@
 #include <limits>
 
 #include "balanced.cuh"
+#include "segments.cuh"
 
 namespace day35 {
 // Internal linkage: with external linkage nvcc 13.0 generates 40 more instructions for the kernel.
@@ -127,6 +128,15 @@ __global__ void __launch_bounds__(kBlock)
     const float open = sum_of_run_in_block(row, sum, &before);
     if (ended != kNoColumn) y[first_row + ended] = ended_sum + before;
     if (threadIdx.x == kBlock - 1) carries[blockIdx.x] = open;
+}
+
+// `tile_rows`: the row in which each block starts, and the one in which the last block ends. No row
+// continues after the last block, so its sum is not added.
+template <class O>
+void launch_csr_merge(const CsrView<O>& a, Offset entries, const Index* tile_rows, unsigned blocks,
+                      float* carries, const float* x, float* y, cudaStream_t stream) {
+    csr_merge_kernel<<<blocks, kBlock, 0, stream>>>(a, entries, tile_rows, carries, x, y);
+    launch_add_segments(static_cast<Offset>(blocks) - 1, tile_rows + 1, Sums{carries}, y, stream);
 }
 
 }  // namespace

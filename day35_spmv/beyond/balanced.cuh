@@ -1,81 +1,17 @@
-// Day 35, third part: equal shares of the entries, for rows of any length.
+// Day 35, beyond: blocks with equal shares of the entries, for rows of any length.
 //
-//   version         what is new                                        what limits it
-//   coo_segmented   a warp sums runs of one row, then adds them to y   12 bytes per entry, y set to 0
-//   csr_adaptive    a block takes whole rows, up to 1,024 entries      products pass shared memory
+//   version        what is new                                        what limits it
+//   csr_adaptive   a block takes whole rows, up to 1,024 entries      products pass shared memory
 //
-// merge_path.cuh takes the last step: it cuts rows anywhere.
+// Which rows go together is decided once, on the host (spmv.cu). After J. Greathouse and M. Daga,
+// "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format", SC 2014; a
+// row that is too long for a block is cut here. merge_path.cuh takes the last step: it cuts rows
+// anywhere.
 #pragma once
 
-#include "spmv.cuh"
+#include "vectorised.cuh"
 
 namespace day35 {
-
-// --- Segmented sums ------------------------------------------------------------------------------
-
-// A segmented scan: each lane gets the sum from the first lane of its run of equal keys up to
-// itself. Equal keys are adjacent. All lanes of the warp call it.
-__device__ inline float sum_of_run(Index key, float value) {
-    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-#pragma unroll
-    for (int distance = 1; distance < kWarpSize; distance *= 2) {
-        const Index other_key = __shfl_up_sync(kWholeWarp, key, distance);
-        const float other = __shfl_up_sync(kWholeWarp, value, distance);
-        if (lane >= distance && other_key == key) value += other;
-    }
-    return value;
-}
-
-// A warp takes kSteps * 32 entries, so that it cuts few runs.
-constexpr int kSteps = 8;
-
-// The terms of the sum are a template parameter, Term. Here they are the products of a matrix and a
-// vector.
-struct Products {
-    CooView a;
-    const float* x;
-    __device__ float operator()(Offset i) const { return a.values[i] * x[a.cols[i]]; }
-};
-// The partial sums that csr_merge stores for the rows that it cuts (merge_path.cuh).
-struct Sums {
-    const float* sums;
-    __device__ float operator()(Offset i) const { return sums[i]; }
-};
-
-// Idea: entries are sorted by row, so a warp finds runs of one row among its 32 and sums each by a
-// segmented scan. The run that reaches the last lane continues in the next 32.
-// Cost removed: all atomics but one for each run.
-// Still limits it: memory: 12 bytes per entry.
-template <class Term>
-__global__ void __launch_bounds__(kBlock)
-    add_segments_kernel(Offset entries, const Index* rows, Term term, float* y) {
-    const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
-    const Offset first = global_thread() / kWarpSize * (kSteps * kWarpSize);
-    // Row and sum of the run that continues from the last step, in every lane.
-    Index open_row = kNoColumn;
-    float open_sum = 0;
-    for (Offset begin = first; begin < min(entries, first + kSteps * kWarpSize); begin += kWarpSize) {
-        const Offset i = begin + lane;
-        const Index row = i < entries ? rows[i] : kNoColumn;  // beyond the end: a run of its own
-        float sum = sum_of_run(row, i < entries ? term(i) : 0.0f);
-
-        const Index first_row = __shfl_sync(kWholeWarp, row, 0);
-        if (row == open_row) sum += open_sum;
-        if (lane == 0 && open_row != kNoColumn && first_row != open_row) atomicAdd(&y[open_row], open_sum);
-
-        const Index next_row = __shfl_down_sync(kWholeWarp, row, 1);
-        if (lane < kWarpSize - 1 && row != next_row && row != kNoColumn) atomicAdd(&y[row], sum);
-        open_row = __shfl_sync(kWholeWarp, row, kWarpSize - 1);
-        open_sum = __shfl_sync(kWholeWarp, sum, kWarpSize - 1);
-    }
-    if (lane == 0 && open_row != kNoColumn) atomicAdd(&y[open_row], open_sum);
-}
-
-// --- Adaptive: a block takes rows up to a fixed number of entries --------------------------------
-//
-// Which rows go together is decided once, on the host (spmv.cu). After J. Greathouse and
-// M. Daga, "Efficient sparse matrix-vector multiplication on GPUs using the CSR storage format", SC
-// 2014; a row that is too long for a block is cut here.
 
 constexpr int kAdaptiveBlock = 128;
 // Blocks that fill the SM with threads, which leaves 32 registers per thread on most GPUs.
@@ -221,6 +157,13 @@ __global__ void __launch_bounds__(kAdaptiveBlock, kAdaptiveBlocksPerSm)
         const float sum = sum_with_lanes(products, start(row), start(row + 1), kWarpSize);
         if (threadIdx.x % kWarpSize == 0) y[piece.row + row] = sum;
     }
+}
+
+// A block for each piece; pieces[blocks] starts where the entries end.
+template <class O>
+void launch_csr_adaptive(const CsrView<O>& a, const Piece* pieces, unsigned blocks, const LongRows& long_rows,
+                         const float* x, float* y, cudaStream_t stream) {
+    csr_adaptive_kernel<<<blocks, kAdaptiveBlock, 0, stream>>>(a, pieces, long_rows, x, y);
 }
 
 }  // namespace day35

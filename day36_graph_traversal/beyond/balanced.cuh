@@ -1,5 +1,7 @@
-// Day 36, second part: load balancing. Read graph_traversal.cuh first; bottom_up.cuh is the third
-// part.
+// Day 36, beyond: load balancing. Read small_levels.cuh first; bottom_up.cuh comes next.
+//
+//   version            what is new                            what limits it
+//   frontier_balanced  a hub becomes many entries of a queue  every edge is read
 //
 // The kernel, frontier_balanced, is at the end: it calls begin_search() once, then top_down() for
 // each level. top_down() reads edges, visit() marks a vertex, keep() collects it in shared memory,
@@ -12,6 +14,8 @@
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "graph_traversal.cuh"
+#include "graph_traversal.hpp"
+#include "resident.hpp"
 
 namespace day36 {
 
@@ -215,6 +219,10 @@ __global__ void __launch_bounds__(kLargeBlock) frontier_balanced(Traversal t) {
         begin = end;
         end += entries_of(t.found[level % 3]);
     }
+}
+
+inline void launch_frontier_balanced(const Traversal& t, cudaStream_t stream) {
+    launch_resident(frontier_balanced, kLargeBlock, stream, t);
 }
 
 }  // namespace day36

@@ -1,4 +1,7 @@
-// Day 36, third part: bitmaps, and searches from below. Read balanced.cuh first.
+// Day 36, beyond: bitmaps, and searches from below. Read balanced.cuh first.
+//
+//   version    what is new                                  what limits it
+//   bottom_up  bits, and the rest of a long list by a warp  small levels: all bits are read
 #pragma once
 
 #include "balanced.cuh"
@@ -105,6 +108,10 @@ __global__ void __launch_bounds__(kLargeBlock) bottom_up(Traversal t) {
         grid.sync();
         any = entries_of(t.found[level % 3]) != 0;
     }
+}
+
+inline void launch_bottom_up(const Traversal& t, cudaStream_t stream) {
+    launch_resident(bottom_up, kLargeBlock, stream, t);
 }
 
 }  // namespace day36

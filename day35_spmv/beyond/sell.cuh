@@ -1,4 +1,4 @@
-// Day 35, second part: SELL, an ELL of its own for every warp, and the same with fewer bytes.
+// Day 35, beyond: SELL, an ELL of its own for every warp, and the same with fewer bytes.
 //
 //   version       what is new                                   what limits it
 //   sell          32 rows are as wide as their longest one      8 bytes per entry
@@ -9,7 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "spmv.cuh"
+#include "host/formats.hpp"
+#include "vectorised.cuh"
 
 namespace day35 {
 
@@ -43,6 +44,10 @@ __global__ void __launch_bounds__(kSliceBlock) sell_kernel(SellView a, const flo
         sum += __ldcs(&a.values[i]) * x[col];
     }
     y[a.order == nullptr ? place : a.order[place]] = sum;
+}
+
+inline void launch_sell(const SellView& a, const float* x, float* y, cudaStream_t stream) {
+    sell_kernel<<<course::blocks_for(a.rows, kSliceBlock), kSliceBlock, 0, stream>>>(a, x, y);
 }
 
 // A column is stored as the difference to the previous one, in the bytes that the slice's largest
@@ -121,6 +126,10 @@ __global__ void __launch_bounds__(kSliceBlock)
             sum = packed_row(slice, reinterpret_cast<const std::uint32_t*>(codes), values, x);
     }
     y[a.order == nullptr ? place : a.order[place]] = sum;
+}
+
+inline void launch_packed_sell(const PackedSellView& a, const float* x, float* y, cudaStream_t stream) {
+    packed_sell_kernel<<<course::blocks_for(a.rows, kSliceBlock), kSliceBlock, 0, stream>>>(a, x, y);
 }
 
 }  // namespace day35

@@ -1,4 +1,7 @@
-// Day 36, fourth part: a direction for each level. Read bottom_up.cuh first.
+// Day 36, beyond: a direction for each level. Read bottom_up.cuh first.
+//
+//   version              what is new                           what limits it
+//   direction_optimised  top-down, bottom-up, or in one block  barriers and latency
 #pragma once
 
 #include "bottom_up.cuh"
@@ -96,6 +99,10 @@ __global__ void __launch_bounds__(kLargeBlock, 1) direction_optimised(Traversal 
             unexplored -= min(unexplored, p.edges);
         }
     }
+}
+
+inline void launch_direction_optimised(const Traversal& t, Progress* progress, cudaStream_t stream) {
+    launch_resident(direction_optimised, kLargeBlock, stream, t, progress);
 }
 
 }  // namespace day36

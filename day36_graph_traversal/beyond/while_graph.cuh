@@ -1,6 +1,9 @@
-// Day 36, fifth part: a search without a cooperative launch, in a CUDA graph. The host launches the
-// graph once: graph_reset, graph_start, then a while node. The node's body, graph_level and
+// Day 36, beyond: a search without a cooperative launch, in a CUDA graph. The host launches
+// graph_reset, graph_start, then a graph with a while node. The node's body, graph_level and
 // while_graph, is repeated until a kernel clears a condition.
+//
+//   version      what is new                          what limits it
+//   while_graph  a CUDA graph repeats the level       two launches per level
 #pragma once
 
 #include "directions.cuh"
@@ -12,12 +15,21 @@ __global__ void __launch_bounds__(kLargeBlock) graph_reset(Traversal t) {
     begin_search(t, mine);
 }
 
+inline void launch_graph_reset(const Traversal& t, cudaStream_t stream) {
+    const unsigned blocks = course::resident_blocks(graph_reset, static_cast<int>(kLargeBlock));
+    graph_reset<<<blocks, kLargeBlock, 0, stream>>>(t);
+}
+
 __global__ void graph_start(Traversal t, Progress* progress) {
     append(t, 0, lane() == 0 ? t.source : kUnreached, &t.found[0]);
     __syncwarp();
     if (lane() == 0)
         *progress = {
             .level = 0, .begin = 0, .end = entries_of(t.found[0]), .edges = edges_of(t.found[0]), .turn = 1};
+}
+
+inline void launch_graph_start(const Traversal& t, Progress* progress, cudaStream_t stream) {
+    graph_start<<<1, kWarpSize, 0, stream>>>(t, progress);
 }
 
 // The body's first node: a level by all blocks.
@@ -28,6 +40,12 @@ __global__ void __launch_bounds__(kLargeBlock) graph_level(Traversal t, const Pr
     const Progress p = *progress;
     top_down(t, mine, p.begin, p.end, p.level + 1, global_thread() / kWarpSize, warps_of_grid(),
              &t.found[p.turn % 3]);
+}
+
+// `blocks`: as many as can be resident. The stream captures the node's body.
+inline void launch_graph_level(const Traversal& t, const Progress* progress, unsigned blocks,
+                               cudaStream_t stream) {
+    graph_level<<<blocks, kLargeBlock, 0, stream>>>(t, progress);
 }
 
 // Idea: a while node. Its body is two kernels: graph_level, one level by all blocks; and this one,
@@ -55,6 +73,11 @@ __global__ void __launch_bounds__(kLargeBlock)
     if (threadIdx.x != 0) return;
     *progress = p;
     cudaGraphSetConditional(go_on, p.begin < p.end ? 1 : 0);
+}
+
+inline void launch_while_graph(const Traversal& t, Progress* progress, cudaGraphConditionalHandle go_on,
+                               cudaStream_t stream) {
+    while_graph<<<1, kLargeBlock, 0, stream>>>(t, progress, go_on);
 }
 
 }  // namespace day36

@@ -1,4 +1,5 @@
-// Day 45: the launchers of batched_bfloat16.cuh.
+// Day 45, beyond: host code of the products in BF16. The kernels and their launches are in
+// batched_bfloat16.cuh and batched_wgmma.cuh.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -8,31 +9,14 @@
 #include "batched_wgmma.hpp"
 #include "common/check/require.hpp"
 #include "common/device/cluster_launch.hpp"
-#include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "common/tile/unaligned_matmul.hpp"
 
 namespace day45 {
 namespace {
 
-constexpr std::size_t kShared =
-    (WarpTile::BM + WarpTile::BN) * WarpTile::BK * sizeof(WarpTile::T) * WarpTile::STAGES;
-
-using Kernel = void (*)(Bfloat16Matmul, course::EveryTile<WarpTile>);
-
-Kernel kernel_for(course::Op op_a, course::Op op_b) {
-    const bool a_is_k_major = op_a == course::Op::kNone;
-    const bool b_is_k_major = op_b == course::Op::kTranspose;
-    if (a_is_k_major)
-        return b_is_k_major ? multiply_on_tensor_cores<Layout<true, true>>
-                            : multiply_on_tensor_cores<Layout<true, false>>;
-    return b_is_k_major ? multiply_on_tensor_cores<Layout<false, true>>
-                        : multiply_on_tensor_cores<Layout<false, false>>;
-}
-
 std::string needs_tensor_cores(const Shape&) {
-    return course::why_no_tensor_cores(kernel_for(course::Op::kNone, course::Op::kNone), kShared);
+    return course::why_no_tensor_cores(multiply_on_tensor_cores<Layout<true, false>>, kBfloat16Shared);
 }
 
 void require_countable(const Bfloat16Matmul& matmul) {
@@ -48,12 +32,14 @@ void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     const auto& factors = matmul.factors;
     require_countable(matmul);
-    const Kernel kernel = kernel_for(factors.op_a, factors.op_b);
-    course::allow_shared_bytes(kernel, kShared);
-    const auto walk = course::every_tile<WarpTile>(factors.m(), factors.n(), factors.count());
-    const unsigned resident = course::resident_blocks(kernel, WarpTile::THREADS, kShared);
-    const unsigned blocks = PERSISTENT ? std::min(walk.all, resident) : walk.all;
-    course::launch(kernel, {blocks, WarpTile::THREADS, kShared, stream}, matmul, walk);
+    const bool b_is_k_major = factors.op_b == course::Op::kTranspose;
+    const auto launch =
+        factors.op_a == course::Op::kNone
+            ? (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<true, true>, PERSISTENT>
+                            : launch_multiply_on_tensor_cores<Layout<true, false>, PERSISTENT>)
+            : (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<false, true>, PERSISTENT>
+                            : launch_multiply_on_tensor_cores<Layout<false, false>, PERSISTENT>);
+    launch(matmul, stream);
 }
 
 // Other GPUs than Hopper's: as `pipelined`.

@@ -1,5 +1,5 @@
-// Day 47: skip_tiles with the products on tensor cores, in FP32 accuracy: each operand becomes the
-// sum of two TF32 numbers, and three products replace one (common/tile/tf32_mma.cuh).
+// Day 47, beyond: skip_tiles with the products on tensor cores, in FP32 accuracy: each operand
+// becomes the sum of two TF32 numbers, and three products replace one (common/tile/tf32_mma.cuh).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bytes.cuh"
 #include "common/device/factors.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "common/tile/epilogue.cuh"
 #include "common/tile/tf32_mma.cuh"
 #include "common/tile/tile_order.cuh"
 #include "masked_matmul.cuh"
-#include "masks.cuh"
 
 namespace day47 {
 
@@ -87,6 +88,18 @@ __global__ void __launch_bounds__(mma::Tile::THREADS, kBlocksPerSm)
             if (in_pairs && col + 2 <= matrix.cols()) two.store(&matrix(row, col));
         }
     }
+}
+
+constexpr std::size_t kMmaShared = sizeof(mma::Stages);
+
+// ALIGNED: all rows of A and B are 16-byte aligned.
+template <bool ALIGNED, class Mask>
+void launch_multiply_kept_tiles_mma(const course::Factors& factors, const Mask& mask,
+                                    const course::Batch<float>& c, float alpha, float fill,
+                                    cudaStream_t stream) {
+    const auto tiles = course::every_tile<mma::Tile>(factors);
+    course::launch(multiply_kept_tiles_mma<ALIGNED, Mask>,
+                   {tiles.all, mma::Tile::THREADS, kMmaShared, stream}, factors, tiles, mask, c, alpha, fill);
 }
 
 }  // namespace day47

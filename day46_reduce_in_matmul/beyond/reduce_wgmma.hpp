@@ -1,4 +1,4 @@
-// The part of reduce_wgmma.cu that day 46's launchers use.
+// The part of reduce_wgmma.cu that day 46's host code uses.
 #pragma once
 
 #include <string>

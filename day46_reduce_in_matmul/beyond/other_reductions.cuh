@@ -1,4 +1,4 @@
-// The sum and the log-sum-exp of the elements of a row: reductions R as defined in
+// Day 46, beyond: the sum and the log-sum-exp of the elements of a row, reductions R as defined in
 // reduce_in_matmul.cuh.
 #pragma once
 

@@ -1,5 +1,6 @@
-// Lists of the tiles of an array of bytes with kept elements, and of those without: ListedTiles, a
-// parameter Tiles of multiply_kept_tiles (masked_matmul.cuh), and the kernel that makes the lists.
+// Day 47, beyond: lists of the tiles of an array of bytes with kept elements, and of those without:
+// ListedTiles, a parameter Tiles of multiply_kept_tiles (masked_matmul.cuh), and the kernel that
+// makes the lists.
 //
 // An array of bytes has no formula, so build_levels() reads it once and stores three levels:
 //
@@ -13,13 +14,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bytes.cuh"
+#include "common/check/check.hpp"
 #include "common/device/factors.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
 #include "common/tile/epilogue.cuh"
 #include "common/tile/tile_order.cuh"
 #include "masked_matmul.cuh"
-#include "masks.cuh"
 
 namespace day47 {
 
@@ -128,6 +130,14 @@ __global__ __launch_bounds__(T::THREADS) void build_levels(const course::Batch<c
     auto& entry = warps != 0 ? levels.kept_entry(atomicAdd(&levels.kept(), 1u))
                              : levels.dropped_entry(atomicAdd(&levels.dropped(), 1u));
     entry = {blockIdx.x, warps};
+}
+
+// `memory`: that of `levels`, which starts with the two counts.
+template <class T>
+void launch_build_levels(const course::Batch<const std::uint8_t>& arrays, const Levels<T>& levels,
+                         std::uint32_t* memory, cudaStream_t stream) {
+    CUDA_CHECK(cudaMemsetAsync(memory, 0, 2 * sizeof(std::uint32_t), stream));
+    build_levels<T><<<levels.all().all, T::THREADS, 0, stream>>>(arrays, levels);
 }
 
 // The tiles of an array, with the members of BandTiles. `times`: how many products share one array.

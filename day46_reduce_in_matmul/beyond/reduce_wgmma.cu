@@ -1,4 +1,4 @@
-// Day 46 on Hopper: the fused reduction, with the products on tensor cores.
+// Day 46, beyond: the fused reduction on Hopper, with the products on tensor cores.
 //
 // Step 16 of the ladder multiplies TF32 in FP32 accuracy: each operand is split into two TF32
 // numbers, and three products replace one (common/tile/tf32_wgmma.cuh). What is new here is the
@@ -130,22 +130,6 @@ __global__ void __launch_bounds__(THREADS, 1)
 
 }  // namespace
 
-std::string why_no_wgmma(const ReducedMatmul& matmul) {
-    const course::Factors& factors = matmul.factors;
-    if (matmul.reduction != Reduction::kMin && matmul.reduction != Reduction::kMax)
-        return "reduces to a minimum or a maximum";
-    if (matmul.metric == course::Metric::kDifferences) return "takes metrics that are products";
-    if (factors.count() != 1 || factors.op_a != course::Op::kNone || factors.op_b != course::Op::kNone ||
-        !factors.a.pointers.empty() || !factors.b.pointers.empty())
-        return "takes one product, not transposed";
-    // Sums of fewer terms have a larger error than FP32's (common/tile/tf32_split.cuh).
-    if (factors.k() < 16) return "takes vectors of 16 numbers or more";
-    for (const auto& matrix : {factors.a.first, factors.b.first}) {
-        if (const std::string reason = course::why_no_tensor_map(matrix); !reason.empty()) return reason;
-    }
-    return course::why_no_hopper();
-}
-
 template <class R>
 void launch_reduce_wgmma(const course::Factors& factors, const RowPartition<WgmmaTile>& tiles,
                          const course::Distance& distance, typename R::State* parts, cudaStream_t stream) {
@@ -162,5 +146,21 @@ template void launch_reduce_wgmma<Extremum<false>>(const course::Factors&, const
 template void launch_reduce_wgmma<Extremum<true>>(const course::Factors&, const RowPartition<WgmmaTile>&,
                                                   const course::Distance&, Extremum<true>::State*,
                                                   cudaStream_t);
+
+std::string why_no_wgmma(const ReducedMatmul& matmul) {
+    const course::Factors& factors = matmul.factors;
+    if (matmul.reduction != Reduction::kMin && matmul.reduction != Reduction::kMax)
+        return "reduces to a minimum or a maximum";
+    if (matmul.metric == course::Metric::kDifferences) return "takes metrics that are products";
+    if (factors.count() != 1 || factors.op_a != course::Op::kNone || factors.op_b != course::Op::kNone ||
+        !factors.a.pointers.empty() || !factors.b.pointers.empty())
+        return "takes one product, not transposed";
+    // Sums of fewer terms have a larger error than FP32's (common/tile/tf32_split.cuh).
+    if (factors.k() < 16) return "takes vectors of 16 numbers or more";
+    for (const auto& matrix : {factors.a.first, factors.b.first}) {
+        if (const std::string reason = course::why_no_tensor_map(matrix); !reason.empty()) return reason;
+    }
+    return course::why_no_hopper();
+}
 
 }  // namespace day46

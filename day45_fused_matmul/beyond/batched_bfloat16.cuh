@@ -1,4 +1,4 @@
-// Day 45: batched products of BF16 matrices on tensor cores; sums and C are FP32.
+// Day 45, beyond: batched products of BF16 matrices on tensor cores; sums and C are FP32.
 // PMPP chapters 5 and 6 (both editions).
 //
 //   version     what is new                                         what limits it
@@ -16,10 +16,12 @@
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 
 #include "batched_bfloat16.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/ptx.cuh"
 #include "common/tile/pair_output.cuh"
@@ -243,6 +245,22 @@ __global__ __launch_bounds__(L::THREADS, L::BLOCKS) void multiply_on_tensor_core
         sums.write(course::make_output(matmul.c[at.product], matmul.alpha, matmul.beta), at.row, at.col);
     }
     course::ptx::cp_async_wait<0>();
+}
+
+// Dynamic shared memory of a block: its stages.
+constexpr std::size_t kBfloat16Shared =
+    (WarpTile::BM + WarpTile::BN) * WarpTile::BK * sizeof(WarpTile::T) * WarpTile::STAGES;
+
+// PERSISTENT: at most as many blocks as the GPU runs at the same time. Otherwise one for each tile.
+template <class L, bool PERSISTENT>
+void launch_multiply_on_tensor_cores(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+    const auto kernel = multiply_on_tensor_cores<L>;
+    const auto& factors = matmul.factors;
+    const auto tiles = course::every_tile<WarpTile>(factors.m(), factors.n(), factors.count());
+    course::allow_shared_bytes(kernel, kBfloat16Shared);
+    const unsigned resident = course::resident_blocks(kernel, WarpTile::THREADS, kBfloat16Shared);
+    const unsigned grid = PERSISTENT ? std::min(tiles.all, resident) : tiles.all;
+    course::launch(kernel, {grid, WarpTile::THREADS, kBfloat16Shared, stream}, matmul, tiles);
 }
 
 }  // namespace day45

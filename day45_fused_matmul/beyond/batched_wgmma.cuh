@@ -1,5 +1,6 @@
-// Day 45: batched products of BF16 matrices by TMA and wgmma, for Hopper. The table of versions is
-// in batched_bfloat16.cuh; TMA, mbarriers and wgmma are the subject of day 41. Here they are given.
+// Day 45, beyond: batched products of BF16 matrices by TMA and wgmma, for Hopper. The table of
+// versions is in batched_bfloat16.cuh; TMA, mbarriers and wgmma are the subject of day 41. Here
+// they are given.
 //
 //   ./course run day45 --size 8x256x256x64
 #pragma once
@@ -10,8 +11,11 @@
 #include <cstdint>
 
 #include "batched_bfloat16.hpp"
+#include "common/device/cluster_launch.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/ptx_hopper.cuh"
+#include "common/device/tensor_map.hpp"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/tile_order.cuh"
 #include "common/tile/wgmma_store.cuh"
@@ -189,6 +193,35 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
                           slices[threadIdx.x / 32], sums);
         }
     }
+}
+
+using Matrices = course::Batch<const __nv_bfloat16>;
+
+// In boxes of 64 along K by `extent`, or of 64 by 64.
+inline CUtensorMap map_of(const Matrices& matrices, bool k_major, unsigned extent) {
+    const auto& first = matrices.first;
+    const bool one = matrices.stride == 0;
+    return course::make_tensor_map<__nv_bfloat16>(first.data(), first.rows(), first.cols(),
+                                                  first.leading_dimension(), {one ? 1 : matrices.count, 1},
+                                                  {matrices.stride, 0}, k_major ? extent : 64);
+}
+
+// Persistent blocks, which start while the kernel before still runs.
+template <class S, bool A_K_MAJOR, bool B_K_MAJOR>
+void launch_multiply_by_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+    const auto& factors = matmul.factors;
+    const BatchMaps maps{.a = map_of(factors.a, A_K_MAJOR, S::BM),
+                         .b = map_of(factors.b, B_K_MAJOR, S::BN),
+                         .one_a = factors.a.stride == 0,
+                         .one_b = factors.b.stride == 0};
+    const auto tiles = course::every_tile<S>(factors.m(), factors.n(), factors.count());
+    const int steps = static_cast<int>(course::ceil_div<std::size_t>(factors.k(), S::BK));
+    const course::ClusterLaunch how{.threads = S::THREADS,
+                                    .shared = sizeof(WgmmaMemory<S>),
+                                    .cluster = 1,
+                                    .persistent = true,
+                                    .early = true};
+    how.start(multiply_by_wgmma<S, A_K_MAJOR, B_K_MAJOR>, tiles.all, stream, maps, matmul, tiles, steps);
 }
 
 }  // namespace day45

@@ -1,24 +1,15 @@
-// Day 45: the launcher of batched_wgmma.cuh.
+// Day 45, beyond: host code of batched_wgmma.cuh.
 #include <algorithm>
 #include <array>
 #include <cstdint>
 
 #include "batched_wgmma.cuh"
 #include "batched_wgmma.hpp"
-#include "common/device/cluster_launch.hpp"
 #include "common/device/tensor_map.hpp"
 #include "common/tile/tile_choice.hpp"
 
 namespace day45 {
 namespace {
-
-using Matrices = course::Batch<const __nv_bfloat16>;
-template <class S>
-auto kernel_for(bool a_is_k_major, bool b_is_k_major) {
-    if (a_is_k_major)
-        return b_is_k_major ? multiply_by_wgmma<S, true, true> : multiply_by_wgmma<S, true, false>;
-    return b_is_k_major ? multiply_by_wgmma<S, false, true> : multiply_by_wgmma<S, false, false>;
-}
 
 std::string why_no_map(const char* name, const Matrices& matrices) {
     if (!matrices.pointers.empty())
@@ -32,32 +23,15 @@ std::string why_no_map(const char* name, const Matrices& matrices) {
     return "";
 }
 
-// In boxes of 64 along K by `extent`, or of 64 by 64.
-CUtensorMap map_of(const Matrices& matrices, bool k_major, unsigned extent) {
-    const auto& first = matrices.first;
-    const bool one = matrices.stride == 0;
-    return course::make_tensor_map<__nv_bfloat16>(first.data(), first.rows(), first.cols(),
-                                                  first.leading_dimension(), {one ? 1 : matrices.count, 1},
-                                                  {matrices.stride, 0}, k_major ? extent : 64);
-}
-
 template <class S>
 void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
-    const auto& factors = matmul.factors;
-    const bool a_is_k_major = factors.op_a == course::Op::kNone;
-    const bool b_is_k_major = factors.op_b == course::Op::kTranspose;
-    const BatchMaps maps{.a = map_of(factors.a, a_is_k_major, S::BM),
-                         .b = map_of(factors.b, b_is_k_major, S::BN),
-                         .one_a = factors.a.stride == 0,
-                         .one_b = factors.b.stride == 0};
-    const auto tiles = course::every_tile<S>(factors.m(), factors.n(), factors.count());
-    const int steps = static_cast<int>(course::ceil_div<std::size_t>(factors.k(), S::BK));
-    const course::ClusterLaunch how{.threads = S::THREADS,
-                                    .shared = sizeof(WgmmaMemory<S>),
-                                    .cluster = 1,
-                                    .persistent = true,
-                                    .early = true};
-    how.start(kernel_for<S>(a_is_k_major, b_is_k_major), tiles.all, stream, maps, matmul, tiles, steps);
+    const bool b_is_k_major = matmul.factors.op_b == course::Op::kTranspose;
+    const auto launch = matmul.factors.op_a == course::Op::kNone
+                            ? (b_is_k_major ? launch_multiply_by_wgmma<S, true, true>
+                                            : launch_multiply_by_wgmma<S, true, false>)
+                            : (b_is_k_major ? launch_multiply_by_wgmma<S, false, true>
+                                            : launch_multiply_by_wgmma<S, false, false>);
+    launch(matmul, stream);
 }
 
 struct Candidate {

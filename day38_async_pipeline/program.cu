@@ -1,5 +1,5 @@
-// Day 38 as one program: multiplies two matrices, with three tiles in flight, checks the product and
-// prints the speed.
+// Day 38 as one program: multiplies two matrices, with three tiles in flight, checks the product
+// and prints the speed.
 //
 //   nvcc -std=c++20 -I.. program.cu -arch=sm_90 && ./a.out 4096 4096 4096   in this folder; sm_80 or newer
 //   ./course run day38 --program                                            anywhere

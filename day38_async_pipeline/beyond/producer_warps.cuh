@@ -1,5 +1,9 @@
-// Day 38, part 2: warps that copy, warps that multiply. The table of versions is in
-// async_pipeline.cuh.
+// Day 38, beyond: warps that copy, warps that multiply.
+//
+//   version        results of a thread   how a tile is copied                      what limits it
+//   one_of_eight   8 x 8                 by 1 of 8 warps: block-scope pipeline     one scheduler has half the work
+//   nine_warps     8 x 8                 by 1 warp beside 8 that multiply          96 registers: spilling
+//   twelve_warps   8 x 8                 by 4 warps beside 8, 1 per scheduler      multiply-adds
 #pragma once
 
 #include <cooperative_groups.h>
@@ -55,6 +59,18 @@ __global__ __launch_bounds__(T::THREADS + 32, BLOCKS) void multiply_one_of_eight
     }
     watch.begin(Activity::kEnd, tiles);
     write(operands.c, origin, place, sums);
+}
+
+using TileSeven = TileShape<112, 128, 16, 8, 8, 4, 2, 4>;  // of seven warps
+
+template <int VEC, class Watch>
+void launch_one_of_eight(const Operands& operands, Watch watch, cudaStream_t stream) {
+    using T = TileSeven;
+    constexpr int kBlocksPerSm = 2;
+    course::launch(
+        multiply_one_of_eight<T, VEC, kBlocksPerSm, Watch>,
+        {blocks_for_tiles<T>(operands.c), T::THREADS + 32, sizeof(Shared<T, BlockPipeline<T>>), stream},
+        operands, watch);
 }
 
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
@@ -113,6 +129,27 @@ __global__ __launch_bounds__(T::THREADS + COPYING, BLOCKS) void multiply_beside(
     }
     watch.begin(Activity::kEnd, tiles);
     write(operands.c, origin, place, sums);
+}
+
+// COPYING: producer threads; BLOCKS: per SM.
+template <class T, int COPYING, int BLOCKS, int VEC, class Watch>
+void launch_beside(const Operands& operands, Watch watch, cudaStream_t stream) {
+    course::launch(
+        multiply_beside<T, COPYING, VEC, BLOCKS, Watch>,
+        {blocks_for_tiles<T>(operands.c), T::THREADS + COPYING, sizeof(Shared<T, StageBarriers<T>>), stream},
+        operands, watch);
+}
+
+using TileStages = TileShape<128, 128, 16, 8, 8, 4, 4, 4>;
+
+template <int VEC, class Watch>
+void launch_nine_warps(const Operands& operands, Watch watch, cudaStream_t stream) {
+    launch_beside<TileStages, 32, 2, VEC>(operands, watch, stream);
+}
+
+template <int VEC, class Watch>
+void launch_twelve_warps(const Operands& operands, Watch watch, cudaStream_t stream) {
+    launch_beside<TileDeep, 128, 1, VEC>(operands, watch, stream);
 }
 
 }  // namespace day38

@@ -1,10 +1,17 @@
-// Day 40, part 3: pipelines. The instructions and fragments are those of tensor_cores.cuh. What
-// changes is when data arrives, first a tile in shared memory, then a fragment in registers. Day 41
-// continues with Hopper's own instructions.
+// Day 40, beyond: pipelines. The instructions and fragments are those of tensor_cores.cuh. What
+// changes is when data arrives, first a tile in shared memory, then a fragment in registers.
+//
+//   version          block      warp     stages  what is new               what limits it
+//   multi_stage      128 x 256  64 x 64  3       two stages in flight      the start of each step
+//   fragments_ahead  128 x 256  64 x 64  3       fragments 16 of K ahead   mma.sync, power
+//
+// A block has 144 KB of shared memory, more than the 48 KB that every kernel may have:
+// course::launch() opts in. Day 41 continues with Hopper's own instructions.
 #pragma once
 
 #include <type_traits>
 
+#include "common/device/launch.hpp"
 #include "tensor_cores.cuh"
 
 namespace day40 {
@@ -44,6 +51,16 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
         multiply_tile<S>(stages[step % kStages], tile, sums);
     }
     store_sums<S>(out, tile, sums);
+}
+
+template <class T, bool kAligned>
+void launch_multi_stage(const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b, const Output& out,
+                        cudaStream_t stream) {
+    using S = LargeShape<T>;
+    const RasterOrder order = course::make_order(out.c, S::BM, S::BN, kBand);
+    course::launch(multi_stage<T, kAligned>,
+                   {course::blocks_of(order), S::THREADS, kStages * sizeof(Stage<S>), stream}, a, b, out,
+                   order);
 }
 
 // Idea: fragments 16 of K ahead. While 16 of K are multiplied, the fragments of the next 16 are
@@ -109,6 +126,16 @@ __global__ void __launch_bounds__(LargeShape<T>::THREADS)
         step(std::false_type());
     course::ptx::cp_async_wait<0>();  // zero-filled stages after the last one are still in flight
     store_sums<S>(out, tile, sums);
+}
+
+template <class T, bool kAligned>
+void launch_fragments_ahead(const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b, const Output& out,
+                            cudaStream_t stream) {
+    using S = LargeShape<T>;
+    const RasterOrder order = course::make_order(out.c, S::BM, S::BN, kBand);
+    course::launch(fragments_ahead<T, kAligned>,
+                   {course::blocks_of(order), S::THREADS, kStages * sizeof(Stage<S>), stream}, a, b, out,
+                   order);
 }
 
 }  // namespace day40

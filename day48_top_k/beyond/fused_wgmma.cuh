@@ -1,4 +1,4 @@
-// Day 48, part 3: fused_wgmma, the fused selection with the products on Hopper's tensor cores.
+// Day 48, beyond: fused_wgmma, the fused selection with the products on Hopper's tensor cores.
 //
 // Step 16 of the ladder multiplies TF32 in FP32 accuracy: each operand is split into two TF32
 // numbers, and three products replace one (common/tile/tf32_wgmma.cuh). There, the right operand of
@@ -14,6 +14,7 @@
 
 #include <cstddef>
 
+#include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "common/tile/distance.cuh"
@@ -45,6 +46,13 @@ __global__ void transpose_queries(const __grid_constant__ course::Factors factor
     const std::size_t k = i / pitch;
     const auto a = factors.a[0];
     queries[i] = row >= factors.m() ? 0 : factors.op_a == course::Op::kNone ? a(row, k) : a(k, row);
+}
+
+inline void launch_transpose_queries(const course::Factors& factors, float* queries, std::size_t pitch,
+                                     cudaStream_t stream) {
+    constexpr unsigned kThreads = 256;
+    transpose_queries<<<course::blocks_for(pitch * factors.k(), kThreads), kThreads, 0, stream>>>(
+        factors, queries, pitch);
 }
 
 // Where a lane's results are: value [h][i] is that of query row(h) and point col(i).
@@ -220,6 +228,14 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
             each_row(tile, [&](unsigned row) { write_piece(lists, rows, tile, row); });
         }
     }
+}
+
+inline void launch_wgmma(const tf32::Maps& maps, const course::Factors& factors,
+                         const course::Distance& distance, float sign, const RowLists& lists,
+                         cudaStream_t stream) {
+    const course::ClusterLaunch how{
+        .threads = tf32::THREADS, .shared = sizeof(Shared), .cluster = 1, .persistent = false};
+    how.start(list_best_wgmma, lists.pieces.tiles.blocks, stream, maps, factors, distance, sign, lists);
 }
 
 }  // namespace day48

@@ -1,4 +1,4 @@
-// Day 48: the launcher of fused_wgmma.cuh, and the conditions under which it runs.
+// Day 48, beyond: the host code of fused_wgmma.cuh, and the conditions under which it runs.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -53,16 +53,12 @@ void launch_list_best_wgmma(const TopKMatmul& matmul, const course::Distance& di
     // Words are 8-byte aligned, but TMA needs 16 bytes.
     auto* const queries =
         reinterpret_cast<float*>(transposed + reinterpret_cast<std::uintptr_t>(transposed) / 8 % 2);
-    constexpr unsigned kThreads = 256;
-    transpose_queries<<<course::blocks_for(pitch * factors.k(), kThreads), kThreads, 0, stream>>>(
-        factors, queries, pitch);
+    launch_transpose_queries(factors, queries, pitch, stream);
     CUDA_CHECK_LAUNCH();
     const auto matrix = transposed_queries(factors, queries);
     const tf32::Maps maps{course::make_tensor_map(factors.b.first, tf32::BM, tf32::BK),
                           course::make_tensor_map(matrix, tf32::BK, tf32::BOX)};
-    const course::ClusterLaunch how{
-        .threads = tf32::THREADS, .shared = sizeof(Shared), .cluster = 1, .persistent = false};
-    how.start(list_best_wgmma, lists.pieces.tiles.blocks, stream, maps, factors, distance, sign, lists);
+    launch_wgmma(maps, factors, distance, sign, lists, stream);
 }
 
 }  // namespace day48

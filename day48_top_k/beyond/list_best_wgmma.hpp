@@ -1,4 +1,4 @@
-// The part of list_best_wgmma.cu that day 48's launchers use.
+// The part of list_best_wgmma.cu that day 48's host code uses.
 #pragma once
 
 #include <cuda_runtime.h>

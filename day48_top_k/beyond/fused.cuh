@@ -1,14 +1,24 @@
-// Day 48, part 2: selection in the epilogue of the product. Versions fused_own_bounds and fused;
-// the table of versions is in top_k.cuh.
+// Day 48, beyond: selection in the epilogue of the product.
+//
+//   version           what is new                               what limits it
+//   fused_own_bounds  the epilogue lists what may be among the  each block starts without a threshold,
+//                     best; distances are not written           and lists many elements
+//   fused             blocks publish thresholds                 multiply-adds; with few points, the
+//                                                               lists
+//
+// The third version, fused_wgmma, is in fused_wgmma.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include <cstddef>
 
+#include "common/device/factors.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/warp.cuh"
 #include "common/tile/distance.cuh"
+#include "common/tile/loader.cuh"
 #include "common/tile/main_loop.cuh"
 #include "keys.cuh"
 #include "row_lists.cuh"
@@ -153,6 +163,20 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (!lists.is_last_of_row(last)) write_pieces(lists, rows, last);
 }
 
+using ElementsOfA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
+using ElementsOfB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
+using PacksOfB = course::PackLoader<T::BN, T::BK, T::THREADS>;
+
+template <class Add>
+void launch_list_best_of_block(const course::Factors& factors, const course::Distance& distance, float sign,
+                               const RowLists& lists, cudaStream_t stream) {
+    constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
+    const auto kernel = course::b_goes_in_packs(factors) ? list_best_of_block<ElementsOfA, PacksOfB, Add>
+                                                         : list_best_of_block<ElementsOfA, ElementsOfB, Add>;
+    course::launch(kernel, {lists.pieces.tiles.blocks, T::THREADS, kShared, stream}, factors, Add{}, distance,
+                   sign, lists);
+}
+
 // --- Thresholds shared by blocks -----------------------------------------------------------------
 
 // A block publishes, for each row of a row of tiles, a threshold that at least k / blocks of its
@@ -258,6 +282,16 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     const course::Tile last = tiles.at(tiles.last());
     __syncthreads();  // the lists of the last tile may have been shortened
     if (!lists.is_last_of_row(last)) finish_row(last);
+}
+
+template <class Add>
+void launch_list_best(const course::Factors& factors, const course::Distance& distance, float sign,
+                      const RowLists& lists, cudaStream_t stream) {
+    constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
+    const auto kernel = course::b_goes_in_packs(factors) ? list_best<ElementsOfA, PacksOfB, Add>
+                                                         : list_best<ElementsOfA, ElementsOfB, Add>;
+    course::launch(kernel, {lists.pieces.tiles.blocks, T::THREADS, kShared, stream}, factors, Add{}, distance,
+                   sign, lists);
 }
 
 }  // namespace day48

@@ -1,9 +1,10 @@
-// The path of dQ from the blocks of hopper.cuh to global memory. All blocks of a head have a part
-// of each row of dQ. A bulk reduction adds a part to sums in global memory; a last kernel computes
-// dQ from the sums.
+// Day 34, beyond: the path of dQ from the blocks of hopper.cuh to global memory. All blocks of a
+// head have a part of each row of dQ. A bulk reduction adds a part to sums in global memory; a last
+// kernel computes dQ from the sums.
 #pragma once
 
 #include "hopper_tile.cuh"
+#include "launch.cuh"
 
 namespace day34 {
 
@@ -68,6 +69,15 @@ __global__ void finish_queries(const HeadsView<T> dq, const float* sums, int row
         bits[t] = pair<T>(two.x * scale, two.y * scale);
     }
     *reinterpret_cast<uint4*>(row_of(dq, head, row) + pack * 8) = {bits[0], bits[1], bits[2], bits[3]};
+}
+
+template <class T, int D>
+void launch_finish_queries(const HeadsView<T>& dq, const float* sums, int row_tiles, float scale,
+                           cudaStream_t stream) {
+    const Extents q = dq.extents();
+    const std::size_t packs = q.batch * q.heads * q.length * (D / 8);
+    finish_queries<T, D><<<course::blocks_for(packs, kFinishThreads), kFinishThreads, 0, stream>>>(
+        dq, sums, row_tiles, scale, packs);
 }
 
 }  // namespace day34

@@ -1,7 +1,9 @@
-// Day 29, second part: loads that never stop.
+// Day 29, beyond: loads that never stop.
 #pragma once
 
+#include "common/device/launch.hpp"
 #include "decoding_attention.cuh"
+#include "warp_rows.cuh"
 
 namespace day29 {
 
@@ -79,6 +81,15 @@ __global__ void __launch_bounds__(kWarps * 32) async_ring(Task<T> task, int spli
         const std::size_t of_all = static_cast<std::size_t>(item) * task.rows + row;
         store_part<D>(parts, of_all * splits + split, col, part);
     });
+}
+
+template <class T, int D>
+void launch_async_ring(const Task<T>& task, int splits, float* parts, cudaStream_t stream) {
+    const std::size_t heads = static_cast<std::size_t>(task.batch) * task.heads_kv;  // of K
+    const unsigned blocks = course::blocks_for(heads * static_cast<std::size_t>(splits), 1);
+    course::launch(async_ring<T, D>, {blocks, kWarps * 32, kWarps * sizeof(Ring<T, D>), stream}, task, splits,
+                   parts);
+    launch_combine_splits<T, D>(parts, splits, task.out, all_rows(task), stream);
 }
 
 }  // namespace day29

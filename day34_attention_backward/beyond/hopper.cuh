@@ -1,4 +1,5 @@
-// Day 34, the versions with Hopper's TMA and wgmma, for FP16 and BF16. Days 41 and 43 come first.
+// Day 34, beyond: the versions with Hopper's TMA and wgmma, for FP16 and BF16. Days 41 and 43 come
+// first.
 //
 //   a block     128 keys, and all tiles of rows of Q that see them
 //   a producer  one thread loads Q, d_out and the row terms; another one adds dQ to global memory
@@ -151,6 +152,15 @@ __global__ void __launch_bounds__(kHopperThreads, 1)
     }
     store_keys<T, D>(problem.dk, keys.head, keys.first + group * 64, dk, problem.scale);
     store_keys<T, D>(problem.dv, keys.head, keys.first + group * 64, dv, 1.0f);
+}
+
+template <class T, int D, bool ORDERED>
+void launch_attention_gradients(const Maps& maps, const Problem<T>& problem, cudaStream_t stream) {
+    const Extents k = problem.dk.extents();
+    const unsigned blocks =
+        course::blocks_for(k.batch * k.heads * static_cast<std::size_t>(problem.key_tiles), 1);
+    course::launch(attention_gradients<T, D, ORDERED>,
+                   {blocks, kHopperThreads, sizeof(HopperMemory<T, D>), stream}, maps, problem);
 }
 
 }  // namespace day34

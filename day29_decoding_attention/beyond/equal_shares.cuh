@@ -1,4 +1,4 @@
-// Day 29, third part: equal shares.
+// Day 29, beyond: equal shares.
 //
 // head_list.cuh puts the tiles of all heads of all sequences into one list. Block b of B takes the
 // places [b n / B, (b + 1) n / B) of n: a share may start and end inside a head, and contain
@@ -7,6 +7,8 @@
 #pragma once
 
 #include "async_ring.cuh"
+#include "common/device/launch.hpp"
+#include "decoding_attention.hpp"
 #include "head_list.cuh"
 
 namespace day29 {
@@ -170,6 +172,16 @@ __global__ void __launch_bounds__(D* kPartGroups) combine_shares(Task<T> task, c
         }
         __syncthreads();  // sums may be overwritten
     }
+}
+
+// `blocks`: as many as run at the same time, one for each SM.
+template <class T, int D>
+void launch_equal_shares(const Task<T>& task, unsigned blocks, float* parts, cudaStream_t stream) {
+    course::launch(equal_shares<T, D>, {blocks, kWarps * 32, kWarps * sizeof(Ring<T, D>), stream}, task,
+                   parts);
+    // With one block, nothing is divided.
+    if (blocks == 1) return;
+    course::launch_early(combine_shares<T, D>, {blocks - 1, D * kPartGroups, 0, stream}, task, parts);
 }
 
 }  // namespace day29

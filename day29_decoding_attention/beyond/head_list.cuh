@@ -1,4 +1,4 @@
-// The list that the blocks of equal_shares.cuh share.
+// Day 29, beyond: the list that the blocks of equal_shares.cuh share.
 //
 // All heads of all sequences form one list: sequence after sequence, head after head, tile after
 // tile. An entry is a place. The tiles of each head follow kHeadCost places without a tile, because
@@ -12,6 +12,7 @@
 #pragma once
 
 #include "decoding_attention.cuh"
+#include "warp_rows.cuh"
 
 namespace day29 {
 

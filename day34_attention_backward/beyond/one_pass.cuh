@@ -1,4 +1,4 @@
-// Day 34, the FP32 versions in which a block with a tile of keys also adds to dQ.
+// Day 34, beyond: the FP32 versions in which a block with a tile of keys also adds to dQ.
 #pragma once
 
 #include "attention_backward.cuh"
@@ -89,6 +89,13 @@ __global__ void __launch_bounds__(kThreads)
         if (ORDERED && threadIdx.x == 0) turns.pass(counter);
     }
     sums.store(a, head, key);
+}
+
+template <int D, bool ORDERED>
+void launch_one_pass(const Gradient<float>& a, const RowTerms& terms, const Turns& turns,
+                     cudaStream_t stream) {
+    course::launch(one_pass<D, ORDERED>,
+                   {blocks_for_tiles(a.k.extents()), kThreads, sizeof(Tiles<D>), stream}, a, terms, turns);
 }
 
 }  // namespace day34

@@ -1,4 +1,4 @@
-// Day 34's launcher of the version tensor_cores.
+// Day 34, beyond: host code of the version tensor_cores.
 #include <string>
 
 #include "common/check/require.hpp"
@@ -20,19 +20,13 @@ std::string constraint(const Shape& shape) {
 
 template <int D, class T>
 void launch_kernels(const Gradient<T>& g, cudaStream_t stream) {
-    const Extents q = g.q.extents();
-    const std::size_t heads = q.batch * q.heads;
     const RowTermsBuffer rows(g, stream);
-    const course::StreamBuffer<float> sums(heads * rows.terms().padded * D, stream);
+    const Extents q = g.q.extents();
+    const course::StreamBuffer<float> sums(q.batch * q.heads * rows.terms().padded * D, stream);
     sums.clear();
-    const unsigned blocks =
-        course::blocks_for(heads * course::ceil_div<std::size_t>(g.k.extents().length, kWarpKeys), 1);
-    course::launch(tensor_cores_gradients<T, D>, {blocks, kWarpThreads, sizeof(WarpMemory<T, D>), stream}, g,
-                   rows.terms(), sums.data());
-    const std::size_t pairs = heads * q.length * (q.dim / 2);
-    course::launch(round_queries<T, D>,
-                   {course::blocks_for(pairs, kFinishThreads), kFinishThreads, 0, stream}, g, rows.terms(),
-                   sums.data(), pairs);
+    launch_tensor_cores_gradients<T, D>(g, rows.terms(), sums.data(), stream);
+    launch_round_queries<T, D>(g, rows.terms(), sums.data(), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 template <class T>

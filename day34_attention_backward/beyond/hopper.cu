@@ -1,4 +1,4 @@
-// Day 34's launchers of the versions for Hopper: why not, tensor maps, workspace.
+// Day 34, beyond: host code of the versions for Hopper: why not, tensor maps, workspace.
 #include <cstddef>
 #include <string>
 
@@ -50,14 +50,9 @@ void launch_kernels(const Gradient<T>& g, cudaStream_t stream) {
                              .key_tiles = static_cast<int>(key_tiles),
                              .diagonal = g.causal ? g.k.length() - g.q.length() : 1 << 30,
                              .scale = g.scale};
-    course::launch(
-        attention_gradients<T, D, ORDERED>,
-        {course::blocks_for(heads * key_tiles, 1), kHopperThreads, sizeof(HopperMemory<T, D>), stream}, maps,
-        problem);
-    const std::size_t packs = heads * q.length * (D / 8);
-    course::launch(finish_queries<T, D>,
-                   {course::blocks_for(packs, kFinishThreads), kFinishThreads, 0, stream}, g.dq, sums.data(),
-                   static_cast<int>(row_tiles), g.scale, packs);
+    launch_attention_gradients<T, D, ORDERED>(maps, problem, stream);
+    launch_finish_queries<T, D>(g.dq, sums.data(), static_cast<int>(row_tiles), g.scale, stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 template <bool ORDERED, class T>

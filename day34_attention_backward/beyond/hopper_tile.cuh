@@ -1,5 +1,5 @@
-// The operations of hopper.cuh's kernel on a tile: shared memory, loads, products, weights and
-// their gradients, stores.
+// Day 34, beyond: the operations of hopper.cuh's kernel on a tile: shared memory, loads, products,
+// weights and their gradients, stores.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,40 +1,13 @@
-// The work of a warp on a tile of keys: the products on tensor cores and the online softmax of up
-// to 16 rows. Days 26 and 40 explain the fragments.
+// Day 29, beyond: the work of a warp on a tile of keys: the products on tensor cores and the online
+// softmax of up to 16 rows. Days 26 and 40 explain the fragments.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include "common/device/half_fragment.cuh"
-#include "common/device/ptx.cuh"
-#include "common/device/warp.cuh"
+#include "decoding_attention.cuh"
 
 namespace day29 {
 
 using course::mma;
-
-inline constexpr float kInfinity = __builtin_huge_valf();
-
-// exp2(max - shared), where a part without any score, or only of -Inf, has the weight 0.
-__device__ inline float weight_of(float max, float shared) {
-    return max == -kInfinity ? 0 : course::ptx::exp2_approx(max - shared);
-}
-
-// The result of a part of a row, for one column.
-struct Part {
-    float max = -kInfinity;
-    float sum = 0;
-    float out = 0;
-
-    __device__ void add(const Part& other) {
-        const float both = fmaxf(max, other.max);
-        const float mine = weight_of(max, both);
-        const float others = weight_of(other.max, both);
-        max = both;
-        sum = sum * mine + other.sum * others;
-        out = out * mine + other.out * others;
-    }
-    __device__ float result() const { return sum == 0 ? 0 : out / sum; }
-};
 
 constexpr int kKeys = 16;  // of a tile
 

@@ -1,5 +1,5 @@
-// Day 34's version tensor_cores, for FP16 and BF16: five products by mma.sync (day 40), summed in
-// FP32.
+// Day 34, beyond: the version tensor_cores, for FP16 and BF16: five products by mma.sync (day 40),
+// summed in FP32.
 //
 //   a block   64 keys, and all tiles of 32 rows of Q that see them; two stages of Q and d_out
 //   a warp    16 keys: dK and dV stay in its registers
@@ -14,6 +14,7 @@
 #include "attention_backward.hpp"
 #include "common/device/half_fragment.cuh"
 #include "common/device/ptx.cuh"
+#include "launch.cuh"
 #include "parts.cuh"
 
 namespace day34 {
@@ -221,6 +222,16 @@ __global__ void __launch_bounds__(kWarpThreads, 2)
     }
 }
 
+template <class T, int D>
+void launch_tensor_cores_gradients(const Gradient<T>& a, const RowTerms& terms, float* dq,
+                                   cudaStream_t stream) {
+    const Extents k = a.k.extents();
+    const unsigned blocks =
+        course::blocks_for(k.batch * k.heads * course::ceil_div<std::size_t>(k.length, kWarpKeys), 1);
+    course::launch(tensor_cores_gradients<T, D>, {blocks, kWarpThreads, sizeof(WarpMemory<T, D>), stream}, a,
+                   terms, dq);
+}
+
 // dQ = scale times its sums, rounded; a thread per pair.
 template <class T, int D>
 __global__ void round_queries(const Gradient<T> a, const RowTerms terms, const float* sums,
@@ -234,6 +245,15 @@ __global__ void round_queries(const Gradient<T> a, const RowTerms terms, const f
     const float* const from = sums + (head * terms.padded + row) * D + col;
     *reinterpret_cast<unsigned*>(row_of(a.dq, head, row) + col) =
         pair<T>(from[0] * a.scale, from[1] * a.scale);
+}
+
+template <class T, int D>
+void launch_round_queries(const Gradient<T>& a, const RowTerms& terms, const float* sums,
+                          cudaStream_t stream) {
+    const Extents q = a.q.extents();
+    const std::size_t pairs = q.batch * q.heads * q.length * (q.dim / 2);
+    round_queries<T, D>
+        <<<course::blocks_for(pairs, kFinishThreads), kFinishThreads, 0, stream>>>(a, terms, sums, pairs);
 }
 
 }  // namespace day34

@@ -1,4 +1,5 @@
-// Day 34 as one program: the gradients of attention in a head of 64 columns, checked, and the speed.
+// Day 34 as one program: the gradients of attention in a head of 64 columns, checked, and the
+// speed.
 //
 //   nvcc -std=c++20 -I.. program.cu && ./a.out 8000             in this folder, with a GPU
 //   ./course run day34 --program                                anywhere

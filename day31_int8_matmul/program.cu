@@ -1,8 +1,8 @@
 // Day 31 as one program: C = A W^T of 8-bit integers, summed in 32 bits. Checks the result and
 // prints the speed.
 //
-//   nvcc -std=c++20 -I.. program.cu -arch=native && ./a.out 4096    in this folder, with a GPU
-//   ./course run day31 --program                                     anywhere
+//   nvcc -std=c++20 -I.. program.cu -arch=sm_75 && ./a.out 4096    in this folder, with a GPU
+//   ./course run day31 --program                                    anywhere
 #include <cuda_runtime.h>
 
 #include <algorithm>

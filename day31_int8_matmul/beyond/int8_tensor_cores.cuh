@@ -1,5 +1,9 @@
-// Day 31, part 2: the tensor cores, by mma.sync as on day 40. The table of versions is in
-// int8_matmul.cuh. common/tile/byte_tile.cuh has a tile of bytes, its copies and its fragments.
+// Day 31, beyond: the tensor cores, by mma.sync as on day 40. common/tile/byte_tile.cuh has a tile
+// of bytes, its copies and its fragments.
+//
+//   version        multiply-adds by     what is new                               what limits it
+//   mma_sync       4,096 in an mma      tensor cores                              copies and products take turns
+//   tensor_cores   4,096 in an mma      stages in flight, fragments a step ahead  the rate of mma.sync
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,12 +12,13 @@
 #include <cstdint>
 
 #include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/ptx.cuh"
 #include "common/tile/byte_tile.cuh"
+#include "int8_matmul.cuh"
 
 namespace day31 {
-
-using course::DeviceMatrix;
 
 // Stores a thread's sums directly from registers, two adjacent ones at a time if C allows it.
 template <class Shape>
@@ -70,6 +75,16 @@ __global__ void __launch_bounds__(Shape::THREADS)
         __syncthreads();  // safe to overwrite
     }
     store_sums<Shape>(c, origin, sums);
+}
+
+template <class Shape>
+void launch_mma_sync(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w,
+                     DeviceMatrix<std::int32_t> c, cudaStream_t stream) {
+    const std::size_t tiles_m = course::ceil_div<std::size_t>(c.rows(), Shape::BM);
+    const std::size_t tiles_n = course::ceil_div<std::size_t>(c.cols(), Shape::BN);
+    const unsigned grid = course::blocks_for(tiles_m * tiles_n, 1);
+    course::launch(mma_sync<Shape>, {grid, Shape::THREADS, Shape::SHARED, stream}, a, w, c,
+                   static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
 }
 
 // The pipeline, for a block's tile. While the tensor cores work on one step, the fragments of the
@@ -138,6 +153,16 @@ __global__ void __launch_bounds__(Shape::THREADS)
     course::ByteTileSums<Shape, int> sums = {};
     multiply_tile<Shape>(shared, course::byte_rows(a, origin.row), course::byte_rows(w, origin.col), sums);
     store_sums<Shape>(c, origin, sums);
+}
+
+template <class Shape>
+void launch_tensor_cores(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w,
+                         DeviceMatrix<std::int32_t> c, cudaStream_t stream) {
+    const std::size_t tiles_m = course::ceil_div<std::size_t>(c.rows(), Shape::BM);
+    const std::size_t tiles_n = course::ceil_div<std::size_t>(c.cols(), Shape::BN);
+    const unsigned grid = course::blocks_for(tiles_m * tiles_n, 1);
+    course::launch(tensor_cores<Shape>, {grid, Shape::THREADS, Shape::SHARED, stream}, a, w, c,
+                   static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
 }
 
 }  // namespace day31

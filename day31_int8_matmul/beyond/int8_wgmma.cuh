@@ -1,5 +1,7 @@
-// Day 31, part 2: products of 8-bit integers with Hopper's TMA and wgmma. The table of versions is
-// in int8_matmul.cuh.
+// Day 31, beyond: products of 8-bit integers with Hopper's TMA and wgmma.
+//
+//   version   multiply-adds by       what is new                    what limits it
+//   wgmma     524,288 in a wgmma     operands from shared memory    storing C, and power
 //
 // Day 41 builds the parts one by one; common/tile/wgmma_tile.cuh has them for any tile S: a ring of
 // stages in shared memory, produce(), which fills it, and consume(), which multiplies from it.
@@ -7,7 +9,14 @@
 
 #include <cuda_runtime.h>
 
+#include <cstddef>
+#include <cstdint>
+
+#include "common/device/cluster_launch.hpp"
+#include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/ptx_hopper.cuh"
+#include "common/device/tensor_map.hpp"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/raster_order.cuh"
 #include "common/tile/wgmma_store.cuh"
@@ -15,6 +24,7 @@
 
 namespace day31 {
 
+using course::DeviceMatrix;
 namespace hopper = course::hopper;
 
 template <class S>
@@ -67,6 +77,35 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * hopper::kWarpgroup)
         course::ptx::tma_store_wait_read<0>();
     }
     if constexpr (S::CLUSTER > 1) ring.synchronise_cluster();
+}
+
+constexpr int kBand = 8;  // rows of tiles that are computed together, for L2: as on day 41
+
+// A matrix of a single row may have any leading dimension, but a tensor map needs a multiple of 16.
+inline DeviceMatrix<const std::int8_t> with_aligned_pitch(DeviceMatrix<const std::int8_t> matrix) {
+    if (matrix.rows() != 1) return matrix;
+    const auto row = course::DeviceSpan<const std::int8_t>::from_device_pointer(matrix.data(), matrix.cols());
+    return {row, 1, matrix.cols(), course::ceil_div<std::size_t>(matrix.cols(), 16) * 16};
+}
+
+template <class S>
+void launch_wgmma_shape(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w,
+                        DeviceMatrix<std::int32_t> c, cudaStream_t stream) {
+    hopper::Maps maps{};
+    if (a.cols() > 0) {
+        maps.a = course::make_tensor_map(with_aligned_pitch(a), S::BM, S::BK);
+        maps.b = course::make_tensor_map(with_aligned_pitch(w), S::SHARE, S::IN_ROW);
+    }
+    const bool through_tma = course::why_no_tensor_map(c).empty();
+    if (through_tma) maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
+    const course::RasterOrder order = course::make_order(c, S::BM * S::SHARERS, S::BN, kBand);
+    const course::ClusterLaunch how{.threads = (1 + S::CONSUMERS) * hopper::kWarpgroup,
+                                    .shared = sizeof(WgmmaMemory<S>),
+                                    .cluster = S::CLUSTER,
+                                    .persistent = true,
+                                    .early = true};
+    how.start(wgmma<S>, course::blocks_of(order, S::CLUSTER), stream, maps, course::make_output(c, 1, 0),
+              static_cast<int>(a.cols()), order, through_tma);
 }
 
 }  // namespace day31

@@ -1,4 +1,4 @@
-// Day 30's launchers of blockwise.cuh.
+// Day 30's host code for blocks: argument checks, and the choice of the constants of blockwise.cuh.
 #include <string>
 #include <string_view>
 
@@ -78,13 +78,10 @@ void quantize_blocks(BlockFormat format, DeviceMatrix<const T> in, DeviceMatrix<
     require_apart("quantize_blocks: scales", scales, "in", in);
     require_apart("quantize_blocks: codes", codes, "scales", scales);
     if (in.rows() == 0 || in.cols() == 0) return;
-    const std::size_t octets = format.scales(in.cols()) * (format.block / kOctet);  // of whole blocks
     const bool aligned = rows_are_aligned(in, 16) && rows_are_aligned(codes, 8);
-    const unsigned blocks = course::blocks_for(in.rows() * octets, kThreads);
     with_code(format.code, aligned, [&]<Code kCode, bool kAligned>() {
         with_block(format.block, [&]<int kBlock>() {
-            quantize_block_octets<T, kCode, kAligned, kBlock>
-                <<<blocks, kThreads, 0, stream>>>(in, codes, scales, octets);
+            launch_quantize_block_octets<T, kCode, kAligned, kBlock>(in, codes, scales, stream);
             CUDA_CHECK_LAUNCH();
         });
     });
@@ -97,12 +94,10 @@ void dequantize_blocks(BlockFormat format, DeviceMatrix<const std::uint8_t> code
     require_apart("dequantize_blocks: out", out, "codes", codes);
     require_apart("dequantize_blocks: out", out, "scales", scales);
     if (out.rows() == 0 || out.cols() == 0) return;
-    const std::size_t octets = course::ceil_div<std::size_t>(out.cols(), kOctet);
     const bool aligned = rows_are_aligned(out, 16) && rows_are_aligned(codes, 8);
-    const unsigned blocks = course::blocks_for(out.rows() * octets, kThreads);
     with_code(format.code, aligned, [&]<Code kCode, bool kAligned>() {
-        dequantize_block_octets<T, kCode, kAligned><<<blocks, kThreads, 0, stream>>>(
-            codes, scales, out, octets, static_cast<int>(format.block / kOctet));
+        launch_dequantize_block_octets<T, kCode, kAligned>(codes, scales, out,
+                                                           static_cast<int>(format.block / kOctet), stream);
         CUDA_CHECK_LAUNCH();
     });
 }

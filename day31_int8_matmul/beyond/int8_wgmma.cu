@@ -1,11 +1,9 @@
-// Day 31: the launcher of int8_wgmma.cuh, and the choice of its tile.
+// Day 31, beyond: the choice of a tile for int8_wgmma.cuh.
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/tensor_map.hpp"
 #include "common/tile/tile_choice.hpp"
 #include "int8_wgmma.cuh"
 #include "int8_wgmma.hpp"
@@ -15,34 +13,6 @@ namespace {
 
 using In = course::DeviceMatrix<const std::int8_t>;
 using Out = course::DeviceMatrix<std::int32_t>;
-
-constexpr int kBand = 8;  // rows of tiles that are computed together, for L2: as on day 41
-
-// A matrix of a single row may have any leading dimension, but a tensor map needs a multiple of 16.
-In with_aligned_pitch(In matrix) {
-    if (matrix.rows() != 1) return matrix;
-    const auto row = course::DeviceSpan<const std::int8_t>::from_device_pointer(matrix.data(), matrix.cols());
-    return {row, 1, matrix.cols(), course::ceil_div<std::size_t>(matrix.cols(), 16) * 16};
-}
-
-template <class S>
-void launch_tiles(In a, In w, Out c, cudaStream_t stream) {
-    hopper::Maps maps{};
-    if (a.cols() > 0) {
-        maps.a = course::make_tensor_map(with_aligned_pitch(a), S::BM, S::BK);
-        maps.b = course::make_tensor_map(with_aligned_pitch(w), S::SHARE, S::IN_ROW);
-    }
-    const bool through_tma = course::why_no_tensor_map(c).empty();
-    if (through_tma) maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
-    const course::RasterOrder order = course::make_order(c, S::BM * S::SHARERS, S::BN, kBand);
-    const course::ClusterLaunch how{.threads = (1 + S::CONSUMERS) * hopper::kWarpgroup,
-                                    .shared = sizeof(WgmmaMemory<S>),
-                                    .cluster = S::CLUSTER,
-                                    .persistent = true,
-                                    .early = true};
-    how.start(wgmma<S>, course::blocks_of(order, S::CLUSTER), stream, maps, course::make_output(c, 1, 0),
-              static_cast<int>(a.cols()), order, through_tma);
-}
 
 struct Candidate {
     std::string_view name;
@@ -54,7 +24,7 @@ template <int BM, int BN, int STAGES, int SHARERS = 1>
 constexpr Candidate candidate(std::string_view name, double launch, double tile, double step, double load) {
     using S = hopper::TileShape<std::int8_t, BM, BN, STAGES, SHARERS>;
     return {name,
-            launch_tiles<S>,
+            launch_wgmma_shape<S>,
             {.rows = S::BM * S::SHARERS,
              .columns = S::BN,
              .cluster = S::CLUSTER,

@@ -1,6 +1,6 @@
-// Day 30, part 3: blocks of a row, each with a scale of its own, in 8 or in 4 bits.
+// Day 30, beyond: blocks of a row, each with a scale of its own, in 8 or in 4 bits.
 //
-//   quantize_block_octets a few adjacent threads hold a block in registers; shuffles find its scale
+//   quantize_block_octets      a few adjacent threads hold a block in registers; shuffles find its scale
 //   dequantize_block_octets    eight codes per thread
 //
 // Both read and write everything once, and 4 bits write half as much as 8 bits. Nevertheless they
@@ -11,7 +11,7 @@
 #pragma once
 
 #include "blockwise.hpp"
-#include "rounding.cuh"
+#include "quantization.cuh"
 
 namespace day30 {
 
@@ -126,6 +126,15 @@ __global__ void __launch_bounds__(kThreads)
     if (at.octet % kThreadsOfBlock == 0) scales(at.row, at.octet / kThreadsOfBlock) = scale;
 }
 
+template <class T, Code kCode, bool kAligned, int kBlock>
+void launch_quantize_block_octets(DeviceMatrix<const T> in, DeviceMatrix<std::uint8_t> codes,
+                                  DeviceMatrix<float> scales, cudaStream_t stream) {
+    const std::size_t octets = scales.cols() * (kBlock / kOctet);  // of whole blocks
+    quantize_block_octets<T, kCode, kAligned, kBlock>
+        <<<course::blocks_for(in.rows() * octets, kThreads), kThreads, 0, stream>>>(in, codes, scales,
+                                                                                    octets);
+}
+
 // Idea: eight codes per thread, one scale.
 // Cost removed: seven of eight accesses.
 // Still limits it: conversions; nf4: a load from the table of levels for each value.
@@ -144,6 +153,15 @@ __global__ void __launch_bounds__(kThreads)
         return static_cast<T>(Coder<kCode>::value(code) * scale);
     });
     x.template store<kAligned>(out.data() + at.row * out.leading_dimension(), at.octet * kOctet, out.cols());
+}
+
+template <class T, Code kCode, bool kAligned>
+void launch_dequantize_block_octets(DeviceMatrix<const std::uint8_t> codes, DeviceMatrix<const float> scales,
+                                    DeviceMatrix<T> out, int octets_of_block, cudaStream_t stream) {
+    const std::size_t octets = course::ceil_div<std::size_t>(out.cols(), kOctet);
+    dequantize_block_octets<T, kCode, kAligned>
+        <<<course::blocks_for(out.rows() * octets, kThreads), kThreads, 0, stream>>>(codes, scales, out,
+                                                                                     octets, octets_of_block);
 }
 
 }  // namespace day30

@@ -1,5 +1,9 @@
-// Day 32, second part: the products on tensor cores. separate_kernels has the int8 product in a
-// kernel of its own; fused has both products and everything between them in one.
+// Day 32, beyond: the products on tensor cores. separate_kernels has the int8 product in a kernel
+// of its own; fused has both products and everything between them in one.
+//
+//   version            kernels   what is new                                 what limits it
+//   separate_kernels   7         the int8 product on tensor cores (day 31)   sums in memory; the outlier product
+//   fused              5         scales and outlier columns in registers     the int8 product
 #pragma once
 
 #include <cuda_fp16.h>
@@ -9,6 +13,8 @@
 #include <cstdint>
 
 #include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/tile/byte_tile.cuh"
 #include "llm_int8.cuh"
 #include "multiply_tile.cuh"
@@ -44,6 +50,16 @@ __global__ void __launch_bounds__(Shape::THREADS)
             if (s + 1 < c.cols()) c(r, s + 1) = sum[1];
         }
     });
+}
+
+template <class Shape>
+void launch_int8_product(DeviceMatrix<const std::int8_t> x8, DeviceMatrix<const std::int8_t> w8,
+                         DeviceMatrix<std::int32_t> c, cudaStream_t stream) {
+    const std::size_t tiles_m = course::ceil_div<std::size_t>(c.rows(), Shape::BM);
+    const std::size_t tiles_n = course::ceil_div<std::size_t>(c.cols(), Shape::BN);
+    const unsigned grid = course::blocks_for(tiles_m * tiles_n, 1);
+    course::launch(int8_product<Shape>, {grid, Shape::THREADS, Shape::SHARED, stream}, x8, w8, c,
+                   static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
 }
 
 using FusedShape = course::ByteTileShape<128, 256, 64, 64, 4>;
@@ -90,6 +106,17 @@ __global__ void __launch_bounds__(Shape::THREADS)
             if (s + 1 < y.cols()) y(r, s + 1) = __half(sum[1]);
         }
     });
+}
+
+template <class Shape>
+void launch_fused_layer(DeviceMatrix<const std::int8_t> x8, const float* x_scale,
+                        DeviceMatrix<const std::int8_t> w8, const float* w_scale, Outliers outliers,
+                        DeviceMatrix<__half> y, cudaStream_t stream) {
+    const std::size_t tiles_m = course::ceil_div<std::size_t>(y.rows(), Shape::BM);
+    const std::size_t tiles_n = course::ceil_div<std::size_t>(y.cols(), Shape::BN);
+    const unsigned grid = course::blocks_for(tiles_m * tiles_n, 1);
+    course::launch(fused_layer<Shape>, {grid, Shape::THREADS, Shape::SHARED, stream}, x8, x_scale, w8,
+                   w_scale, outliers, y, static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
 }
 
 }  // namespace day32

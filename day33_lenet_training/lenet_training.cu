@@ -155,6 +155,20 @@ void LeNet::forward(cudaStream_t stream) {
     CUDA_CHECK_LAUNCH();
 }
 
+// A fully connected layer has a thread per weight in any case: it has thousands of weights, and one
+// output of each image for each.
+void LeNet::weight_gradient(const Layer& layer, DeviceSpan<const float> x, cudaStream_t stream) {
+    float* const dw = gradient_.data() + layer.weights;
+    if (kernels_ == Kernels::kOfLayers || layer.shape.plane() == 1) {
+        launch_layer_weight_gradient(x.data(), layer.dy.data(), dw, layer.shape, stream);
+    } else if (kernels_ == Kernels::kParallelSums) {
+        launch_block_weight_gradient(x.data(), layer.dy.data(), dw, layer.shape, stream);
+    } else {
+        launch_pooled_weight_gradient(x.data(), layer.dy.data(), layer.place.data(), dw, layer.shape, stream);
+    }
+    CUDA_CHECK_LAUNCH();
+}
+
 void LeNet::backward(cudaStream_t stream) {
     for (std::size_t i = layers_.size(); i-- > 0;) {
         Layer& layer = layers_[i];
@@ -171,9 +185,7 @@ void LeNet::backward(cudaStream_t stream) {
             CUDA_CHECK_LAUNCH();
         }
         const DeviceSpan<const float> x = i == 0 ? images_.span() : layers_[i - 1].out().span();
-        launch_layer_weight_gradient(x.data(), layer.dy.data(), gradient_.data() + layer.weights, layer.shape,
-                                     stream);
-        CUDA_CHECK_LAUNCH();
+        weight_gradient(layer, x, stream);
         if (i == 0) return;  // the gradient of the images is not used
         launch_layer_input_gradient(layer.dy.data(), parameters_.data() + layer.weights,
                                     layers_[i - 1].out_gradient().data(), layer.shape, stream);

@@ -5,8 +5,10 @@
 // of its passes, in the order of the step, each followed by its launch.
 //
 //   version    what is new                                      what limits it
-//   layers     a kernel for each layer and each of its passes   not launches: time grows with the batch
-//   pictures   a block carries an image through all layers      (beyond/lenet_fused.cuh)
+//   layers             a kernel for each layer and its passes   not launches: time grows with the batch
+//   parallel_sums      a block per weight of the convolutions   not measured
+//   skipped_products   only outputs that were a maximum         not measured
+//   pictures           a block carries an image through all     (beyond/lenet_fused.cuh)
 //
 // shapes.hpp has the shapes. Tensors are in NCHW, as on day 28. beyond/ also has faster pooling.
 //
@@ -287,6 +289,71 @@ inline void launch_layer_weight_gradient(const float* x, const float* dy, float*
                                          cudaStream_t stream) {
     const unsigned grid = course::blocks_for(shape.weights(), kNetThreads);
     layer_weight_gradient<<<grid, kNetThreads, 0, stream>>>(x, dy, dw, shape);
+}
+
+// Idea: a block per weight. Its threads share the outputs, and a reduction (day 15) adds their sums.
+// Cost removed: the one thread that adds everything.
+// Still limits it: not measured. Each output is read once for each weight of its filter.
+__global__ void block_weight_gradient(const float* x, const float* dy, float* dw, LayerShape shape) {
+    const int weight = static_cast<int>(blockIdx.x);
+    const int s = weight % shape.r;
+    const int r = weight / shape.r % shape.r;
+    const int c = weight / (shape.r * shape.r) % shape.c;
+    const int k = weight / shape.filter();
+    float sum = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < shape.n * shape.plane(); i += kNetThreads) {
+        const int image = i / shape.plane();
+        const int p = i / shape.q() % shape.p();
+        const int q = i % shape.q();
+        const int row = p + r - shape.padding;
+        const int col = q + s - shape.padding;
+        if (row < 0 || row >= shape.h || col < 0 || col >= shape.w) continue;
+        sum += x[((image * shape.c + c) * shape.h + row) * shape.w + col] *
+               dy[((image * shape.k + k) * shape.p() + p) * shape.q() + q];
+    }
+    sum = course::block_reduce<kNetThreads>(sum, course::Sum{});
+    if (threadIdx.x == 0) dw[weight] = sum;
+}
+
+inline void launch_block_weight_gradient(const float* x, const float* dy, float* dw, const LayerShape& shape,
+                                         cudaStream_t stream) {
+    const auto grid = static_cast<unsigned>(shape.weights());
+    block_weight_gradient<<<grid, kNetThreads, 0, stream>>>(x, dy, dw, shape);
+}
+
+// Idea: of the four outputs under a 2 x 2 maximum, three have the gradient 0. A thread takes a
+// window, and `place` says which of its outputs counts.
+// Cost removed: three quarters of the products.
+// Still limits it: not measured.
+__global__ void pooled_weight_gradient(const float* x, const float* dy, const std::uint8_t* place, float* dw,
+                                       LayerShape shape) {
+    const int weight = static_cast<int>(blockIdx.x);
+    const int s = weight % shape.r;
+    const int r = weight / shape.r % shape.r;
+    const int c = weight / (shape.r * shape.r) % shape.c;
+    const int k = weight / shape.filter();
+    const int down = shape.p() / 2;  // windows of a plane: down x across
+    const int across = shape.q() / 2;
+    float sum = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < shape.n * down * across; i += kNetThreads) {
+        const int image = i / (down * across);
+        const int at = place[(image * shape.k + k) * down * across + i % (down * across)];
+        const int p = i / across % down * 2 + at / 2;
+        const int q = i % across * 2 + at % 2;
+        const int row = p + r - shape.padding;
+        const int col = q + s - shape.padding;
+        if (row < 0 || row >= shape.h || col < 0 || col >= shape.w) continue;
+        sum += x[((image * shape.c + c) * shape.h + row) * shape.w + col] *
+               dy[((image * shape.k + k) * shape.p() + p) * shape.q() + q];
+    }
+    sum = course::block_reduce<kNetThreads>(sum, course::Sum{});
+    if (threadIdx.x == 0) dw[weight] = sum;
+}
+
+inline void launch_pooled_weight_gradient(const float* x, const float* dy, const std::uint8_t* place,
+                                          float* dw, const LayerShape& shape, cudaStream_t stream) {
+    const auto grid = static_cast<unsigned>(shape.weights());
+    pooled_weight_gradient<<<grid, kNetThreads, 0, stream>>>(x, dy, place, dw, shape);
 }
 
 // Idea: a thread per input gathers from all outputs that used its element.

@@ -32,8 +32,10 @@ class LeNet {
   public:
     // The kernels of a training step.
     enum class Kernels {
-        kOfLayers,   // one for each layer and pass: 34, of lenet_training.cuh
-        kOfPictures  // a block per image carries it through all layers: beyond/lenet_fused.cuh
+        kOfLayers,         // one for each layer and pass: 34, of lenet_training.cuh
+        kParallelSums,     // as many; a block per weight of a convolution
+        kSkippedProducts,  // as many; of its outputs only those that were a maximum
+        kOfPictures        // a block per image carries it through all layers: beyond/lenet_fused.cuh
     };
 
     // Random weights. `training` is copied to the device; it has at least `batch` images. Throws
@@ -93,6 +95,7 @@ class LeNet {
     }
     void forward(cudaStream_t stream);
     void backward(cudaStream_t stream);
+    void weight_gradient(const Layer& layer, DeviceSpan<const float> x, cudaStream_t stream);
     // A step with the next of `batches` batches. moves: the parameters, too; else only the gradient
     // is computed.
     void enqueue_layers(cudaStream_t stream, int batches, bool moves);

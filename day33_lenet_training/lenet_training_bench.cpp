@@ -124,6 +124,8 @@ course::Case training_case(const course::Dims& size) {
                                       .verify = [=] { return verify(*net, batch, *digits, kernels); }});
     };
     add("layers", LeNet::Kernels::kOfLayers);
+    add("parallel_sums", LeNet::Kernels::kParallelSums);
+    add("skipped_products", LeNet::Kernels::kSkippedProducts);
     add("pictures", LeNet::Kernels::kOfPictures);
     return result;
 }

@@ -16,6 +16,9 @@ namespace {
 using day33::Digits;
 using day33::LeNet;
 
+constexpr LeNet::Kernels kAllKernels[] = {LeNet::Kernels::kOfLayers, LeNet::Kernels::kParallelSums,
+                                          LeNet::Kernels::kSkippedProducts, LeNet::Kernels::kOfPictures};
+
 class Training : public course::DeviceTest {};
 
 TEST(DrawnDigits, AreTheSameForTheSameSeedAndShowInk) {
@@ -105,16 +108,25 @@ TEST_F(Training, TheLossAndTheGradientOfTheScoresAreThoseOfPictures) {
 
 // Two ways to the same gradient. 17 pictures: one more than the warps that share them. The sums are
 // in another order, so they round differently.
-TEST_F(Training, TheGradientIsThatOfTheLayers) {
+void expect_the_gradient_of_the_layers(LeNet::Kernels kernels) {
     const Digits digits = day33::draw_digits(17, 11);
     LeNet layers(17, digits, 4, LeNet::Kernels::kOfLayers);
-    LeNet pictures(17, digits, 4, LeNet::Kernels::kOfPictures);
+    LeNet others(17, digits, 4, kernels);
     const std::vector<float> expected = layers.gradient_of_first_batch();
-    const std::vector<float> got = pictures.gradient_of_first_batch();
-    EXPECT_NEAR(pictures.loss(), layers.loss(), 1e-6);
+    const std::vector<float> got = others.gradient_of_first_batch();
+    EXPECT_NEAR(others.loss(), layers.loss(), 1e-6);
     ASSERT_EQ(got.size(), expected.size());
     for (std::size_t i = 0; i < got.size(); ++i)
         ASSERT_NEAR(got[i], expected[i], 1e-5 + 1e-4 * std::abs(expected[i])) << "parameter " << i;
+}
+TEST_F(Training, TheGradientIsThatOfTheLayers) {
+    expect_the_gradient_of_the_layers(LeNet::Kernels::kOfPictures);
+}
+TEST_F(Training, TheGradientOfParallelSumsIsThatOfTheLayers) {
+    expect_the_gradient_of_the_layers(LeNet::Kernels::kParallelSums);
+}
+TEST_F(Training, TheGradientOfSkippedProductsIsThatOfTheLayers) {
+    expect_the_gradient_of_the_layers(LeNet::Kernels::kSkippedProducts);
 }
 
 // With weights of 0 and biases of 1, all outputs of the first two layers' windows are equal. The
@@ -122,16 +134,18 @@ TEST_F(Training, TheGradientIsThatOfTheLayers) {
 TEST_F(Training, OfEqualOutputsTheFirstGetsTheGradient) {
     const Digits digits = day33::draw_digits(2, 13);
     LeNet layers(2, digits, 4, LeNet::Kernels::kOfLayers);
-    LeNet pictures(2, digits, 4, LeNet::Kernels::kOfPictures);
     std::vector<float> parameters = layers.parameters();
     std::fill_n(parameters.begin(), 150, 0.0f);
     std::fill_n(parameters.begin() + 152, 6, 1.0f);
     layers.set_parameters(parameters);
-    pictures.set_parameters(parameters);
     const std::vector<float> expected = layers.gradient_of_first_batch();
-    const std::vector<float> got = pictures.gradient_of_first_batch();
-    for (std::size_t i = 0; i < got.size(); ++i)
-        ASSERT_NEAR(got[i], expected[i], 1e-5 + 1e-4 * std::abs(expected[i])) << "parameter " << i;
+    for (const auto kernels : kAllKernels) {
+        LeNet others(2, digits, 4, kernels);
+        others.set_parameters(parameters);
+        const std::vector<float> got = others.gradient_of_first_batch();
+        for (std::size_t i = 0; i < got.size(); ++i)
+            ASSERT_NEAR(got[i], expected[i], 1e-5 + 1e-4 * std::abs(expected[i])) << "parameter " << i;
+    }
 }
 
 // Two batches, so that the counter goes round, and parameters move with momentum.
@@ -162,7 +176,7 @@ std::vector<float> only_biases(const LeNet& net, int answer) {
 
 TEST_F(Training, LargeScoresHaveAFiniteLoss) {
     const Digits digits = day33::draw_digits(3, 10);
-    for (const auto kernels : {LeNet::Kernels::kOfLayers, LeNet::Kernels::kOfPictures}) {
+    for (const auto kernels : kAllKernels) {
         LeNet net(3, digits, 1, kernels);
         for (const int answer : {digits.labels[0], (digits.labels[0] + 1) % 10}) {
             net.set_parameters(only_biases(net, answer));
@@ -197,7 +211,7 @@ TEST_F(Training, AccuracyIsTheShareOfTheRightAnswersInFullBatches) {
 TEST_F(Training, EachStepTakesTheNextBatch) {
     const Digits digits = day33::draw_digits(5, 15);
     constexpr std::ptrdiff_t kPixels = 28 * 28;
-    for (const auto kernels : {LeNet::Kernels::kOfLayers, LeNet::Kernels::kOfPictures}) {
+    for (const auto kernels : kAllKernels) {
         LeNet net(2, digits, 3, kernels);
         const std::vector<float> parameters = net.parameters();
         const auto loss_of_batch = [&](std::ptrdiff_t batch) {
@@ -225,7 +239,7 @@ TEST_F(Training, EachStepTakesTheNextBatch) {
 // v = 0.9 v - 0.02 g, and parameters += v. The first step has no velocity yet.
 TEST_F(Training, AStepMovesAgainstTheGradientWithMomentum) {
     const Digits digits = day33::draw_digits(2, 16);
-    for (const auto kernels : {LeNet::Kernels::kOfLayers, LeNet::Kernels::kOfPictures}) {
+    for (const auto kernels : kAllKernels) {
         LeNet net(2, digits, 4, kernels);
         std::vector<float> velocity(net.parameters().size());
         for (int step = 0; step < 2; ++step) {

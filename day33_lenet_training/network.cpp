@@ -94,8 +94,8 @@ LeNet::~LeNet() {
 }
 
 void LeNet::enqueue_step(cudaStream_t stream, int batches, bool moves) {
-    kernels_ == Kernels::kOfLayers ? enqueue_layers(stream, batches, moves)
-                                   : enqueue_pictures(stream, batches, moves);
+    kernels_ == Kernels::kOfPictures ? enqueue_pictures(stream, batches, moves)
+                                     : enqueue_layers(stream, batches, moves);
 }
 
 void LeNet::step(cudaStream_t stream) {

@@ -16,6 +16,7 @@ Kernel register_fragments();
 Kernel transposed();
 Kernel fours();
 Kernel vectorized();
+Kernel two_stages();
 Kernel double_buffering();
 Kernel swizzle();
 Kernel larger_thread_tile();

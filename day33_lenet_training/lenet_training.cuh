@@ -291,7 +291,8 @@ inline void launch_layer_weight_gradient(const float* x, const float* dy, float*
     layer_weight_gradient<<<grid, kNetThreads, 0, stream>>>(x, dy, dw, shape);
 }
 
-// Idea: a block per weight. Its threads share the outputs, and a reduction (day 15) adds their sums.
+// Idea: a block per weight. Its threads share the outputs, and a reduction (day 15) adds their
+// sums.
 // Cost removed: the one thread that adds everything.
 // Still limits it: not measured. Each output is read once for each weight of its filter.
 __global__ void block_weight_gradient(const float* x, const float* dy, float* dw, LayerShape shape) {

@@ -1,16 +1,13 @@
-// Day 12's launchers: argument checks, the size of the grid, the list of versions. The kernels are
-// in histogram.cuh and any_bins.cuh.
-#include <algorithm>
+// Day 12's host code: argument checks, the list of versions. The kernels and their launches are in
+// histogram.cuh, beyond/copies.cuh and beyond/any_bins.cuh.
 #include <array>
-#include <bit>
 #include <cstdint>
 #include <string>
 
-#include "any_bins.cuh"
+#include "beyond/any_bins.cuh"
+#include "beyond/copies.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
-#include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "histogram.cuh"
 #include "histogram.hpp"
 
@@ -21,7 +18,6 @@ using course::DeviceSpan;
 using course::require;
 
 constexpr std::size_t kMostBins = std::size_t{1} << 31;
-constexpr std::size_t kLaneBytes = 100 * 1024;  // shared memory that a block of any_bins spends on copies
 
 template <class Value>
 void check_arguments(DeviceSpan<const Value> values, Range range, DeviceSpan<Counter> counts) {
@@ -58,21 +54,13 @@ void refuse_unless_bytes(DeviceSpan<const Value> values, Range range, DeviceSpan
     require(reason.empty(), "histogram: ", reason);
 }
 
-// The versions that count bytes in 256 bins. kValues: values per thread, of as many threads as
-// there is work for. kResident: no more blocks than the GPU can hold at once.
-template <auto kKernel, int kThreads, int kValues, bool kResident>
+// The versions that count bytes in 256 bins.
+template <auto kLaunch>
 void launch_bytes(DeviceSpan<const std::uint8_t> values, Range range, DeviceSpan<Counter> counts,
                   cudaStream_t stream) {
     refuse_unless_bytes(values, range, counts);
     if (!begin(values, counts, stream)) return;
-    unsigned blocks = course::blocks_for(course::ceil_div<std::size_t>(values.size(), kValues), kThreads);
-    if (kResident) {
-        // A counter of a block has 32 bits, so there must be enough blocks that none can have 2^32
-        // values.
-        const unsigned fewest = course::blocks_for(values.size(), 1 << 30);
-        blocks = std::min(blocks, std::max(fewest, course::resident_blocks(kKernel, kThreads)));
-    }
-    kKernel<<<blocks, kThreads, 0, stream>>>(values.data(), values.size(), counts.data());
+    kLaunch(values.data(), values.size(), counts.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -96,32 +84,12 @@ void launch_any_bins(DeviceSpan<const Value> values, Range range, DeviceSpan<Cou
     if (!begin(values, counts, stream)) return;
 
     const EqualBins bins(range, counts.size());
-    const std::size_t slot_count = sizeof(Value) == 1 ? 256 : counts.size() + 1;
-    const std::size_t slot_bytes = slot_count * sizeof(unsigned);  // of one copy
     const std::size_t most_bytes = most_shared_bytes();
-    if (slot_bytes > most_bytes) {
-        const unsigned blocks = course::blocks_for(values.size(), kBlock);
-        count_any_bins_in_global<<<blocks, kBlock, 0, stream>>>(values.data(), values.size(), bins,
-                                                                counts.data());
-        CUDA_CHECK_LAUNCH();
-        return;
-    }
-    // The largest power of two of copies that fits, at least one and at most one per lane.
-    const std::size_t fit = std::min(kLaneBytes, most_bytes) / slot_bytes;
-    const Slots<Value> slots{
-        .bins = bins,
-        .count = static_cast<unsigned>(slot_count),
-        .copies = static_cast<unsigned>(std::bit_floor(std::clamp<std::size_t>(fit, 1, kWarpSize)))};
-    const std::size_t shared = slot_bytes * slots.copies;
-    course::allow_shared_bytes(count_any_bins<Value>, shared);
-
-    constexpr std::size_t kValues = sizeof(Words) / sizeof(Value);
-    const unsigned blocks = course::blocks_for(course::ceil_div(values.size(), kValues), kLaneBlock);
-    const unsigned fewest = course::blocks_for(values.size(), 1 << 30);
-    const unsigned at_once = course::resident_blocks(count_any_bins<Value>, kLaneBlock, shared);
-    course::launch(count_any_bins<Value>,
-                   {std::min(blocks, std::max(fewest, at_once)), kLaneBlock, shared, stream}, values.data(),
-                   values.size(), slots, counts.data());
+    if (slots_for<Value>(counts.size()) * sizeof(unsigned) <= most_bytes)
+        launch_count_any_bins(values.data(), values.size(), bins, most_bytes, counts.data(), stream);
+    else
+        launch_count_any_bins_in_global(values.data(), values.size(), bins, counts.data(), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 // The values are read and the counters written. Counting is not a floating-point operation.
@@ -136,22 +104,19 @@ std::span<const Histogram> versions() {
     const auto bytes = [](const char* name, const char* idea, LauncherOf<std::uint8_t> launch) {
         return Histogram{name, idea, {launch, no_ints}, work, why_not_bytes};
     };
-    constexpr int kPack = sizeof(Words);  // bytes of one load
     static const std::array<Histogram, 8> list{{
-        bytes("global_atomics", "each value adds to the result",
-              launch_bytes<count_global_atomics, kBlock, 1, false>),
-        bytes("shared_private", "a copy of the counters per block",
-              launch_bytes<count_shared_private, kBlock, 1, false>),
+        bytes("global_atomics", "each value adds to the result", launch_bytes<launch_global_atomics>),
+        bytes("shared_private", "a copy of the counters per block", launch_bytes<launch_shared_private>),
         bytes("coarsened_contiguous", "few blocks; a thread takes a stretch of values",
-              launch_bytes<count_coarsened_contiguous, kBlock, 1, true>),
-        bytes("coarsened_interleaved", "few blocks; neighbouring threads take neighbouring values",
-              launch_bytes<count_coarsened_interleaved, kBlock, 1, true>),
+              launch_bytes<launch_coarsened_contiguous>),
+        bytes("coarsened_interleaved", "few blocks; adjacent threads take adjacent values",
+              launch_bytes<launch_coarsened_interleaved>),
         bytes("aggregated", "a run of equal values is counted in a register",
-              launch_bytes<count_aggregated, kBlock, kPack, true>),
+              launch_bytes<launch_aggregated>),
         bytes("per_warp_copies", "16-byte loads, a copy of the counters per warp",
-              launch_bytes<count_per_warp_copies, kBlock, kPack, true>),
+              launch_bytes<launch_per_warp_copies>),
         bytes("lane_copies", "a copy of the counters per lane, each in its own bank",
-              launch_bytes<count_lane_copies, kLaneBlock, kPack, true>),
+              launch_bytes<launch_lane_copies>),
         {"any_bins",
          "lane_copies for bytes and ints, any range and any bins",
          {launch_any_bins, launch_any_bins},

@@ -8,24 +8,24 @@
 //   coarsened_interleaved   the same; adjacent threads       one byte per load
 //                           take adjacent values
 //   aggregated              runs are counted in a register   a comparison per value
-//   per_warp_copies         in a copy per warp               bank conflicts
-//   lane_copies             in a copy per lane, each in its  one shared atomic per value
-//                           own bank
-//   any_bins                (any_bins.cuh) the same, for     the arithmetic of the bin
-//                           ints and any bins
 //
 // Every value is read once and next to nothing is written, so the best possible time is bytes /
-// (read bandwidth). Counting a byte must not take longer than loading it.
+// (read bandwidth). Counting a byte must not take longer than loading it. beyond/ has copies per
+// warp and per lane, ints and any number of bins.
 //
-//   ./course run day12                                   every version, verified and timed
-//   ./course inspect day12 --only per_warp_copies     where the bank conflicts are
+//   ./course run day12                                     every version, verified and timed
+//   ./course run day12 --program                           program.cu: the same from main() to the end
+//   ./course inspect day12 --only coarsened_contiguous     sectors of each load
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 
 namespace day12 {
@@ -34,6 +34,8 @@ constexpr int kBins = 256;           // one per byte
 constexpr int kBlock = 256;          // threads of a block
 using Counter = unsigned long long;  // 64 bits: no count wraps. atomicAdd does not take std::uint64_t
 
+// All launches: `counts` has kBins counters, which are 0, and n is at least 1.
+
 // Idea: one thread per value. atomicAdd makes read, add and write one step, so no count is lost.
 // Cost removed: the loop of the CPU.
 // Still limits it: all SMs add to 256 addresses in L2, and L2 performs the atomics on one address
@@ -41,6 +43,12 @@ using Counter = unsigned long long;  // 64 bits: no count wraps. atomicAdd does 
 __global__ void count_global_atomics(const std::uint8_t* values, std::size_t n, Counter* counts) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
     if (i < n) atomicAdd(counts + values[i], 1);
+}
+
+inline void launch_global_atomics(const std::uint8_t* values, std::size_t n, Counter* counts,
+                                  cudaStream_t stream) {
+    const unsigned blocks = course::blocks_for(n, kBlock);
+    count_global_atomics<<<blocks, kBlock, 0, stream>>>(values, n, counts);
 }
 
 // Idea: privatisation. A block counts in its own shared memory and adds its counters to the result
@@ -59,6 +67,21 @@ __global__ void count_shared_private(const std::uint8_t* values, std::size_t n, 
 
     const unsigned count = counters[threadIdx.x];
     if (count != 0) atomicAdd(counts + threadIdx.x, count);
+}
+
+inline void launch_shared_private(const std::uint8_t* values, std::size_t n, Counter* counts,
+                                  cudaStream_t stream) {
+    const unsigned blocks = course::blocks_for(n, kBlock);
+    count_shared_private<<<blocks, kBlock, 0, stream>>>(values, n, counts);
+}
+
+// As many blocks as the GPU can hold at once, but no more threads than there are `share` values
+// for. A counter of a block has 32 bits, so a block must not have 2^32 values.
+template <class Kernel>
+unsigned few_blocks(Kernel* kernel, int threads, std::size_t n, std::size_t share) {
+    const unsigned most = course::blocks_for(course::ceil_div(n, share), threads);
+    const unsigned fewest = course::blocks_for(n, 1 << 30);
+    return std::min(most, std::max(fewest, course::resident_blocks(kernel, threads)));
 }
 
 // Idea: thread coarsening. Only as many blocks as the GPU can hold at once, so each thread has many
@@ -81,6 +104,12 @@ __global__ void count_coarsened_contiguous(const std::uint8_t* values, std::size
     if (count != 0) atomicAdd(counts + threadIdx.x, count);
 }
 
+inline void launch_coarsened_contiguous(const std::uint8_t* values, std::size_t n, Counter* counts,
+                                        cudaStream_t stream) {
+    const unsigned blocks = few_blocks(count_coarsened_contiguous, kBlock, n, 1);
+    count_coarsened_contiguous<<<blocks, kBlock, 0, stream>>>(values, n, counts);
+}
+
 // Idea: as many values per thread as before, but in a grid-stride loop: adjacent lanes load
 // adjacent values.
 // Cost removed: 31 of 32 sectors of each load.
@@ -97,6 +126,12 @@ __global__ void count_coarsened_interleaved(const std::uint8_t* values, std::siz
 
     const unsigned count = counters[threadIdx.x];
     if (count != 0) atomicAdd(counts + threadIdx.x, count);
+}
+
+inline void launch_coarsened_interleaved(const std::uint8_t* values, std::size_t n, Counter* counts,
+                                         cudaStream_t stream) {
+    const unsigned blocks = few_blocks(count_coarsened_interleaved, kBlock, n, 1);
+    count_coarsened_interleaved<<<blocks, kBlock, 0, stream>>>(values, n, counts);
 }
 
 using Words = course::Pack<unsigned, 4>;  // the 16 bytes of one load
@@ -170,56 +205,10 @@ __global__ void count_aggregated(const std::uint8_t* values, std::size_t n, Coun
     if (count != 0) atomicAdd(counts + threadIdx.x, count);
 }
 
-constexpr int kWarpSize = 32;
-constexpr int kWarps = kBlock / kWarpSize;  // of a block
-
-// Idea: a copy of the counters per warp.
-// Cost removed: contention between warps, and the comparisons.
-// Still limits it: bank conflicts. Lanes whose values differ but lie in the same bank are served
-// one after the other. (Equal values are not: one instruction counts the lanes with the same
-// address.)
-__global__ void count_per_warp_copies(const std::uint8_t* values, std::size_t n, Counter* counts) {
-    __shared__ unsigned counters[kWarps][kBins];  // [copy][bin]
-    for (int copy = 0; copy < kWarps; ++copy)
-        counters[copy][threadIdx.x] = 0;
-    __syncthreads();
-
-    unsigned* const own = counters[threadIdx.x / kWarpSize];
-    for_each_in_packs(values, n, [&](std::uint8_t value) { atomicAdd(own + value, 1); });
-    __syncthreads();
-
-    unsigned count = 0;
-    for (int copy = 0; copy < kWarps; ++copy)
-        count += counters[copy][threadIdx.x];
-    if (count != 0) atomicAdd(counts + threadIdx.x, count);
-}
-
-constexpr int kLaneBlock = 512;  // all 16 warps share the copies: fewer blocks, fewer copies to add
-
-// Idea: a copy per lane. The 32 copies of a counter are adjacent, so lane l always adds in bank l,
-// whatever the data. Warps share the copies.
-// Cost removed: all bank conflicts.
-// Still limits it: one atomic on shared memory per value.
-__global__ void __launch_bounds__(kLaneBlock)
-    count_lane_copies(const std::uint8_t* values, std::size_t n, Counter* counts) {
-    __shared__ unsigned counters[kBins * kWarpSize];  // bin * kWarpSize + lane
-    for (int i = threadIdx.x; i < kBins * kWarpSize; i += kLaneBlock)
-        counters[i] = 0;
-    __syncthreads();
-
-    const unsigned lane = threadIdx.x % kWarpSize;
-    for_each_in_packs(values, n,
-                      [&](std::uint8_t value) { atomicAdd(counters + value * kWarpSize + lane, 1); });
-    __syncthreads();
-
-    if (threadIdx.x >= kBins) return;
-    const unsigned bin = threadIdx.x;
-    unsigned count = 0;
-    // A thread adds the copies of one bin. If all started at copy 0, all lanes would read bank 0.
-#pragma unroll 8
-    for (unsigned i = 0; i < kWarpSize; ++i)
-        count += counters[bin * kWarpSize + (i + bin) % kWarpSize];
-    if (count != 0) atomicAdd(counts + bin, count);
+inline void launch_aggregated(const std::uint8_t* values, std::size_t n, Counter* counts,
+                              cudaStream_t stream) {
+    const unsigned blocks = few_blocks(count_aggregated, kBlock, n, sizeof(Words));
+    count_aggregated<<<blocks, kBlock, 0, stream>>>(values, n, counts);
 }
 
 }  // namespace day12

@@ -1,5 +1,5 @@
 // The host API of day 12: how many values fall into each bin. The kernels are in histogram.cuh and
-// any_bins.cuh.
+// beyond/.
 #pragma once
 
 #include <cuda_runtime.h>

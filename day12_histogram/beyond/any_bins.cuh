@@ -1,4 +1,4 @@
-// Day 12, second part: lane_copies for bytes and ints, any range and any number of bins.
+// Day 12, beyond: lane_copies for bytes and ints, any range and any number of bins.
 //   bin(v) = floor((v - lower) * bins / (upper - lower))
 //
 // With integer arithmetic, a value on the border of two bins goes to the same bin on every machine.
@@ -6,11 +6,14 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "common/device/grid.hpp"
-#include "histogram.cuh"
+#include "common/device/launch.hpp"
+#include "copies.cuh"
 #include "histogram.hpp"
 
 namespace day12 {
@@ -72,6 +75,11 @@ struct Slots {
     }
 };
 
+template <class Value>
+constexpr std::size_t slots_for(std::size_t bins) {
+    return sizeof(Value) == 1 ? 256 : bins + 1;
+}
+
 // Idea: lane_copies with as many copies of each slot as fit in shared memory.
 // Cost removed: none. Gained: any bins, and ints.
 // Still limits it: with many bins there are fewer than 32 copies, and bank conflicts return.
@@ -103,6 +111,32 @@ __global__ void __launch_bounds__(kLaneBlock)
     }
 }
 
+constexpr std::size_t kLaneBytes = 100 * 1024;  // shared memory that a block spends on copies
+
+// most_bytes: shared memory that a block can have. The copies are the largest power of two that
+// fits, at least one and at most one per lane.
+template <class Value>
+void launch_count_any_bins(const Value* values, std::size_t n, const EqualBins& bins, std::size_t most_bytes,
+                           Counter* counts, cudaStream_t stream) {
+    const std::size_t slot_count = slots_for<Value>(bins.count);
+    const std::size_t slot_bytes = slot_count * sizeof(unsigned);  // of one copy
+    const std::size_t fit = std::min(kLaneBytes, most_bytes) / slot_bytes;
+    const Slots<Value> slots{
+        .bins = bins,
+        .count = static_cast<unsigned>(slot_count),
+        .copies = static_cast<unsigned>(std::bit_floor(std::clamp<std::size_t>(fit, 1, kWarpSize)))};
+    const std::size_t shared = slot_bytes * slots.copies;
+    course::allow_shared_bytes(count_any_bins<Value>, shared);
+
+    constexpr std::size_t kValues = sizeof(Words) / sizeof(Value);
+    const unsigned most = course::blocks_for(course::ceil_div(n, kValues), kLaneBlock);
+    const unsigned fewest = course::blocks_for(n, 1 << 30);
+    const unsigned at_once = course::resident_blocks(count_any_bins<Value>, kLaneBlock, shared);
+    course::launch(count_any_bins<Value>,
+                   {std::min(most, std::max(fewest, at_once)), kLaneBlock, shared, stream}, values, n, slots,
+                   counts);
+}
+
 // Idea: bins that do not fit in shared memory are counted in the result itself.
 template <class Value>
 __global__ void count_any_bins_in_global(const Value* values, std::size_t n, EqualBins bins,
@@ -111,6 +145,13 @@ __global__ void count_any_bins_in_global(const Value* values, std::size_t n, Equ
     if (i >= n) return;
     const unsigned bin = bins.bin(static_cast<unsigned>(values[i]));
     if (bin < bins.count) atomicAdd(counts + bin, 1);
+}
+
+template <class Value>
+void launch_count_any_bins_in_global(const Value* values, std::size_t n, const EqualBins& bins,
+                                     Counter* counts, cudaStream_t stream) {
+    const unsigned blocks = course::blocks_for(n, kBlock);
+    count_any_bins_in_global<<<blocks, kBlock, 0, stream>>>(values, n, bins, counts);
 }
 
 }  // namespace day12

@@ -1,11 +1,12 @@
 // The list of versions, what they need, and the owners of these resources. The versions themselves
-// are in copies_and_streams.cuh.
+// are in copies_and_streams.cuh and beyond/other_memory.cuh.
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <utility>
 
+#include "beyond/other_memory.cuh"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "copies_and_streams.cuh"

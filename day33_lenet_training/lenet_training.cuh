@@ -5,9 +5,9 @@
 // of its passes, in the order of the step, each followed by its launch.
 //
 //   version    what is new                                      what limits it
-//   layers             a kernel for each layer and its passes   not launches: time grows with the batch
-//   parallel_sums      a block per weight of the convolutions   not measured
-//   skipped_products   only outputs that were a maximum         not measured
+//   layers             a kernel for each layer and its passes   one thread adds 50,176 products
+//   parallel_sums      a block per weight of the convolutions   launches and loads: not measured apart
+//   skipped_products   only outputs that were a maximum         the same
 //   pictures           a block carries an image through all     (beyond/lenet_fused.cuh)
 //
 // shapes.hpp has the shapes. Tensors are in NCHW, as on day 28. beyond/ also has faster pooling.
@@ -294,7 +294,7 @@ inline void launch_layer_weight_gradient(const float* x, const float* dy, float*
 // Idea: a block per weight. Its threads share the outputs, and a reduction (day 15) adds their
 // sums.
 // Cost removed: the one thread that adds everything.
-// Still limits it: not measured. Each output is read once for each weight of its filter.
+// Still limits it: three of four products are 0 where a maximum follows.
 __global__ void block_weight_gradient(const float* x, const float* dy, float* dw, LayerShape shape) {
     const int weight = static_cast<int>(blockIdx.x);
     const int s = weight % shape.r;
@@ -325,7 +325,7 @@ inline void launch_block_weight_gradient(const float* x, const float* dy, float*
 // Idea: of the four outputs under a 2 x 2 maximum, three have the gradient 0. A thread takes a
 // window, and `place` says which of its outputs counts.
 // Cost removed: three quarters of the products.
-// Still limits it: not measured.
+// Still limits it: not measured. 34 launches, and tensors that pass through memory between them.
 __global__ void pooled_weight_gradient(const float* x, const float* dy, const std::uint8_t* place, float* dw,
                                        LayerShape shape) {
     const int weight = static_cast<int>(blockIdx.x);

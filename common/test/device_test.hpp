@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <span>
@@ -15,6 +16,7 @@
 #include "common/bench/machine.hpp"
 #include "common/check/check.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/test/memory_turn.hpp"
 
 namespace course {
 
@@ -40,6 +42,9 @@ inline bool lanes_descend() {
 inline std::string why_not_so_large(std::size_t bytes) {
     const std::string gigabytes = std::to_string((bytes >> 30) + 1) + " GB";
     if (is_cpu_stand_in()) return "needs a GPU: " + gigabytes + " would have to move through CPU threads";
+    constexpr std::chrono::seconds kPatience(100);
+    if (!MemoryTurn::of_tests().take(kPatience))
+        return "needs " + gigabytes + " of device memory, which other tests have used for 100 s";
     std::size_t free_bytes = 0;
     std::size_t total_bytes = 0;
     CUDA_CHECK(cudaMemGetInfo(&free_bytes, &total_bytes));
@@ -143,6 +148,7 @@ class NeedsDevice : public Fixture {
     // After a failed kernel, every call fails until the device is reset. The reset keeps the
     // failure of this test from affecting the next one.
     void TearDown() override {
+        MemoryTurn::of_tests().give_back();
         if (cudaDeviceSynchronize() == cudaSuccess) return;
         static_cast<void>(cudaDeviceReset());
         static_cast<void>(cudaGetLastError());

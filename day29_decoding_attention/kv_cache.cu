@@ -67,7 +67,7 @@ void KvCache<T>::append_rows(std::size_t first, std::size_t count, course::Devic
             " elements; expected ", elements);
     for (std::size_t i = first; i < first + count; ++i)
         require(tokens <= extents_.capacity - known_lengths_[i], "KvCache: sequence ", i, " has ",
-                known_lengths_[i], " tokens and shall get ", tokens, " more; expected at most ",
+                known_lengths_[i], " tokens and should get ", tokens, " more; expected at most ",
                 extents_.capacity, " together");
     if (elements == 0) return;
     const std::size_t offset = first * extents_.heads_kv * extents_.capacity * extents_.dim;

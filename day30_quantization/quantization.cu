@@ -1,15 +1,15 @@
-// Day 30's launchers of quantization.cuh and rounding.cuh: argument checks, the size of the grid,
-// the list of versions.
+// Day 30's host code: argument checks, the choice of the kernel's constants, the list of versions.
+// The kernels and their launches are in quantization.cuh and beyond/groups.cuh.
 #include <array>
 #include <string>
 #include <string_view>
 
+#include "beyond/groups.cuh"
 #include "common/check/check.hpp"
 #include "common/check/matrix_arguments.hpp"
 #include "common/device/device_buffer.hpp"
-#include "common/device/grid.hpp"
 #include "quantization.cuh"
-#include "rounding.cuh"
+#include "quantization.hpp"
 
 namespace day30 {
 namespace {
@@ -90,25 +90,22 @@ std::string plain_constraint(const Problem& problem) {
 }
 
 template <class T>
-void launch_plain(Method method, DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
-                  DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point, cudaStream_t stream) {
+void quantize_plainly(Method method, DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
+                      DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point, cudaStream_t stream) {
     const std::string reason = plain_constraint({in.rows(), in.cols(), method});
     course::require(reason.empty(), "quantize: this version ", reason);
     check_arguments("quantize", method, in, out, scale, zero_point);
     if (in.rows() == 0) return;
     if (!zero_point.empty())
         CUDA_CHECK(cudaMemsetAsync(zero_point.data(), 0, zero_point.size() * sizeof(std::int32_t), stream));
-    find_row_scales<T><<<course::blocks_for(in.rows(), 1), kThreads, 0, stream>>>(in, scale.data());
-    CUDA_CHECK_LAUNCH();
-    if (in.cols() == 0) return;
-    quantize_values<T>
-        <<<course::blocks_for(in.rows() * in.cols(), kThreads), kThreads, 0, stream>>>(in, scale.data(), out);
+    launch_plain<T>(in, out, scale.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
 template <class T>
-void launch_two_passes(Method method, DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
-                       DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point, cudaStream_t stream) {
+void quantize_in_two_passes(Method method, DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
+                            DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point,
+                            cudaStream_t stream) {
     check_arguments("quantize", method, in, out, scale, zero_point);
     find_parameters(method, in, scale, zero_point, stream);
     quantize_with<T>(method, in, scale, zero_point, out, stream);
@@ -133,9 +130,9 @@ void with_row_threads(std::size_t cols, const Function& function) {
 }
 
 template <class T>
-void launch_row_in_registers(Method method, DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
-                             DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point,
-                             cudaStream_t stream) {
+void quantize_in_registers(Method method, DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
+                           DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point,
+                           cudaStream_t stream) {
     const std::string reason = rows_that_fit({in.rows(), in.cols(), method});
     course::require(reason.empty(), "quantize: this version ", reason);
     check_arguments("quantize", method, in, out, scale, zero_point);
@@ -144,11 +141,8 @@ void launch_row_in_registers(Method method, DeviceMatrix<const T> in, DeviceMatr
     with_row_threads(in.cols(), [&](auto threads) {
         with_constants(method, aligned, [&](auto scheme, auto granularity, auto is_aligned) {
             if constexpr (granularity.value == Granularity::kRow) {
-                constexpr int kBlock = std::max(threads.value, kFewestThreads);
-                const unsigned blocks = course::blocks_for(in.rows(), kBlock / threads.value);
-                row_in_registers<T, scheme.value, is_aligned.value, threads.value>
-                    <<<blocks, kBlock, 0, stream>>>(in, out, scale.data(),
-                                                    zero_point.empty() ? nullptr : zero_point.data());
+                launch_row_in_registers<T, scheme.value, is_aligned.value, threads.value>(
+                    in, out, scale.data(), zero_point.empty() ? nullptr : zero_point.data(), stream);
                 CUDA_CHECK_LAUNCH();
             }
         });
@@ -156,11 +150,11 @@ void launch_row_in_registers(Method method, DeviceMatrix<const T> in, DeviceMatr
 }
 
 template <class T>
-void launch_chosen(Method method, DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
-                   DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point, cudaStream_t stream) {
+void quantize_as_fits(Method method, DeviceMatrix<const T> in, DeviceMatrix<std::int8_t> out,
+                      DeviceSpan<float> scale, DeviceSpan<std::int32_t> zero_point, cudaStream_t stream) {
     const bool fits = rows_that_fit({in.rows(), in.cols(), method}).empty();
-    const auto launch = fits ? launch_row_in_registers<T> : launch_two_passes<T>;
-    launch(method, in, out, scale, zero_point, stream);
+    const auto quantize = fits ? quantize_in_registers<T> : quantize_in_two_passes<T>;
+    quantize(method, in, out, scale, zero_point, stream);
 }
 
 // Each input is read once, each output written once; a product and a rounding for each element.
@@ -212,20 +206,14 @@ void find_parameters(Method method, DeviceMatrix<const T> given, DeviceSpan<floa
         if (empty) {
             // The range of an empty group is 0, as set above.
         } else if constexpr (granularity.value == Granularity::kColumn) {
-            const std::size_t tiles = course::ceil_div<std::size_t>(in.cols(), kColumnTile);
-            const std::size_t chunks = course::ceil_div(in.rows(), kColumnChunk);
-            find_column_ranges<T, scheme.value, aligned.value>
-                <<<course::blocks_for(tiles * chunks, 1), kThreads, 0, stream>>>(
-                    in, static_cast<unsigned>(tiles), scale.data(), zero_point.data());
+            launch_find_column_ranges<T, scheme.value, aligned.value>(in, scale.data(), zero_point.data(),
+                                                                      stream);
         } else {
-            const std::size_t chunks = course::ceil_div(in.cols(), kChunk);
-            find_row_ranges<T, scheme.value, granularity.value, aligned.value>
-                <<<course::blocks_for(in.rows() * chunks, 1), kThreads, 0, stream>>>(
-                    in, static_cast<unsigned>(chunks), scale.data(), zero_point.data());
+            launch_find_row_ranges<T, scheme.value, granularity.value, aligned.value>(
+                in, scale.data(), zero_point.data(), stream);
         }
         CUDA_CHECK_LAUNCH();
-        finish_parameters<scheme.value><<<course::blocks_for(scale.size(), kThreads), kThreads, 0, stream>>>(
-            scale.data(), zero_point.data(), scale.size());
+        launch_finish_parameters<scheme.value>(scale.data(), zero_point.data(), scale.size(), stream);
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -240,12 +228,10 @@ void quantize_with(Method method, DeviceMatrix<const T> in, DeviceSpan<const flo
     require_apart("quantize_with: out", out, "scale", scale);
     require_apart("quantize_with: out", out, "zero_point", zero_point);
     if (in.rows() == 0 || in.cols() == 0) return;
-    const std::size_t octets = course::ceil_div<std::size_t>(in.cols(), kOctet);
     const bool aligned = rows_are_aligned(in, 16) && rows_are_aligned(out, 8);
     with_constants(method, aligned, [&](auto scheme, auto granularity, auto is_aligned) {
-        quantize_octets<T, scheme.value, granularity.value, is_aligned.value>
-            <<<course::blocks_for(in.rows() * octets, kThreads), kThreads, 0, stream>>>(
-                in, out, {scale.data(), zero_point.data()}, octets);
+        launch_quantize_octets<T, scheme.value, granularity.value, is_aligned.value>(
+            in, scale.data(), zero_point.data(), out, stream);
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -259,12 +245,10 @@ void dequantize(Method method, DeviceMatrix<const std::int8_t> in, DeviceSpan<co
     require_apart("dequantize: out", out, "scale", scale);
     require_apart("dequantize: out", out, "zero_point", zero_point);
     if (in.rows() == 0 || in.cols() == 0) return;
-    const std::size_t octets = course::ceil_div<std::size_t>(in.cols(), kOctet);
     const bool aligned = rows_are_aligned(in, 8) && rows_are_aligned(out, 16);
     with_constants(method, aligned, [&](auto scheme, auto granularity, auto is_aligned) {
-        dequantize_octets<T, scheme.value, granularity.value, is_aligned.value>
-            <<<course::blocks_for(in.rows() * octets, kThreads), kThreads, 0, stream>>>(
-                in, out, {scale.data(), zero_point.data()}, octets);
+        launch_dequantize_octets<T, scheme.value, granularity.value, is_aligned.value>(
+            in, scale.data(), zero_point.data(), out, stream);
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -294,11 +278,11 @@ void quantize_rows_of_host(std::size_t rows, std::size_t cols, std::span<const T
 template <class T>
 std::span<const Version<T>> versions() {
     static const std::array<Version<T>, 4> list = {{
-        {"plain", "a block per row, then a thread per value", launch_plain<T>, work<T>, plain_constraint},
-        {"two_passes", "the range first, then quantise", launch_two_passes<T>, work<T>},
-        {"row_in_registers", "a row stays in registers between the two", launch_row_in_registers<T>, work<T>,
+        {"plain", "a block per row, then a thread per value", quantize_plainly<T>, work<T>, plain_constraint},
+        {"two_passes", "the range first, then quantise", quantize_in_two_passes<T>, work<T>},
+        {"row_in_registers", "a row stays in registers between the two", quantize_in_registers<T>, work<T>,
          rows_that_fit},
-        {"auto", "registers where rows fit", launch_chosen<T>, work<T>},
+        {"auto", "registers where rows fit", quantize_as_fits<T>, work<T>},
     }};
     return list;
 }

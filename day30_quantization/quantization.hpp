@@ -1,5 +1,5 @@
 // Quantisation of a matrix to 8 bits: the host API of day 30. The kernels are in quantization.cuh
-// and rounding.cuh; blocks of a row, each with a scale, in 4 or 8 bits, are in blockwise.hpp.
+// and beyond/; blocks of a row, each with a scale, in 4 or 8 bits, are in beyond/blockwise.hpp.
 //
 //     quantise     q = saturate(round(x / scale) + zero_point)         dequantise     x' = (q - zero_point) scale
 //
@@ -39,11 +39,9 @@
 
 #include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
+#include "scheme.hpp"
 
 namespace day30 {
-
-enum class Scheme { kSymmetric, kAsymmetric };
-enum class Granularity { kTensor, kRow, kColumn };
 
 struct Method {
     Scheme scheme = Scheme::kSymmetric;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "blockwise.hpp"
+#include "beyond/blockwise.hpp"
 #include "common/bench/program.hpp"
 #include "common/check/check.hpp"
 #include "common/check/data_pattern.hpp"

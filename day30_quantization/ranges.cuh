@@ -8,7 +8,7 @@
 
 #include "common/device/octet.cuh"
 #include "common/device/warp.cuh"
-#include "quantization.hpp"
+#include "scheme.hpp"
 
 namespace day30 {
 

@@ -1,23 +1,21 @@
-// Day 31's launchers: argument checks, the size of the grid, the list of versions. The kernels are
-// in int8_matmul.cuh and int8_tensor_cores.cuh.
+// Day 31's host code: argument checks and the list of versions. The kernels and their launches are
+// in int8_matmul.cuh and beyond/.
 #include <array>
 #include <string>
 
+#include "beyond/int8_tensor_cores.cuh"
+#include "beyond/int8_wgmma.hpp"
 #include "common/check/check.hpp"
 #include "common/check/matrix_arguments.hpp"
 #include "common/device/cluster_launch.hpp"
-#include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "int8_matmul.cuh"
 #include "int8_matmul.hpp"
-#include "int8_tensor_cores.cuh"
-#include "int8_wgmma.hpp"
 
 namespace day31 {
 namespace {
 
-using course::ceil_div;
 using In = DeviceMatrix<const std::int8_t>;
 using Out = DeviceMatrix<std::int32_t>;
 
@@ -37,22 +35,15 @@ bool both_are_aligned(In a, In w) {
     return rows_are_aligned(a, 16) && rows_are_aligned(w, 16);
 }
 
-void launch_scalar(In a, In w, Out c, cudaStream_t stream) {
+void multiply_scalar(In a, In w, Out c, cudaStream_t stream) {
     if (!check_arguments(a, w, c)) return;
-    const std::size_t tiles_m = ceil_div<std::size_t>(c.rows(), kScalarRows);
-    const std::size_t tiles_n = ceil_div<std::size_t>(c.cols(), kScalarCols);
-    scalar<<<course::blocks_for(tiles_m * tiles_n, 1), dim3(kScalarCols, kScalarRows), 0, stream>>>(
-        a, w, c, static_cast<unsigned>(tiles_n));
+    launch_scalar(a, w, c, stream);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_dp4a(In a, In w, Out c, cudaStream_t stream) {
+void multiply_dp4a(In a, In w, Out c, cudaStream_t stream) {
     if (!check_arguments(a, w, c)) return;
-    const std::size_t tiles_m = ceil_div<std::size_t>(c.rows(), kDotTile);
-    const std::size_t tiles_n = ceil_div<std::size_t>(c.cols(), kDotTile);
-    const auto kernel = both_are_aligned(a, w) ? dp4a<true> : dp4a<false>;
-    kernel<<<course::blocks_for(tiles_m * tiles_n, 1), kDotThreads, 0, stream>>>(
-        a, w, c, static_cast<unsigned>(tiles_n));
+    (both_are_aligned(a, w) ? launch_dp4a<true> : launch_dp4a<false>)(a, w, c, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -62,28 +53,26 @@ std::string tile_constraint(const MatmulShape& = {}) {
 }
 
 // mma_sync, tensor_cores
-template <class Shape, auto kKernel>
-void launch_tiles(In a, In w, Out c, cudaStream_t stream) {
+template <class Shape, auto kKernel, auto kLaunch>
+void multiply_tiles(In a, In w, Out c, cudaStream_t stream) {
     const std::string reason = tile_constraint<Shape, kKernel>();
     course::require(reason.empty(), "int8_matmul: this version ", reason);
     require_aligned_rows("int8_matmul: a", a);
     require_aligned_rows("int8_matmul: w", w);
     if (!check_arguments(a, w, c)) return;
-    const std::size_t tiles_m = ceil_div<std::size_t>(c.rows(), Shape::BM);
-    const std::size_t tiles_n = ceil_div<std::size_t>(c.cols(), Shape::BN);
-    course::launch(kKernel, {course::blocks_for(tiles_m * tiles_n, 1), Shape::THREADS, Shape::SHARED, stream},
-                   a, w, c, static_cast<unsigned>(tiles_m), static_cast<unsigned>(tiles_n));
+    kLaunch(a, w, c, stream);
 }
 
-constexpr auto launch_mma_sync = launch_tiles<OneStage, mma_sync<OneStage>>;
-constexpr auto launch_tensor_cores = launch_tiles<ThreeStages, tensor_cores<ThreeStages>>;
+constexpr auto multiply_mma_sync = multiply_tiles<OneStage, mma_sync<OneStage>, launch_mma_sync<OneStage>>;
+constexpr auto multiply_tensor_cores =
+    multiply_tiles<ThreeStages, tensor_cores<ThreeStages>, launch_tensor_cores<ThreeStages>>;
 constexpr auto tensor_cores_constraint = tile_constraint<ThreeStages, tensor_cores<ThreeStages>>;
 
 std::string wgmma_constraint(const MatmulShape& = {}) {
     return course::why_no_hopper();
 }
 
-void launch_wgmma_tiles(In a, In w, Out c, cudaStream_t stream) {
+void multiply_wgmma(In a, In w, Out c, cudaStream_t stream) {
     const std::string reason = wgmma_constraint();
     course::require(reason.empty(), "int8_matmul: this version ", reason);
     require_aligned_rows("int8_matmul: a", a);
@@ -91,10 +80,10 @@ void launch_wgmma_tiles(In a, In w, Out c, cudaStream_t stream) {
     if (check_arguments(a, w, c)) launch_wgmma(a, w, c, stream);
 }
 
-void launch_chosen(In a, In w, Out c, cudaStream_t stream) {
-    if (!both_are_aligned(a, w)) return launch_dp4a(a, w, c, stream);
-    if (wgmma_constraint().empty()) return launch_wgmma_tiles(a, w, c, stream);
-    (tensor_cores_constraint({}).empty() ? launch_tensor_cores : launch_dp4a)(a, w, c, stream);
+void multiply_chosen(In a, In w, Out c, cudaStream_t stream) {
+    if (!both_are_aligned(a, w)) return multiply_dp4a(a, w, c, stream);
+    if (wgmma_constraint().empty()) return multiply_wgmma(a, w, c, stream);
+    (tensor_cores_constraint({}).empty() ? multiply_tensor_cores : multiply_dp4a)(a, w, c, stream);
 }
 
 course::Work work(const MatmulShape& shape) {
@@ -124,29 +113,29 @@ course::KernelResources tile_resources() {
 std::span<const Version> versions() {
     constexpr auto kTensorCoresResources = tile_resources<ThreeStages, tensor_cores<ThreeStages>>;
     static const std::array<Version, 6> list = {{
-        {"scalar", "a thread for each result", {launch_scalar, scalar_resources}, work},
+        {"scalar", "a thread for each result", {multiply_scalar, scalar_resources}, work},
         {"dp4a",
          "four products in an instruction, tiles in shared memory",
-         {launch_dp4a, dp4a_resources},
+         {multiply_dp4a, dp4a_resources},
          work},
         {"mma_sync",
          "mma.m16n8k32 on tensor cores",
-         {launch_mma_sync, tile_resources<OneStage, mma_sync<OneStage>>, true},
+         {multiply_mma_sync, tile_resources<OneStage, mma_sync<OneStage>>, true},
          work,
          tile_constraint<OneStage, mma_sync<OneStage>>},
         {"tensor_cores",
          "stages in flight, fragments one step ahead",
-         {launch_tensor_cores, kTensorCoresResources, true},
+         {multiply_tensor_cores, kTensorCoresResources, true},
          work,
          tensor_cores_constraint},
         {"wgmma",
          "TMA and wgmma, and a tile that suits the shape",
-         {launch_wgmma_tiles, nullptr, true},
+         {multiply_wgmma, nullptr, true},
          work,
          wgmma_constraint},
         {"auto",
          "wgmma, else tensor cores, where the GPU has them and rows are aligned",
-         {launch_chosen, nullptr},
+         {multiply_chosen, nullptr},
          work},
     }};
     return list;

@@ -4,19 +4,15 @@
 // they lie in memory. Four bytes that are adjacent along K are one 32-bit word, which is what makes
 // int8 fast.
 //
-//   version        multiply-adds by         what is new                        what limits it
-//   scalar         one instruction each     a thread for each result           two 1-byte loads per multiply-add
-//   dp4a           four in __dp4a           words of K, tiles, 8 x 8 results   the rate of __dp4a
-//   mma_sync       4,096 in an mma          tensor cores                       copies and products take turns
-//   tensor_cores   4,096 in an mma          stages in flight, fragments        the rate of mma.sync
-//                                           one step ahead
-//   wgmma          524,288 in a wgmma       operands from shared memory        storing C, and power
+//   version   multiply-adds by         what is new                        what limits it
+//   scalar    one instruction each     a thread for each result           two 1-byte loads per multiply-add
+//   dp4a      four in __dp4a           words of K, tiles, 8 x 8 results   the rate of __dp4a
 //
-// The first two are here, mma_sync and tensor_cores in int8_tensor_cores.cuh. The last one needs
-// Hopper and is in int8_wgmma.cuh.
+// Each kernel is followed by its launch. beyond/ has the versions for tensor cores: mma_sync,
+// tensor_cores and wgmma.
 //
-//   ./course run day31                                                  every version, verified and timed
-//   ./course run day31 --only tensor_cores --size 4096x4096x4096     M x N x K
+//   ./course run day31                                               every version, verified and timed
+//   ./course run day31 --program                                     program.cu, from main() to the result
 //   ./course inspect day31 --only scalar --size 64x64x64             what its loads cost
 #pragma once
 
@@ -27,6 +23,7 @@
 #include <cstring>
 
 #include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
 
 namespace day31 {
@@ -52,6 +49,14 @@ __global__ void __launch_bounds__(kScalarThreads)
     for (std::size_t k = 0; k < a.cols(); ++k)
         sum += a(row, k) * w(col, k);
     c(row, col) = sum;
+}
+
+inline void launch_scalar(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w,
+                          DeviceMatrix<std::int32_t> c, cudaStream_t stream) {
+    const std::size_t tiles_m = course::ceil_div<std::size_t>(c.rows(), kScalarRows);
+    const std::size_t tiles_n = course::ceil_div<std::size_t>(c.cols(), kScalarCols);
+    scalar<<<course::blocks_for(tiles_m * tiles_n, 1), dim3(kScalarCols, kScalarRows), 0, stream>>>(
+        a, w, c, static_cast<unsigned>(tiles_n));
 }
 
 // --- Four bytes in a word ------------------------------------------------------------------------
@@ -130,6 +135,16 @@ __global__ void __launch_bounds__(kDotThreads, 2)
             if (r < c.rows() && s < c.cols()) c(r, s) = sums[i][j];
         }
     }
+}
+
+// kAligned: rows of A and W start at multiples of 16 bytes.
+template <bool kAligned>
+void launch_dp4a(DeviceMatrix<const std::int8_t> a, DeviceMatrix<const std::int8_t> w,
+                 DeviceMatrix<std::int32_t> c, cudaStream_t stream) {
+    const std::size_t tiles_m = course::ceil_div<std::size_t>(c.rows(), kDotTile);
+    const std::size_t tiles_n = course::ceil_div<std::size_t>(c.cols(), kDotTile);
+    dp4a<kAligned><<<course::blocks_for(tiles_m * tiles_n, 1), kDotThreads, 0, stream>>>(
+        a, w, c, static_cast<unsigned>(tiles_n));
 }
 
 }  // namespace day31

@@ -4,7 +4,7 @@
 //
 // Methods: the integer instructions of CUDA cores (__dp4a) and of tensor cores (PTX ISA,
 // mma.m16n8k32 with .s8); tiles as in PMPP chapters 5 and 6. The kernels are in int8_matmul.cuh and
-// int8_tensor_cores.cuh.
+// beyond/.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "beyond/int8_wgmma.hpp"
 #include "common/bench/machine.hpp"
 #include "common/check/guarded_matrix.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "int8_wgmma.hpp"
 
 namespace {
 

@@ -1,10 +1,12 @@
-// Day 32's launchers: argument checks, the workspace, the size of the grid, the list of versions.
-// The kernels are in llm_int8.cuh and tensor_core_products.cuh.
+// Day 32's host code: argument checks, the workspace, the order of the steps, the list of versions.
+// The kernels and their launches are in llm_int8.cuh and beyond/.
 #include <array>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "beyond/long_rows.cuh"
+#include "beyond/tensor_core_products.cuh"
 #include "common/check/check.hpp"
 #include "common/check/matrix_arguments.hpp"
 #include "common/device/grid.hpp"
@@ -12,7 +14,6 @@
 #include "common/device/tensor_core_support.hpp"
 #include "llm_int8.cuh"
 #include "llm_int8.hpp"
-#include "tensor_core_products.cuh"
 
 namespace day32 {
 namespace {
@@ -118,51 +119,34 @@ bool check_layer(const Layer& layer, std::size_t workspace) {
 void prepare(const Layer& layer, const Arrays& arrays, cudaStream_t stream) {
     find_outlier_columns(layer.x, layer.threshold, arrays.keep, arrays.columns, arrays.count, stream);
     quantize_kept_columns(layer.x, arrays.keep, arrays.x8(layer.shape()), arrays.x_scale, stream);
-    gather_outliers<<<course::blocks_for(layer.x.rows() + layer.w.rows(), kGatherWarps), kGatherThreads, 0,
-                      stream>>>(layer.x, layer.w, arrays.outliers());
+    launch_gather_outliers(layer.x, layer.w, arrays.outliers(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
 // The last steps of plain and separate_kernels: sums become floats, then Y.
 void finish(const Layer& layer, const Arrays& arrays, cudaStream_t stream) {
     const auto [tokens, outputs, inputs] = layer.shape();
-    const unsigned blocks = course::blocks_for(tokens * outputs, kPlainThreads);
-    dequantize_sums<<<blocks, kPlainThreads, 0, stream>>>(arrays.sums.data(), tokens, outputs,
-                                                          arrays.x_scale.data(), layer.w_scale.data());
+    launch_dequantize_sums(arrays.sums.data(), tokens, outputs, arrays.x_scale.data(), layer.w_scale.data(),
+                           stream);
     CUDA_CHECK_LAUNCH();
-    add_outliers<<<blocks, kPlainThreads, 0, stream>>>(arrays.sums.data(), arrays.outliers(), layer.y);
+    launch_add_outliers(arrays.sums.data(), arrays.outliers(), layer.y, stream);
     CUDA_CHECK_LAUNCH();
 }
 
-void launch_plain(const Layer& layer, cudaStream_t stream) {
+void run_plain(const Layer& layer, cudaStream_t stream) {
     if (!check_layer(layer, separate_workspace(layer.shape()))) return;
-    const auto [tokens, outputs, inputs] = layer.shape();
     const Arrays arrays(layer.shape(), layer.workspace.data(), true);
     prepare(layer, arrays, stream);
-    plain_product<<<course::blocks_for(tokens * outputs, kPlainThreads), kPlainThreads, 0, stream>>>(
-        arrays.x8(layer.shape()), layer.w8, arrays.sums.data());
+    launch_plain_product(arrays.x8(layer.shape()), layer.w8, arrays.sums.data(), stream);
     CUDA_CHECK_LAUNCH();
     finish(layer, arrays, stream);
 }
-
-// A block for each tile of the result.
-template <class Shape>
-struct Tiles {
-    unsigned m, n;
-    explicit Tiles(const LayerShape& shape)
-        : m(static_cast<unsigned>(ceil_div<std::size_t>(shape.tokens, Shape::BM))),
-          n(static_cast<unsigned>(ceil_div<std::size_t>(shape.outputs, Shape::BN))) {}
-
-    course::LaunchConfig config(cudaStream_t stream) const {
-        return {course::blocks_for(std::size_t{m} * n, 1), Shape::THREADS, Shape::SHARED, stream};
-    }
-};
 
 std::string separate_constraint(const LayerShape& = {}) {
     return course::why_no_tensor_cores(int8_product<ProductShape>, ProductShape::SHARED);
 }
 
-void launch_separate(const Layer& layer, cudaStream_t stream) {
+void run_separate(const Layer& layer, cudaStream_t stream) {
     const std::string reason = separate_constraint();
     course::require(reason.empty(), "llm_int8: this version ", reason);
     require_aligned_rows("llm_int8: w8", layer.w8);
@@ -170,9 +154,8 @@ void launch_separate(const Layer& layer, cudaStream_t stream) {
     const auto [tokens, outputs, inputs] = layer.shape();
     const Arrays arrays(layer.shape(), layer.workspace.data(), true);
     prepare(layer, arrays, stream);
-    const Tiles<ProductShape> tiles(layer.shape());
-    course::launch(int8_product<ProductShape>, tiles.config(stream), arrays.x8(layer.shape()), layer.w8,
-                   {arrays.sums, tokens, outputs}, tiles.m, tiles.n);
+    launch_int8_product<ProductShape>(arrays.x8(layer.shape()), layer.w8, {arrays.sums, tokens, outputs},
+                                      stream);
     finish(layer, arrays, stream);
 }
 
@@ -180,17 +163,15 @@ std::string fused_constraint(const LayerShape& = {}) {
     return course::why_no_tensor_cores(fused_layer<FusedShape>, FusedShape::SHARED);
 }
 
-void launch_fused(const Layer& layer, cudaStream_t stream) {
+void run_fused(const Layer& layer, cudaStream_t stream) {
     const std::string reason = fused_constraint();
     course::require(reason.empty(), "llm_int8: this version ", reason);
     require_aligned_rows("llm_int8: w8", layer.w8);
     if (!check_layer(layer, fused_workspace(layer.shape()))) return;
     const Arrays arrays(layer.shape(), layer.workspace.data(), false);
     prepare(layer, arrays, stream);
-    const Tiles<FusedShape> tiles(layer.shape());
-    course::launch(fused_layer<FusedShape>, tiles.config(stream), arrays.x8(layer.shape()),
-                   arrays.x_scale.data(), layer.w8, layer.w_scale.data(), arrays.outliers(), layer.y, tiles.m,
-                   tiles.n);
+    launch_fused_layer<FusedShape>(arrays.x8(layer.shape()), arrays.x_scale.data(), layer.w8,
+                                   layer.w_scale.data(), arrays.outliers(), layer.y, stream);
 }
 
 // The least traffic: X and W8 are read once, Y is written once. The outlier columns' weights in
@@ -234,14 +215,11 @@ void find_outlier_columns(DeviceMatrix<const __half> x, float threshold, DeviceS
     if (x.cols() != 0)
         CUDA_CHECK(cudaMemsetAsync(keep.data(), 0xff, keep.size() * sizeof(std::uint16_t), stream));
     if (x.rows() != 0 && x.cols() != 0) {
-        const std::size_t tiles = ceil_div<std::size_t>(x.cols(), kMarkTile);
-        const std::size_t chunks = ceil_div(x.rows(), kMarkRows);
-        const auto kernel = rows_are_aligned(x, 16) ? mark_outliers<true> : mark_outliers<false>;
-        kernel<<<course::blocks_for(tiles * chunks, 1), kMarkThreads, 0, stream>>>(
-            x, threshold, keep.data(), static_cast<unsigned>(tiles));
+        const auto mark = rows_are_aligned(x, 16) ? launch_mark_outliers<true> : launch_mark_outliers<false>;
+        mark(x, threshold, keep.data(), stream);
         CUDA_CHECK_LAUNCH();
     }
-    list_outliers<<<1, kListThreads, 0, stream>>>(keep.data(), x.cols(), columns.data(), count.data());
+    launch_list_outliers(keep.data(), x.cols(), columns.data(), count.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -274,33 +252,29 @@ void quantize_kept_columns(DeviceMatrix<const __half> x, DeviceSpan<const std::u
     if (x.rows() == 0) return;
     const bool aligned =
         rows_are_aligned(x, 16) && rows_are_aligned(out, 8) && course::is_aligned(keep.data(), 16);
-    const unsigned blocks = course::blocks_for(x.rows(), 1);
     const bool kept = with_kept_threads(x.cols(), [&](auto threads) {
-        const auto kernel =
-            aligned ? kept_row_in_registers<true, threads> : kept_row_in_registers<false, threads>;
-        kernel<<<blocks, threads.value, 0, stream>>>(x, keep.data(), out, scale.data());
+        const auto launch = aligned ? launch_kept_row_in_registers<true, threads>
+                                    : launch_kept_row_in_registers<false, threads>;
+        launch(x, keep.data(), out, scale.data(), stream);
     });
     if (!kept) {
-        const auto kernel = aligned ? kept_row_in_passes<true> : kept_row_in_passes<false>;
-        kernel<<<blocks, kLongThreads, 0, stream>>>(x, keep.data(), out, scale.data());
+        const auto launch = aligned ? launch_kept_row_in_passes<true> : launch_kept_row_in_passes<false>;
+        launch(x, keep.data(), out, scale.data(), stream);
     }
     CUDA_CHECK_LAUNCH();
 }
 
 std::span<const Version> versions() {
     static const std::array<Version, 3> list = {{
-        {"plain",
-         "a kernel for each step, a thread for each result",
-         {launch_plain, separate_workspace},
-         work},
+        {"plain", "a kernel for each step, a thread for each result", {run_plain, separate_workspace}, work},
         {"separate_kernels",
          "the int8 product on tensor cores",
-         {launch_separate, separate_workspace, nullptr, true},
+         {run_separate, separate_workspace, nullptr, true},
          work,
          separate_constraint},
         {"fused",
          "scales and outlier columns in the int8 product's registers",
-         {launch_fused, fused_workspace, fused_resources, true},
+         {run_fused, fused_workspace, fused_resources, true},
          work,
          fused_constraint},
     }};

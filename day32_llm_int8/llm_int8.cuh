@@ -2,18 +2,18 @@
 //
 //   find outlier columns ─▶ quantise the others by rows ─▶ X8 W8^T in int32 ─▶ times both scales ─▶ + Xo Wo^T ─▶ Y
 //
-//   version            kernels   what is new                                 what limits it
-//   plain              7         a kernel for each step                      the int8 product: a thread per result
-//   separate_kernels   7         the int8 product on tensor cores (day 31)   sums in memory; the outlier product
-//   fused              5         scales and outlier columns in registers     the int8 product
+//   version   kernels   what is new                  what limits it
+//   plain     7         a kernel for each step       the int8 product: a thread per result
 //
 // X is tokens x inputs, W is outputs x inputs, both half. W8 and its scales are made once, in
 // advance. Only the GPU knows the number of outlier columns, and the host would have to wait for
-// it. So the host queues work for any number, and the kernels read the number. This file has the
-// kernels of `plain`; tensor_core_products.cuh has those that replace its products.
+// it. So the host queues work for any number, and the kernels read the number. Each kernel is
+// followed by its launch. beyond/ has the products on tensor cores (separate_kernels, fused), and
+// rows of more than 32,768 inputs.
 //
-//   ./course run day32                                            every version, verified and timed
-//   ./course run day32 --only fused --size 1024x1024x1024      tokens x outputs x inputs
+//   ./course run day32 --only plain --size 128x256x512            tokens x outputs x inputs
+//   ./course run day32 --program                                  program.cu, from main() to the result
+//   ./course inspect day32 --only plain --size 33x64x256          what its accesses cost
 #pragma once
 
 #include <cuda_fp16.h>
@@ -24,6 +24,7 @@
 #include <cstring>
 
 #include "common/device/device_view.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/octet.cuh"
 #include "row_codes.cuh"
 
@@ -69,6 +70,16 @@ __global__ void __launch_bounds__(kMarkThreads)
     }
 }
 
+// keep[col] is 0xffff for all columns before.
+template <bool kAligned>
+void launch_mark_outliers(DeviceMatrix<const __half> x, float threshold, std::uint16_t* keep,
+                          cudaStream_t stream) {
+    const std::size_t tiles = course::ceil_div<std::size_t>(x.cols(), kMarkTile);
+    const std::size_t chunks = course::ceil_div(x.rows(), kMarkRows);
+    mark_outliers<kAligned><<<course::blocks_for(tiles * chunks, 1), kMarkThreads, 0, stream>>>(
+        x, threshold, keep, static_cast<unsigned>(tiles));
+}
+
 constexpr int kListThreads = 1024;
 
 // Idea: one block lists the outlier columns in ascending order. A ballot gives a warp one bit per
@@ -100,6 +111,11 @@ __global__ void __launch_bounds__(kListThreads)
     if (threadIdx.x == 0) *count = before;
 }
 
+inline void launch_list_outliers(const std::uint16_t* keep, std::size_t cols, std::uint32_t* columns,
+                                 std::uint32_t* count, cudaStream_t stream) {
+    list_outliers<<<1, kListThreads, 0, stream>>>(keep, cols, columns, count);
+}
+
 // --- The kept columns of X in 8 bits, a scale for each row (as on day 30) ------------------------
 
 // Sets outlier columns to 0. keep is 0 or 0xffff, so two halves are masked at once, by their bits.
@@ -126,41 +142,11 @@ __device__ void mask(Octet& octet, const std::uint16_t* keep, std::size_t col, s
 // From row_codes.cuh: scale_of(block_max<...>(magnitude_bits(largest))) is the scale of a row, max
 // |x| / 127, in every thread of its block; quantize() makes the codes of eight values.
 
-constexpr int kLongThreads = 1024;
-
-// Idea: a block per row reads it twice: once for the largest magnitude, once to quantise. Outlier
-// columns count as 0 both times.
-// Cost removed: a copy of X without its outlier columns.
-// Still limits it: memory. It is for rows that are too long for the next kernel.
-template <bool kAligned>
-__global__ void __launch_bounds__(kLongThreads)
-    kept_row_in_passes(DeviceMatrix<const __half> x, const std::uint16_t* keep, DeviceMatrix<std::int8_t> out,
-                       float* scale) {
-    const std::size_t row = blockIdx.x;
-    const __half* const x_row = x.data() + row * x.leading_dimension();
-    const auto kept = [&](std::size_t col) {
-        auto octet = Octet::load<kAligned>(x_row, col, x.cols());
-        mask<kAligned>(octet, keep, col, x.cols());
-        return octet;
-    };
-    __half2 largest = __float2half2_rn(0);
-    for (std::size_t col = threadIdx.x * kOctet; col < x.cols(); col += kLongThreads * kOctet) {
-        const auto octet = kept(col);
-        for (int u = 0; u < kOctet / 2; ++u)
-            largest = __hmax2_nan(largest, __habs2(octet.unit(u)));
-    }
-    const float row_scale = scale_of(block_max<kLongThreads>(magnitude_bits(largest)));
-    const float inverse = inverse_of(row_scale);
-    for (std::size_t col = threadIdx.x * kOctet; col < x.cols(); col += kLongThreads * kOctet)
-        course::store_bytes<kAligned>(quantize(kept(col), inverse),
-                                      out.data() + row * out.leading_dimension(), col, x.cols());
-    if (threadIdx.x == 0) scale[row] = row_scale;
-}
-
 constexpr int kKeptPacks = 4;  // octets of a thread
 
-// Idea: the row stays in registers between the two steps.
-// Cost removed: the second read.
+// Idea: a block per row, which stays in registers between finding the largest magnitude and
+// quantising. Outlier columns count as 0 in both.
+// Cost removed: a second read, and a copy of X without its outlier columns.
 // Still limits it: memory. mark_outliers has read X before; it may still be in the L2 cache.
 template <bool kAligned, int kThreads>
 __global__ void __launch_bounds__(kThreads)
@@ -189,6 +175,14 @@ __global__ void __launch_bounds__(kThreads)
             course::store_bytes<kAligned>(quantize(octets[p], inverse),
                                           out.data() + row * out.leading_dimension(), col_of(p), x.cols());
     if (threadIdx.x == 0) scale[row] = row_scale;
+}
+
+// A row has at most 32 kThreads columns.
+template <bool kAligned, int kThreads>
+void launch_kept_row_in_registers(DeviceMatrix<const __half> x, const std::uint16_t* keep,
+                                  DeviceMatrix<std::int8_t> out, float* scale, cudaStream_t stream) {
+    kept_row_in_registers<kAligned, kThreads>
+        <<<course::blocks_for(x.rows(), 1), kThreads, 0, stream>>>(x, keep, out, scale);
 }
 
 // --- The outlier columns in half -----------------------------------------------------------------
@@ -225,6 +219,12 @@ __global__ void __launch_bounds__(kGatherThreads)
         to[i] = i < count ? from(row, outliers.columns[i]) : __half(0.0f);
 }
 
+inline void launch_gather_outliers(DeviceMatrix<const __half> x, DeviceMatrix<const __half> w,
+                                   Outliers outliers, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(x.rows() + w.rows(), kGatherWarps);
+    gather_outliers<<<grid, kGatherThreads, 0, stream>>>(x, w, outliers);
+}
+
 // --- plain: a kernel for each step ---------------------------------------------------------------
 
 constexpr int kPlainThreads = 256;
@@ -245,6 +245,12 @@ __global__ void __launch_bounds__(kPlainThreads)
     sums[i] = sum;
 }
 
+inline void launch_plain_product(DeviceMatrix<const std::int8_t> x8, DeviceMatrix<const std::int8_t> w8,
+                                 std::int32_t* sums, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(x8.rows() * w8.rows(), kPlainThreads);
+    plain_product<<<grid, kPlainThreads, 0, stream>>>(x8, w8, sums);
+}
+
 // Idea: an int32 sum times the scales of its row and column is a float, which takes the place of
 // the sum.
 // Cost removed: none yet.
@@ -257,6 +263,12 @@ __global__ void __launch_bounds__(kPlainThreads)
     if (i >= rows * cols) return;
     const float value = static_cast<float>(sums[i]) * row_scale[i / cols] * column_scale[i % cols];
     sums[i] = __float_as_int(value);
+}
+
+inline void launch_dequantize_sums(std::int32_t* sums, std::size_t rows, std::size_t cols,
+                                   const float* row_scale, const float* column_scale, cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(rows * cols, kPlainThreads);
+    dequantize_sums<<<grid, kPlainThreads, 0, stream>>>(sums, rows, cols, row_scale, column_scale);
 }
 
 // Idea: the product of the outlier columns, a thread for each result, is added to that float.
@@ -273,6 +285,12 @@ __global__ void __launch_bounds__(kPlainThreads)
         sum += static_cast<float>(outliers.x[row * outliers.pitch + k]) *
                static_cast<float>(outliers.w[col * outliers.pitch + k]);
     y(row, col) = __half(sum);
+}
+
+inline void launch_add_outliers(const std::int32_t* sums, Outliers outliers, DeviceMatrix<__half> y,
+                                cudaStream_t stream) {
+    const unsigned grid = course::blocks_for(y.rows() * y.cols(), kPlainThreads);
+    add_outliers<<<grid, kPlainThreads, 0, stream>>>(sums, outliers, y);
 }
 
 }  // namespace day32

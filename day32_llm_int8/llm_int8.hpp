@@ -13,7 +13,7 @@
 //
 // Method: T. Dettmers, M. Lewis, Y. Belkada, L. Zettlemoyer, "LLM.int8(): 8-bit Matrix
 // Multiplication for Transformers at Scale", 2022, sections 3.1 and 3.2. The kernels are in
-// llm_int8.cuh.
+// llm_int8.cuh and beyond/.
 #pragma once
 
 #include <cuda_fp16.h>
@@ -94,8 +94,8 @@ void quantize_kept_columns(course::DeviceMatrix<const __half> x, course::DeviceS
                            cudaStream_t stream);
 
 // The same layer on the CPU, in double, from the same 8-bit values; packed matrices. `allowed` is
-// the error bound of each element: the README derives it. The outlier columns are given, because x
-// may be only some of the tokens that they were found in.
+// the error bound of each element: beyond/README.md derives it. The outlier columns are given,
+// because x may be only some of the tokens that they were found in.
 struct HostLayer {
     LayerShape shape;
     float threshold = kThreshold;

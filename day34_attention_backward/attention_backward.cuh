@@ -6,20 +6,16 @@
 // with D[i] = d_out[i] . out[i], and P[i][j] = exp(S[i][j] - lse[i]). An element of P is an
 // attention weight.
 //
-//   version           for          what is new                             what limits it
-//   naive             FP32         P and dS are stored                     their memory, and a load per multiply-add
-//   recompute         FP32         P and dS tile by tile, in two passes    seven products for five; shared memory
-//   one_pass_atomic   FP32         dQ is summed by atomics                 shared memory; any order of the sums
-//   one_pass_ordered  FP32         blocks add to dQ in turns               blocks wait for each other
-//   tensor_cores      FP16, BF16   products by mma.sync                    fragments through registers
-//   hopper            FP16, BF16   TMA, wgmma, dQ summed in bulk           shared memory
-//   hopper_ordered    FP16, BF16   in turns                                blocks wait for each other
+//   version           what is new                              what limits it
+//   naive             P and dS are stored                      their memory, and a load per multiply-add
+//   recompute         P and dS tile by tile, in two passes     seven products for five; shared memory
 //
-// The first two are here; tiles.cuh has the operations of `recompute` on a tile. The others are in
-// one_pass.cuh, tensor_cores.cuh and hopper.cuh.
+// Each kernel is followed by its launch. parts.cuh has the first kernel of both versions, which
+// computes D. beyond/ has versions with one pass, and with tensor cores.
 //
 //   ./course run day34                               every version, verified and timed
-//   ./course run day34 --size 4x8x2048x64 batch x heads x tokens x head dimension
+//   ./course run day34 --program                     program.cu: the gradients of one head
+//   ./course run day34 --size 4x8x2048x64            batch x heads x tokens x head dimension
 #pragma once
 
 #include <cuda_runtime.h>
@@ -28,12 +24,15 @@
 
 #include "attention_backward.hpp"
 #include "common/bench/attention.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "parts.cuh"
-#include "tiles.cuh"
 
 namespace day34 {
 
 // --- Version 1 -----------------------------------------------------------------------------------
+
+constexpr int kThreads = 256;  // of a block
 
 // Idea: the formulas as on paper. One kernel stores P and dS, with a thread per element; the next
 // two multiply.
@@ -69,6 +68,19 @@ __global__ void naive_weights(const Gradient<float> a, const RowTerms terms, flo
     ds[index] = gradient;
 }
 
+inline std::size_t heads_of(const Extents& e) {
+    return e.batch * e.heads;
+}
+inline std::size_t elements_of(const Extents& e) {
+    return heads_of(e) * e.length * e.dim;
+}
+
+inline void launch_naive_weights(const Gradient<float>& a, const RowTerms& terms, float* p, float* ds,
+                                 cudaStream_t stream) {
+    const std::size_t scores = heads_of(a.q.extents()) * a.q.extents().length * a.k.extents().length;
+    naive_weights<<<course::blocks_for(scores, kThreads), kThreads, 0, stream>>>(a, terms, p, ds, scores);
+}
+
 // A thread per element of dK and dV: a column of P and dS.
 __global__ void naive_keys(const Gradient<float> a, const float* p, const float* ds, std::size_t elements) {
     const std::size_t index = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -89,6 +101,12 @@ __global__ void naive_keys(const Gradient<float> a, const float* p, const float*
     row_of(a.dv, head, key)[col] = dv;
 }
 
+inline void launch_naive_keys(const Gradient<float>& a, const float* p, const float* ds,
+                              cudaStream_t stream) {
+    const std::size_t elements = elements_of(a.k.extents());
+    naive_keys<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(a, p, ds, elements);
+}
+
 // A thread per element of dQ: a row of dS.
 __global__ void naive_queries(const Gradient<float> a, const float* ds, std::size_t elements) {
     const std::size_t index = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -104,10 +122,72 @@ __global__ void naive_queries(const Gradient<float> a, const float* ds, std::siz
     row_of(a.dq, head, row)[col] = dq * a.scale;
 }
 
+inline void launch_naive_queries(const Gradient<float>& a, const float* ds, cudaStream_t stream) {
+    const std::size_t elements = elements_of(a.q.extents());
+    naive_queries<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(a, ds, elements);
+}
+
 // --- Version 2 -----------------------------------------------------------------------------------
 
-// From tiles.cuh: load_tile() loads 32 rows of a head, weigh_tile() computes P and dS of a tile.
-// kAcross threads share a row.
+constexpr int kTile = 32;                          // rows of Q, and keys
+constexpr int kAcross = kThreads / kTile;          // threads that share a row
+constexpr int kScores = kTile * kTile / kThreads;  // of a thread
+
+// D: the columns of a tile, 64 or 128 (the D of a row is RowTerms::d). Those from dim on are
+// zero-filled. A row is padded by one element, so that the same column of adjacent rows is in
+// different banks.
+template <int D>
+struct Tiles {
+    float q[kTile][D + 1];
+    float d_out[kTile][D + 1];
+    float k[kTile][D + 1];
+    float v[kTile][D + 1];
+    float p[kTile][kTile + 1];  // [row of Q][key]
+    float ds[kTile][kTile + 1];
+};
+
+// Rows of a head from `first` on. Rows out of range are zero-filled.
+template <int D>
+__device__ void load_tile(float (&to)[kTile][D + 1], const HeadsView<const float>& view, std::size_t head,
+                          int first) {
+    for (int i = static_cast<int>(threadIdx.x); i < kTile * D; i += kThreads) {
+        const int row = first + i / D;
+        const int col = i % D;
+        const bool inside = row < view.length() && col < view.dim();
+        to[i / D][col] = inside ? row_of(view, head, static_cast<std::size_t>(row))[col] : 0.0f;
+    }
+}
+
+// P and dS of a tile: rows of Q from `row` on, keys from `key` on. A thread has kScores of one row.
+template <int D>
+__device__ void weigh_tile(const Gradient<float>& a, const RowTerms& terms, Tiles<D>& tiles, std::size_t head,
+                           int row, int key) {
+    const int i = static_cast<int>(threadIdx.x) / kAcross;
+    const int first = static_cast<int>(threadIdx.x) % kAcross;
+    float score[kScores] = {};
+    float dp[kScores] = {};
+    for (int c = 0; c < D; ++c) {
+        const float q = tiles.q[i][c];
+        const float d_out = tiles.d_out[i][c];
+#pragma unroll
+        for (int n = 0; n < kScores; ++n) {
+            score[n] += q * tiles.k[first + n * kAcross][c];
+            dp[n] += d_out * tiles.v[first + n * kAcross][c];
+        }
+    }
+    const std::size_t in_head = static_cast<std::size_t>(row + i);
+    const float lse = terms.lse[head * terms.padded + in_head];
+    const float d = terms.d[head * terms.padded + in_head];
+    const auto seen = static_cast<int>(
+        course::attention::visible_keys(in_head, a.q.extents().length, a.k.extents().length, a.causal));
+#pragma unroll
+    for (int n = 0; n < kScores; ++n) {
+        const int j = first + n * kAcross;
+        const float weight = key + j < seen ? exp2f(score[n] * (a.scale * kLog2E) - lse) : 0.0f;
+        tiles.p[i][j] = weight;
+        tiles.ds[i][j] = weight * (dp[n] - d);
+    }
+}
 
 // Idea: recompute P and dS, tile by tile, in shared memory. A block of this kernel has 32 rows of Q
 // and all their keys; one of the next kernel has 32 keys and all rows that see them.
@@ -149,6 +229,17 @@ __global__ void __launch_bounds__(kThreads) recompute_queries(const Gradient<flo
         if (first + n * kAcross < a.q.dim()) to[first + n * kAcross] = dq[n] * a.scale;
 }
 
+inline unsigned blocks_for_tiles(const Extents& e) {
+    return course::blocks_for(heads_of(e) * course::ceil_div<std::size_t>(e.length, kTile), 1);
+}
+
+// course::launch: <<<>>>, and the permission for more than 48 KB of shared memory.
+template <int D>
+void launch_recompute_queries(const Gradient<float>& a, const RowTerms& terms, cudaStream_t stream) {
+    course::launch(recompute_queries<D>,
+                   {blocks_for_tiles(a.q.extents()), kThreads, sizeof(Tiles<D>), stream}, a, terms);
+}
+
 // A thread's dK and dV: of key j of 32, columns first, first + 8, ...
 template <int D>
 struct KeySums {
@@ -182,6 +273,12 @@ struct KeySums {
     }
 };
 
+// The first row that sees `key`, or 0; a multiple of kTile.
+__device__ inline int first_row(const Gradient<float>& a, int key) {
+    if (!a.causal) return 0;
+    return max(0, key - (a.k.length() - a.q.length())) / kTile * kTile;
+}
+
 template <int D>
 __global__ void __launch_bounds__(kThreads) recompute_keys(const Gradient<float> a, const RowTerms terms) {
     extern __shared__ float4 memory[];
@@ -202,6 +299,12 @@ __global__ void __launch_bounds__(kThreads) recompute_keys(const Gradient<float>
         __syncthreads();  // Q, d_out, P and dS are safe to overwrite
     }
     sums.store(a, head, key);
+}
+
+template <int D>
+void launch_recompute_keys(const Gradient<float>& a, const RowTerms& terms, cudaStream_t stream) {
+    course::launch(recompute_keys<D>, {blocks_for_tiles(a.k.extents()), kThreads, sizeof(Tiles<D>), stream},
+                   a, terms);
 }
 
 }  // namespace day34

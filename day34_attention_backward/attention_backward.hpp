@@ -1,5 +1,5 @@
-// Host API of day 34: the gradients of attention. The kernels are in attention_backward.cuh (FP32),
-// tensor_cores.cuh and hopper.cuh (FP16 and BF16).
+// Host API of day 34: the gradients of attention. The kernels are in attention_backward.cuh (FP32)
+// and beyond/ (FP32 in one pass, FP16 and BF16).
 //
 // For out = softmax(scale Q K^T) V (common/bench/attention.hpp) and a loss whose gradient with
 // respect to out is d_out, launchers compute the gradients with respect to Q, K and V. They need

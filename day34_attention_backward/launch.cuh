@@ -1,5 +1,4 @@
-// Code that the launchers share: the versions of other files, workspace, and the first kernel of
-// all versions.
+// Code that the host files share: the versions of other files, workspace, and gradients of 0.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +12,8 @@
 
 namespace day34 {
 
-// The versions of tensor_cores.cu, and those of hopper.cu, which is compiled for compute capability
-// 9.0a alone.
+// The versions of beyond/tensor_cores.cu, and those of beyond/hopper.cu, which is compiled for
+// compute capability 9.0a alone.
 template <class T>
 Version<T> tensor_cores();
 template <class T>
@@ -36,8 +35,8 @@ class RowTermsBuffer {
         : padded_(padded(gradient.q.extents().length)),
           rows_(gradient.q.extents().batch * gradient.q.extents().heads * padded_),
           memory_(2 * rows_, stream) {
-        const unsigned blocks = course::blocks_for(rows_, kRowWarps);
-        course::launch(row_terms<T>, {blocks, kRowWarps * course::kWarpSize, 0, stream}, gradient, terms());
+        launch_row_terms(gradient, terms(), stream);
+        CUDA_CHECK_LAUNCH();
     }
 
     RowTerms terms() const { return {memory_.data(), memory_.data() + rows_, padded_}; }

@@ -1,4 +1,4 @@
-// Code that several versions share: the two numbers per row of Q from which its weights and their
+// The first kernel of all versions: two numbers per row of Q, from which its weights and their
 // gradients are computed.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "attention_backward.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 
 namespace day34 {
@@ -53,6 +54,12 @@ __global__ void row_terms(const Gradient<T> a, const RowTerms terms) {
     if (lane > 0) return;
     terms.lse[index] = lse;
     terms.d[index] = d;
+}
+
+template <class T>
+void launch_row_terms(const Gradient<T>& a, const RowTerms& terms, cudaStream_t stream) {
+    const std::size_t rows = a.q.extents().batch * a.q.extents().heads * terms.padded;
+    row_terms<T><<<course::blocks_for(rows, kRowWarps), kRowWarps * course::kWarpSize, 0, stream>>>(a, terms);
 }
 
 }  // namespace day34

@@ -1,4 +1,5 @@
-// Day 36 as one program: a breadth-first search of a random graph, checked, and the edges per second.
+// Day 36 as one program: a breadth-first search of a random graph, checked, and the edges per
+// second.
 //
 //   nvcc -std=c++20 -I.. program.cu && ./a.out 1000000        in this folder, with a GPU
 //   ./course run day36 --program                              anywhere
@@ -39,7 +40,8 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "N is '%s'; expected a whole number from 1 to %lld\n", argv[1], kMost);
         return 2;
     }
-    // 8 n edges between random vertices, each stored in both directions: rows and columns are equal.
+    // 8 n edges between random vertices, each stored in both directions: rows and columns are
+    // equal.
     std::mt19937 random(36);
     std::vector<Vertex> from(8 * std::size_t{n}), to(from.size());
     std::vector<unsigned> offsets(n + 1, 0);

@@ -7,12 +7,9 @@
 //   tiled_float4   8 x 8                 the same, 16 bytes at a time              latency at each tile
 //   pipeline       8 x 8                 three tiles ahead: cuda::pipeline         copies among multiply-adds
 //   cp_async       8 x 8                 three tiles ahead: cp.async               copies among multiply-adds
-//   one_of_eight   8 x 8                 by 1 of 8 warps: block-scope pipeline     one scheduler has half the work
-//   nine_warps     8 x 8                 by 1 warp beside 8 that multiply          96 registers: spilling
-//   twelve_warps   8 x 8                 by 4 warps beside 8, 1 per scheduler      multiply-adds
 //
-// The arithmetic is the same in all of them. What changes is which threads wait for memory. The
-// last three, with warps that only copy, are in producer_warps.cuh.
+// The arithmetic is the same in all of them. What changes is which threads wait for memory. Each
+// kernel is followed by its launch. beyond/ has warps that only copy.
 //
 // tile.cuh has what all kernels share: a Source copies a thread's part of the tiles of A and B into
 // a Stage, and multiply() adds their product to the thread's sums. `watch` records what a warp does
@@ -20,13 +17,16 @@
 //
 //   ./course run day38                                          all versions, verified and timed
 //   ./course run day38 --only cp_async --size 4096x4096x4096
+//   ./course run day38 --program                                program.cu: one product, from main()
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cuda/pipeline>
 
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/ptx.cuh"
 #include "tile.cuh"
@@ -71,6 +71,19 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiled(Operands op
     }
     watch.begin(Activity::kEnd, tiles);
     write(operands.c, origin, place, sums);
+}
+
+//                           BM   BN  BK TM TN WIDE
+using Tile1d = TileShape<64, 64, 16, 8, 1, 1>;
+using Tile2d = TileShape<128, 128, 16, 8, 8, 1>;
+using TileFloat4 = TileShape<128, 128, 16, 8, 8, 4>;
+
+// T: one of these. VEC: 4 if the rows of A and B are whole, 16-byte aligned float4s, else 1.
+template <class T, int VEC, class Watch>
+void launch_tiled(const Operands& operands, Watch watch, cudaStream_t stream) {
+    constexpr int kBlocksPerSm = 2;
+    multiply_tiled<T, std::min(VEC, T::WIDE), kBlocksPerSm>
+        <<<blocks_for_tiles<T>(operands.c), T::THREADS, sizeof(Shared<T>), stream>>>(operands, watch);
 }
 
 // --- Copies in flight ----------------------------------------------------------------------------
@@ -129,6 +142,17 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_pipeline(Operands
     write(operands.c, origin, place, sums);
 }
 
+// 32 deep, with four stages: 136 KB of shared memory, one block per SM. course::launch() opts in to
+// more than the 48 KB that every kernel may have.
+using TileDeep = TileShape<128, 128, 32, 8, 8, 4, 4, 4>;
+
+template <int VEC, class Watch>
+void launch_pipeline(const Operands& operands, Watch watch, cudaStream_t stream) {
+    using T = TileDeep;
+    course::launch(multiply_pipeline<T, VEC, 1, Watch>,
+                   {blocks_for_tiles<T>(operands.c), T::THREADS, sizeof(Shared<T>), stream}, operands, watch);
+}
+
 // The same copy by the instruction, which zero-fills by itself.
 template <int VEC>
 struct CopyByInstruction {
@@ -174,6 +198,13 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands
     }
     watch.begin(Activity::kEnd, tiles);
     write(operands.c, origin, place, sums);
+}
+
+template <int VEC, class Watch>
+void launch_cp_async(const Operands& operands, Watch watch, cudaStream_t stream) {
+    using T = TileDeep;
+    course::launch(multiply_cp_async<T, VEC, 1, Watch>,
+                   {blocks_for_tiles<T>(operands.c), T::THREADS, sizeof(Shared<T>), stream}, operands, watch);
 }
 
 }  // namespace day38

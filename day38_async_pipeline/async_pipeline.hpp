@@ -1,5 +1,5 @@
 // C = A B in single precision, any shape: the host API of day 38. The kernels are in
-// async_pipeline.cuh and producer_warps.cuh.
+// async_pipeline.cuh and beyond/producer_warps.cuh.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/bench/kernel_resources.hpp"
 #include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
+#include "timeline.hpp"
 
 namespace day38 {
 
@@ -21,21 +21,6 @@ struct Shape {
     std::size_t rows = 0;
     std::size_t cols = 0;
     std::size_t depth = 0;
-};
-
-// What a warp does, from one moment to the next.
-enum class Activity : unsigned { kCopy, kWait, kMultiply, kEnd };
-
-// "copy", "wait", "multiply", "end"
-std::string_view name(Activity activity);
-
-// The warp started this activity at `time`. All times of a block come from the clock of its SM:
-// cycles on a GPU, nanoseconds on the CPU stand-in, from an arbitrary origin.
-struct Stamp {
-    unsigned warp;
-    Activity activity;
-    unsigned tile;  // its number along K
-    long long time;
 };
 
 // What a version offers.

@@ -84,6 +84,13 @@ __device__ Origin origin_of_block(const DeviceMatrix<float>& c) {
             static_cast<std::size_t>(blockIdx.x % across) * T::BN};
 }
 
+// A block for each tile of C.
+template <class T>
+unsigned blocks_for_tiles(const DeviceMatrix<float>& c) {
+    return course::blocks_for(
+        course::ceil_div<std::size_t>(c.rows(), T::BM) * course::ceil_div<std::size_t>(c.cols(), T::BN), 1);
+}
+
 template <class T>
 __device__ unsigned tiles_along_k(const Operands& operands) {
     return static_cast<unsigned>(course::ceil_div<std::size_t>(operands.a.cols(), T::BK));

@@ -4,7 +4,7 @@
 
 #include <cuda_runtime.h>
 
-#include "async_pipeline.hpp"
+#include "timeline.hpp"
 
 namespace day38 {
 

@@ -15,6 +15,8 @@ using course::DeviceMatrix;
 using course::RasterOrder;
 using Output = course::OutputOf<float>;
 
+constexpr int kBand = 8;  // rows of tiles that are computed together, for the L2 cache (RasterOrder)
+
 // BM x BN results per block, WM x WN of them per warp; tiles of A and B are 64 deep.
 template <class T_, int BM_, int BN_, int WM_, int WN_, bool SWIZZLED_>
 struct TileShape {

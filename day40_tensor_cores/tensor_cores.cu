@@ -1,64 +1,76 @@
-// Day 40's launchers: argument checks, the size of the grid, the list of versions. The kernels are
-// in wmma.cuh, tensor_cores.cuh and pipelines.cuh.
+// Day 40's host code: argument checks and the list of versions. The kernels and their launches are
+// in tensor_cores.cuh and beyond/pipelines.cuh.
 #include <string>
 #include <vector>
 
+#include "beyond/pipelines.cuh"
 #include "common/check/check.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
-#include "pipelines.cuh"
 #include "tensor_cores.cuh"
 #include "tensor_cores.hpp"
-#include "wmma.cuh"
 
 namespace day40 {
 namespace {
 
-constexpr int kBand = 8;  // rows of tiles that are computed together, for the L2 cache
-
-// What a launcher must know about a kernel. ALIGNMENT: of rows that are loaded 16 bytes at a time.
+// A version: its kernel, its launch and what a block of it needs. ALIGNMENT: of rows, where the
+// kernel is to have kAligned.
 template <class S, int STAGES>
 struct Tiled {
-    static constexpr int BM = S::BM, BN = S::BN, THREADS = S::THREADS, ALIGNMENT = 16;
+    static constexpr int THREADS = S::THREADS, ALIGNMENT = 16;
     static constexpr std::size_t SHARED = STAGES * sizeof(Stage<S>);
 };
 
 template <class T>
 struct WmmaGlobal {
-    static constexpr int BM = 32, BN = 32, THREADS = 128, ALIGNMENT = 32;
+    static constexpr int THREADS = 128, ALIGNMENT = 32;
     static constexpr std::size_t SHARED = 0;
     template <bool kAligned>
     static constexpr auto kernel = wmma_global<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_wmma_global<T, kAligned>;
 };
 template <class T>
 struct WmmaShared : Tiled<WmmaShape<T>, 2> {
     template <bool kAligned>
     static constexpr auto kernel = wmma_shared<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_wmma_shared<T, kAligned>;
 };
 template <class T>
 struct MmaSync : Tiled<SmallShape<T>, 1> {
     template <bool kAligned>
     static constexpr auto kernel = mma_sync<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_mma_sync<T, kAligned>;
 };
 template <class T>
 struct WarpTiles : Tiled<WarpTileShape<T>, 1> {
     template <bool kAligned>
     static constexpr auto kernel = warp_tiles<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_warp_tiles<T, kAligned>;
 };
 template <class T>
 struct Swizzled : Tiled<SwizzledShape<T>, 1> {
     template <bool kAligned>
     static constexpr auto kernel = swizzled<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_swizzled<T, kAligned>;
 };
 template <class T>
 struct MultiStage : Tiled<LargeShape<T>, kStages> {
     template <bool kAligned>
     static constexpr auto kernel = multi_stage<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_multi_stage<T, kAligned>;
 };
 template <class T>
 struct FragmentsAhead : Tiled<LargeShape<T>, kStages> {
     template <bool kAligned>
     static constexpr auto kernel = fragments_ahead<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_fragments_ahead<T, kAligned>;
 };
 
 // L: one of the above.
@@ -67,13 +79,12 @@ void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
     const Gemm<T> gemm = checked("tensor_cores", unchecked);
     const auto& [a, b, c, alpha, beta] = gemm;
     if (c.rows() == 0 || c.cols() == 0) return;
-    const RasterOrder order = course::make_order(c, L::BM, L::BN, kBand);
     const auto aligned = [](const auto& matrix) {
         return course::is_aligned(matrix.data(), L::ALIGNMENT) && matrix.leading_dimension() % 8 == 0;
     };
-    const auto kernel = aligned(a) && aligned(b) ? L::template kernel<true> : L::template kernel<false>;
-    course::launch(kernel, {course::blocks_of(order), L::THREADS, L::SHARED, stream}, a, b,
-                   make_output(c, alpha, beta), order);
+    const auto run = aligned(a) && aligned(b) ? L::template launch<true> : L::template launch<false>;
+    run(a, b, make_output(c, alpha, beta), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 template <class L>

@@ -1,55 +1,41 @@
-// Day 45: the launchers of fused_matmul.cuh, and which tile suits which shape.
+// Day 45, host code: argument checks, which tile suits which shape, and the list of versions. The
+// kernels and their launches are in fused_matmul.cuh and beyond/.
 #include <algorithm>
 #include <array>
 
 #include "batched.cuh"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "fused_matmul.cuh"
+#include "fused_matmul.hpp"
 
 namespace day45 {
 namespace {
 
 void launch_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    constexpr int kThreads = 256;
-    const std::size_t elements = matmul.c.first.rows() * matmul.c.first.cols() * matmul.c.count;
-    multiply_one_thread_each<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(matmul);
+    launch_multiply_one_thread_each(matmul, stream);
     CUDA_CHECK_LAUNCH();
 }
 
-// The kernel for these matrices. Packs: the rows are MN-major and aligned, so they are copied
+// The kernel suits the matrices. Packs: the rows are MN-major and aligned, so they are copied
 // float4 by float4.
-template <class T, int BLOCKS>
-auto kernel_for(bool a_in_packs, bool b_in_packs) {
-    using ElementsA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
-    using ElementsB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
-    using PacksA = course::PackLoader<T::BM, T::BK, T::THREADS>;
-    using PacksB = course::PackLoader<T::BN, T::BK, T::THREADS>;
-    if (a_in_packs)
-        return b_in_packs ? multiply_tiles_in_turn<T, BLOCKS, PacksA, PacksB>
-                          : multiply_tiles_in_turn<T, BLOCKS, PacksA, ElementsB>;
-    return b_in_packs ? multiply_tiles_in_turn<T, BLOCKS, ElementsA, PacksB>
-                      : multiply_tiles_in_turn<T, BLOCKS, ElementsA, ElementsB>;
-}
-
-// PERSISTENT: at most as many blocks as the GPU runs at the same time. Otherwise one for each tile.
 template <class T, int BLOCKS, bool PERSISTENT>
 void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
-    const course::Factors& factors = matmul.factors;
-    const auto tiles = course::every_tile<T>(factors);
-    unsigned blocks = tiles.all;
-    if (PERSISTENT) {
-        const auto general = kernel_for<T, BLOCKS>(false, false);
-        course::allow_shared_bytes(general, kShared);
-        blocks = std::min(blocks, course::resident_blocks(general, T::THREADS, kShared));
+    using PacksA = course::PackLoader<T::BM, T::BK, T::THREADS>;
+    using PacksB = course::PackLoader<T::BN, T::BK, T::THREADS>;
+    const bool b_in_packs = b_goes_in_packs(matmul.factors);
+    if (a_goes_in_packs(matmul.factors)) {
+        const auto launch = b_in_packs
+                                ? launch_multiply_tiles_in_turn<T, BLOCKS, PERSISTENT, PacksA, PacksB>
+                                : launch_multiply_tiles_in_turn<T, BLOCKS, PERSISTENT, PacksA, ElementsB<T>>;
+        return launch(matmul, stream);
     }
-    const auto kernel = kernel_for<T, BLOCKS>(a_goes_in_packs(factors), b_goes_in_packs(factors));
-    course::launch(kernel, {blocks, T::THREADS, kShared, stream}, factors, tiles, matmul.c, matmul.alpha,
-                   matmul.beta);
+    const auto launch =
+        b_in_packs ? launch_multiply_tiles_in_turn<T, BLOCKS, PERSISTENT, ElementsA<T>, PacksB>
+                   : launch_multiply_tiles_in_turn<T, BLOCKS, PERSISTENT, ElementsA<T>, ElementsB<T>>;
+    launch(matmul, stream);
 }
 
 // A tile as `fitted` sees it. The time of a tile is that of an SM which has many of them, in

@@ -12,23 +12,26 @@
 //
 // From tile_each on, all versions are one kernel, multiply_tiles_in_turn. Its tile and its grid
 // differ: tile_each launches a block for each tile, the others as many blocks as the GPU runs at a
-// time. batched_bfloat16.cuh does the same on tensor cores.
+// time. Each kernel is followed by its launch. beyond/ does the same on tensor cores.
 //
 //   ./course run day45 --size 8x256x256x64                  each layout of A and B
+//   ./course run day45 --program                            program.cu: a batch, from main() to the result
 //   ./course inspect day45 --only pipelined --size 1x512x512x64
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 
+#include "batched_matmul.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/ptx.cuh"
 #include "common/tile/epilogue.cuh"
 #include "common/tile/fragments.cuh"
 #include "common/tile/loader.cuh"
 #include "common/tile/tile_order.cuh"
-#include "fused_matmul.hpp"
 
 namespace day45 {
 
@@ -57,6 +60,12 @@ __global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
     float& element = matmul.c[product](row, col);
     // With beta = 0, C may hold anything, because it is not read.
     element = matmul.beta == 0 ? matmul.alpha * sum : matmul.alpha * sum + matmul.beta * element;
+}
+
+inline void launch_multiply_one_thread_each(const BatchedMatmul& matmul, cudaStream_t stream) {
+    constexpr int kThreads = 256;
+    const std::size_t elements = matmul.c.first.rows() * matmul.c.first.cols() * matmul.c.count;
+    multiply_one_thread_each<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(matmul);
 }
 
 // The copies of one block: step after step along K, tile after tile of C. A step is BK columns of
@@ -204,6 +213,29 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
         }
     }
     course::ptx::cp_async_wait<0>();
+}
+
+// The loaders for any layout and alignment copy float by float. If rows of A (B) are MN-major and
+// 16-byte aligned, course::PackLoader copies float4 by float4.
+template <class T>
+using ElementsA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
+template <class T>
+using ElementsB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
+
+// PERSISTENT: at most as many blocks as the GPU runs at the same time. Otherwise one for each tile.
+template <class T, int BLOCKS, bool PERSISTENT, class LoaderA = ElementsA<T>, class LoaderB = ElementsB<T>>
+void launch_multiply_tiles_in_turn(const BatchedMatmul& matmul, cudaStream_t stream) {
+    constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
+    const auto tiles = course::every_tile<T>(matmul.factors);
+    unsigned grid = tiles.all;
+    if (PERSISTENT) {
+        const auto general = multiply_tiles_in_turn<T, BLOCKS, ElementsA<T>, ElementsB<T>>;
+        course::allow_shared_bytes(general, kShared);  // more than 48 KB
+        grid = std::min(grid, course::resident_blocks(general, T::THREADS, kShared));
+    }
+    // As <<<grid, T::THREADS, kShared, stream>>>, with a check of errors.
+    course::launch(multiply_tiles_in_turn<T, BLOCKS, LoaderA, LoaderB>, {grid, T::THREADS, kShared, stream},
+                   matmul.factors, tiles, matmul.c, matmul.alpha, matmul.beta);
 }
 
 }  // namespace day45

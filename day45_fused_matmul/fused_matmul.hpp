@@ -9,21 +9,11 @@
 #include <span>
 #include <string>
 
+#include "batched_matmul.hpp"
 #include "common/bench/version.hpp"
 #include "common/device/factors.hpp"
 
 namespace day45 {
-
-// Conventions of the BLAS: with beta = 0, C is written and not read. A and B may be the same for
-// all products (stride 0).
-template <class T>
-struct BatchedMatmulOf {
-    course::FactorsOf<T> factors;
-    course::Batch<float> c;
-    float alpha = 1;
-    float beta = 0;
-};
-using BatchedMatmul = BatchedMatmulOf<float>;
 
 using Shape = course::ProductShape;
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "batched_bfloat16_bench.hpp"
+#include "beyond/batched_bfloat16_bench.hpp"
 #include "common/bench/program.hpp"
 #include "common/bench/random_products.hpp"
 #include "common/check/data_pattern.hpp"

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "batched_bfloat16.hpp"
+#include "beyond/batched_bfloat16.hpp"
 #include "fused_matmul.hpp"
 
 namespace day45 {

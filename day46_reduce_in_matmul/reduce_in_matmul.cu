@@ -1,19 +1,19 @@
-// Day 46: the launchers of reduce_in_matmul.cuh, and the number of blocks for each row of tiles.
+// Day 46, host code: argument checks, the number of blocks for each row of tiles, and the list of
+// versions. The kernels and their launches are in reduce_in_matmul.cuh and beyond/.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
 
+#include "beyond/other_reductions.cuh"
+#include "beyond/reduce_wgmma.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
-#include "other_reductions.cuh"
 #include "reduce_in_matmul.cuh"
 #include "reduce_in_matmul.hpp"
-#include "reduce_wgmma.hpp"
 
 namespace day46 {
 namespace {
@@ -45,7 +45,6 @@ RowPartition<T> row_partition(std::size_t m, std::size_t n, std::size_t count) {
 }
 
 using T = course::LargeTile;
-constexpr unsigned kWarpsAcross = T::BN / T::WN;
 
 // The sizes and the grid of a problem. The scratch memory holds the norms, and after them the parts
 // of each row, or the matrix of distances.
@@ -63,7 +62,7 @@ struct LaunchConfig {
           tiles(row_partition<T>(m, n, count)),
           wgmma_tiles(row_partition<WgmmaTile>(m, n, count)) {}
 
-    std::size_t fused_words() const { return norm_words + m * count * tiles.blocks_per_row * kWarpsAcross; }
+    std::size_t fused_words() const { return norm_words + m * count * parts_of_row(tiles); }
     std::size_t wgmma_words() const {
         return std::max(fused_words(), norm_words + m * count * wgmma_tiles.blocks_per_row * kPartsOfBlock);
     }
@@ -125,12 +124,10 @@ std::uint32_t* indices_of(const ReducedMatmul& matmul) {
     return matmul.indices.empty() ? nullptr : matmul.indices.data();
 }
 
-constexpr std::size_t kStages = sizeof(course::Stage<T>) * T::STAGES;
-
 // Besides its stages, a block has a state for each of its rows in each thread; an extremum needs
 // the most.
 std::string fused_constraint(const ReduceShape& = {}) {
-    return course::why_too_little_shared(kStages + sizeof(RowStates<Extremum<false>, T>));
+    return course::why_too_little_shared(kStages<T> + sizeof(RowStates<Extremum<false>, T>));
 }
 
 void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
@@ -149,16 +146,12 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
         course::with_add(matmul.metric, [&]<class Add>(Add) {
             using ElementsB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
             using PacksB = course::PackLoader<T::BN, T::BK, T::THREADS>;
-            const auto kernel = course::b_goes_in_packs(factors) ? reduce_tiles<R, T, PacksB, Add>
-                                                                 : reduce_tiles<R, T, ElementsB, Add>;
-            course::launch(
-                kernel,
-                {config.tiles.rows_of_tiles * config.tiles.blocks_per_row, T::THREADS, kStages, stream},
-                factors, config.tiles, distance, results, parts);
+            const auto launch = course::b_goes_in_packs(factors) ? launch_reduce_tiles<R, T, PacksB, Add>
+                                                                 : launch_reduce_tiles<R, T, ElementsB, Add>;
+            launch(factors, config.tiles, distance, results, parts, stream);
         });
-        merge_parts<R><<<course::blocks_for(results, kThreads), kThreads, 0, stream>>>(
-            parts, config.tiles.blocks_per_row * kWarpsAcross, results, matmul.values.data(),
-            indices_of(matmul));
+        launch_merge_parts<R>(parts, parts_of_row(config.tiles), results, matmul.values.data(),
+                              indices_of(matmul), stream);
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -176,9 +169,8 @@ void launch_fused_wgmma(const ReducedMatmul& given, cudaStream_t stream) {
     const auto launch = [&]<class R>(R) {
         auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + config.norm_words);
         launch_reduce_wgmma<R>(factors, config.wgmma_tiles, distance, parts, stream);
-        merge_parts<R><<<course::blocks_for(factors.m(), kThreads), kThreads, 0, stream>>>(
-            parts, config.wgmma_tiles.blocks_per_row * kPartsOfBlock, factors.m(), matmul.values.data(),
-            indices_of(matmul));
+        launch_merge_parts<R>(parts, config.wgmma_tiles.blocks_per_row * kPartsOfBlock, factors.m(),
+                              matmul.values.data(), indices_of(matmul), stream);
         CUDA_CHECK_LAUNCH();
     };
     matmul.reduction == Reduction::kMin ? launch(Extremum<false>{}) : launch(Extremum<true>{});
@@ -194,8 +186,8 @@ void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
     auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + config.norm_words);
     course::launch_distances(matmul.metric, factors, matmul.scratch.data(), distances, stream);
     with_reduction(matmul.reduction, [&]<class R>(R) {
-        reduce_rows<R><<<course::blocks_for(results, 1), kThreads, 0, stream>>>(
-            distances, factors.n(), matmul.values.data(), indices_of(matmul));
+        launch_reduce_rows<R>(distances, results, factors.n(), matmul.values.data(), indices_of(matmul),
+                              stream);
         CUDA_CHECK_LAUNCH();
     });
 }

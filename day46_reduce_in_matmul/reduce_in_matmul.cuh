@@ -5,20 +5,20 @@
 // distance. With points as rows of A and centres as columns of B, the minimum of row i is the
 // centre nearest to point i.
 //
-//   version   what is new                                      what limits it
-//   unfused   the product goes to memory, another kernel       multiply-adds; then memory, where a
-//             reads it                                         second kernel reads each element
-//   fused     tiles are reduced while they are in registers    multiply-adds; with a short d, the
-//                                                              reduction of a tile
-//   fused_wgmma   tensor cores multiply, in FP32 accuracy      with a short d, the reduction of a
-//                 (reduce_wgmma.cu, Hopper)                    tile
+//   version   what is new                                     what limits it
+//   unfused   the product goes to memory, another kernel      multiply-adds; then memory, where a
+//             reads it                                        second kernel reads each element
+//   fused     tiles are reduced while they are in registers   multiply-adds; with a short d, the
+//                                                             reduction of a tile
+//
+// Each kernel is followed by its launch. beyond/ has a version on Hopper's tensor cores, sums and
+// log-sum-exp, and k-means.
 //
 // A reduction along columns is one along rows of the transposed product, op(B)^T op(A)^T (op: the
-// matrix or its transpose, as on day 45). So the kernels reduce only rows. Sums and log-sum-exp
-// have the same form as Extremum and are in other_reductions.cuh.
+// matrix or its transpose, as on day 45). So the kernels reduce only rows.
 //
 //   ./course run day46 --only fused --size 512x512x64
-//   ./course run day46 --size 20000x100x64                          all versions, and k-means
+//   ./course run day46 --program                        program.cu: nearest centres, from main() on
 #pragma once
 
 #include <cuda_runtime.h>
@@ -27,11 +27,14 @@
 #include <cstdint>
 #include <limits>
 
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/ptx.cuh"
 #include "common/device/warp.cuh"
 #include "common/tile/distance.cuh"
 #include "common/tile/loader.cuh"
 #include "common/tile/main_loop.cuh"
+#include "common/tile/tile_order.cuh"
 #include "row_partition.cuh"
 
 namespace day46 {
@@ -53,7 +56,7 @@ constexpr int kThreads = 256;
 // fused kernel it is in shared memory, one for each of a thread's 16 rows. col(j) is the column of
 // the product that values[i][j] belongs to; columns ascend with j.
 //
-// The kernels take any R: Extremum below, or one of other_reductions.cuh.
+// The kernels take any R: Extremum below, or one of beyond/other_reductions.cuh.
 
 // Merges the states of LANES adjacent lanes. Each of them gets the result.
 template <class R, int LANES>
@@ -93,6 +96,13 @@ __global__ void __launch_bounds__(kThreads)
         state = R::merge(state, of_warp[warp]);
     values[blockIdx.x] = R::value(state);
     if (indices != nullptr) indices[blockIdx.x] = R::col(state);
+}
+
+// `indices`: null if none are requested.
+template <class R>
+void launch_reduce_rows(const float* distances, std::size_t rows, std::size_t cols, float* values,
+                        std::uint32_t* indices, cudaStream_t stream) {
+    reduce_rows<R><<<course::blocks_for(rows, 1), kThreads, 0, stream>>>(distances, cols, values, indices);
 }
 
 // The smallest (MAX: largest) element of a row and its column. Of equal elements the first counts;
@@ -251,6 +261,27 @@ __global__ void __launch_bounds__(T::THREADS, 1)
                       blockIdx.x / tiles.rows_of_tiles, results, parts);
 }
 
+// Dynamic shared memory of a block: the stages of the main loop.
+template <class T>
+constexpr std::size_t kStages = sizeof(course::Stage<T>) * T::STAGES;
+
+// Parts of each row: one for each warp of a row of the tile, in each block of the row.
+template <class T>
+constexpr unsigned parts_of_row(const RowPartition<T>& tiles) {
+    return tiles.blocks_per_row * (T::BN / T::WN);
+}
+
+// `results`: the rows of all products. `parts` has parts_of_row() states for each of them.
+template <class R, class T, class LoaderB, class Add>
+void launch_reduce_tiles(const course::Factors& factors, const RowPartition<T>& tiles,
+                         const course::Distance& distance, std::size_t results, typename R::State* parts,
+                         cudaStream_t stream) {
+    const unsigned grid = tiles.rows_of_tiles * tiles.blocks_per_row;
+    // As <<<grid, T::THREADS, kStages<T>, stream>>>, but with more than 48 KB of shared memory.
+    course::launch(reduce_tiles<R, T, LoaderB, Add>, {grid, T::THREADS, kStages<T>, stream}, factors, tiles,
+                   distance, results, parts);
+}
+
 // Idea: a thread for each row merges its parts, always in the same order.
 // Cost removed: atomics, with which a sum would differ from run to run.
 // Still limits it: memory, for few parts.
@@ -265,6 +296,13 @@ __global__ void merge_parts(const typename R::State* parts, unsigned count, std:
         state = R::merge(state, parts[part * results + row]);
     values[row] = R::value(state);
     if (indices != nullptr) indices[row] = R::col(state);
+}
+
+template <class R>
+void launch_merge_parts(const typename R::State* parts, unsigned count, std::size_t results, float* values,
+                        std::uint32_t* indices, cudaStream_t stream) {
+    merge_parts<R><<<course::blocks_for(results, kThreads), kThreads, 0, stream>>>(parts, count, results,
+                                                                                   values, indices);
 }
 
 }  // namespace day46

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "beyond/k_means_bench.hpp"
 #include "common/bench/program.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
-#include "k_means_bench.hpp"
 #include "reduce_in_matmul.hpp"
 
 namespace {

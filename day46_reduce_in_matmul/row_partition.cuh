@@ -1,4 +1,4 @@
-// Day 46: which tiles a block of `fused` processes.
+// Day 46: the tiles that a block of `fused` processes.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -9,7 +9,6 @@
 #include "common/tile/epilogue.cuh"
 #include "common/tile/tile_order.cuh"
 #include "masked_matmul.cuh"
-#include "masks.cuh"
 
 namespace day47 {
 

@@ -1,23 +1,21 @@
-// Day 47: the launchers of masked_matmul.cuh, their checks, and the list of versions.
+// Day 47, host code: argument checks and the list of versions. The kernels and their launches are
+// in masked_matmul.cuh and beyond/.
 #include <algorithm>
 #include <array>
 #include <string>
 
 #include "band_tiles.cuh"
+#include "beyond/bytes.cuh"
+#include "beyond/kept_tiles_mma.cuh"
+#include "beyond/listed_tiles.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
-#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
-#include "kept_tiles_mma.cuh"
-#include "listed_tiles.cuh"
 #include "masked_matmul.cuh"
 #include "masked_matmul.hpp"
-#include "masks.cuh"
 
 namespace day47 {
 namespace {
-
-constexpr int kThreads = 256;  // of a block of thread_per_element and of the filling pass
 
 // False: there is nothing to do.
 bool is_worth_a_launch(const MaskedMatmul& matmul) {
@@ -77,22 +75,10 @@ void with_loaders(const course::Factors& factors, const Launch& launch) {
     }
 }
 
-// Persistent blocks: as many as the device runs at the same time, at most one per tile.
-template <class T, class... Parameters>
-void launch_persistent(void (*kernel)(Parameters...), unsigned tiles, cudaStream_t stream,
-                       const std::type_identity_t<Parameters>&... arguments) {
-    constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
-    course::allow_shared_bytes(kernel, kShared);
-    const unsigned blocks = std::min(tiles, course::resident_blocks(kernel, T::THREADS, kShared));
-    course::launch(kernel, {blocks, T::THREADS, kShared, stream}, arguments...);
-}
-
 void launch_thread_per_element(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    const std::size_t elements = matmul.c.first.rows() * matmul.c.first.cols() * matmul.c.count;
     with_elements(matmul.mask, [&](const auto& mask) {
-        multiply_kept_elements<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(
-            matmul.factors, mask, matmul.c, matmul.alpha, matmul.fill);
+        launch_multiply_kept_elements(matmul.factors, mask, matmul.c, matmul.alpha, matmul.fill, stream);
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -100,15 +86,11 @@ void launch_thread_per_element(const MaskedMatmul& matmul, cudaStream_t stream) 
 void launch_unfused(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     using T = course::LargeTile;
-    const auto tiles = course::every_tile<T>(matmul.factors);
     with_loaders<T>(matmul.factors, [&]<class LoaderA, class LoaderB>() {
-        launch_persistent<T>(multiply_all<T, 1, LoaderA, LoaderB>, tiles.all, stream, matmul.factors, tiles,
-                             matmul.c, matmul.alpha);
+        launch_multiply_all<T, 1, LoaderA, LoaderB>(matmul.factors, matmul.c, matmul.alpha, stream);
     });
-    const std::size_t rows = matmul.c.first.rows() * matmul.c.count;
     with_elements(matmul.mask, [&](const auto& mask) {
-        fill_dropped<<<course::blocks_for(rows * course::kWarpSize, kThreads), kThreads, 0, stream>>>(
-            mask, matmul.c, matmul.fill);
+        launch_fill_dropped(mask, matmul.c, matmul.fill, stream);
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -116,11 +98,10 @@ void launch_unfused(const MaskedMatmul& matmul, cudaStream_t stream) {
 template <class T, int BLOCKS>
 void launch_element_mask(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    const auto tiles = course::every_tile<T>(matmul.factors);
-    with_elements(matmul.mask, [&]<class Elements>(const Elements& mask) {
+    with_elements(matmul.mask, [&](const auto& mask) {
         with_loaders<T>(matmul.factors, [&]<class LoaderA, class LoaderB>() {
-            launch_persistent<T>(multiply_and_mask<T, BLOCKS, LoaderA, LoaderB, Elements>, tiles.all, stream,
-                                 matmul.factors, tiles, mask, matmul.c, matmul.alpha, matmul.fill);
+            launch_multiply_and_mask<T, BLOCKS, LoaderA, LoaderB>(matmul.factors, mask, matmul.c,
+                                                                  matmul.alpha, matmul.fill, stream);
         });
     });
 }
@@ -142,12 +123,11 @@ Levels<T> levels_of(const course::Batch<const std::uint8_t>& bytes,
 }
 
 template <class T>
-void launch_build_levels(const course::Batch<const std::uint8_t>& bytes,
-                         course::DeviceSpan<std::uint32_t> memory, cudaStream_t stream) {
+void build_levels_of(const course::Batch<const std::uint8_t>& bytes, course::DeviceSpan<std::uint32_t> memory,
+                     cudaStream_t stream) {
     const Levels<T> levels = levels_of<T>(bytes, memory);
     if (levels.all().all == 0) return;
-    CUDA_CHECK(cudaMemsetAsync(memory.data(), 0, 2 * sizeof(std::uint32_t), stream));  // the counts
-    build_levels<T><<<levels.all().all, T::THREADS, 0, stream>>>(bytes, levels);
+    launch_build_levels(bytes, levels, memory.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -155,11 +135,10 @@ template <class T, int BLOCKS>
 void launch_skip_tiles(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     const course::Factors& factors = matmul.factors;
-    const auto launch = [&]<class Tiles>(const Tiles& tiles) {
+    const auto launch = [&](const auto& tiles) {
         with_loaders<T>(factors, [&]<class LoaderA, class LoaderB>() {
-            launch_persistent<T>(multiply_kept_tiles<T, BLOCKS, LoaderA, LoaderB, Tiles>,
-                                 course::every_tile<T>(factors).all, stream, factors, tiles, matmul.c,
-                                 matmul.alpha, matmul.fill);
+            launch_multiply_kept_tiles<T, BLOCKS, LoaderA, LoaderB>(factors, tiles, matmul.c, matmul.alpha,
+                                                                    matmul.fill, stream);
         });
     };
     if (matmul.mask.kind == Mask::Kind::kBand) {
@@ -170,8 +149,6 @@ void launch_skip_tiles(const MaskedMatmul& matmul, cudaStream_t stream) {
                               static_cast<unsigned>(factors.count() / arrays_of(bytes))));
     }
 }
-
-constexpr std::size_t kMmaShared = sizeof(mma::Stages);
 
 std::string why_no_tensor_cores(const MaskedShape&) {
     return course::why_no_tensor_cores(multiply_kept_tiles_mma<true, Band>, kMmaShared);
@@ -192,13 +169,11 @@ void launch_skip_tiles_mma(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     const std::string reason = why_no_tensor_cores({});
     course::require(reason.empty(), "masked matmul: skip_tiles_mma ", reason);
-    const auto tiles = course::every_tile<mma::Tile>(factors);
     const bool aligned = has_aligned_rows(factors.a) && has_aligned_rows(factors.b);
     with_elements(matmul.mask, [&]<class Elements>(const Elements& mask) {
-        const auto kernel =
-            aligned ? multiply_kept_tiles_mma<true, Elements> : multiply_kept_tiles_mma<false, Elements>;
-        course::launch(kernel, {tiles.all, mma::Tile::THREADS, kMmaShared, stream}, factors, tiles, mask,
-                       matmul.c, matmul.alpha, matmul.fill);
+        const auto launch = aligned ? launch_multiply_kept_tiles_mma<true, Elements>
+                                    : launch_multiply_kept_tiles_mma<false, Elements>;
+        launch(factors, mask, matmul.c, matmul.alpha, matmul.fill, stream);
     });
 }
 
@@ -226,7 +201,7 @@ constexpr Masker without_levels(void (*launch)(const MaskedMatmul&, cudaStream_t
 
 template <class T, int BLOCKS>
 constexpr Masker with_levels() {
-    return {launch_skip_tiles<T, BLOCKS>, levels_size<T>, launch_build_levels<T>};
+    return {launch_skip_tiles<T, BLOCKS>, levels_size<T>, build_levels_of<T>};
 }
 
 }  // namespace

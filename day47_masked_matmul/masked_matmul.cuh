@@ -8,26 +8,26 @@
 //   skip_tiles           tiles without a kept element are filled,    multiply-adds of the other tiles;
 //                        not multiplied                              writing C
 //   skip_large_tiles     the same, tiles twice as wide: fewer loads  more dropped elements per tile
-//   skip_tiles_mma       small tiles, multiplied on tensor cores     three products for one; writing C
-//                        (kept_tiles_mma.cuh)
 //
 // The main loop, course::multiply_tiles(), is that of day 45 (common/tile/main_loop.cuh). A version
-// chooses the tiles that it multiplies and the work of its epilogue on their sums. The tiles with
-// kept elements come from a formula for a band (band_tiles.cuh) and from a list for an array of
-// bytes (listed_tiles.cuh). The masks, Band and Bytes, are in masks.cuh: of(product) is the mask of
-// a product, keeps(row, col) whether it keeps an element.
+// chooses the tiles that it multiplies and the work of its epilogue on their sums. The tiles of a
+// band with kept elements come from a formula (band_tiles.cuh). Each kernel is followed by its
+// launch. beyond/ has masks in arrays of bytes, and a version on tensor cores.
 //
 //   ./course run day47 --only skip_tiles --size 4x512x512x64
+//   ./course run day47 --program                                   program.cu: scores of causal attention
 //   ./course inspect day47 --only skip_tiles --size 1x512x512x64
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 #include "common/device/factors.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
 #include "common/tile/epilogue.cuh"
@@ -35,6 +35,28 @@
 #include "common/tile/tile_order.cuh"
 
 namespace day47 {
+
+// --- The mask ------------------------------------------------------------------------------------
+
+// A mask has two functions: of(product) is the mask of a product, keeps(row, col) whether it keeps
+// an element. The other mask, in an array of bytes, is in beyond/bytes.cuh.
+//
+// Keeps elements near the diagonal: -below <= col - row <= above. Causal attention: above = 0, and
+// `below` is larger than the matrix. Both are between -2^31 and 2^31, and -below <= above.
+struct Band {
+    int below;
+    int above;
+
+    __device__ const Band& of(std::size_t) const { return *this; }  // one band for all products
+
+    // One comparison for both ends: below the band the difference wraps to more than the band's
+    // width.
+    __device__ bool keeps(std::size_t row, std::size_t col) const {
+        const unsigned from_end =
+            static_cast<unsigned>(col) - static_cast<unsigned>(row) + static_cast<unsigned>(below);
+        return from_end <= static_cast<unsigned>(below) + static_cast<unsigned>(above);
+    }
+};
 
 // --- The whole task in one plain kernel ----------------------------------------------------------
 
@@ -70,6 +92,17 @@ __global__ void multiply_kept_elements(const course::Factors factors, const Mask
     c[product](row, col) = result;
 }
 
+constexpr int kThreads = 256;  // of a block here, and of fill_dropped
+
+template <class Mask>
+void launch_multiply_kept_elements(const course::Factors& factors, const Mask& mask,
+                                   const course::Batch<float>& c, float alpha, float fill,
+                                   cudaStream_t stream) {
+    const std::size_t elements = c.first.rows() * c.first.cols() * c.count;
+    multiply_kept_elements<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(factors, mask, c,
+                                                                                            alpha, fill);
+}
+
 // --- A fast product, then the mask ---------------------------------------------------------------
 
 // Idea: a product from a library, here day 45's, computes all of C. The mask follows in
@@ -95,6 +128,28 @@ __global__ __launch_bounds__(T::THREADS,
                                                 course::MultiplyAdd{}, epilogue);
 }
 
+// Dynamic shared memory of a block: the stages of the main loop.
+template <class T>
+constexpr std::size_t kStages = sizeof(course::Stage<T>) * T::STAGES;
+
+// Persistent blocks: as many as the GPU runs at the same time, at most one for each tile.
+template <class T, class... Parameters>
+unsigned persistent_blocks(void (*kernel)(Parameters...), unsigned tiles) {
+    course::allow_shared_bytes(kernel, kStages<T>);  // more than 48 KB
+    return std::min(tiles, course::resident_blocks(kernel, T::THREADS, kStages<T>));
+}
+
+// course::launch(kernel, {grid, block, shared memory, stream}, arguments...) is
+// kernel<<<grid, block, shared memory, stream>>>(arguments...) with a check of errors.
+template <class T, int BLOCKS, class LoaderA, class LoaderB>
+void launch_multiply_all(const course::Factors& factors, const course::Batch<float>& c, float alpha,
+                         cudaStream_t stream) {
+    const auto kernel = multiply_all<T, BLOCKS, LoaderA, LoaderB>;
+    const auto tiles = course::every_tile<T>(factors);
+    const unsigned grid = persistent_blocks<T>(kernel, tiles.all);
+    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, factors, tiles, c, alpha);
+}
+
 // Idea: the second pass of `unfused`. A warp for each row of C stores `fill` in dropped elements.
 // Cost removed: none. The next version removes this pass.
 // Still limits it: memory. Each dropped element has been written before.
@@ -110,6 +165,13 @@ __global__ void fill_dropped(const Mask mask, const course::Batch<float> c, floa
     for (std::size_t col = threadIdx.x % course::kWarpSize; col < matrix.cols(); col += course::kWarpSize) {
         if (!of_product.keeps(row, col)) matrix(row, col) = fill;
     }
+}
+
+template <class Mask>
+void launch_fill_dropped(const Mask& mask, const course::Batch<float>& c, float fill, cudaStream_t stream) {
+    const std::size_t rows = c.first.rows() * c.count;
+    const unsigned grid = course::blocks_for(rows * course::kWarpSize, kThreads);
+    fill_dropped<<<grid, kThreads, 0, stream>>>(mask, c, fill);
 }
 
 // --- The mask in the epilogue --------------------------------------------------------------------
@@ -132,6 +194,15 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_and_mask(
     };
     course::multiply_tiles<T, LoaderA, LoaderB>(factors, tiles, reinterpret_cast<course::Stage<T>*>(shared),
                                                 course::MultiplyAdd{}, epilogue);
+}
+
+template <class T, int BLOCKS, class LoaderA, class LoaderB, class Mask>
+void launch_multiply_and_mask(const course::Factors& factors, const Mask& mask, const course::Batch<float>& c,
+                              float alpha, float fill, cudaStream_t stream) {
+    const auto kernel = multiply_and_mask<T, BLOCKS, LoaderA, LoaderB, Mask>;
+    const auto tiles = course::every_tile<T>(factors);
+    const unsigned grid = persistent_blocks<T>(kernel, tiles.all);
+    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, factors, tiles, mask, c, alpha, fill);
 }
 
 // --- Only tiles that keep something --------------------------------------------------------------
@@ -160,7 +231,7 @@ enum class Part : unsigned { kNothing = 0, kSome = 1, kAll = 3 };
 
 // The order in which multiply_tiles() takes tiles: kept tiles only, dealt to the blocks in turn.
 //
-// Tiles is BandTiles or ListedTiles, which have the same members:
+// Tiles is BandTiles (band_tiles.cuh) or ListedTiles (beyond/), which have the same members:
 //
 //     kept(), dropped()                the numbers of tiles with and without a kept element
 //     kept_tile(i), dropped_tile(i)    where tile i of these is
@@ -219,6 +290,14 @@ __global__ __launch_bounds__(T::THREADS,
                                                 reinterpret_cast<course::Stage<T>*>(shared),
                                                 course::MultiplyAdd{}, epilogue);
     fill_tiles(tiles.dropped());  // what is left; all of them if no tile is kept
+}
+
+template <class T, int BLOCKS, class LoaderA, class LoaderB, class Tiles>
+void launch_multiply_kept_tiles(const course::Factors& factors, const Tiles& tiles,
+                                const course::Batch<float>& c, float alpha, float fill, cudaStream_t stream) {
+    const auto kernel = multiply_kept_tiles<T, BLOCKS, LoaderA, LoaderB, Tiles>;
+    const unsigned grid = persistent_blocks<T>(kernel, course::every_tile<T>(factors).all);
+    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, factors, tiles, c, alpha, fill);
 }
 
 }  // namespace day47

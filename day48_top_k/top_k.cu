@@ -1,20 +1,21 @@
-// Day 48: the launchers of top_k.cuh and fused.cuh, their checks, the layout of the scratch memory,
-// the list of versions.
+// Day 48's host code: argument checks, the layout of the scratch memory, the list of versions. The
+// kernels and their launches are in top_k.cuh and beyond/.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
 
+#include "beyond/fused.cuh"
+#include "beyond/list_best_wgmma.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/cluster_launch.hpp"
-#include "common/device/launch.hpp"
-#include "fused.cuh"
-#include "list_best_wgmma.hpp"
 #include "top_k.cuh"
 #include "top_k.hpp"
 
 namespace day48 {
 namespace {
+
+static_assert(kMostSelected == kMostBest);
 
 // As many blocks as run at the same time, or fewer if they share the rows better. Starting a row,
 // when every element is listed, takes a block about kStart steps of the main loop; the epilogue of
@@ -102,34 +103,6 @@ float sign_of(Order order) {
     return order == Order::kSmallest ? 1 : -1;
 }
 
-template <class Rows>
-void launch_selection(const Rows& rows, const ScratchLayout& layout, const TopKMatmul& matmul,
-                      cudaStream_t stream) {
-    select_best<<<course::blocks_for(layout.rows, 1), kSelectThreads, 0, stream>>>(
-        rows, layout.size.k, sign_of(matmul.order), matmul.values.data(), matmul.indices.data());
-    CUDA_CHECK_LAUNCH();
-}
-
-// OWN_BOUNDS: blocks do not share their thresholds.
-template <bool OWN_BOUNDS, class Add>
-void launch_lists(const course::Factors& factors, const course::Distance& distance, float sign,
-                  const RowLists& lists, cudaStream_t stream) {
-    constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
-    const course::LaunchConfig config{lists.pieces.tiles.blocks, T::THREADS, kShared, stream};
-    using LoaderA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
-    using ElementsOfB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
-    using PacksOfB = course::PackLoader<T::BN, T::BK, T::THREADS>;
-    const bool in_packs = course::b_goes_in_packs(factors);
-    const auto launch = [&](auto elements, auto packs) {
-        course::launch(in_packs ? packs : elements, config, factors, Add{}, distance, sign, lists);
-    };
-    if constexpr (OWN_BOUNDS) {
-        launch(list_best_of_block<LoaderA, ElementsOfB, Add>, list_best_of_block<LoaderA, PacksOfB, Add>);
-    } else {
-        launch(list_best<LoaderA, ElementsOfB, Add>, list_best<LoaderA, PacksOfB, Add>);
-    }
-}
-
 // list(distance, lists) launches the kernel that lists the best of each block.
 template <class List>
 void launch_with_lists(const TopKMatmul& matmul, const ScratchLayout& layout, cudaStream_t stream,
@@ -141,27 +114,31 @@ void launch_with_lists(const TopKMatmul& matmul, const ScratchLayout& layout, cu
     const Pieces pieces{layout.tiles, layout.size.kept, keys, ranks};
     list(course::launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream),
          RowLists{layout.size, lists, pieces, matmul.factors.m(), matmul.factors.n()});
-    launch_selection(RowsOfPieces{pieces, matmul.factors.m()}, layout, matmul, stream);
+    launch_select_best(RowsOfPieces{pieces, matmul.factors.m()}, layout.rows, layout.size.k,
+                       sign_of(matmul.order), matmul.values.data(), matmul.indices.data(), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
+// OWN_BOUNDS: blocks do not share their thresholds.
 template <bool OWN_BOUNDS>
-void launch_fused(const TopKMatmul& matmul, cudaStream_t stream) {
+void fused(const TopKMatmul& matmul, cudaStream_t stream) {
     const ScratchLayout layout = checked_layout(matmul);
     if (layout.rows == 0) return;
     require_scratch(matmul, layout.fused_words());
     launch_with_lists(matmul, layout, stream, [&](const course::Distance& distance, const RowLists& lists) {
         course::with_add(matmul.metric, [&]<class Add>(Add) {
-            launch_lists<OWN_BOUNDS, Add>(matmul.factors, distance, sign_of(matmul.order), lists, stream);
+            const auto launch = OWN_BOUNDS ? launch_list_best_of_block<Add> : launch_list_best<Add>;
+            launch(matmul.factors, distance, sign_of(matmul.order), lists, stream);
         });
     });
 }
 
 // `fused`, where tensor cores cannot or should not multiply.
-void launch_fused_wgmma(const TopKMatmul& matmul, cudaStream_t stream) {
+void fused_wgmma(const TopKMatmul& matmul, cudaStream_t stream) {
     const ScratchLayout layout = checked_layout(matmul);
     if (layout.rows == 0) return;
     require_scratch(matmul, layout.wgmma_words());
-    if (!why_no_wgmma(matmul).empty()) return launch_fused<false>(matmul, stream);
+    if (!why_no_wgmma(matmul).empty()) return fused<false>(matmul, stream);
     launch_with_lists(matmul, layout, stream, [&](const course::Distance& distance, const RowLists& lists) {
         launch_list_best_wgmma(matmul, distance, sign_of(matmul.order), lists,
                                matmul.scratch.data() + layout.fused_words(), stream);
@@ -169,27 +146,21 @@ void launch_fused_wgmma(const TopKMatmul& matmul, cudaStream_t stream) {
 }
 
 // The matrix of distances, in the scratch memory.
-RowsOfDistances launch_all_distances(const TopKMatmul& matmul, const ScratchLayout& layout,
-                                     cudaStream_t stream) {
+RowsOfDistances all_distances(const TopKMatmul& matmul, const ScratchLayout& layout, cudaStream_t stream) {
     require_scratch(matmul, layout.unfused_words());
     auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + layout.norm_words);
     course::launch_distances(matmul.metric, matmul.factors, matmul.scratch.data(), distances, stream);
     return {distances, layout.n, sign_of(matmul.order)};
 }
 
-void launch_k_minima(const TopKMatmul& matmul, cudaStream_t stream) {
+// kLaunch: launch_k_minima or launch_unfused.
+template <auto kLaunch>
+void from_matrix(const TopKMatmul& matmul, cudaStream_t stream) {
     const ScratchLayout layout = checked_layout(matmul);
     if (layout.rows == 0) return;
-    const RowsOfDistances rows = launch_all_distances(matmul, layout, stream);
-    select_k_minima<<<course::blocks_for(layout.rows, 1), kSelectThreads, 0, stream>>>(
-        rows, layout.size.k, rows.sign, matmul.values.data(), matmul.indices.data());
+    const RowsOfDistances rows = all_distances(matmul, layout, stream);
+    kLaunch(rows, layout.rows, layout.size.k, matmul.values.data(), matmul.indices.data(), stream);
     CUDA_CHECK_LAUNCH();
-}
-
-void launch_unfused(const TopKMatmul& matmul, cudaStream_t stream) {
-    const ScratchLayout layout = checked_layout(matmul);
-    if (layout.rows == 0) return;
-    launch_selection(launch_all_distances(matmul, layout, stream), layout, matmul, stream);
 }
 
 std::size_t unfused_size(const TopKShape& shape) {
@@ -238,23 +209,23 @@ std::span<const TopK> top_k_versions() {
     static const std::array list = {
         TopK{.name = "k_minima",
              .idea = "all distances, then k minima of each row",
-             .launcher = {launch_k_minima, unfused_size},
+             .launcher = {from_matrix<launch_k_minima>, unfused_size},
              .work = work},
         TopK{.name = "unfused",
              .idea = "all distances, then a selection in one pass over each row",
-             .launcher = {launch_unfused, unfused_size},
+             .launcher = {from_matrix<launch_unfused>, unfused_size},
              .work = work},
         TopK{.name = "fused_own_bounds",
              .idea = "the epilogue lists what may be among the best",
-             .launcher = {launch_fused<true>, fused_size},
+             .launcher = {fused<true>, fused_size},
              .work = work},
         TopK{.name = "fused",
              .idea = "the same, and blocks publish thresholds",
-             .launcher = {launch_fused<false>, fused_size},
+             .launcher = {fused<false>, fused_size},
              .work = work},
         TopK{.name = "fused_wgmma",
              .idea = "tensor cores multiply, in FP32 accuracy",
-             .launcher = {launch_fused_wgmma, wgmma_size},
+             .launcher = {fused_wgmma, wgmma_size},
              .work = tensor_work,
              .constraint = [](const TopKShape&) { return course::why_no_hopper(); }},
     };

@@ -1,15 +1,13 @@
-// Day 48: the k best elements of each row of a matrix product, which is never written: nearest
-// neighbours, for example. PMPP chapters 6 and 10 (4th and 5th edition).
+// Day 48: the k best elements of each row of a matrix product: nearest neighbours, for example.
+// PMPP chapters 6 and 10 (4th and 5th edition).
 //
 //   version           what is new                               what limits it
 //   k_minima          all distances; k minima of each row       a row is read k times
 //   unfused           all distances; selection in one pass      8 bytes of traffic for each element
-//   fused_own_bounds  the epilogue lists what may be among the  each block starts without a threshold,
-//                     best; distances are not written           and lists many elements
-//   fused             blocks publish thresholds                 multiply-adds; with few points, the
-//                                                               lists
-//   fused_wgmma       tensor cores multiply, warps list         three products instead of one; with
-//                     without a barrier                         few points, the lists
+//
+// Another kernel has written the product, here a matrix of distances. These kernels select from its
+// rows, a block for each row. Each is followed by its launch. beyond/ selects in the product's
+// epilogue, and writes no distances.
 //
 // A threshold is called `bound` in the code. Elements that are better become candidates. In random
 // order, column j is one of the k best so far with probability k / j, so a list of candidates grows
@@ -17,11 +15,11 @@
 // threshold, but about 1,900 do, because the threshold is lowered only when a list is full. Sorted
 // data can make every element a candidate. The result is still right, but the kernel is slow.
 //
-// Read keys.cuh and thresholds.cuh first; then this file, which selects from a matrix; then
-// row_lists.cuh, fused.cuh for the fused versions, and fused_wgmma.cuh for the last one.
+// Read keys.cuh first, and thresholds.cuh before the second kernel.
 //
-//   ./course run day48 --only fused --size 1024x1000000x64x128
-//   ./course inspect day48 --only fused --size 512x512x64
+//   ./course run day48 --only unfused --size 1024x1000000x64x128
+//   ./course run day48 --program                                     program.cu: from main() to the result
+//   ./course inspect day48 --only unfused --size 512x512x64
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,16 +27,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/device/grid.hpp"
 #include "common/device/warp.cuh"
 #include "keys.cuh"
 #include "thresholds.cuh"
-#include "top_k.hpp"
 
 namespace day48 {
 
 constexpr int kSelectThreads = 256;
 
-// The matrix of distances, which a kernel of common/tile has written. rows[row][i] is the key of an
+// The matrix of distances, which another kernel has written. rows[row][i] is the key of an
 // element: its value and its column in one integer, the lower the better (keys.cuh).
 struct RowsOfDistances {
     const float* distances;
@@ -88,7 +86,16 @@ __global__ void __launch_bounds__(kSelectThreads)
     }
 }
 
+// `count` rows of distances, `rows.cols` in each: a block for each row.
+inline void launch_k_minima(const RowsOfDistances& rows, std::size_t count, unsigned k, float* values,
+                            std::uint32_t* indices, cudaStream_t stream) {
+    select_k_minima<<<course::blocks_for(count, 1), kSelectThreads, 0, stream>>>(rows, k, rows.sign, values,
+                                                                                 indices);
+}
+
 // --- Select in one pass --------------------------------------------------------------------------
+
+constexpr unsigned kMostSelected = 1024;  // the largest k
 
 // From thresholds.cuh: find_bound(list, count, least, most) returns a threshold that between
 // `least` and `most` keys of a list do not exceed; copy_up_to(bound, list, count, to) keeps these
@@ -121,15 +128,16 @@ __device__ inline void sort(Key* keys, unsigned count) {
 // Still limits it: memory. All distances were written by one kernel and are read by this one. If
 // rows are short, the single warp that shortens the list.
 //
-// Rows: RowsOfDistances, or RowsOfPieces (row_lists.cuh) for the versions below.
+// Rows: RowsOfDistances, or RowsOfPieces for the versions in beyond/.
 template <class Rows>
 __global__ void __launch_bounds__(kSelectThreads)
     select_best(const __grid_constant__ Rows rows, unsigned k, float sign, float* values,
                 std::uint32_t* indices) {
     constexpr unsigned EACH = 4;                      // keys of a thread in one step
     constexpr unsigned STEP = EACH * kSelectThreads;  // keys of the block in one step
-    constexpr unsigned ROOM = 2 * kMostBest + 2 * STEP;
-    static_assert(kMostBest + kMostBest / 8 <= ROOM - STEP, "select_best: a shortened list is not full");
+    constexpr unsigned ROOM = 2 * kMostSelected + 2 * STEP;
+    static_assert(kMostSelected + kMostSelected / 8 <= ROOM - STEP,
+                  "select_best: a shortened list is not full");
     __shared__ Key list[ROOM];
     __shared__ unsigned listed;
     __shared__ Key bound;
@@ -178,6 +186,17 @@ __global__ void __launch_bounds__(kSelectThreads)
         values[std::size_t{blockIdx.x} * k + i] = sign * value_of(list[i]) + 0.0f;  // no -0
         indices[std::size_t{blockIdx.x} * k + i] = col_of(list[i]);
     }
+}
+
+template <class Rows>
+void launch_select_best(const Rows& rows, std::size_t count, unsigned k, float sign, float* values,
+                        std::uint32_t* indices, cudaStream_t stream) {
+    select_best<<<course::blocks_for(count, 1), kSelectThreads, 0, stream>>>(rows, k, sign, values, indices);
+}
+
+inline void launch_unfused(const RowsOfDistances& rows, std::size_t count, unsigned k, float* values,
+                           std::uint32_t* indices, cudaStream_t stream) {
+    launch_select_best(rows, count, k, rows.sign, values, indices, stream);
 }
 
 }  // namespace day48

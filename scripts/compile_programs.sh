@@ -9,7 +9,9 @@ compile() { # DIRECTORY
     cd "$1" || exit 1
     grep -q '^//   nvcc -std=c++20 -I\.\. program\.cu' program.cu ||
         { echo "$1/program.cu: expected the line '//   nvcc -std=c++20 -I.. program.cu ...'"; exit 1; }
-    "$nvcc" -std=c++20 -I.. program.cu -o "$2/$1" || { echo "$1/program.cu: does not compile"; exit 1; }
+    local options
+    read -ra options < <(sed -n 's/^\/\/   nvcc -std=c++20 -I\.\. program\.cu\( -arch=[a-z0-9_]*\)\?.*/\1/p' program.cu)
+    "$nvcc" -std=c++20 -I.. program.cu "${options[@]}" -o "$2/$1" || { echo "$1/program.cu: does not compile"; exit 1; }
 }
 export -f compile
 export nvcc

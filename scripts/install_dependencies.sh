@@ -59,6 +59,7 @@ python_packages=(
 )
 developer_packages=(
     "clang-format-14|clang-format 14|clang-format-14|the layout of the sources"
+    "codespell|codespell|codespell|the spelling of the text"
     "nodejs|Node.js|node|tests of the page of an inspection"
     "bubblewrap|bubblewrap|bwrap|the sandbox of ./course grade"
     "$boost"

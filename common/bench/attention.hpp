@@ -63,6 +63,15 @@ class HeadsView {
     HeadsView(DeviceSpan<T> span, const Extents& extents, const Strides& strides);
     HeadsView(DeviceSpan<T> span, const Extents& extents) : HeadsView(span, extents, packed(extents)) {}
 
+    // For programs that are one file and have a plain pointer: packed elements, without a check.
+    static HeadsView from_device_pointer(T* data, const Extents& e) {
+        HeadsView view;
+        view.data_ = data;
+        view.extents_ = e;
+        view.strides_ = {e.heads * e.length * e.dim, e.length * e.dim, e.dim};
+        return view;
+    }
+
     template <class Writable>
     requires(std::is_same_v<T, const Writable> && !std::is_const_v<Writable>)
         HeadsView(const HeadsView<Writable>& other)

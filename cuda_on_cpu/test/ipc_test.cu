@@ -264,7 +264,7 @@ cudaError_t error_of_lost_event(bool waits_first, cudaError_t (*ask)(cudaEvent_t
         kill(other, SIGKILL);
     });
     if (!waits_first) kills.join();
-    if (!waits_first) {  // it has ended, and nobody has waited for it
+    if (!waits_first) {  // it has ended, and its parent has not waited for it
         siginfo_t info;
         EXPECT_EQ(waitid(P_PID, static_cast<id_t>(other), &info, WEXITED | WNOWAIT), 0);
     }

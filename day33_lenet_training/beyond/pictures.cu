@@ -1,5 +1,5 @@
-// Day 33's host code of the version `pictures`: a step as two kernels. They and their launches are in
-// lenet_fused.cuh and lenet_descent.cuh.
+// Day 33's host code of the version `pictures`: a step as two kernels. They and their launches are
+// in lenet_fused.cuh and lenet_descent.cuh.
 #include "common/check/check.hpp"
 #include "lenet_descent.cuh"
 #include "lenet_fused.cuh"

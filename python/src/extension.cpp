@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "blockwise.hpp"
+#include "beyond/blockwise.hpp"
 #include "call.hpp"
 #include "common/device/device_buffer.hpp"
 #include "int8_matmul.hpp"

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "blockwise.hpp"
+#include "beyond/blockwise.hpp"
 #include "int8_matmul.hpp"
 #include "llm_int8.hpp"
 #include "quantization.hpp"

@@ -125,8 +125,12 @@ inline const bool course_solved_is_read = [] {
     if (const char* const number = std::getenv("COURSE_SOLVED")) course_solved = std::atoi(number);
     return true;
 }();
+#ifdef __SANITIZE_THREAD__  // an inspection must not count this load
+__attribute__((noinline, no_sanitize_thread))
+#endif
+__host__ __device__ inline int course_number_solved() { return course_solved; }
 __host__ __device__ constexpr bool course_is_blank(int exercise) {
-    return !std::is_constant_evaluated() && course_solved < exercise;
+    return !std::is_constant_evaluated() && course_number_solved() < exercise;
 }
 #endif
 #line 1

@@ -320,7 +320,7 @@ class Grade(unittest.TestCase):
     def test_wrong_usage_is_2_and_says_what_is_expected(self):
         ada = self.hand_in("ada", "exit 0")
         for arguments, words in (
-            ([self.work / "nobody"], "is no directory; expected the my/ of a student"),
+            ([self.work / "no_student"], "is no directory; expected the my/ of a student"),
             ([ada, "--days", "day77"], "there is no 'day77' with exercises; expected some of day01"),
             ([ada, "--jobs", "0"], "it is '0'; expected a whole number from 1 on"),
             ([ada, "--jobs", "2"], "expected 1 with --trust"),

@@ -1,0 +1,109 @@
+// Day 45, beyond: host code of the products in BF16. The kernels and their launches are in
+// batched_bfloat16.cuh and batched_wgmma.cuh.
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "batched.cuh"
+#include "batched_bfloat16.cuh"
+#include "batched_wgmma.hpp"
+#include "common/check/require.hpp"
+#include "common/device/cluster_launch.hpp"
+#include "common/device/tensor_core_support.hpp"
+#include "common/tile/unaligned_matmul.hpp"
+
+namespace day45 {
+namespace {
+
+std::string needs_tensor_cores(const Shape&) {
+    return course::why_no_tensor_cores(multiply_on_tensor_cores<Layout<true, false>>, kBfloat16Shared);
+}
+
+void require_countable(const Bfloat16Matmul& matmul) {
+    const auto& factors = matmul.factors;
+    constexpr std::size_t kMost = (std::size_t{1} << 31) - 1024;  // counted in int, with room for a tile
+    course::require(std::max({factors.m(), factors.n(), factors.k()}) <= kMost,
+                    "batched matmul: m, n and k are ", factors.m(), " x ", factors.n(), " x ", factors.k(),
+                    "; expected each at most ", kMost, " on tensor cores");
+}
+
+template <bool PERSISTENT>
+void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    const auto& factors = matmul.factors;
+    require_countable(matmul);
+    const bool b_is_k_major = factors.op_b == course::Op::kTranspose;
+    const auto launch =
+        factors.op_a == course::Op::kNone
+            ? (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<true, true>, PERSISTENT>
+                            : launch_multiply_on_tensor_cores<Layout<true, false>, PERSISTENT>)
+            : (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<false, true>, PERSISTENT>
+                            : launch_multiply_on_tensor_cores<Layout<false, false>, PERSISTENT>);
+    launch(matmul, stream);
+}
+
+// Other GPUs than Hopper's: as `pipelined`.
+void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    if (!course::why_no_hopper().empty()) return launch_tiles<true>(matmul, stream);
+    require_countable(matmul);
+    if (why_no_tensor_maps(matmul.factors).empty()) {
+        launch_wgmma(matmul, stream);
+    } else {
+        course::multiply_unaligned(matmul.factors, matmul.c, matmul.alpha, matmul.beta, stream);
+    }
+}
+
+// On Hopper, for any shape: tile TILE of those for aligned rows, or of those for other rows, which
+// are fewer.
+template <std::size_t TILE>
+void launch_tile(const Bfloat16Matmul& matmul, cudaStream_t stream) {
+    if (!is_worth_a_launch(matmul)) return;
+    require_countable(matmul);
+    if (why_no_tensor_maps(matmul.factors).empty()) {
+        launch_wgmma_with(TILE, matmul, stream);
+    } else {
+        course::multiply_unaligned_with(TILE % course::kUnalignedTiles, matmul.factors, matmul.c,
+                                        matmul.alpha, matmul.beta, stream);
+    }
+}
+static_assert(kWgmmaTiles == 4 && course::kUnalignedTiles <= 4, "wgmma_tiles() has them all");
+
+std::string needs_hopper(const Shape&) {
+    return course::why_no_hopper();
+}
+
+}  // namespace
+
+std::span<const BatchedBfloat16> bfloat16_versions() {
+    static const std::array list = {
+        BatchedBfloat16{.name = "tile_each",
+                        .idea = "a block for each tile, mma.sync",
+                        .launcher = launch_tiles<false>,
+                        .work = work<__nv_bfloat16>,
+                        .constraint = needs_tensor_cores},
+        BatchedBfloat16{.name = "pipelined",
+                        .idea = "a block goes from tile to tile, and its copies do not wait for it",
+                        .launcher = launch_tiles<true>,
+                        .work = work<__nv_bfloat16>,
+                        .constraint = needs_tensor_cores},
+        BatchedBfloat16{.name = "wgmma",
+                        .idea = "wgmma; TMA loads aligned rows, threads others",
+                        .launcher = launch_wgmma_or_tiles,
+                        .work = work<__nv_bfloat16>,
+                        .constraint = needs_tensor_cores},
+    };
+    return list;
+}
+
+std::span<const BatchedBfloat16> wgmma_tiles() {
+    static const std::array list = {
+        BatchedBfloat16{"tile_0", "", launch_tile<0>, work<__nv_bfloat16>, needs_hopper},
+        BatchedBfloat16{"tile_1", "", launch_tile<1>, work<__nv_bfloat16>, needs_hopper},
+        BatchedBfloat16{"tile_2", "", launch_tile<2>, work<__nv_bfloat16>, needs_hopper},
+        BatchedBfloat16{"tile_3", "", launch_tile<3>, work<__nv_bfloat16>, needs_hopper},
+    };
+    return list;
+}
+
+}  // namespace day45

@@ -1,0 +1,241 @@
+// Day 48, beyond: fused_wgmma, the fused selection with the products on Hopper's tensor cores.
+//
+// Step 16 of the ladder multiplies TF32 in FP32 accuracy: each operand is split into two TF32
+// numbers, and three products replace one (common/tile/tf32_wgmma.cuh). There, the right operand of
+// wgmma has rows along K, as the points do, and the left one columns along K, as the transposed
+// queries do. So the product is that of points and queries, and a tile has 128 points by 128
+// queries. A warp has all 128 points for 16 of the queries, so no other warp of the block has
+// candidates for its lists.
+//
+// Compiled for compute capability 9.0a only (course_hopper_library in CMakeLists.txt).
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "common/device/cluster_launch.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/warp.cuh"
+#include "common/tile/distance.cuh"
+#include "common/tile/tf32_wgmma.cuh"
+#include "fused.cuh"
+#include "row_lists.cuh"
+
+namespace day48 {
+
+namespace tf32 = course::tf32;
+
+constexpr int POINTS = tf32::BM;
+constexpr int HALVES = T::BN / POINTS;  // a tile of EqualShares is multiplied in two halves
+constexpr int OF_LANE = POINTS / 4;     // points of a lane, for two queries
+constexpr unsigned kRowsOfWarp = 16;
+static_assert(T::BM == tf32::BN && T::BN % POINTS == 0, "list_best_wgmma: the tiles of EqualShares");
+
+struct Shared {
+    tf32::Ring<3> ring;
+    RowState rows;
+};
+
+// queries[k][i] = element k of query i. The rows of the result are `pitch` elements apart.
+__global__ void transpose_queries(const __grid_constant__ course::Factors factors, float* queries,
+                                  std::size_t pitch) {
+    const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    if (i >= pitch * factors.k()) return;
+    const std::size_t row = i % pitch;
+    const std::size_t k = i / pitch;
+    const auto a = factors.a[0];
+    queries[i] = row >= factors.m() ? 0 : factors.op_a == course::Op::kNone ? a(row, k) : a(k, row);
+}
+
+inline void launch_transpose_queries(const course::Factors& factors, float* queries, std::size_t pitch,
+                                     cudaStream_t stream) {
+    constexpr unsigned kThreads = 256;
+    transpose_queries<<<course::blocks_for(pitch * factors.k(), kThreads), kThreads, 0, stream>>>(
+        factors, queries, pitch);
+}
+
+// Where a lane's results are: value [h][i] is that of query row(h) and point col(i).
+struct LaneCoords {
+    tf32::Lane lane;
+    course::Tile tile;  // tile.col: of this half
+
+    __device__ std::size_t row(int h) const { return tile.row + lane.col() + h; }
+    __device__ std::size_t col(int i) const { return tile.col + lane.row(i); }
+};
+
+// Row `i` of a warp's rows in the tile, 0 to kRowsOfWarp - 1.
+__device__ inline unsigned row_of_warp(tf32::Lane lane, unsigned i) {
+    lane.g = static_cast<int>(i) / 2;
+    return static_cast<unsigned>(lane.col()) + i % 2;
+}
+
+// Splitting Inf, or a number that TF32 rounds to Inf, leaves Inf or NaN in the sum. Such a sum is
+// recomputed in FP32.
+__device__ inline void repair(const course::Factors& factors, const LaneCoords& at,
+                              float (&sums)[2][OF_LANE]) {
+    const auto a = factors.a[0];
+    const auto b = factors.b[0];
+    const std::size_t depth = factors.k();
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+#pragma unroll
+        for (int i = 0; i < OF_LANE; ++i) {
+            if (isfinite(sums[h][i]) || at.row(h) >= factors.m() || at.col(i) >= factors.n()) continue;
+            float sum = 0;
+#pragma unroll 1
+            for (std::size_t k = 0; k < depth; ++k) {
+                const float x = factors.op_a == course::Op::kNone ? a(at.row(h), k) : a(k, at.row(h));
+                sum += x * b(at.col(i), k);
+            }
+            sums[h][i] = sum;
+        }
+    }
+}
+
+// Returns values[i]. Indexing by an `i` that is not known at compile time would move the array from
+// registers to local memory. So the function selects a half, then a half of that, and so on.
+template <int N>
+__device__ float value_at(const float (&values)[N], int i) {
+    if constexpr (N == 1) {
+        return values[0];
+    } else {
+        float half[N / 2];
+#pragma unroll
+        for (int j = 0; j < N / 2; ++j)
+            half[j] = (i & N / 2) != 0 ? values[j + N / 2] : values[j];
+        return value_at(half, i);
+    }
+}
+
+// Appends those of a lane's values that are better than the thresholds of their rows. Four lanes
+// have values of the same two rows. Returns whether a list is full.
+__device__ inline bool append_half(const RowLists& lists, RowState& rows, const LaneCoords& at,
+                                   const float (&values)[2][OF_LANE], bool is_whole) {
+    bool is_full = false;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+        const auto row = static_cast<unsigned>(at.lane.col() + h);
+        const float bound = rows.bound[row];
+        bool is_any = false;
+#pragma unroll
+        for (int i = 0; i < OF_LANE; ++i)
+            is_any |= !(values[h][i] >= bound);
+        if (!is_any || at.row(h) >= lists.m) continue;
+        unsigned chosen = 0;
+#pragma unroll
+        for (int i = 0; i < OF_LANE; ++i)
+            chosen |= (!(values[h][i] >= bound) && (is_whole || at.col(i) < lists.n) ? 1u : 0u) << i;
+        const unsigned count = __popc(chosen);
+        const unsigned before = atomicAdd(&rows.listed[row], count);
+        Key* place = lists.list(row) + before;
+#pragma unroll 1
+        for (; chosen != 0; chosen &= chosen - 1) {
+            const int i = __ffs(static_cast<int>(chosen)) - 1;
+            *place++ = key_of(value_at(values[h], i), static_cast<unsigned>(at.col(i)));
+        }
+        is_full |= lists.size.is_full(before + count);
+    }
+    return is_full;
+}
+
+// Idea: `fused` on tensor cores. A warp has whole rows of the tile, so it lists, shortens and
+// publishes without the other warps.
+// Cost removed: multiply-adds of CUDA cores; barriers in the epilogue. While the warps of one
+// consumer list their values, the products of the other continue.
+// Still limits it: three products instead of one; a warpgroup waits for its slowest warp. With few
+// points, the lists.
+__global__ void __launch_bounds__(tf32::THREADS, 1)
+    list_best_wgmma(const __grid_constant__ tf32::Maps maps, const __grid_constant__ course::Factors factors,
+                    const __grid_constant__ course::Distance distance, const float sign,
+                    const __grid_constant__ RowLists lists) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& ring = reinterpret_cast<Shared*>(memory)->ring;
+    auto& rows = reinterpret_cast<Shared*>(memory)->rows;
+    const EqualShares& tiles = lists.pieces.tiles;
+    const unsigned first = tiles.first();
+    const unsigned last = tiles.last();
+    const int steps = static_cast<int>(course::ceil_div<std::size_t>(factors.k(), tf32::BK));
+    start_rows(rows, tiles);
+    ring.init();
+    const tf32::Lane lane;
+    if (lane.consumer == tf32::CONSUMERS) {
+        tf32::give_registers();
+        const int count = static_cast<int>(last - first + 1);
+        return tf32::produce(ring, maps, count * HALVES * steps, [&](int step) {
+            const int half = step / steps;
+            const course::Tile tile = tiles.at(first + half / HALVES);
+            return tf32::StepCoords{static_cast<int>(tile.col) + half % HALVES * POINTS,
+                                    static_cast<int>(tile.row), step % steps * tf32::BK};
+        });
+    }
+    tf32::take_registers();
+    const auto each_row = [&](const course::Tile& tile, auto work) {
+        __syncwarp();
+#pragma unroll 1
+        for (unsigned i = 0; i < kRowsOfWarp; ++i) {
+            const unsigned row = row_of_warp(lane, i);
+            if (tile.row + row < lists.m) work(row);
+        }
+        __syncwarp();
+    };
+    const auto read = [&](const course::Tile& tile) {
+        const unsigned i = threadIdx.x % course::kWarpSize;
+        if (i < kRowsOfWarp) read_bound(lists, rows, tile, row_of_warp(lane, i));
+        __syncwarp();
+    };
+    int step = 0;
+#pragma unroll 1
+    for (unsigned i = first; i <= last; ++i) {
+        const course::Tile tile = tiles.at(i);
+        const unsigned before = min(i % tiles.across, i - first);  // tiles of this row that are done
+        if (is_time_for_bounds(before)) read(tile);
+        bool is_full = false;
+#pragma unroll 1
+        for (int half = 0; half < HALVES; ++half) {
+            tf32::Sums sums = {};
+#pragma unroll 1
+            for (int k = 0; k < steps; ++k)
+                tf32::consume(ring, step++, lane, sums);
+            const LaneCoords at{lane, {tile.product, tile.row, tile.col + std::size_t(half) * POINTS}};
+            float values[2][OF_LANE];
+            float zero = 0;  // NaN when one of the values is not finite
+#pragma unroll
+            for (int j = 0; j < OF_LANE * 2; ++j) {
+                values[j % 2][j / 2] = tf32::result(sums, j / 2, j % 2);
+                zero += 0 * values[j % 2][j / 2];
+            }
+            if (zero != 0) repair(factors, at, values);
+            const bool is_whole = at.tile.col + POINTS <= lists.n;
+            is_whole ? distance.finish<true>(at, values) : distance.finish(at, values);
+            if (sign < 0) {
+#pragma unroll
+                for (int j = 0; j < OF_LANE * 2; ++j)
+                    values[j % 2][j / 2] = -values[j % 2][j / 2];
+            }
+            is_full |= append_half(lists, rows, at, values, is_whole);
+        }
+        is_full = __any_sync(course::kWholeWarp, is_full);
+        const bool ends = i == last || lists.is_last_of_row(tile);
+        if (is_full && !ends) {
+            each_row(tile, [&](unsigned row) { shorten_list(lists, rows, row); });
+        } else if (ends || is_time_for_bounds(before + 1)) {
+            const Publication of(lists, tile);
+            each_row(tile, [&](unsigned row) { publish_bound(lists, rows, of, row); });
+        }
+        if (ends) {
+            read(tile);
+            each_row(tile, [&](unsigned row) { write_piece(lists, rows, tile, row); });
+        }
+    }
+}
+
+inline void launch_wgmma(const tf32::Maps& maps, const course::Factors& factors,
+                         const course::Distance& distance, float sign, const RowLists& lists,
+                         cudaStream_t stream) {
+    const course::ClusterLaunch how{
+        .threads = tf32::THREADS, .shared = sizeof(Shared), .cluster = 1, .persistent = false};
+    how.start(list_best_wgmma, lists.pieces.tiles.blocks, stream, maps, factors, distance, sign, lists);
+}
+
+}  // namespace day48

@@ -11,8 +11,9 @@
 //
 // S, a course::hopper::TileShape, is the size of a tile and the number of its stages and blocks.
 // common/tile/wgmma_tile.cuh has the parts of `persistent` for any S: Ring, RingPosition,
-// load_stage(), multiply_stage(), clear() and release_stage() are those of hopper_matmul.cuh and clusters.cuh;
-// produce() is the producer's loop over K, consume() the consumers'. Day 42 uses them, too.
+// load_stage(), multiply_stage(), clear() and release_stage() are those of hopper_matmul.cuh and
+// clusters.cuh; produce() is the producer's loop over K, consume() the consumers'. Day 42 uses
+// them, too.
 #pragma once
 
 #include <cuda_runtime.h>

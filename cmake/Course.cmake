@@ -23,7 +23,7 @@
 #     or that of BESIDE_VERSION;
 #     PROGRAM_LIBRARIES and TEST_LIBRARIES: what the program or the test needs and the lesson does not;
 #     CLEAN_SIZES: problems on which an inspection must not find anything in any of the lesson's kernels; a debugger takes the first;
-#     HOPPER: <topic>.cu has sm_90a's own instructions
+#     HOPPER: <topic>.cu and program.cu have sm_90a's own instructions
 #   course_program_day(TITLE "..." QUESTION "..." PART "..." [NEEDS ...] CHAPTERS_4E "..." CHAPTERS_5E "..." HOURS n PROGRAMS "name|argument|..." ...
 #              [LIBRARIES ...] [TEST_LIBRARIES ...])
 #     a day of whole programs, each one file <name>.cu with main(): <build>/bin/dayNN_<name>; `./course run` runs them in this order with
@@ -331,6 +331,9 @@ function(course_day)
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/program.cu)
     course_executable(${directory}_whole SOURCES program.cu ON_DEMAND)
     target_include_directories(${directory}_whole PRIVATE ${PROJECT_SOURCE_DIR})
+    if(arg_HOPPER)
+      set_target_properties(${directory}_whole PROPERTIES CUDA_ARCHITECTURES 90a)
+    endif()
     add_dependencies(${directory} ${directory}_whole)
     add_dependencies(course_tests_thorough ${directory}_whole)
     course_add_test(NAME ${directory}.program COMMAND ${directory}_whole)

@@ -1,5 +1,5 @@
-// Day 41's launchers: argument checks, tensor maps, the size of the grid, the list of versions. The
-// kernels are in hopper_matmul.cuh, warp_roles.cuh, clusters.cuh and any_tile.cuh.
+// Day 41's host code: argument checks, the list of versions, the choice of a tile. The kernels and
+// their launches are in hopper_matmul.cuh, beyond/clusters.cuh and beyond/any_tile.cuh.
 #include <algorithm>
 #include <cstddef>
 #include <limits>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "any_tile.cuh"
-#include "clusters.cuh"
+#include "beyond/any_tile.cuh"
+#include "beyond/clusters.cuh"
 #include "common/check/check.hpp"
 #include "common/device/aligned_copy.cuh"
 #include "common/device/cluster_launch.hpp"
@@ -18,7 +18,6 @@
 #include "common/tile/unaligned_matmul.hpp"
 #include "hopper_matmul.cuh"
 #include "hopper_matmul.hpp"
-#include "warp_roles.cuh"
 
 namespace day41 {
 namespace {
@@ -26,69 +25,62 @@ namespace {
 using course::half_matmul::checked;
 using course::half_matmul::kernel_of;
 
-// What a launcher must know about a kernel. CLUSTER blocks compute ROWS x COLS results; boxes of A
-// and B have BOX_A and BOX_B rows.
+// A version: its kernel, its launch and what a block of it needs.
 template <class T>
 struct TmaWgmma {
-    static constexpr int ROWS = 128, COLS = 128, BOX_A = 128, BOX_B = 64, CLUSTER = 1;
     static constexpr int THREADS = 2 * kWarpgroup;
-    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false, EARLY = false;
+    static constexpr bool STORES_THROUGH_TMA = false;
     static constexpr std::size_t SHARED = sizeof(OneStage<T>);
     static constexpr auto kernel = tma_wgmma<T>;
+    static constexpr auto launch = launch_tma_wgmma<T>;
 };
 template <class T>
 struct PlainRingOf : TmaWgmma<T> {
     static constexpr std::size_t SHARED = sizeof(PlainRing<T>);
     static constexpr auto kernel = ring<T>;
+    static constexpr auto launch = launch_ring<T>;
 };
 template <class T>
 struct Specialised : TmaWgmma<T> {
     static constexpr int THREADS = 3 * kWarpgroup;
     static constexpr std::size_t SHARED = sizeof(DeepRing<T>);
     static constexpr auto kernel = specialised<T>;
+    static constexpr auto launch = launch_specialised<T>;
 };
 template <class T>
 struct WideTile : Specialised<T> {
-    static constexpr int COLS = 256;
     static constexpr std::size_t SHARED = sizeof(WideRing<T>);
     static constexpr auto kernel = wide_tile<T>;
+    static constexpr auto launch = launch_wide_tile<T>;
 };
 template <class T>
 struct Multicast : WideTile<T> {
-    static constexpr int ROWS = 256, BOX_B = 32, CLUSTER = 2;
     static constexpr auto kernel = multicast<T>;
+    static constexpr auto launch = launch_multicast<T>;
 };
 template <class T>
-struct Persistent : Multicast<T> {
-    static constexpr bool PERSISTENT = true;
+struct Persistent : WideTile<T> {
     static constexpr auto kernel = persistent<T>;
+    static constexpr auto launch = launch_persistent<T>;
 };
-
 template <class S>
-struct OfShape {
+struct AsyncStore {
     using Tile = S;
-    static constexpr int ROWS = S::BM * S::SHARERS, COLS = S::BN, BOX_A = S::BM, BOX_B = S::SHARE;
-    static constexpr int CLUSTER = S::CLUSTER;
     static constexpr int THREADS = (1 + S::CONSUMERS) * kWarpgroup;
-    static constexpr bool EARLY = true;  // the ring's init() waits for the kernel before
-};
-template <class S>
-struct AsyncStore : OfShape<S> {
-    static constexpr bool PERSISTENT = true, STORES_THROUGH_TMA = true;
+    static constexpr bool STORES_THROUGH_TMA = true;
     static constexpr std::size_t SHARED = sizeof(RingAndSlices<S>);
     static constexpr auto kernel = async_store<S>;
+    static constexpr auto launch = launch_async_store<S>;
 };
 template <class S>
-struct SplitK : OfShape<S> {
-    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false;
+struct SplitK {
+    using Tile = S;
+    static constexpr int THREADS = (1 + S::CONSUMERS) * kWarpgroup;
+    static constexpr bool STORES_THROUGH_TMA = false;
     static constexpr std::size_t SHARED = sizeof(hopper::Ring<S>);
     static constexpr auto kernel = split_k<S>;
+    static constexpr auto launch = launch_split_k<S>;
 };
-
-// --- Launchers -----------------------------------------------------------------------------------
-
-// Persistent kernels take tiles in groups of rows, the others row by row.
-constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles of 256 x 256
 
 // K: one of the above.
 template <class K, class T>
@@ -115,21 +107,8 @@ void launch(const Gemm<T>& unchecked, cudaStream_t stream) {
     const std::string reason = why_not<K>(gemm);
     course::require(reason.empty(), "hopper_matmul: ", reason);
     if (c.rows() == 0 || c.cols() == 0) return;
-
-    Maps maps{};
-    if (a.cols() > 0) {
-        maps.a = course::make_tensor_map(a, K::BOX_A, BK);
-        maps.b = course::make_tensor_map(b, K::BOX_B, 64);
-    }
-    if (K::STORES_THROUGH_TMA) maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
-    const RasterOrder order = course::make_order(c, K::ROWS, K::COLS, K::PERSISTENT ? kBand : 1);
-    const course::ClusterLaunch how{.threads = K::THREADS,
-                                    .shared = K::SHARED,
-                                    .cluster = K::CLUSTER,
-                                    .persistent = K::PERSISTENT,
-                                    .early = K::EARLY};
-    how.start(K::kernel, course::blocks_of(order, K::CLUSTER), stream, maps,
-              course::make_output(c, alpha, beta), static_cast<int>(a.cols()), order);
+    K::launch(a, b, make_output(c, alpha, beta), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 template <class K>
@@ -182,12 +161,12 @@ struct Candidate {
 template <template <class> class K>
 Candidate candidate(const char* name, std::size_t blocks, double launch, double tile, double step,
                     double load) {
-    using Kernel = K<__half>;
+    using Tile = typename K<__half>::Tile;
     return {.version = version<K>(name, "a tile that `fitted` chooses from"),
-            .tiling = {.rows = Kernel::ROWS,
-                       .columns = Kernel::COLS,
-                       .cluster = Kernel::CLUSTER,
-                       .splits = Kernel::Tile::SPLITS,
+            .tiling = {.rows = Tile::BM * Tile::SHARERS,
+                       .columns = Tile::BN,
+                       .cluster = Tile::CLUSTER,
+                       .splits = Tile::SPLITS,
                        .blocks = blocks,
                        .depth = BK,
                        .launch = launch,

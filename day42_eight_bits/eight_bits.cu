@@ -1,37 +1,39 @@
-// Day 42's launchers: argument checks, the size of the grid, the list of versions. The kernels are
-// in eight_bits.cuh; eight_bits_hopper.cu launches those of eight_bits_wgmma.cuh.
+// Day 42's host code: argument checks and the list of versions. The kernels and their launches are
+// in eight_bits.cuh; beyond/eight_bits_hopper.cu has the versions of beyond/eight_bits_wgmma.cuh.
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "arguments.hpp"
+#include "beyond/eight_bits_hopper.hpp"
 #include "common/check/check.hpp"
 #include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "eight_bits.cuh"
 #include "eight_bits.hpp"
-#include "eight_bits_hopper.hpp"
 
 namespace day42 {
 namespace {
 
-constexpr int kBand = 8;  // rows of tiles that are computed together, for the L2 cache
-
-// What a launcher must know about a kernel.
+// A version: its kernel, its launch and what a block of it needs.
 template <class T>
 struct MmaGlobal {
-    static constexpr int BM = 32, BN = 16, THREADS = 128;
+    static constexpr int THREADS = 128;
     static constexpr std::size_t SHARED = 0;
     template <bool kAligned>
     static constexpr auto kernel = bytes_mma_global<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_bytes_mma_global<T, kAligned>;
 };
 template <class T>
 struct MmaSync {
     using S = TileShape<T>;
-    static constexpr int BM = S::BM, BN = S::BN, THREADS = S::THREADS;
+    static constexpr int THREADS = S::THREADS;
     static constexpr std::size_t SHARED = sizeof(Stage<S>) * S::STAGES;
     template <bool kAligned>
     static constexpr auto kernel = bytes_mma_sync<T, kAligned>;
+    template <bool kAligned>
+    static constexpr auto launch = launch_bytes_mma_sync<T, kAligned>;
 };
 
 // Tensor cores take INT8 from compute capability 7.5 on, FP8 from 8.9. L: one of the above.
@@ -59,13 +61,12 @@ void launch(const Product<T>& product, cudaStream_t stream) {
     course::require(reason.empty(), "eight_bits: ", reason);
     const auto& [a, b, c] = product;
     if (c.rows() == 0 || c.cols() == 0) return;
-    const RasterOrder order = course::make_order(c, L::BM, L::BN, kBand);
     const auto aligned = [](const auto& matrix) {
         return course::is_aligned(matrix.data(), 16) && matrix.leading_dimension() % 16 == 0;
     };
-    const auto kernel = aligned(a) && aligned(b) ? L::template kernel<true> : L::template kernel<false>;
-    course::launch(kernel, {course::blocks_of(order), L::THREADS, L::SHARED, stream}, a, b,
-                   course::make_output<Sum<T>>(c, 1, 0), order);
+    const auto run = aligned(a) && aligned(b) ? L::template launch<true> : L::template launch<false>;
+    run(a, b, course::make_output<Sum<T>>(c, 1, 0), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 template <class L>

@@ -5,16 +5,19 @@
 //
 //   version           block tile  stages  what is new                             what limits it
 //   bytes_mma_global  32 x 16     -       mma.sync takes 32 of K                  a fragment, one product
-//   bytes_mma_sync    128 x 128   3       day 40's pipeline; no transposed loads  mma.sync
-//   bytes_wgmma       128 x 256   4       day 41's TMA and wgmma                  C, power; FP8: lost digits
-//   bytes_fitted      one of nine         the tile that suits the shape           as its tile
-//   bytes_promoted    128 x 128   6       FP8: CUDA cores add sums of 128         these additions
+//   bytes_mma_sync    128 x 128   3       day 38's pipeline; no transposed loads  mma.sync
 //
-// The first two are here and accept any alignment. The others are in eight_bits_wgmma.cuh and
-// require 16-byte aligned rows.
+// Any alignment of rows; kAligned: all rows are 16-byte aligned. Each kernel is followed by its
+// launch. The versions with Hopper's own instructions are in beyond/.
 //
-//   ./course run day42                                                 every version, verified and timed
-//   ./course run day42 --only bytes_mma_sync --size 4096x4096x4096  one version, any size
+// order.tile(b) is the tile of C of block b. Output has C, alpha and beta; store_pair() stores two
+// adjacent elements. TileCopies issues a thread's copies of a tile (cp.async, day 38), and
+// SharedTile has its rows in shared memory, swizzled (day 40): chunk(row, c) is the address of
+// columns 16 c to 16 c + 15.
+//
+//   ./course run day42                                              every version, verified and timed
+//   ./course run day42 --program                                    program.cu: one product, from main()
+//   ./course run day42 --only bytes_mma_sync --size 512x512x512     one version, any size
 #pragma once
 
 #include <cuda_fp8.h>
@@ -25,18 +28,21 @@
 #include <type_traits>
 
 #include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "common/device/ptx.cuh"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/raster_order.cuh"
 #include "common/tile/tile_copies.cuh"
-#include "eight_bits.hpp"
+#include "sum_type.hpp"
 
 namespace day42 {
 
 using course::DeviceMatrix;
 using course::RasterOrder;
 template <class T>
-using Output = course::OutputOf<Sum<T>>;
+using Output = course::OutputOf<Sum<T>>;  // int for INT8, float for FP8
+
+constexpr int kBand = 8;  // rows of tiles that are computed together, for the L2 cache (RasterOrder)
 
 // D += A B, where A is 16 x 32, B is 32 x 8 and D is 16 x 8: the instruction mma.sync.m16n8k32.
 template <class T>
@@ -95,7 +101,14 @@ __global__ void __launch_bounds__(128)
     store_pair(out, row + 8, col + t * 2, sums[2], sums[3]);
 }
 
-// --- Shared memory: day 40's pipeline ------------------------------------------------------------
+template <class T, bool kAligned>
+void launch_bytes_mma_global(const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b,
+                             const Output<T>& out, cudaStream_t stream) {
+    const RasterOrder order = course::make_order(out.c, 32, 16, kBand);
+    bytes_mma_global<T, kAligned><<<course::blocks_of(order), 128, 0, stream>>>(a, b, out, order);
+}
+
+// --- Shared memory: a pipeline of three stages ---------------------------------------------------
 
 // 128 x 128 results per block, 64 x 32 per warp. Tiles of A and B are 128 deep: rows of 128 bytes,
 // as before.
@@ -162,8 +175,8 @@ __device__ void store_sums(const Output<typename S::T>& out, int row, int col, c
                            sums[i][j][lower * 2], sums[i][j][lower * 2 + 1]);
 }
 
-// Idea: multi_stage of day 40. Tiles in shared memory, two stages in flight, 64 x 32 results per
-// warp.
+// Idea: the pipeline of day 38 with the tiles of day 40. Two stages are in flight while a third one
+// is multiplied; a warp has 64 x 32 results.
 // Cost removed: loads from L2. A fragment serves four or eight MMAs.
 // Still limits it: mma.sync takes its operands from registers. On an H200 FP8 takes more than twice
 // as long as INT8 and loses no digits, as if its operands were converted to half precision first.
@@ -203,6 +216,16 @@ __global__ void __launch_bounds__(TileShape<T>::THREADS)
         multiply_stage<S>(stages[number % S::STAGES], warp_row, warp_col, sums);
     }
     store_sums<S>(out, row + warp_row, col + warp_col, sums);
+}
+
+template <class T, bool kAligned>
+void launch_bytes_mma_sync(const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b,
+                           const Output<T>& out, cudaStream_t stream) {
+    using S = TileShape<T>;
+    constexpr std::size_t kShared = S::STAGES * sizeof(Stage<S>);  // 96 KB: above 48 a kernel must opt in
+    course::allow_shared_bytes(bytes_mma_sync<T, kAligned>, kShared);
+    const RasterOrder order = course::make_order(out.c, S::BM, S::BN, kBand);
+    bytes_mma_sync<T, kAligned><<<course::blocks_of(order), S::THREADS, kShared, stream>>>(a, b, out, order);
 }
 
 }  // namespace day42

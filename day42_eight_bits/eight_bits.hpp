@@ -15,15 +15,12 @@
 #include "common/bench/version.hpp"
 #include "common/check/matmul_arguments.hpp"
 #include "common/device/device_view.hpp"
+#include "sum_type.hpp"
 
 namespace day42 {
 
 // C is m x n, A is m x k, B is n x k.
 using Shape = course::MatmulShape;
-
-// Of T: std::int8_t, __nv_fp8_e4m3 or __nv_fp8_e5m2.
-template <class T>
-using Sum = std::conditional_t<std::is_integral_v<T>, std::int32_t, float>;
 
 // One multiplication: A is M x K, B is N x K, C is M x N, all row-major, with the views' leading
 // dimensions. Both operands are K-major, the only layout in which the instructions take 8-bit

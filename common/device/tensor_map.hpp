@@ -103,6 +103,17 @@ CUtensorMap make_tensor_map(const DeviceMatrix<T>& matrix, unsigned box_rows, un
     return map;
 }
 
+namespace hopper {
+
+// How TMA sees the matrices of a product, for a kernel.
+struct Maps {
+    CUtensorMap a;
+    CUtensorMap b;
+    CUtensorMap c;  // for versions that store through TMA
+};
+
+}  // namespace hopper
+
 // `matrices[0]` x `matrices[1]` matrices of `rows` x `cols` elements: element (i, j, row, col) is
 // at data[i pitches[0] + j pitches[1] + row leading_dimension + col]. Boxes as above, each within
 // one matrix. L2 fetches 256 bytes at a time, which is a row of 128 elements in attention, two

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "common/device/ptx_hopper.cuh"
+#include "common/device/tensor_map.hpp"
 #include "common/tile/raster_order.cuh"
 #include "common/tile/warpgroup.cuh"
 
@@ -56,13 +57,6 @@ struct TileShape {
 
 template <class S>
 using Sums = typename S::Sum[S::BN / 2];  // of a thread
-
-// How TMA sees the matrices.
-struct Maps {
-    CUtensorMap a;  // boxes of BM x BK
-    CUtensorMap b;  // of SHARE x IN_ROW
-    CUtensorMap c;  // of 16 x 32, for versions that store through TMA
-};
 
 // In shared memory. Every box is 1024-byte aligned, because the swizzle pattern repeats after 1024
 // bytes.

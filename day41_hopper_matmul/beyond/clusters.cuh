@@ -1,10 +1,15 @@
-// Day 41, part 3: the blocks of a cluster share loads, and compute tile after tile. Versions
-// multicast and persistent. The ring of stages and the two roles are those of warp_roles.cuh.
+// Day 41, beyond: the blocks of a cluster share loads, and compute tile after tile. The ring of
+// stages and the two roles are those of hopper_matmul.cuh.
+//
+//   version     block tile  stages  what is new                             what limits it
+//   multicast   128 x 256   4       the two blocks of a cluster share B     the start and end of a tile
+//   persistent  128 x 256   4       a block computes tile after tile        storing C
 #pragma once
 
 #include <cstdint>
 
-#include "warp_roles.cuh"
+#include "common/device/cluster_launch.hpp"
+#include "hopper_matmul.cuh"
 
 namespace day41 {
 
@@ -90,6 +95,17 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
     synchronise_cluster();  // a block must not end while the other may still write to its shared memory
 }
 
+// A launch with attributes: clusters of two blocks. A load of B brings half a box, 32 rows.
+template <class T>
+void launch_multicast(const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b, const Output& out,
+                      cudaStream_t stream) {
+    const RasterOrder order = course::make_order(out.c, 2 * BM, 256, 1);
+    const course::ClusterLaunch how{
+        .threads = 3 * kWarpgroup, .shared = sizeof(WideRing<T>), .cluster = 2, .persistent = false};
+    how.start(multicast<T>, course::blocks_of(order, 2), stream, make_maps(a, b, BM, BK / 2), out,
+              static_cast<int>(a.cols()), order);
+}
+
 // --- Persistent blocks ---------------------------------------------------------------------------
 
 // Idea: two changes. First, there are as many clusters as fit on the GPU, and each computes tile
@@ -151,6 +167,19 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         }
     }
     synchronise_cluster();
+}
+
+constexpr int kBand = 8;  // of 256 rows: 66 clusters work on about 8 x 8 tiles of 256 x 256
+
+// Blocks: no more than can be resident at a time.
+template <class T>
+void launch_persistent(const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b, const Output& out,
+                       cudaStream_t stream) {
+    const RasterOrder order = course::make_order(out.c, 2 * BM, 256, kBand);
+    const course::ClusterLaunch how{
+        .threads = 3 * kWarpgroup, .shared = sizeof(WideRing<T>), .cluster = 2, .persistent = true};
+    how.start(persistent<T>, course::blocks_of(order, 2), stream, make_maps(a, b, BM, BK / 2), out,
+              static_cast<int>(a.cols()), order);
 }
 
 }  // namespace day41

@@ -1,53 +1,48 @@
-// Launchers of day 42's versions with Hopper's own instructions.
+// Host code of day 42's versions with Hopper's own instructions: checks, versions, choice of a
+// tile. The kernels and their launches are in eight_bits_wgmma.cuh.
 #include <algorithm>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "arguments.hpp"
+#include "beyond/eight_bits_hopper.hpp"
+#include "beyond/eight_bits_wgmma.cuh"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/tensor_map.hpp"
 #include "common/tile/tile_choice.hpp"
-#include "eight_bits_hopper.hpp"
-#include "eight_bits_wgmma.cuh"
 
 namespace day42 {
 namespace {
 
-constexpr int kBand = 8;  // of 256 rows, as on day 41
-
-// What a launcher must know about a kernel.
+// A version: its kernel, its launch and what a block of it needs.
 template <class S_>
 struct Wgmma {
     using S = S_;
-    static constexpr bool PERSISTENT = true, STORES_THROUGH_TMA = true;
+    static constexpr bool STORES_THROUGH_TMA = true;
     static constexpr std::size_t SHARED = sizeof(Memory<S>);
     static constexpr auto kernel = bytes_wgmma<S>;
+    static constexpr auto launch = launch_bytes_wgmma<S>;
 };
 template <class S_>
 struct SplitK {
     using S = S_;
-    static constexpr bool PERSISTENT = false, STORES_THROUGH_TMA = false;
+    static constexpr bool STORES_THROUGH_TMA = false;
     static constexpr std::size_t SHARED = sizeof(hopper::Ring<S>);
     static constexpr auto kernel = bytes_split<S>;
+    static constexpr auto launch = launch_bytes_split<S>;
 };
 template <class T>
 struct Promoted {
     using S = PromotedTile<T>;
-    static constexpr bool PERSISTENT = true, STORES_THROUGH_TMA = true;
+    static constexpr bool STORES_THROUGH_TMA = true;
     static constexpr std::size_t SHARED = sizeof(Memory<S>);
     static constexpr auto kernel = bytes_promoted<T>;
+    static constexpr auto launch = launch_bytes_promoted<T>;
 };
 
 // K: one of the above.
-template <class K>
-constexpr course::ClusterLaunch kHow = {.threads = (1 + K::S::CONSUMERS) * kWarpgroup,
-                                        .shared = K::SHARED,
-                                        .cluster = K::S::CLUSTER,
-                                        .persistent = K::PERSISTENT,
-                                        .early = true};
-
 template <class K, class T>
 std::string why_not(const Product<T>& product) {
     check(product);
@@ -67,27 +62,18 @@ std::string why_not(const Product<T>& product) {
 
 template <class K, class T>
 void launch(const Product<T>& product, cudaStream_t stream) {
-    using S = typename K::S;
     const std::string reason = why_not<K>(product);
     course::require(reason.empty(), "eight_bits: ", reason);
     const auto& [a, b, c] = product;
     if (c.rows() == 0 || c.cols() == 0) return;
-
-    hopper::Maps maps{};
-    if (a.cols() > 0) {
-        maps.a = course::make_tensor_map(a, S::BM, S::BK);
-        maps.b = course::make_tensor_map(b, S::SHARE, S::IN_ROW);
-    }
-    if (K::STORES_THROUGH_TMA) maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
-    const RasterOrder order = course::make_order(c, S::BM * S::SHARERS, S::BN, K::PERSISTENT ? kBand : 1);
-    kHow<K>.start(K::kernel, course::blocks_of(order, S::CLUSTER), stream, maps,
-                  course::make_output<Sum<T>>(c, 1, 0), static_cast<int>(a.cols()), order);
+    K::launch(a, b, c, stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 template <class K>
 course::KernelResources resources() {
-    course::allow_shared_bytes(K::kernel, kHow<K>.shared);
-    return course::resources_of(K::kernel, kHow<K>.threads, kHow<K>.shared);
+    course::allow_shared_bytes(K::kernel, K::SHARED);
+    return course::resources_of(K::kernel, (1 + K::S::CONSUMERS) * kWarpgroup, K::SHARED);
 }
 
 template <class K, class T>

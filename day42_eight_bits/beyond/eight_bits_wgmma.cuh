@@ -1,4 +1,10 @@
-// Day 42, part 2: 8-bit operands with TMA and wgmma. The table of versions is in eight_bits.cuh.
+// Day 42, beyond: 8-bit operands with TMA and wgmma. Rows are 16-byte aligned.
+//
+//   version         block tile  stages  what is new                        what limits it
+//   bytes_wgmma     128 x 256   4       day 41's TMA and wgmma             C, power; FP8: lost digits
+//   bytes_fitted    one of nine         the tile that suits the shape      as its tile
+//   bytes_promoted  128 x 128   6       FP8: CUDA cores add sums of 128    these additions
+//
 // The ring of stages, its producer and its consumers are those of day 41, in
 // common/tile/wgmma_tile.cuh, because they count bytes. A row of a stage is 128 bytes, now 128
 // elements, and from one wgmma to the next both descriptors advance by 32 bytes. Only the boxes of
@@ -7,7 +13,9 @@
 
 #include <cuda_runtime.h>
 
+#include "common/device/cluster_launch.hpp"
 #include "common/device/ptx_hopper.cuh"
+#include "common/device/tensor_map.hpp"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/raster_order.cuh"
 #include "common/tile/wgmma_split.cuh"
@@ -18,8 +26,23 @@ namespace day42 {
 
 namespace hopper = course::hopper;
 namespace ptx = course::ptx;
+using course::DeviceMatrix;
 using course::RasterOrder;
 using hopper::kWarpgroup;
+
+constexpr int kBandOfClusters = 8;  // of 256 rows, as on day 41
+
+// How TMA sees the operands.
+template <class S>
+hopper::Maps make_maps(const DeviceMatrix<const typename S::T>& a,
+                       const DeviceMatrix<const typename S::T>& b) {
+    hopper::Maps maps{};
+    if (a.cols() > 0) {  // no extent may be 0; without K, no box is loaded
+        maps.a = course::make_tensor_map(a, S::BM, S::BK);
+        maps.b = course::make_tensor_map(b, S::SHARE, S::IN_ROW);
+    }
+    return maps;
+}
 
 template <class S>
 struct Memory {
@@ -72,6 +95,23 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
     ring.synchronise_cluster();  // a block must not end while the other may still write to its shared memory
 }
 
+// `early`: a programmatic dependent launch (day 41); ring.init() waits for the kernel before.
+template <class S>
+void launch_bytes_wgmma(const DeviceMatrix<const typename S::T>& a,
+                        const DeviceMatrix<const typename S::T>& b, const DeviceMatrix<typename S::Sum>& c,
+                        cudaStream_t stream) {
+    hopper::Maps maps = make_maps<S>(a, b);
+    maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
+    const RasterOrder order = course::make_order(c, S::BM * S::SHARERS, S::BN, kBandOfClusters);
+    const course::ClusterLaunch how{.threads = (1 + S::CONSUMERS) * kWarpgroup,
+                                    .shared = sizeof(Memory<S>),
+                                    .cluster = S::CLUSTER,
+                                    .persistent = true,
+                                    .early = true};
+    how.start(bytes_wgmma<S>, course::blocks_of(order, S::CLUSTER), stream, maps,
+              course::make_output<typename S::Sum>(c, 1, 0), static_cast<int>(a.cols()), order);
+}
+
 // Idea: split_k of day 41. The blocks of a cluster compute the same tile of C, each over a part of
 // K, and add up their sums through distributed shared memory.
 // Cost removed: SMs without a tile, if C is small.
@@ -104,6 +144,21 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
         coords.row += group * 64;
         hopper::store_own_sums<S>(out, coords, received, sums);
     }
+}
+
+template <class S>
+void launch_bytes_split(const DeviceMatrix<const typename S::T>& a,
+                        const DeviceMatrix<const typename S::T>& b, const DeviceMatrix<typename S::Sum>& c,
+                        cudaStream_t stream) {
+    const hopper::Maps maps = make_maps<S>(a, b);
+    const RasterOrder order = course::make_order(c, S::BM, S::BN, 1);
+    const course::ClusterLaunch how{.threads = (1 + S::CONSUMERS) * kWarpgroup,
+                                    .shared = sizeof(hopper::Ring<S>),
+                                    .cluster = S::CLUSTER,
+                                    .persistent = false,
+                                    .early = true};
+    how.start(bytes_split<S>, course::blocks_of(order, S::CLUSTER), stream, maps,
+              course::make_output<typename S::Sum>(c, 1, 0), static_cast<int>(a.cols()), order);
 }
 
 template <class T>
@@ -176,6 +231,22 @@ __global__ void __launch_bounds__(3 * kWarpgroup)
         ptx::tma_store_wait<0>();
     }
     ring.synchronise_cluster();
+}
+
+template <class T>
+void launch_bytes_promoted(const DeviceMatrix<const T>& a, const DeviceMatrix<const T>& b,
+                           const DeviceMatrix<float>& c, cudaStream_t stream) {
+    using S = PromotedTile<T>;
+    hopper::Maps maps = make_maps<S>(a, b);
+    maps.c = course::make_tensor_map(c, 16, hopper::kSliceColumns);
+    const RasterOrder order = course::make_order(c, S::BM * S::SHARERS, S::BN, kBandOfClusters);
+    const course::ClusterLaunch how{.threads = (1 + S::CONSUMERS) * kWarpgroup,
+                                    .shared = sizeof(Memory<S>),
+                                    .cluster = S::CLUSTER,
+                                    .persistent = true,
+                                    .early = true};
+    how.start(bytes_promoted<T>, course::blocks_of(order, S::CLUSTER), stream, maps,
+              course::make_output<typename S::Sum>(c, 1, 0), static_cast<int>(a.cols()), order);
 }
 
 }  // namespace day42

@@ -1,29 +1,36 @@
-// Day 41, part 4: kernels for any tile size, C stored by TMA, and split-K. The table of versions is
-// in hopper_matmul.cuh.
+// Day 41, beyond: kernels for any tile size, C stored by TMA, and split-K.
+//
+//   version      block tile       stages  what is new                             what limits it
+//   async_store  128 x 256        4       C leaves through shared memory and TMA  probably power
+//   split_k      128 x 128        6       two blocks share the K of a tile        exchanging their sums
+//   fitted       one of eleven            the tile that suits the shape           as its tile
+//   realigned    as fitted                unaligned rows: loaded or copied        loads; copies
+//
+// fitted and realigned choose among them on the host (common/tile/tile_choice.hpp,
+// common/device/aligned_copy.cuh).
 //
 // S, a course::hopper::TileShape, is the size of a tile and the number of its stages and blocks.
 // common/tile/wgmma_tile.cuh has the parts of `persistent` for any S: Ring, RingPosition,
-// load_stage(), multiply_stage(), clear() and release_stage() are those of the first three parts;
-// produce() is the producer's loop over K, consume() the consumers'. Day 42 uses them, too.
+// load_stage(), multiply_stage(), clear() and release_stage() are those of hopper_matmul.cuh and
+// clusters.cuh; produce() is the producer's loop over K, consume() the consumers'. Day 42 uses
+// them, too.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include "beyond/clusters.cuh"
+#include "common/device/cluster_launch.hpp"
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/pair_output.cuh"
 #include "common/tile/raster_order.cuh"
 #include "common/tile/wgmma_split.cuh"
 #include "common/tile/wgmma_store.cuh"
 #include "common/tile/wgmma_tile.cuh"
+#include "hopper_matmul.cuh"
 
 namespace day41 {
 
 namespace hopper = course::hopper;
-namespace ptx = course::ptx;
-using course::RasterOrder;
-using hopper::kWarpgroup;
-using hopper::Maps;
-using Output = course::OutputOf<float>;
 
 template <class S>
 struct RingAndSlices {
@@ -73,6 +80,22 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
     if constexpr (S::CLUSTER > 1) ring.synchronise_cluster();
 }
 
+// `early`: a programmatic dependent launch; ring.init() waits for the kernel before.
+template <class S>
+void launch_async_store(const DeviceMatrix<const typename S::T>& a,
+                        const DeviceMatrix<const typename S::T>& b, const Output& out, cudaStream_t stream) {
+    Maps maps = make_maps(a, b, S::BM, S::SHARE);
+    maps.c = course::make_tensor_map(out.c, 16, hopper::kSliceColumns);
+    const RasterOrder order = course::make_order(out.c, S::BM * S::SHARERS, S::BN, kBand);
+    const course::ClusterLaunch how{.threads = (1 + S::CONSUMERS) * kWarpgroup,
+                                    .shared = sizeof(RingAndSlices<S>),
+                                    .cluster = S::CLUSTER,
+                                    .persistent = true,
+                                    .early = true};
+    how.start(async_store<S>, course::blocks_of(order, S::CLUSTER), stream, maps, out,
+              static_cast<int>(a.cols()), order);
+}
+
 // --- Split-K -------------------------------------------------------------------------------------
 
 // Idea: if there are few tiles and K is long, each block of a cluster takes a part of K; a cluster
@@ -107,6 +130,19 @@ __global__ void __launch_bounds__((1 + S::CONSUMERS) * kWarpgroup)
         coords.row += group * 64;
         hopper::store_own_sums<S>(out, coords, received, sums);
     }
+}
+
+template <class S>
+void launch_split_k(const DeviceMatrix<const typename S::T>& a, const DeviceMatrix<const typename S::T>& b,
+                    const Output& out, cudaStream_t stream) {
+    const RasterOrder order = course::make_order(out.c, S::BM, S::BN, 1);
+    const course::ClusterLaunch how{.threads = (1 + S::CONSUMERS) * kWarpgroup,
+                                    .shared = sizeof(hopper::Ring<S>),
+                                    .cluster = S::CLUSTER,
+                                    .persistent = false,
+                                    .early = true};
+    how.start(split_k<S>, course::blocks_of(order, S::CLUSTER), stream, make_maps(a, b, S::BM, S::SHARE), out,
+              static_cast<int>(a.cols()), order);
 }
 
 }  // namespace day41

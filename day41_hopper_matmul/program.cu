@@ -1,0 +1,110 @@
+// Day 41 as one program: multiplies two matrices of half precision with TMA and wgmma, checks the
+// product and prints the speed.
+//
+//   nvcc -std=c++20 -I.. program.cu -gencode arch=compute_90a,code=sm_90a && ./a.out 8192 8192 8192   Hopper
+//   ./course run day41 --program                                                           anywhere
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+#include "hopper_matmul.cuh"
+
+using course::DeviceMatrix;
+using course::DeviceSpan;
+
+// Every CUDA call can fail: check each one.
+#define CHECK(call)                                                                             \
+    do {                                                                                        \
+        const cudaError_t error = (call);                                                       \
+        if (error != cudaSuccess) {                                                             \
+            std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, cudaGetErrorString(error)); \
+            std::exit(1);                                                                       \
+        }                                                                                       \
+    } while (false)
+
+// The whole number from 1 to `most` that `text` is; 0 if it is none, as 1e9 is.
+long long number(const char* text, long long most) {
+    char* end = nullptr;
+    const long long value = std::strtoll(text, &end, 10);
+    return *end == '\0' && value >= 1 && value <= most ? value : 0;
+}
+
+// A rows x cols matrix at `data`, a device pointer, without gaps between the rows.
+template <class T>
+DeviceMatrix<T> matrix_at(T* data, std::size_t rows, std::size_t cols) {
+    return {DeviceSpan<T>::from_device_pointer(data, rows * cols), rows, cols};
+}
+
+int main(int argc, char** argv) {
+    constexpr long long kMost = 65528;
+    const bool given = argc == 4;
+    const long long rows = given ? number(argv[1], kMost) : 256;
+    const long long cols = given ? number(argv[2], kMost) : 512;
+    const long long depth = given ? number(argv[3], kMost) : 512;
+    // TMA needs rows that are 16-byte aligned: eight elements.
+    if ((argc != 1 && !given) || rows == 0 || cols == 0 || depth == 0 || cols % 8 != 0 || depth % 8 != 0) {
+        std::fprintf(stderr,
+                     "expected ROWS COLS DEPTH, three whole numbers from 1 to %lld, the last two multiples "
+                     "of 8\n",
+                     kMost);
+        return 2;
+    }
+    int major;
+    CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0));
+    if (major != 9) {
+        std::printf("nothing was multiplied: this GPU has compute capability %d.x; expected 9.0\n", major);
+        return 0;
+    }
+    // Small whole numbers: halves hold them exactly, and floats their sums, below 2^24.
+    std::vector<__half> a(rows * depth), b(depth * cols);
+    std::vector<float> c(rows * cols);
+    for (std::size_t i = 0; i < a.size(); ++i)
+        a[i] = __float2half(static_cast<float>(i % 7) - 3);
+    for (std::size_t i = 0; i < b.size(); ++i)
+        b[i] = __float2half(static_cast<float>(i % 5) - 2);
+
+    __half *device_a, *device_b;
+    float* device_c;
+    CHECK(cudaMalloc(&device_a, a.size() * sizeof(__half)));
+    CHECK(cudaMalloc(&device_b, b.size() * sizeof(__half)));
+    CHECK(cudaMalloc(&device_c, c.size() * sizeof(float)));
+    CHECK(cudaMemset(device_c, 0xff, c.size() * sizeof(float)));  // an element that is not written stays NaN
+    CHECK(cudaMemcpy(device_a, a.data(), a.size() * sizeof(__half), cudaMemcpyHostToDevice));
+    CHECK(cudaMemcpy(device_b, b.data(), b.size() * sizeof(__half), cudaMemcpyHostToDevice));
+    const DeviceMatrix<const __half> a_view = matrix_at(device_a, rows, depth);
+    const DeviceMatrix<const __half> b_view = matrix_at(device_b, depth, cols);
+    const day41::Output out = course::make_output(matrix_at(device_c, rows, cols), 1.0f, 0.0f);
+
+    // The first launch also loads the kernel, so the second one is timed.
+    day41::launch_wide_tile(a_view, b_view, out, nullptr);
+    cudaEvent_t start, stop;
+    CHECK(cudaEventCreate(&start));
+    CHECK(cudaEventCreate(&stop));
+    CHECK(cudaEventRecord(start));
+    day41::launch_wide_tile(a_view, b_view, out, nullptr);
+    CHECK(cudaEventRecord(stop));
+    CHECK(cudaGetLastError());
+    CHECK(cudaEventSynchronize(stop));
+    float ms;
+    CHECK(cudaEventElapsedTime(&ms, start, stop));
+
+    // About a thousand elements of C, spread over it, are computed again on the CPU.
+    CHECK(cudaMemcpy(c.data(), device_c, c.size() * sizeof(float), cudaMemcpyDeviceToHost));
+    std::size_t wrong = 0, checked = 0;
+    for (std::size_t i = 0; i < c.size(); i += c.size() / 1000 + 1) {
+        float expected = 0;
+        for (long long k = 0; k < depth; ++k)
+            expected += __half2float(a[i / cols * depth + k]) * __half2float(b[k * cols + i % cols]);
+        ++checked;
+        if (c[i] != expected) ++wrong;
+    }
+    std::printf("%lld x %lld x %lld: %zu of %zu elements wrong, %.3f ms, %.2f TFLOP/s\n", rows, cols, depth,
+                wrong, checked, ms, 2e-9 * rows * cols * depth / ms);
+    CHECK(cudaFree(device_a));
+    CHECK(cudaFree(device_b));
+    CHECK(cudaFree(device_c));
+    return wrong == 0 ? 0 : 1;
+}

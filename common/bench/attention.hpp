@@ -63,6 +63,15 @@ class HeadsView {
     HeadsView(DeviceSpan<T> span, const Extents& extents, const Strides& strides);
     HeadsView(DeviceSpan<T> span, const Extents& extents) : HeadsView(span, extents, packed(extents)) {}
 
+    // Of memory that the caller knows to be large enough: nothing is checked.
+    static HeadsView from_device_pointer(T* data, const Extents& extents, const Strides& strides) {
+        HeadsView view;
+        view.data_ = data;
+        view.extents_ = extents;
+        view.strides_ = strides;
+        return view;
+    }
+
     template <class Writable>
     requires(std::is_same_v<T, const Writable> && !std::is_const_v<Writable>)
         HeadsView(const HeadsView<Writable>& other)

@@ -1,5 +1,5 @@
-// Day 43 as one program: attention of several heads in FP16, with a head dimension of 64. Checks the
-// result and prints the speed.
+// Day 43 as one program: attention of several heads in FP16, with a head dimension of 64. Checks
+// the result and prints the speed.
 //
 //   nvcc -std=c++20 -I.. program.cu -gencode arch=compute_90a,code=sm_90a && ./a.out 4096 64     Hopper
 //   ./course run day43 --program                                                                 anywhere

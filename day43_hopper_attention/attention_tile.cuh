@@ -14,7 +14,6 @@
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/attention_rows.cuh"
 #include "common/tile/warpgroup.cuh"
-#include "hopper_attention.hpp"
 
 namespace day43 {
 
@@ -34,7 +33,7 @@ using course::attention::store_rows;
 using course::attention::weigh_tile;
 
 constexpr float kInfinity = __builtin_huge_valf();
-constexpr int kKeys = 128;  // of a tile of K and V, but in short.cuh
+constexpr int kKeys = 128;  // of a tile of K and V, but in beyond/short.cuh
 
 // The tensor maps of Q, K and V: each head of each batch is a matrix of its own. Boxes have 64
 // columns, and 64 rows of Q or 128 keys. Rows out of range are zero-filled, never another head's.

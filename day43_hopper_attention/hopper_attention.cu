@@ -1,23 +1,21 @@
-// Day 43's launchers: argument checks, tensor maps, the size of the grid, the list of versions. The
-// kernels are in hopper_attention.cuh and overlap.cuh.
+// Day 43's host side: argument checks, tensor maps, the choice by size, the list of versions. The
+// kernels and their launches are in hopper_attention.cuh and beyond/.
 #include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
+#include "beyond/overlap.cuh"
+#include "beyond/short.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "common/device/tensor_core_support.hpp"
 #include "common/device/tensor_map.hpp"
 #include "hopper_attention.cuh"
 #include "hopper_attention.hpp"
-#include "overlap.cuh"
-#include "short.cuh"
 
 namespace day43 {
 namespace {
@@ -79,30 +77,34 @@ unsigned tiles_of(const Attention<T>& attention, std::size_t rows) {
     return course::blocks_for(q.batch * q.heads * course::ceil_div(q.length, rows), 1);
 }
 
-// What a launcher must know about a kernel.
-template <class T, int D>
+// The launches of the lesson, for an Attention.
 struct WgmmaTma {
-    static constexpr int ROWS = kRows, THREADS = kWarpgroup;
-    static constexpr std::size_t SHARED = sizeof(OneStage<T, D>);
-    static constexpr auto kernel = wgmma_tma<T, D>;
+    template <class T, int D>
+    static void start(const Attention<T>& attention, cudaStream_t stream) {
+        launch_wgmma_tma<T, D>(maps_of(attention, kKeys), problem_of(attention, kRows),
+                               tiles_of(attention, kRows), stream);
+    }
 };
-template <class T, int D>
 struct Specialised {
-    static constexpr int ROWS = kBlockRows<D>, THREADS = kThreads<D>;
-    static constexpr std::size_t SHARED = sizeof(Rings<T, D>);
-    static constexpr auto kernel = specialised<T, D>;
+    template <class T, int D>
+    static void start(const Attention<T>& attention, cudaStream_t stream) {
+        launch_specialised<T, D>(maps_of(attention, kKeys), problem_of(attention, kBlockRows<D>),
+                                 tiles_of(attention, kBlockRows<D>), stream);
+    }
 };
-template <class T, int D>
-struct PingPong : Specialised<T, D> {
-    static constexpr auto kernel = ping_pong<T, D>;
+struct PingPong {
+    template <class T, int D>
+    static void start(const Attention<T>& attention, cudaStream_t stream) {
+        launch_ping_pong<T, D>(maps_of(attention, kKeys), problem_of(attention, kBlockRows<D>),
+                               tiles_of(attention, kBlockRows<D>), stream);
+    }
 };
-template <class T, int D>
-struct Overlapped : Specialised<T, D> {
-    static constexpr auto kernel = overlapped<T, D>;
-};
-template <class T, int D>
-struct Persistent : Specialised<T, D> {
-    static constexpr auto kernel = persistent<T, D>;
+struct Overlapped {
+    template <class T, int D>
+    static void start(const Attention<T>& attention, cudaStream_t stream) {
+        launch_overlapped<T, D>(maps_of(attention, kKeys), problem_of(attention, kBlockRows<D>),
+                                tiles_of(attention, kBlockRows<D>), stream);
+    }
 };
 
 // The counter of `persistent`, in the stream's memory pool.
@@ -118,27 +120,12 @@ struct NextTile {
     int* number = nullptr;
 };
 
-template <class K, class T>
-void launch_kernel(const Attention<T>& attention, cudaStream_t stream) {
-    const Maps maps = maps_of(attention, kKeys);
-    const Problem<T> problem = problem_of(attention, K::ROWS);
-    const unsigned tiles = tiles_of(attention, K::ROWS);
-    if constexpr (std::is_same_v<decltype(K::kernel), void (*const)(Maps, Problem<T>)>) {
-        course::launch(K::kernel, {tiles, K::THREADS, K::SHARED, stream}, maps, problem);
-    } else {
-        const NextTile next(stream);
-        CUDA_CHECK(cudaMemsetAsync(next.number, 0, sizeof(*next.number), stream));
-        const auto blocks = std::min(tiles, static_cast<unsigned>(course::multiprocessors()));
-        course::launch(K::kernel, {blocks, K::THREADS, K::SHARED, stream}, maps, problem,
-                       static_cast<int>(tiles), next.number);
-    }
-}
-
-template <template <class, int> class K>
-struct Tall {
+struct Persistent {
     template <class T, int D>
     static void start(const Attention<T>& attention, cudaStream_t stream) {
-        launch_kernel<K<T, D>>(attention, stream);
+        const NextTile next(stream);
+        launch_persistent<T, D>(maps_of(attention, kKeys), problem_of(attention, kBlockRows<D>),
+                                tiles_of(attention, kBlockRows<D>), next.number, stream);
     }
 };
 
@@ -153,11 +140,9 @@ template <int GROUPS>
 struct Short {
     template <class T, int D, int BLOCKS>
     static void start_blocks(const Attention<T>& attention, cudaStream_t stream) {
-        const Problem<T> problem = problem_of(attention, kRows);
-        const unsigned tiles = tiles_of(attention, kRows);
-        course::launch_early(many_blocks<T, D, GROUPS, BLOCKS>,
-                             {tiles, GROUPS * kWarpgroup, sizeof(Shares<T, D, GROUPS>), stream},
-                             maps_of(attention, kShortKeys<D, GROUPS>), problem);
+        launch_many_blocks<T, D, GROUPS, BLOCKS>(maps_of(attention, kShortKeys<D, GROUPS>),
+                                                 problem_of(attention, kRows), tiles_of(attention, kRows),
+                                                 stream);
     }
     // With a mask, blocks have unequal lengths and end at different times in any case. Then three
     // blocks per SM, which do not spill, are faster.
@@ -185,7 +170,7 @@ struct Dispatcher {
         constexpr int kShort = D == 64 ? 2048 : 1024;  // tokens
         const int keys = attention.k.length();
         if (keys > kShort) {
-            Tall<Persistent>::start<T, D>(attention, stream);
+            Persistent::start<T, D>(attention, stream);
         } else if (keys > 2 * kShortKeys<D, 1> &&
                    tiles_of(attention, kRows) <= static_cast<unsigned>(course::multiprocessors())) {
             Short<2>::start<T, D>(attention, stream);
@@ -205,6 +190,7 @@ void launch(const Attention<T>& attention, cudaStream_t stream) {
     } else {
         K::template start<T, 128>(attention, stream);
     }
+    CUDA_CHECK_LAUNCH();
 }
 
 template <class K, class T>
@@ -233,15 +219,12 @@ template std::string why_not(const Attention<__nv_bfloat16>&);
 template <class T>
 std::span<const Version<T>> versions() {
     static const std::vector<Version<T>> list = {
-        version<Tall<WgmmaTma>, T>("wgmma_tma", "Q, K and V by TMA, products by wgmma, weights in registers"),
-        version<Tall<Specialised>, T>("specialised",
-                                      "a producer warpgroup loads, two or three consumers multiply"),
-        version<Tall<PingPong>, T>("ping_pong",
-                                   "consumers take turns: one's softmax runs under the others' products"),
-        version<Tall<Overlapped>, T>("overlapped",
-                                     "the next scores are issued before this tile's second product"),
-        version<Tall<Persistent>, T>("persistent",
-                                     "a block per SM computes tile after tile, long ones first"),
+        version<WgmmaTma, T>("wgmma_tma", "Q, K and V by TMA, products by wgmma, weights in registers"),
+        version<Specialised, T>("specialised", "a producer warpgroup loads, two or three consumers multiply"),
+        version<PingPong, T>("ping_pong",
+                             "consumers take turns: one's softmax runs under the others' products"),
+        version<Overlapped, T>("overlapped", "the next scores are issued before this tile's second product"),
+        version<Persistent, T>("persistent", "a block per SM computes tile after tile, long ones first"),
         version<Short<1>, T>("many_blocks", "blocks of 64 rows, three or four on an SM"),
         version<Short<2>, T>("split_keys", "two warpgroups share the keys of 64 rows"),
         version<Dispatcher, T>("dispatcher", "a measured rule chooses among the last three"),

@@ -1,25 +1,26 @@
 // Day 43: softmax(scale Q K^T) V with Hopper's TMA and wgmma, FP16 and BF16.
 // PMPP chapters 15 and 20 (5th edition). Day 26 has the online softmax, day 41 TMA and wgmma.
 //
-//   version      rows of a block   what is new                              what limits it
-//   wgmma_tma    64                Q, K, V by TMA; weights in registers     loads, products, softmax take turns
-//   specialised  128 or 192        a producer, consumers, rings of stages   own products and softmax take turns
-//   ping_pong    128 or 192        consumers take turns at the products     a softmax longer than others' products
-//   overlapped   128 or 192        scores of the next tile come first       start and end of a block
-//   persistent   128 or 192        a block computes tile after tile         power
-//   many_blocks  64                three or four blocks on an SM            L2
-//   split_keys   64                two warpgroups share the keys            combining their sums
-//   dispatcher   -                 a measured rule chooses
+//   version      rows of a block  what is new                             what limits it
+//   wgmma_tma    64               Q, K, V by TMA; weights in registers    loads, products, softmax take turns
+//   specialised  128 or 192       a producer, consumers, rings of stages  own products and softmax take turns
+//   ping_pong    128 or 192       consumers take turns at the products    softmax longer than others' products
 //
 // What they share is in attention_tile.cuh (loads, products) and common/tile/attention_rows.cuh
-// (softmax, stores). The first two are here, those that overlap softmax and products in
-// overlap.cuh, those for short sequences in short.cuh.
+// (softmax, stores). beyond/ overlaps the products and the softmax of one warpgroup as well, and
+// has versions for short sequences.
+//
+// A launch takes the tensor maps of Q, K and V and the problem; hopper_attention.cu and program.cu
+// make both. `tiles`: blocks of rows in all heads of all batches.
 //
 //   ./course run day43                               every version, verified and timed
-//   ./course run day43 --size 4x16x4096x128 batch x heads x tokens x head dimension
+//   ./course run day43 --size 4x16x4096x128          batch x heads x tokens x head dimension
 #pragma once
 
+#include <cuda_runtime.h>
+
 #include "attention_tile.cuh"
+#include "common/device/launch.hpp"
 
 namespace day43 {
 
@@ -86,6 +87,13 @@ __global__ void __launch_bounds__(kWarpgroup)
         __syncthreads();  // K and V are safe to overwrite
     }
     store_rows<T, D>(problem, tile, tile.first, softmax, out);
+}
+
+template <class T, int D>
+void launch_wgmma_tma(const Maps& maps, const Problem<T>& problem, unsigned tiles, cudaStream_t stream) {
+    // A tile of Q, K and V is 80 KB with 128 columns; a kernel must opt in to more than 48 KB.
+    course::allow_shared_bytes(wgmma_tma<T, D>, sizeof(OneStage<T, D>));
+    wgmma_tma<T, D><<<tiles, kWarpgroup, sizeof(OneStage<T, D>), stream>>>(maps, problem);
 }
 
 // --- Warp specialisation -------------------------------------------------------------------------
@@ -224,6 +232,114 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
         }
         store_rows<T, D>(problem, tile, first, softmax, out);
     }
+}
+
+template <class T, int D>
+void launch_specialised(const Maps& maps, const Problem<T>& problem, unsigned tiles, cudaStream_t stream) {
+    course::allow_shared_bytes(specialised<T, D>, sizeof(Rings<T, D>));
+    specialised<T, D><<<tiles, kThreads<D>, sizeof(Rings<T, D>), stream>>>(maps, problem);
+}
+
+// --- Ping-pong -----------------------------------------------------------------------------------
+
+// Turns of the consumers at the tensor cores: consumer i waits at named barrier 1 + i, where the
+// previous consumer arrives. So a barrier counts two warpgroups. Barrier 0 is that of
+// __syncthreads().
+template <int D>
+struct Turns {
+    int group;
+
+    // Called once, by all consumers. The first turn is consumer 0's: the last consumer arrives at
+    // its barrier.
+    __device__ void begin() const {
+        if (group == kConsumers<D> - 1) pass();
+    }
+    __device__ void wait() const { ptx::named_barrier(1 + group, 2 * kWarpgroup); }
+    __device__ void pass() const {
+        ptx::named_barrier_arrive(1 + (group + 1) % kConsumers<D>, 2 * kWarpgroup);
+    }
+};
+
+// Idea: ping-pong. A consumer issues the second product of a tile and the first of the next one
+// together, then lets the next consumer issue its products, which overlap with its own softmax.
+// Cost removed: idle tensor cores. Without turns, consumers may multiply at the same time, and then
+// all compute exponentials.
+// Still limits it: a consumer's own products and softmax still take turns. If the softmax takes
+// longer than the others' products, the tensor cores wait.
+template <class T, int D>
+__global__ void __launch_bounds__(kThreads<D>, 1)
+    ping_pong(const __grid_constant__ Maps maps, const Problem<T> problem) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    auto& rings = *reinterpret_cast<Rings<T, D>*>(memory);
+    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>, kKeys);
+    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
+    if (threadIdx.x == 0) init_barriers(rings, maps);
+    __syncthreads();
+
+    RingPosition at;
+    if (group < 0) {
+        give_registers<D>();
+        if (threadIdx.x == 0) produce(rings, maps, tile, at);
+    } else {
+        take_registers<D>();
+        const int first = tile.first + group * kRows;
+        const Turns<D> turns{group};
+        turns.begin();
+        OnlineSoftmax<> softmax;
+        float scores[kKeys / 2];
+        float out[D / 2];
+        unsigned p[kKeys / 16][4];
+        clear(out);
+        ptx::mbarrier_wait(&rings.q_full, 0);
+        if (tile.steps > 0) {
+            ptx::mbarrier_wait(&rings.k_full[at.stage], at.parity);
+            turns.wait();
+            ptx::wgmma_fence();
+            multiply_keys(rings.q[group], rings.k[at.stage], scores);
+            ptx::wgmma_commit();
+            turns.pass();
+            ptx::wgmma_wait<0>();
+            hold(scores);
+            release(&rings.k_empty[at.stage]);
+            weigh_tile(problem, softmax, scores, first, tile.steps - 1);
+            round_weights<T>(scores, p);
+
+            for (int step = tile.steps - 2; step >= 0; --step) {
+                const RingPosition before = at;  // of the step before
+                at.advance();
+                ptx::mbarrier_wait(&rings.v_full[before.stage], before.parity);
+                ptx::mbarrier_wait(&rings.k_full[at.stage], at.parity);
+                turns.wait();
+                ptx::wgmma_fence();
+                multiply_values(p, rings.v[before.stage], out);
+                multiply_keys(rings.q[group], rings.k[at.stage], scores);
+                ptx::wgmma_commit();
+                turns.pass();
+                ptx::wgmma_wait<0>();
+                hold(scores);
+                hold(out);
+                release(&rings.v_empty[before.stage]);
+                release(&rings.k_empty[at.stage]);
+
+                weigh_tile(problem, softmax, scores, first, step);
+                if (softmax.rescales()) softmax.rescale(out);
+                round_weights<T>(scores, p);
+            }
+            ptx::mbarrier_wait(&rings.v_full[at.stage], at.parity);
+            ptx::wgmma_fence();
+            multiply_values(p, rings.v[at.stage], out);
+            ptx::wgmma_commit();
+            ptx::wgmma_wait<0>();
+            hold(out);
+        }
+        store_rows<T, D>(problem, tile, first, softmax, out);
+    }
+}
+
+template <class T, int D>
+void launch_ping_pong(const Maps& maps, const Problem<T>& problem, unsigned tiles, cudaStream_t stream) {
+    course::allow_shared_bytes(ping_pong<T, D>, sizeof(Rings<T, D>));
+    ping_pong<T, D><<<tiles, kThreads<D>, sizeof(Rings<T, D>), stream>>>(maps, problem);
 }
 
 }  // namespace day43

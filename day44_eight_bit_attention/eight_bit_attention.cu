@@ -1,20 +1,19 @@
-// Day 44's launchers: argument checks, the transposed V, tensor maps, the size of the grid, the
-// list of versions. The kernels are in eight_bit_attention.cuh and overlapped.cuh.
+// Day 44's host side: argument checks, memory for the transposed V, tensor maps, the list of
+// versions. The kernels and their launches are in eight_bit_attention.cuh and beyond/.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "beyond/overlapped.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/cluster_launch.hpp"
 #include "common/device/grid.hpp"
-#include "common/device/launch.hpp"
 #include "common/device/tensor_map.hpp"
 #include "eight_bit_attention.cuh"
 #include "eight_bit_attention.hpp"
-#include "overlapped.cuh"
 
 namespace day44 {
 namespace {
@@ -69,8 +68,8 @@ struct Workspace {
         CUDA_CHECK(cudaMallocAsync(&next, sizeof(*next), stream));
         if (padded == 0) return;
         CUDA_CHECK(cudaMallocAsync(&v, k.batch * k.heads * k.dim * padded, stream));
-        const dim3 blocks(static_cast<unsigned>(padded / kPlaces), course::blocks_for(k.batch * k.heads, 1));
-        course::launch(transpose_values, {blocks, kTransposers, 0, stream}, attention.v, v, padded);
+        launch_transpose_values(attention.v, v, padded, stream);
+        CUDA_CHECK_LAUNCH();
     }
     Workspace(const Workspace&) = delete;
     Workspace& operator=(const Workspace&) = delete;
@@ -133,22 +132,20 @@ unsigned tiles_of(const Attention& attention, std::size_t rows) {
     return course::blocks_for(q.batch * q.heads * course::ceil_div(q.length, rows), 1);
 }
 
-void launch_in_turn(const Attention& attention, cudaStream_t stream) {
+void run_in_turn(const Attention& attention, cudaStream_t stream) {
     if (!check_arguments(attention)) return;
     const Workspace workspace(attention, stream);
-    course::launch(in_turn, {tiles_of(attention, kRows), kWarpgroup, sizeof(OneStage), stream},
-                   maps_of(attention, workspace, kPlaces), problem_of(attention, kRows));
+    launch_in_turn(maps_of(attention, workspace, kPlaces), problem_of(attention, kRows),
+                   tiles_of(attention, kRows), stream);
+    CUDA_CHECK_LAUNCH();
 }
 
-void launch_overlapped(const Attention& attention, cudaStream_t stream) {
+void run_overlapped(const Attention& attention, cudaStream_t stream) {
     if (!check_arguments(attention)) return;
     const Workspace workspace(attention, stream);
-    CUDA_CHECK(cudaMemsetAsync(workspace.next, 0, sizeof(*workspace.next), stream));
-    const unsigned tiles = tiles_of(attention, kBlockRows);
-    const auto blocks = std::min(tiles, static_cast<unsigned>(course::multiprocessors()));
-    course::launch(overlapped, {blocks, kThreads, sizeof(Rings), stream},
-                   maps_of(attention, workspace, kKeys), problem_of(attention, kBlockRows),
-                   static_cast<int>(tiles), workspace.next);
+    launch_overlapped(maps_of(attention, workspace, kKeys), problem_of(attention, kBlockRows),
+                      tiles_of(attention, kBlockRows), workspace.next, stream);
+    CUDA_CHECK_LAUNCH();
 }
 
 // Every tensor is moved once, V once more by its transposition.
@@ -167,12 +164,12 @@ std::span<const Version> versions() {
     static const std::vector<Version> list = {
         {.name = "in_turn",
          .idea = "8-bit wgmma; loads, products and softmax take turns",
-         .launcher = launch_in_turn,
+         .launcher = run_in_turn,
          .work = work,
          .constraint = why_not},
         {.name = "overlapped",
          .idea = "a producer and three consumers, persistent blocks",
-         .launcher = launch_overlapped,
+         .launcher = run_overlapped,
          .work = work,
          .constraint = why_not},
     };

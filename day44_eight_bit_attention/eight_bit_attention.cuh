@@ -1,23 +1,23 @@
 // Day 44: softmax(scale Q K^T) V with 8-bit operands, E4M3.
 //
-//   version     rows, keys of a tile  what is new                       what limits it
-//   in_turn     64, 128               8-bit wgmma; V is transposed      products and softmax in turn
-//   overlapped  192, 96               day 43's overlap, 3 consumers     exponentials
+//   kernel            what is new                                       what limits it
+//   transpose_values  V^T, with its keys in the order of the weights    memory
+//   in_turn           8-bit wgmma, 64 rows x 128 keys                   loads, products, softmax take turns
 //
 // Day 43 computes the same with 16 bits; day 42 introduces the 8-bit wgmma.
-// common/tile/attention_rows.cuh has what does not depend on the type of the operands: rows of a
-// tile, softmax, storing. This file has the tiles, the products and in_turn, overlapped.cuh the
-// second version.
+// common/tile/attention_rows.cuh has what does not depend on the type of the operands (rows of a
+// tile, softmax, storing), any_scale.cuh what makes scales of any value possible. beyond/ overlaps
+// the products with the softmax.
 //
 //   ./course run day44                               both versions, verified and timed
-//   ./course run day44 --size 2x16x8192x128 batch x heads x tokens x head dimension
+//   ./course run day44 --size 2x16x8192x128          batch x heads x tokens x head dimension
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include <cfloat>
 #include <cstdint>
 
+#include "any_scale.cuh"
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/attention_rows.cuh"
 #include "common/tile/warpgroup.cuh"
@@ -86,6 +86,14 @@ __global__ void __launch_bounds__(kTransposers)
         unsigned char* const to = out + (static_cast<std::size_t>(head) * v.dim() + column) * padded + first;
         *reinterpret_cast<unsigned*>(to + lane * 4) = words[column % 4][column / 4][lane];
     }
+}
+
+// out: `padded` bytes, a multiple of kPlaces, for each column of each head of V.
+inline void launch_transpose_values(const HeadsView<const E4m3>& v, unsigned char* out, std::size_t padded,
+                                    cudaStream_t stream) {
+    const auto heads = static_cast<unsigned>(v.extents().batch * v.extents().heads);
+    const dim3 blocks(static_cast<unsigned>(padded / kPlaces), heads);
+    transpose_values<<<blocks, kTransposers, 0, stream>>>(v, out, padded);
 }
 
 // --- Products ------------------------------------------------------------------------------------
@@ -163,42 +171,7 @@ struct Problem {
     }
 };
 
-// --- Scales of any value -------------------------------------------------------------------------
-
-// The softmax takes a positive, finite scale factor, because it multiplies the largest score and
-// scores of -Inf. A product of scales that is negative or not finite changes the elements of Q
-// instead, once for each tile of rows. The main loop stays as it is.
-
-// At least FLT_MIN, because 0 times -Inf is NaN. Scores are sums of 128 products of at most 448^2,
-// so exp2() of them is 1 with either factor.
-__device__ inline float positive_factor(float factor) {
-    const float size = fabsf(factor);
-    return size <= FLT_MAX ? fmaxf(size, FLT_MIN) : 1.0f;
-}
-
-// Negates Q if `factor` is negative, and makes it NaN if `factor` is not finite: then so are the
-// scores of all keys that a row sees. All threads of the warpgroup that owns these rows must call
-// it.
-__device__ inline void correct_queries(Box<kRows>& q, float factor, unsigned barrier) {
-    const bool is_finite = fabsf(factor) <= FLT_MAX;
-    if (is_finite && factor >= 0) return;
-    auto* const words = reinterpret_cast<unsigned*>(q.element);
-    for (unsigned i = threadIdx.x % kWarpgroup; i < sizeof(q) / sizeof(unsigned); i += kWarpgroup)
-        words[i] = is_finite ? words[i] ^ 0x80808080u : 0x7f7f7f7fu;
-    ptx::fence_proxy_async();  // wgmma reads what was written, and TMA overwrites it
-    ptx::named_barrier(barrier, kWarpgroup);
-}
-
-// The factor of the result is multiplied by 1 / sum first, which may be 2^-40. If a factor is so
-// small that the product would have fewer bits than a float, a part of it is applied to the sums.
-__device__ inline float spare_small_factor(float (&out)[D / 2], float factor) {
-    constexpr float kPart = 0x1p-60f;
-    if (!(fabsf(factor) < 0x1p-80f)) return factor;
-#pragma unroll
-    for (float& x : out)
-        x *= kPart;
-    return factor / kPart;
-}
+// --- Loads, products and softmax in turn ---------------------------------------------------------
 
 struct OneStage {
     Box<kRows> q;
@@ -260,6 +233,12 @@ __global__ void __launch_bounds__(kWarpgroup)
     }
     const float of_result = spare_small_factor(out, problem.of_result(tile));
     store_rows<Result, D>(problem.rows, tile, tile.first, softmax, out, of_result);
+}
+
+// tiles: blocks of kRows rows in all heads of all batches.
+inline void launch_in_turn(const Maps& maps, const Problem& problem, unsigned tiles, cudaStream_t stream) {
+    // Q, K and V of a step are 40 KB: less than 48, above which a kernel must opt in.
+    in_turn<<<tiles, kWarpgroup, sizeof(OneStage), stream>>>(maps, problem);
 }
 
 }  // namespace day44

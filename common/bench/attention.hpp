@@ -63,13 +63,17 @@ class HeadsView {
     HeadsView(DeviceSpan<T> span, const Extents& extents, const Strides& strides);
     HeadsView(DeviceSpan<T> span, const Extents& extents) : HeadsView(span, extents, packed(extents)) {}
 
-    // For programs that are one file and have a plain pointer: packed elements, without a check.
-    static HeadsView from_device_pointer(T* data, const Extents& e) {
+    // Of memory that the caller knows to be large enough: nothing is checked.
+    static HeadsView from_device_pointer(T* data, const Extents& extents, const Strides& strides) {
         HeadsView view;
         view.data_ = data;
-        view.extents_ = e;
-        view.strides_ = {e.heads * e.length * e.dim, e.length * e.dim, e.dim};
+        view.extents_ = extents;
+        view.strides_ = strides;
         return view;
+    }
+    // Packed elements.
+    static HeadsView from_device_pointer(T* data, const Extents& e) {
+        return from_device_pointer(data, e, {e.heads * e.length * e.dim, e.length * e.dim, e.dim});
     }
 
     template <class Writable>

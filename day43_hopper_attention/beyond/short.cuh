@@ -1,12 +1,13 @@
-// Day 43, the versions for short sequences: blocks of 64 rows, several on an SM, and keys shared
-// between warpgroups.
+// Day 43, beyond: the versions for short sequences: blocks of 64 rows, several on an SM, and keys
+// shared between warpgroups.
 //
 // Long sequences need tall tiles, which load K and V less often. A short sequence has few of them.
 // 4x16x512 has 256 tiles of 128 rows for 132 SMs, and each SM starts and ends two of them with
 // nothing to overlap. 1x8x512 has 32, so that 100 SMs have no work at all.
 #pragma once
 
-#include "attention_tile.cuh"
+#include "common/device/launch.hpp"
+#include "hopper_attention.cuh"
 
 namespace day43 {
 
@@ -166,6 +167,14 @@ __global__ void __launch_bounds__(GROUPS* kWarpgroup, BLOCKS)
         if (group > 0) return;
     }
     store_rows<T, D>(problem, tile, tile.first, softmax, out);
+}
+
+// `split_keys` has two GROUPS. The launch is a programmatic dependent one: blocks may start while
+// the last ones of the previous kernel still run.
+template <class T, int D, int GROUPS, int BLOCKS>
+void launch_many_blocks(const Maps& maps, const Problem<T>& problem, unsigned tiles, cudaStream_t stream) {
+    course::launch_early(many_blocks<T, D, GROUPS, BLOCKS>,
+                         {tiles, GROUPS * kWarpgroup, sizeof(Shares<T, D, GROUPS>), stream}, maps, problem);
 }
 
 }  // namespace day43

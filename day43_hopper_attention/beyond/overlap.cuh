@@ -1,105 +1,17 @@
-// Day 43, the versions whose products overlap with the softmax of other rows or other keys.
+// Day 43, beyond: the versions whose products overlap with the softmax of the same rows.
+//
+//   version      what is new                                             what limits it
+//   overlapped   the next scores come before this tile's second product  start and end of a block
+//   persistent   a block computes tile after tile                        power
 #pragma once
 
+#include <algorithm>
+
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "hopper_attention.cuh"
 
 namespace day43 {
-
-// --- Ping-pong -----------------------------------------------------------------------------------
-
-// Turns of the consumers at the tensor cores: consumer i waits at named barrier 1 + i, where the
-// previous consumer arrives. So a barrier counts two warpgroups. Barrier 0 is that of
-// __syncthreads().
-template <int D>
-struct Turns {
-    int group;
-
-    // Called once, by all consumers. The first turn is consumer 0's: the last consumer arrives at
-    // its barrier.
-    __device__ void begin() const {
-        if (group == kConsumers<D> - 1) pass();
-    }
-    __device__ void wait() const { ptx::named_barrier(1 + group, 2 * kWarpgroup); }
-    __device__ void pass() const {
-        ptx::named_barrier_arrive(1 + (group + 1) % kConsumers<D>, 2 * kWarpgroup);
-    }
-};
-
-// Idea: ping-pong. A consumer issues the second product of a tile and the first of the next one
-// together, then lets the next consumer issue its products, which overlap with its own softmax.
-// Cost removed: idle tensor cores. Without turns, consumers may multiply at the same time, and then
-// all compute exponentials.
-// Still limits it: a consumer's own products and softmax still take turns. If the softmax takes
-// longer than the others' products, the tensor cores wait.
-template <class T, int D>
-__global__ void __launch_bounds__(kThreads<D>, 1)
-    ping_pong(const __grid_constant__ Maps maps, const Problem<T> problem) {
-    extern __shared__ __align__(1024) unsigned char memory[];
-    auto& rings = *reinterpret_cast<Rings<T, D>*>(memory);
-    const RowTile tile = row_tile(problem, static_cast<int>(blockIdx.x), kBlockRows<D>, kKeys);
-    const int group = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
-    if (threadIdx.x == 0) init_barriers(rings, maps);
-    __syncthreads();
-
-    RingPosition at;
-    if (group < 0) {
-        give_registers<D>();
-        if (threadIdx.x == 0) produce(rings, maps, tile, at);
-    } else {
-        take_registers<D>();
-        const int first = tile.first + group * kRows;
-        const Turns<D> turns{group};
-        turns.begin();
-        OnlineSoftmax<> softmax;
-        float scores[kKeys / 2];
-        float out[D / 2];
-        unsigned p[kKeys / 16][4];
-        clear(out);
-        ptx::mbarrier_wait(&rings.q_full, 0);
-        if (tile.steps > 0) {
-            ptx::mbarrier_wait(&rings.k_full[at.stage], at.parity);
-            turns.wait();
-            ptx::wgmma_fence();
-            multiply_keys(rings.q[group], rings.k[at.stage], scores);
-            ptx::wgmma_commit();
-            turns.pass();
-            ptx::wgmma_wait<0>();
-            hold(scores);
-            release(&rings.k_empty[at.stage]);
-            weigh_tile(problem, softmax, scores, first, tile.steps - 1);
-            round_weights<T>(scores, p);
-
-            for (int step = tile.steps - 2; step >= 0; --step) {
-                const RingPosition before = at;  // of the step before
-                at.advance();
-                ptx::mbarrier_wait(&rings.v_full[before.stage], before.parity);
-                ptx::mbarrier_wait(&rings.k_full[at.stage], at.parity);
-                turns.wait();
-                ptx::wgmma_fence();
-                multiply_values(p, rings.v[before.stage], out);
-                multiply_keys(rings.q[group], rings.k[at.stage], scores);
-                ptx::wgmma_commit();
-                turns.pass();
-                ptx::wgmma_wait<0>();
-                hold(scores);
-                hold(out);
-                release(&rings.v_empty[before.stage]);
-                release(&rings.k_empty[at.stage]);
-
-                weigh_tile(problem, softmax, scores, first, step);
-                if (softmax.rescales()) softmax.rescale(out);
-                round_weights<T>(scores, p);
-            }
-            ptx::mbarrier_wait(&rings.v_full[at.stage], at.parity);
-            ptx::wgmma_fence();
-            multiply_values(p, rings.v[at.stage], out);
-            ptx::wgmma_commit();
-            ptx::wgmma_wait<0>();
-            hold(out);
-        }
-        store_rows<T, D>(problem, tile, first, softmax, out);
-    }
-}
 
 // --- Overlap within a warpgroup ------------------------------------------------------------------
 
@@ -203,6 +115,12 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
     }
 }
 
+template <class T, int D>
+void launch_overlapped(const Maps& maps, const Problem<T>& problem, unsigned tiles, cudaStream_t stream) {
+    course::allow_shared_bytes(overlapped<T, D>, sizeof(Rings<T, D>));
+    overlapped<T, D><<<tiles, kThreads<D>, sizeof(Rings<T, D>), stream>>>(maps, problem);
+}
+
 // --- Persistent blocks ---------------------------------------------------------------------------
 
 // Idea: one block per SM computes tile after tile. The producer takes the next tile from a counter
@@ -250,6 +168,17 @@ __global__ void __launch_bounds__(kThreads<D>, 1)
             store_rows<T, D>(problem, tile, tile.first + group * kRows, softmax, out);
         }
     }
+}
+
+// One block per SM. `next`: an int of device memory.
+template <class T, int D>
+void launch_persistent(const Maps& maps, const Problem<T>& problem, unsigned tiles, int* next,
+                       cudaStream_t stream) {
+    CUDA_CHECK(cudaMemsetAsync(next, 0, sizeof(*next), stream));
+    const unsigned blocks = std::min(tiles, course::multiprocessors());
+    course::allow_shared_bytes(persistent<T, D>, sizeof(Rings<T, D>));
+    persistent<T, D>
+        <<<blocks, kThreads<D>, sizeof(Rings<T, D>), stream>>>(maps, problem, static_cast<int>(tiles), next);
 }
 
 }  // namespace day43

@@ -1,8 +1,13 @@
-// Day 44, part 2: version overlapped. A producer loads; three consumers multiply the next tile of
-// keys while the exponentials of this one are computed. Tiles and products are in
-// eight_bit_attention.cuh.
+// Day 44, beyond: version overlapped, with 192 rows and 96 keys of a tile. A producer loads; three
+// consumers multiply the next tile of keys while the exponentials of this one are computed. Tiles
+// and products are in eight_bit_attention.cuh.
 #pragma once
 
+#include <algorithm>
+
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
+#include "common/device/launch.hpp"
 #include "eight_bit_attention.cuh"
 
 namespace day44 {
@@ -166,6 +171,15 @@ __global__ void __launch_bounds__(kThreads, 1)
             store_rows<Result, D>(problem.rows, tile, tile.first + group * kRows, softmax, out, of_result);
         }
     }
+}
+
+// One block per SM. tiles: blocks of kBlockRows rows; next: an int of device memory.
+inline void launch_overlapped(const Maps& maps, const Problem& problem, unsigned tiles, int* next,
+                              cudaStream_t stream) {
+    CUDA_CHECK(cudaMemsetAsync(next, 0, sizeof(*next), stream));
+    const unsigned blocks = std::min(tiles, course::multiprocessors());
+    course::allow_shared_bytes(overlapped, sizeof(Rings));
+    overlapped<<<blocks, kThreads, sizeof(Rings), stream>>>(maps, problem, static_cast<int>(tiles), next);
 }
 
 }  // namespace day44

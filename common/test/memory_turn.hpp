@@ -23,7 +23,8 @@ class MemoryTurn {
     MemoryTurn(const MemoryTurn&) = delete;
     MemoryTurn& operator=(const MemoryTurn&) = delete;
 
-    // Waits for the others. False: they took longer than `limit`. Without the file there is no wait.
+    // Waits for the others. False: they took longer than `limit`. Without the file there is no
+    // wait.
     bool take(std::chrono::milliseconds limit) {
         const auto end = std::chrono::steady_clock::now() + limit;
         while (file_ >= 0 && flock(file_, LOCK_EX | LOCK_NB) != 0) {

@@ -1,15 +1,20 @@
 // The list of versions, what they need, and the owners of these resources. The versions themselves
-// are in copies_and_streams.cuh and beyond/other_memory.cuh.
+// are in copies_and_streams.cuh, beyond/pools.cuh and beyond/no_copies.cuh.
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
+#include <new>
 #include <string>
 #include <utility>
 
-#include "beyond/other_memory.cuh"
+#include "beyond/no_copies.cuh"
+#include "beyond/pools.cuh"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "copies_and_streams.cuh"
+#include "copies_and_streams.hpp"
 
 namespace day09 {
 namespace {
@@ -128,6 +133,16 @@ class Event {
   private:
     cudaEvent_t event_ = nullptr;
 };
+
+// At least one float, so that data() is never null.
+float* allocate_host(HostMemory memory, std::size_t size) {
+    const std::size_t n = std::max<std::size_t>(size, 1);
+    if (memory == HostMemory::kPinned) return allocate_pinned(n);
+    if (memory == HostMemory::kManaged) return allocate_managed(n);
+    auto* const data = static_cast<float*>(std::malloc(n * sizeof(float)));
+    if (data == nullptr) throw std::bad_alloc();
+    return data;
+}
 
 course::Work work(const Problem& problem) {
     const auto n = static_cast<double>(problem.n);

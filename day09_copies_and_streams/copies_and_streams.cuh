@@ -9,21 +9,23 @@
 //   graph             the same pieces, launched by one call         the longest of copy in, kernel, copy out
 //
 // 4 n bytes cross the bus in each direction. Perfect overlap takes as long as the longer one of
-// copying, in both directions at once, and computing. beyond/ has pools, and no copies at all.
+// copying, in both directions at once, and computing. beyond/ has memory pools, and versions that
+// copy nothing.
 //
 //   ./course run day09                                  every version, verified and timed, beside its limits
+//   ./course run day09 --program                        program.cu: one job, from main() to the result
 //   ./course run day09 --only graph --size 65536
 #pragma once
+
+#include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
-#include "copies_and_streams.hpp"
+#include "job.hpp"
 
 namespace day09 {
 
@@ -59,7 +61,7 @@ struct Device {
     cudaEvent_t start;                // the job has started
     cudaEvent_t done[kStreams];       // the pieces in streams[s] are complete
     cudaGraphExec_t graph = nullptr;  // of the version `graph`
-    cudaMemPool_t pool = nullptr;     // whose threshold `stream_ordered` has raised, and from what
+    cudaMemPool_t pool = nullptr;     // beyond/: whose threshold `stream_ordered` has raised, from what
     std::uint64_t pool_threshold = 0;
 };
 
@@ -79,21 +81,9 @@ void pageable(const Job& job, const Device& device) {
 // Cost removed: the copy on the host. Pinned pages have a fixed physical address, which the device
 // reads directly.
 // Still limits it: cudaMemcpy returns when the copy is complete, so the host waits twice.
-float* allocate_host(HostMemory memory, std::size_t n) {
-    const std::size_t bytes = std::max<std::size_t>(n, 1) * sizeof(float);
+float* allocate_pinned(std::size_t n) {
     float* data = nullptr;
-    switch (memory) {
-        case HostMemory::kPageable:
-            data = static_cast<float*>(std::malloc(bytes));
-            break;
-        case HostMemory::kPinned:
-            CUDA_CHECK(cudaMallocHost(&data, bytes));
-            break;
-        case HostMemory::kManaged:
-            CUDA_CHECK(cudaMallocManaged(&data, bytes));
-            break;
-    }
-    if (data == nullptr) throw std::bad_alloc();
+    CUDA_CHECK(cudaMallocHost(&data, n * sizeof(float)));
     return data;
 }
 

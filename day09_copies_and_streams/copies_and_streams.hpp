@@ -1,5 +1,5 @@
 // Host to device, a kernel, and back: the host API of day 9. The versions are in
-// copies_and_streams.cuh.
+// copies_and_streams.cuh and beyond/.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,26 +10,9 @@
 
 #include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
+#include "job.hpp"
 
 namespace day09 {
-
-// Where the host's data of a job lies. It determines which versions can run, and how fast a copy
-// is.
-enum class HostMemory {
-    kPageable,  // malloc: the operating system may move a page, or write it to disk
-    kPinned,    // cudaMallocHost: pages that stay where they are, so that the device can reach them
-    kManaged,   // cudaMallocManaged: pages that move to where they are used
-};
-
-// n floats of `in` are copied to the device, a kernel computes n floats from them, and these are
-// copied back to `out`.
-struct Job {
-    const float* in = nullptr;  // host memory of the version's kind
-    float* out = nullptr;       // likewise; no byte in common with `in`
-    std::size_t n = 0;          // 0 is legal
-    int steps = 1;              // fused multiply-adds per element: how long the kernel takes. >= 0
-    int chunks = 8;             // into how many pieces the versions with chunks cut the data. >= 1
-};
 
 // What the versions use on the device: streams, events, memory; copies_and_streams.cuh.
 struct Device;
@@ -112,10 +95,5 @@ void queue_chunks(const Job& job, const Device& device);
 // The same computation on the CPU's cores. `in` and `out` have the same length and nothing in
 // common.
 void iterate_on_cpu(std::span<const float> in, std::span<float> out, int steps);
-
-// One step moves x by a ten-thousandth of the way to 1. A fused multiply-add rounds once, so host
-// and device compute the same bits.
-inline constexpr float kFactor = 0.9999f;
-inline constexpr float kAddend = 0.0001f;
 
 }  // namespace day09

@@ -1,5 +1,6 @@
-// Day 50 as one program: steps of the 25-point stencil on a grid that is cut into two slabs, one for
-// each of two GPUs (without peer access, or with one GPU, both are on GPU 0). Checked on the CPU.
+// Day 50 as one program: steps of the 25-point stencil on a grid that is cut into two slabs, one
+// for each of two GPUs (without peer access, or with one GPU, both are on GPU 0). Checked on the
+// CPU.
 //
 //   nvcc -std=c++20 -I.. program.cu && ./a.out 400      in this folder, with one GPU or two
 //   ./course run day50 --program                        anywhere

@@ -1,6 +1,5 @@
-// Day 50 as one program: steps of the 25-point stencil on a grid that is cut into two slabs, one
-// for each of two GPUs (without peer access, or with one GPU, both are on GPU 0). Checked on the
-// CPU.
+// Day 50 as one program: steps of the 25-point stencil on a grid in two slabs, one for each of two
+// GPUs (both on GPU 0 if it is alone, or without peer access). Checked on the CPU.
 //
 //   nvcc -std=c++20 -I.. program.cu && ./a.out 400      in this folder, with one GPU or two
 //   ./course run day50 --program                        anywhere

@@ -1,4 +1,5 @@
-// Of an all-reduce: its limits, the flags of kernels that wait for each other, the parts of an array.
+// Of an all-reduce: its limits, the flags of kernels that wait for each other, the parts of an
+// array.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -77,8 +77,8 @@ int main(int argc, char** argv) {
         CHECK(cudaDeviceSynchronize());
     }
 
-    // The first call also loads the kernel, so the second one is timed. Kernels of all GPUs wait for
-    // each other: the host must launch all of them before it waits for one.
+    // The first call also loads the kernel, so the second one is timed. Kernels of all GPUs wait
+    // for each other: the host must launch all of them before it waits for one.
     std::chrono::steady_clock::time_point start;
     for (int call = 0; call < 2; ++call) {
         start = std::chrono::steady_clock::now();

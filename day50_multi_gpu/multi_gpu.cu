@@ -11,12 +11,12 @@
 #include <array>
 #include <string>
 
+#include "beyond/graph.hpp"
+#include "beyond/persistent.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
-#include "common/device/grid.hpp"
 #include "domain.hpp"
 #include "multi_gpu.cuh"
-#include "persistent.cuh"
 #include "timeline.hpp"
 #ifdef COURSE_HAS_NCCL
 #include "communicators.hpp"
@@ -37,13 +37,6 @@ Grids grids_of(const Rank& rank) {
     return {rank.in, rank.out, rank.spare};
 }
 
-const dim3 kBlock(kCols, kRows);
-
-dim3 blocks_for_planes(const Local& local, int planes) {
-    return dim3((local.nx + kCols - 1) / kCols, (local.ny + kRows - 1) / kRows,
-                (planes + kDepth - 1) / kDepth);
-}
-
 // Launches the sweep of planes `begin` to `end` - 1 into a stream of the current device.
 void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigned steps, int begin, int end,
                   cudaStream_t stream) {
@@ -51,8 +44,7 @@ void sweep_planes(const Domain& domain, const Rank& rank, unsigned step, unsigne
     const Local local = local_of(domain, rank);
     const Grids grids = grids_of(rank);
     const Timeline::Span span(domain, rank, stream, "sweep");
-    sweep<<<blocks_for_planes(local, end - begin), kBlock, 0, stream>>>(
-        grids.source(step, steps), grids.target(step, steps), local, kWeights, begin, end);
+    launch_sweep(grids.source(step, steps), grids.target(step, steps), local, begin, end, stream);
     CUDA_CHECK_LAUNCH();
 }
 
@@ -271,8 +263,7 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
             float* const out = grids.target(step, steps);
             const Neighbours to = neighbours_of(domain, r, out == rank.out ? &Rank::out : &Rank::spare);
             const Timeline::Span span(domain, rank, rank.edges, "sweep");
-            sweep_and_store<<<blocks_for_planes(local, local.planes), kBlock, 0, rank.edges>>>(
-                grids.source(step, steps), out, local, kWeights, to);
+            launch_sweep_and_store(grids.source(step, steps), out, local, to, rank.edges);
             CUDA_CHECK_LAUNCH();
             CUDA_CHECK(cudaEventRecord(rank.edges_done, rank.edges));
         }
@@ -280,73 +271,24 @@ void direct_stores(Domain& domain, unsigned steps, cudaStream_t stream) {
     end_before(domain, stream);
 }
 
-// Idea: stream capture records the launches of all steps once, on the streams of all devices. One
-// call then launches all of them. Waits for events become dependencies between nodes of the graph.
-// Cost removed: the host's time for each launch, event and wait.
-// Still limits it: each node takes time to start, and those of two GPUs wait for each other.
+// --- Beyond: all steps in one launch -------------------------------------------------------------
+
 void graph(Domain& domain, unsigned steps, cudaStream_t stream) {
-    cudaGraphExec_t& executable = domain.graph(steps);
-    if (executable == nullptr) {
-        // Streams of other ranks join the capture by the events that they wait for. It must end
-        // even if a call fails.
-        const cudaStream_t origin = domain.ranks()[0].edges;
-        cudaGraph_t recorded = nullptr;
-        CUDA_CHECK(cudaStreamBeginCapture(origin, cudaStreamCaptureModeThreadLocal));
-        try {
-            direct_stores(domain, steps, origin);
-        } catch (...) {
-            static_cast<void>(cudaStreamEndCapture(origin, &recorded));
-            throw;
-        }
-        CUDA_CHECK(cudaStreamEndCapture(origin, &recorded));
-        const cudaError_t instantiated = cudaGraphInstantiate(&executable, recorded, 0);
-        CUDA_CHECK(cudaGraphDestroy(recorded));
-        CUDA_CHECK(instantiated);
-    }
-    CUDA_CHECK(cudaGraphLaunch(executable, stream));
+    launch_graph(domain, steps, direct_stores, stream);
 }
 
-// How deep are the tiles of `persistent`? Blocks differ by at most one tile. Deep tiles share fewer
-// planes with others; shallow ones leave fewer blocks idle at the end.
-int depth_of_tiles(const Local& local, long long columns, long long blocks) {
-    constexpr int kDeepest = 32;
-    constexpr int kShared = 2;  // planes; what a tile costs besides its own, measured in planes
-    const auto cost = [&](int depth) {
-        const long long tiles = columns * ((local.planes + depth - 1) / depth);
-        return (tiles + blocks - 1) / blocks * (depth + kShared);
-    };
-    int best = 1;
-    for (int depth = 2; depth <= std::min(kDeepest, local.planes); ++depth)
-        if (cost(depth) <= cost(best)) best = depth;
-    return best;
-}
-
-// All blocks of the grid must be resident at the same time, because they wait for each other: a
-// cooperative launch refuses more of them than the GPU holds.
 void persistent_kernels(Domain& domain, unsigned steps, cudaStream_t stream) {
     begin_after(domain, stream);
     for (std::size_t r = 0; r < domain.ranks().size(); ++r) {
         const Rank& rank = domain.ranks()[r];
         const OnDevice on(rank.device);
-        Grids grids = grids_of(rank);
-        Local local = local_of(domain, rank);
-        Weights weights = kWeights;
-        Neighbours to_out = neighbours_of(domain, r, &Rank::out);
-        Neighbours to_spare = neighbours_of(domain, r, &Rank::spare);
         const Rank* const lower = below(domain, r);
         const Rank* const upper = above(domain, r);
-        Flags flags{rank.flags, lower == nullptr ? nullptr : &lower->flags->above,
-                    upper == nullptr ? nullptr : &upper->flags->below};
-        unsigned done = domain.steps_before;
-        const dim3 tiles = blocks_for_planes(local, local.planes);
-        const long long columns = static_cast<long long>(tiles.x) * tiles.y;
-        const long long resident = course::resident_blocks(persistent, kCols * kRows);
-        int depth = depth_of_tiles(local, columns, resident);
-        const long long blocks = std::min(columns * ((local.planes + depth - 1) / depth), resident);
-        void* arguments[] = {&grids, &local, &weights, &to_out, &to_spare, &flags, &steps, &done, &depth};
-        CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&persistent),
-                                               dim3(static_cast<unsigned>(blocks)), kBlock, arguments, 0,
-                                               rank.edges));
+        const Flags flags{rank.flags, lower == nullptr ? nullptr : &lower->flags->above,
+                          upper == nullptr ? nullptr : &upper->flags->below};
+        launch_persistent(grids_of(rank), local_of(domain, rank), neighbours_of(domain, r, &Rank::out),
+                          neighbours_of(domain, r, &Rank::spare), flags, steps, domain.steps_before,
+                          rank.edges);
     }
     domain.steps_before += steps;
     end_before(domain, stream);

@@ -11,19 +11,18 @@
 //   nccl_overlapped       the same beside the sweep of the middle  as peer_copy_overlapped
 //   direct_stores         the sweep itself writes the neighbour's  small grids: launches and events
 //                         ghost planes
-//   graph                 all steps of direct_stores in one graph  two kernels, one after the other,
-//                                                                  per step
-//   persistent            one kernel for all steps, flags in       the latency of flags between GPUs
-//                         peer memory
 //
-// The kernels are here and in persistent.cuh. multi_gpu.cu, the other half of the lesson, has the
-// versions: the launches on each device, and their order. mpi.cu and nvshmem.cu have versions for
-// several processes. slab.cuh describes how a rank's part of the grid lies in memory: read it
-// first.
+// Both kernels are here, each followed by its launch. multi_gpu.cu, the other half of the lesson,
+// has the versions: which GPU does what, and in which order. slab.cuh describes how a rank's part
+// of the grid lies in memory: read it first. beyond/ has one graph or one kernel for all steps, a
+// method that stops by itself, and several processes.
 //
 //   ./course run day50                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day50               on four devices of the stand-in
-#pragma once
+//   ./course run day50 --program                           program.cu: from main() to the result
+// Not #pragma once: a learner's copy may meet this file, by way of beyond/persistent.cuh.
+#ifndef DAY50_MULTI_GPU_CUH
+#define DAY50_MULTI_GPU_CUH
 
 #include <cuda_runtime.h>
 
@@ -70,6 +69,19 @@ __global__ void sweep(const float* in, float* out, Local local, Weights weights,
         out[local.index(x, y, z)] = new_value(in, local, weights, x, y, z);
 }
 
+// Blocks for `planes` planes of a rank.
+inline dim3 blocks_for_planes(const Local& local, int planes) {
+    return dim3((local.nx + kCols - 1) / kCols, (local.ny + kRows - 1) / kRows,
+                (planes + kDepth - 1) / kDepth);
+}
+
+// `stream` belongs to the current device, in whose memory `in` and `out` are.
+inline void launch_sweep(const float* in, float* out, const Local& local, int begin, int end,
+                         cudaStream_t stream) {
+    sweep<<<blocks_for_planes(local, end - begin), dim3(kCols, kRows), 0, stream>>>(in, out, local, kWeights,
+                                                                                    begin, end);
+}
+
 // Sweeps the cells of one x and y in the planes from `begin` to `end` - 1. The value of a cell in
 // an edge plane is stored twice: here, and in the ghost planes of the neighbour that needs it. In a
 // thin slab, a plane may be an edge on both sides.
@@ -108,4 +120,13 @@ __global__ void sweep_and_store(const float* in, float* out, Local local, Weight
     sweep_column(in, out, local, weights, to, x, y, first, min(first + kDepth, local.planes));
 }
 
+// The planes of `to` are in the memory of other GPUs.
+inline void launch_sweep_and_store(const float* in, float* out, const Local& local, const Neighbours& to,
+                                   cudaStream_t stream) {
+    sweep_and_store<<<blocks_for_planes(local, local.planes), dim3(kCols, kRows), 0, stream>>>(in, out, local,
+                                                                                               kWeights, to);
+}
+
 }  // namespace day50
+
+#endif

@@ -12,12 +12,10 @@
 #include <vector>
 
 #include "common/bench/version.hpp"
+#include "slab.cuh"
 
 namespace day50 {
 
-// The distance of the farthest neighbour along x, y and z; 25 points in all. A slab has as many
-// ghost planes on each side.
-inline constexpr int kRadius = 4;
 inline constexpr int kPoints = 6 * kRadius + 1;
 
 // Cells of a grid: nz planes of ny rows of nx cells. Cells that are adjacent along x are adjacent

@@ -15,13 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "beyond/jacobi.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/check/require.hpp"
 #include "common/check/verify_on_device.hpp"
 #include "common/device/device_buffer.hpp"
 #include "domain.hpp"
-#include "jacobi.hpp"
 #include "multi_gpu.hpp"
 #include "timeline.hpp"
 

@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "beyond/jacobi.hpp"
 #include "common/check/data_pattern.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/shell_run.hpp"
 #include "domain.hpp"
-#include "jacobi.hpp"
 #include "timeline.hpp"
 
 namespace {

@@ -6,9 +6,11 @@
 
 #include <cstddef>
 
-#include "multi_gpu.hpp"
-
 namespace day50 {
+
+// The distance of the farthest neighbour along x, y and z; 25 points in all. A slab has as many
+// ghost planes on each side.
+inline constexpr int kRadius = 4;
 
 // The grid of a rank. Planes 0 to planes - 1 are the rank's own. Planes -kRadius to -1, and
 // `planes` to planes + kRadius - 1, are ghost planes: copies of the neighbours' planes.

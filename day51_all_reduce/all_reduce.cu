@@ -1,16 +1,16 @@
-// Day 51: launches of the kernels, and the list of versions.
+// Day 51: which version a call launches on which GPU, checks of arguments, the list of versions.
 #include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
 
 #include "all_reduce.cuh"
+#include "beyond/inboxes.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "common/device/grid.hpp"
 #include "copies.hpp"
 #include "group.hpp"
-#include "inboxes.cuh"
 
 namespace day51 {
 namespace {
@@ -38,51 +38,42 @@ bool are_aligned(const Arrays& arrays) {
            std::ranges::all_of(arrays.out, [](auto out) { return course::is_aligned(out.data(), 16); });
 }
 
-// Blocks for `count` values, at least `width` for each thread: the same number on every GPU, and no
-// more than any of them can run at the same time. Blocks wait for each other.
-unsigned blocks_for_all(const Group& group, std::size_t count, int width) {
-    const std::size_t threads = course::ceil_div(count, static_cast<std::size_t>(width));
-    std::size_t blocks = std::min(course::ceil_div(threads, std::size_t{kBlock}), std::size_t{kMostBlocks});
+// Of the smallest GPU: all have the same number of blocks.
+unsigned fewest_multiprocessors(const Group& group) {
+    unsigned fewest = group.ranks()[0].multiprocessors;
     for (const Rank& rank : group.ranks())
-        blocks = std::min(blocks, std::size_t{rank.multiprocessors} * kBlocksOnEach);
-    return static_cast<unsigned>(blocks);
+        fewest = std::min(fewest, rank.multiprocessors);
+    return fewest;
 }
 
-template <int kWidth>
-void launch_one_shot(const Group& group, const Arrays& arrays) {
-    const std::size_t count = arrays.in[0].size();
-    const unsigned blocks = blocks_for_all(group, count, kWidth);
+// Calls launch(rank, its number) on the GPU of each rank.
+template <class Launch>
+void on_all_ranks(const Group& group, Launch launch) {
     for (int r = 0; r < group.size(); ++r) {
         const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
         const OnDevice on(rank.device);
-        one_shot<kWidth><<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), pointers_to(arrays), count);
+        launch(rank, r);
         CUDA_CHECK_LAUNCH();
     }
 }
 
 void one_shot_kernels(Group& group, const Arrays& arrays) {
-    are_aligned(arrays) ? launch_one_shot<4>(group, arrays) : launch_one_shot<1>(group, arrays);
-}
-
-template <int kWidth>
-void launch_two_shot(const Group& group, const Arrays& arrays) {
-    const std::size_t count = arrays.in[0].size();
-    const std::size_t longest = part_of(count, group.size(), 0).size();
-    const unsigned blocks = blocks_for_all(group, longest, 2 * kWidth);
-    for (int r = 0; r < group.size(); ++r) {
-        const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
-        const OnDevice on(rank.device);
-        two_shot<kWidth><<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), pointers_to(arrays),
-                                                             part_of(count, group.size(), r));
-        CUDA_CHECK_LAUNCH();
-    }
+    on_all_ranks(group, [&](const Rank& rank, int r) {
+        const auto launch = are_aligned(arrays) ? launch_one_shot<4> : launch_one_shot<1>;
+        launch(team_of(group, r), pointers_to(arrays), arrays.in[0].size(), fewest_multiprocessors(group),
+               rank.stream);
+    });
 }
 
 void two_shot_kernels(Group& group, const Arrays& arrays) {
-    are_aligned(arrays) ? launch_two_shot<4>(group, arrays) : launch_two_shot<1>(group, arrays);
+    on_all_ranks(group, [&](const Rank& rank, int r) {
+        const auto launch = are_aligned(arrays) ? launch_two_shot<4> : launch_two_shot<1>;
+        launch(team_of(group, r), pointers_to(arrays), arrays.in[0].size(), fewest_multiprocessors(group),
+               rank.stream);
+    });
 }
 
-// Room for `width` floats' worth of bytes of each thread and round; all ranks' inboxes.
+// Room for `bytes` of each thread and round, `width` values; all ranks' inboxes.
 Inboxes inboxes_for(Group& group, Sent kind, unsigned blocks, std::size_t count, int width,
                     std::size_t bytes) {
     const std::size_t rounds = course::ceil_div(count, std::size_t{blocks} * kBlock * width);
@@ -95,35 +86,31 @@ Inboxes inboxes_for(Group& group, Sent kind, unsigned blocks, std::size_t count,
 }
 
 template <int kWidth>
-void launch_push(Group& group, const Arrays& arrays) {
+void push_packs(Group& group, const Arrays& arrays) {
     const std::size_t count = arrays.in[0].size();
-    const unsigned blocks = blocks_for_all(group, count, 2 * kWidth);
+    const unsigned blocks = blocks_that_wait(count, 2 * kWidth, fewest_multiprocessors(group));
     const Inboxes inboxes = inboxes_for(group, Sent::kValues, blocks, count, kWidth, kWidth * sizeof(float));
-    for (int r = 0; r < group.size(); ++r) {
-        const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
-        const OnDevice on(rank.device);
-        push<kWidth><<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), arrays.in[r].data(),
-                                                         arrays.out[r].data(), inboxes, count);
-        CUDA_CHECK_LAUNCH();
-    }
+    on_all_ranks(group, [&](const Rank& rank, int r) {
+        const auto number = static_cast<std::size_t>(r);
+        launch_push<kWidth>(team_of(group, r), arrays.in[number].data(), arrays.out[number].data(), inboxes,
+                            count, blocks, rank.stream);
+    });
 }
 
 void push_kernels(Group& group, const Arrays& arrays) {
     const bool whole = arrays.in[0].size() % 4 == 0 && are_aligned(arrays);
-    whole ? launch_push<4>(group, arrays) : launch_push<1>(group, arrays);
+    whole ? push_packs<4>(group, arrays) : push_packs<1>(group, arrays);
 }
 
 void packets_kernels(Group& group, const Arrays& arrays) {
     const std::size_t count = arrays.in[0].size();
-    const unsigned blocks = blocks_for_all(group, count, kOfPacket);
+    const unsigned blocks = blocks_that_wait(count, kOfPacket, fewest_multiprocessors(group));
     const Inboxes inboxes = inboxes_for(group, Sent::kPackets, blocks, count, kOfPacket, sizeof(Packet));
-    for (int r = 0; r < group.size(); ++r) {
-        const Rank& rank = group.ranks()[static_cast<std::size_t>(r)];
-        const OnDevice on(rank.device);
-        packets<<<blocks, kBlock, 0, rank.stream>>>(team_of(group, r), arrays.in[r].data(),
-                                                    arrays.out[r].data(), inboxes, count);
-        CUDA_CHECK_LAUNCH();
-    }
+    on_all_ranks(group, [&](const Rank& rank, int r) {
+        const auto number = static_cast<std::size_t>(r);
+        launch_packets(team_of(group, r), arrays.in[number].data(), arrays.out[number].data(), inboxes, count,
+                       blocks, rank.stream);
+    });
 }
 
 // --- The list ------------------------------------------------------------------------------------
@@ -196,13 +183,6 @@ void launch(Group& group, const Arrays& arrays) {
 }
 
 }  // namespace
-
-Part part_of(std::size_t count, int ranks, int number) {
-    const std::size_t longest =
-        course::ceil_div(course::ceil_div(count, static_cast<std::size_t>(ranks)), std::size_t{4}) * 4;
-    const std::size_t begin = std::min(count, longest * static_cast<std::size_t>(number));
-    return {begin, std::min(count, begin + longest)};
-}
 
 std::span<const Version> versions() {
     static const std::array<Version, 6> list = {{

@@ -9,26 +9,25 @@
 //              itself, and adds up everything
 //   two_shot   one kernel: each GPU adds up a part, and     the bandwidth of the links
 //              stores the sums in the memory of all
-//   push       one kernel: each GPU stores its array in     one barrier
-//              inboxes of all others
-//   packets    the same, three values with the number of    a third more bytes cross the links
-//              the call: no barrier
 //
 // NCCL is the peer. Read gather and ring first, in copies.cu: copies, events, and a small kernel.
-// The other versions launch one kernel per call: one_shot and two_shot are here, push and packets
-// in inboxes.cuh.
+// one_shot and two_shot are here, each followed by its launch: one kernel for each GPU and call.
+// parts.cuh has the flags, and the parts of an array. beyond/ has two versions for short arrays.
 //
 //   ./course run day51                                     every version, verified and timed
 //   CUDA_ON_CPU_DEVICES=4 ./course run day51               on four devices of the stand-in
+//   ./course run day51 --program                           program.cu: from main() to the result
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cuda/atomic>
 
-#include "all_reduce.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/pack.cuh"
+#include "parts.cuh"
 
 namespace day51 {
 
@@ -125,6 +124,24 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach)
     if (threadIdx.x == 0) passed = number;
 }
 
+// Blocks for `count` values, at least `width` for each thread: no more than can run at the same
+// time, because they wait for each other. `multiprocessors`: of the smallest GPU, since all GPUs
+// must have the same number of blocks.
+inline unsigned blocks_that_wait(std::size_t count, int width, unsigned multiprocessors) {
+    const std::size_t threads = course::ceil_div(count, static_cast<std::size_t>(width));
+    const std::size_t blocks = course::ceil_div(threads, std::size_t{kBlock});
+    return static_cast<unsigned>(
+        std::min({blocks, std::size_t{kMostBlocks}, std::size_t{multiprocessors} * kBlocksOnEach}));
+}
+
+// Of one rank, on its GPU. All ranks must be launched before any of them can end.
+template <int kWidth>
+void launch_one_shot(const Team& team, const Pointers& arrays, std::size_t count, unsigned multiprocessors,
+                     cudaStream_t stream) {
+    const unsigned blocks = blocks_that_wait(count, kWidth, multiprocessors);
+    one_shot<kWidth><<<blocks, kBlock, 0, stream>>>(team, arrays, count);
+}
+
 // Adds up the values from `begin` to `end` - 1, and stores the sums in the arrays of all ranks.
 // Each rank starts with its own array, so they do not all store to rank 0 at the same time.
 template <int kWidth>
@@ -155,6 +172,15 @@ __global__ void __launch_bounds__(kBlock, kBlocksOnEach) two_shot(Team team, Poi
     sum_for_all<1>(team, arrays, whole, part.end);
     meet(team, ++number);  // the sums of all other ranks have arrived here
     if (threadIdx.x == 0) passed = number;
+}
+
+// A thread has at least two packs of the longest part, which is the first one.
+template <int kWidth>
+void launch_two_shot(const Team& team, const Pointers& arrays, std::size_t count, unsigned multiprocessors,
+                     cudaStream_t stream) {
+    const std::size_t longest = part_of(count, team.ranks, 0).size();
+    const unsigned blocks = blocks_that_wait(longest, 2 * kWidth, multiprocessors);
+    two_shot<kWidth><<<blocks, kBlock, 0, stream>>>(team, arrays, part_of(count, team.ranks, team.rank));
 }
 
 }  // namespace day51

@@ -1,6 +1,6 @@
 // All-reduce: each of several GPUs has an array, and gets the sum of all arrays. The host API of
 // day 51. Versions that copy are in copies.cu, the kernels of the others in all_reduce.cuh and
-// inboxes.cuh, their launches in all_reduce.cu, the memory of ranks in group.cpp.
+// beyond/inboxes.cuh, each followed by its launch, the memory of ranks in group.cpp.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,20 +13,9 @@
 
 #include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
+#include "parts.cuh"
 
 namespace day51 {
-
-inline constexpr int kMostRanks = 16;
-inline constexpr int kBlock = 512;  // threads of a block
-
-// The progress of the blocks of kernels that wait for each other, in the memory of one rank. All
-// numbers count on from launch to launch, and wrap round at 2^32.
-inline constexpr int kMostBlocks = 256;
-struct Signals {
-    unsigned arrived[kMostBlocks][kMostRanks];  // barriers that this block of that rank has come to
-    unsigned passed[kMostBlocks];               // barriers of this rank's block in all ended launches
-    unsigned sent[kMostBlocks];                 // calls in which this block has sent packets
-};
 
 // The most values that the versions with inboxes accept.
 inline constexpr std::size_t kMostSent = std::size_t{1} << 20;
@@ -126,15 +115,6 @@ Problem problem_of(const Group& group, std::size_t count, int calls = 1);
 using Version = course::Version<Launcher, Problem>;
 std::span<const Version> versions();
 std::span<const Version> peers();
-
-// The part of an array that one of `ranks` ranks adds up, in `ring` and `two_shot`. All parts but
-// the last ones have the same length. They start at multiples of four values: 16 bytes.
-struct Part {
-    std::size_t begin = 0;
-    std::size_t end = 0;
-    __host__ __device__ std::size_t size() const { return end - begin; }
-};
-Part part_of(std::size_t count, int ranks, int number);
 
 // The reference: floats, added on the CPU one after the other.
 enum class Order { kRanks, kRing };

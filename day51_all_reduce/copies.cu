@@ -26,19 +26,19 @@ __global__ void add(const float* a, const float* b, float* sum, std::size_t coun
     if (i < count) sum[i] = a[i] + b[i];
 }
 
-// Copies values between ranks, in the stream of `by`.
-void copy(const Rank& to, float* target, const Rank& from, const float* source, std::size_t count,
-          const Rank& by) {
-    if (count == 0) return;
-    CUDA_CHECK(cudaMemcpyPeerAsync(target, to.device, source, from.device, count * sizeof(float), by.stream));
-}
-
 // sum = a + b on a rank's GPU.
 void add_on(const Rank& rank, const float* a, const float* b, float* sum, std::size_t count) {
     if (count == 0) return;
     const OnDevice on(rank.device);
     add<<<course::blocks_for(count, kBlock), kBlock, 0, rank.stream>>>(a, b, sum, count);
     CUDA_CHECK_LAUNCH();
+}
+
+// Copies values between ranks, in the stream of `by`.
+void copy(const Rank& to, float* target, const Rank& from, const float* source, std::size_t count,
+          const Rank& by) {
+    if (count == 0) return;
+    CUDA_CHECK(cudaMemcpyPeerAsync(target, to.device, source, from.device, count * sizeof(float), by.stream));
 }
 
 }  // namespace

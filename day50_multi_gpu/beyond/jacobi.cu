@@ -1,16 +1,16 @@
-// Day 50, Jacobi's method with a norm: the versions. Their events are those of peer_copy_overlapped
-// in multi_gpu.cu. The norm is new: the sums of rows come from all GPUs, and the host decides for
-// all of them whether to continue.
+// Day 50, beyond: the versions of Jacobi's method with a norm. Their events are those of
+// peer_copy_overlapped in multi_gpu.cu. The norm is new: the sums of rows come from all GPUs, and
+// the host decides for all of them whether to continue.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 #include <string>
 
+#include "beyond/jacobi.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "domain.hpp"
-#include "jacobi.cuh"
 #ifdef COURSE_HAS_NCCL
 #include "communicators.hpp"
 #endif
@@ -49,8 +49,7 @@ void sweep_rows(const Domain& domain, const Rank& rank, unsigned step, int begin
     if (count <= 0) return;
     const Strip strip{static_cast<int>(domain.extents().nx), static_cast<int>(rank.slab.planes),
                       static_cast<int>(rank.slab.first), static_cast<int>(domain.extents().nz)};
-    jacobi_rows<<<count, kJacobiThreads, 0, stream>>>(source(rank, step), target(rank, step), strip, begin,
-                                                      stride, row_sums);
+    launch_jacobi_rows(source(rank, step), target(rank, step), strip, begin, stride, count, row_sums, stream);
     CUDA_CHECK_LAUNCH();
 }
 

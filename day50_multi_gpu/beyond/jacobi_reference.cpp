@@ -3,8 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "beyond/jacobi.hpp"
 #include "common/check/require.hpp"
-#include "jacobi.hpp"
 
 namespace day50 {
 

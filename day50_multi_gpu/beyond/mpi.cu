@@ -1,4 +1,4 @@
-// Day 50 between processes: one process for each GPU, and MPI between them. The book's program.
+// Day 50, beyond: one process for each GPU, and MPI between them. The book's program.
 //
 //   mpi_staged       ghost planes go through pinned host memory: copy, MPI_Sendrecv, copy
 //   mpi_overlapped   the same, the edges first, beside the sweep of the middle
@@ -7,7 +7,7 @@
 //
 // Process 0 compares the grid with one on the CPU, bit for bit. A process that fails ends all of
 // them, with a message and exit code 1 (processes.hpp).
-#include "processes.hpp"
+#include "beyond/processes.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-// Day 50 with NVSHMEM: kernels send to the memory of other processes. It needs NVIDIA's library,
+// Day 50, beyond: kernels send to the memory of other processes. It needs NVIDIA's library NVSHMEM,
 // which does not exist for the CPU.
 //
 //   nvshmem_put      edges first; blocks put them into the neighbours' ghost planes, and add to a
@@ -16,7 +16,7 @@
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
-#include "processes.hpp"
+#include "beyond/processes.hpp"
 
 namespace {
 

@@ -51,10 +51,7 @@ struct Process {
 inline void sweep_planes(const Process& p, unsigned step, unsigned steps, int begin, int end,
                          cudaStream_t stream) {
     if (begin >= end) return;
-    const dim3 blocks((p.local.nx + kCols - 1) / kCols, (p.local.ny + kRows - 1) / kRows,
-                      (end - begin + kDepth - 1) / kDepth);
-    sweep<<<blocks, dim3(kCols, kRows), 0, stream>>>(p.grids.source(step, steps), p.grids.target(step, steps),
-                                                     p.local, kWeights, begin, end);
+    launch_sweep(p.grids.source(step, steps), p.grids.target(step, steps), p.local, begin, end, stream);
     CUDA_CHECK_LAUNCH();
 }
 

@@ -1,11 +1,17 @@
-// Day 50, the last version: one kernel for all steps. Read multi_gpu.cuh first.
+// Day 50, beyond: one kernel for all steps, flags in peer memory. Read multi_gpu.cuh first.
+//
+//   ./course run day50 --only persistent
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cuda/atomic>
 
+#include "common/check/check.hpp"
+#include "common/device/grid.hpp"
 #include "multi_gpu.cuh"
+#include "multi_gpu.hpp"
 
 namespace day50 {
 
@@ -83,6 +89,37 @@ __global__ void persistent(Grids grids, Local local, Weights weights, Neighbours
                 if (flag != nullptr) SystemFlag(*flag).store(done + step + 1, cuda::memory_order_relaxed);
         }
     }
+}
+
+// How deep are the tiles? Blocks differ by at most one tile. Deep tiles share fewer planes with
+// others; shallow ones leave fewer blocks idle at the end.
+inline int depth_of_tiles(const Local& local, long long columns, long long blocks) {
+    constexpr int kDeepest = 32;
+    constexpr int kShared = 2;  // planes; what a tile costs besides its own, measured in planes
+    const auto cost = [&](int depth) {
+        const long long tiles = columns * ((local.planes + depth - 1) / depth);
+        return (tiles + blocks - 1) / blocks * (depth + kShared);
+    };
+    int best = 1;
+    for (int depth = 2; depth <= std::min(kDeepest, local.planes); ++depth)
+        if (cost(depth) <= cost(best)) best = depth;
+    return best;
+}
+
+// All blocks of the grid must be resident at the same time, because they wait for each other: a
+// cooperative launch refuses more of them than the GPU holds.
+inline void launch_persistent(Grids grids, Local local, Neighbours to_out, Neighbours to_spare, Flags flags,
+                              unsigned steps, unsigned done, cudaStream_t stream) {
+    const dim3 tiles = blocks_for_planes(local, local.planes);
+    const long long columns = static_cast<long long>(tiles.x) * tiles.y;
+    const long long resident = course::resident_blocks(persistent, kCols * kRows);
+    int depth = depth_of_tiles(local, columns, resident);
+    const long long blocks = std::min(columns * ((local.planes + depth - 1) / depth), resident);
+    Weights weights = kWeights;
+    void* arguments[] = {&grids, &local, &weights, &to_out, &to_spare, &flags, &steps, &done, &depth};
+    CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(&persistent),
+                                           dim3(static_cast<unsigned>(blocks)), dim3(kCols, kRows), arguments,
+                                           0, stream));
 }
 
 }  // namespace day50

@@ -1,4 +1,4 @@
-// Day 50, Jacobi's method with a norm.         PMPP chapter 20 (4th edition), chapter 23 (5th edition)
+// Day 50, beyond: Jacobi's method with a norm.  PMPP chapter 20 (4th edition), chapter 23 (5th edition)
 //
 //   version            what is new                               what limits it
 //   jacobi_one_gpu     the whole grid on one GPU                 its memory and its bandwidth
@@ -18,8 +18,8 @@
 
 #include <cuda_runtime.h>
 
+#include "beyond/jacobi.hpp"
 #include "common/device/warp.cuh"
-#include "jacobi.hpp"
 
 namespace day50 {
 
@@ -93,6 +93,12 @@ __global__ void jacobi_rows(const float* in, float* out, Strip strip, int begin,
     if (row_sums == nullptr) return;
     sum = sum_of_block(sum);
     if (threadIdx.x == 0) row_sums[global_row] = sum;
+}
+
+// Sweeps `count` rows, `begin`, begin + stride and so on. Without `row_sums` no norm is computed.
+inline void launch_jacobi_rows(const float* in, float* out, const Strip& strip, int begin, int stride,
+                               int count, double* row_sums, cudaStream_t stream) {
+    jacobi_rows<<<count, kJacobiThreads, 0, stream>>>(in, out, strip, begin, stride, row_sums);
 }
 
 }  // namespace day50

@@ -172,7 +172,7 @@ inline void launch_coarsened(const float* in, float* out, std::size_t n, float* 
 // Idea: the lanes of a warp exchange registers; shared memory holds one sum for each warp
 // (sum_before in block_scan.cuh).
 // Cost removed: all barriers except one.
-// Still limits it: instructions, not bytes: a thread has a single element of 4 bytes.
+// Still limits it: a thread has a single element of 4 bytes.
 __global__ void warp_shuffle(const float* in, float* out, std::size_t n, float* sums) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
     const float value = i < n ? in[i] : 0.0f;

@@ -261,7 +261,7 @@ void invalidate_capture_of(cudaStream_t stream) {
 
 cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
     const auto forbids = [forbidden](const CUstream_st& stream) {
-        return forbidden == Forbidden::by_every_capture || !stream.capture->relaxed;
+        return forbidden == Forbidden::by_every_capture || stream.capture->forbids_here();
     };
     if (!invalidate_captures(forbids)) return cudaSuccess;
     return refuse(

@@ -1004,6 +1004,33 @@ TEST(Graphs, RefuseCallsThatWait) {
     }
 }
 
+// As an H100 does, where the wrong thread ends the capture, too.
+TEST(Graphs, KeepToTheHostThreadThatCaptures) {
+    struct {
+        cudaStreamCaptureMode mode;
+        cudaError_t allocation, end;  // in another thread
+    } const cases[] = {
+        {cudaStreamCaptureModeGlobal, cudaErrorStreamCaptureUnsupported, cudaErrorStreamCaptureInvalidated},
+        {cudaStreamCaptureModeThreadLocal, cudaSuccess, cudaErrorStreamCaptureWrongThread},
+        {cudaStreamCaptureModeRelaxed, cudaSuccess, cudaSuccess}};
+    for (const auto& c : cases) {
+        const Stream stream;
+        ASSERT_EQ(cudaStreamBeginCapture(stream, c.mode), cudaSuccess);
+        cudaGraph_t captured = nullptr;
+        void* memory = nullptr;
+        std::thread([&] {
+            EXPECT_TRUE(gives(cudaMalloc(&memory, 4), c.allocation));
+            EXPECT_TRUE(gives(cudaStreamEndCapture(stream, &captured), c.end));
+        }).join();
+        EXPECT_EQ(captured != nullptr, c.end == cudaSuccess);
+        if (captured != nullptr) {
+            EXPECT_EQ(cudaGraphDestroy(captured), cudaSuccess);
+        }
+        EXPECT_TRUE(gives(cudaStreamEndCapture(stream, &captured), cudaErrorIllegalState));
+        EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    }
+}
+
 TEST(Graphs, AreInvalidatedByALaunchThatIsRefused) {
     const Stream stream;
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), cudaSuccess);

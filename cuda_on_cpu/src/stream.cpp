@@ -533,7 +533,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     const std::shared_ptr<SharedEvent> shared = event->state().shared;
     const std::uint64_t record = shared != nullptr ? shared->issue() : 0;
     StreamTail& tail = tail_of(stream);
-    if (!open_tasks_of(tail).empty()) {
+    if (waits_in(tail)) {
         const TaskPointer task = new_task(nullptr);
         auto recording = recording_by(task);
         if (shared != nullptr) {

@@ -23,6 +23,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -253,10 +254,17 @@ constexpr int kDivideLine = __LINE__ + 2;
 __global__ void divide(int* out, int by) {
     out[threadIdx.x] = 100 / by;
 }
+__global__ void divide_any(int* out, int what, int by) {
+    out[threadIdx.x] = what / by;
+}
 TEST(Faults, DivisionByZero) {
     const Allocation<int> out(1);
     EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [&] { divide<<<1, 1>>>(out.data(), 0); }),
                          {"divide", "division by zero", at_line(kDivideLine)}));
+    constexpr int kSmallest = std::numeric_limits<int>::min();
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorLaunchFailure, [&] { divide_any<<<1, 1>>>(out.data(), kSmallest, -1); }),
+                 {"divide_any", "of the smallest number by -1"}));
 }
 
 __device__ __noinline__ int sum_recursively(volatile int* out, int depth) {
@@ -1184,7 +1192,6 @@ TEST(Printf, TakesTextsOfAnyLengthAndReturnsTheirs) {
     EXPECT_EQ(printed([] { print_long_text<<<1, 1>>>(); }),
               "a    7\n" + std::string(999, 'x') + "|7\nhost\n");
 }
-
 __global__ void print_corner() {
     if (threadIdx.x == 1 && threadIdx.y == 2 && blockIdx.y == 1) printf("here\n");
 }

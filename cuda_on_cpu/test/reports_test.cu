@@ -1192,6 +1192,16 @@ TEST(Printf, TakesTextsOfAnyLengthAndReturnsTheirs) {
     EXPECT_EQ(printed([] { print_long_text<<<1, 1>>>(); }),
               "a    7\n" + std::string(999, 'x') + "|7\nhost\n");
 }
+// The compiler makes puts() of it.
+__global__ void print_line_of(const char* text) {
+    printf("%s\n", text);
+}
+
+TEST(Printf, OfANullTextPrintsNull) {
+    if (std::getenv("CUDA_ON_CPU_PRINTF") != nullptr) GTEST_SKIP() << "lines begin with the thread's name";
+    EXPECT_EQ(printed([] { print_line_of<<<1, 1>>>(nullptr); }), "(null)\nhost\n");
+}
+
 __global__ void print_corner() {
     if (threadIdx.x == 1 && threadIdx.y == 2 && blockIdx.y == 1) printf("here\n");
 }

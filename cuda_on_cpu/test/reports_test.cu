@@ -1192,6 +1192,29 @@ TEST(Printf, TakesTextsOfAnyLengthAndReturnsTheirs) {
     EXPECT_EQ(printed([] { print_long_text<<<1, 1>>>(); }),
               "a    7\n" + std::string(999, 'x') + "|7\nhost\n");
 }
+// Of a system's mappings, an allocation takes two. `more` takes one, so that either can be the
+// last.
+void allocate_until_refused(bool more) {
+    if (more) mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int* memory = nullptr;
+    cudaError_t error = cudaSuccess;
+    while (error == cudaSuccess)
+        error = cudaMalloc(&memory, sizeof(int));
+    const std::vector<char> of_the_host(4 << 20);
+    std::exit(error == cudaErrorMemoryAllocation && of_the_host.back() == 0 ? 0 : 5);
+}
+
+TEST(Allocations, BeyondTheSystemsMappingsAreRefused) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    std::size_t most = 0;
+    if (!(std::ifstream("/proc/sys/vm/max_map_count") >> most) || most > 200'000)
+        GTEST_SKIP() << "the system has " << most << " mappings for a program";
+    for (const bool more : {false, true}) {
+        EXPECT_EXIT(allocate_until_refused(more), testing::ExitedWithCode(0),
+                    "the system gives no more pages to this program, which has [0-9]+ allocations");
+    }
+}
+
 // The compiler makes puts() of it.
 __global__ void print_line_of(const char* text) {
     printf("%s\n", text);

@@ -611,4 +611,15 @@ TEST(Nvrtc, HeadersMayHaveNamesThatLeadElsewhere) {
     std::filesystem::remove_all(directory);
 }
 
+TEST(Nvrtc, RefusesANullHeaderAndANullOption) {
+    nvrtcProgram program = nullptr;
+    const char* const name = "a.h";
+    const char* const null = nullptr;
+    EXPECT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 1, &null, &name), NVRTC_ERROR_INVALID_INPUT);
+    EXPECT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 1, &name, &null), NVRTC_ERROR_INVALID_INPUT);
+    ASSERT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 0, nullptr, nullptr), NVRTC_SUCCESS);
+    EXPECT_EQ(nvrtcCompileProgram(program, 1, &null), NVRTC_ERROR_INVALID_INPUT);
+    EXPECT_EQ(nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+}
+
 }  // namespace

@@ -419,7 +419,8 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaFree(void* pointer) {
-    runtime_in_use = true;  // cudaFree(nullptr) is a usual way to initialise the runtime
+    runtime_in_use = true;
+    if (pointer == nullptr) context_made_by_runtime = true;
     return release_for(__func__, pointer, cudaMemoryTypeDevice);
 }
 

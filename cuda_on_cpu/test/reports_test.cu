@@ -261,10 +261,12 @@ TEST(Faults, DivisionByZero) {
     const Allocation<int> out(1);
     EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [&] { divide<<<1, 1>>>(out.data(), 0); }),
                          {"divide", "division by zero", at_line(kDivideLine)}));
+#ifdef __x86_64__  // whose instruction faults
     constexpr int kSmallest = std::numeric_limits<int>::min();
     EXPECT_TRUE(
         mentions(report_of(cudaErrorLaunchFailure, [&] { divide_any<<<1, 1>>>(out.data(), kSmallest, -1); }),
                  {"divide_any", "of the smallest number by -1"}));
+#endif
 }
 
 __device__ __noinline__ int sum_recursively(volatile int* out, int depth) {

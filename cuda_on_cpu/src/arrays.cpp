@@ -201,7 +201,7 @@ cudaError_t copy_box(const char* function, const Box& to, const Box& from, const
                           size.row_bytes);
         }
         const std::size_t bytes =
-            (size.slices - 1) * box.slice_bytes + (size.rows - 1) * box.pitch + size.row_bytes;
+            bytes_of({size.row_bytes, box.pitch, size.rows, box.slice_bytes, size.slices});
         if (const cudaError_t error = check_copied(function, box.name, box.first, on_device, bytes);
             error != cudaSuccess) {
             return error;
@@ -229,8 +229,8 @@ cudaError_t box_in_array(const char* function, const char* name, cudaArray_const
                       "%s: bytes %zu to %zu of a row; expected multiples of the element's %zu bytes", name,
                       at.x, at.x + size.row_bytes, array->element_bytes);
     }
-    if (at.x + size.row_bytes > array->row_bytes() || at.y + size.rows > array->rows() ||
-        at.z + size.slices > array->slices()) {
+    if (!is_inside(at.x, size.row_bytes, array->row_bytes()) || !is_inside(at.y, size.rows, array->rows()) ||
+        !is_inside(at.z, size.slices, array->slices())) {
         return refuse(cudaErrorInvalidValue, function,
                       "%s: %zu bytes x %zu rows x %zu slices from (%zu, %zu, %zu) are not inside the array's "
                       "%zu x %zu x %zu",
@@ -306,13 +306,14 @@ cudaError_t box_of(const char* function, const char* name, cudaArray_const_t arr
         return refuse(cudaErrorInvalidValue, function, "the %s is %s; expected one of the two", name,
                       array != nullptr ? "both an array and a pointer" : "neither an array nor a pointer");
     }
-    if (array != nullptr) return box_in_array(function, name, array, {at.x * element, at.y, at.z}, size, box);
+    if (array != nullptr)
+        return box_in_array(function, name, array, {product(at.x, element), at.y, at.z}, size, box);
     if (size.slices > 1 && pointer.ysize < size.rows) {
         return refuse(cudaErrorInvalidValue, function,
                       "the ysize of the %s is %zu; expected at least the %zu rows that are copied", name,
                       pointer.ysize, size.rows);
     }
-    const std::size_t slice_bytes = pointer.pitch * pointer.ysize;
+    const std::size_t slice_bytes = product(pointer.pitch, pointer.ysize);
     *box = {name, static_cast<char*>(pointer.ptr) + at.z * slice_bytes + at.y * pointer.pitch + at.x,
             pointer.pitch, slice_bytes, false};
     return cudaSuccess;
@@ -332,7 +333,7 @@ cudaError_t copy_3d(const char* function, const cudaMemcpy3DParms* parameters, c
                           array->element_bytes);
         element = array->element_bytes;
     }
-    const Size size{p.extent.width * element, p.extent.height, p.extent.depth};
+    const Size size{product(p.extent.width, element), p.extent.height, p.extent.depth};
     if (size.row_bytes == 0 || size.rows == 0 || size.slices == 0) return cudaSuccess;
     Box to;
     Box from;
@@ -371,9 +372,9 @@ cudaError_t set_3d(const char* function, const cudaPitchedPtr& pitched, int valu
         return refuse(cudaErrorInvalidValue, function, "ysize is %zu; expected at least the height, %zu",
                       pitched.ysize, extent.height);
     }
-    const std::size_t slice_bytes = pitched.pitch * pitched.ysize;
+    const std::size_t slice_bytes = product(pitched.pitch, pitched.ysize);
     const std::size_t bytes =
-        (extent.depth - 1) * slice_bytes + (extent.height - 1) * pitched.pitch + extent.width;
+        bytes_of({extent.width, pitched.pitch, extent.height, slice_bytes, extent.depth});
     if (const cudaError_t error = check_copied(function, "pitched pointer", pitched.ptr, true, bytes);
         error != cudaSuccess) {
         return error;
@@ -583,7 +584,8 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* pitched, cudaExtent extent) {
         return refuse(cudaErrorInvalidValue, __func__, "the pitched pointer to set is null");
     void* pointer = nullptr;
     std::size_t pitch = 0;
-    const cudaError_t error = cudaMallocPitch(&pointer, &pitch, extent.width, extent.height * extent.depth);
+    const cudaError_t error =
+        cudaMallocPitch(&pointer, &pitch, extent.width, product(extent.height, extent.depth));
     *pitched = {pointer, pitch, extent.width, extent.height};
     return error;
 }

@@ -13,12 +13,12 @@ std::atomic<unsigned> captures{0};  // captures that have begun and not ended
 
 }  // namespace
 
-Capture::Capture(cudaStream_t begun_in, cudaGraph_t graph_to_extend, bool is_relaxed)
+Capture::Capture(cudaStream_t begun_in, cudaGraph_t graph_to_extend, cudaStreamCaptureMode its_mode)
     : graph(graph_to_extend != nullptr ? graph_to_extend : create_graph()),
       owns_graph(graph_to_extend == nullptr),
       nodes_before(number_of_nodes(*graph)),
       origin(begun_in),
-      relaxed(is_relaxed) {
+      mode(its_mode) {
     ++captures;
 }
 
@@ -37,6 +37,11 @@ bool Capture::is_joined(const std::vector<cudaGraphNode_t>& last) const {
 
 void Capture::end() {
     if (std::exchange(origin, nullptr) != nullptr) --captures;
+}
+
+bool Capture::forbids_here() const {
+    return mode == cudaStreamCaptureModeGlobal ||
+           (mode == cudaStreamCaptureModeThreadLocal && thread == std::this_thread::get_id());
 }
 
 bool somebody_captures() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <thread>
 #include <vector>
 
 #include "driver_types.h"
@@ -13,7 +14,7 @@ namespace cuda_on_cpu {
 struct Capture {
     // If `graph_to_extend` is null, the capture creates a graph and owns it until the graph is
     // taken.
-    Capture(cudaStream_t begun_in, cudaGraph_t graph_to_extend, bool is_relaxed);
+    Capture(cudaStream_t begun_in, cudaGraph_t graph_to_extend, cudaStreamCaptureMode its_mode);
     ~Capture();
     Capture(const Capture&) = delete;
     Capture& operator=(const Capture&) = delete;
@@ -24,12 +25,15 @@ struct Capture {
     // True if each recorded node is in `last` or precedes a node of `last`.
     bool is_joined(const std::vector<cudaGraphNode_t>& last) const;
     void end();
+    // Does it forbid this host thread the calls that may synchronise on a GPU?
+    bool forbids_here() const;
 
     cudaGraph_t graph;
     bool owns_graph;
     std::size_t nodes_before;  // number of nodes of the graph when the capture began
     cudaStream_t origin;       // null: it has ended
-    bool relaxed;              // allows calls that may synchronise on a GPU
+    cudaStreamCaptureMode mode;
+    std::thread::id thread = std::this_thread::get_id();  // that has begun it
     bool invalidated = false;
 };
 

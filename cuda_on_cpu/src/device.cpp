@@ -229,6 +229,7 @@ constexpr std::size_t kStackLimit = 64 * 1024;  // stack size of a fibre (fibre.
 }  // namespace
 
 std::atomic<bool> runtime_in_use{false};
+std::atomic<bool> context_made_by_runtime{false};
 
 const DeviceLimits& device_limits() {
     static const DeviceLimits limits = limits_of(environment().capability);

@@ -32,6 +32,8 @@ const DeviceLimits& device_limits();
 
 // Has the program called the runtime API? That initialises the driver as well.
 extern std::atomic<bool> runtime_in_use;
+// By cudaFree(nullptr), a usual way to make the primary context current.
+extern std::atomic<bool> context_made_by_runtime;
 
 // Priorities of streams: a lower number is more urgent. The range is that of a GPU; here priorities
 // have no effect.

@@ -59,6 +59,11 @@ void make_current(CUcontext context) {
     device_of_os_thread = context->device;
 }
 
+// Has the runtime made the primary context current? It has if it has allocated memory.
+bool is_made_by_runtime() {
+    return context_made_by_runtime || !live_allocations().empty();
+}
+
 // Makes the device of the new top of the stack current, after a context was popped.
 void go_on_below() {
     if (!current_contexts().empty()) device_of_os_thread = current_contexts().back()->device;
@@ -88,9 +93,7 @@ CUresult check_context(const char* function, CUcontext context) {
 CUresult check_current(const char* function) {
     if (!initialised || !current_contexts().empty() || primary_of(current_device()).references > 0)
         return CUDA_SUCCESS;
-    // The runtime may also have made the primary context current. It has if it has allocated
-    // memory.
-    if (!live_allocations().empty()) return CUDA_SUCCESS;
+    if (is_made_by_runtime()) return CUDA_SUCCESS;
     return refuse_call(CUDA_ERROR_INVALID_CONTEXT, function,
                        "this host thread has no current context; expected cuCtxCreate, or "
                        "cuDevicePrimaryCtxRetain and cuCtxSetCurrent, before");
@@ -99,7 +102,7 @@ CUresult check_current(const char* function) {
 CUcontext current_context() {
     follow_runtime();
     if (!current_contexts().empty()) return current_contexts().back();
-    const bool of_runtime = !live_allocations().empty() || !initialised;
+    const bool of_runtime = is_made_by_runtime() || !initialised;
     return of_runtime ? &primary_of(current_device()) : nullptr;
 }
 

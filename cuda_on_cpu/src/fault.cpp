@@ -118,7 +118,9 @@ std::string describe_peer(const void* address) {
     std::snprintf(address, sizeof address, "%p", fault.address);
     if (fault.signal == SIGFPE) {
         error = cudaErrorLaunchFailure;
-        what = "integer division by zero; a GPU would go on with an undefined value";
+        what =
+            "integer division by zero, or of the smallest number by -1; a GPU would go on with an undefined "
+            "value";
     } else if (runner.scheduler().below_stack(fault.stack_pointer) ||
                runner.stacks().in_guard_page(fault.address)) {
         // An overflowing stack with a large array may skip the guard page.

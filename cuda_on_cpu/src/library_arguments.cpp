@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 
+#include "copies.hpp"
 #include "errors.hpp"
 #include "memory.hpp"
 #include "observer.hpp"
@@ -15,7 +16,7 @@ namespace cuda_on_cpu {
 
 bool reachable(const char* function, const Region& region) {
     if (region.bytes == 0 || region.columns == 0) return true;
-    const std::size_t extent = (region.columns - 1) * region.pitch + region.bytes;
+    const std::size_t extent = bytes_of({region.bytes, region.pitch, region.columns});
     if (region.pointer != nullptr && device_accessible(region.pointer, extent)) return true;
     std::fprintf(stderr, "cuda_on_cpu: %s: %s is ", function, region.name);
     if (region.pointer == nullptr) {

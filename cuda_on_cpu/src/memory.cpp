@@ -234,19 +234,50 @@ void fill(void* memory, std::size_t size, std::uint16_t pattern) {
     std::memcpy(bytes, &word, size);
 }
 
+namespace {
+
+// A system limits how many mappings a program has (Linux: vm.max_map_count). These are given back
+// when it gives no more, so that the program can report that, and end.
+class SpareMappings {
+  public:
+    SpareMappings() {
+        void* const memory = mmap(nullptr, kPages * page_size(), PROT_NONE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (memory == MAP_FAILED) return;
+        first_ = static_cast<char*>(memory);
+        for (std::size_t i = 1; i < kPages; i += 2)  // or they would be one mapping
+            mprotect(first_ + i * page_size(), page_size(), PROT_READ);
+    }
+    void give_back() {
+        if (char* const first = first_.exchange(nullptr); first != nullptr)
+            munmap(first, kPages * page_size());
+    }
+
+  private:
+    static constexpr std::size_t kPages = 64;
+    std::atomic<char*> first_{nullptr};
+};
+
+}  // namespace
+
 void* allocate(std::size_t size, cudaMemoryType type) {
     order_may_show = true;  // in a kernel, addresses depend on the order of the threads
     static const bool tells_leaks = environment().leaks && std::atexit(tell_leaks) == 0;
     static_cast<void>(tells_leaks);
     const std::size_t pages = round_up_to_pages(size);
     if (pages < size || !has_room_for(size)) return nullptr;
+    static SpareMappings& spare = *new SpareMappings;
     const std::size_t mapping_size = pages + 2 * guard_size();
     void* mapping =
         mmap(nullptr, mapping_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED) return nullptr;
+    if (mapping == MAP_FAILED) {
+        spare.give_back();
+        return nullptr;
+    }
     char* first_page = static_cast<char*>(mapping) + guard_size();
     if (mprotect(first_page, pages, PROT_READ | PROT_WRITE) != 0) {
         munmap(mapping, mapping_size);
+        spare.give_back();
         return nullptr;
     }
     // All of it is filled below. For 64 MB that took 33 ms with one page fault per small page, and

@@ -83,7 +83,7 @@ struct Side {
 
 cudaError_t check_side(const char* function, const Side& side, std::size_t width, std::size_t height) {
     if (side.pointer == nullptr) return refuse(cudaErrorInvalidValue, function, "%s is null", side.name);
-    const std::size_t extent = (height - 1) * side.pitch + width;
+    const std::size_t extent = bytes_of({.row_bytes = width, .pitch = side.pitch, .rows = height});
     const auto allocation = find_allocation(side.pointer);
     if (!allocation && !side.on_device) return cudaSuccess;
     if (!device_accessible(side.pointer, extent)) {
@@ -214,7 +214,7 @@ cudaError_t check_memset(const char* function, const cudaMemsetParams& p) {
     if (p.elementSize != 1 && p.elementSize != 2 && p.elementSize != 4)
         return refuse(cudaErrorInvalidValue, function, "elements of %u bytes; expected 1, 2 or 4",
                       p.elementSize);
-    const std::size_t width = p.width * p.elementSize;
+    const std::size_t width = product(p.width, p.elementSize);
     if (width == 0 || p.height == 0) return cudaSuccess;
     if (p.pitch < width && p.height > 1)
         return refuse(cudaErrorInvalidPitchValue, function, "pitch %zu for rows of %zu bytes", p.pitch,
@@ -266,6 +266,20 @@ cudaError_t check_symbol(const char* function, std::size_t size, std::size_t byt
 }
 
 }  // namespace
+
+std::size_t product(std::size_t a, std::size_t b) {
+    std::size_t result = 0;
+    return __builtin_mul_overflow(a, b, &result) ? kTooManyBytes : result;
+}
+
+std::size_t bytes_of(const Extent& extent) {
+    std::size_t sum = extent.row_bytes;
+    for (const std::size_t more :
+         {product(extent.rows - 1, extent.pitch), product(extent.slices - 1, extent.slice_bytes)}) {
+        if (__builtin_add_overflow(sum, more, &sum)) return kTooManyBytes;
+    }
+    return sum;
+}
 
 cudaError_t copy_operation(const char* function, const Copy& c, StreamOperation* operation) {
     if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
@@ -378,8 +392,12 @@ cudaError_t cudaMalloc(void** pointer, std::size_t bytes) {
 cudaError_t cudaMallocPitch(void** pointer, std::size_t* pitch, std::size_t width, std::size_t height) {
     static constexpr std::size_t kPitch = 512;
     if (pitch == nullptr) return refuse(cudaErrorInvalidValue, __func__, "pitch is null");
-    *pitch = (width + kPitch - 1) / kPitch * kPitch;
-    return allocate_for(__func__, pointer, *pitch * height, cudaMemoryTypeDevice);
+    *pitch = product(width / kPitch + (width % kPitch == 0 ? 0 : 1), kPitch);
+    const std::size_t bytes = product(*pitch, height);
+    if (bytes == kTooManyBytes)
+        return refuse(cudaErrorInvalidValue, __func__, "%zu rows of %zu bytes; no memory holds them", height,
+                      width);
+    return allocate_for(__func__, pointer, bytes, cudaMemoryTypeDevice);
 }
 
 cudaError_t cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
@@ -401,7 +419,8 @@ cudaError_t cudaMallocAsync(void** pointer, std::size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaFree(void* pointer) {
-    runtime_in_use = true;  // cudaFree(nullptr) is a usual way to initialise the runtime
+    runtime_in_use = true;
+    if (pointer == nullptr) context_made_by_runtime = true;
     return release_for(__func__, pointer, cudaMemoryTypeDevice);
 }
 

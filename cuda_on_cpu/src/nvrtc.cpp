@@ -295,6 +295,8 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram* program, const char* source, const 
     if (program == nullptr || source == nullptr || header_count < 0 ||
         (header_count > 0 && (headers == nullptr || include_names == nullptr)))
         return NVRTC_ERROR_INVALID_INPUT;
+    for (int i = 0; i < header_count; ++i)
+        if (headers[i] == nullptr || include_names[i] == nullptr) return NVRTC_ERROR_INVALID_INPUT;
     auto* made = new _nvrtcProgram;
     made->source = source;
     made->name = name == nullptr || *name == 0 ? "default_program" : name;
@@ -314,6 +316,8 @@ nvrtcResult nvrtcDestroyProgram(nvrtcProgram* program) {
 nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const char* const* options) {
     if (program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
     if (option_count < 0 || (option_count > 0 && options == nullptr)) return NVRTC_ERROR_INVALID_INPUT;
+    for (int i = 0; i < option_count; ++i)
+        if (options[i] == nullptr) return NVRTC_ERROR_INVALID_INPUT;
     const Directory directory;
     if (!directory.exists()) return NVRTC_ERROR_PROGRAM_CREATION_FAILURE;
     const fs::path module = directory.path() / "program.cubin";

@@ -104,7 +104,12 @@ extern "C" int __printf_chk(int, const char* format, ...) {
     return length;
 }
 
-extern "C" int puts(const char* text) {
+// A compiler makes puts(text) of printf("%s\n", text), so a null pointer is printed as printf()
+// prints it, also on a GPU. By another name than the C library's, which says that it is never null.
+extern "C" int print_line(const char* text) __asm__("puts");
+extern "C" int print_line(const char* text) {
+    cuda_on_cpu::note_output();
+    if (text == nullptr) text = "(null)";
     if (cuda_on_cpu::names_threads()) {
         cuda_on_cpu::print_named(std::string(text) + "\n");
         return 1;
@@ -113,6 +118,7 @@ extern "C" int puts(const char* text) {
 }
 
 extern "C" int putchar(int character) {
+    cuda_on_cpu::note_output();
     if (!cuda_on_cpu::names_threads()) return std::fputc(character, stdout);
     const char text = static_cast<char>(character);
     cuda_on_cpu::print_named({&text, 1});

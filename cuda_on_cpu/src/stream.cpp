@@ -261,7 +261,7 @@ void invalidate_capture_of(cudaStream_t stream) {
 
 cudaError_t check_no_capture(const char* function, Forbidden forbidden) {
     const auto forbids = [forbidden](const CUstream_st& stream) {
-        return forbidden == Forbidden::by_every_capture || !stream.capture->relaxed;
+        return forbidden == Forbidden::by_every_capture || stream.capture->forbids_here();
     };
     if (!invalidate_captures(forbids)) return cudaSuccess;
     return refuse(
@@ -533,7 +533,7 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
     const std::shared_ptr<SharedEvent> shared = event->state().shared;
     const std::uint64_t record = shared != nullptr ? shared->issue() : 0;
     StreamTail& tail = tail_of(stream);
-    if (!open_tasks_of(tail).empty()) {
+    if (waits_in(tail)) {
         const TaskPointer task = new_task(nullptr);
         auto recording = recording_by(task);
         if (shared != nullptr) {

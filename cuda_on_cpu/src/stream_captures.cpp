@@ -1,6 +1,7 @@
 // Start and end of stream captures.
 #include <algorithm>
 #include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -32,7 +33,7 @@ cudaError_t begin_capture(const char* function, cudaStream_t stream, cudaStreamC
     if (const cudaError_t error = check_stream(stream, function); error != cudaSuccess) return error;
     if (stream->capture != nullptr)
         return refuse(cudaErrorIllegalState, function, "the stream captures already");
-    stream->capture = std::make_shared<Capture>(stream, graph, mode == cudaStreamCaptureModeRelaxed);
+    stream->capture = std::make_shared<Capture>(stream, graph, mode);
     stream->after = std::move(after);
     return cudaSuccess;
 }
@@ -74,6 +75,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     if (graph != nullptr) *graph = nullptr;
     if (capture->invalidated) {
         return refuse(cudaErrorStreamCaptureInvalidated, __func__, "an earlier error ended this capture");
+    }
+    if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id()) {
+        return refuse(cudaErrorStreamCaptureWrongThread, __func__,
+                      "another host thread has begun the capture; only a capture with "
+                      "cudaStreamCaptureModeRelaxed may end in this one");
     }
     if (!joined) {
         return refuse(cudaErrorStreamCaptureUnjoined, __func__,

@@ -416,6 +416,12 @@ std::vector<TaskPointer> open_tasks_of(const StreamTail& tail) {
     return open;
 }
 
+bool waits_in(const StreamTail& tail) {
+    if (queue().open_count.load(std::memory_order_acquire) == 0) return false;
+    const std::scoped_lock lock(queue().mutex);
+    return !before_next(tail).empty();
+}
+
 std::vector<TaskPointer> all_open_tasks() {
     if (queue().open_count.load(std::memory_order_acquire) == 0) return {};
     const std::scoped_lock lock(queue().mutex);

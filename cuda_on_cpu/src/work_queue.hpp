@@ -82,9 +82,11 @@ void issue_task(const TaskPointer& task, StreamTail& tail, const std::vector<Tas
 // stream. The last task comes after all others and becomes the end of the stream.
 void issue_graph(const std::vector<TaskPointer>& tasks, StreamTail& tail, const TaskPointer& also_after);
 
-// The open tasks of a stream, for which an event recorded now, or a host that waits now, must wait.
-// Empty: none.
+// The open tasks of a stream, for which a host that waits for it now must wait. Empty: none.
 std::vector<TaskPointer> open_tasks_of(const StreamTail& tail);
+// Would a task issued to the stream now wait for another one? For a blocking stream that may be one
+// of the legacy stream.
+bool waits_in(const StreamTail& tail);
 std::vector<TaskPointer> all_open_tasks();
 std::vector<TaskPointer> open_tasks_of_device(int device);
 

@@ -266,7 +266,7 @@ TEST_F(Driver, AChildThatEndsLeavesTheModulesOfItsParent) {
     }
     ASSERT_EQ(waitpid(child, nullptr, 0), child);
     DriverMemory to({0});
-    int index = 1 << 20;
+    int index = 64;  // just behind the allocation: further on, other memory may be
     void* arguments[] = {to.address(), &index};
     testing::internal::CaptureStderr();
     EXPECT_EQ(cuLaunchKernel(function("write_at"), 1, 1, 1, 1, 1, 1, 0, nullptr, arguments, nullptr),
@@ -609,6 +609,32 @@ TEST(Nvrtc, HeadersMayHaveNamesThatLeadElsewhere) {
     else
         setenv("TMPDIR", old_place.c_str(), 1);
     std::filesystem::remove_all(directory);
+}
+
+TEST(Nvrtc, RefusesANullHeaderAndANullOption) {
+    nvrtcProgram program = nullptr;
+    const char* const name = "a.h";
+    const char* const null = nullptr;
+    EXPECT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 1, &null, &name), NVRTC_ERROR_INVALID_INPUT);
+    EXPECT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 1, &name, &null), NVRTC_ERROR_INVALID_INPUT);
+    ASSERT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 0, nullptr, nullptr), NVRTC_SUCCESS);
+    EXPECT_EQ(nvrtcCompileProgram(program, 1, &null), NVRTC_ERROR_INVALID_INPUT);
+    EXPECT_EQ(nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
+}
+
+void go_on_behind_the_runtime() {
+    CUcontext context = nullptr;
+    if (cuInit(0) != CUDA_SUCCESS || cuCtxGetCurrent(&context) != CUDA_SUCCESS || context != nullptr)
+        std::exit(2);
+    if (cudaFree(nullptr) != cudaSuccess || cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr)
+        std::exit(3);
+    CUdeviceptr memory = 0;
+    std::exit(cuMemAlloc(&memory, 4) == CUDA_SUCCESS ? 0 : 4);
+}
+
+TEST(Contexts, AreMadeByCudaFreeOfNull) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    EXPECT_EXIT(go_on_behind_the_runtime(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -23,6 +23,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -253,10 +254,19 @@ constexpr int kDivideLine = __LINE__ + 2;
 __global__ void divide(int* out, int by) {
     out[threadIdx.x] = 100 / by;
 }
+__global__ void divide_any(int* out, int what, int by) {
+    out[threadIdx.x] = what / by;
+}
 TEST(Faults, DivisionByZero) {
     const Allocation<int> out(1);
     EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure, [&] { divide<<<1, 1>>>(out.data(), 0); }),
                          {"divide", "division by zero", at_line(kDivideLine)}));
+#ifdef __x86_64__  // whose instruction faults
+    constexpr int kSmallest = std::numeric_limits<int>::min();
+    EXPECT_TRUE(
+        mentions(report_of(cudaErrorLaunchFailure, [&] { divide_any<<<1, 1>>>(out.data(), kSmallest, -1); }),
+                 {"divide_any", "of the smallest number by -1"}));
+#endif
 }
 
 __device__ __noinline__ int sum_recursively(volatile int* out, int depth) {
@@ -1183,6 +1193,38 @@ TEST(Printf, TakesTextsOfAnyLengthAndReturnsTheirs) {
     if (std::getenv("CUDA_ON_CPU_PRINTF") != nullptr) GTEST_SKIP() << "lines begin with the thread's name";
     EXPECT_EQ(printed([] { print_long_text<<<1, 1>>>(); }),
               "a    7\n" + std::string(999, 'x') + "|7\nhost\n");
+}
+// Of a system's mappings, an allocation takes two. `more` takes one, so that either can be the
+// last.
+void allocate_until_refused(bool more) {
+    if (more) mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int* memory = nullptr;
+    cudaError_t error = cudaSuccess;
+    while (error == cudaSuccess)
+        error = cudaMalloc(&memory, sizeof(int));
+    const std::vector<char> of_the_host(4 << 20);
+    std::exit(error == cudaErrorMemoryAllocation && of_the_host.back() == 0 ? 0 : 5);
+}
+
+TEST(Allocations, BeyondTheSystemsMappingsAreRefused) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    std::size_t most = 0;
+    if (!(std::ifstream("/proc/sys/vm/max_map_count") >> most) || most > 200'000)
+        GTEST_SKIP() << "the system has " << most << " mappings for a program";
+    for (const bool more : {false, true}) {
+        EXPECT_EXIT(allocate_until_refused(more), testing::ExitedWithCode(0),
+                    "the system gives no more pages to this program, which has [0-9]+ allocations");
+    }
+}
+
+// The compiler makes puts() of it.
+__global__ void print_line_of(const char* text) {
+    printf("%s\n", text);
+}
+
+TEST(Printf, OfANullTextPrintsNull) {
+    if (std::getenv("CUDA_ON_CPU_PRINTF") != nullptr) GTEST_SKIP() << "lines begin with the thread's name";
+    EXPECT_EQ(printed([] { print_line_of<<<1, 1>>>(nullptr); }), "(null)\nhost\n");
 }
 
 __global__ void print_corner() {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -387,6 +388,36 @@ TEST(MallocPitch, GivesRowsThatStartAligned) {
     EXPECT_EQ(cudaMemset(memory, 1, pitch * kHeight), cudaSuccess);
     EXPECT_EQ(cudaFree(memory), cudaSuccess);
 }
+
+// A product that wraps around would make a small allocation, or a check that passes.
+TEST(MallocPitch, RefusesWhatNoMemoryHolds) {
+    constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+    void* memory = nullptr;
+    std::size_t pitch = 0;
+    EXPECT_TRUE(gives(cudaMallocPitch(&memory, &pitch, kMost, 2), cudaErrorInvalidValue));
+    EXPECT_TRUE(gives(cudaMallocPitch(&memory, &pitch, std::size_t{1} << 33, std::size_t{1} << 33),
+                      cudaErrorInvalidValue));
+}
+
+#ifdef CUDA_ON_CPU
+// On a GPU these succeed, and the kernels after them fail.
+TEST(MallocPitch, RefusesThreeExtentsThatNoMemoryHolds) {
+    cudaPitchedPtr pitched{};
+    const cudaExtent extent = make_cudaExtent(512, std::size_t{1} << 32, std::size_t{1} << 32);
+    EXPECT_TRUE(gives(cudaMalloc3D(&pitched, extent), cudaErrorInvalidValue));
+}
+
+TEST(Memcpy2D, RefusesRowsThatNoMemoryHolds) {
+    constexpr std::size_t kHalf = std::numeric_limits<std::size_t>::max() / 2 + 1;
+    DeviceVector<char> device(100);
+    std::vector<char> host(100);
+    EXPECT_TRUE(gives(cudaMemcpy2D(device.data(), kHalf, host.data(), 10, 10, 3, cudaMemcpyHostToDevice),
+                      cudaErrorInvalidValue));
+    EXPECT_TRUE(gives(cudaMemset2D(device.data(), kHalf, 0, 10, 3), cudaErrorInvalidValue));
+    const cudaPitchedPtr pitched = make_cudaPitchedPtr(device.data(), kHalf, 10, 1);
+    EXPECT_TRUE(gives(cudaMemset3D(pitched, 0, make_cudaExtent(10, 1, 3)), cudaErrorInvalidValue));
+}
+#endif
 
 TEST(MallocAsync, IsOrderedByTheStream) {
     const Stream stream;
@@ -974,6 +1005,33 @@ TEST(Graphs, RefuseCallsThatWait) {
         if (c.expected == cudaSuccess) {
             EXPECT_EQ(cudaGraphDestroy(captured), cudaSuccess);
         }
+        EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    }
+}
+
+// As an H100 does, where the wrong thread ends the capture, too.
+TEST(Graphs, KeepToTheHostThreadThatCaptures) {
+    struct {
+        cudaStreamCaptureMode mode;
+        cudaError_t allocation, end;  // in another thread
+    } const cases[] = {
+        {cudaStreamCaptureModeGlobal, cudaErrorStreamCaptureUnsupported, cudaErrorStreamCaptureInvalidated},
+        {cudaStreamCaptureModeThreadLocal, cudaSuccess, cudaErrorStreamCaptureWrongThread},
+        {cudaStreamCaptureModeRelaxed, cudaSuccess, cudaSuccess}};
+    for (const auto& c : cases) {
+        const Stream stream;
+        ASSERT_EQ(cudaStreamBeginCapture(stream, c.mode), cudaSuccess);
+        cudaGraph_t captured = nullptr;
+        void* memory = nullptr;
+        std::thread([&] {
+            EXPECT_TRUE(gives(cudaMalloc(&memory, 4), c.allocation));
+            EXPECT_TRUE(gives(cudaStreamEndCapture(stream, &captured), c.end));
+        }).join();
+        EXPECT_EQ(captured != nullptr, c.end == cudaSuccess);
+        if (captured != nullptr) {
+            EXPECT_EQ(cudaGraphDestroy(captured), cudaSuccess);
+        }
+        EXPECT_TRUE(gives(cudaStreamEndCapture(stream, &captured), cudaErrorIllegalState));
         EXPECT_EQ(cudaFree(memory), cudaSuccess);
     }
 }

@@ -358,6 +358,22 @@ TEST(Events, OrderTwoStreams) {
         ASSERT_EQ(result_of_two_streams(true), 5);
 }
 
+// The work of a blocking stream comes behind that of the legacy stream, and so does a record in it.
+TEST(Events, OfABlockingStreamWaitForTheLegacyStream) {
+    const Stream blocking(cudaStreamDefault);
+    const Event recorded;
+    for (const cudaStream_t stream : {static_cast<cudaStream_t>(blocking), cudaStreamPerThread}) {
+        const Stream other;
+        Zeros values(2);
+        set<<<1, 1>>>(values.data(), 5);
+        ASSERT_EQ(cudaEventRecord(recorded, stream), cudaSuccess);
+        ASSERT_EQ(cudaStreamWaitEvent(other, recorded), cudaSuccess);
+        copy_one<<<1, 1, 0, other>>>(values.data() + 1, values.data());
+        ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        EXPECT_EQ(values.to_host()[1], 5);
+    }
+}
+
 TEST_F(Late, EventIsMissing) {
     EXPECT_EQ(result_of_two_streams(false), 0);
 }

@@ -110,22 +110,18 @@ void add_libraries_of(const fs::path& rule, std::set<std::string>& libraries) {
     }
 }
 
-// In a build for the CPU they are targets of their own; lib64 has a text for the linker, which
-// names the target's library: "INPUT(-lcuda_on_cpu_cublas ...)". One that the build leaves out has
-// none, and nvcc says what it lacks.
-std::vector<fs::path> build_libraries(const Checkout& checkout, const std::set<std::string>& libraries) {
-    std::vector<fs::path> built;
-    const fs::path folder = checkout.build / "cuda" / "lib64";
-    for (const std::string& library : libraries) {
-        const fs::path script = folder / ("lib" + library + ".so");
-        constexpr std::string_view kBegin = "INPUT(-l";
-        const std::string text = fs::exists(script) ? read_text_file(script) : "";
-        if (!text.starts_with(std::string(kBegin) + "cuda_on_cpu_")) continue;
-        const std::string target = text.substr(kBegin.size(), text.find(' ') - kBegin.size());
-        build_target(checkout, target);
-        built.push_back(folder / ("lib" + target + ".a"));
-    }
-    return built;
+// The target of a library in a build for the CPU; "" for one that is no target, or that the build
+// leaves out. lib64 has a text for the linker, which names it: "INPUT(-lcuda_on_cpu_cublas ...)".
+std::string target_of_library(const Checkout& checkout, const std::string& library) {
+    const fs::path script = checkout.build / "cuda" / "lib64" / ("lib" + library + ".so");
+    constexpr std::string_view kBegin = "INPUT(-l";
+    const std::string text = fs::exists(script) ? read_text_file(script) : "";
+    if (!text.starts_with(std::string(kBegin) + "cuda_on_cpu_")) return "";
+    return text.substr(kBegin.size(), text.find(' ') - kBegin.size());
+}
+
+bool is_there(const Checkout& checkout, const std::string& library) {
+    return fs::exists(checkout.build / "cuda" / "lib64" / ("lib" + library + ".so"));
 }
 
 // A failed build must not leave an object file that is newer than its source.
@@ -211,12 +207,29 @@ fs::path build_own_program(const Checkout& checkout, const std::vector<std::stri
         objects.push_back(object);
         link.push_back(object);
     }
-    for (const std::string& library : libraries)
+    // A header may be included, and its library not used: one that this machine lacks is named only
+    // if the program does not link without it.
+    Command with_all = link;
+    for (const std::string& library : libraries) {
+        with_all.push_back("-l" + library);
+        if (on_cpu && !is_there(checkout, library)) continue;
         link.push_back("-l" + library);
-    if (on_cpu) std::ranges::copy(build_libraries(checkout, libraries), std::back_inserter(objects));
+        if (const std::string target = on_cpu ? target_of_library(checkout, library) : ""; !target.empty()) {
+            build_target(checkout, target);
+            objects.push_back(checkout.build / "cuda" / "lib64" / ("lib" + target + ".a"));
+        }
+    }
     const fs::path program = directory / fs::path(files.front()).stem();
     link.insert(link.end(), {"-o", program});
-    if (!is_newer_than_all(program, objects)) run_compiler(link, program, "linking " + program.string());
+    with_all.insert(with_all.end(), {"-o", program});
+    if (is_newer_than_all(program, objects)) return program;
+    const std::string linking = "linking " + program.string();
+    try {
+        run_compiler(link, program, linking);
+    } catch (const BuildError&) {
+        if (with_all == link) throw;
+        run_compiler(with_all, program, linking);
+    }
     return program;
 }
 

@@ -107,6 +107,10 @@ int main() {
 END
     course 0 run reverse_of_test_library.cu
     expect $'0\n0'
+    # One that the machine lacks (OpenBLAS, for cuBLAS) matters only if it is used.
+    printf '#include <cublas_v2.h>\n#include <cstdio>\nint main() { puts("not used"); }\n' >reverse_of_test_unused.cu
+    course 0 run reverse_of_test_unused.cu
+    expect 'not used'
     if command -v gdb >/dev/null; then
         printf '%s\n' 'print threadIdx' 'next' 'next' 'print n' 'info args' 'quit' |
             course 0 debug reverse_of_test.cu -- 2

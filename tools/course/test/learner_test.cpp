@@ -727,8 +727,11 @@ TEST_F(Learner, AWrongAnswerIsInspectedUnlessItHangs) {
     kernel.findings = {{.kind = "race", .source = {"a.cu", 7}, .message = "m", .why = "w", .other = {}}};
     make_inspection(kernel);
     EXPECT_EQ(course({"check", "first", "--inspect"}), kFailed);
-    EXPECT_TRUE(says("inspection found 1:\n      a.cu:7: m\n      w\n"));
+    EXPECT_TRUE(says("inspection found 1 problem:\n      a.cu:7: m\n      w\n"));
     EXPECT_FALSE(says("=== v")) << "the finding is enough";
+    const std::string verdicts = (directory_.path() / "verdicts.json").string();
+    EXPECT_EQ(course({"check", "first", "--inspect", "--json", verdicts.c_str()}), kFailed);
+    EXPECT_NE(read_text(verdicts).find("a.cu:7: m"), std::string::npos) << "./course grade shows it";
     write_mine("hangs");
     EXPECT_EQ(course({"check", "first", "--inspect", "--limit", "1"}), kFailed);
     EXPECT_FALSE(says("inspection found"));

@@ -727,7 +727,9 @@ TEST_F(Learner, AWrongAnswerIsInspectedUnlessItHangs) {
     kernel.findings = {{.kind = "race", .source = {"a.cu", 7}, .message = "m", .why = "w", .other = {}}};
     make_inspection(kernel);
     EXPECT_EQ(course({"check", "first", "--inspect"}), kFailed);
-    EXPECT_TRUE(says("inspection found 1 problem:\n      a.cu:7: m\n      w\n"));
+    EXPECT_TRUE(
+        says("inspection found 1 problem:\n      a.cu:7: m\n      thread (0, 0, 0) of block (0, 0, 0)\n      "
+             "w\n"));
     EXPECT_FALSE(says("=== v")) << "the finding is enough";
     const std::string verdicts = (directory_.path() / "verdicts.json").string();
     EXPECT_EQ(course({"check", "first", "--inspect", "--json", verdicts.c_str()}), kFailed);

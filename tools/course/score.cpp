@@ -227,8 +227,9 @@ std::string text_of(const std::vector<const Finding*>& findings) {
         std::string threads = thread_name(finding->thread, finding->block);
         if (finding->other)
             threads = thread_name(finding->other_thread, finding->other_block) + " and " + threads;
-        text += fmt::format("\n      {}: {}\n      {}\n      {}", places, without_place(*finding), threads,
-                            finding->why);
+        const bool has_place = !finding->source.file.empty();  // an access within a call has none
+        text += fmt::format("\n      {}{}\n      {}\n      {}", has_place ? places + ": " : "",
+                            without_place(*finding), threads, finding->why);
     }
     return text;
 }

@@ -230,6 +230,17 @@ TEST(Score, AFindingCostsTheStar) {
               "      no barrier between them");
     EXPECT_TRUE(criteria[1].star);
 
+    Finding mask = race;
+    mask.message = "block (5,0,0), thread (33,0,0), my/a.cu:7: the mask";
+    EXPECT_NE(criteria_of_inspection(version({}, {mask}), version({}))[0].text.find(
+                  "\n      my/a.cu:7: the mask\n"),
+              std::string::npos)
+        << "the place once";
+    mask.source = {"", 0};
+    mask.message = "no place";
+    EXPECT_NE(criteria_of_inspection(version({}, {mask}), version({}))[0].text.find("\n      no place\n"),
+              std::string::npos);
+
     // Both places are reported, and a finding in two problems is reported once.
     race.other = SourceLine{"my/a.cu", 9};
     Finding again = race;

@@ -89,7 +89,9 @@ class Lesson : public testing::TestWithParam<Claim> {
         for (std::size_t i = 0; i < elements.size(); ++i)
             elements[i] = static_cast<T>(i + 1);
         const DeviceBuffer<T> in{std::span<const T>(elements)};
-        DeviceBuffer<T> out = course::zeros<T>(out_offset + rows * cols);
+        constexpr auto kUnwritten = static_cast<T>(-1);  // as course::is_unwritten() knows it
+        const std::vector<T> unwritten(out_offset + rows * cols, kUnwritten);
+        DeviceBuffer<T> out{std::span<const T>(unwritten)};
         const auto& launch = course::find_version(day06::versions(), GetParam().version).launcher;
         const course::Inspection seen = course::inspect(
             [&] {
@@ -97,7 +99,7 @@ class Lesson : public testing::TestWithParam<Claim> {
                        DeviceMatrix<T>(out.span().subspan(out_offset, rows * cols), cols, rows), nullptr);
             },
             {.blocks_per_launch = 1024});  // all of them
-        std::vector<T> expected(out_offset + elements.size());
+        std::vector<T> expected = unwritten;
         day06::transpose_on_cpu(elements, rows, cols, std::span(expected).subspan(out_offset));
         const course::VerifyResult result = course::verify_exact(out.to_host(), expected, rows);
         EXPECT_TRUE(result.ok()) << rows << " x " << cols << ": " << result.message();

@@ -79,6 +79,8 @@ class Student:
         self.directory = path
         self.refused = None if is_directory(path) else "it is no directory; links are not followed"
         self.name = path.parent.name if path.name == "my" else path.name
+        if path.name != "my" and not self.refused and is_directory(path / "my"):
+            self.directory = path / "my"  # `handed_in/*` means handed_in/ada/my, too
         self.file = re.sub(r"[^\w.@ +-]", "_", self.name).lstrip(".") or "_"  # of results: no odd characters
         if len(os.fsencode(self.file)) > 200:
             self.file = self.file[:40] + hashlib.sha256(os.fsencode(self.name)).hexdigest()
@@ -155,11 +157,13 @@ class HandIn:
         return f"a directory of more than {MOST_FILES} files" if len(some) > MOST_FILES else None
 
     def copy_file(self, path, parent, relative, status):
-        self.files, self.bytes = self.files + 1, self.bytes + status.st_size
+        self.files += 1
         if stat.S_IFMT(status.st_mode) in KINDS:
             return KINDS[stat.S_IFMT(status.st_mode)]
-        if self.files > MOST_FILES or self.bytes > MOST_BYTES:
+        # What is left out does not count: no core dump takes the place of the answers after it.
+        if self.files > MOST_FILES or self.bytes + status.st_size > MOST_BYTES:
             return f"beyond {MOST_FILES} files or {MOST_BYTES // 1_000_000} MB"
+        self.bytes += status.st_size
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=parent)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -499,6 +503,7 @@ def judge(student, workspace, exercises, version):
     workspace.clear()
     left_out = HandIn(student.directory, workspace.mine).left_out
     content = hash_of(workspace.mine, left_out)
+    misplaced = files_of_no_day(workspace.mine)
     if not workspace.options.trust and os.geteuid() == 0:
         give_to(workspace.user, workspace.build)
     judged = {}
@@ -512,6 +517,7 @@ def judge(student, workspace, exercises, version):
                 judged[exercise] = no_verdict(exercise, readable(reason or "the judge did not name it"))
             elif day_of(exercise) == day and reason and judged[exercise]["verdict"] == "not yet":
                 judged[exercise]["why"] += f"\n({reason})"
+        name_unsolved_before([judged[exercise] for exercise in exercises if day_of(exercise) == day])
     return {
         "student": student.name,
         "content": content,
@@ -519,7 +525,34 @@ def judge(student, workspace, exercises, version):
         "seconds": round(time.monotonic() - begin),
         "exercises": [judged[exercise] for exercise in exercises],
         "left_out": left_out,
+        "misplaced": misplaced,
     }
+
+
+def files_of_no_day(mine):
+    """Files that no exercise reads, because their directory has not the name of a day."""
+    days = {path.parent.name for path in ROOT.glob("*/exercises.md")}
+    files = [path.relative_to(mine) for path in sorted(mine.rglob("*")) if path.is_file()]
+    return [str(file) for file in files if file.parts[0] not in days][:MOST_LEFT_OUT]
+
+
+def name_unsolved_before(verdicts):
+    """One mistake in a function that later exercises call fails them all, and one in a file that
+    does not compile every exercise of the day: its messages are shown once.
+    """
+    unsolved, errors = [], {}
+    for exercise in verdicts:
+        if exercise["verdict"] == "not yet" and exercise["why"].startswith("does not compile"):
+            first = errors.setdefault(exercise["why"], exercise["id"])
+            if first != exercise["id"]:
+                exercise["why"] = f"does not compile: the errors are those of {first}"
+        elif exercise["verdict"] == "not yet":
+            if unsolved:
+                exercise["why"] = exercise["why"].rstrip("\n") + (
+                    f"\n\n  Not solved before it: {', '.join(unsolved)}. These tests may run that code, too."
+                )
+        if exercise["verdict"] in ("not yet", "blank"):
+            unsolved.append(exercise["id"])
 
 
 def not_judged(student, exercises, version, reason):
@@ -561,6 +594,8 @@ def line_of(result):
     for verdict in ("not yet", "blank", "cannot run", "not judged"):
         if count(result, verdict):
             text += f", {count(result, verdict)} {verdict}"
+    if result.get("misplaced") and count(result, "blank") == len(result["exercises"]):
+        text += f", files of no exercise: {len(result['misplaced'])}"
     return text
 
 
@@ -590,6 +625,9 @@ def page_of(result):
     if result["left_out"]:
         lines += ["", "## Not judged"]
         lines += [""] + [f"- {escaped(name)}: {reason}" for name, reason in result["left_out"]]
+    if result.get("misplaced"):
+        lines += ["", "## Of no exercise", "", "Expected my/DAY/FILE, as `./course next` makes them."]
+        lines += [""] + [f"- {escaped(name)}" for name in result["misplaced"]]
     for exercise in result["exercises"]:
         details = exercise["counts"] + exercise["why"].strip("\n").splitlines()
         if details:  # indented by four spaces, nothing in it is Markdown
@@ -702,6 +740,7 @@ def grade_all(students, exercises, version, options):
             if student.refused:
                 result = not_judged(student, exercises, version, student.refused)
             else:
+                say(f"judging {readable(student.name)!r}")  # which takes minutes
                 result = judge(student, workspace, exercises, version)
         except Exception as error:  # whatever it is: the next student is judged
             traceback.print_exc()

@@ -10,7 +10,7 @@
 namespace course::detail {
 namespace {
 
-constexpr int kGuard = 0xA5;
+constexpr int kGuard = kGuardByte;
 
 // Describes which bytes of a guard have changed; `signed_offset(i)` is the distance of byte i from
 // the payload.
@@ -24,8 +24,10 @@ std::string describe(const std::vector<std::byte>& guard, const char* side, Offs
         ++changed;
     }
     if (changed == 0) return "";
-    return fmt::format("{} bytes {} the output were overwritten, the first at byte {:+} from its {}", changed,
-                       side, first, first < 0 ? "beginning" : "end");
+    return fmt::format(
+        "{} {} the output {} overwritten, the first at byte {:+} from its {}: is an index out of range?",
+        changed == 1 ? "1 byte" : fmt::format("{} bytes", changed), side, changed == 1 ? "was" : "were",
+        first, first < 0 ? "beginning" : "end");
 }
 
 std::vector<std::byte> read_bytes(const DeviceBuffer<std::byte>& memory, std::size_t offset,

@@ -17,6 +17,8 @@
 
 namespace course {
 
+inline constexpr int kGuardByte = 0xA5;  // each byte of the guards, which a read out of range finds
+
 namespace detail {
 
 inline constexpr std::size_t kGuardBytes = 256;  // a multiple of the alignment of cudaMalloc

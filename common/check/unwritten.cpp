@@ -86,7 +86,10 @@ NanOrigin origin_of_nan(const void* value, std::size_t size) {
 NanOrigin origin_of_integer(std::uint64_t value) {
     constexpr std::uint32_t kMostCounted =
         0xFFFF;  // the largest count that is still attributed to the fill pattern
+    constexpr std::uint32_t kGuards = 0xA5A5A5A5;  // guarded_buffer.hpp
     const std::uint64_t high = value >> 32;
+    if (static_cast<std::uint32_t>(value) == kGuards && (high == 0 || high == 0xFFFFFFFF || high == kGuards))
+        return NanOrigin::kOutside;
     if (high != 0 && high != 0xFFFFFFFF && high != 0xFFFEFFFE && high != 0xFFFDFFFD)
         return NanOrigin::kUnknown;
     const auto low = static_cast<std::uint32_t>(value);

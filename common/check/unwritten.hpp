@@ -39,7 +39,8 @@ enum class NanOrigin { kUnknown, kOutput, kSharedMemory, kDeviceMemory, kOutside
 NanOrigin origin_of_nan(const void* value, std::size_t size);
 
 // The origin of a count that started at the 32-bit contents of fresh memory, or of a sum of a few
-// such counts. About one in 30,000 random values matches by chance.
+// such counts. About one in 30,000 random values matches by chance. kOutside: a copy of the guards
+// around a GuardedBuffer.
 NanOrigin origin_of_integer(std::uint64_t value);
 
 // --- Implementation of the templates -------------------------------------------------------------

@@ -30,9 +30,10 @@ double Bound::roundings() const {
 }
 
 std::string VerifyResult::message() const {
-    std::string text = differing == 0
-                           ? fmt::format("{} value{}", compared, compared == 1 ? " agrees" : "s agree")
-                           : fmt::format("{} of {} values differ", differing, compared);
+    std::string text =
+        differing == 0   ? fmt::format("{} value{}", compared, compared == 1 ? " agrees" : "s agree")
+        : differing == 1 ? fmt::format("1 of {} value{} differs", compared, compared == 1 ? "" : "s")
+                         : fmt::format("{} of {} values differ", differing, compared);
     // If a NaN was compared with a number, the error is not finite and not reported.
     if (std::isfinite(max_error)) text += fmt::format(", largest error {:.3g}", max_error);
     if (untouched > 0)
@@ -48,7 +49,8 @@ std::string VerifyResult::message() const {
     add(from_device_memory,
         "as fresh device memory is, or computed from it: cudaMalloc does not clear memory. Did a thread "
         "leave before it stored its value, or is a barrier missing between a store and a load?");
-    add(from_outside, "computed from what lies before or behind an array: is an index out of range?");
+    add(from_outside,
+        "read, or computed from, what lies before or behind an array: is an index out of range?");
     for (const Mismatch& mismatch : first) {
         const std::string place =
             cols == 0 ? "" : fmt::format(" (row {}, col {})", mismatch.index / cols, mismatch.index % cols);
@@ -57,8 +59,8 @@ std::string VerifyResult::message() const {
                             allowed, mismatch.got);
     }
     if (differing > first.size()) text += "\n  ...";
-    if (!damage.empty()) text += "\n  " + damage;
-    return text;
+    if (damage.empty()) return text;
+    return differing == 0 ? damage + "\n  " + text : text + "\n  " + damage;
 }
 
 namespace detail {

@@ -128,6 +128,7 @@ void note_origin(VerifyResult& result, const T& value) {
         const NanOrigin origin = origin_of_integer(static_cast<std::uint64_t>(value));
         result.from_shared_memory += origin == NanOrigin::kSharedMemory;
         result.from_device_memory += origin == NanOrigin::kDeviceMemory;
+        result.from_outside += origin == NanOrigin::kOutside;
     }
 }
 

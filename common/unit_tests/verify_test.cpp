@@ -50,7 +50,7 @@ TEST(Verify, OneWrongValueFailsAndIsNamed) {
     EXPECT_EQ(result.differing, 1u);
     EXPECT_DOUBLE_EQ(result.max_error, 0.5);
     const std::string message = result.message();
-    EXPECT_NE(message.find("1 of 1000 values differ"), std::string::npos) << message;
+    EXPECT_NE(message.find("1 of 1000 values differs"), std::string::npos) << message;
     EXPECT_NE(message.find("[437] (row 4, col 37): expected 1 +- "), std::string::npos) << message;
     EXPECT_NE(message.find("got 1.5"), std::string::npos) << message;
 }
@@ -248,7 +248,7 @@ TEST_F(GuardedBufferTest, UntouchedOutputIsNan) {
     EXPECT_EQ(result.differing, 1u);
     EXPECT_EQ(result.first.at(0).index, 999u);
     EXPECT_EQ(result.message(),
-              "1 of 1000 values differ\n  1 value was never written\n  [999]: expected 1, got nan");
+              "1 of 1000 values differs\n  1 value was never written\n  [999]: expected 1, got nan");
 }
 
 // A NaN shows which memory it was computed from if arithmetic keeps its mantissa.
@@ -375,7 +375,25 @@ TEST(Verify, DamageFailsVerification) {
     EXPECT_TRUE(result.ok());
     result.damage = "4 bytes after the output were overwritten";
     EXPECT_FALSE(result.ok());
-    EXPECT_NE(result.message().find(result.damage), std::string::npos);
+    result.compared = 3;
+    EXPECT_EQ(result.message(),
+              "4 bytes after the output were overwritten\n  3 values agree, largest error 0")
+        << "what is wrong comes first";
+    result.differing = 1;
+    EXPECT_TRUE(result.message().starts_with("1 of 3 values differs")) << result.message();
+    EXPECT_TRUE(result.message().ends_with(result.damage)) << result.message();
+}
+
+TEST_F(GuardedBufferTest, ACopyOfAGuardComesFromOutside) {
+    const auto differing = [](auto got) {
+        return course::verify_exact(std::vector{got}, std::vector{decltype(got){7}});
+    };
+    EXPECT_EQ(differing(std::uint32_t{0xA5A5A5A5}).from_outside, 1u);
+    EXPECT_EQ(differing(static_cast<std::int32_t>(0xA5A5A5A5)).from_outside, 1u);
+    EXPECT_EQ(differing(std::uint64_t{0xA5A5A5A5A5A5A5A5}).from_outside, 1u);
+    EXPECT_EQ(differing(std::uint32_t{0xA5A5A5A6}).from_outside, 0u);
+    EXPECT_NE(differing(std::uint32_t{0xA5A5A5A5}).message().find("is an index out of range?"),
+              std::string::npos);
 }
 
 TEST_F(GuardedBufferTest, CanBeMisalignedOnPurpose) {

@@ -123,17 +123,19 @@ Assessment assess_if_possible(const Learner& learner, const WorkbookEntry& entry
     }
 }
 
-// Prints the findings of the inspection of a wrong answer. A comparison with the lesson would not
-// help then.
-void print_findings(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
-                    const CheckCommand& command) {
-    if (!inspects(checkout, entry, command)) return;
+// The findings of the inspection of a wrong answer, a paragraph each. A comparison with the lesson
+// would not help then.
+std::string findings_in(const Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                        const CheckCommand& command) {
+    std::string text;
+    if (!inspects(checkout, entry, command)) return text;
     CheckCommand without_gpu = command;
     without_gpu.gpu = false;
     for (const Criterion& criterion :
          assess_if_possible(learner, entry, checkout, without_gpu, false).criteria) {
-        if (criterion.is_finding) fmt::print("  {}\n", criterion.text);
+        if (criterion.is_finding) text += fmt::format("  {}\n", criterion.text);
     }
+    return text;
 }
 
 void print_what_was_not_looked_at(const Checkout& checkout, const WorkbookEntry& entry,
@@ -235,8 +237,11 @@ Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const C
         judgement.why = is_right ? assessment.objection : result.text;
         fmt::print("{} {}: {}\n", styled("not yet", kBad, stdout), entry.id, judgement.why);
         // A kernel that does not end would not end under inspection, either.
-        if (result.verdict == Verdict::kFailed && !result.timed_out)
-            print_findings(learner, entry, checkout, command);
+        if (result.verdict == Verdict::kFailed && !result.timed_out) {
+            const std::string findings = findings_in(learner, entry, checkout, command);
+            fmt::print("{}", findings);
+            judgement.why += findings;
+        }
         const std::string mine = Workbook::shown(learner.book.mine(entry)) + ":";
         if (result.verdict == Verdict::kFailed && !result.timed_out &&
             result.text.find(mine) == std::string::npos)

@@ -49,7 +49,9 @@ std::string text_of_failure(const FailedTest& test, std::size_t shown, const std
     for (std::size_t i = 0; i < std::min(shown, test.messages.size()); ++i)
         text += indented(test.messages[i], kLinesShown, root);
     if (test.messages.size() > shown)
-        text += fmt::format("    ... and {} more of its checks\n", test.messages.size() - shown);
+        text += test.messages.size() == shown + 1
+                    ? "    ... and 1 more check fails\n"
+                    : fmt::format("    ... and {} more checks fail\n", test.messages.size() - shown);
     return text;
 }
 

@@ -207,6 +207,16 @@ std::vector<const Finding*> findings_of(const InspectedVersion& version) {
     return all;
 }
 
+// "block (0,0,0), thread (1,0,0), a.cu:7: the mask" -> "the mask": the finding's place and thread
+// are shown anyway.
+std::string without_place(const Finding& finding) {
+    const std::string line = fmt::format(":{}: ", finding.source.line);
+    const auto at = finding.message.find(line);
+    return finding.message.starts_with("block (") && at != std::string::npos
+               ? finding.message.substr(at + line.size())
+               : finding.message;
+}
+
 std::string text_of(const std::vector<const Finding*>& findings) {
     constexpr std::size_t kShown = 3;
     std::string text;
@@ -217,10 +227,16 @@ std::string text_of(const std::vector<const Finding*>& findings) {
         std::string threads = thread_name(finding->thread, finding->block);
         if (finding->other)
             threads = thread_name(finding->other_thread, finding->other_block) + " and " + threads;
-        text += fmt::format("\n      {}: {}\n      {}\n      {}", places, finding->message, threads,
-                            finding->why);
+        const bool has_place = !finding->source.file.empty();  // an access within a call has none
+        text += fmt::format("\n      {}{}\n      {}\n      {}", has_place ? places + ": " : "",
+                            without_place(*finding), threads, finding->why);
     }
     return text;
+}
+
+std::string count_and_text_of(const std::vector<const Finding*>& findings) {
+    return fmt::format("inspection found {} problem{}:{}", findings.size(), findings.size() == 1 ? "" : "s",
+                       text_of(findings));
 }
 
 // The file that a program writes its results to; removed at the end.
@@ -324,8 +340,7 @@ std::vector<Criterion> criteria_of_inspection(const InspectedVersion& mine, cons
     Criterion clean = compare(traffic(mine, Space::kShared), traffic(lesson, Space::kShared), "shared memory",
                               "wavefronts");
     if (!mine.failure.empty()) clean = {false, "inspected, its result is wrong: " + mine.failure, false};
-    if (!findings.empty())
-        clean = {false, fmt::format("inspection found {}:{}", findings.size(), text_of(findings)), true};
+    if (!findings.empty()) clean = {false, count_and_text_of(findings), true};
     Criterion global =
         compare(traffic(mine, Space::kGlobal), traffic(lesson, Space::kGlobal), "global memory", "sectors");
     if (!mine.failure.empty()) global.star = false;  // a kernel that failed has fewer sectors
@@ -352,7 +367,7 @@ std::string objection_to_findings(const InspectedVersion& mine, const InspectedV
         return std::ranges::any_of(lessons,
                                    [&](const Finding* other) { return other->kind == finding->kind; });
     });
-    return own.empty() ? "" : fmt::format("inspection found {}:{}\n", own.size(), text_of(own));
+    return own.empty() ? "" : count_and_text_of(own) + "\n";
 }
 
 std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mine,

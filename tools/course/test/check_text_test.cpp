@@ -37,6 +37,9 @@ TEST(CheckText, EqualLinesAreToldOnce) {
     TestOutput output;
     output.failed.push_back({.name = "A.B", .report = repeated("refused\n", 40) + "/root/a.cu:3: the end\n"});
     EXPECT_EQ(text_of_failures(output, 2, "/root"), "\n  A.B\n    refused (40 times)\n    a.cu:3: the end\n");
+    output.failed.front().messages = {"first", "second"};
+    EXPECT_TRUE(has(text_of_failures(output, 1, ""), "    first\n    ... and 1 more check fails\n"));
+    output.failed.front().messages.clear();
     output.failed.front().report = "\n\nlast\nlast";
     EXPECT_EQ(text_of_failures(output, 2, "/root"), "\n  A.B\n\n\n    last (2 times)\n");
 }

@@ -132,6 +132,40 @@ class Grade(unittest.TestCase):
         self.assertEqual(self.verdicts("ada"), ["not yet", "solved"])
         self.assertEqual(self.verdicts("bob"), ["solved", "solved"])
 
+    def test_a_mistake_may_fail_later_exercises_and_the_page_says_so(self):
+        ada = self.hand_in("ada", "echo wrong; false", "echo wrong, too; false")
+        self.assertEqual(self.grade(ada), 1)
+        self.assertIn("judging 'ada'", self.done.stderr)
+        first, second = (self.work / "grades" / "ada.md").read_text().split("## day01/second")
+        self.assertNotIn("Not solved before it", first)
+        self.assertIn("Not solved before it: day01/first. These tests may run that code, too.", second)
+
+    def test_my_below_the_directory_of_a_student_is_found(self):
+        ada = self.hand_in("ada/my", "exit 0", "exit 0").parent
+        self.assertEqual(self.grade(ada), 0, self.done.stdout)
+        self.assertEqual(self.verdicts("ada"), ["solved", "solved"])
+
+    def test_files_that_no_exercise_reads_are_named(self):
+        bob = self.hand_in("bob")
+        (bob / "homework").mkdir()
+        (bob / "homework" / "first").write_text("exit 0\n")
+        self.assertEqual(self.grade(bob), 1)
+        self.assertIn("bob: 0 of 2 solved, 0 stars, 2 blank, files of no exercise: 1", self.done.stdout)
+        self.assertIn("- homework/first", (self.work / "grades" / "bob.md").read_text())
+
+    def test_errors_of_a_compiler_are_shown_once(self):
+        ada = self.hand_in("ada", *2 * ["echo does not compile:; echo a.cu:7; false"])
+        self.assertEqual(self.grade(ada), 1)
+        page = (self.work / "grades" / "ada.md").read_text()
+        self.assertEqual(page.count("a.cu:7"), 1)
+        self.assertIn("does not compile: the errors are those of day01/first", page)
+
+    def test_a_large_file_does_not_hide_the_answers_after_it(self):
+        ada = self.hand_in("ada", "exit 0", "exit 0")
+        (ada / "day01_vectors" / "core").touch()  # before "first" and "second"
+        os.truncate(ada / "day01_vectors" / "core", 10**9)
+        self.assertEqual(self.grade(ada), 0, self.done.stderr)
+
     def test_a_judge_that_crashes_is_told_and_the_next_student_is_judged(self):
         students = [self.hand_in("ada", "# JUDGE CRASHES", "exit 0"), self.hand_in("bob", "exit 0", "exit 0")]
         self.assertEqual(self.grade(*students), 1)

@@ -728,8 +728,12 @@ TEST_F(Learner, AWrongAnswerIsInspectedUnlessItHangs) {
     make_inspection(kernel);
     EXPECT_EQ(course({"check", "first", "--inspect"}), kFailed);
     EXPECT_TRUE(
-        says("inspection found 1:\n      a.cu:7: m\n      thread (0, 0, 0) of block (0, 0, 0)\n      w\n"));
+        says("inspection found 1 problem:\n      a.cu:7: m\n      thread (0, 0, 0) of block (0, 0, 0)\n      "
+             "w\n"));
     EXPECT_FALSE(says("=== v")) << "the finding is enough";
+    const std::string verdicts = (directory_.path() / "verdicts.json").string();
+    EXPECT_EQ(course({"check", "first", "--inspect", "--json", verdicts.c_str()}), kFailed);
+    EXPECT_NE(read_text(verdicts).find("a.cu:7: m"), std::string::npos) << "./course grade shows it";
     write_mine("hangs");
     EXPECT_EQ(course({"check", "first", "--inspect", "--limit", "1"}), kFailed);
     EXPECT_FALSE(says("inspection found"));

@@ -175,9 +175,9 @@ TEST(Score, AFindingThatTheLessonDoesNotHaveIsAnObjection) {
         return version({},
                        {{.kind = kind, .source = {"my/a.cu", 7}, .message = "m", .why = "w", .other = {}}});
     };
-    EXPECT_EQ(
-        objection_to_findings(with("race"), version({})),
-        "inspection found 1:\n      my/a.cu:7: m\n      thread (0, 0, 0) of block (0, 0, 0)\n      w\n");
+    EXPECT_EQ(objection_to_findings(with("race"), version({})),
+              "inspection found 1 problem:\n      my/a.cu:7: m\n      thread (0, 0, 0) of block (0, 0, 0)\n  "
+              "    w\n");
     EXPECT_EQ(objection_to_findings(with("race"), with("race")), "") << "meant to have it";
     EXPECT_NE(objection_to_findings(with("race"), with("misaligned")), "");
     EXPECT_EQ(objection_to_findings(version({}), with("race")), "");
@@ -224,17 +224,30 @@ TEST(Score, AFindingCostsTheStar) {
     const std::vector<Criterion> criteria = criteria_of_inspection(version({}, {race}), version({}));
     EXPECT_FALSE(criteria[0].star);
     EXPECT_EQ(criteria[0].text,
-              "inspection found 1:\n      my/a.cu:7: two threads write\n      thread (33, 0, 0) of block (5, "
+              "inspection found 1 problem:\n      my/a.cu:7: two threads write\n      thread (33, 0, 0) of "
+              "block (5, "
               "0, 0)\n"
               "      no barrier between them");
     EXPECT_TRUE(criteria[1].star);
+
+    Finding mask = race;
+    mask.message = "block (5,0,0), thread (33,0,0), my/a.cu:7: the mask";
+    EXPECT_NE(criteria_of_inspection(version({}, {mask}), version({}))[0].text.find(
+                  "\n      my/a.cu:7: the mask\n"),
+              std::string::npos)
+        << "the place once";
+    mask.source = {"", 0};
+    mask.message = "no place";
+    EXPECT_NE(criteria_of_inspection(version({}, {mask}), version({}))[0].text.find("\n      no place\n"),
+              std::string::npos);
 
     // Both places are reported, and a finding in two problems is reported once.
     race.other = SourceLine{"my/a.cu", 9};
     Finding again = race;
     again.message = "two others write";
     EXPECT_EQ(criteria_of_inspection(version({}, {race, again}), version({}))[0].text,
-              "inspection found 1:\n      my/a.cu:9 and my/a.cu:7: two threads write\n      thread (2, 0, 0) "
+              "inspection found 1 problem:\n      my/a.cu:9 and my/a.cu:7: two threads write\n      thread "
+              "(2, 0, 0) "
               "of block "
               "(0, 0, 0) and thread (33, 0, 0) of block (5, 0, 0)\n      no barrier between them");
 }

@@ -29,7 +29,8 @@ using Ints = std::vector<std::int32_t>;
 constexpr std::uint64_t kSeed = 24;
 constexpr std::size_t kTile = 2048;
 
-// Around a warp and a tile; more than 32 tiles, so that one look at 32 words is not enough; a prime.
+// Around a warp and a tile; more than 32 tiles, so that one look at 32 words is not enough; a
+// prime.
 const std::vector<std::size_t> kSizes = {0,     1, 31, 32, 33, kTile - 1, kTile, kTile + 1, 40 * kTile + 1,
                                          199999};
 

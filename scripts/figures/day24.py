@@ -31,7 +31,7 @@ def look_back():
         figure.cell(x_of(tile), 86, CELL, 32, "w1" if is_known else "idle", prefix if is_known else "waits")
         if tile > 0:
             figure.arrow(x_of(tile) - (STEP - CELL), 102, x_of(tile) - 1, 102, hot=tile > known)
-    figure.text(16, 144, "Tile 7 has to wait for five prefixes, which appear one after the other.", "s")
+    figure.text(16, 144, "Tile 7 has to wait for four prefixes, which appear one after the other.", "s")
 
     figure.text(16, 212, "look-back", "t")
     for tile in range(last):

@@ -35,7 +35,8 @@ class Lesson : public testing::Test {
     day24::Workspace workspace_{kElements};
 };
 
-// Without its fences, domino has right results on a CPU; but not here.
+// Without its release fence, domino has right results on a CPU, and a race here. That the acquire
+// fence is missing would not be noticed.
 TEST_F(Lesson, NoVersionHasRaces) {
     for (const auto& version : day24::versions()) {
         SCOPED_TRACE(version.name);

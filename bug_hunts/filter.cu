@@ -17,7 +17,7 @@ __device__ float element_or_zero(const DeviceMatrix<const float>& matrix, std::s
     return row < matrix.rows() && col < matrix.cols() ? matrix(row, col) : 0.0f;
 }
 
-// Idea: a thread for each element of the result; neighbouring threads have neighbouring columns.
+// Idea: a thread for each element of the result; adjacent threads have adjacent columns.
 // Cost removed: the two outer loops of the CPU.
 // Still limits it: nine loads for each element, eight of which other threads make as well.
 __global__ void filter_3x3(DeviceMatrix<const float> in, DeviceSpan<const float> weights,

@@ -26,7 +26,7 @@ __device__ float element_or_zero(const DeviceMatrix<const float>& matrix, std::s
 
 // Idea: a thread for each element of the result, which gathers its terms.
 // Cost removed: the atomics of a scatter, where each element of `in` is added to nine of `out`.
-// Still limits it: neighbouring threads have terms for different weights, so warps diverge.
+// Still limits it: adjacent threads have terms for different weights, so warps diverge.
 __global__ void gather_gradient(DeviceMatrix<const float> in, DeviceSpan<const float> weights,
                                 DeviceMatrix<float> out) {
     const std::size_t element = static_cast<std::size_t>(blockIdx.x) * kBlock + threadIdx.x;

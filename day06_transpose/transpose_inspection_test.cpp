@@ -159,7 +159,7 @@ INSTANTIATE_TEST_SUITE_P(Transpose, Unshifted,
 
 class Shifted : public Lesson {};
 
-// Where a tile hangs over the edge, the stand-in takes some lanes of neighbouring iterations for
+// Where a tile hangs over the edge, the stand-in takes some lanes of adjacent iterations for
 // one request (cuda_on_cpu/docs/how_it_works.md, "Where the counts differ from a GPU's"). So the
 // counts may be a few percent off.
 constexpr double kCountedWrongly = 1.05;

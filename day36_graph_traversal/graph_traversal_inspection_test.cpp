@@ -72,7 +72,7 @@ std::uint64_t sectors_of_worst(const course::Inspection& seen, const std::string
     return worst;
 }
 
-// In push each lane reads a list of its own. Neighbouring edges lead to neighbouring vertices here,
+// In push each lane reads a list of its own. Adjacent edges lead to adjacent vertices here,
 // so all loads of edge_centric are coalesced but those that straddle a sector.
 TEST(Lesson, EdgesAreCoalescedAndListsAreNot) {
     if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;

@@ -90,7 +90,7 @@ std::span<const Step> steps() {
         {"09_warp_tiling", "a 64 x 64 tile for each warp", warp_tiling(), work},
         {"10_warp_tiling_swizzle", "the same without bank conflicts", warp_tiling_swizzle(), work},
         {"11a_split_k_alone", "two blocks for each tile, a second kernel adds up", split_k_alone(), work},
-        {"11_split_k", "the same, of two neighbouring sums the second one first", split_k(), work},
+        {"11_split_k", "the same, of two adjacent sums the second one first", split_k(), work},
         {"11_split_k_in_kernel", "two blocks for each tile, the last one adds up", split_k_in_kernel(), work},
     });
     return list;

@@ -21,7 +21,7 @@ constexpr int kInner = kBlock - 2 * kHalo;
 // Idea: a block loads its part of a rod with a halo, does both steps in shared memory, and stores
 // what is right.
 // Cost removed: a trip through memory for each step.
-// Still limits it: neighbouring blocks both load and compute their halos.
+// Still limits it: adjacent blocks both load and compute their halos.
 __global__ void heat_rods(DeviceMatrix<const float> in, DeviceMatrix<float> out) {
     __shared__ float values[kBlock];
     const std::size_t row = blockIdx.x;

@@ -52,7 +52,7 @@ inline std::string large_element(std::size_t element, std::size_t size) {
 
 inline constexpr const char* kLargeIndexHint =
     "Of the grid only some blocks run, and of the arrays only the elements around theirs exist. "
-    "Is each index computed in 64 bits? Do neighbouring threads take neighbouring elements, or "
+    "Is each index computed in 64 bits? Do adjacent threads take adjacent elements, or "
     "does one thread do the work of all?";
 
 // Calls `launch` and runs only the blocks of its kernels around `places`. A kernel that leaves the

@@ -327,7 +327,7 @@ TYPED_TEST(SmallFloats, IntegersRoundOnce) {
     };
     expect_bits<TypeParam>(map_on_device<Bits>(NarrowInt<TypeParam>{}, inputs), inputs, nearest);
     expect_bits<TypeParam>(map_on_device<Bits>(NarrowIntUp<TypeParam>{}, inputs), inputs, up);
-    const long long tie = (1ll << 62) + (1ll << 54);  // halfway between two neighbouring bfloat16
+    const long long tie = (1ll << 62) + (1ll << 54);  // halfway between two adjacent bfloat16
     const std::vector<long long> wide = {tie, tie + 1, -tie - 1, tie - 1, 5, 1ll << 40, -2049};
     expect_bits<TypeParam>(map_on_device<Bits>(NarrowWide<TypeParam>{}, wide), wide, [](long long x) {
         return table<TypeParam>().round({static_cast<long double>(x)});

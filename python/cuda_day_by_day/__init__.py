@@ -46,7 +46,7 @@ class Quantized(NamedTuple):
 
 
 class QuantizedBlocks(NamedTuple):
-    """A matrix in 8 or 4 bits with a scale for each `block` neighbouring values of a row."""
+    """A matrix in 8 or 4 bits with a scale for each `block` adjacent values of a row."""
 
     codes: Any  # uint8, a row of them for each row; of two 4-bit codes in a byte the first is the low half
     scales: Any  # float32, a row of them for each row

@@ -72,7 +72,7 @@ def test_zeros_and_nan(library):
 
 
 def reference_blocks(x, code, block):
-    """What the codes of a matrix stand for, and how far apart neighbouring levels are at most."""
+    """What the codes of a matrix stand for, and how far apart adjacent levels are at most."""
     rows, cols = x.shape
     padded = np.zeros((rows, -(-cols // block) * block), np.float32)
     padded[:, :cols] = x

@@ -211,11 +211,11 @@ std::string explain_free_row(const AccessLine& line, const Row& row) {
     }
     const std::string copies = copies_of(row, line);
     if (row.stride == line.bytes && line.bytes == kWordBytes) {
-        return fmt::format("{} neighbouring words{}, each in a bank of its own: as good as it gets.",
-                           row.count, copies);
+        return fmt::format("{} adjacent words{}, each in a bank of its own: as good as it gets.", row.count,
+                           copies);
     }
     if (row.stride == line.bytes) {
-        return fmt::format("{} neighbouring elements of {}{}: {}, as good as it gets.", row.count,
+        return fmt::format("{} adjacent elements of {}{}: {}, as good as it gets.", row.count,
                            plural(line.bytes, "byte"), copies, plural(line.worst.transactions, "wavefront"));
     }
     const std::int64_t words = row.stride / kWordBytes;
@@ -237,9 +237,9 @@ Explanation explain_free(const AccessLine& line, const std::optional<Rows>& rows
     }
     if (const auto row = as_one_row(*rows)) return {explain_free_row(line, *row)};
     if (std::abs(rows->step) == line.bytes) {
-        return {fmt::format(
-            "{} rows of {} neighbouring elements, {} bytes apart, in different banks: no conflict.",
-            rows->rows, rows->lanes, std::abs(rows->row_step))};
+        return {
+            fmt::format("{} rows of {} adjacent elements, {} bytes apart, in different banks: no conflict.",
+                        rows->rows, rows->lanes, std::abs(rows->row_step))};
     }
     return {"No two lanes want different words of a bank: no conflict."};
 }
@@ -277,7 +277,7 @@ std::optional<std::string> explain_conflict_row(const AccessLine& line, const Ro
     }
     const std::string help = words >= 12
                                  ? fmt::format("Pad the row to an odd number of words, {}.", words + 1)
-                                 : "Let neighbouring lanes take neighbouring words, or make the stride odd.";
+                                 : "Let adjacent lanes take adjacent words, or make the stride odd.";
     return fmt::format("A stride of {} words{}: {} lanes meet in each bank that is hit. {}", words, copies,
                        met, help);
 }
@@ -297,7 +297,7 @@ std::string explain_conflict(const AccessLine& line, const std::optional<Rows>& 
     }
     if (rows && !row && std::abs(rows->step) == line.bytes && rows->row_step % kBankRowBytes == 0) {
         return fmt::format(
-            "{} rows of {} neighbouring elements, {} bytes apart, begin in the same bank. Pad the "
+            "{} rows of {} adjacent elements, {} bytes apart, begin in the same bank. Pad the "
             "row by {} bytes, or swizzle.",
             rows->rows, rows->lanes, std::abs(rows->row_step), rows->lanes * line.bytes);
     }
@@ -337,19 +337,19 @@ Explanation explain_neighbours(const AccessLine& line, const Row& row, unsigned 
     const unsigned touched = line.worst.transactions;
     const std::string copies = copies_of(row, line);
     if (touched <= ideal) {
-        return {fmt::format("{} neighbouring elements of {}{}: {}, as few as possible.", row.count,
+        return {fmt::format("{} adjacent elements of {}{}: {}, as few as possible.", row.count,
                             plural(line.bytes, "byte"), copies, plural(touched, "sector"))};
     }
     const std::vector<ActiveLane> active = active_lanes(line.worst);
     if (has_holes(active) && !is_compact(active, line.bytes)) {
-        return {fmt::format("Neighbouring elements, less those of the lanes that take no part: {}.",
+        return {fmt::format("Adjacent elements, less those of the lanes that take no part: {}.",
                             plural(touched, "sector"))};
     }
     const std::int64_t first = std::ranges::min_element(active, {}, &ActiveLane::offset)->offset;
     const std::string where = first % kSectorBytes == 0
                                   ? "begin within a sector"
                                   : fmt::format("begin {} bytes into a sector", first % kSectorBytes);
-    return {fmt::format("{} neighbouring elements of {}{} {}: {} sectors instead of {}. Let them begin "
+    return {fmt::format("{} adjacent elements of {}{} {}: {} sectors instead of {}. Let them begin "
                         "at a multiple of 32 bytes.",
                         row.count, plural(line.bytes, "byte"), copies, where, touched, ideal),
             false};
@@ -363,7 +363,7 @@ std::string explain_gaps(const AccessLine& line, const Row& row) {
     if (row.stride > kLargestStruct) {
         return fmt::format(
             "A column: addresses {} bytes apart{}, a sector each, and {} of its 32 bytes used. Let "
-            "neighbouring "
+            "adjacent "
             "lanes take neighbours in a row, or go through a tile in shared memory.",
             row.stride, copies, line.bytes);
     }
@@ -371,7 +371,7 @@ std::string explain_gaps(const AccessLine& line, const Row& row) {
         "Only {} of every {} bytes are wanted{}, as in an array of structs, or where a thread takes "
         "neighbours "
         "itself. "
-        "Give each field an array of its own, or neighbouring elements to neighbouring lanes.",
+        "Give each field an array of its own, or adjacent elements to adjacent lanes.",
         line.bytes, row.stride, copies);
 }
 
@@ -397,11 +397,10 @@ Explanation explain_gather(const AccessLine& line, unsigned ideal, unsigned byte
     const unsigned touched = line.worst.transactions;
     if (4 * touched <= 5 * ideal)
         return {"No regular distance, but the sectors that are touched are used nearly whole."};
-    return {
-        fmt::format("{} sectors for {} bytes at no regular distance: a {}. It helps when neighbouring lanes "
-                    "want neighbours.",
-                    touched, bytes, verb(line) == "read" ? "gather" : "scatter"),
-        false};
+    return {fmt::format("{} sectors for {} bytes at no regular distance: a {}. It helps when adjacent lanes "
+                        "want neighbours.",
+                        touched, bytes, verb(line) == "read" ? "gather" : "scatter"),
+            false};
 }
 
 Explanation explain_global(const AccessLine& line, const std::vector<ActiveLane>& active) {
@@ -476,7 +475,7 @@ std::string explain_sharing(const AccessLine& line) {
                                       "than the load of one lane.";
     const auto useful = static_cast<std::uint64_t>(per_request(line.bytes_used, line) + 0.5);
     const std::string price = fmt::format(
-        "It is not free: the warp issues a load and gets {} different bytes, where {:.3g} neighbouring "
+        "It is not free: the warp issues a load and gets {} different bytes, where {:.3g} adjacent "
         "elements would be {:.0f}. A value that several instructions need belongs in a register.",
         useful, lanes, lanes * line.bytes);
     return fmt::format("{}. {} {}", one_element, once, price);

@@ -191,8 +191,7 @@ TEST_F(Inspect, WritesThePageAndTheFiguresWithTheirSentences) {
     EXPECT_TRUE(contains(read_text(path("new/page.html")), "32 lanes hit bank 0"));
     const auto json = nlohmann::ordered_json::parse(read_text(path("new/all.json")));
     const auto& lines = json.at("results").at(0).at("kernels").at(0).at("lines");
-    EXPECT_EQ(lines.at(0).at("sentence"),
-              "32 neighbouring elements of 4 bytes: 4 sectors, as few as possible.");
+    EXPECT_EQ(lines.at(0).at("sentence"), "32 adjacent elements of 4 bytes: 4 sectors, as few as possible.");
     EXPECT_EQ(lines.at(1).at("sentence"),
               "32 lanes hit bank 0: a column of a 32-wide tile. Pad the row by one word.");
     EXPECT_EQ(inspection_file_from_json(json), figures({})) << "nothing but the sentences is new";

@@ -21,7 +21,7 @@ inspect() { # EXPECTED ARGUMENTS...
 
 # 4099: the last warp has three lanes at work, whose 12 bytes take a sector.
 inspect 0 day01 --size 4099 --only one_per_element --html "$work/page.html" --json "$work/all.json"
-grep -q '32 neighbouring elements of 4 bytes: 4 sectors' "$work/out" || fail "no sentence about the coalesced load"
+grep -q '32 adjacent elements of 4 bytes: 4 sectors' "$work/out" || fail "no sentence about the coalesced load"
 grep -q 'if (i < n) c\[i\] = a\[i\] + b\[i\];' "$work/out" || fail "not the text of the line"
 grep -q 'no findings' "$work/out" || fail "findings in a correct kernel"
 grep -q '"transactions": 513' "$work/all.json" || fail "128 requests of 4 sectors and one of 1 make 513"

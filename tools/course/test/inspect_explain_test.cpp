@@ -50,15 +50,15 @@ const std::vector<Pattern> kShared = {
     {"broadcast_of_vectors", shared_load(16, 2, stride(0)),
      "All 32 lanes read the same 16 bytes: a broadcast, 2 wavefronts."},
     {"words", shared_load(4, 1, stride(4)),
-     "32 neighbouring words, each in a bank of its own: as good as it gets."},
+     "32 adjacent words, each in a bank of its own: as good as it gets."},
     {"words_backwards", shared_load(4, 1, stride(-4, 400)),
-     "32 neighbouring words, each in a bank of its own: as good as it gets."},
+     "32 adjacent words, each in a bank of its own: as good as it gets."},
     {"half_rows_read_twice", shared_load(4, 1, [](auto lane) { return lane % 16 * 4; }),
-     "16 neighbouring words, each read by 2 lanes, each in a bank of its own: as good as it gets."},
+     "16 adjacent words, each read by 2 lanes, each in a bank of its own: as good as it gets."},
     {"bytes", shared_load(1, 1, stride(1)),
-     "32 neighbouring elements of 1 byte: 1 wavefront, as good as it gets."},
+     "32 adjacent elements of 1 byte: 1 wavefront, as good as it gets."},
     {"vectors", shared_load(16, 4, stride(16)),
-     "32 neighbouring elements of 16 bytes: 4 wavefronts, as good as it gets."},
+     "32 adjacent elements of 16 bytes: 4 wavefronts, as good as it gets."},
     {"padded_column", shared_load(4, 1, stride(132)),
      "A column of a tile with rows of 33 words: an odd number, so that each lane has a bank of its own."},
     {"odd_stride", shared_load(4, 1, stride(12)),
@@ -67,9 +67,9 @@ const std::vector<Pattern> kShared = {
      "No regular distance, yet no two lanes want different words of a bank: no conflict, as in a swizzled "
      "tile."},
     {"rows_side_by_side", shared_load(4, 1, [](auto lane) { return lane / 8 * 160 + lane % 8 * 4; }),
-     "4 rows of 8 neighbouring elements, 160 bytes apart, in different banks: no conflict."},
+     "4 rows of 8 adjacent elements, 160 bytes apart, in different banks: no conflict."},
     {"a_word_for_eight_lanes", shared_load(4, 1, [](auto lane) { return lane / 8 * 4; }),
-     "4 neighbouring words, each read by 8 lanes, each in a bank of its own: as good as it gets."},
+     "4 adjacent words, each read by 8 lanes, each in a bank of its own: as good as it gets."},
 
     {"column", shared_load(4, 32, stride(128)),
      "32 lanes hit bank 0: a column of a 32-wide tile. Pad the row by one word."},
@@ -102,13 +102,13 @@ const std::vector<Pattern> kShared = {
      "A stride of 34 words: 2 lanes meet in each bank that is hit. Pad the row to an odd number of words, "
      "35."},
     {"two_words_each", shared_load(4, 2, stride(8)),
-     "A stride of 2 words: 2 lanes meet in each bank that is hit. Let neighbouring lanes take neighbouring "
+     "A stride of 2 words: 2 lanes meet in each bank that is hit. Let adjacent lanes take adjacent "
      "words, or make the stride odd."},
     {"doubles_with_gaps", shared_load(8, 4, stride(16)),
      "Elements of 8 bytes, 16 bytes apart: 2 lanes meet in a bank. An odd multiple of 8 bytes would do "
      "better."},
     {"rows_below_each_other", shared_load(4, 4, [](auto lane) { return lane / 8 * 256 + lane % 8 * 4; }),
-     "4 rows of 8 neighbouring elements, 256 bytes apart, begin in the same bank. Pad the row by 32 bytes, "
+     "4 rows of 8 adjacent elements, 256 bytes apart, begin in the same bank. Pad the row by 32 bytes, "
      "or "
      "swizzle."},
     {"three_lanes_collide",
@@ -134,7 +134,7 @@ const std::vector<Pattern> kShared = {
      with(Operation::kAtomic, shared_load(4, 1, [](auto lane) { return (lane ^ 13) * 4; })),
      "No two lanes meet in a bank: as good as it gets."},
     {"atomics_side_by_side", with(Operation::kAtomic, shared_load(4, 1, stride(4))),
-     "32 neighbouring words, each in a bank of its own: as good as it gets."},
+     "32 adjacent words, each in a bank of its own: as good as it gets."},
     {"matrix_rows_below_each_other", with(Operation::kMatrixLoad, shared_load(16, 32, stride(128))),
      "The rows of a matrix lie 128 bytes apart, so that 8 of 8 begin in the same bank. Pad the row by 16 "
      "bytes, "
@@ -153,40 +153,39 @@ const std::vector<Pattern> kGlobal = {
     {"one_address_written_by_all", with(Operation::kStore, global_load(4, 1, stride(0))),
      "All 32 lanes write the same address: one of them wins."},
     {"floats", global_load(4, 4, stride(4)),
-     "32 neighbouring elements of 4 bytes: 4 sectors, as few as possible."},
+     "32 adjacent elements of 4 bytes: 4 sectors, as few as possible."},
     {"vectors", global_load(16, 16, stride(16)),
-     "32 neighbouring elements of 16 bytes: 16 sectors, as few as possible."},
-    {"bytes", global_load(1, 1, stride(1)),
-     "32 neighbouring elements of 1 byte: 1 sector, as few as possible."},
+     "32 adjacent elements of 16 bytes: 16 sectors, as few as possible."},
+    {"bytes", global_load(1, 1, stride(1)), "32 adjacent elements of 1 byte: 1 sector, as few as possible."},
     {"backwards", global_load(4, 4, stride(-4, 252)),
-     "32 neighbouring elements of 4 bytes: 4 sectors, as few as possible."},
+     "32 adjacent elements of 4 bytes: 4 sectors, as few as possible."},
     {"shifted", global_load(4, 5, stride(4, 4)),
-     "32 neighbouring elements of 4 bytes begin 4 bytes into a sector: 5 sectors instead of 4. Let them "
+     "32 adjacent elements of 4 bytes begin 4 bytes into a sector: 5 sectors instead of 4. Let them "
      "begin at "
      "a multiple of 32 bytes."},
     {"shifted_backwards", global_load(4, 5, stride(-4, 136)),
-     "32 neighbouring elements of 4 bytes begin 12 bytes into a sector: 5 sectors instead of 4. Let them "
+     "32 adjacent elements of 4 bytes begin 12 bytes into a sector: 5 sectors instead of 4. Let them "
      "begin "
      "at a multiple of 32 bytes."},
     {"shifted_array", global_load(4, 5, stride(4)),
-     "32 neighbouring elements of 4 bytes begin within a sector: 5 sectors instead of 4. Let them begin at a "
+     "32 adjacent elements of 4 bytes begin within a sector: 5 sectors instead of 4. Let them begin at a "
      "multiple of 32 bytes."},
     {"every_second", global_load(4, 8, stride(8)),
      "Only 4 of every 8 bytes are wanted, as in an array of structs, or where a thread takes neighbours "
      "itself. "
-     "Give each field an array of its own, or neighbouring elements to neighbouring lanes."},
+     "Give each field an array of its own, or adjacent elements to adjacent lanes."},
     {"struct_of_three", global_load(4, 12, stride(12, 8)),
      "Only 4 of every 12 bytes are wanted, as in an array of structs, or where a thread takes neighbours "
      "itself. "
-     "Give each field an array of its own, or neighbouring elements to neighbouring lanes."},
+     "Give each field an array of its own, or adjacent elements to adjacent lanes."},
     {"column", global_load(4, 32, stride(4096)),
-     "A column: addresses 4096 bytes apart, a sector each, and 4 of its 32 bytes used. Let neighbouring "
+     "A column: addresses 4096 bytes apart, a sector each, and 4 of its 32 bytes used. Let adjacent "
      "lanes "
      "take neighbours in a row, or go through a tile in shared memory."},
     {"column_read_twice", global_load(4, 16, [](auto lane) { return lane % 16 * 4096; }),
      "A column: addresses 4096 bytes apart, each read by 2 lanes, a sector each, and 4 of its 32 bytes used. "
      "Let "
-     "neighbouring lanes take neighbours in a row, or go through a tile in shared memory."},
+     "adjacent lanes take neighbours in a row, or go through a tile in shared memory."},
     {"short_rows", global_load(4, 8, [](auto lane) { return lane / 4 * 4096 + lane % 4 * 4; }),
      "8 rows of 16 bytes, 4096 bytes apart: each takes a sector of 32. Let at least 8 lanes in a row take "
      "neighbours."},
@@ -202,10 +201,10 @@ const std::vector<Pattern> kGlobal = {
      "begin at "
      "a multiple of 32 bytes."},
     {"gather", global_load(4, 28, scattered),
-     "28 sectors for 128 bytes at no regular distance: a gather. It helps when neighbouring lanes want "
+     "28 sectors for 128 bytes at no regular distance: a gather. It helps when adjacent lanes want "
      "neighbours."},
     {"scatter", with(Operation::kStore, global_load(4, 28, scattered)),
-     "28 sectors for 128 bytes at no regular distance: a scatter. It helps when neighbouring lanes want "
+     "28 sectors for 128 bytes at no regular distance: a scatter. It helps when adjacent lanes want "
      "neighbours."},
     {"shuffled_within_sectors", global_load(4, 4, [](auto lane) { return (lane ^ 13) * 4; }),
      "No regular distance, but the sectors that are touched are used nearly whole."},
@@ -215,20 +214,20 @@ const std::vector<Pattern> kGlobal = {
     {"atomics_all_over",
      with(Operation::kAtomic,
           global_load(4, 28, [](auto lane) { return scattered(std::max<std::int64_t>(lane, 1)); })),
-     "28 sectors for 124 bytes at no regular distance: a scatter. It helps when neighbouring lanes want "
+     "28 sectors for 124 bytes at no regular distance: a scatter. It helps when adjacent lanes want "
      "neighbours."},
     {"few_lanes", global_load(4, 1, first_lanes(7, stride(4))),
      "On average 7 of 32 lanes take part: a branch, or nothing to do for the others."},
     {"few_lanes_and_far_apart", global_load(4, 7, first_lanes(7, stride(4096))),
-     "A column: addresses 4096 bytes apart, a sector each, and 4 of its 32 bytes used. Let neighbouring "
+     "A column: addresses 4096 bytes apart, a sector each, and 4 of its 32 bytes used. Let adjacent "
      "lanes "
      "take neighbours in a row, or go through a tile in shared memory. On average 7 of 32 lanes take part."},
     {"one_lane", global_load(4, 1, first_lanes(1, stride(4))), "One lane of 32 takes part."},
     {"a_lane_missing", global_load(4, 5, [](auto lane) { return lane == 7 ? -1 : 28 + lane * 4; }),
-     "Neighbouring elements, less those of the lanes that take no part: 5 sectors."},
+     "Adjacent elements, less those of the lanes that take no part: 5 sectors."},
     {"compacted",
      global_load(4, 4, [](auto lane) { return lane % 8 == 3 ? -1 : (lane - (lane + 4) / 8) * 4; }),
-     "28 neighbouring elements of 4 bytes: 4 sectors, as few as possible."},
+     "28 adjacent elements of 4 bytes: 4 sectors, as few as possible."},
     {"every_other_lane", global_load(4, 4, [](auto lane) { return lane % 2 == 0 ? lane * 4 : -1; }),
      "On average 16 of 32 lanes take part: a branch, or nothing to do for the others."},
 };
@@ -261,13 +260,13 @@ TEST(ExplainSharing, TellsWhatABroadcastCostsAndSaves) {
               "A broadcast: 32 lanes want the same element. The memory reads it once and hands it to each of "
               "them, so "
               "it costs no more than the load of one lane. It is not free: the warp issues a load and gets 4 "
-              "different bytes, where 32 neighbouring elements would be 128. A value that several "
+              "different bytes, where 32 adjacent elements would be 128. A value that several "
               "instructions need "
               "belongs in a register.");
     const std::string global = explain_sharing(global_load(8, 1, first_lanes(16, stride(0))));
     EXPECT_TRUE(global.starts_with("A broadcast: 16 lanes want the same element. It is fetched once"))
         << global;
-    EXPECT_NE(global.find("gets 8 different bytes, where 16 neighbouring elements would be 128"),
+    EXPECT_NE(global.find("gets 8 different bytes, where 16 adjacent elements would be 128"),
               std::string::npos)
         << global;
     EXPECT_TRUE(explain_sharing(global_load(4, 1, [](auto lane) {

@@ -36,7 +36,7 @@ transpose<32, true>: 16 blocks of 1024 threads
       All 32 lanes read the same word: a broadcast, 1 wavefront.
   kernel.cu:4: tile[y][x] = in[i];
     global load of 4 bytes, tile        10   4.00 sectors      4.00   32.0     100.0 %
-      32 neighbouring elements of 4 bytes: 4 sectors, as few as possible.
+      32 adjacent elements of 4 bytes: 4 sectors, as few as possible.
   read                  131 KB, unique 65.5 KB (2 times)
   written               65.5 KB, unique 65.5 KB
   barriers per block    1

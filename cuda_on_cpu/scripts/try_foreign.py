@@ -874,7 +874,7 @@ def parse(arguments):
         if not directory.is_dir():
             parser.error(f"there is no directory '{directory}'")
     if not os.access(options.nvcc, os.X_OK):
-        parser.error(f"there is no compiler '{options.nvcc}'; ninja -C build/cpu cuda_on_cpu_toolkit builds it")
+        parser.error(f"there is no compiler '{options.nvcc}'; ninja -C build/cpu cuda_on_cpu_nvcc_and_libraries builds it")
     return options
 
 

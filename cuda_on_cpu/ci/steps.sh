@@ -6,7 +6,8 @@
 #   packages     without tests: the Debian package and the wheel, and what they compile; nvcc's own tests are the course's
 #   clang        tests, by clang++
 #   sanitizers   tests, with AddressSanitizer and UndefinedBehaviorSanitizer
-#   fuzz         tokens, translation and merging, for a minute of libFuzzer's texts (by clang++)
+#   fuzz         tokens, translation and merging, with 60,000 of libFuzzer's texts, about a minute (by clang++);
+#                CUDA_ON_CPU_FUZZ_SEED chooses others
 #   arm64        tests, cross-compiled, in qemu
 #
 # The last line is "N passed, N failed, N skipped". A step whose tools are missing is skipped, unless
@@ -106,7 +107,7 @@ fuzz() {
         -DCMAKE_CXX_FLAGS="-g1 -O1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all"
     quietly "$build/build.log" cmake --build "$build" --target translator_fuzzer
     mkdir -p "$build/found"
-    quietly "$build/fuzz.log" "$build/bin/translator_fuzzer" -max_total_time=60 -max_len=2048 -timeout=10 -print_final_stats=1 \
+    quietly "$build/fuzz.log" "$build/bin/translator_fuzzer" -seed="${CUDA_ON_CPU_FUZZ_SEED:-1}" -runs=60000 -max_total_time=120 -max_len=2048 -timeout=10 -print_final_stats=1 \
         -artifact_prefix="$build/" "$build/found" "$source/test/fuzz/corpus"
     grep '^stat::number_of_executed_units' "$build/fuzz.log"
     echo "1 passed, 0 failed, 0 skipped"

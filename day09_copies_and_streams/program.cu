@@ -64,7 +64,7 @@ int main(int argc, char** argv) {
     }
     day09::Job job{.n = static_cast<std::size_t>(n), .steps = static_cast<int>(steps)};
     // Where a copy is as long as the kernel, this many are best: see the README.
-    job.chunks = std::max(1, static_cast<int>(std::sqrt(2.0 * n * sizeof(float) / 262144)));
+    job.chunks = std::max(1, static_cast<int>(std::round(std::sqrt(2.0 * n * sizeof(float) / 262144))));
 
     constexpr std::size_t kPeriod = 1000;
     float* const in = day09::allocate_pinned(job.n);

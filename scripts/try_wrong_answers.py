@@ -10,6 +10,7 @@ first lines are comments:
     // What is wrong.
     // exercise: day15/coarsened
     // expect: text of the refusal, or a regular expression
+    // inspect: yes                      with --inspect; else only where there is a build for it
     // needs: co_rank, basic             exercises of the day whose solutions its tests run
     // whole file: reduction.cuh         this is the learner's file; @ROOT@: the checkout
     // added to: reduction.cuh           this stands at the end of the learner's file, whose functions are blank
@@ -107,7 +108,7 @@ class Learner:
                     break
             else:
                 return f"no file of {self.mine / directory} has {found[0][0]}"
-        code, output = self.course("check", exercise, "--limit", "20")
+        code, output = self.course("check", exercise, "--limit", "20", *(["--inspect"] if setting(text, "inspect") else []))
         self.course("reset", day)
         if code != 1 or "not yet " + exercise not in output:
             return f"exit code {code}, expected 1 and 'not yet':\n{output}"

@@ -266,7 +266,8 @@ struct ProgramRun {
     std::string size{};
 };
 
-// Runs `programs` of `build` for the entry's version concurrently; returns what each wrote.
+// Runs `programs` of `build` for the entry's version concurrently; returns what each wrote, and ""
+// for one with a size on which it does not run that version.
 std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Checkout& build,
                                           const std::vector<ProgramRun>& programs, const char* option) {
     std::vector<std::unique_ptr<ResultFile>> files;
@@ -288,9 +289,13 @@ std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Chec
         if (run.timed_out)
             throw std::runtime_error(
                 fmt::format("{}: not done after two minutes, ended", programs[i].program));
-        if (!std::filesystem::exists(files[i]->path()) || std::filesystem::is_empty(files[i]->path()))
-            throw std::runtime_error(
-                fmt::format("{} wrote no figures:\n{}", programs[i].program, run.output));
+        if (!std::filesystem::exists(files[i]->path()) || std::filesystem::is_empty(files[i]->path())) {
+            if (programs[i].size.empty())
+                throw std::runtime_error(
+                    fmt::format("{} wrote no figures:\n{}", programs[i].program, run.output));
+            written.emplace_back();  // the version is none of those that the program runs on this size
+            return true;
+        }
         if (std::filesystem::file_size(files[i]->path()) >= kMostFigures)
             throw std::runtime_error(fmt::format("{}: figures of more than 64 MB", programs[i].program));
         written.push_back(read_text_file(files[i]->path()));
@@ -394,8 +399,9 @@ std::optional<Criterion> criterion_of_time(const std::vector<MeasuredRecord>& mi
 
 namespace {
 
-// What was found in another inspection of the version.
+// What was found in another inspection of the version; "": there was none.
 void add_findings(InspectedVersion& version, const std::string& written, const std::string& name) {
+    if (written.empty()) return;
     const auto others = all_problems(inspection_file_from_json(nlohmann::ordered_json::parse(written)), name);
     if (!others) return;
     for (const KernelInspection& kernel : others->kernels) {

@@ -1,5 +1,6 @@
 #include "common/bench/program.hpp"
 
+#include <cuda_profiler_api.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@
 #include "common/bench/inspection.hpp"
 #include "common/bench/machine_limits.hpp"
 #include "common/bench/memory_need.hpp"
+#include "common/bench/nvtx_range.hpp"
 #include "common/bench/record_file.hpp"
 #include "common/bench/sweep_text.hpp"
 #include "common/bench/unknown_argument.hpp"
@@ -42,6 +44,7 @@ struct Options {
     std::string version;
     std::string json;
     std::string inspect;
+    std::vector<std::string> profile;
     bool bench = false;
     bool sweep = false;
 };
@@ -62,6 +65,11 @@ void add_options(CLI::App& app, const Program& program, Options& options) {
     app.add_option("--inspect", options.inspect,
                    "watch each version run once, untimed, and write what its accesses do to this file")
         ->excludes(bench)
+        ->excludes(json);
+    app.add_option("--profile", options.profile,
+                   "the name of a problem (may be repeated): launch each version on it once more between "
+                   "cudaProfilerStart and cudaProfilerStop, for a profiler; nothing is timed")
+        ->allow_extra_args(false)
         ->excludes(json);
 }
 
@@ -273,8 +281,59 @@ int run_inspection(const Program& program, const Options& options) {
                : kFailed;
 }
 
+// Launches a version twice: once so that its code is loaded and the caches hold what it leaves
+// there, and once for the profiler, in a range with the names of problem and version.
+void profile_contestant(const Case& problem, Contestant contestant) {
+    const std::string name = fmt::format("{} / {}", problem.problem, contestant.name);
+    prepare(contestant);
+    if (!contestant.cannot_run.empty()) {
+        fmt::print("{}: cannot run: {}\n", name, contestant.cannot_run);
+        return;
+    }
+    if (problem.spoil) problem.spoil();
+    contestant.launch(nullptr);
+    CUDA_CHECK(cudaDeviceSynchronize());
+    {
+        const NvtxRange range(name);
+        CUDA_CHECK(cudaProfilerStart());
+        contestant.launch(nullptr);
+        CUDA_CHECK(cudaDeviceSynchronize());
+        CUDA_CHECK(cudaProfilerStop());
+    }
+    const VerifyResult result = verify_of(problem, contestant)();
+    if (!result.ok()) throw std::runtime_error(fmt::format("{}: {}", name, result.message()));
+    fmt::print("profiled: {}\n", name);
+    std::cout.flush();
+}
+
+// Launches the versions of the lesson, or the requested one, on the problems of --profile.
+int run_profile(const Program& program, const Options& options) {
+    std::vector<std::string> problems;
+    std::vector<std::string> missing = options.profile;
+    std::vector<std::string> known;
+    bool found = false;
+    for (const Dims& size : sizes_to_run(program, options)) {
+        for (const auto& make : program.make_cases) {
+            const Case problem = make_case(make, size);
+            problems.push_back(problem.problem);
+            if (std::erase(missing, problem.problem) == 0) continue;
+            for (const Contestant& contestant : chosen(problem, options.version, known)) {
+                if (contestant.role != Role::kOurs || contestant.on_host) continue;
+                profile_contestant(problem, contestant);
+                found = true;
+            }
+        }
+    }
+    if (!missing.empty())
+        throw BadArguments(fmt::format("--profile: {}", unknown_name("problem", missing.front(), problems)));
+    if (!found && !known.empty())
+        throw BadArguments(fmt::format("--only: {}", unknown_name("version", options.version, known)));
+    return 0;
+}
+
 int run(const Program& program, const Options& options) {
     if (!options.inspect.empty()) return run_inspection(program, options);
+    if (!options.profile.empty()) return run_profile(program, options);
     require_release(options);
     const std::vector<Dims> sizes = sizes_to_run(program, options);
     const Machine machine = this_machine();

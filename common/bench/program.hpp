@@ -3,6 +3,7 @@
 //
 //     day01_vector_add [--size N] [--only NAME] [--bench] [--json FILE]        gemm_ladder --sweep
 //     day01_vector_add --inspect FILE        in a build with the preset `inspect` (inspection.hpp)
+//     day01_vector_add --bench --profile "vector_add 268435456"        for `./course bench --counters`
 //
 // Exit code 0: success; 1: a result was wrong, a time impossible, or CUDA failed; 2: bad
 // arguments.

@@ -448,6 +448,35 @@ TEST_F(ProgramTest, InspectSaysWhyItCannot) {
     EXPECT_FALSE(std::filesystem::exists(json_));
 }
 
+TEST_F(ProgramTest, ProfileLaunchesEachVersionOfAProblemTwice) {
+    int launches = 0;
+    const Fill counted = [&](auto& out, cudaStream_t stream) {
+        ++launches;
+        fill_right(out, stream);
+    };
+    ASSERT_EQ(run({"--bench", "--profile", "fill 2000", "--profile", "other 100"}, counted), 0)
+        << out_ << err_;
+    EXPECT_EQ(launches, 2) << "not on the problem of the other size";
+    EXPECT_NE(out_.find("profiled: fill 2000 / right\nprofiled: fill 2000 / tried\n"), std::string::npos)
+        << out_;
+    EXPECT_NE(out_.find("profiled: other 100 / only_here\n"), std::string::npos) << out_;
+    EXPECT_EQ(out_.find("fill 100"), std::string::npos) << out_;
+
+    EXPECT_EQ(run({"--profile", "fill 1000", "--only", "right"}, counted), 0) << out_ << err_;
+    EXPECT_EQ(launches, 2);
+    EXPECT_EQ(run({"--profile", "fill 1000"}, counted, "too odd"), 0) << err_;
+    EXPECT_NE(out_.find("fill 1000 / tried: cannot run: too odd"), std::string::npos) << out_;
+}
+
+TEST_F(ProgramTest, ProfileRefusesWhatItDoesNotKnow) {
+    EXPECT_EQ(run({"--bench", "--profile", "fill 2001"}), 2);
+    EXPECT_NE(err_.find("fill 2000"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--profile", "fill 1000", "--only", "tired"}), 2);
+    EXPECT_NE(err_.find("tried"), std::string::npos) << err_;
+    EXPECT_EQ(run({"--profile", "fill 1000", "--only", "tried"}, [](auto&, cudaStream_t) {}), 1)
+        << "the result is wrong";
+}
+
 TEST_F(ProgramTest, InspectWritesWhatEachVersionDid) {
     if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
     const auto results = [&] {

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "build.hpp"
 #include "commands.hpp"
+#include "common/bench/build_info.hpp"
 #include "common/bench/machine.hpp"
 #include "days.hpp"
 #include "errors.hpp"
@@ -24,6 +26,29 @@ void print_sweep(const std::filesystem::path& file) {
     }
 }
 
+void require_profiler() {
+    if (is_cpu_stand_in())
+        throw UsageError(
+            "--counters needs a GPU: this build runs every thread on the CPU. ./course inspect counts what "
+            "can "
+            "be counted there");
+    if (capture({"ncu", "--version"}).exit_code != 0)
+        throw UsageError("--counters needs Nsight Compute, which CUDA brings: ncu is not in PATH");
+}
+
+Command profile_command(const Checkout& checkout, const Day& day, const std::filesystem::path& output) {
+    const Machine machine = this_machine();
+    const nlohmann::ordered_json header = {
+        {"device", machine.device}, {"driver", machine.driver}, {"cuda", machine.cuda}, {"commit", commit()}};
+    return {checkout.root / "scripts/counters.py",
+            "--measure",
+            day.directory,
+            checkout.program(day.directory),
+            output,
+            "--header",
+            header.dump()};
+}
+
 }  // namespace
 
 int bench_day(const Checkout& checkout, const BenchOptions& options) {
@@ -33,21 +58,29 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
         throw UsageError(fmt::format("--record needs a Release build; {} is {}", checkout.build.string(),
                                      calendar.build_type));
     }
+    if (options.counters) require_profiler();
     build_target(checkout, day.program_target());
 
     const std::filesystem::path file =
-        std::filesystem::path(this_machine().slug) /
-        fmt::format("{}{}.jsonl", day.directory, options.sweep ? "_sweep" : "");
+        std::filesystem::path(this_machine().slug) / fmt::format("{}{}.jsonl", day.directory,
+                                                                 options.sweep      ? "_sweep"
+                                                                 : options.counters ? ".counters"
+                                                                                    : "");
     const std::filesystem::path measured = checkout.build / "measurements" / file;
     std::filesystem::create_directories(measured.parent_path());
-    const Command command = {checkout.program(day.directory), options.sweep ? "--sweep" : "--bench", "--json",
-                             measured};
+    const Command command = options.counters
+                                ? profile_command(checkout, day, measured)
+                                : Command{checkout.program(day.directory),
+                                          options.sweep ? "--sweep" : "--bench", "--json", measured};
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     if (const int exit_code = run(command); exit_code != kSuccess) return exit_code;
     if (options.sweep) print_sweep(measured);
     if (!options.record) {
         fmt::print("\nRecords: {}. To keep them in docs/measurements: ./course bench {}{} --record\n",
-                   measured.string(), options.day, options.sweep ? " --sweep" : "");
+                   measured.string(), options.day,
+                   options.sweep      ? " --sweep"
+                   : options.counters ? " --counters"
+                                      : "");
         return kSuccess;
     }
 

@@ -192,9 +192,13 @@ void add_bench(CommandLine& line) {
                  "example: ./course bench day01\n         ./course bench gemm_ladder --sweep --record");
     const auto options = std::make_shared<BenchOptions>();
     command->add_option("DAY", options->day, kDay)->required();
-    command->add_flag(
+    auto* sweep = command->add_flag(
         "--sweep", options->sweep,
         "A long list of shapes instead, where the day has one (21, 35, 41, 42, 45, gemm_ladder)");
+    command
+        ->add_flag("--counters", options->counters,
+                   "What limits each version, instead of times: hardware counters, by Nsight Compute")
+        ->excludes(sweep);
     command->add_flag("--record", options->record, "Keeps the figures in docs/measurements/<machine>/");
     command->callback([&line, options] {
         line.action = [&line, options](const Checkout& checkout) {

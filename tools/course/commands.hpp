@@ -69,6 +69,9 @@ struct BenchOptions {
     std::string day;
     // Runs the day's program with --sweep instead of --bench; the records go to a separate file.
     bool sweep = false;
+    // Instead of timing: hardware counters of each version on the problems that the day's README
+    // shows, by Nsight Compute (scripts/counters.py).
+    bool counters = false;
     bool record = false;  // write the records to docs/measurements/ after the program has succeeded
 };
 int bench_day(const Checkout& checkout, const BenchOptions& options);

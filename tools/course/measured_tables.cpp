@@ -383,11 +383,10 @@ std::string summary_table(const std::vector<MeasuredRecord>& records, const std:
     for (const MeasuredRecord* other : {peer, limit}) {
         if (other != nullptr) shown.push_back(*other);
     }
-    Columns columns = {{"version", kLeft},
-                       {"time", kRight},
-                       {"speed-up", kRight},
-                       {peer == nullptr ? "" : "speed beside " + peer->version, kRight},
-                       {"% of limit", kRight}};
+    Columns columns = {
+        {"version", kLeft},     {"time", kRight},
+        {"speed-up", kRight},   {peer == nullptr ? "" : "speed beside " + peer->version, kRight},
+        {"% of limit", kRight}, {"limited by", kLeft}};
     const std::vector<std::string> figures = figure_names(shown);
     for (const std::string& figure : figures)
         columns.push_back({figure, kRight});
@@ -396,7 +395,7 @@ std::string summary_table(const std::vector<MeasuredRecord>& records, const std:
         const bool is_limit = record.role == "limit";
         rows.push_back({named(record), format_time(record.median_ms),
                         is_limit ? "" : factor(ratio(&record, &ours.front())),
-                        is_limit ? "" : factor(ratio(&record, peer)), percent(record)});
+                        is_limit ? "" : factor(ratio(&record, peer)), percent(record), record.limited_by});
         for (const std::string& figure : figures)
             rows.back().push_back(figure_of(record, figure, ""));
     }
@@ -429,11 +428,12 @@ std::string ladder_table(const std::vector<MeasuredRecord>& records, const std::
     for (const MeasuredRecord& record : shown)
         rows.push_back({record.version, three_digits(tera_flops(record)),
                         ratio_text(ratio(&record, peer), 100, 1),
-                        ratio_text(percent_of_fma_limit(record), 1, 1)});
+                        ratio_text(percent_of_fma_limit(record), 1, 1), record.limited_by});
     return markdown({{"version", kLeft},
                      {"TFLOP/s", kRight},
                      {"% of " + without_number(peer_name), kRight},
-                     {"% of FMA limit", kRight}},
+                     {"% of FMA limit", kRight},
+                     {"limited by", kLeft}},
                     rows) +
            "\n" + caption(ours.front(), fmt::format("All versions, other sizes, all columns: {}.", link));
 }

@@ -40,8 +40,8 @@ std::string main_problem(const std::vector<MeasuredRecord>& records);
 // Rows: our versions, the fastest peer on the same device, and the machine's limit, no more than
 // ten. If there are more versions, these are kept, in their order: the first one, the fastest one,
 // and those with the largest gain over the fastest version before them.
-// Columns: time, speed-up over the first version, speed beside the peer's, % of limit, and the
-// figures beside times, where there are such.
+// Columns: time, speed-up over the first version, speed beside the peer's, % of limit, what limits
+// it (where its counters are stored), and the figures beside times, where there are such.
 std::string summary_table(const std::vector<MeasuredRecord>& records, const std::string& problem,
                           std::string_view link);
 

@@ -33,6 +33,7 @@ struct MeasuredRecord {
     std::optional<double> percent_of_limit;
     double limit_flops_per_second = 0;     // FP32 multiply-adds, measured in the same run; 0: not known
     std::optional<MeasuredKernel> kernel;  // if the version has it
+    std::string limited_by;                // of its stored counters (counters.hpp); "" where there are none
     // The day's figures besides times; empty for a figure that is not finite.
     std::vector<std::pair<std::string, std::optional<double>>> figures;
     std::optional<bool> verified;  // empty for work without a result to check

@@ -14,6 +14,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "counters.hpp"
 #include "measured_tables.hpp"
 #include "measurements.hpp"
 
@@ -32,6 +33,7 @@ constexpr std::array<std::string_view, 5> kBlocks = {
 constexpr std::string_view kNotMeasured = "Not measured yet.\n";
 constexpr std::string_view kRecords = ".jsonl";
 constexpr std::string_view kSweep = "_sweep";
+constexpr std::string_view kCounters = ".counters.jsonl";
 
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kSpace = " \t\r";
@@ -55,7 +57,13 @@ std::pair<std::string, std::string> split_at_comma(std::string_view text) {
     return {std::string(trimmed(text.substr(0, comma))), std::string(trimmed(text.substr(comma + 1)))};
 }
 
-// The records of "h200/day15_reduction"; empty if the file is missing.
+// The counters of "h200/day15_reduction"; none if the file is missing.
+std::vector<KernelCounters> counters_of(const std::string& name, const TableSources& sources) {
+    const fs::path file = sources.measurements / (name + std::string(kCounters));
+    return fs::exists(file) ? load_counters(file) : std::vector<KernelCounters>();
+}
+
+// The records of "h200/day15_reduction", with what limits each; empty if the file is missing.
 std::optional<std::vector<MeasuredRecord>> records_of(const std::string& name, const TableSources& sources) {
     const auto slash = name.find('/');
     if (slash == std::string::npos || slash == 0 || slash + 1 == name.size() ||
@@ -64,12 +72,18 @@ std::optional<std::vector<MeasuredRecord>> records_of(const std::string& name, c
             "the records are '{}'; expected <machine>/<day>, and a comma before the problem", name));
     const fs::path file = sources.measurements / (name + std::string(kRecords));
     if (!fs::exists(file)) return std::nullopt;
-    return load_records(file);
+    std::vector<MeasuredRecord> records = load_records(file);
+    const std::vector<KernelCounters> counters = counters_of(name, sources);
+    for (MeasuredRecord& record : records)
+        record.limited_by = limit_of(counters, record.problem, record.version);
+    return records;
 }
 
-// "day15_reduction" of "h200/day15_reduction" and of "h200/day15_reduction_sweep".
+// "day15_reduction" of "h200/day15_reduction", "h200/day15_reduction_sweep" and
+// "h200/day15_reduction.counters".
 std::string day_of(const std::string& name) {
     std::string day = name.substr(name.find('/') + 1);
+    day = day.substr(0, day.find('.'));
     if (day.ends_with(kSweep)) day.resize(day.size() - kSweep.size());
     return day;
 }
@@ -240,6 +254,20 @@ std::string page_section(const std::string& machine, const std::string& day, con
             const auto about = records_about(*records, problem);
             text +=
                 fmt::format("\n## {}\n\nType: {}.\n\n{}", problem, about.front().dtype, full_table(about));
+        }
+    }
+    const std::string name = machine + "/" + day;
+    if (const std::vector<KernelCounters> counters = counters_of(name, sources); !counters.empty()) {
+        text += fmt::format(
+            "{}## What limits each kernel\n\n{}The rule: [counters.py](../../scripts/counters.py).\n",
+            text.empty() ? "" : "\n",
+            counters_provenance(sources.measurements / (name + std::string(kCounters))));
+        std::vector<std::string> problems;
+        for (const KernelCounters& kernel : counters) {
+            if (std::ranges::find(problems, kernel.problem) != problems.end()) continue;
+            problems.push_back(kernel.problem);
+            text += fmt::format("\n### {}, counters\n\n{}", kernel.problem,
+                                counters_table(counters, kernel.problem));
         }
     }
     if (const auto swept = records_of(fmt::format("{}/{}{}", machine, day, kSweep), sources)) {

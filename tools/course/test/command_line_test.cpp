@@ -164,6 +164,14 @@ TEST_F(CommandLine, OnlyAReleaseBuildIsRecorded) {
     EXPECT_EQ(course({"bench", "day01", "--record"}), kUsage);
 }
 
+TEST_F(CommandLine, CountersNeedAGpu) {
+    if (!is_cpu_stand_in()) GTEST_SKIP() << "there are counters";
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(course({"bench", "day01", "--counters"}), kUsage);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("./course inspect"), std::string::npos);
+    EXPECT_EQ(course({"bench", "day01", "--counters", "--sweep"}), kUsage);
+}
+
 TEST_F(CommandLine, BenchChoosesTheListAndItsFile) {
     if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
     const std::string file =

@@ -78,6 +78,59 @@ constexpr const char* kFilled =
     "<!-- end of measurements -->\n"
     "after";
 
+constexpr const char* kCounters =
+    R"({"format":"course counters 1","day":"day01_vector_add","device":"NVIDIA H200","driver":"580","cuda":"13.0","ncu":"2025.3.1","commit":"0123456789ab","date":"2026-11-29T00:00:00Z"})"
+    "\n";
+
+std::string counters_line(const char* version, const char* kernel, double us, const char* limited_by) {
+    return fmt::format(
+               R"({{"problem":"add 2^28","version":"{}","kernel":"{}","launches":2,"us":{},"busy":{{"memory":92.4,"L2":94.1,"issue":11}},"stalls":{{"long_scoreboard":0.91,"wait":0.05}},"MHz":1980,"occupancy":80.2,"largest_occupancy":100,"occupancy_limit":"warps","sectors_per_load":16,"bank_conflicts":0,"local_loads":3,"local_stores":4,"registers":32,"limited_by":"{}"}})",
+               version, kernel, us, limited_by) +
+           "\n";
+}
+
+TEST_F(Tables, WhatLimitsAVersionIsTheClassOfItsLongestKernel) {
+    EXPECT_FALSE(
+        has(fresh("<!-- measurements: h200/day01_vector_add, add 2^28 -->\n<!-- end of measurements -->\n"),
+            "limited by"));
+    directory_.write("docs/measurements/h200/day01_vector_add.counters.jsonl",
+                     kCounters + counters_line("float4", "prepare", 2, "launch") +
+                         counters_line("float4", "add_float4", 740, "memory"));
+    const std::string table =
+        fresh("<!-- measurements: h200/day01_vector_add, add 2^28 -->\n<!-- end of measurements -->\n");
+    EXPECT_TRUE(has(table, "| limited by |")) << table;
+    EXPECT_TRUE(has(table, "| float4 | 750 µs |")) << table;
+    EXPECT_TRUE(has(table, "| memory |")) << table;
+    EXPECT_FALSE(has(table, "launch")) << table;
+    EXPECT_FALSE(
+        has(fresh("<!-- measurements: h200/day01_vector_add, add, small -->\n<!-- end of measurements -->\n"),
+            "limited by"))
+        << "the counters are of another problem";
+}
+
+TEST_F(Tables, TheCountersOfEachKernelAreOnTheDaysPage) {
+    directory_.write("docs/measurements/h200/day01_vector_add.counters.jsonl",
+                     kCounters + counters_line("float4", "add_float4", 740, "memory"));
+    const std::string page = measured_pages(sources()).at("day01_vector_add.md");
+    EXPECT_TRUE(has(page, "## What limits each kernel")) << page;
+    EXPECT_TRUE(has(page, "Nsight Compute 2025.3.1 on NVIDIA H200")) << page;
+    EXPECT_TRUE(
+        has(page,
+            "| float4 | add_float4 | 2 | 740 µs | memory | L2 94 %, memory 92 % | long_scoreboard 91 %, "
+            "wait 5 % | 80 of 100 % (warps) | 16,  | 0 | 32 | 7 | 1980 MHz |"))
+        << page;
+}
+
+TEST_F(Tables, CountersThatAreNoneAreNamed) {
+    directory_.write("docs/measurements/h200/day01_vector_add.counters.jsonl",
+                     std::string(kCounters) + "{}\n");
+    EXPECT_TRUE(has(error_of("<!-- measurements: h200/day01_vector_add -->\n<!-- end of measurements -->\n"),
+                    "day01_vector_add.counters.jsonl: line 2: "));
+    directory_.write("docs/measurements/h200/day01_vector_add.counters.jsonl", "{}\n");
+    EXPECT_TRUE(has(error_of("<!-- measurements: h200/day01_vector_add -->\n<!-- end of measurements -->\n"),
+                    "expected a header"));
+}
+
 TEST_F(Tables, FillsAnEmptyBlockAndLeavesTheRestAlone) {
     EXPECT_EQ(fresh("before\n<!-- measurements: h200/day01_vector_add, add 2^28 -->\n<!-- end of "
                     "measurements -->\nafter"),

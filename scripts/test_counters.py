@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""Tests of counters.py: what it reads of Nsight Compute's output, the rule, and the stored classes."""
+
+import contextlib
+import io
+import sys
+import unittest
+from unittest import mock
+
+import counters
+
+HEADING = (
+    '"ID","Process ID","thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg","Kernel Name",'
+    '"gpu__time_duration.sum","launch__registers_per_thread","dram__throughput.avg.pct_of_peak_sustained_elapsed",'
+    '"lts__throughput.avg.pct_of_peak_sustained_elapsed","l1tex__throughput.avg.pct_of_peak_sustained_elapsed",'
+    '"l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed",'
+    '"sm__inst_issued.avg.pct_of_peak_sustained_elapsed","sm__cycles_elapsed.avg.per_second",'
+    '"smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",'
+    '"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio","l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",'
+    '"launch__occupancy_limit_registers","launch__occupancy_limit_warps","device__attribute_clock_rate"\n'
+)
+UNITS = '"","","","","ns","register/thread","%","%","%","%","%","hz","","","","block","block",""\n'
+
+
+def row(version, kernel, ns, memory, conflicts=0):
+    label = f'7271  ""<default domain>:decoding 16x32:8x64 / {version}:none:none:none:none:none:none"" '
+    return (
+        f'"0","7271","{label}","{kernel}","{ns}","40","{memory}","50","20","10","30","1,980,000,000","6","2",'
+        f'"{conflicts}","6","8","1,980,000"\n'
+    )
+
+
+def busy(**units):
+    shares = {unit: 0.0 for unit in counters.UNITS} | {name.replace("_", " "): v for name, v in units.items()}
+    return {"busy": shares, "us": 100.0, "launches": 1, "MHz": 1980, "highest_MHz": 1980, "stalls": {"wait": 1.0}}
+
+
+class Reading(unittest.TestCase):
+    def test_launches_of_one_kernel_are_one_record(self):
+        lines = ["==PROF== Connected\n", HEADING, UNITS]
+        lines.append(row("split", "void <unnamed>::split_keys<float, (int)4>(const float *)", "1,000", "90", "1,024"))
+        lines.append(row("split", "combine(float *)", "500", "10"))
+        lines.append(row("split", "void <unnamed>::split_keys<float, (int)4>(const float *)", "3,000", "70"))
+        first, second = counters.records(counters.read_csv(lines))
+        self.assertEqual(first["problem"], "decoding 16x32:8x64")
+        self.assertEqual([first["kernel"], second["kernel"]], ["split_keys", "combine"])
+        self.assertEqual([first["launches"], first["us"]], [2, 4.0])
+        self.assertEqual(first["busy"]["memory"], 75.0, "weighted by time")
+        self.assertEqual(first["bank_conflicts"], 1024)
+        self.assertEqual(first["stalls"], {"barrier": 0.75, "wait": 0.25})
+        self.assertEqual(first["occupancy_limit"], "registers")
+        self.assertEqual([first["limited_by"], second["limited_by"]], ["memory", "launch"])
+
+    def test_what_is_no_profile_is_refused(self):
+        with self.assertRaisesRegex(ValueError, "profiled no kernel"):
+            counters.read_csv(["==PROF== Connected\n"])
+        with self.assertRaisesRegex(ValueError, "expected 'PROBLEM / VERSION'"):
+            counters.read_csv([HEADING, UNITS, row("a", "k", 1, 1).replace(" / ", " ")])
+
+    def test_names_of_kernels(self):
+        for given, name in {
+            "add(const float *)": "add",
+            "void reduce<Sum<float>, (int)4>(const float *)": "reduce",
+            "void (anonymous namespace)::sgemm(float *)": "sgemm",
+            "course::tile::multiply<Tile<128>>(float *)": "multiply",
+        }.items():
+            self.assertEqual(counters.kernel_name(given), name)
+
+
+class Rule(unittest.TestCase):
+    def test_the_busiest_unit(self):
+        self.assertEqual(counters.limit(busy(memory=92.0, L2=94.0)), "memory")
+        self.assertEqual(counters.limit(busy(memory=20.0, L2=87.0)), "L2")
+        self.assertEqual(counters.limit(busy(memory=53.0, L2=66.0)), "latency", "data of memory, which is not busy")
+        self.assertEqual(counters.limit(busy(shared_memory=78.0, L1=81.0)), "shared memory")
+        self.assertEqual(counters.limit(busy(L1=99.0)), "L1")
+        self.assertEqual(counters.limit(busy(FMA=77.0, issue=86.0)), "FMA")
+        self.assertEqual(counters.limit(busy(FMA=48.0, issue=61.0)), "issue")
+        self.assertEqual(counters.limit(busy(FMA=59.9, issue=59.9)), "latency")
+        self.assertEqual(counters.limit(busy(atomics=71.0)), "atomics")
+
+    def test_power_is_a_busy_math_unit_at_a_low_clock(self):
+        kernel = busy(tensor=95.0)
+        self.assertEqual(counters.limit(kernel), "tensor")
+        self.assertEqual(counters.limit(kernel | {"MHz": 1582}), "power")
+        self.assertEqual(counters.limit(busy(memory=95.0) | {"MHz": 1582}), "memory")
+
+    def test_no_unit_is_busy(self):
+        self.assertEqual(counters.limit(busy() | {"us": 9.0, "launches": 2}), "launch")
+        self.assertEqual(counters.limit(busy() | {"us": 11.0, "launches": 2}), "latency")
+        self.assertEqual(counters.limit(busy() | {"stalls": {"barrier": 0.4}}), "barriers")
+
+
+class Stored(unittest.TestCase):
+    def test_every_class_follows_the_rule(self):
+        with mock.patch.object(sys, "argv", ["counters.py", "--check"]), self.assertRaises(SystemExit) as ended:
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                counters.main()
+        self.assertEqual(ended.exception.code, 0, printed.getvalue())
+
+    def test_every_kernel_is_of_a_problem_that_has_records(self):
+        for path in counters.stored():
+            header, kernels = counters.read(path)
+            self.assertTrue(kernels, path)
+            self.assertTrue((counters.ROOT / header["day"]).is_dir(), path)
+
+
+if __name__ == "__main__":
+    unittest.main()

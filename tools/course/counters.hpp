@@ -1,0 +1,52 @@
+// Stored hardware counters: docs/measurements/<machine>/<day>.counters.jsonl. scripts/counters.py
+// measures them with Nsight Compute, derives from them what limits each kernel, and states the
+// rule.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "measurements.hpp"
+
+namespace course::tool {
+
+// One kernel of one version: of all its launches together.
+struct KernelCounters {
+    std::string problem;
+    std::string version;
+    std::string kernel;
+    int launches = 0;
+    double microseconds = 0;
+    std::string limited_by;                              // "memory", "FMA", "latency"...
+    std::vector<std::pair<std::string, double>> busy;    // percent of each unit's peak
+    std::vector<std::pair<std::string, double>> stalls;  // the largest states of warps, and their shares
+    double megahertz = 0;
+    double occupancy = 0;          // percent, achieved
+    double largest_occupancy = 0;  // percent
+    std::string occupancy_limit;   // "registers", "shared memory", "blocks", "warps"
+    double sectors_per_load = 0;
+    double sectors_per_store = 0;
+    double bank_conflicts = 0;
+    double spills = 0;  // loads and stores of local memory, per warp
+    int registers = 0;
+};
+
+// Throws std::runtime_error if the file is missing or malformed.
+std::vector<KernelCounters> load_counters(const std::filesystem::path& file);
+
+// "NVIDIA H200", commit... of the file's header: a sentence.
+std::string counters_provenance(const std::filesystem::path& file);
+
+// What limits `version`: the class of the kernel that takes most of its time; "" where it was not
+// profiled.
+std::string limit_of(const std::vector<KernelCounters>& counters, std::string_view problem,
+                     std::string_view version);
+
+// Markdown: every kernel of one problem, the longest of a version first.
+std::string counters_table(const std::vector<KernelCounters>& counters, std::string_view problem);
+
+}  // namespace course::tool

@@ -19,6 +19,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 #include "histogram_data.hpp"
 
 namespace {
@@ -322,6 +323,20 @@ TEST_P(VersionTest, MoreValuesThan32BitsCount) {
     GetParam()->launcher(values.span(), day12::kAllBytes, counts.span(), nullptr);
     const course::VerifyResult result = course::verify_exact(counts.to_host(), expected);
     EXPECT_TRUE(result.ok()) << result.message();
+}
+
+// The same on the CPU, where only the last blocks of each grid run. The stand-in reports so many
+// multiprocessors that every grid covers all values. One of the last values is not 0.
+TEST_P(VersionTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const std::size_t n = (std::size_t{1} << 32) + 2000;
+    const course::LargeArray<std::uint8_t> values(n, n);
+    values[n - 40] = 9;
+    GuardedBuffer<Counter> counts(256);
+    course::run_few_blocks(
+        [&] { GetParam()->launcher(values.span(), day12::kAllBytes, counts.span(), nullptr); }, {1});
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(counts.to_host()[9], 1U) << course::large_element(n - 40, n);
 }
 
 TEST(HistogramOnCpu, CountsAsTheDefinitionDoes) {

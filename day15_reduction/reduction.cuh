@@ -96,7 +96,7 @@ inline void launch_sequential(const float* in, std::size_t n, float* out, float*
 
 // Idea: the tree is in shared memory.
 // Cost removed: the round trip to global memory on each level.
-// Still limits it: per 256 elements one tree, with nine barriers and five levels in which only one
+// Still limits it: per 256 elements one tree, with nine barriers and six levels in which only one
 // warp is active, and one atomic.
 __global__ void reduce_shared_memory(const float* in, std::size_t n, float* out) {
     __shared__ float values[kBlock];

@@ -229,14 +229,16 @@ TEST_P(VersionTest, BlocksThatStartFirstTakeTheFirstTiles) {
                              << result.message();
 }
 
+// The elements of a section.
+const std::map<std::string_view, std::size_t> kSections = {{"kogge_stone", 256},
+                                                           {"kogge_stone_double_buffer", 256},
+                                                           {"brent_kung", 512},
+                                                           {"coarsened", 2048},
+                                                           {"warp_shuffle", 256}};
+
 // No element needs the sum of the last section, which only part of a block's threads may have. A
 // kernel that leaves it out would fail its next user.
 TEST_P(VersionTest, TheLastSectionHasASum) {
-    const std::map<std::string_view, std::size_t> kSections = {{"kogge_stone", 256},
-                                                               {"kogge_stone_double_buffer", 256},
-                                                               {"brent_kung", 512},
-                                                               {"coarsened", 2048},
-                                                               {"warp_shuffle", 256}};
     const auto found = kSections.find(GetParam()->name);
     if (found == kSections.end()) GTEST_SKIP() << "its blocks do not write the sums of sections";
     const std::size_t section = found->second;
@@ -418,6 +420,25 @@ TEST_P(VersionTest, MoreElementsThan32BitsCount) {
         CUDA_CHECK(cudaMemcpy(&got, out.data() + place, sizeof(got), cudaMemcpyDeviceToHost));
         EXPECT_EQ(got, expected) << "at " << place;
     }
+}
+
+// The same on the CPU, where only the last blocks of each kernel run. One element is not 0. The
+// last section gets it from the scan of the sums.
+TEST_P(VersionTest, IndicesBeyond32Bits) {
+    if (kSections.count(GetParam()->name) == 0)
+        GTEST_SKIP() << "its blocks do not write the sums of sections";
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kFirst = std::size_t{1} << 32;  // of the last section
+    const std::size_t n = kFirst + 300;
+    const course::LargeArray<float> in(n, std::size_t{1} << 16, {1});
+    const course::LargeArray<float> out(n, std::size_t{1} << 16, {1});
+    in[kFirst - 100] = 3;
+    Workspace workspace(n);
+    CUDA_CHECK(cudaMemset(workspace.sums(), 0, 2 * (n / 256) * sizeof(float)));
+    course::run_few_blocks([&] { GetParam()->launcher(in.span(), out.span(), workspace, nullptr); }, {1});
+    if (HasFatalFailure()) return;
+    for (const std::size_t i : {kFirst - 100, kFirst - 1, kFirst, n - 1})
+        EXPECT_EQ(out[i], 3) << course::large_element(i, n);
 }
 
 // The versions are inclusive. Unaligned arrays take the other kernel.

@@ -88,6 +88,8 @@ void filter_below(DeviceSpan<const std::int32_t> in, std::int32_t threshold, Dev
             " elements; expected at most 2^31 - 1");
     require(count.size() == 1, "filter: count has ", count.size(), " elements; expected 1");
     require(!overlap(in, out), "filter: out overlaps in; expected no element in common");
+    require(!overlap(in, count) && !overlap(out, count),
+            "filter: count overlaps in or out; expected memory of its own");
     check_workspace("filter", in.size(), workspace);
     if (in.empty()) {
         CUDA_CHECK(cudaMemsetAsync(count.data(), 0, sizeof(std::uint32_t), stream));
@@ -97,14 +99,20 @@ void filter_below(DeviceSpan<const std::int32_t> in, std::int32_t threshold, Dev
     CUDA_CHECK_LAUNCH();
 }
 
-void resume_look_back(DeviceSpan<const std::int32_t> in, DeviceSpan<std::int32_t> out, Workspace& workspace,
-                      bool by_warp, cudaStream_t stream) {
+void resume(std::string_view version, DeviceSpan<const std::int32_t> in, DeviceSpan<std::int32_t> out,
+            Workspace& workspace, cudaStream_t stream) {
     check_scan(in, out, workspace);
     const unsigned tiles = course::blocks_for(in.size(), kTile);
-    if (by_warp) {
-        look_back_warp<<<tiles, kBlock, 0, stream>>>(in.data(), out.data(), in.size(), workspace.board());
+    const std::size_t n = in.size();
+    Word* const board = workspace.board();
+    if (version == "domino") {
+        domino<<<tiles, kBlock, 0, stream>>>(in.data(), out.data(), n, board, workspace.sums());
+    } else if (version == "look_back") {
+        look_back<<<tiles, kBlock, 0, stream>>>(in.data(), out.data(), n, board);
     } else {
-        look_back<<<tiles, kBlock, 0, stream>>>(in.data(), out.data(), in.size(), workspace.board());
+        require(version == "look_back_warp", "resume: version is ", version,
+                "; expected domino, look_back or look_back_warp");
+        look_back_warp<<<tiles, kBlock, 0, stream>>>(in.data(), out.data(), n, board);
     }
     CUDA_CHECK_LAUNCH();
 }

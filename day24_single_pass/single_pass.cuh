@@ -49,11 +49,11 @@ __global__ void __launch_bounds__(kBlock) grid_barrier(const int* in, int* out, 
     const std::size_t tiles = course::ceil_div<std::size_t>(n, kTile);
     int mine[kEach];
 
+    // Between two tiles no barrier is needed: see tile.cuh.
     for (std::size_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         load_tile(in, n, tile * kTile, shared, mine);
         const int total = scan_tile(mine);
         if (threadIdx.x == 0) sums[tile] = total;
-        __syncthreads();  // before the next tile takes the shared memory
     }
     grid.sync();  // all sums are stored
 
@@ -64,7 +64,6 @@ __global__ void __launch_bounds__(kBlock) grid_barrier(const int* in, int* out, 
             const int total = scan_tile(mine);
             store_tile(mine, before, shared, sums, tiles, first);
             before += total;
-            __syncthreads();
         }
     }
     grid.sync();  // all sums are scanned
@@ -73,7 +72,6 @@ __global__ void __launch_bounds__(kBlock) grid_barrier(const int* in, int* out, 
         load_tile(in, n, tile * kTile, shared, mine);
         scan_tile(mine);
         store_tile(mine, tile > 0 ? sums[tile - 1] : 0, shared, out, n, tile * kTile);
-        __syncthreads();
     }
 }
 
@@ -234,7 +232,8 @@ __device__ inline int walk_back_warp(const Word* words, unsigned tile) {
         const unsigned prefixes = __ballot_sync(kWholeWarp, state_of(word) == kPrefix);
         const int last = prefixes != 0 ? __ffs(static_cast<int>(prefixes)) - 1 : kWarpSize - 1;
         int part = lane <= last ? value_of(word) : 0;
-        for (int distance = kWarpSize / 2; distance > 0; distance /= 2)
+        // Distances 1, 2, 4, ... add up adjacent tiles, whose sums fit into an int.
+        for (int distance = 1; distance < kWarpSize; distance *= 2)
             part += __shfl_xor_sync(kWholeWarp, part, distance);
         sum += part;
         if (prefixes != 0) return sum;
@@ -283,7 +282,8 @@ inline void launch_look_back_warp(const int* in, int* out, std::size_t n, Word* 
 // before it: a scan of flags. A block looks back for the number that all tiles before keep.
 // Cost removed: the three kernels of day 17's `stable`, and the second read. n + m of traffic for m
 // elements kept, in their order.
-// Still limits it: as in look_back_warp.
+// Still limits it: as in look_back_warp; and bank conflicts where threads gather what they keep,
+// 8-way if they keep everything.
 __global__ void __launch_bounds__(kBlock)
     filter(const int* in, std::size_t n, int threshold, int* out, unsigned* count, Word* board) {
     __shared__ int shared[kShared];
@@ -305,7 +305,8 @@ __global__ void __launch_bounds__(kBlock)
         const int found = publish_and_look_back(board + 1, tile, total);
         if (threadIdx.x == 0) before = found;
     }
-    // All threads have left load_tile: the barrier in sum_before lies behind it.
+    // `shared` may be overwritten: since the barrier in sum_before, all threads have read their
+    // elements.
     for (int j = 0; j < kEach; ++j)
         if (is_kept[j]) shared[next++] = mine[j];
     __syncthreads();

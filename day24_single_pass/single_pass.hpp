@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
@@ -53,10 +54,10 @@ void filter_below(course::DeviceSpan<const std::int32_t> in, std::int32_t thresh
                   course::DeviceSpan<std::int32_t> out, course::DeviceSpan<std::uint32_t> count,
                   Workspace& workspace, cudaStream_t stream);
 
-// For tests: look_back, or with `by_warp` look_back_warp, on a board that is taken as it is.
-// Tickets drawn and words published before count.
-void resume_look_back(course::DeviceSpan<const std::int32_t> in, course::DeviceSpan<std::int32_t> out,
-                      Workspace& workspace, bool by_warp, cudaStream_t stream);
+// For tests: domino, look_back or look_back_warp in a workspace that is taken as it is. Tickets
+// drawn, words published and prefixes stored before count.
+void resume(std::string_view version, course::DeviceSpan<const std::int32_t> in,
+            course::DeviceSpan<std::int32_t> out, Workspace& workspace, cudaStream_t stream);
 
 // The references: one loop; and a part of the array for each core.
 void scan_on_cpu(std::span<const std::int32_t> in, std::span<std::int32_t> out);

@@ -1,6 +1,7 @@
 // What the lesson says of its versions' accesses, counted.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -50,6 +51,30 @@ TEST_F(Lesson, TilesHaveNoBankConflicts) {
         SCOPED_TRACE(version.name);
         EXPECT_CONFLICT_FREE(scan(version.name));
     }
+}
+
+// With more tiles than resident blocks, grid_barrier loads one tile after the other.
+TEST_F(Lesson, GridBarrierHasNoRacesBetweenTiles) {
+    const std::size_t n = course::multiprocessors() * std::size_t{20} * 2048;
+    const DeviceBuffer<std::int32_t> in{std::span<const std::int32_t>(std::vector<std::int32_t>(n))};
+    DeviceBuffer<std::int32_t> out(n);
+    day24::Workspace workspace(n);
+    EXPECT_NO_RACES([&] {
+        course::find_version(day24::versions(), "grid_barrier")
+            .launcher(in.span(), out.span(), workspace, nullptr);
+    });
+}
+
+// All elements are kept: thread t stores elements 8 t to 8 t + 7, one after the other.
+TEST_F(Lesson, FilterGathersWithEightWayBankConflicts) {
+    if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    double most = 0;
+    for (const course::KernelInspection& kernel : course::inspect([this] { filter(); }).kernels)
+        for (const course::AccessLine& line : kernel.lines)
+            if (line.space == course::Space::kShared)
+                most =
+                    std::max(most, static_cast<double>(line.transactions) / static_cast<double>(line.ideal));
+    EXPECT_EQ(most, 8);
 }
 
 // Bytes of global memory that the lines of the kernel load and store, without the words of the

@@ -261,26 +261,40 @@ TEST_P(VersionTest, MoreElementsThan32BitsCount) {
     }
 }
 
+// The versions whose blocks draw tickets. `tiles` of a scan, all but the last five, have drawn
+// theirs.
+constexpr std::size_t kRun = 5;
+class Resumed : public course::DeviceTestWithParam<const char*> {
+  protected:
+    // A status word: state (sum 1, prefix 2) and the value's 32 bits.
+    static unsigned long long word(unsigned state, std::int32_t value) {
+        return static_cast<unsigned long long>(state) << 32 | static_cast<std::uint32_t>(value);
+    }
+    static void run_last(DeviceSpan<const std::int32_t> in, DeviceSpan<std::int32_t> out,
+                         Workspace& workspace) {
+        course::run_few_blocks([&] { day24::resume(GetParam(), in, out, workspace, nullptr); }, {0});
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Versions, Resumed, testing::Values("domino", "look_back", "look_back_warp"),
+                         [](const auto& version) { return std::string(version.param); });
+
 // Blocks of the stand-in are done nearly in order, and the nearest prefix is never far. So here all
 // tiles but the last five have published their sums, and only the first its prefix. The five blocks
-// that run draw the other tiles, and walk back over 75 words and more.
-class LookBack : public course::DeviceTestWithParam<bool> {};
-INSTANTIATE_TEST_SUITE_P(Words, LookBack, testing::Bool(),
-                         [](const auto& which) { return which.param ? "look_back_warp" : "look_back"; });
-
-TEST_P(LookBack, OverManyTilesWithoutAPrefix) {
+// that run draw the other tiles, and walk back over 75 words and more. The sums of two adjacent
+// tiles fit into 32 bits; those of two others may not, which a build with sanitizers notices.
+TEST_P(Resumed, WalksOverManyTilesWithoutAPrefix) {
     if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU runs all blocks of a grid";
-    constexpr std::size_t kRun = 5;
+    if (GetParam() == std::string("domino")) GTEST_SKIP() << "it has prefixes only";
     // The first prefix is in the first look, the last of it, the first of the second; further away.
     for (const std::size_t tiles : {6UL, 36UL, 37UL, 38UL, 80UL}) {
-        const Ints in = random_values(tiles * kTile - 100);
+        Ints in = random_values(tiles * kTile - 100);
+        for (std::size_t tile = 0; tile < tiles; ++tile)
+            in[tile * kTile] = tile % 2 == 0 ? 2'000'000'000 : -2'000'000'000;
         const Ints expected = scanned(in);
-        // Ticket; then state (sum 1, prefix 2) and the sum's 32 bits.
-        std::vector<unsigned long long> board = {tiles - kRun};
+        std::vector<unsigned long long> board = {tiles - kRun};  // the ticket
         for (std::size_t tile = 0; tile < tiles - kRun; ++tile) {
             const auto first = in.begin() + static_cast<std::ptrdiff_t>(tile * kTile);
-            const std::int32_t sum = std::accumulate(first, first + kTile, 0);
-            board.push_back((tile == 0 ? 2ULL : 1ULL) << 32 | static_cast<std::uint32_t>(sum));
+            board.push_back(word(tile == 0 ? 2 : 1, std::accumulate(first, first + kTile, 0)));
         }
         Workspace workspace(in.size());
         CUDA_CHECK(cudaMemset(workspace.board(), 0, workspace.board_size() * sizeof(board[0])));
@@ -288,12 +302,36 @@ TEST_P(LookBack, OverManyTilesWithoutAPrefix) {
                               cudaMemcpyHostToDevice));
         const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
         GuardedBuffer<std::int32_t> out(in.size());
-        course::run_few_blocks(
-            [&] { day24::resume_look_back(device.span(), out.span(), workspace, GetParam(), nullptr); }, {0});
+        run_last(device.span(), out.span(), workspace);
         const Ints got = out.to_host();
         for (std::size_t i = (tiles - kRun) * kTile; i < in.size(); ++i)
             ASSERT_EQ(got[i], expected[i]) << "element " << i << " of " << tiles << " tiles";
     }
+}
+
+// The last five tiles of so many that their elements have numbers beyond 32 bits. The tiles
+// before them have published their prefixes, 100.
+TEST_P(Resumed, MoreElementsThan32BitsCount) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kTiles = (std::size_t{1} << 32) / kTile + kRun;
+    constexpr std::size_t kFirst = (kTiles - kRun) * kTile;  // element
+    const course::LargeArray<std::int32_t> in(kTiles * kTile - 3, kRun * kTile, {1});
+    const course::LargeArray<std::int32_t> out(in.span().size(), kRun * kTile, {1});
+    const Ints values = random_values(in.span().size() - kFirst);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        in[kFirst + i] = values[i];
+    Workspace workspace(in.span().size());
+    CUDA_CHECK(cudaMemset(workspace.board(), 0, workspace.board_size() * sizeof(unsigned long long)));
+    workspace.board()[0] = kTiles - kRun;
+    for (std::size_t tile = kTiles - kRun - 40; tile < kTiles - kRun; ++tile)
+        workspace.board()[1 + tile] = word(2, 100);
+    workspace.sums()[kTiles - kRun - 1] = 100;
+    run_last(in.span(), out.span(), workspace);
+    if (HasFatalFailure()) return;
+    std::int32_t expected = 100;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_EQ(out[kFirst + i], expected += values[i])
+            << course::large_element(kFirst + i, in.span().size());
 }
 
 class Filter : public course::DeviceTest {
@@ -359,6 +397,41 @@ TEST_F(Filter, BlocksThatStartFirstTakeTheFirstTiles) {
     EXPECT_TRUE(std::equal(got.begin(), got.end(), in.begin())) << "the first tile, of which all is kept";
 }
 
+TEST_F(Filter, RunsOnTheGivenStreamAndInGraphs) {
+    for (const std::size_t n : {std::size_t{0}, 10 * kTile + 1}) {
+        DeviceBuffer<std::int32_t> device = course::zeros<std::int32_t>(n);
+        GuardedBuffer<std::int32_t> out(n);
+        GuardedBuffer<std::uint32_t> count(1);
+        Workspace workspace(n);
+        const course::CapturedWork work([&](cudaStream_t stream) {
+            day24::filter_below(device.span(), 0, out.span(), count.span(), workspace, stream);
+        });
+        EXPECT_GE(work.nodes(), 1U) << n << " elements";
+        for (const std::uint64_t seed : {1, 2, 3}) {
+            const Ints in = random_values(n, seed);
+            CUDA_CHECK(cudaMemcpy(device.data(), in.data(), device.bytes(), cudaMemcpyHostToDevice));
+            count.spoil();
+            work.run();
+            Ints expected(n);
+            expected.resize(day24::filter_on_cpu(in, 0, expected));
+            ASSERT_EQ(count.to_host()[0], expected.size()) << "replay " << seed << " of " << n << " elements";
+            Ints got = out.to_host();
+            got.resize(expected.size());
+            EXPECT_EQ(got, expected) << "replay " << seed;
+        }
+    }
+}
+
+// No element is accessed, so none has to exist.
+TEST_F(Filter, RefusesMoreElementsThanACountHas) {
+    DeviceBuffer<std::int32_t> buffer = course::zeros<std::int32_t>(2);
+    DeviceBuffer<std::uint32_t> count(1);
+    Workspace workspace(1);
+    const auto all = DeviceSpan<std::int32_t>::from_device_pointer(buffer.data(), std::size_t{1} << 31);
+    EXPECT_EQ(course::refusal([&] { day24::filter_below(all, 0, all, count.span(), workspace, nullptr); }),
+              "filter: in has 2147483648 elements; expected at most 2^31 - 1");
+}
+
 TEST_F(Filter, RefusesBadArguments) {
     DeviceBuffer<std::int32_t> buffer = course::zeros<std::int32_t>(64);
     DeviceBuffer<std::uint32_t> counts = course::zeros<std::uint32_t>(2);
@@ -373,6 +446,12 @@ TEST_F(Filter, RefusesBadArguments) {
     EXPECT_EQ(message(all.subspan(0, 8), all.subspan(8, 8), 2), "filter: count has 2 elements; expected 1");
     EXPECT_EQ(message(all.subspan(0, 8), all.subspan(0, 8), 1),
               "filter: out overlaps in; expected no element in common");
+    const auto in_out = DeviceSpan<std::uint32_t>::from_device_pointer(
+        reinterpret_cast<std::uint32_t*>(buffer.data() + 15), 1);
+    EXPECT_EQ(course::refusal([&] {
+                  day24::filter_below(all.subspan(16, 8), 0, all.subspan(8, 8), in_out, workspace, nullptr);
+              }),
+              "filter: count overlaps in or out; expected memory of its own");
     EXPECT_EQ(message(all.subspan(0, 17), all.subspan(20, 17), 1),
               "filter: workspace has capacity 16; expected at least the length of in, 17");
     EXPECT_EQ(message(all.subspan(0, 16), all.subspan(16, 16), 1), "");

@@ -1,5 +1,9 @@
 // A tile of a scan: loaded, scanned and stored by one block, as in day 16. Here blocks are the
 // subject, so this part is in a header of its own.
+//
+// A block that loads the next tile needs no barrier before it. After load_tile and scan_tile, the
+// barrier in sum_before has let all threads read their elements. After store_tile, a thread loads
+// to the places that it has stored from itself.
 #pragma once
 
 #include <cuda_runtime.h>

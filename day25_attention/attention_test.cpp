@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -526,6 +527,7 @@ struct Options {
     float spread = 1;  // of q: large scores
     std::size_t row_padding = 0;
     std::size_t offset = 0;
+    std::optional<float> scale{};  // not given: 1 / sqrt(width)
 };
 
 class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Version*> {
@@ -566,7 +568,8 @@ class SelfAttentionTest : public course::DeviceTestWithParam<const day25::Versio
         const std::vector<std::uint8_t> padding =
             options.padding ? random_padding(batch * keys, 4) : std::vector<std::uint8_t>{};
         const DeviceBuffer<std::uint8_t> padding_device{std::span(padding)};
-        const float scale = width == 0 ? 1.0f : 1 / std::sqrt(static_cast<float>(width));
+        const float scale =
+            options.scale.value_or(width == 0 ? 1.0f : 1 / std::sqrt(static_cast<float>(width)));
         Matrix out(batch * queries, heads * value_width, options.row_padding, options.offset);
         run(attention, shape, q, k, v, scale, {options.causal, padding_device.span()}, out, options);
         expect_within(out, day25::self_attention_reference(shape, q, k, v, scale, options.causal, padding));
@@ -615,10 +618,44 @@ TEST_P(SelfAttentionTest, LargeScores) {
 
 TEST_P(SelfAttentionTest, EmptyExtents) {
     expect_right({0, 1, 3, 3, 4, 4});
+    expect_right({1, 0, 3, 3, 4, 4});
     expect_right({1, 2, 0, 3, 4, 4});
     expect_right({1, 2, 3, 0, 4, 4});
     expect_right({1, 2, 3, 5, 0, 4});
     expect_right({1, 2, 3, 5, 4, 0});
+    expect_right({1, 2, 3, 5, 0, 0});
+}
+
+TEST_P(SelfAttentionTest, ScalesOfEitherSignAndZero) {
+    if (GetParam()->launcher.fused) GTEST_SKIP() << "refuses them: FusedRefusesWhatItCannotDo";
+    for (const float scale : {-0.5f, 0.0f, -0.0f, 1e-40f}) {
+        SCOPED_TRACE("scale " + std::to_string(scale));
+        expect_right({1, 2, 9, 12, 8, 8}, {.scale = scale});
+        expect_right({2, 1, 9, 9, 8, 8}, {.causal = true, .padding = true, .scale = scale});
+    }
+}
+
+// What a query sees is NaN. A query that sees no key gets zeros.
+TEST_P(SelfAttentionTest, ScalesThatAreNoNumbers) {
+    if (GetParam()->launcher.fused) GTEST_SKIP() << "refuses them: FusedRefusesWhatItCannotDo";
+    const AttentionShape shape{1, 2, 5, 7, 4, 4};
+    day25::SelfAttention attention(*GetParam(), shape);
+    for (const float scale : {kNan, kInf, -kInf}) {
+        for (const std::uint8_t hidden : {0, 1}) {
+            const std::vector<std::uint8_t> padding(7, hidden);
+            const DeviceBuffer<std::uint8_t> padding_device{std::span(padding)};
+            Matrix out(5, 8);
+            // Scores of both signs in each row: of Inf, one is +Inf.
+            std::vector<float> k(k_size(shape));
+            for (std::size_t i = 0; i < k.size(); ++i)
+                k[i] = i / 8 % 2 == 0 ? 1.0f : -1.0f;
+            run(attention, shape, std::vector<float>(q_size(shape), 1.0f), k, normal(v_size(shape), 3), scale,
+                {false, padding_device.span()}, out, {});
+            for (const float x : out.values())
+                EXPECT_TRUE(hidden != 0 ? x == 0 : std::isnan(x))
+                    << x << ", scale " << scale << ", hidden " << int{hidden};
+        }
+    }
 }
 
 // One object, several shapes within the constructor's: no result depends on an earlier one.
@@ -699,7 +736,14 @@ TEST_P(SelfAttentionTest, FusedRefusesWhatItCannotDo) {
     };
     const DeviceMatrix<float> out(memory.span().subspan(32, 32), 4, 8);
     EXPECT_EQ(with(in, out, 1), "");
-    EXPECT_EQ(with(in, out, 0), "fused attention: scale is 0; expected a finite number above 0");
+    for (const auto& [scale, text] : {std::pair{0.0f, "0"},
+                                      {-0.0f, "-0"},
+                                      {-0.5f, "-0.5"},
+                                      {kInf, "inf"},
+                                      {-kInf, "-inf"},
+                                      {kNan, "nan"}})
+        EXPECT_EQ(with(in, out, scale),
+                  std::string("fused attention: scale is ") + text + "; expected a finite number above 0");
     EXPECT_EQ(with(DeviceMatrix<float>(memory.span().subspan(0, 56), 4, 8, 16),
                    DeviceMatrix<float>(memory.span().subspan(8, 56), 4, 8, 16), 1),
               "fused attention: out overlaps an input; expected memory of its own");

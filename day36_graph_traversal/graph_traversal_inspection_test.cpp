@@ -81,4 +81,25 @@ TEST(Lesson, EdgesAreCoalescedAndListsAreNot) {
     EXPECT_LE(sectors_of_worst(course::inspect(search.by("edge_centric")), "edge_centric"), 5u);
 }
 
+// The last vertex has edges from 8 vertices that the search does not reach, and from 1,024 of level
+// 1. So a warp reads its list for level 1, without a hit, and again for level 2, up to the first.
+TEST(Lesson, ALongListIsReadUpToItsFirstHit) {
+    if (const std::string reason = course::why_no_inspection(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr Vertex kFirst = 9, kLast = kFirst + 1024;
+    std::vector<day36::Edge> edges;
+    for (Vertex v = 1; v < kLast; ++v) {
+        if (v >= kFirst) edges.push_back({0, v});
+        edges.push_back({v, kLast});
+    }
+    Search search(Graph::directed(kLast + 1, edges));
+    std::uint64_t most = 0;
+    for (const course::KernelInspection& kernel : course::inspect(search.by("bottom_up")).kernels)
+        for (const course::AccessLine& line : kernel.lines)
+            if (line.space == course::Space::kGlobal && line.operation == course::Operation::kLoad)
+                most = std::max(most, line.bytes_used);
+    constexpr std::uint64_t kList = 1024 * sizeof(Vertex);
+    EXPECT_GE(most, kList);
+    EXPECT_LT(most, kList * 3 / 2);
+}
+
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,6 +181,17 @@ TYPED_TEST(FusedTest, RefusesWhatTmaCannotAddress) {
     EXPECT_EQ(with(shape, {0, 4, false}, {}), rows);
     EXPECT_EQ(with(shape, {}, {0, 4, true}), rows);
     EXPECT_EQ(with({1, 2, 1, 5, 5, 136, false}, {}, {}), "fused attention: dim is 136; expected at most 128");
+}
+
+TYPED_TEST(FusedTest, RefusesScalesThatAreNotAboveZero) {
+    const Shape shape{1, 2, 1, 5, 5, 16, false};
+    const auto data = tensors<typename TypeParam::Type>(shape);
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    for (const auto& [scale, text] :
+         {std::pair{0.0f, "0"}, {-0.0f, "-0"}, {-0.25f, "-0.25"}, {kInf, "inf"}, {kNan, "nan"}})
+        EXPECT_EQ(refusal([&, factor = scale] { run(TypeParam::version(), shape, data, factor); }),
+                  std::string("fused attention: scale is ") + text + "; expected a finite number above 0");
 }
 
 TEST(Versions, HaveAReasonForWhatTheyCannotRun) {

@@ -17,7 +17,8 @@ function(cuda_on_cpu_translate target)
   endif()
   set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${launcher}")
   set(options ${ARGN})
-  list(APPEND options -fstack-protector-strong)  # a write past a local array is reported (src/thread.cpp)
+  # A write past a local array is reported (src/thread.cpp), and a frame too large meets the stack's guard page.
+  list(APPEND options -fstack-protector-strong -fstack-clash-protection)
   list(APPEND options -UNDEBUG)  # as nvcc does: assert() in a kernel stops it
   set_source_files_properties(${sources} PROPERTIES COMPILE_OPTIONS "${options}")
 endfunction()

@@ -60,7 +60,7 @@ function(cuda_on_cpu_add_executable name)
   endif()
   # -O1: kernels gain little from more. -UNDEBUG: assert() in a kernel stops it, as with nvcc.
   set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX
-    COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O1>;-gdwarf-4;-g1;-march=native;-fstack-protector-strong;-UNDEBUG")
+    COMPILE_OPTIONS "$<$<NOT:$<CONFIG:Debug>>:-O1>;-gdwarf-4;-g1;-march=native;-fstack-protector-strong;-fstack-clash-protection;-UNDEBUG")
   set_target_properties(${name} PROPERTIES
     CXX_COMPILER_LAUNCHER "${CUDA_ON_CPU_HOME}/bin/cuda_on_cpu_compile;--headers=${CMAKE_BINARY_DIR}/kernel_headers")
 endfunction()

@@ -56,6 +56,9 @@ constexpr const char* kHelp =
 // What C++20 would warn of in programs that were written for an older standard, nvcc's default.
 const Arguments kOlderLanguage = {"-Wno-register", "-Wno-volatile"};
 
+// A write past a local array is reported, and a frame too large meets the stack's guard page.
+const Arguments kStackChecks = {"-fstack-protector-strong", "-fstack-clash-protection"};
+
 fs::path toolkit() {
     static const fs::path path = fs::read_symlink("/proc/self/exe").parent_path().parent_path();
     return path;
@@ -231,6 +234,7 @@ class Driver {
                                        include_options(),
                                        nvcc::kHostOptions,
                                        {command_.optimisation, "-gdwarf-4", command_.debug_information},
+                                       kStackChecks,
                                        is_inspected() ? nvcc::kInspectOptions : Arguments{},
                                        {"-D__NVCC__", "-D__CUDACC_VER_BUILD__=0"},
                                        kOlderLanguage,

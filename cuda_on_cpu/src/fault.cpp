@@ -123,11 +123,13 @@ std::string describe_peer(const void* address) {
             "value";
     } else if (runner.scheduler().below_stack(fault.stack_pointer) ||
                runner.stacks().in_guard_page(fault.address)) {
-        // An overflowing stack with a large array may skip the guard page.
         const bool is_full = runner.scheduler().below_stack(fault.stack_pointer) ||
                              runner.scheduler().below_stack(fault.address);
         error = is_full ? cudaErrorHardwareStackError : cudaErrorIllegalAddress;
-        what = is_full ? "this thread's stack is full: local arrays too large, or a recursion too deep"
+        what = is_full ? "this thread's stack is full: local arrays too large, or a recursion too deep; "
+                         "a thread has " +
+                             std::to_string(runner.scheduler().stack_size() >> 10) +
+                             " KB here, and up to 512 KB on a GPU"
                        : kDamagedStack;
     } else if (fault.signal == SIGSEGV && fault.code == SI_KERNEL) {
         error = cudaErrorMisalignedAddress;

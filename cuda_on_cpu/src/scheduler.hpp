@@ -118,6 +118,7 @@ class Scheduler {
     bool is_grid_constant(const void* address) const;
     // Is the address below the running thread's stack, where a stack overflow would write?
     bool below_stack(const void* address) const { return address < current_fibre_->stack_bottom; }
+    std::size_t stack_size() const { return current_fibre_->stack_size; }
     const FibreStacks& stacks() const { return stacks_; }
 
   private:

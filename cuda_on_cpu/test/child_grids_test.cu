@@ -51,6 +51,16 @@ TEST(ChildGrids, HaveTheArgumentsOfTheThreadThatLaunchesThem) {
     EXPECT_EQ(x.to_host(), expected);
 }
 
+__global__ void launches_shifted_shapes(int* x, int n) {
+    add<<<1 << n, (256 >> n) + 1>>>(x, 1);
+}
+
+TEST(ChildGrids, MayHaveAShapeThatIsShifted) {
+    DeviceVector<int> x(1);
+    launches_shifted_shapes<<<1, 1>>>(x.data(), 3);
+    EXPECT_EQ(x.to_host()[0], 8 * 33);
+}
+
 __global__ void launches_in_order(int* x) {
     if (threadIdx.x != 0) return;
     for (int i = 0; i < 5; ++i)

@@ -480,6 +480,19 @@ TEST(Launches, MayLaunchInTheirConfiguration) {
     EXPECT_EQ(out.to_host(), std::vector<int>(4, 11));
 }
 
+TEST(Launches, MayLaunchInALambdaOfTheirConfiguration) {
+    DeviceVector<int> out(4);
+    DeviceVector<int> inner(4);
+    add_two<<<[&] {
+        add_one<<<1, [&] { return after_a_launch(inner.data(), 4); }()>>>(inner.data());
+        add_two<<<1, 4>>>(out.data());
+        return 1;
+    }(),
+              4>>>(out.data());
+    EXPECT_EQ(inner.to_host(), std::vector<int>(4, 2));
+    EXPECT_EQ(out.to_host(), std::vector<int>(4, 4));
+}
+
 TEST(Launches, MayLaunchInTheirArguments) {
     DeviceVector<int> out(4);
     DeviceVector<int> inner(4);

@@ -190,8 +190,38 @@ TEST(IllegalAddress, OfALocalArrayThatNoStackHasRoomFor) {
     const Allocation<int> out(1);
     const std::string report =
         report_of(cudaErrorHardwareStackError, [&] { huge_local_array<<<1, 1>>>(out.data(), 4000000); });
-    EXPECT_TRUE(
-        mentions(report, {"huge_local_array", "this thread's stack is full: local arrays too large"}));
+    EXPECT_TRUE(mentions(report, {"huge_local_array", "this thread's stack is full: local arrays too large",
+                                  "a thread has 64 KB here, and up to 512 KB on a GPU"}));
+}
+
+// The frame of 72 KB ends beyond the guard page, in the stack of another thread. What is written of
+// it would be that thread's variables.
+__device__ __noinline__ int write_first(int count) {
+    volatile int values[18000];
+    for (int i = 0; i < count; ++i)
+        values[i] = -1;
+    return values[count - 1];
+}
+__global__ void frame_beyond_guard_page(int* out, int count) {
+    volatile int kept[500];
+    for (int i = 0; i < 500; ++i)
+        kept[i] = 1;
+    __syncthreads();
+    if (threadIdx.x > 0) out[threadIdx.x] = write_first(count);
+    __syncthreads();
+    int sum = 0;
+    for (int i = 0; i < 500; ++i)
+        sum += kept[i];
+    out[threadIdx.x] = sum;
+}
+
+TEST(IllegalAddress, OfAFrameThatEndsInTheStackOfAnotherThread) {
+    const Allocation<int> out(64);
+    for (const int count : {1, 1000}) {
+        const std::string report = report_of(cudaErrorHardwareStackError,
+                                             [&] { frame_beyond_guard_page<<<1, 64>>>(out.data(), count); });
+        EXPECT_TRUE(mentions(report, {"frame_beyond_guard_page", "this thread's stack is full"}));
+    }
 }
 
 constexpr int kMemcpyLine = __LINE__ + 2;

@@ -130,6 +130,20 @@ TEST(Launch, InsideAnArgumentOfAnother) {
                        "(::cuda_on_cpu::configuration(3, 4) << (b(y), ::cuda_on_cpu::Prepared()));");
 }
 
+TEST(Launch, InsideTheConfigurationOfAnother) {
+    expect_translation(
+        "a<<<[&] { b<<<1, 2>>>(y); return 1; }(), 3>>>(x);",
+        "(::cuda_on_cpu::configuration([&] { (::cuda_on_cpu::configuration(1, 2) << (b(y), "
+        "::cuda_on_cpu::Prepared())); return 1; }(), 3) << (a(x), ::cuda_on_cpu::Prepared()));");
+}
+
+TEST(Launch, OfAKernelMayShiftInItsConfiguration) {
+    const std::string translated = gnu("__global__ void k(int n) { k<<<1 << n, 32>>>(n); }");
+    EXPECT_TRUE(
+        contains(translated, "(::cuda_on_cpu::configuration(1 <<  ::cuda_on_cpu::shift_amount(n), 32) << (k"))
+        << translated;
+}
+
 // What is in front of <<< comes behind the configuration, whole.
 TEST(Launch, TakesTheWholeExpressionInFront) {
     const auto expect_callee = [](const std::string& before, const std::string& callee) {

@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "parts.hpp"
 
 namespace translator {
@@ -50,9 +52,27 @@ void Launches::translate_launch(std::size_t open) {
     const std::size_t end = third_bracket(close) + 1;
     const std::size_t last = closing(tokens_.next(end - 1));
     text_[begin_of_callee(open)].insert(0,
-                                        "(::cuda_on_cpu::configuration(" + flat({begin, close}) + ") << (");
+                                        "(::cuda_on_cpu::configuration(" + taken({begin, close}) + ") << (");
     after_[last] = ", ::cuda_on_cpu::Prepared()))" + after_[last];
     erase({open, end});
+}
+
+// Takes the translation of some tokens out of the text, on one line.
+std::string Launches::taken(Range range) {
+    std::string result;
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+        if (tokens_[i].significant()) {
+            if (tokens_[i].text.find('\n') != std::string_view::npos)
+                fail(i, "a literal of several lines in here");
+            result += text_[i];
+        } else if (!result.empty() && result.back() != ' ') {
+            result += ' ';
+        }
+        result += std::exchange(after_[i], "");
+    }
+    while (!result.empty() && result.back() == ' ')
+        result.pop_back();
+    return result;
 }
 
 // Where the expression in front of `<<<` begins: `k`, `a::k<int>`, `(*p)`, `list[i].kernel`,

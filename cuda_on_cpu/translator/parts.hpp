@@ -82,6 +82,7 @@ class Launches : Rewriter {
 
   private:
     std::size_t third_bracket(std::size_t i) const;
+    std::string taken(Range range);
     std::size_t begin_of_callee(std::size_t launch) const;
     bool ends_called(std::size_t i) const;
     bool is_name(std::size_t i) const;

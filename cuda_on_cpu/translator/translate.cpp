@@ -117,6 +117,7 @@ class Translation : Rewriter {
 std::string Translation::run() {
     waiting_loops_.find_volatile_names();
     warp_synchronous_code_.find_warp_synchronous_code(waiting_loops_.volatile_names());
+    std::vector<std::size_t> launches;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         const Token& token = tokens_[i];
         if (token.kind == TokenKind::directive) {
@@ -125,7 +126,7 @@ std::string Translation::run() {
             translate_word(i);
         } else if (token.is("<") && launches_.is_launch_bracket(i, "<") &&
                    !tokens_.is(tokens_.previous(i), "operator")) {
-            launches_.translate_launch(i);
+            launches.push_back(i);
         } else if ((token.is("<") || token.is(">")) && i < device_code_end_ &&
                    tokens_.is_run(i, token.text, 2)) {
             shifts_.translate_shift(i);
@@ -135,6 +136,10 @@ std::string Translation::run() {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         if (is_asm(tokens_[i])) asm_statements_.translate_asm(i);
     }
+    // A configuration is moved in front of its kernel when all in it is translated, also a launch
+    // in a lambda.
+    for (auto open = launches.rbegin(); open != launches.rend(); ++open)
+        launches_.translate_launch(*open);
     std::string result;
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
         result += text_[i];

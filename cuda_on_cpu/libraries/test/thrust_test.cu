@@ -12,6 +12,7 @@
 #include <thrust/iterator/permutation_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
 #include <thrust/reduce.h>
+#include <thrust/reverse.h>
 #include <thrust/scan.h>
 #include <thrust/sequence.h>
 #include <thrust/sort.h>
@@ -20,6 +21,7 @@
 #include <thrust/unique.h>
 #include <thrust/universal_vector.h>
 
+#include <thread>
 #include <vector>
 
 __global__ void twice(int* x, int n) {
@@ -146,6 +148,55 @@ TEST(Thrust, PoliciesNameAStream) {
     EXPECT_EQ(thrust::reduce(thrust::cuda::par.on(stream), x.begin(), x.end()), 200);
     thrust::sort(thrust::cuda::par_nosync.on(stream), x.begin(), x.end(), thrust::greater<int>());
     cudaStreamDestroy(stream);
+}
+
+TEST(Thrust, ReadsElementsBehindTheKernelsBefore) {
+    thrust::device_vector<int> x(10, 3);
+    twice<<<1, 32>>>(thrust::raw_pointer_cast(x.data()), 10);
+    const int fourth = x[4];
+    twice<<<1, 32>>>(thrust::raw_pointer_cast(x.data()), 10);
+    x[3] = x[2] + 1;
+    EXPECT_EQ(fourth, 6);
+    EXPECT_EQ(x[3], 13);
+}
+
+// Numbers are sorted by their digits, in temporary memory.
+TEST(Thrust, SortsNumbersInAStream) {
+    cudaStream_t stream = nullptr;
+    cudaStreamCreate(&stream);
+    thrust::device_vector<int> x(1000);
+    thrust::sequence(x.begin(), x.end());
+    thrust::reverse(x.begin(), x.end());
+    thrust::device_vector<float> of(x);
+    thrust::sort(thrust::cuda::par.on(stream), x.begin(), x.end());
+    thrust::sort_by_key(thrust::cuda::par, of.begin(), of.end(), x.begin());
+    cudaStreamDestroy(stream);
+    EXPECT_EQ(of[7], 7);
+    EXPECT_EQ(x[7], 992);
+}
+
+TEST(Thrust, RunsInSeveralHostThreads) {
+    std::vector<long> sums(4);
+    std::vector<std::thread> threads;
+    for (int id = 0; id < 4; ++id) {
+        threads.emplace_back([&sums, id] {
+            cudaStream_t stream = nullptr;
+            cudaStreamCreate(&stream);
+            for (int repeat = 0; repeat < 20; ++repeat) {
+                const int n = 1000 + 17 * id + repeat;
+                thrust::device_vector<int> x(static_cast<std::size_t>(n));
+                thrust::sequence(thrust::cuda::par.on(stream), x.begin(), x.end(), 1);
+                twice<<<n / 128 + 1, 128, 0, stream>>>(thrust::raw_pointer_cast(x.data()), n);
+                thrust::sort(thrust::cuda::par.on(stream), x.begin(), x.end(), thrust::greater<int>());
+                thrust::inclusive_scan(x.begin(), x.end(), x.begin());
+                sums[static_cast<std::size_t>(id)] += x.back() - long{n} * (n + 1);
+            }
+            cudaStreamDestroy(stream);
+        });
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+    EXPECT_EQ(sums, std::vector<long>(4));
 }
 
 // The context is lost after this test, so it is the last one.

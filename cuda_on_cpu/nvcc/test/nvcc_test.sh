@@ -258,6 +258,28 @@ int main() {
     return cudaDeviceSynchronize() != cudaErrorLaunchTimeout;
 }
 END
+cat >overrun.cu <<'END'
+__global__ void count_up(int* out, int n) {
+    int values[16];
+    for (int i = 0; i < n; ++i) values[i] = i;
+    *out = values[0];
+}
+__device__ __noinline__ int write_first(int n) {
+    volatile int values[18000];
+    for (int i = 0; i < n; ++i) values[i] = -1;
+    return values[n - 1];
+}
+__global__ void write_others_stack(int* out, int n) {
+    __syncthreads();
+    if (threadIdx.x > 0) out[threadIdx.x] = write_first(n);
+}
+int main(int count, char**) {
+    int* out;
+    cudaMalloc(&out, 64 * sizeof(int));
+    if (count > 1) write_others_stack<<<1, 64>>>(out, 1); else count_up<<<1, 1>>>(out, 20);
+    return cudaDeviceSynchronize() == cudaSuccess;
+}
+END
 echo 'int main() { not_declared(); }' >wrong.cu
 {
     for letter in {A..Z}; do
@@ -388,6 +410,9 @@ expect 'a report of it' 0 'a directory/outside.cu:1' '' ../outside
 expect 'a loop that never ends, of functions of the standard library' 0 '' endless "$nvcc" -G endless.cu -o endless
 expect 'its line is one of the program' 1 'a directory/endless.cu:4' '' env CUDA_ON_CPU_LIMIT=1 ../endless
 expect 'no line of a header passes for one of the program' 1 '' '' sh -c 'objdump -dl ../endless | grep "endless.cu:[0-9][0-9][0-9]"'
+expect 'local arrays' 0 '' overrun "$nvcc" overrun.cu -o overrun
+expect 'a write past one' 0 "count_up: block (0,0,0), thread (0,0,0): this thread's stack is damaged" '' ../overrun
+expect 'one that is larger than the stack' 0 "write_others_stack: block (0,0,0), thread (1,0,0): this thread's stack is full" '' ../overrun large
 expect 'before main() and after it' 0 'sum 7' '' ../static
 expect 'after all other objects' 0 $'late 1024\nlists still there' '' ../late
 

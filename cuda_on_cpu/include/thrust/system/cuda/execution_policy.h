@@ -30,6 +30,14 @@ struct par_t : execution_policy<par_t> {
 inline const par_t par;
 inline const par_t par_nosync;
 
+// To access one element of a policy's temporary memory, Thrust names the policy by a reference to
+// null. From the reference alone the compiler would conclude that there is a policy.
+inline cudaStream_t stream_of(const par_t& policy) {
+    const par_t* address = &policy;
+    asm("" : "+r"(address));
+    return address == nullptr ? nullptr : address->stream;
+}
+
 }  // namespace cuda
 }  // namespace system
 
@@ -41,4 +49,4 @@ using system::cuda::tag;
 }  // namespace cuda
 THRUST_NAMESPACE_END
 
-CUDA_ON_CPU_THRUST_POLICY(thrust::system::cuda::par_t, policy.stream)
+CUDA_ON_CPU_THRUST_POLICY(thrust::system::cuda::par_t, thrust::system::cuda::stream_of(policy))

@@ -39,6 +39,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COURSE = os.path.join(ROOT, "course")
 STEP_SECONDS = 900  # of one command: the first of a day builds its lesson
+KEY = "play_learner"  # before each event of a test program, so that no other output is taken for one
 # The exercise of a day that `check` judges, where that of the last one would take many seconds.
 SHORT_CHECKS = {
     "day20": "five_kernels",
@@ -224,7 +225,9 @@ class Player:
         self.do("check", *([exercise] if by_name else []), shows=["solved " + exercise], **environment)
 
     def run_tests(self, exercise, directory, **environment):
-        """In the program that build_ahead() has made: its exit code, and what it says."""
+        """In the program that build_ahead() has made: its exit code, the results of the tests that
+        ended, and what it says.
+        """
         command = [
             "timeout",
             str(STEP_SECONDS),
@@ -234,22 +237,28 @@ class Player:
         ]
         done = subprocess.run(
             command,
-            env=self.environment | environment | {"OMP_WAIT_POLICY": "passive"},
+            env=self.environment
+            | environment
+            | {"OMP_WAIT_POLICY": "passive", "COURSE_TEST_REPORT": "-", "COURSE_TEST_KEY": KEY},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
         )
-        return done.returncode, done.stdout
+        # As common/test/main.cpp writes them.
+        lines = [part.split("\n")[0] for part in done.stdout.split("\x1e" + KEY)[1:]]
+        events = [json.loads(line) for line in lines]
+        results = {event["result"] for event in events if event["event"] == "ended"}
+        return done.returncode, results, done.stdout
 
     def expect_tests_pass(self, exercise, directory, **environment):
-        code, output = self.run_tests(exercise, directory, **environment)
-        if code != 0 or not re.search(r"PASSED  \] [1-9]", output):
+        code, results, output = self.run_tests(exercise, directory, **environment)
+        if code != 0 or "passed" not in results:
             raise Failed(f"its tests ended with {code}:\n{output}")
 
     def expect_tests_fail(self, exercise, directory, **environment):
-        code, output = self.run_tests(exercise, directory, **environment)
-        if code != 1 or "[  FAILED  ]" not in output:
+        code, results, output = self.run_tests(exercise, directory, **environment)
+        if code != 1 or "failed" not in results:
             raise Failed(f"its tests ended with {code}, expected 1 and a test that failed:\n{output}")
 
     def expect_lesson(self, directory):

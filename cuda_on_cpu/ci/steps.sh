@@ -8,7 +8,7 @@
 #   sanitizers   tests, with AddressSanitizer and UndefinedBehaviorSanitizer
 #   fuzz         tokens, translation and merging, with 60,000 of libFuzzer's texts, about a minute (by clang++);
 #                CUDA_ON_CPU_FUZZ_SEED chooses others
-#   arm64        tests, cross-compiled, in qemu
+#   arm64        tests, cross-compiled, in qemu; launches_test is an inspection
 #
 # The last line is "N passed, N failed, N skipped". A step whose tools are missing is skipped, unless
 # CUDA_ON_CPU_CI_NEEDS_ALL is set: then it fails.

@@ -19,17 +19,6 @@ namespace {
 constexpr std::uint64_t kGpuAlignment = 256;
 constexpr std::uint64_t kSectorBytes = 32;
 
-struct Recorders {
-    std::mutex mutex;
-    std::vector<Recorder*> all;
-};
-
-// Never destroyed: OS threads of the worker pool outlive static objects.
-Recorders& recorders() {
-    static auto& all = *new Recorders;
-    return all;
-}
-
 // "in", or "in and out", after the parameters that point into the allocation. If there are none, or
 // if one of them points into other allocations, too, the size of the allocation.
 std::string name_of(const Allocation& allocation, const std::vector<Allocation>& all,
@@ -143,16 +132,6 @@ void add(const LaunchRecord& launch, const std::unordered_map<Place, SourceLine>
 
 }  // namespace
 
-void register_recorder(Recorder* recorder) {
-    const std::scoped_lock lock(recorders().mutex);
-    recorders().all.push_back(recorder);
-}
-
-void unregister_recorder(Recorder* recorder) {
-    const std::scoped_lock lock(recorders().mutex);
-    std::erase(recorders().all, recorder);
-}
-
 void Inspector::begin_launch(LaunchState& launch) {
     auto record = std::make_unique<LaunchRecord>();
     record->kernel = launch.name;
@@ -199,11 +178,7 @@ void Inspector::end_launch(LaunchState& launch) {
         memory_observer->unwatched_launch();
     }
     record.static_shared = launch.kernel->static_shared;
-    {
-        const std::scoped_lock lock(recorders().mutex);
-        for (Recorder* recorder : recorders().all)
-            recorder->deliver(record);
-    }
+    Recorder::deliver_all(record);
     for (const auto& region : record.global) {
         if (const SectorSet* set = region->read) record.unique_read_bytes += set->count() * kSectorBytes;
         if (const SectorSet* set = region->written)

@@ -36,8 +36,4 @@ class Inspector final : public LaunchObserver {
 // The results of the running inspection, which continues.
 Inspection result_so_far();
 
-// All existing recorders: those of OS threads that still run.
-void register_recorder(Recorder* recorder);
-void unregister_recorder(Recorder* recorder);
-
 }  // namespace cuda_on_cpu::inspector

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "block.hpp"
 #include "cuda_on_cpu/ptx.h"
-#include "inspector.hpp"
 #include "source_places.hpp"
 
 namespace cuda_on_cpu::inspector {
@@ -16,6 +17,17 @@ constexpr std::uint64_t kSectorBytes = 32;
 constexpr LaneMask kAllLanes = ~LaneMask{0};
 // Assumed alignment of each separate object in shared memory, which thus starts in bank 0.
 constexpr std::uint64_t kSharedAlignment = 128;
+
+struct Recorders {
+    std::mutex mutex;
+    std::vector<Recorder*> all;
+};
+
+// Never destroyed: OS threads of the worker pool outlive static objects.
+Recorders& recorders() {
+    static auto& all = *new Recorders;
+    return all;
+}
 
 std::uint64_t address_of(const volatile void* pointer) {
     return reinterpret_cast<std::uint64_t>(pointer);
@@ -92,11 +104,19 @@ void LineCount::add(const LineCount& other) {
 // --- The block's life ----------------------------------------------------------------------------
 
 Recorder::Recorder() {
-    register_recorder(this);
+    const std::scoped_lock lock(recorders().mutex);
+    recorders().all.push_back(this);
 }
 
 Recorder::~Recorder() {
-    unregister_recorder(this);
+    const std::scoped_lock lock(recorders().mutex);
+    std::erase(recorders().all, this);
+}
+
+void Recorder::deliver_all(LaunchRecord& record) {
+    const std::scoped_lock lock(recorders().mutex);
+    for (Recorder* recorder : recorders().all)
+        recorder->deliver(record);
 }
 
 Recorder& Recorder::of_this_thread() {

@@ -137,10 +137,13 @@ class Recorder final : public BlockObserver {
     void notify(const Event& event) override;
     void end_block() override;
 
-    // Adds the counts of a launch that has ended to its record, and clears them.
-    void deliver(LaunchRecord& record);
+    // Adds the counts of a launch that has ended to its record, and clears them: those of the
+    // recorders of all OS threads that still run.
+    static void deliver_all(LaunchRecord& record);
 
   private:
+    void deliver(LaunchRecord& record);
+
     enum class Kind : std::uint8_t { kNothing, kGlobal, kDynamicShared, kStaticShared, kVariables };
     // The contents of one page of memory. A page with static `__shared__` variables may contain
     // others, too.

@@ -64,6 +64,8 @@ struct TestOptions {
     TestHalf half = TestHalf::kLessons;  // applies if no day is given
 };
 int test_days(const Checkout& checkout, const TestOptions& options);
+// What a run of `half` leaves out, and how to run it.
+std::string lines_about_tests_not_run(TestHalf half, bool on_cpu);
 
 struct BenchOptions {
     std::string day;

@@ -19,16 +19,6 @@
 namespace course::tool {
 namespace {
 
-// The tests that a plain `./course test` leaves out. Only kernels that run on the CPU have other
-// orders.
-std::string rest_of(const Checkout& checkout) {
-    const std::string orders =
-        "threads and blocks in descending order, streams in other orders, older GPUs; ";
-    return (load_calendar(checkout.calendar()).backend == "cpu" ? orders : "") +
-           "single instructions; the command lines of days 10, 35 and the ladder; "
-           "the tests of cuda_on_cpu and of tools/";
-}
-
 // The names of the tests that `ctest` would start.
 std::vector<std::string> parts_of(Command ctest) {
     ctest.emplace_back("--show-only=json-v1");
@@ -69,6 +59,20 @@ void print_summary(const TestReport& report) {
 
 }  // namespace
 
+std::string lines_about_tests_not_run(TestHalf half, bool on_cpu) {
+    // Only kernels that run on the CPU have other orders.
+    if (half == TestHalf::kLessons)
+        return fmt::format(
+            "Not run: {}single instructions; the command lines of days 10, 35 and the ladder; the tests of "
+            "cuda_on_cpu and of tools/. These alone: ./course test --rest\n",
+            on_cpu ? "threads and blocks in descending order, streams in other orders, older GPUs; " : "");
+    return std::string(half == TestHalf::kRest
+                           ? "Not run: the results of the lessons, once. These alone: ./course test\n"
+                           : "") +
+           "Not run: inspections of the lessons (CONTRIBUTING.md has the commands); exercises as a learner "
+           "does them: scripts/play_learner.py\n";
+}
+
 int test_days(const Checkout& checkout, const TestOptions& options) {
     const std::filesystem::path reports = checkout.build / "test_reports";
     Command command = {"ctest", "--test-dir", checkout.build.string(), "--no-tests=error"};
@@ -99,8 +103,10 @@ int test_days(const Checkout& checkout, const TestOptions& options) {
     if (exit_code > 128) return exit_code;  // Ctrl-C: most tests have not run
     const TestReport result = parse_test_reports(parts, reports);
     print_failures(result, checkout.build);
-    if (!options.day && options.half == TestHalf::kLessons)
-        fmt::print("\nNot run: {}. These alone: ./course test --rest\n", rest_of(checkout));
+    if (!options.day) {
+        const bool on_cpu = load_calendar(checkout.calendar()).backend == "cpu";
+        fmt::print("\n{}", lines_about_tests_not_run(options.half, on_cpu));
+    }
     print_summary(result);
     return exit_code == 0 && result.failed == 0 ? kSuccess : kFailed;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "commands.hpp"
 #include "subprocess.hpp"
 #include "temporary_directory.hpp"
 
@@ -203,6 +204,19 @@ TEST(SkippedTests, AreToldByReasonWithTheirNumberAndTheFirstNames) {
               "skipped 1: no GPU (a.V.A)\nskipped 4: no gdb (b, c.W.X and 2 more)\n");
     EXPECT_EQ(lines_about({{"no gdb", {"b", "c"}}}), "skipped 2: no gdb (b, c)\n");
     EXPECT_EQ(lines_about({}), "");
+}
+
+TEST(TestsNotRun, AreToldWithTheCommandThatRunsThem) {
+    const auto tells = [](TestHalf half, bool on_cpu, const char* words) {
+        return lines_about_tests_not_run(half, on_cpu).find(words) != std::string::npos;
+    };
+    EXPECT_TRUE(tells(TestHalf::kLessons, true, "descending order"));
+    EXPECT_FALSE(tells(TestHalf::kLessons, false, "descending order"));
+    EXPECT_TRUE(tells(TestHalf::kLessons, false, "These alone: ./course test --rest\n"));
+    EXPECT_TRUE(tells(TestHalf::kRest, true, "These alone: ./course test\n"));
+    EXPECT_FALSE(tells(TestHalf::kBoth, true, "These alone"));
+    for (const TestHalf half : {TestHalf::kRest, TestHalf::kBoth})
+        EXPECT_TRUE(tells(half, true, "inspections of the lessons"));
 }
 
 TEST(TestReport, NothingIsNothing) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "beyond/merge_sort.cuh"
 #include "beyond/odd_even.cuh"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"

@@ -78,15 +78,19 @@ __device__ int elements_left(int dim, int col) {
     return min(max(dim - col, 0), N);
 }
 
+// N, rounded up to a power of two.
+template <int N>
+inline constexpr int kPowerOfTwo = static_cast<int>(std::bit_ceil(static_cast<unsigned>(N)));
+
 // Issues copies of the rows [first, first + ROWS) of a head, D elements each, 16 bytes at a time,
 // to the addresses place(row, pack). Out-of-range rows (from `length` on) and elements (from `dim`
 // on) are zero-filled and not read.
 template <int ROWS, int D, int THREADS, bool ALIGNED, class T, class Place>
 __device__ void copy_tile(const T* head, std::size_t stride, int first, int length, int dim, Place place) {
     constexpr int kPack = 16 / sizeof(T);
-    constexpr int kPacks = D / kPack;                                                         // in a row
-    constexpr int kColumns = static_cast<int>(std::bit_ceil(static_cast<unsigned>(kPacks)));  // of threads
-    constexpr int kStep = THREADS / kColumns;  // rows copied at a time
+    constexpr int kPacks = D / kPack;              // in a row
+    constexpr int kColumns = kPowerOfTwo<kPacks>;  // of threads
+    constexpr int kStep = THREADS / kColumns;      // rows copied at a time
     static_assert(THREADS % kColumns == 0 && ROWS % kStep == 0,
                   "copy_tile: all threads copy the same number of packs");
     const int pack = static_cast<int>(threadIdx.x % kColumns);

@@ -1,5 +1,5 @@
 // Day 26's host code: argument checks and the lists of versions. The kernels and their launches are
-// in fused_attention.cuh, register_tiles.cuh and beyond/.
+// in fused_attention.cuh and beyond/.
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -10,7 +10,6 @@
 #include "common/device/tensor_core_support.hpp"
 #include "fused_attention.cuh"
 #include "launch.cuh"
-#include "register_tiles.cuh"
 
 namespace day26 {
 namespace {

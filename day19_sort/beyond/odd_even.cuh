@@ -4,7 +4,7 @@
 //   odd_even               adjacent keys are swapped                     n phases; one block
 #pragma once
 
-#include "sort.cuh"
+#include "merge_sort.cuh"
 
 namespace day19 {
 

@@ -12,9 +12,10 @@
 //             smsp__inst_executed_op_shared_ld.sum takes its place.
 // Measured:   as predicted: about 8 TFLOP/s, 1.7 times step 1, at 100 % occupancy. What limits it?
 //             A load of B occupies shared memory for one cycle, but a 16-byte load of one address
-//             for two (day 3). 32 multiply-adds of a warp need 32 + 8 x 2 = 48 cycles, in which an
-//             SM could do 192: 17 % of the limit. Day 5's tile_limit, this inner loop without
-//             global loads, reaches 17.5 %. Step 2 also waits for its tiles, and reaches 13 %.
+//             for two. 32 multiply-adds of a warp need 32 + 8 x 2 = 48 cycles (ncu counts 50, with
+//             the stores of the tiles), in which an SM could do 192: a sixth of the peak, 17.7 % of
+//             the measured limit. Day 5's tile_limit, this inner loop without global loads, reaches
+//             17.5 %. Step 2 also waits for its tiles: 13 %, with shared memory 76 % busy.
 // Next:       40 shared loads for 32 multiply-adds of a thread.
 #include "../edges.cuh"
 #include "../launch.hpp"

@@ -13,9 +13,9 @@
 // Counter:    smsp__inst_executed_op_shared_ld.sum falls to 0.3 of step 2's.
 // Measured:   about 15 TFLOP/s, 1.9 times step 2: the right figure from a wrong model, as 04a
 //             shows. In cycles of shared memory, counted as in step 2's head, 64 multiply-adds need
-//             8 + 16 x 2 = 40: that allows 40 % of the limit, and this is 24 %. So shared memory is
-//             no longer the limit. Nor are load instructions, or it would have been 3.3 times step
-//             2.
+//             8 + 16 x 2 = 40: that allows 40 % of the peak, and this is 24 %. Shared memory is
+//             still the busiest unit, but only 60 % busy (ncu): warps also wait for the loads of
+//             the tiles. Load instructions are not the limit, or it would be 3.3 times step 2.
 // Next:       A still comes from shared memory once per multiply-add: a thread needs more than one
 //             column.
 #include "../edges.cuh"

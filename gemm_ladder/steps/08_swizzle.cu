@@ -3,8 +3,7 @@
 // Change:     the columns of A's tile are permuted by an XOR that depends on the row. Nothing else.
 // Why:        each of the 32 banks delivers one word in a cycle; together that is a wavefront.
 //             Lanes that need different words of the same bank take one wavefront each. A word that
-//             several lanes need counts once. (Wavefronts are what the counter shows. A 16-byte load
-//             takes at least two cycles, also of one address: day 3.)
+//             several lanes need counts once.
 //   access, of a warp        lanes                                       wavefronts: before  after
 //   store A, word of float4  16 rows of A x 2 float4: 2 words in each bank              2      1
 //   store B, float4          8 lanes at a time, 128 bytes: every bank once              4      4
@@ -17,7 +16,11 @@
 //             need an address each instead of one for both, which costs instructions.
 // Counter:    l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum to 0;
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -7 %.
-// Measured:   as predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why it is
+// Measured:   conflicts go to 1 % of step 7's, but the wavefronts fall by 4 % only: ncu counts 104
+//             for a warp's tile instead of 56, and 108 in step 7. That is what one gets if a 16-byte
+//             load is served half a warp at a time, so that a load of A takes 2 wavefronts and one
+//             of B 4. For 8 warps these are 832, still less than 1024 cycles.
+//             As predicted, no time gained: about 47 TFLOP/s, 5 % less than step 7. Why it is
 //             slower is not settled. In SASS, 286 of the main loop's 512 multiply-adds read two
 //             operands from one register bank, in step 7 126. (An operand in the reuse cache, step
 //             5, is not read.) That is probably part of the reason.

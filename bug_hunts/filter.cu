@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kBlock = 256;
 
-// Row -1 is a row too large: that of an unsigned number which has wrapped.
+// Indices are unsigned: row 0 minus 1 wraps to the largest number, which is out of range, too.
 __device__ float element_or_zero(const DeviceMatrix<const float>& matrix, std::size_t row, std::size_t col) {
     return row < matrix.rows() && col < matrix.cols() ? matrix(row, col) : 0.0f;
 }

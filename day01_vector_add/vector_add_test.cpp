@@ -116,13 +116,14 @@ TEST_P(VersionTest, ResultMayReplaceAnInput) {
             launch(other.span(), c.span(), c.span());
         }
         const course::VerifyResult result = compare(c, expected_sum(a, b));
-        EXPECT_TRUE(result.ok()) << (replace_a ? "c = a: " : "c = b: ") << result.message();
+        EXPECT_TRUE(result.ok()) << (replace_a ? "c is a: " : "c is b: ") << result.message() << '\n'
+                                 << "Does a thread add an element that another one has added already?";
     }
     GuardedBuffer<float> all_three(a.size());
     all_three.copy_from(a);
     launch(all_three.span(), all_three.span(), all_three.span());
     const course::VerifyResult result = compare(all_three, expected_sum(a, a));
-    EXPECT_TRUE(result.ok()) << "c = a = b: " << result.message();
+    EXPECT_TRUE(result.ok()) << "c is a, and so is b: " << result.message();
 }
 
 TEST_P(VersionTest, RunsOnTheGivenStream) {
@@ -152,13 +153,13 @@ TEST(GridStride, StartsNoMoreBlocksThanTheDeviceHolds) {
     };
     cudaDeviceProp device{};
     CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
-    const auto most =
+    const auto most_at_once =
         static_cast<unsigned>(device.multiProcessorCount * (device.maxThreadsPerMultiProcessor / 256));
-    const unsigned of_many = blocks(most * 1024UL);
+    const unsigned blocks_of_grid = blocks(most_at_once * 1024UL);
     if (HasFailure()) return;
-    EXPECT_LE(of_many, most) << "blocks for " << most * 1024UL
-                             << " elements; at the same time the device holds " << most
-                             << " blocks of 256 threads";
+    EXPECT_LE(blocks_of_grid, most_at_once)
+        << "blocks for " << most_at_once * 1024UL << " elements; at the same time the device holds "
+        << most_at_once << " blocks of 256 threads";
     EXPECT_EQ(blocks(257), 2U) << "blocks for 257 elements; two blocks of 256 threads are enough";
 }
 

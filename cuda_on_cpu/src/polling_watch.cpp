@@ -75,11 +75,12 @@ bool PollingWatch::look_at_others(LaunchState& launch, Time now) {
     if (launch.polled_in_vain.exchange(true)) return !launch.failed;  // another block has reported it
     // The line of the thread that polled last; the other threads of its block poll or wait as well.
     const std::string line = calling_kernel_line();
-    launch.fail(cudaErrorLaunchTimeout, "block " + triple(blockIdx) + " has polled memory for " +
-                                            std::to_string(environment().timeout.count()) +
-                                            " s for a value that never came" +
-                                            (line.empty() ? "" : ", in " + line) + " (CUDA_ON_CPU_TIMEOUT)" +
-                                            launch.blocks_that_wait_to_begin());
+    launch.fail(cudaErrorLaunchTimeout,
+                "block " + triple(blockIdx) + " has polled memory for " +
+                    std::to_string(environment().timeout.count()) +
+                    " s for a value that never came, or is in a loop that never ends" +
+                    (line.empty() ? "" : ", in " + line) + " (CUDA_ON_CPU_TIMEOUT)" +
+                    launch.blocks_that_wait_to_begin());
     return false;
 }
 

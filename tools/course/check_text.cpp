@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <utility>
 
 #include "styles.hpp"
@@ -98,7 +99,12 @@ std::string text_of_end(const TestOutput& output, const Captured& run, const End
             "few print: if (i < 3) printf(...)",
             test, kMostOutput >> 20);
     } else if (run.exit_code > 128) {
-        what = fmt::format("{}: the program ended by signal {}.", test, run.exit_code - 128);
+        const int signal = run.exit_code - 128;
+        what = fmt::format("{}: the program ended by signal {}.", test, signal);
+        if (signal == SIGSEGV)
+            what +=
+                " An address that does not exist: is an index far out of range, or was a pointer overwritten "
+                "by one?";
     } else {
         what = fmt::format("{}: the program ended in the middle of {}, with exit code {}.", test,
                            output.unfinished.empty() ? "them" : "it", run.exit_code);

@@ -114,10 +114,11 @@ int show_progress(const Checkout& checkout, const ProgressCommand& command) {
     }
     if (named == nullptr)
         fmt::print("\n{} of {} exercises solved\n", all_solved, learner.book.entries().size());
-    fmt::print("{}\n", styled("Stars: right; no finding and no more bank conflicts than the lesson's; no "
-                              "more sectors; on a GPU as "
-                              "fast.\nEvery exercise: ./course progress --all",
-                              kQuiet, stdout));
+    fmt::print("{}\n",
+               styled("A star each for an answer that is right; that has no finding and no more bank "
+                      "conflicts\nthan the lesson's; that moves no more sectors; that is as fast on a "
+                      "GPU.\nQuestions: ./course quiz. Every exercise: ./course progress --all",
+                      kQuiet, stdout));
     return kSuccess;
 }
 

@@ -27,8 +27,12 @@ __device__ inline unsigned place(unsigned k) {
 
 // The sum of the values of all threads before this one. `total` gets the sum of all threads'
 // values. Two calls need a barrier in between.
+//
+// `of_warp` begins at a multiple of 16 bytes, so that the compiler's 16-byte loads read nothing
+// else. Without the alignment they read the word before it, too. They ignore it, but another thread
+// may write it in the meantime, and compute-sanitizer reports a race.
 __device__ inline int sum_before(int value, int& total) {
-    __shared__ int of_warp[kBlock / kWarpSize];
+    alignas(16) __shared__ int of_warp[kBlock / kWarpSize];
     const int lane = static_cast<int>(threadIdx.x) % kWarpSize;
     const int warp = static_cast<int>(threadIdx.x) / kWarpSize;
     int inclusive = value;

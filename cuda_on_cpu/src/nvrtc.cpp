@@ -317,7 +317,7 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram program, int option_count, const ch
     if (program == nullptr) return NVRTC_ERROR_INVALID_PROGRAM;
     if (option_count < 0 || (option_count > 0 && options == nullptr)) return NVRTC_ERROR_INVALID_INPUT;
     for (int i = 0; i < option_count; ++i)
-        if (options[i] == nullptr) return NVRTC_ERROR_INVALID_INPUT;
+        if (options[i] == nullptr) return NVRTC_ERROR_INVALID_OPTION;
     const Directory directory;
     if (!directory.exists()) return NVRTC_ERROR_PROGRAM_CREATION_FAILURE;
     const fs::path module = directory.path() / "program.cubin";

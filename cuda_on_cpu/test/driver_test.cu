@@ -618,7 +618,7 @@ TEST(Nvrtc, RefusesANullHeaderAndANullOption) {
     EXPECT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 1, &null, &name), NVRTC_ERROR_INVALID_INPUT);
     EXPECT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 1, &name, &null), NVRTC_ERROR_INVALID_INPUT);
     ASSERT_EQ(nvrtcCreateProgram(&program, "", "program.cu", 0, nullptr, nullptr), NVRTC_SUCCESS);
-    EXPECT_EQ(nvrtcCompileProgram(program, 1, &null), NVRTC_ERROR_INVALID_INPUT);
+    EXPECT_EQ(nvrtcCompileProgram(program, 1, &null), NVRTC_ERROR_INVALID_OPTION);
     EXPECT_EQ(nvrtcDestroyProgram(&program), NVRTC_SUCCESS);
 }
 

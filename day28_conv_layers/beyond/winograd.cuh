@@ -57,8 +57,9 @@ constexpr int kTransformThreads = 128;
 // Idea of the four kernels: products are expensive, sums are cheap. So transform, multiply less,
 // and transform back.
 // Cost removed: 5 of 9 products with m = 2, 3 of 4 with m = 4.
-// Still limits it: V and M go through memory, (m + 2)^2 / m^2 times the size of x and y each: 4
-// with m = 2, 2.25 with m = 4. With larger m the transforms lose too many digits.
+// Still limits it: multiply-adds in the products (counters: FMA 60 % busy), which take a little
+// more than half of the time. In the transforms V and M go through memory, (m + 2)^2 / m^2 times
+// the size of x and y each: 4 with m = 2, 2.25 with m = 4. With larger m they lose too many digits.
 //
 // The first kernel: U = G g G^T of each filter and channel. Element e of all of them is a matrix of
 // its own:

@@ -43,7 +43,8 @@ __device__ void copy_tile(Tile<T, D>& tile, const T* k, const T* v, int left) {
 // ring of its own. The next tile is in flight while this one is multiplied.
 // Cost removed: the block's barriers, and the time in which an SM has no loads in flight. 8 warps x
 // 2 tiles x 8 KB keep 64 to 128 KB of each SM in flight.
-// Still limits it: the grid. 128 heads on 132 SMs need one block each or two. With two, the last
+// Still limits it: memory (one sequence of 32 heads, counters: 83 % busy); with more sequences, the
+// grid. 128 heads on 132 SMs need one block each or two. With two, the last
 // wave has 124 of 132 blocks; with sequences of different lengths, some blocks have less work.
 template <class T, int D>
 __global__ void __launch_bounds__(kWarps * 32) async_ring(Task<T> task, int splits, float* parts) {

@@ -138,8 +138,9 @@ __device__ void add_queries(WarpMemory<T, D>& memory, float* sums) {
 // Idea: tensor cores. The operands of all products are 16-bit tiles in shared memory, or pairs in
 // registers.
 // Cost removed: FP32 multiply-adds, and half of the bytes.
-// Still limits it: mma.sync takes each operand from registers, and a warp with 16 keys uses each
-// loaded fragment only once. dQ is added one float at a time.
+// Still limits it: L2 (counters: 70 % busy, shared memory 37 %), through which dQ is added one
+// float at a time and spilled registers may pass: 80 million local loads of warps. And a warp with
+// 16 keys uses each fragment that it loads for mma.sync only once.
 //
 // `dq` is 0 when the kernel starts: FP32, [head][terms.padded][D].
 template <class T, int D>

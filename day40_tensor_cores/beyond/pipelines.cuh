@@ -2,7 +2,7 @@
 // changes is when data arrives, first a tile in shared memory, then a fragment in registers.
 //
 //   version          block      warp     stages  what is new               what limits it
-//   multi_stage      128 x 256  64 x 64  3       two stages in flight      the start of each step
+//   multi_stage      128 x 256  64 x 64  3       two stages in flight      MMAs; start of a step
 //   fragments_ahead  128 x 256  64 x 64  3       fragments 16 of K ahead   mma.sync, power
 //
 // A block has 144 KB of shared memory, more than the 48 KB that every kernel may have:
@@ -24,7 +24,8 @@ using LargeShape = TileShape<T, 128, 256, 64, 64, true>;
 // Idea: a multistage pipeline, two tiles in flight while one is multiplied; and 64 x 64 results per
 // warp.
 // Cost removed: the latency of global memory, and one of two barriers per tile.
-// Still limits it: the start of a step. All warps synchronise at the barrier, then issue copies and
+// Still limits it: tensor cores, 67 % busy (counters). The rest is the start of a step: all warps
+// synchronise at the barrier, then issue copies and
 // load fragments at the same time, while the tensor cores idle.
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
@@ -67,7 +68,8 @@ void launch_multi_stage(const DeviceMatrix<const T>& a, const DeviceMatrix<const
 // loaded, even if they are in the next stage. Loads, copies and MMAs are independent and unrolled,
 // so the compiler issues copies between MMAs.
 // Cost removed: the idle start of each step.
-// Still limits it: mma.sync takes its operands from registers; and power.
+// Still limits it: mma.sync takes its operands from registers; and power (counters: tensor cores 83
+// % busy at 1.76 of 1.98 GHz).
 template <class T, bool kAligned>
 __global__ void __launch_bounds__(LargeShape<T>::THREADS)
     fragments_ahead(DeviceMatrix<const T> a, DeviceMatrix<const T> b, Output out, RasterOrder order) {

@@ -62,7 +62,8 @@ __device__ void repair(const course::Factors& factors, const LaneCoords& at, flo
 // Idea: `fused` on tensor cores.
 // Cost removed: multiply-adds of CUDA cores. While one consumer reduces its half of a tile, the
 // products of the other continue.
-// Still limits it: with a short d, the reduction; with a long one, three products instead of one.
+// Still limits it: with a short d, products and reduction in turn (d = 64, counters: shared memory
+// 58 % busy, tensor cores 54 %, issue slots 38 %); with a long one, three products instead of one.
 template <class R>
 __global__ void __launch_bounds__(THREADS, 1)
     reduce_tiles_wgmma(const __grid_constant__ Maps maps, const __grid_constant__ course::Factors factors,

@@ -3,7 +3,7 @@
 //   version           what is new                               what limits it
 //   fused_own_bounds  the epilogue lists what may be among the  each block starts without a threshold,
 //                     best; distances are not written           and lists many elements
-//   fused             blocks publish thresholds                 multiply-adds; with few points, the
+//   fused             blocks publish thresholds                 instructions; with few points, the
 //                                                               lists
 //
 // The third version, fused_wgmma, is in fused_wgmma.cuh.
@@ -239,8 +239,9 @@ __device__ inline bool is_time_for_bounds(unsigned tiles) {
 // Idea: blocks that share a row publish thresholds while they run, and read those of the others.
 // Cost removed: candidates. With 16 blocks per row and k = 128, a block has to find only 8 elements
 // of its own that are as good as the k-th best of all before it drops the rest.
-// Still limits it: multiply-adds; with few points, the lists. Of 4.8 ms on an H200 (1024 x
-// 1,000,000 x 64, k = 128), a mere minimum of the same distances takes 3.4 ms.
+// Still limits it: instructions (counters: issue slots 61 % busy, FMA 53 %), of multiply-adds and
+// of lists; with few points, the lists. Of 4.8 ms on an H200 (1024 x 1,000,000 x 64, k = 128), a
+// mere minimum of the same distances takes 3.4 ms.
 template <class LoaderA, class LoaderB, class Add>
 __global__ void __launch_bounds__(T::THREADS, 1)
     list_best(const __grid_constant__ course::Factors factors, const Add add,

@@ -143,7 +143,8 @@ __device__ inline bool append_half(const RowLists& lists, RowState& rows, const 
 // publishes without the other warps.
 // Cost removed: multiply-adds of CUDA cores; barriers in the epilogue. While the warps of one
 // consumer list their values, the products of the other continue.
-// Still limits it: three products instead of one; a warpgroup waits for its slowest warp. With few
+// Still limits it: latency (counters: ALU 42 % busy, tensor cores 26 %): products and lists take
+// turns, and a warpgroup waits for its slowest warp. With few
 // points, the lists.
 __global__ void __launch_bounds__(tf32::THREADS, 1)
     list_best_wgmma(const __grid_constant__ tf32::Maps maps, const __grid_constant__ course::Factors factors,

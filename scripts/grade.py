@@ -651,12 +651,22 @@ def print_table(results):
     )
 
 
+PLACE = re.compile(r"my/[^\s:]+:\d+")  # a line of the student's files
+
+
 def in_a_line(why):
-    """The first two lines that say something: not "this one fails:", and no test's name."""
+    """The first two lines that say something (not "this one fails:", and no test's name), and the
+    next two that name a line of the student's.
+    """
     lines = [line.strip() for line in why.splitlines()]
-    said = [line for line in lines if line and not line.endswith(" fails:") and not line.endswith(" fail:")]
+    said = [line for line in lines if line and not line.endswith((" fails:", " fail:"))]
     said = [line for line in said if " " in line] or said
-    return "; ".join(said[:2])
+    return "; ".join(said[:2] + [line for line in said[2:] if PLACE.search(line)][:2])
+
+
+def place_in(why):
+    place = PLACE.search(why)
+    return place.group() if place else ""
 
 
 def write_csv(file, results):
@@ -665,7 +675,7 @@ def write_csv(file, results):
 
     with open(file, "w", newline="", encoding="utf-8") as out:
         rows = csv.writer(out)
-        rows.writerow(["student", "exercise", "verdict", "tests", "stars", "why"])
+        rows.writerow(["student", "exercise", "verdict", "tests", "stars", "where", "why"])
         for result in results:
             for exercise in result["exercises"]:
                 rows.writerow(
@@ -675,6 +685,7 @@ def write_csv(file, results):
                         exercise["verdict"],
                         exercise["tests"],
                         exercise["stars"],
+                        cell(place_in(exercise["why"])),
                         cell(in_a_line(exercise["why"])),
                     ]
                 )

@@ -49,7 +49,7 @@ for name in bin sbin lib lib32 lib64 libx32; do
         box+=(--ro-bind "/$name" "/$name")
     fi
 done
-for name in ${!CUDA_ON_CPU_@} ${!COURSE_TEST_@} ${!OMP_@}; do
+for name in ${!CUDA_ON_CPU_@} ${!COURSE_TEST_@} ${!COURSE_SET_ASIDE@} ${!OMP_@}; do
     box+=(--setenv "$name" "${!name}")
 done
 box+=(--proc /proc --dev /dev --perms 1777 --size "$disk" --tmpfs /dev/shm --remount-ro /dev --perms 1777 --size "$disk" --tmpfs /tmp)

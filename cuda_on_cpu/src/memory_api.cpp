@@ -265,6 +265,20 @@ cudaError_t check_symbol(const char* function, std::size_t size, std::size_t byt
                   offset + bytes, size);
 }
 
+// A symbol is on the device, so three kinds fit. A copy of nothing may have any, as on an H200.
+cudaError_t check_symbol_kind(const char* function, std::size_t bytes, cudaMemcpyKind kind,
+                              cudaMemcpyKind with_host, const char* name_with_host) {
+    if (bytes == 0 || kind == with_host || kind == cudaMemcpyDeviceToDevice || kind == cudaMemcpyDefault)
+        return cudaSuccess;
+    const char* const name = kind == cudaMemcpyHostToHost     ? " (cudaMemcpyHostToHost)"
+                             : kind == cudaMemcpyHostToDevice ? " (cudaMemcpyHostToDevice)"
+                             : kind == cudaMemcpyDeviceToHost ? " (cudaMemcpyDeviceToHost)"
+                                                              : "";
+    return refuse(cudaErrorInvalidMemcpyDirection, function,
+                  "kind %d%s; expected %s, cudaMemcpyDeviceToDevice or cudaMemcpyDefault",
+                  static_cast<int>(kind), name, name_with_host);
+}
+
 }  // namespace
 
 std::size_t product(std::size_t a, std::size_t b) {
@@ -329,22 +343,30 @@ cudaError_t memset_operation(const char* function, const cudaMemsetParams& param
 
 cudaError_t copy_to_symbol(void* symbol, std::size_t size, const void* from, std::size_t bytes,
                            std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream, bool returns_early) {
-    static constexpr const char* kFunction = "cudaMemcpyToSymbol";
-    if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
+    const char* const function = returns_early ? "cudaMemcpyToSymbolAsync" : "cudaMemcpyToSymbol";
+    if (const cudaError_t error = check_symbol(function, size, bytes, offset); error != cudaSuccess)
         return error;
-    note_variable(kFunction, symbol, size, false);
-    return copy(kFunction, {static_cast<char*>(symbol) + offset, bytes, from, bytes, bytes, 1, kind}, stream,
+    if (const cudaError_t error =
+            check_symbol_kind(function, bytes, kind, cudaMemcpyHostToDevice, "cudaMemcpyHostToDevice");
+        error != cudaSuccess)
+        return error;
+    note_variable(function, symbol, size, false);
+    return copy(function, {static_cast<char*>(symbol) + offset, bytes, from, bytes, bytes, 1, kind}, stream,
                 returns_early);
 }
 
 cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std::size_t bytes,
                              std::size_t offset, cudaMemcpyKind kind, cudaStream_t stream,
                              bool returns_early) {
-    static constexpr const char* kFunction = "cudaMemcpyFromSymbol";
-    if (const cudaError_t error = check_symbol(kFunction, size, bytes, offset); error != cudaSuccess)
+    const char* const function = returns_early ? "cudaMemcpyFromSymbolAsync" : "cudaMemcpyFromSymbol";
+    if (const cudaError_t error = check_symbol(function, size, bytes, offset); error != cudaSuccess)
         return error;
-    note_variable(kFunction, const_cast<void*>(symbol), size, true);
-    return copy(kFunction, {to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind},
+    if (const cudaError_t error =
+            check_symbol_kind(function, bytes, kind, cudaMemcpyDeviceToHost, "cudaMemcpyDeviceToHost");
+        error != cudaSuccess)
+        return error;
+    note_variable(function, const_cast<void*>(symbol), size, true);
+    return copy(function, {to, bytes, static_cast<const char*>(symbol) + offset, bytes, bytes, 1, kind},
                 stream, returns_early);
 }
 

@@ -664,6 +664,31 @@ TEST(Symbols, RefuseWhatLiesOutside) {
     EXPECT_TRUE(gives(cudaMemcpyFromSymbol(values, constants, 1, ~std::size_t{0}), cudaErrorInvalidValue));
 }
 
+// As an H200 does, with pageable host memory and with device memory on the other side.
+TEST(Symbols, RefuseAKindWithoutTheDeviceOnTheirSide) {
+    const Stream stream;
+    DeviceVector<int> on_device(4);
+    int on_host[4] = {};
+    constexpr std::size_t kBytes = sizeof on_host;
+    for (void* const other : {static_cast<void*>(on_host), static_cast<void*>(on_device.data())}) {
+        for (const int number : {0, 1, 2, 9}) {
+            const auto kind = static_cast<cudaMemcpyKind>(number);
+            const cudaError_t to =
+                kind == cudaMemcpyHostToDevice ? cudaSuccess : cudaErrorInvalidMemcpyDirection;
+            const cudaError_t from =
+                kind == cudaMemcpyDeviceToHost ? cudaSuccess : cudaErrorInvalidMemcpyDirection;
+            EXPECT_TRUE(gives(cudaMemcpyToSymbol(variables, other, kBytes, 0, kind), to)) << number;
+            EXPECT_TRUE(gives(cudaMemcpyToSymbolAsync(variables, other, kBytes, 0, kind, stream), to))
+                << number;
+            EXPECT_TRUE(gives(cudaMemcpyFromSymbol(other, variables, kBytes, 0, kind), from)) << number;
+            EXPECT_TRUE(gives(cudaMemcpyFromSymbolAsync(other, variables, kBytes, 0, kind, stream), from))
+                << number;
+        }
+    }
+    EXPECT_EQ(cudaMemcpyToSymbol(variables, on_host, 0, 0, cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+}
+
 // ---- Streams ------------------------------------------------------------------------------------
 
 TEST(Streams, AreCreatedInManyWays) {

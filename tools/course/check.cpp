@@ -207,9 +207,11 @@ Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const C
     const Checkout build = build_for(learner.book, checkout, entry, command);
     std::optional<Calendar> of_other_build;
     if (build.build != checkout.build) of_other_build = load_calendar(build.calendar());
-    const CheckResult result = run_exercise_tests(
-        learner.book, entry, build, of_other_build ? *of_other_build : learner.book.calendar(),
-        {.limit = command.limit, .failures_shown = command.failures_shown});
+    const CheckResult result = run_exercise_tests(learner.book, entry, build,
+                                                  of_other_build ? *of_other_build : learner.book.calendar(),
+                                                  {.limit = command.limit,
+                                                   .failures_shown = command.failures_shown,
+                                                   .broken = command.keep_going ? &learner.broken : nullptr});
     const bool is_right = result.verdict == Verdict::kPassed;
     const Assessment assessment =
         is_right ? assess_if_possible(learner, entry, checkout, command, true) : Assessment{};
@@ -297,6 +299,20 @@ Judgement check_whatever_happens(Learner& learner, const WorkbookEntry& entry, c
     }
 }
 
+// An exercise that is not begun is blank, unless its file does not compile: an answer may be prose.
+Judgement judge_unbegun(Learner& learner, const WorkbookEntry& entry, const Checkout& checkout,
+                        const CheckCommand& command) {
+    if (!learner.book.is_changed_elsewhere(entry)) return {.verdict = "blank"};
+    const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
+    const std::string errors = errors_of_exercise(
+        learner.book, entry, build_for(learner.book, checkout, entry, command), &learner.broken);
+    if (errors.empty()) return {.verdict = "blank"};
+    const std::string why = "does not compile:\n\n" + errors;
+    fmt::print("{} {}: {}  {}\n", styled("not yet", kBad, stdout), entry.id, why,
+               describe(learner.book, entry));
+    return {.verdict = "not yet", .why = why};
+}
+
 // "blank: day05/tiled, day05/prefetch"; how many, if there are many.
 std::string text_of_blanks(const Judged& judged) {
     constexpr std::size_t kNamed = 12;
@@ -325,7 +341,7 @@ int check_exercises(const Checkout& checkout, const CheckCommand& command) {
         // one is checked and says where to write.
         if (entries.size() > 1 && !learner.book.is_begun(entry) &&
             (any_begun || command.keep_going || entry.id != entries.front().id)) {
-            judged.push_back({entry.id, {.verdict = "blank"}});
+            judged.push_back({entry.id, judge_unbegun(learner, entry, checkout, command)});
             continue;
         }
         judged.push_back({entry.id, command.keep_going

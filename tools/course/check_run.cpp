@@ -9,11 +9,14 @@
 #include <random>
 #include <regex>
 #include <set>
+#include <sstream>
 
 #include "build.hpp"
 #include "check_text.hpp"
 #include "device_side.hpp"
 #include "errors.hpp"
+#include "exercise_sources.hpp"
+#include "functions.hpp"
 #include "sandbox.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
@@ -288,6 +291,29 @@ std::string lessons_files_read(const Workbook& book, const Chapter& chapter, con
     return text;
 }
 
+// The learner's files of the chapter in which the compiler found errors. An open brace has its
+// error elsewhere, so it is looked for first.
+std::set<std::filesystem::path> files_with_errors(const Workbook& book, const Chapter& chapter,
+                                                  const std::string& errors, const std::string& root) {
+    std::set<std::filesystem::path> open, named;
+    for (const std::filesystem::path& file : book.files_of(chapter)) {
+        if (!std::filesystem::exists(file)) continue;
+        try {
+            find_functions(read_text_file(file), "any");
+        } catch (const ExerciseError&) {
+            open.insert(file);
+        }
+        std::string shown = file.string();
+        if (shown.starts_with(root + "/")) shown.erase(0, root.size() + 1);
+        std::istringstream lines(errors);
+        for (std::string line; std::getline(lines, line);) {
+            if (line.find(" " + shown + ":") != line.npos && line.find("error: ") != line.npos)
+                named.insert(file);
+        }
+    }
+    return open.empty() ? named : open;
+}
+
 }  // namespace
 
 std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
@@ -301,13 +327,31 @@ std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const C
     return errors.empty() ? messages : errors;
 }
 
+std::string errors_of_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
+                               std::set<std::filesystem::path>* broken) {
+    std::set<std::filesystem::path> others = broken == nullptr ? std::set<std::filesystem::path>{} : *broken;
+    const std::filesystem::path own = book.mine(entry);
+    others.erase(own);
+    while (true) {
+        set_aside(others);
+        const std::string errors =
+            build_mine(book, entry, build, {target_of(entry), "check", "lesson and tests"});
+        if (errors.empty() || broken == nullptr) return errors;
+        const auto named = files_with_errors(book, *entry.chapter, errors, build.root.string());
+        broken->insert(named.begin(), named.end());
+        const std::size_t before = others.size();
+        others.insert(named.begin(), named.end());
+        others.erase(own);
+        if (others.size() == before) return errors;
+    }
+}
+
 CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                                const Calendar& calendar, const CheckOptions& options) {
     book.copy_blank_files(*entry.chapter);
-    const std::string target = target_of(entry);
-    if (const std::string errors = build_mine(book, entry, build, {target, "check", "lesson and tests"});
-        !errors.empty())
+    if (const std::string errors = errors_of_exercise(book, entry, build, options.broken); !errors.empty())
         return {Verdict::kDoesNotCompile, "does not compile:\n\n" + errors};
+    const std::string target = target_of(entry);
     if (const std::string read = lessons_files_read(book, *entry.chapter, build, target); !read.empty())
         return {Verdict::kDoesNotCompile, "it includes the lesson's file, which holds the solution:\n\n" +
                                               read + "\n  Write the solution in your own file.\n"};

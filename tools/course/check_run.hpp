@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
+#include <set>
 #include <string>
 
 #include "checkout.hpp"
@@ -25,6 +27,9 @@ struct CheckResult {
 struct CheckOptions {
     std::chrono::milliseconds limit{60'000};  // of one test
     std::size_t failures_shown = 2;           // of the test that fails
+    // The learner's files that do not compile, to which more are added. An exercise of another file
+    // is judged as if these were blank. Null: one file that does not compile fails them all.
+    std::set<std::filesystem::path>* broken = nullptr;
 };
 
 // A program that contains the learner's files, and the words that announce its first build.
@@ -38,6 +43,10 @@ struct MyTarget {
 // files; empty on success.
 std::string build_mine(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
                        const MyTarget& target);
+
+// The same of the entry's tests. An answer in prose may leave all functions blank.
+std::string errors_of_exercise(const Workbook& book, const WorkbookEntry& entry, const Checkout& build,
+                               std::set<std::filesystem::path>* broken);
 
 // `build` is the configured build to use, `calendar` its description. The blank files of the
 // entry's day are copied first if necessary. Throws BuildError for errors outside of the learner's

@@ -3,12 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string_view>
 
 #include "exercise_file.hpp"
 
 namespace course::tool {
 namespace {
+
+constexpr const char* kSetAside = "COURSE_SET_ASIDE";  // paths, each in a line
+
+bool is_set_aside(const std::filesystem::path& file) {
+    const char* const files = std::getenv(kSetAside);
+    return files != nullptr &&
+           ("\n" + std::string(files)).find("\n" + file.string() + "\n") != std::string::npos;
+}
 
 std::string copy_of(const std::filesystem::path& file) {
     return fmt::format("#line 1 \"{}\"\n{}", file.string(), read_text_file(file));
@@ -66,13 +75,20 @@ void find_affected(std::vector<Copy>& copies) {
 
 }  // namespace
 
+void set_aside(const std::set<std::filesystem::path>& files) {
+    std::string all;
+    for (const std::filesystem::path& file : files)
+        all += file.string() + "\n";
+    setenv(kSetAside, all.c_str(), 1);
+}
+
 void make_exercise_sources(const std::filesystem::path& day, const std::filesystem::path& mine,
                            const std::filesystem::path& tree, const std::vector<std::string>& files) {
     const ExerciseSheet sheet = sheet_of(day);
     const std::vector<std::string> blank = files_of(sheet);
     std::vector<Copy> copies;
     for (const std::string& file : files) {
-        if (std::filesystem::exists(mine / file)) {
+        if (std::filesystem::exists(mine / file) && !is_set_aside(mine / file)) {
             copies.push_back({file, copy_of(mine / file), true});
         } else if (std::ranges::find(blank, file) != blank.end()) {
             copies.push_back({file, blank_file(day, sheet, file), true});

@@ -3,14 +3,19 @@
 #pragma once
 
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace course::tool {
 
+// Files of the learner that the programs started from here build as if they did not exist: an
+// environment variable, because ninja starts make_exercise_sources.
+void set_aside(const std::set<std::filesystem::path>& files);
+
 // Writes each of `files` of the directory `day` to the directory `tree`: the learner's text from
-// the directory `mine`, if the file exists; else the blank text, if exercises.md names the file;
-// else the lesson's text.
+// the directory `mine`, if the file exists and is not set aside; else the blank text, if
+// exercises.md names the file; else the lesson's text.
 //
 // #include "..." looks first in the directory of the including file, so every copy finds the
 // learner's header, whichever file includes it. A copy begins with #line, so that compilers,

@@ -1,7 +1,9 @@
 // Shared by the learner's commands: the exercises, the progress, and the choice of an exercise.
 #pragma once
 
+#include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,7 @@ struct Learner {
 
     Workbook book;
     Logbook logbook;
+    std::set<std::filesystem::path> broken{};  // files of the learner that do not compile
 
   private:
     WorkbookEntry choose_again() const;

@@ -170,9 +170,20 @@ class FilesOfDay {
         });
     }
 
+    // Prose has none, so nothing of it would be left in a file of today. Text whose brackets do not
+    // match may have some.
+    bool has_functions(const std::string& text) const {
+        return !functions_of(text).empty() || !mistake_in(text).empty() ||
+               std::ranges::any_of(files_, [&](const auto& each) {
+                   return std::ranges::any_of(
+                       each.second.kernels, [&](const std::string& kernel) { return defines(text, kernel); });
+               });
+    }
+
     bool is_outdated(const LearnersFile& file) const {
         if (file.text.empty()) return false;
         if (file.blank.empty()) return true;
+        if (!has_functions(file.text)) return false;
         // Not the learner's own functions, but one that the lesson has and this file lacks.
         for (const std::string& name : functions_of(file.blank)) {
             if (file.text.find(name + "(") == std::string::npos) return true;

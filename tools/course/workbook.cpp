@@ -118,6 +118,13 @@ bool Workbook::is_begun(const WorkbookEntry& entry) const {
     }
 }
 
+bool Workbook::is_changed_elsewhere(const WorkbookEntry& entry) const {
+    if (!fs::exists(mine(entry)) || read_text_file(mine(entry)) == blank(entry)) return false;
+    return std::ranges::none_of(entries_of(*entry.chapter), [&](const WorkbookEntry& other) {
+        return other.exercise->file == entry.exercise->file && is_begun(other);
+    });
+}
+
 std::vector<fs::path> Workbook::files_of(const Chapter& chapter) const {
     std::vector<fs::path> files;
     for (const WorkbookEntry& entry : entries_of(chapter)) {

@@ -46,6 +46,8 @@ class Workbook {
     std::filesystem::path lesson(const WorkbookEntry& entry) const;  // the file with the solution
     std::string blank(const WorkbookEntry& entry) const;  // the initial contents of the learner's file
     bool is_begun(const WorkbookEntry& entry) const;  // has the learner written something into its functions?
+    // Is the learner's file another than the blank one although none of its exercises is begun?
+    bool is_changed_elsewhere(const WorkbookEntry& entry) const;
     std::filesystem::path mine(const WorkbookEntry& entry) const;  // the learner's
     // All of the learner's files of the chapter, each once.
     std::vector<std::filesystem::path> files_of(const Chapter& chapter) const;

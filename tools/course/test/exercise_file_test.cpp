@@ -164,6 +164,18 @@ class ExerciseSources : public testing::Test {
     TemporaryDirectory directory_;
 };
 
+TEST_F(ExerciseSources, AreBlankWhereTheLearnersFileIsSetAside) {
+    for (const char* file : {"add.cuh", "hunt.cu"})
+        directory_.write(std::string("my/") + file, "mine\n");
+    set_aside({root() / "my/hunt.cu"});
+    make();
+    EXPECT_NE(made("add.cuh").find("mine"), std::string::npos);
+    EXPECT_EQ(made("hunt.cu"), "wrong\n");
+    set_aside({});
+    make();
+    EXPECT_NE(made("hunt.cu").find("mine"), std::string::npos);
+}
+
 TEST_F(ExerciseSources, AreBlankUntilTheLearnersFilesAreThere) {
     make();
     EXPECT_NE(made("add.cuh").find("TODO day01/sum"), std::string::npos);

@@ -325,6 +325,25 @@ class Grade(unittest.TestCase):
         self.assertEqual(rows[1][:5], ["'=ada", "day01/first", "solved", "3", "2"])
         self.assertEqual(rows[2][:5], ["'=ada", "day01/second", "blank", "0", "0"])
 
+    def test_the_csv_names_the_line_of_the_student(self):
+        said = [
+            "this one fails:",
+            "  4 of 9 values differ",
+            "    [0]: expected 1, got 2",
+            "    [1]: expected 1, got 2",
+            "  a race: build/grade/my/day01_vectors/first:7 and build/grade/my/day01_vectors/first:9",
+        ]
+        ada = self.hand_in("ada", "\n".join(f'echo "{line}"' for line in said) + "\nexit 1")
+        self.grade(ada, "--csv", self.work / "grades.csv")
+        with open(self.work / "grades.csv", newline="") as file:
+            row = list(csv.DictReader(file))[0]
+        self.assertEqual(row["where"], "my/day01_vectors/first:7")
+        self.assertEqual(
+            row["why"],
+            "4 of 9 values differ; [0]: expected 1, got 2; "
+            "a race: my/day01_vectors/first:7 and my/day01_vectors/first:9",
+        )
+
     def test_gradescope_gets_a_point_for_each_solved_exercise(self):
         ada = self.hand_in("ada", "exit 0", "echo late; exit 1")
         self.grade(ada, "--gradescope", self.work / "results.json")

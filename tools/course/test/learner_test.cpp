@@ -140,6 +140,16 @@ class Learner : public testing::Test {
     }
     void TearDown() override { unsetenv("COURSE_MY"); }
 
+    // What is set aside is not compiled.
+    void compile_all_files() const {
+        directory_.write("compile.sh", R"(
+            failed=0
+            for file in "$COURSE_MY"/day01_add/add.cu "$COURSE_MY"/day01_add/beyond/more.cu; do
+                case "$COURSE_SET_ASIDE" in *"$file"*) continue ;; esac
+                if grep -qs misspelt "$file"; then echo "$file:1:1: error: misspelt"; failed=1; fi
+            done
+            exit $failed)");
+    }
     void write_program(const std::string& file, const std::string& script) const {
         std::filesystem::permissions(directory_.write(file, script), std::filesystem::perms::owner_all);
     }
@@ -461,6 +471,47 @@ TEST_F(Learner, ALessonThatChangesLeavesTheLearnersOtherFilesAlone) {
     EXPECT_TRUE(says("mine/day01_add/add.cu has changed"));
     EXPECT_TRUE(std::filesystem::exists(other)) << said();
     EXPECT_NE(read_text(mine()).find("return 1"), std::string::npos) << read_text(mine());
+}
+
+TEST_F(Learner, AFileThatDoesNotCompileCostsItsOwnExercisesOnly) {
+    compile_all_files();
+    put_second_beyond();
+    const std::string right = "int one() { return 1; }  // solved_two\n";  // by which the "tests" know
+    const std::string broken = "int one() { misspelt return 1; }  // solved_two\n";
+    write_mine(broken);
+    directory_.write("mine/day01_add/beyond/more.cu", "void two() { solved_two(); }\n");
+    EXPECT_EQ(course({"check", "day01", "--keep-going"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/first: does not compile"));
+    EXPECT_TRUE(says("solved day01/second"));
+    EXPECT_EQ(read_text(mine()), broken);
+    // The file that does not compile comes after the one that does.
+    write_mine(right);
+    directory_.write("mine/day01_add/beyond/more.cu", "void two() { misspelt(); }\n");
+    EXPECT_EQ(course({"check", "day01", "--keep-going"}), kFailed);
+    EXPECT_TRUE(says("solved day01/first"));
+    EXPECT_TRUE(says("not yet day01/second: does not compile"));
+    EXPECT_EQ(course({"check", "first"}), kFailed);  // nothing is set aside
+    EXPECT_TRUE(says("more.cu:1:1: error: misspelt"));
+}
+
+TEST_F(Learner, ProseIsNotBlank) {
+    compile_all_files();
+    directory_.write("day01_add/add.cu", std::string(kLesson) + "inline void launch() { one(); }\n");
+    const std::string prose = "misspelt: each thread gives back one\n";
+    write_mine(prose);
+    EXPECT_EQ(course({"check", "day01", "--keep-going"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/first: does not compile"));
+    EXPECT_TRUE(says("add.cu:1:1: error: misspelt"));
+    EXPECT_EQ(read_text(mine()), prose);
+    std::filesystem::remove(mine());
+    EXPECT_EQ(course({"next", "first"}), kSuccess);
+    const std::string blank = read_text(mine());
+    write_mine(blank + prose);
+    EXPECT_EQ(course({"check", "day01", "--keep-going"}), kFailed);
+    EXPECT_TRUE(says("not yet day01/first: does not compile"));
+    write_mine(blank + "// A comment.\n");
+    EXPECT_EQ(course({"check", "day01", "--keep-going"}), kFailed);
+    EXPECT_TRUE(says("blank: day01/first, day01/second"));
 }
 
 TEST_F(Learner, AFileThatIsALinkStaysOneWhenItsLessonChanges) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -293,11 +294,15 @@ TEST(Blocks, AllRunOnceInTheOrderThatIsSet) {
     std::sort(sorted.begin(), sorted.end());
     for (int i = 0; i < kBlocks; ++i)
         ASSERT_EQ(sorted[i], i);
+    // A thread of the host may be interrupted before its block has its ticket, so single blocks may
+    // be late: quarters are compared.
+    const int first = std::accumulate(seen.begin(), seen.begin() + kBlocks / 4, 0);
+    const int last = std::accumulate(seen.end() - kBlocks / 4, seen.end(), 0);
     const char* order = std::getenv("CUDA_ON_CPU_BLOCKS");
     if (order == nullptr) {
-        EXPECT_LT(seen[0], seen[kBlocks - 1]);
+        EXPECT_LT(first, last);
     } else if (std::string(order) == "descending") {
-        EXPECT_GT(seen[0], seen[kBlocks - 1]);
+        EXPECT_GT(first, last);
     } else {
         EXPECT_FALSE(std::is_sorted(seen.begin(), seen.end()));
     }

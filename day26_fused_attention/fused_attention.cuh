@@ -3,7 +3,7 @@
 //
 //   version          what is new                             what limits it
 //   row_per_warp     online softmax: a running max and sum   a load per multiply-add
-//   register_tiles   tiles of K and V serve a whole block    FP32 multiply-adds
+//   register_tiles   tiles of K and V serve a whole block    latency: one warp per scheduler
 //
 // row_per_warp is in this file, register_tiles follows in online_softmax.cuh and
 // register_tiles.cuh. Each kernel is followed by its launch. beyond/ has two versions on tensor

@@ -3,7 +3,7 @@
 //   version           what is new                               what limits it
 //   naive_*           one thread per element of C               uncoalesced loads of A
 //   coalesced_*       threadIdx.x is the column, not the row    two global loads per multiply-add
-//   tiled_static      tiles of A and B in shared memory         waiting at barriers; shared memory
+//   tiled_static      tiles of A and B in shared memory         shared memory; waiting at barriers
 //   coarsened         four elements of C per thread             1.25 shared loads per multiply-add
 //
 // A is M x K, B is K x N, C is M x N, all row-major. `a(row, k)` is an element of A: a DeviceMatrix
@@ -31,7 +31,8 @@ using course::DeviceMatrix;
 // Idea: one thread per element of C. threadIdx.x is the row, threadIdx.y the column.
 // Cost removed: the two outer loops of the CPU.
 // Still limits it: the threads of a warp are in different rows. When they load a(row, k), their
-// addresses are a whole row of A apart: one sector of 32 bytes for each thread.
+// addresses are a whole row of A apart: one sector of 32 bytes for each thread. Counters: L1, which
+// looks up these sectors, is 99 % busy.
 __global__ void multiply_naive(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                DeviceMatrix<float> c) {
     const std::size_t row = blockIdx.y * blockDim.y + threadIdx.x;
@@ -61,7 +62,8 @@ inline void launch_naive(DeviceMatrix<const float> a, DeviceMatrix<const float> 
 // Cost removed: uncoalesced loads. The threads of a warp are in one row, so they load the same
 // element of A and 32 adjacent elements of B.
 // Still limits it: two global loads per multiply-add, and each element is loaded again by every
-// thread that needs it.
+// thread that needs it. Counters: L1 87 % busy with blocks of 16 x 16. With 32 x 32 it is 56 %, and
+// warps spend 66 % of their time waiting for these loads.
 __global__ void multiply_coalesced(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                    DeviceMatrix<float> c) {
     const std::size_t row = blockIdx.y * blockDim.y + threadIdx.y;
@@ -85,8 +87,8 @@ constexpr int kTile = 32;  // rows and columns of a tile; a block has kTile x kT
 // Idea: the block loads a tile of A and a tile of B into shared memory. Each element loaded is used
 // by kTile threads.
 // Cost removed: 31 of 32 global loads.
-// Still limits it: all threads wait for the loads, then all compute. Both operands of every
-// multiply-add are loaded from shared memory.
+// Still limits it: both operands of every multiply-add are loaded from shared memory (counters: 78
+// % busy). It is not busier because all threads wait for the loads, then all compute.
 //
 // A thread whose element is out of range must not return, because its block waits for it at the
 // barriers. Out-of-range elements of the tiles are zero-filled, so they add nothing to the sums.
@@ -122,8 +124,8 @@ constexpr int kCoarse = 4;  // elements of C per thread
 // Idea: thread coarsening. A thread computes kCoarse elements of its row, kTile columns apart. An
 // element of A, loaded once into a register, serves all of them.
 // Cost removed: three of four loads of A, from shared and from global memory.
-// Still limits it: B is still loaded once per multiply-add. The GEMM ladder keeps tiles of both
-// operands in registers.
+// Still limits it: B is still loaded once per multiply-add, from shared memory (counters: 86 %
+// busy, DRAM 4 %). The GEMM ladder keeps tiles of both operands in registers.
 __global__ void multiply_coarsened(DeviceMatrix<const float> a, DeviceMatrix<const float> b,
                                    DeviceMatrix<float> c) {
     __shared__ float a_tile[kTile][kTile];

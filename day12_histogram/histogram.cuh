@@ -7,7 +7,7 @@
 //                           consecutive stretch
 //   coarsened_interleaved   the same; adjacent threads       one byte per load
 //                           take adjacent values
-//   aggregated              runs are counted in a register   a comparison per value
+//   aggregated              runs are counted in a register   bank conflicts of shared atomics
 //
 // Every value is read once and next to nothing is written, so the best possible time is bytes /
 // (read bandwidth). Counting a byte must not take longer than loading it. beyond/ has copies per
@@ -39,7 +39,7 @@ using Counter = unsigned long long;  // 64 bits: no count wraps. atomicAdd does 
 // Idea: one thread per value. atomicAdd makes read, add and write one step, so no count is lost.
 // Cost removed: the loop of the CPU.
 // Still limits it: all SMs add to 256 addresses in L2, and L2 performs the atomics on one address
-// one after the other.
+// one after the other. Counters: the busiest slice of L2 adds 80 % of the time.
 __global__ void count_global_atomics(const std::uint8_t* values, std::size_t n, Counter* counts) {
     const std::size_t i = std::size_t{blockIdx.x} * kBlock + threadIdx.x;
     if (i < n) atomicAdd(counts + values[i], 1);
@@ -55,6 +55,7 @@ inline void launch_global_atomics(const std::uint8_t* values, std::size_t n, Cou
 // once, at the end.
 // Cost removed: the round trip to L2, and contention with other blocks, for every value.
 // Still limits it: for 256 values a block clears 256 counters and adds 256 counters to the result.
+// Counters: the busiest slice of L2 adds 85 % of the time.
 __global__ void count_shared_private(const std::uint8_t* values, std::size_t n, Counter* counts) {
     static_assert(kBlock == kBins, "thread t clears and adds counter t");
     __shared__ unsigned counters[kBins];
@@ -88,6 +89,7 @@ unsigned few_blocks(Kernel* kernel, int threads, std::size_t n, std::size_t shar
 // values: here a stretch of consecutive ones.
 // Cost removed: clearing and adding the counters for every 256 values.
 // Still limits it: on each iteration the 32 lanes of a warp load from 32 distant addresses.
+// Counters: 32 sectors per load, L1 65 % busy.
 __global__ void count_coarsened_contiguous(const std::uint8_t* values, std::size_t n, Counter* counts) {
     __shared__ unsigned counters[kBins];
     counters[threadIdx.x] = 0;
@@ -182,7 +184,9 @@ __device__ void for_each_in_packs(const Value* values, std::size_t n, Visit visi
 // Idea: aggregation. A thread loads 16 consecutive bytes at once and counts a run of equal ones in
 // a register. A run costs one atomic.
 // Cost removed: 15 of 16 loads on any data; atomics on data with runs.
-// Still limits it: on data without runs, the comparisons are extra work.
+// Still limits it: on data without runs, one atomic on shared memory per value, and lanes whose
+// counters share a bank are served one after the other. Counters: shared memory 88 % busy; 22 of 31
+// million wavefronts are bank conflicts. The comparisons cost issue slots, of which 72 % are used.
 __global__ void count_aggregated(const std::uint8_t* values, std::size_t n, Counter* counts) {
     __shared__ unsigned counters[kBins];
     counters[threadIdx.x] = 0;

@@ -219,9 +219,10 @@ __device__ void finish(Pack (&packs)[kPacks], float part_max, MaxSum row) {
 // Idea: as warp_per_row, with a block for a row. Each warp finds the maximum and the sum of its
 // part; then the warps exchange these pairs in shared memory, with a single barrier.
 // Cost removed: the limit of 1024 columns.
-// Still limits it: from 16385 columns on, a block takes more than half of an SM's registers (41 or
-// 56 for each of its 1024 threads; nvcc 13.0, sm_90). So no other block is resident that could use
-// memory while this one waits at its barrier.
+// Still limits it: memory bandwidth (counters at 8192 x 8192: DRAM 82 % busy). From 16385 columns
+// on, a block takes more than half of an SM's registers (41 or 56 for each of its 1024 threads;
+// nvcc 13.0, sm_90). So no other block is resident that could use memory while this one waits at
+// its barrier.
 template <Output kOutput, bool kWhole, int kThreads, int kValues>
 __global__ void __launch_bounds__(kThreads)
     block_per_row(const float* in, std::size_t in_step, float* out, std::size_t out_step, int cols) {

@@ -3,8 +3,8 @@
 // PMPP chapters 5, 6 and 10 (both editions), 20 (5th edition).
 //
 //   version                 formula                stored in between         what limits it
-//   dot_separate            h . s_j                states x width            memory, written and read again
-//   dot_fused               h . s_j                -                         memory: S, once
+//   dot_separate            h . s_j                states x width            few threads, a sector per float
+//   dot_fused               h . s_j                -                         launch; at last memory: S, once
 //   luong_states_first      h^T (W s_j)            states x hidden           the matrix product
 //   luong_hidden_first      (h^T W) s_j            width                     latency: few blocks for h^T W
 //   bahdanau_concatenated   v . tanh(W [h; s_j])   states x (hidden+width)   the matrix product, memory
@@ -90,7 +90,8 @@ constexpr int kWarpsPerBlock = 8;
 // with shuffles. This is `matrix` times `vector`; Luong and Bahdanau use it, too.
 // Cost removed: 7 of 8 floats of each sector that were loaded and not used; idle SMs: 32 threads
 // per score.
-// Still limits it: memory. A few rows cannot fill the GPU.
+// Still limits it: memory, if there are enough rows. 2,048 rows of 512 columns cannot fill the GPU:
+// the kernel takes 3.6 us, and no unit is above 15 % (counters).
 template <int WIDTH>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     multiply_rows(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector, DeviceSpan<float> out) {
@@ -129,7 +130,8 @@ constexpr int kColumnWarps = 8;
 // a lane for each; its warps divide the rows among them.
 // Cost removed: the product S W^T: states x hidden x width multiply-adds become (states + hidden) x
 // width.
-// Still limits it: latency. 512 columns are 16 blocks, and a GPU has more than 100 SMs.
+// Still limits it: latency. 512 columns are 16 blocks, and a GPU has more than 100 SMs. Counters:
+// the warps spend 69 % of their time on loads, and no unit is above 10 %.
 __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     vector_times_matrix(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
                         DeviceSpan<float> out) {

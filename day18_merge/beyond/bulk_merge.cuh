@@ -127,7 +127,7 @@ __device__ inline void store_merged(const std::int32_t* merged, unsigned count, 
 // stores them by bulk copies.
 // Cost removed: the barriers of the loop; copies that threads issue; indices modulo the ring's
 // length.
-// Still limits it: memory bandwidth.
+// Still limits it: memory bandwidth (counters at 2^28: DRAM 84 % busy).
 //
 // The first own_rounds tiles of block b of G are b, b + G, b + 2 G and so on. Its warps find their
 // splits. Later tiles are drawn, and their splits are those that split_tiles has found meanwhile: a

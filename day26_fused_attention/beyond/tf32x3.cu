@@ -141,7 +141,8 @@ __device__ void multiply_values(const Scores<S>& p, Swizzled<S::BN, S::D>& value
 // accumulators of the first are the left operand of the second.
 // Cost removed: the multiply-adds of CUDA cores; the stores and loads of p in shared memory.
 // Still limits it: three products for each one, and every warp splits the operands from K and V for
-// itself.
+// itself. Counters: tensor cores 53 % busy; with eight warps on an SM, a warp spends 39 % of its
+// time waiting for results of its own arithmetic.
 template <class S, bool ALIGNED>
 __global__ __launch_bounds__(S::THREADS, S::BLOCKS) void attention_tf32x3(Attention<float> a,
                                                                           unsigned heads_at_once) {

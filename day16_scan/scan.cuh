@@ -31,7 +31,7 @@ namespace day16 {
 // Cost removed: the chain of n - 1 dependent additions: 8 steps for 256 elements.
 // Still limits it: n log2 n additions instead of n, each with accesses to shared memory, and two
 // barriers in each step. Counters at 2^28 elements: shared memory 65 % busy, FMA 11 %; 26 % of the
-// time of its warps at barriers. At 2^20 its five launches take less than 5 us each,
+// time of its warps at barriers. At 2^20 its five launches take 4 us on average,
 // too short to fill the GPU.
 //
 // Without the second barrier there is a data race: a thread could read an element that its owner

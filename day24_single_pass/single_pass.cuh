@@ -11,7 +11,7 @@
 // adjacent elements has to fit into an int. A block scans a tile (tile.cuh); what it needs from the
 // blocks before is one number, the sum of their tiles. How does it get it without a second launch?
 // `out` may be `in`. What limits a version is what the counters say at 2^28 elements; `filter` has
-// none, and no times are recorded yet.
+// none.
 //
 //   ./course run day24                                 every version, verified and timed
 //   ./course run day24 --program                       program.cu: one scan, from main() to the result

@@ -28,7 +28,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FORMAT = "course counters 1"
 
-# How busy each unit was, in percent of what it can do; of several counters, the largest. The key is the
+# How busy each unit was, in percent of what it can do; of several counters, the largest. A pipe counts
+# while its SM has work. The key is the
 # class of a kernel that this unit limits.
 PEAK = ".avg.pct_of_peak_sustained_elapsed"
 PIPE = ".avg.pct_of_peak_sustained_active"
@@ -74,6 +75,8 @@ SUMS = {
     "local_stores": "l1tex__t_requests_pipe_lsu_mem_local_op_st.sum",
 }
 LIMIT_MHZ = "device__attribute_clock_rate"  # in kHz
+# Instructions per cycle, of all cycles and of those in which the SM had work.
+ISSUED, ISSUED_WHILE_ACTIVE = "sm__inst_issued" + PEAK, "sm__inst_issued" + PIPE
 
 # The rule. A unit limits a kernel when it is at least BUSY percent busy.
 BUSY = 60
@@ -88,6 +91,8 @@ NEARLY_ALWAYS, SLOW_CLOCK = 85, 0.92
 # A kernel as short as this is done before the GPU is full.
 SHORT_US = 5
 MOSTLY = 0.4
+# A pipe of the few SMs that have work does not limit a kernel which leaves the others idle.
+FEW_SMS = 50
 
 
 def limit(kernel):
@@ -96,12 +101,15 @@ def limit(kernel):
     1. The busiest unit, if it is at least 60 % busy. L2 counts for itself only where it is more than
        15 points ahead of memory, L1 where it is as far ahead of shared memory, and the issue of
        instructions where it is as far ahead of every math unit that is 60 % busy. "power" instead of
-       a math unit that is at least 85 % busy while the clock is below 92 % of the highest.
+       a math unit that is at least 85 % busy while the clock is below 92 % of the highest. Math
+       units do not count where SMs have work for less than half of the time, on average.
     2. "launch": a launch takes less than 5 us.
     3. "barriers": for at least 40 % of the time that warps have, they wait at __syncthreads().
     4. "latency": no unit is busy; warps wait for results.
     """
     busy = dict.fromkeys(UNITS, 0) | kernel["busy"]
+    if kernel["active"] < FEW_SMS:
+        busy |= dict.fromkeys(MATH, 0)
     if busy["L2"] - busy["memory"] <= CLOSE:
         del busy["L2"]
     if busy["L1"] - busy["shared memory"] <= CLOSE:
@@ -179,6 +187,8 @@ def combine(launches):
     for key, counter in AVERAGES.items():
         if (value := average(counter)) is not None:
             kernel[key] = rounded(value / 1e6 if key == "MHz" else value)
+    issued, while_active = average(ISSUED), average(ISSUED_WHILE_ACTIVE)
+    kernel["active"] = round(100 * issued / while_active, 1) if while_active else 0.0
     kernel["highest_MHz"] = rounded(first[LIMIT_MHZ] / 1e3)
     for key, counter in SUMS.items():
         kernel[key] = rounded(sum(launch.get(counter, 0) for launch in launches), 6)
@@ -219,6 +229,13 @@ def shown_problems(day):
     return list(dict.fromkeys(found))
 
 
+def version_of_ncu():
+    """2025.3.1, of "Version 2025.3.1.0 (build ...)"."""
+    said = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
+    found = re.search(r"Version (\d+\.\d+\.\d+)", said)
+    return found[1] if found else "of unknown version"
+
+
 def known_counters():
     """The names of the counters that this GPU has, without their suffixes."""
     listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=True).stdout
@@ -232,7 +249,7 @@ def measure(day, program, output, header):
         raise ValueError(f"{day}: no README shows a table of measurements; expected a marker of ./course tables")
     counters = [counter for several in UNITS.values() for counter in several]
     counters += [*AVERAGES.values(), *SUMS.values(), *OCCUPANCY_LIMITS.values()]
-    counters += ["gpu__time_duration.sum", "launch__registers_per_thread"]
+    counters += ["gpu__time_duration.sum", "launch__registers_per_thread", ISSUED_WHILE_ACTIVE]
     counters += [
         f"smsp__average_warps_issue_stalled_{state}_per_issue_active.ratio" for line in STALLS for state in line.split()
     ]
@@ -253,7 +270,7 @@ def measure(day, program, output, header):
         )
     if ended.returncode != 0:
         raise ValueError(f"ncu ended with exit code {ended.returncode}:\n{text[-2000:]}")
-    write(output, header, records(read_csv(text.splitlines(keepends=True))))
+    write(output, header | {"ncu": version_of_ncu()}, records(read_csv(text.splitlines(keepends=True))))
 
 
 def stored():

@@ -3,7 +3,10 @@
 
 import contextlib
 import io
+import os
+import pathlib
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -14,25 +17,26 @@ HEADING = (
     '"gpu__time_duration.sum","launch__registers_per_thread","dram__throughput.avg.pct_of_peak_sustained_elapsed",'
     '"lts__throughput.avg.pct_of_peak_sustained_elapsed","l1tex__throughput.avg.pct_of_peak_sustained_elapsed",'
     '"l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed",'
-    '"sm__inst_issued.avg.pct_of_peak_sustained_elapsed","sm__cycles_elapsed.avg.per_second",'
+    '"sm__inst_issued.avg.pct_of_peak_sustained_elapsed","sm__inst_issued.avg.pct_of_peak_sustained_active",'
+    '"sm__cycles_elapsed.avg.per_second",'
     '"smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",'
     '"smsp__average_warps_issue_stalled_wait_per_issue_active.ratio","l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",'
     '"launch__occupancy_limit_registers","launch__occupancy_limit_warps","device__attribute_clock_rate"\n'
 )
-UNITS = '"","","","","ns","register/thread","%","%","%","%","%","hz","","","","block","block",""\n'
+UNITS = '"","","","","ns","register/thread","%","%","%","%","%","%","hz","","","","block","block",""\n'
 
 
 def row(version, kernel, ns, memory, conflicts=0):
     label = f'7271  ""<default domain>:decoding 16x32:8x64 / {version}:none:none:none:none:none:none"" '
     return (
-        f'"0","7271","{label}","{kernel}","{ns}","40","{memory}","50","20","10","30","1,980,000,000","6","2",'
+        f'"0","7271","{label}","{kernel}","{ns}","40","{memory}","50","20","10","30","40","1,980,000,000","6","2",'
         f'"{conflicts}","6","8","1,980,000"\n'
     )
 
 
 def busy(**units):
     shares = {unit: 0.0 for unit in counters.UNITS} | {name.replace("_", " "): v for name, v in units.items()}
-    return {"busy": shares, "us": 100.0, "launches": 1, "MHz": 1980, "highest_MHz": 1980, "stalls": {"wait": 1.0}}
+    return {"busy": shares, "active": 100.0, "us": 100.0, "launches": 1, "MHz": 1980, "highest_MHz": 1980, "stalls": {"wait": 1.0}}
 
 
 class Reading(unittest.TestCase):
@@ -49,6 +53,7 @@ class Reading(unittest.TestCase):
         self.assertEqual(first["bank_conflicts"], 1024)
         self.assertEqual(first["stalls"], {"barrier": 0.75, "wait": 0.25})
         self.assertEqual(first["occupancy_limit"], "registers")
+        self.assertEqual(first["active"], 75.0)
         self.assertEqual([first["limited_by"], second["limited_by"]], ["memory", "launch"])
 
     def test_what_is_no_profile_is_refused(self):
@@ -85,10 +90,70 @@ class Rule(unittest.TestCase):
         self.assertEqual(counters.limit(kernel | {"MHz": 1582}), "power")
         self.assertEqual(counters.limit(busy(memory=95.0) | {"MHz": 1582}), "memory")
 
+    def test_a_pipe_of_few_sms_does_not_limit_the_gpu(self):
+        kernel = busy(ALU=83.0, issue=0.5)
+        self.assertEqual(counters.limit(kernel), "ALU")
+        self.assertEqual(counters.limit(kernel | {"active": 0.8}), "latency")
+        self.assertEqual(counters.limit(busy(memory=83.0) | {"active": 0.8}), "memory")
+
     def test_no_unit_is_busy(self):
         self.assertEqual(counters.limit(busy() | {"us": 9.0, "launches": 2}), "launch")
         self.assertEqual(counters.limit(busy() | {"us": 11.0, "launches": 2}), "latency")
         self.assertEqual(counters.limit(busy() | {"stalls": {"barrier": 0.4}}), "barriers")
+
+
+# An ncu that says what it is asked for, and profiles a kernel of the last problem.
+NCU = """#!/bin/sh
+case "$1" in
+    --version) echo "Version 2025.3.1.0 (build 1) (public-release)" ;;
+    --query-metrics) echo "dram__throughput  Counter  %" ;;
+    *) echo "$@" >'{directory}/arguments'
+       while [ "$1" != --log-file ]; do shift; done
+       cat '{directory}/log' >"$2"
+       exit $(cat '{directory}/code') ;;
+esac
+"""
+
+
+class Measuring(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.directory = pathlib.Path(temporary.name)
+        ncu = self.directory / "ncu"
+        ncu.write_text(NCU.format(directory=self.directory))
+        ncu.chmod(0o755)
+        path = mock.patch.dict(os.environ, {"PATH": f"{self.directory}:{os.environ['PATH']}"})
+        path.start()
+        self.addCleanup(path.stop)
+        self.output = self.directory / "day15_reduction.counters.jsonl"
+        self.ncu_says("".join([HEADING, UNITS, row("coarsened", "reduce(float *)", "1,000", "90")]))
+
+    def ncu_says(self, log, code=0):
+        (self.directory / "log").write_text(log)
+        (self.directory / "code").write_text(str(code))
+
+    def measure(self):
+        counters.measure("day15_reduction", "./program", self.output, {"day": "day15_reduction", "device": "NVIDIA H200"})
+
+    def test_the_problems_of_the_readme_are_profiled(self):
+        self.measure()
+        said = (self.directory / "arguments").read_text()
+        self.assertIn("./program --bench --profile sum 268435456", said)
+        self.assertIn("dram__throughput.avg.pct_of_peak_sustained_elapsed", said)
+        self.assertNotIn("lts__throughput", said, "this GPU has no such counter")
+        header, kernels = counters.read(self.output)
+        self.assertEqual(header, {"day": "day15_reduction", "device": "NVIDIA H200", "ncu": "2025.3.1"})
+        self.assertEqual([kernel["version"] for kernel in kernels], ["coarsened"])
+
+    def test_nothing_is_written_when_ncu_fails(self):
+        self.ncu_says("==ERROR== ERR_NVGPUCTRPERM\n", code=1)
+        with self.assertRaisesRegex(ValueError, "may not read the GPU's counters"):
+            self.measure()
+        self.ncu_says("==ERROR== no device\n", code=2)
+        with self.assertRaisesRegex(ValueError, "exit code 2:\n==ERROR== no device"):
+            self.measure()
+        self.assertFalse(self.output.exists())
 
 
 class Stored(unittest.TestCase):
@@ -98,7 +163,7 @@ class Stored(unittest.TestCase):
                 counters.main()
         self.assertEqual(ended.exception.code, 0, printed.getvalue())
 
-    def test_every_kernel_is_of_a_problem_that_has_records(self):
+    def test_every_file_is_of_a_day_and_has_kernels(self):
         for path in counters.stored():
             header, kernels = counters.read(path)
             self.assertTrue(kernels, path)

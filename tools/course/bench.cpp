@@ -29,9 +29,8 @@ void print_sweep(const std::filesystem::path& file) {
 void require_profiler() {
     if (is_cpu_stand_in())
         throw UsageError(
-            "--counters needs a GPU: this build runs every thread on the CPU. ./course inspect counts what "
-            "can "
-            "be counted there");
+            "--counters needs a GPU: this build runs every thread on the CPU. What can be counted there: "
+            "./course inspect");
     if (capture({"ncu", "--version"}).exit_code != 0)
         throw UsageError("--counters needs Nsight Compute, which CUDA brings: ncu is not in PATH");
 }
@@ -61,26 +60,21 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
     if (options.counters) require_profiler();
     build_target(checkout, day.program_target());
 
+    const std::string list = options.sweep ? "sweep" : options.counters ? "counters" : "bench";
+    const std::string suffix = options.sweep ? "_sweep" : options.counters ? ".counters" : "";
     const std::filesystem::path file =
-        std::filesystem::path(this_machine().slug) / fmt::format("{}{}.jsonl", day.directory,
-                                                                 options.sweep      ? "_sweep"
-                                                                 : options.counters ? ".counters"
-                                                                                    : "");
+        std::filesystem::path(this_machine().slug) / (day.directory + suffix + ".jsonl");
     const std::filesystem::path measured = checkout.build / "measurements" / file;
     std::filesystem::create_directories(measured.parent_path());
     const Command command = options.counters
                                 ? profile_command(checkout, day, measured)
-                                : Command{checkout.program(day.directory),
-                                          options.sweep ? "--sweep" : "--bench", "--json", measured};
+                                : Command{checkout.program(day.directory), "--" + list, "--json", measured};
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     if (const int exit_code = run(command); exit_code != kSuccess) return exit_code;
     if (options.sweep) print_sweep(measured);
     if (!options.record) {
         fmt::print("\nRecords: {}. To keep them in docs/measurements: ./course bench {}{} --record\n",
-                   measured.string(), options.day,
-                   options.sweep      ? " --sweep"
-                   : options.counters ? " --counters"
-                                      : "");
+                   measured.string(), options.day, suffix.empty() ? "" : " --" + list);
         return kSuccess;
     }
 

@@ -1,6 +1,7 @@
 // An output buffer that detects wrong writes and missing writes of a kernel. The payload starts as
 // NaN (unwritten.hpp), so that unwritten elements do not pass for results. It lies between two
-// guards of known bytes, so that writes out of range are detected.
+// guards of known bytes, so that writes out of range are detected. They are NaN, too, where T is a
+// floating-point type: a sum that reads one is NaN.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,18 +18,16 @@
 
 namespace course {
 
-inline constexpr int kGuardByte = 0xA5;  // each byte of the guards, which a read out of range finds
-
 namespace detail {
 
 inline constexpr std::size_t kGuardBytes = 256;  // a multiple of the alignment of cudaMalloc
 
 // Fills a buffer that consists of guard, payload and guard, in this order. The payload is filled
-// with copies of `element`.
+// with copies of `element`, the guards with copies of `guard` from the beginning of the memory on.
 void arm_guards(DeviceBuffer<std::byte>& memory, std::size_t payload_offset, std::size_t payload_bytes,
-                std::span<const std::byte> element);
+                std::span<const std::byte> element, std::span<const std::byte> guard);
 std::string find_guard_damage(const DeviceBuffer<std::byte>& memory, std::size_t payload_offset,
-                              std::size_t payload_bytes);
+                              std::size_t payload_bytes, std::span<const std::byte> guard);
 
 }  // namespace detail
 
@@ -47,10 +46,14 @@ class GuardedBuffer {
     }
 
     // Fills the payload with NaN again and renews the guards.
-    void spoil() { detail::arm_guards(memory_, offset_, size_ * sizeof(T), unwritten_bytes<T>()); }
+    void spoil() {
+        detail::arm_guards(memory_, offset_, size_ * sizeof(T), unwritten_bytes<T>(), guard_bytes<T>());
+    }
 
     // Describes writes outside of the payload; empty if there are none. Waits for the device.
-    std::string damage() const { return detail::find_guard_damage(memory_, offset_, size_ * sizeof(T)); }
+    std::string damage() const {
+        return detail::find_guard_damage(memory_, offset_, size_ * sizeof(T), guard_bytes<T>());
+    }
 
     std::size_t size() const { return size_; }
     T* data() { return reinterpret_cast<T*>(memory_.data() + offset_); }

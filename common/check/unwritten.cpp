@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::uint32_t kFloat = 0xFFBFFFFC;
 constexpr std::uint64_t kDouble = 0xFFF7FFFFFFFFFFFC;
+constexpr std::uint32_t kGuardOfFloat = 0x7FBF7FBF;
+constexpr std::uint64_t kGuardOfDouble = 0x7FF7BFBFBFBFBFBF;
+constexpr std::uint16_t kGuardOfHalf = 0x7DBF;
+constexpr std::uint16_t kGuardOfBfloat16 = 0x7F9F;
 
 // The mantissa of a quiet NaN in the format of double. Conversion between the formats keeps the
 // leading bits.
@@ -52,12 +56,17 @@ constexpr std::array<Source, 6> of_surroundings() {
     return sources;
 }
 constexpr auto kSurroundings = of_surroundings();
+constexpr Source kGuards[] = {{NanOrigin::kOutside, mantissa_in_double(kGuardOfDouble, 52)},
+                              {NanOrigin::kOutside, mantissa_in_double(kGuardOfFloat, 23)},
+                              {NanOrigin::kOutside, mantissa_in_double(kGuardOfHalf, 10)},
+                              {NanOrigin::kOutside, mantissa_in_double(kGuardOfBfloat16, 7)}};
 
 NanOrigin origin_of_mantissa(std::uint64_t mantissa, int mantissa_bits) {
     const int dropped = kDoubleMantissa - mantissa_bits;
     for (const std::span<const Source> sources :
          {std::span<const Source>(kOutputs), std::span<const Source>(kShared),
-          std::span<const Source>(kDevice), std::span<const Source>(kSurroundings)}) {
+          std::span<const Source>(kDevice), std::span<const Source>(kSurroundings),
+          std::span<const Source>(kGuards)}) {
         for (const Source& source : sources) {
             if (source.mantissa >> dropped == mantissa >> dropped) return source.origin;
         }
@@ -86,9 +95,10 @@ NanOrigin origin_of_nan(const void* value, std::size_t size) {
 NanOrigin origin_of_integer(std::uint64_t value) {
     constexpr std::uint32_t kMostCounted =
         0xFFFF;  // the largest count that is still attributed to the fill pattern
-    constexpr std::uint32_t kGuards = 0xA5A5A5A5;  // guarded_buffer.hpp
+    constexpr std::uint32_t kGuardOfIntegers = kGuardByte * 0x01010101U;
     const std::uint64_t high = value >> 32;
-    if (static_cast<std::uint32_t>(value) == kGuards && (high == 0 || high == 0xFFFFFFFF || high == kGuards))
+    if (static_cast<std::uint32_t>(value) == kGuardOfIntegers &&
+        (high == 0 || high == 0xFFFFFFFF || high == kGuardOfIntegers))
         return NanOrigin::kOutside;
     if (high != 0 && high != 0xFFFFFFFF && high != 0xFFFEFFFE && high != 0xFFFDFFFD)
         return NanOrigin::kUnknown;
@@ -99,15 +109,36 @@ NanOrigin origin_of_integer(std::uint64_t value) {
 }
 
 namespace detail {
+namespace {
 
-std::span<const std::byte> unwritten_float() {
-    static const auto bytes = std::bit_cast<std::array<std::byte, sizeof kFloat>>(kFloat);
+template <auto kBits>
+std::span<const std::byte> bytes_of() {
+    static const auto bytes = std::bit_cast<std::array<std::byte, sizeof kBits>>(kBits);
     return bytes;
 }
 
+}  // namespace
+
+std::span<const std::byte> unwritten_float() {
+    return bytes_of<kFloat>();
+}
 std::span<const std::byte> unwritten_double() {
-    static const auto bytes = std::bit_cast<std::array<std::byte, sizeof kDouble>>(kDouble);
-    return bytes;
+    return bytes_of<kDouble>();
+}
+std::span<const std::byte> guard_of_float() {
+    return bytes_of<kGuardOfFloat>();
+}
+std::span<const std::byte> guard_of_double() {
+    return bytes_of<kGuardOfDouble>();
+}
+std::span<const std::byte> guard_of_half() {
+    return bytes_of<kGuardOfHalf>();
+}
+std::span<const std::byte> guard_of_bfloat16() {
+    return bytes_of<kGuardOfBfloat16>();
+}
+std::span<const std::byte> guard_of_integer() {
+    return bytes_of<std::uint8_t{kGuardByte}>();
 }
 
 std::span<const std::byte> all_bits_set(std::size_t size) {

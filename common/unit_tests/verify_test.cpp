@@ -1,5 +1,7 @@
 #include "common/check/verify.hpp"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -394,6 +396,43 @@ TEST_F(GuardedBufferTest, ACopyOfAGuardComesFromOutside) {
     EXPECT_EQ(differing(std::uint32_t{0xA5A5A5A6}).from_outside, 0u);
     EXPECT_NE(differing(std::uint32_t{0xA5A5A5A5}).message().find("is an index out of range?"),
               std::string::npos);
+}
+
+// What a kernel adds up that reads the elements before and behind an array of zeros.
+template <class T>
+void expect_guards_in_every_sum() {
+    const std::vector<T> zeros(3, T{});
+    GuardedBuffer<T> input(3, 1);
+    input.copy_from(zeros);
+    std::vector<T> around(5);
+    CUDA_CHECK(cudaMemcpy(around.data(), input.data() - 1, 5 * sizeof(T), cudaMemcpyDeviceToHost));
+    for (const int outside : {0, 4}) {
+        float sum = 0;
+        for (const int i : {outside, 1, 2, 3})
+            sum += static_cast<float>(around[i]);
+        EXPECT_TRUE(std::isnan(sum)) << outside;
+        if (sizeof(T) != 2) {  // others are converted by instructions or in software
+            EXPECT_EQ(course::origin_of_nan(&sum, sizeof sum), course::NanOrigin::kOutside) << outside;
+        }
+    }
+    EXPECT_EQ(input.damage(), "");
+}
+
+TEST_F(GuardedBufferTest, NoSumHidesAGuard) {
+    expect_guards_in_every_sum<float>();
+    expect_guards_in_every_sum<double>();
+    expect_guards_in_every_sum<__half>();
+    expect_guards_in_every_sum<__nv_bfloat16>();
+}
+
+// A kernel that adds 1 to too many elements, in place: a quiet NaN would stay as it is.
+TEST_F(GuardedBufferTest, ASumOfAGuardDamagesIt) {
+    GuardedBuffer<float> buffer(4);
+    float guard = 0;
+    CUDA_CHECK(cudaMemcpy(&guard, buffer.data() + 4, sizeof guard, cudaMemcpyDeviceToHost));
+    guard += 1;
+    CUDA_CHECK(cudaMemcpy(buffer.data() + 4, &guard, sizeof guard, cudaMemcpyHostToDevice));
+    EXPECT_NE(buffer.damage(), "");
 }
 
 TEST_F(GuardedBufferTest, CanBeMisalignedOnPurpose) {

@@ -110,6 +110,18 @@ std::string describe_peer(const void* address) {
                 : "cudaDeviceEnablePeerAccess(" + owner + ", 0) while device " + here + " is current");
 }
 
+// "a null pointer: ...", "0x28, 40 bytes after a null pointer: ..."; empty for other addresses.
+std::string describe_null(const void* address) {
+    constexpr std::intptr_t kNear = 1 << 16;  // Linux maps nothing there
+    const auto bytes = reinterpret_cast<std::intptr_t>(address);
+    if (bytes <= -kNear || bytes >= kNear) return {};
+    char text[64] = "a null pointer";
+    if (bytes != 0)
+        std::snprintf(text, sizeof text, "%p, %jd bytes %s a null pointer", address,
+                      static_cast<std::intmax_t>(bytes < 0 ? -bytes : bytes), bytes < 0 ? "before" : "after");
+    return std::string(text) + ": was this array not allocated, or its address not passed?";
+}
+
 [[noreturn]] void report_fault() {
     BlockRunner& runner = block_runner();
     cudaError_t error = cudaErrorIllegalAddress;
@@ -136,6 +148,8 @@ std::string describe_peer(const void* address) {
         what =
             "misaligned access: a vector type needs an address that is a multiple of its size. Or a pointer "
             "that was overwritten: is a local array written past its end?";
+    } else if (const std::string null = describe_null(fault.address); !null.empty()) {
+        what = "illegal access to " + null;
     } else {
         what = std::string("illegal access to ") + address;
         if (const std::string near = describe_address(fault.address); !near.empty()) {

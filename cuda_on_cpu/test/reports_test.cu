@@ -130,7 +130,13 @@ TEST(IllegalAddress, AfterItWasFreed) {
 
 TEST(IllegalAddress, Null) {
     const std::string report = report_of(cudaErrorIllegalAddress, [] { write_at<<<1, 1>>>(nullptr, 0, 0); });
-    EXPECT_TRUE(mentions(report, {"write_at", "illegal access", at_line(kWriteLine)}));
+    EXPECT_TRUE(mentions(
+        report,
+        {"write_at", "illegal access to a null pointer: was this array not allocated", at_line(kWriteLine)}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { write_at<<<1, 1>>>(nullptr, 10, 0); }),
+                         {"illegal access to 0x28, 40 bytes after a null pointer", at_line(kWriteLine)}));
+    EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress, [] { write_at<<<1, 1>>>(nullptr, -1, 0); }),
+                         {"4 bytes before a null pointer", at_line(kWriteLine)}));
 }
 
 constexpr int kLateWriteLine = __LINE__ + 4;

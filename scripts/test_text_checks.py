@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Tests of check_prose.py: each rule finds a sentence that breaks it, at its line, and nothing in good prose."""
+"""Tests of check_prose.py, of which each rule finds a sentence that breaks it, at its line, and nothing in good prose;
+and of check_links.py, which finds each kind of link that leads nowhere."""
 
 import contextlib
 import io
 import pathlib
+import subprocess
 import tempfile
 import unittest
 
+import check_links
 import check_prose
 
 GOOD = """# Heading
@@ -120,6 +123,77 @@ class Prose(unittest.TestCase):
     def test_a_file_that_cannot_be_read_is_an_error(self):
         with contextlib.redirect_stderr(io.StringIO()) as err:
             self.assertEqual(check_prose.main([str(self.directory / "none.md")]), 2)
+        self.assertIn("none.md", err.getvalue())
+
+
+class Links(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name).resolve() / "tree"
+        (self.root / "docs").mkdir(parents=True)
+        (self.root / "docs/a b.md").write_text("# A `vector<T>`, twice_over: *why?*\n## Same\n## Same\nTitle\n=====\n"
+                                               "```sh\n# no heading\n```\n<a id=\"by-hand\"></a>\n### A [link](x.md) ##\n")
+        (self.root / "docs/code.cu").write_text("1\n2\n3\n")
+        (self.root / "docs/ignored.md").write_text("# Here\n")
+        (self.root / ".gitignore").write_text("ignored.md\n")
+        (self.root.parent / "outside.md").write_text("# Here\n")
+        subprocess.run(["git", "init", "--quiet", self.root], check=True)
+
+    def check(self, text):
+        (self.root / "README.md").write_text(text, encoding="utf-8")
+        check_links.known_to_git.cache_clear()
+        check_links.anchors_of.cache_clear()
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check_links.main([str(self.root / "README.md")], self.root)
+        return code, out.getvalue()
+
+    def test_links_that_lead_somewhere(self):
+        targets = ("docs", "docs/", "docs/a%20b.md", "<docs/a b.md>", "./docs/../docs/code.cu", "docs/code.cu#L3", "#top-heading",
+                   "docs/code.cu#L1-L2", 'docs/code.cu "A title"', "https://example.org/none#x", "mailto:a@example.org",
+                   *(f"docs/a%20b.md#{anchor}" for anchor in ("a-vectort-twice_over-why", "same", "same-1", "title", "by-hand",
+                                                              "a-link")))
+        text = "# Top: heading\n" + "".join(f"[a\nlink]({target})\n" for target in targets)
+        self.assertEqual(self.check(text), (0, f"1 files, {len(targets)} links, 0 lead nowhere\n"))
+
+    def test_each_kind_of_link_that_leads_nowhere(self):
+        for target, reason in {
+                "none.md": "there is no such file",
+                "Docs/code.cu": "there is no such file",
+                "docs/ignored.md": "there is no such file",
+                "../outside.md": "leads out of the repository",
+                "/docs/code.cu": "is not relative",
+                "": "is empty",
+                "#none": "has no heading",
+                "docs/a%20b.md#same-2": "has no heading",
+                "docs/a%20b.md#Same": "has no heading",
+                "docs/a%20b.md#no-heading": "has no heading",
+                "docs/code.cu#L4": "the file has 3 lines",
+                "docs/code.cu#L0": "the file has 3 lines",
+                "docs/code.cu#main": "only Markdown has headings",
+        }.items():
+            with self.subTest(target):
+                code, out = self.check(f"# Top\n\nSee [this\nlink]({target}).\n")
+                self.assertEqual(code, 1)
+                self.assertIn(f"README.md:4: {target}: ", out)
+                self.assertIn(reason, out)
+
+    def test_every_form_of_a_link_is_seen(self):
+        for text in ("![picture](none.svg)", "[![picture](docs/code.cu)](none.svg)", "[name]: none.svg", '<img src="none.svg">',
+                     '<a href="none.svg">x</a>', "<picture>\n<source media='x'\nsrcset='none.svg'>", "`x` [a](none.svg) `y`"):
+            with self.subTest(text):
+                code, out = self.check(text + "\n")
+                self.assertEqual((code, out.count("none.svg")), (1, 1), out)
+
+    def test_code_and_comments_have_no_links(self):
+        for text in ("```md\n[a](none.md)\n```", "`[a](none.md)`", "``[a](none.md) ` ``", "<!-- [a](none.md) -->"):
+            with self.subTest(text):
+                self.assertEqual(self.check(text + "\n"), (0, "1 files, 0 links, 0 lead nowhere\n"))
+
+    def test_a_file_that_cannot_be_read_is_an_error(self):
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            self.assertEqual(check_links.main([str(self.root / "none.md")], self.root), 2)
         self.assertIn("none.md", err.getvalue())
 
 

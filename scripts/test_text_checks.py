@@ -33,7 +33,7 @@ PHRASES = {
     "due to the fact that": "It waits due to the fact that a tile is late.",
     "note that": "Also note that it waits.",
     "utilised": "All lanes are utilised.",
-    "nobody": "It is a value that nobody needs.",
+    "everybody": "It is a value that everybody needs.",
     "threads who": "So the threads who load must wait.",
     "those who wait": "A signal wakes those who wait.",
     "kernel says": "This kernel says what it needs.",

@@ -1059,6 +1059,37 @@ TEST(HostAccess, OfDeviceMemoryCanBeAllowed) {
     unsetenv("CUDA_ON_CPU_HOST_ACCESS");
 }
 
+// Of each kind of calls the one that CUDA_ON_CPU_REFUSE names; the others work.
+TEST(Refusals, AreOfTheCallThatASettingNames) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto is_refused = [](const std::string& setting) {
+        int host = 0;
+        int* a = nullptr;
+        int* b = nullptr;
+        const auto launch = [&] {
+            static_cast<void>(cudaGetLastError());  // of an earlier call
+            set_all<<<1, 1>>>(a, 5);
+            return cudaGetLastError();
+        };
+        const auto copy = [&] { return cudaMemcpy(&host, a, sizeof host, cudaMemcpyDeviceToHost); };
+        const bool of_memory = setting == "cudaMalloc:2";
+        const bool right =
+            cudaMalloc(&a, 4) == cudaSuccess &&
+            cudaMalloc(&b, 4) == (of_memory ? cudaErrorMemoryAllocation : cudaSuccess) &&
+            (b == nullptr) == of_memory && cudaMalloc(&b, 4) == cudaSuccess && launch() == cudaSuccess &&
+            copy() == cudaSuccess && host == 5 &&
+            launch() == (setting == "launch:2" ? cudaErrorLaunchOutOfResources : cudaSuccess) &&
+            copy() == (setting == "cudaMemcpy:2" ? cudaErrorInvalidValue : cudaSuccess) &&
+            launch() == cudaSuccess && copy() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess;
+        std::_Exit(right ? 0 : 1);
+    };
+    for (const std::string setting : {"cudaMalloc:2", "cudaMemcpy:2", "launch:2"}) {
+        setenv("CUDA_ON_CPU_REFUSE", setting.c_str(), 1);  // the test runs in a new process, which reads it
+        EXPECT_EXIT(is_refused(setting), testing::ExitedWithCode(0), "CUDA_ON_CPU_REFUSE names this call");
+    }
+    unsetenv("CUDA_ON_CPU_REFUSE");
+}
+
 // Where memory for their stacks is short, fewer blocks run, and the message says so.
 void join_without_room() {
     const rlimit limit{1u << 30, 1u << 30};

@@ -7,13 +7,15 @@ such answer, or an output exists that no test reads.
     scripts/mutate_stores.py --results FILE --jobs 16    appends each verdict to FILE (JSON Lines). A second
                                                          run goes on there: only what was accepted is
                                                          tried again
-    scripts/mutate_stores.py --without-inspection        judges by the tests, in their usual order alone
+    scripts/mutate_stores.py --without-inspection        judges by the tests alone, in all orders of `check`;
+                                                         what they accept may still race
     scripts/mutate_stores.py --list day15                which stores; builds nothing
 
 A store is a statement of a function that an exercise blanks: an assignment to an element, through a
-pointer, to a reference or a shared variable (`out[i] = x`, `*p += x`, `++counts[k]`), or a call whose result is not used
-(`atomicAdd(out, x)`, `store(tile, ...)`, a launch). Each becomes `if (course_keeps(7)) out[i] = x;`, and
-the environment variable COURSE_MUTANT says which one is skipped, so one build serves for all of a day.
+pointer, to a reference or to a shared variable (`out[i] = x`, `*p += x`, `++counts[k]`), or a call
+whose result is not used (`atomicAdd(out, x)`, `store(tile, ...)`, a launch). Each becomes
+`if (course_keeps(7)) out[i] = x;`, and the environment variable COURSE_MUTANT says which one is
+skipped, so one build serves for all of a day.
 
 An answer is first given to the exercise's tests alone, then, if they pass, to `./course check`, and
 then to `./course check --inspect`. What they all accept must be in equivalent_mutants.txt, with the
@@ -76,6 +78,7 @@ TOKEN = re.compile(
       | [-+*/%&|^=!<>]= | .""",
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
+ORDERS = [{}, {"CUDA_ON_CPU_ORDER": "descending"}, {"CUDA_ON_CPU_STORES": "late"}, {"CUDA_ON_CPU_STREAMS": "late"}]
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 NO_EXPRESSIONS = set("return break continue goto using typedef throw delete static_assert auto const constexpr".split())
 # Their removal is no wrong answer: checks, and what a program prints.
@@ -325,10 +328,13 @@ class Judge:
         has_run = pathlib.Path(self.player.my_directory, f"{mutant.number}.has_run")
         has_run.unlink(missing_ok=True)  # of a day before
         environment = self.environment(mutant, exercise) | {"COURSE_MUTANT_HAS_RUN": str(has_run)}
-        code, results, output = self.player.run_tests(exercise, directory, limit, **environment)
-        if code == 0 and "passed" in results:
-            return "", has_run.exists()
-        return f"not done after {limit} s" if code == 124 else first_failure(output), True
+        for order in ORDERS if self.options.without_inspection else ORDERS[:1]:
+            code, results, output = self.player.run_tests(exercise, directory, limit, **environment, **order)
+            if code == 124:
+                return f"not done after {limit} s", True
+            if code != 0 or "passed" not in results:
+                return first_failure(output), True
+        return "", has_run.exists()
 
     def by_check(self, mutant, *options):
         """Why `./course check` refuses it, or ""."""

@@ -3,12 +3,13 @@
 such answer, or an output exists that no test reads.
 
     scripts/mutate_stores.py day05 day15                 of these days; none: all
-    scripts/mutate_stores.py --barriers day15            takes out barriers, waits and fences instead
+    scripts/mutate_stores.py --barriers day15            takes out barriers, waits and fences, too
     scripts/mutate_stores.py --results FILE --jobs 16    appends each verdict to FILE (JSON Lines). A second
                                                          run goes on there: only what was accepted is
                                                          tried again
-    scripts/mutate_stores.py --without-inspection        judges by the tests alone, in all orders of `check`;
-                                                         what they accept may still race
+    scripts/mutate_stores.py --without-inspection        judges by the tests alone, in all orders of `check`:
+                                                         what they accept may still race. Leaves out
+                                                         exercises whose tests count accesses
     scripts/mutate_stores.py --list day15                which stores; builds nothing
 
 A store is a statement of a function that an exercise blanks: an assignment to an element, through a
@@ -216,15 +217,15 @@ class Source:
             return None
         return "barrier" if BARRIER.search(called) else "store"
 
-    def stores(self, brace, kind):
-        """First token and semicolon of each statement of this kind in a function's body."""
+    def found(self, brace, kinds):
+        """First token and semicolon of each statement of these kinds in a function's body."""
         end = self.partner[brace]
         head = max((i for i in range(brace) if self.tokens[i] in (";", "}", "{")), default=0)
         function = self.text[self.places[head] : self.end_of(end)]
         references = re.findall(r"[\w>]& (\w+)\b(?!\()", function)
         shared = re.findall(r"__shared__ [^;]*?\b(\w+);", function)
         for first, semicolon in self.statements(brace + 1, end):
-            if self.kind(first, semicolon, {*references, *shared}) == kind:
+            if self.kind(first, semicolon, {*references, *shared}) in kinds:
                 yield first, semicolon
 
 
@@ -252,8 +253,8 @@ def files_of_repairs(directory):
             yield re.search(r"^- file: `(.*)`", section, re.MULTILINE)[1], section.split("\n")[0]
 
 
-def mutate(text, file, exercises, kind, repaired, first_number):
-    """`text`, in stages, with a condition before each statement of this kind; and those statements.
+def mutate(text, file, exercises, kinds, repaired, first_number):
+    """`text`, in stages, with a condition before each statement of these kinds; and those statements.
     `repaired`: the exercise for which all of the file was given.
     """
     source = Source(text)
@@ -263,7 +264,7 @@ def mutate(text, file, exercises, kind, repaired, first_number):
         exercise = exercises[int(stage[1]) - 1] if stage else repaired
         if not exercise or text[: source.places[brace]].count("#line 1\n") == 0:
             continue
-        for first, semicolon in source.stores(brace, kind):
+        for first, semicolon in source.found(brace, kinds):
             begin, end = source.places[first], source.end_of(semicolon)
             number = first_number + len(mutants)
             line = text.count("\n", text.index("#line 1\n"), begin)
@@ -274,7 +275,7 @@ def mutate(text, file, exercises, kind, repaired, first_number):
     return HEAD + text, mutants
 
 
-def mutate_day(player, directory, exercises, kind):
+def mutate_day(player, directory, exercises, kinds):
     """Writes the learner's files of a day; its mutants."""
     player.put_in_stages(directory)
     mine = pathlib.Path(player.my_directory, directory)
@@ -285,7 +286,7 @@ def mutate_day(player, directory, exercises, kind):
             continue
         name = str(file.relative_to(mine))
         repaired = [e for e in exercises if e["id"].split("/")[1] == repairs.get(name)]
-        text, found = mutate(file.read_text(), name, exercises, kind, repaired[0] if repaired else None, len(mutants) + 1)
+        text, found = mutate(file.read_text(), name, exercises, kinds, repaired[0] if repaired else None, len(mutants) + 1)
         file.write_text(text)
         mutants += found
     return mutants
@@ -402,7 +403,7 @@ class Log:
 def try_day(player, exercises, options, log):
     directory = play_learner.directory_of(play_learner.day_of(exercises[0]))
     player.do("next", exercises[0]["id"])  # which copies the day's files
-    mutants = mutate_day(player, directory, exercises, "barrier" if options.barriers else "store")
+    mutants = mutate_day(player, directory, exercises, ["store", "barrier"] if options.barriers else ["store"])
     if options.list:
         print("".join(f"{mutant}\n" for mutant in mutants), end="")
         return
@@ -412,7 +413,7 @@ def try_day(player, exercises, options, log):
         before = log.before.get((*mutant.key, nth))
         if before and before["by"]:
             log.enter(mutant, nth, before["by"], before["why"])
-        else:
+        elif not (options.without_inspection and mutant.exercise["needs_inspection"]):
             todo.append((mutant, nth))
     if not todo:
         return

@@ -14,7 +14,7 @@ def found(body, kind="store"):
     text = "__global__ void kernel(float* out, float& sum, int n) {" + body + "}"
     source = mutate_stores.Source(text)
     [brace] = source.bodies()
-    places = [(source.places[first], source.end_of(semicolon)) for first, semicolon in source.stores(brace, kind)]
+    places = [(source.places[first], source.end_of(semicolon)) for first, semicolon in source.found(brace, [kind])]
     return [text[begin:end] for begin, end in sorted(places)]
 
 
@@ -91,8 +91,8 @@ class Statements(unittest.TestCase):
 class Mutants(unittest.TestCase):
     exercises = [{"id": "day97/first"}, {"id": "day97/second"}]
 
-    def mutate(self, text, kind="store", repaired=None):
-        return mutate_stores.mutate(STAGED + text, "sum.cuh", self.exercises, kind, repaired, 5)
+    def mutate(self, text, repaired=None):
+        return mutate_stores.mutate(STAGED + text, "sum.cuh", self.exercises, ["store"], repaired, 5)
 
     def test_conditions_stand_on_the_line_of_the_statement(self):
         text, [mutant] = self.mutate("// a\nvoid f(float* out) { if (course_is_blank(2)) return;\n    *out =\n        1;\n}\n")

@@ -82,8 +82,11 @@ TOKEN = re.compile(
 ORDERS = [{}, {"CUDA_ON_CPU_ORDER": "descending"}, {"CUDA_ON_CPU_STORES": "late"}, {"CUDA_ON_CPU_STREAMS": "late"}]
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 NO_EXPRESSIONS = set("return break continue goto using typedef throw delete static_assert auto const constexpr".split())
-# Their removal is no wrong answer: checks, and what a program prints.
-NO_STORES = re.compile(r"require\w*|assert|CUDA_CHECK_LAUNCH|cudaGetLastError|f?printf|f?puts|print|println|static_cast")
+# Calls whose removal is no wrong answer: checks, what a program prints, and what only a GPU's compiler or cache needs.
+NO_STORES = re.compile(
+    r"require\w*|assert|CUDA_CHECK_LAUNCH|cudaGetLastError|f?printf|f?puts|print|println|static_cast"
+    r"|hold|registers_\w+|\w*prefetch\w*"
+)
 BARRIER = re.compile(r"(?i)(?<!a)sync|wait|arrive|fence|barrier|commit|EventRecord")
 CHECKED = re.compile(r"(CUDA|NCCL|CUBLAS|MPI)_CHECK")  # a call of a library is in its brackets
 

@@ -69,6 +69,7 @@ class Statements(unittest.TestCase):
             "return out[0] = 1;",
             'require(n > 0, "n"); CUDA_CHECK(cudaGetLastError()); std::printf("%d", n);',
             "if (a < b && c > (d)) return;",
+            "ptx::registers_increase<240>(); hold(sums); prefetch_l2(in);",
         ]:
             self.assertEqual(found(text) + found(text, "barrier"), [], text)
 

@@ -87,7 +87,7 @@ NO_STORES = re.compile(
     r"require\w*|assert|CUDA_CHECK_LAUNCH|cudaGetLastError|f?printf|f?puts|print|println|static_cast"
     r"|hold|registers_\w+|\w*prefetch\w*"
 )
-BARRIER = re.compile(r"(?i)(?<!a)sync|wait|arrive|fence|barrier|commit|EventRecord")
+BARRIER = re.compile(r"(?i)(?<!a)(?<!ma_)(?<!matrix_)sync|wait|arrive|fence|barrier|commit|EventRecord")
 CHECKED = re.compile(r"(CUDA|NCCL|CUBLAS|MPI)_CHECK")  # a call of a library is in its brackets
 
 

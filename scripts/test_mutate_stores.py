@@ -53,7 +53,8 @@ class Statements(unittest.TestCase):
         ]:
             self.assertEqual(found(barrier, "barrier"), [barrier])
             self.assertEqual(found(barrier), [])
-        self.assertEqual(found("cp_async_16(a, b); cudaMemcpyAsync(a, b, n);", "barrier"), [])
+        stores = "cp_async_16(a, b); cudaMemcpyAsync(a, b, n); wmma::mma_sync(c, a, b, c); wmma::store_matrix_sync(c, d);"
+        self.assertEqual(found(stores, "barrier"), [])
 
     def test_what_is_neither(self):
         for text in [

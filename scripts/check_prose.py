@@ -53,7 +53,7 @@ PHRASES = {
 PHRASE = {re.compile(rf"\b(?:{phrase})\b(?!::)", re.IGNORECASE): advice for phrase, advice in PHRASES.items()}
 
 # A sentence ends where the next word is a capital, a digit or the name of a file or function.
-END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_]*(?:[A-Z0-9\[]|[a-z_0-9]+(?:[.(\[/]\w|\(|/\s)|[a-z0-9]+_[a-z]|(?<=\*)[a-z]))")
+END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_]*(?:[A-Z0-9\[]|[a-z_0-9]+(?:[.(\[/]\w|\(|/\s)|[a-z0-9]+_[a-z]|nvcc\b|cu[A-Z]|(?<=\*)[a-z]))")
 ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs|cf|al)\.$|(?:^|[,:] |[A-Z]\. )[A-Z]\.$")
 LIST_ITEM = re.compile(r"(?:[-*+]|\d+\.)\s+")
 LABEL = re.compile(r"^\W*(?:(?:[\w^,'-]+\s*){1,4}:(?=\s|$)\s*)+")  # "Cost removed: "
@@ -156,9 +156,11 @@ def findings_of(sentences):
             if run == length:
                 yield line, f"{length} sentences in a row {name}"
     words = [first_word(text) for text in texts]
-    for i in range(2, len(words)):
-        if words[i] and words[i] == words[i - 1] == words[i - 2]:
-            yield lines[i], f"three sentences in a row begin with '{words[i]}'"
+    run = 0
+    for i, word in enumerate(words):
+        run = run + 1 if i > 0 and word == words[i - 1] else 1
+        if word and run == (4 if word in ("the", "a") else 3):
+            yield lines[i], f"{run} sentences in a row begin with '{word}'"
 
 
 def findings_of_file(path):
@@ -170,7 +172,7 @@ def findings_of_file(path):
 
 def files_of_git():
     out = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [ROOT / name for name in out.split("\0")
+    return [ROOT / name for name in dict.fromkeys(out.split("\0"))
             if pathlib.Path(name).suffix in CPP | {".md"} and not name.startswith(NOT_PROSE)]
 
 

@@ -63,7 +63,8 @@ COUNTS = {
     "3 sentences in a row have a semicolon": "Warps load; lanes wait. Blocks start; others end. Threads add; one stores.",
     "2 sentences in a row have 'not ... but'": "Warps do not wait but load. Lanes do not add but store.",
     "4 sentences in a row have at most five words": "Warps load. Lanes wait. Blocks start. Threads add.",
-    "three sentences in a row begin with 'warps'": "Warps load tiles first. Warps wait for them. Warps then add.",
+    "3 sentences in a row begin with 'warps'": "Warps load tiles first. Warps wait for them. Warps then add.",
+    "4 sentences in a row begin with 'the'": "The first warp loads a tile. The block waits for it. The sum is new. The rest is as it was before.",
 }
 
 

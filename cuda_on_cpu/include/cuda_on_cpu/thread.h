@@ -72,8 +72,8 @@ void warp_collective(unsigned mask, void* operand, CollectiveWork work, const ch
                      Ended ended = Ended::refused);
 
 // A lane has read lane `source` in a shuffle, which did not take part. With
-// CUDA_ON_CPU_SHUFFLES=tell the first of these in a process is told, because a wrong result does
-// not show where it comes from. It is no error: a kernel may ignore the value.
+// CUDA_ON_CPU_SHUFFLES=tell the first of these in a process is reported, because a wrong result
+// does not show where it comes from. It is no error: a kernel may ignore the value.
 void note_undefined_shuffle(unsigned mask, unsigned source, const char* name, Site site);
 
 // Like warp_collective() for a tile of several warps: 64 to 1024 threads of consecutive rank.

@@ -4,6 +4,7 @@
     ./course bench day15 --counters          on a machine with a GPU and Nsight Compute: builds, and calls this
     scripts/counters.py --renew              after a change of the rule below: every stored class again
     scripts/counters.py --check              exit code 1 where a stored class is not what the rule says
+    scripts/counters.py --why FILE           the rule's reason for each stored class, for ./course profile
 
 Nsight Compute (ncu) profiles one launch of every version on the problems that the day's README shows:
 the program launches each version once untimed, then once in an NVTX range with the names of problem
@@ -95,8 +96,8 @@ MOSTLY = 0.4
 FEW_SMS = 50
 
 
-def limit(kernel):
-    """The class of one kernel: what keeps it from being faster.
+def judge(kernel):
+    """(class, reason) of one kernel: what keeps it from being faster, and why the rule says so.
 
     1. The busiest unit, if it is at least 60 % busy. L2 counts for itself only where it is more than
        15 points ahead of memory, L1 where it is as far ahead of shared memory, and the issue of
@@ -108,23 +109,50 @@ def limit(kernel):
     4. "latency": no unit is busy; warps wait for results.
     """
     busy = dict.fromkeys(UNITS, 0) | kernel["busy"]
-    if kernel["active"] < FEW_SMS:
+    passing = {}  # units that are busy with the work of another
+    few = kernel["active"] < FEW_SMS
+    if few:
         busy |= dict.fromkeys(MATH, 0)
     if busy["L2"] - busy["memory"] <= CLOSE:
-        del busy["L2"]
+        passing["L2"] = busy.pop("L2")
     if busy["L1"] - busy["shared memory"] <= CLOSE:
-        busy["shared memory"] = max(busy["shared memory"], busy.pop("L1"))
+        passing["L1"] = busy.pop("L1")
+        busy["shared memory"] = max(busy["shared memory"], passing["L1"])
     if any(busy[unit] >= BUSY and busy["issue"] - busy[unit] <= CLOSE for unit in MATH):
-        del busy["issue"]
+        passing["issue"] = busy.pop("issue")
     unit = max(busy, key=busy.get)
+    share = f"{unit} is {busy[unit]:.0f} % busy"
+    if unit == "shared memory" and "L1" in passing:
+        del passing["L1"]
+        share = f"shared memory, with the L1 cache in the same unit, is {busy[unit]:.0f} % busy"
     if busy[unit] >= BUSY:
         if unit in (*MATH, "issue") and busy[unit] >= NEARLY_ALWAYS:
             if kernel["MHz"] < SLOW_CLOCK * kernel["highest_MHz"]:
-                return "power"
-        return unit
-    if kernel["us"] / kernel["launches"] < SHORT_US:
-        return "launch"
-    return "barriers" if kernel["stalls"].get("barrier", 0) >= MOSTLY else "latency"
+                return "power", (
+                    f"{share}, at {kernel['MHz']:.0f} MHz: less than {100 * SLOW_CLOCK:.0f} % of the highest "
+                    f"clock, {kernel['highest_MHz']:.0f} MHz"
+                )
+        follow = [f"{name} ({value:.0f} %)" for name, value in passing.items() if value > busy[unit]]
+        return unit, f"{share}, and from {BUSY} % on the busiest unit counts" + (
+            f"; what keeps it busy passes through {' and '.join(follow)}, too" if follow else ""
+        )
+    idle = f"no unit is {BUSY} % busy ({share})"
+    also = [f"{name} is {value:.0f} % busy, but with the work of another unit" for name, value in passing.items() if value >= BUSY]
+    if few and max(kernel["busy"].get(name, 0) for name in MATH) >= BUSY:
+        also.append(f"only {kernel['active']:.0f} % of the SMs have work")
+    idle = "; ".join([idle, *also])
+    each = kernel["us"] / kernel["launches"]
+    if each < SHORT_US:
+        return "launch", f"{idle}; a launch takes {each:.1f} us, less than {SHORT_US}"
+    waiting = kernel["stalls"].get("barrier", 0)
+    if waiting >= MOSTLY:
+        return "barriers", f"{idle}; warps wait at barriers for {100 * waiting:.0f} % of their time"
+    return "latency", f"{idle}; warps wait for results"
+
+
+def limit(kernel):
+    """The class of one kernel."""
+    return judge(kernel)[0]
 
 
 def number(text):
@@ -283,6 +311,7 @@ def main():
     parser.add_argument("--header", default="{}", help="JSON object: device, driver, commit... of --measure")
     parser.add_argument("--renew", action="store_true", help="apply the rule to every stored file")
     parser.add_argument("--check", action="store_true", help="do the stored classes follow the rule?")
+    parser.add_argument("--why", metavar="FILE", help="print the rule's reason for the class of each kernel, one a line")
     options = parser.parse_args()
     if options.measure:
         day, program, output = options.measure
@@ -292,6 +321,10 @@ def main():
             measure(day, program, pathlib.Path(output), header)
         except (ValueError, OSError, subprocess.CalledProcessError) as error:
             sys.exit(f"counters: {error}")
+        return
+    if options.why:
+        for kernel in read(pathlib.Path(options.why))[1]:
+            print(judge(kernel)[1])
         return
     wrong = 0
     for path in stored():

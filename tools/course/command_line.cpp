@@ -207,6 +207,30 @@ void add_bench(CommandLine& line) {
     });
 }
 
+void add_profile(CommandLine& line) {
+    auto* command = line.add(
+        "profile",
+        "What limits each version: a GPU's counters, beside what an inspection counts on this machine",
+        "example: ./course profile day15\n"
+        "         ./course profile day15 --only shared_memory --inspect\n"
+        "         ./course profile day06 --compare naive tiled_padded");
+    const auto options = std::make_shared<ProfileOptions>();
+    command->add_option("DAY", options->day, kDay)->required();
+    auto* only = command->add_option("--only", options->version, "Only this version")->type_name("V");
+    command->add_option("--compare", options->compare, "Two versions side by side, what changed most first")
+        ->type_name("A B")
+        ->expected(2)
+        ->excludes(only);
+    command->add_option("--gpu", options->gpu, "The stored counters of this GPU: h200")->type_name("NAME");
+    command->add_flag("--inspect", options->inspect,
+                      "Builds the day's inspection if it is not there yet, which takes minutes");
+    command->callback([&line, options] {
+        line.action = [&line, options](const Checkout& checkout) {
+            return line.authors.profile_day(checkout, *options);
+        };
+    });
+}
+
 void add_tables(CommandLine& line) {
     auto* command = line.add(
         "tables", "Makes docs/measured and the tables in the READMEs from the records in docs/measurements",
@@ -427,6 +451,7 @@ int run_command_line(int argc, const char* const* argv, const AuthorCommands& au
     const CLI::App* const inspect = add_inspect(line);
     add_test(line);
     add_bench(line);
+    add_profile(line);
     add_tables(line);
     add_doctor(line);
     add_next(line);

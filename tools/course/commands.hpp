@@ -78,6 +78,17 @@ struct BenchOptions {
 };
 int bench_day(const Checkout& checkout, const BenchOptions& options);
 
+struct ProfileOptions {
+    std::string day;
+    std::string version;               // empty: all
+    std::vector<std::string> compare;  // two versions; empty: none
+    std::string gpu;                   // whose stored counters; empty: of the first that has some
+    bool inspect = false;              // build the inspection if it has not been built yet
+};
+// Shows what limits each version: a GPU's counters beside what an inspection counts on this
+// machine.
+int profile_day(const Checkout& checkout, const ProfileOptions& options);
+
 // With `check_only`, no file is written, and a file that would change counts as a failure.
 int update_tables(const Checkout& checkout, bool check_only);
 

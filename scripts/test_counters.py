@@ -160,10 +160,28 @@ class Measuring(unittest.TestCase):
         self.assertEqual(header, {"day": "day15_reduction", "device": "NVIDIA H200", "ncu": "2025.3.1"})
         self.assertEqual([kernel["version"] for kernel in kernels], ["coarsened"])
 
+    def test_one_version_and_the_kernels_of_any_program(self):
+        counters.measure("day15_reduction", "./program", self.output, {}, "shuffle")
+        self.assertTrue((self.directory / "arguments").read_text().endswith("--profile sum 268435456 --only shuffle\n"))
+
+        without = "".join([HEADING, UNITS, row("x", "void mine<4>(float *)", "1,000", "90")]).replace(" / x", "")
+        self.ncu_says(without)
+        arguments = ["counters.py", "--header", '{"device": "D"}', "--measure-program"]
+        with mock.patch.object(sys, "argv", [*arguments, str(self.output), "./mine", "--only", "7"]):
+            counters.main()
+        said = (self.directory / "arguments").read_text()
+        self.assertTrue(said.endswith(" --launch-count 50 ./mine --only 7\n"), said)
+        self.assertNotIn("--profile-from-start", said)
+        header, kernels = counters.read(self.output)
+        self.assertEqual(header["device"], "D")
+        self.assertEqual([(one["problem"], one["version"]) for one in kernels], [("the whole program", "mine")])
+
     def test_nothing_is_written_when_ncu_fails(self):
         self.ncu_says("==ERROR== ERR_NVGPUCTRPERM\n", code=1)
         with self.assertRaisesRegex(ValueError, "may not read the GPU's counters"):
             self.measure()
+        for system in ("NVreg_RestrictProfilingToAdminUsers=0", "--cap-add=SYS_ADMIN", "WSL", "sudo", "notebook"):
+            self.assertIn(system, counters.PERMISSION)
         self.ncu_says("==ERROR== no device\n", code=2)
         with self.assertRaisesRegex(ValueError, "exit code 2:\n==ERROR== no device"):
             self.measure()

@@ -7,13 +7,16 @@
 
 #include "build.hpp"
 #include "commands.hpp"
+#include "common/bench/machine.hpp"
 #include "common/check/nearest.hpp"
 #include "counters.hpp"
 #include "days.hpp"
 #include "errors.hpp"
 #include "inspect_output.hpp"
 #include "inspect_view.hpp"
+#include "measure_counters.hpp"
 #include "measurements.hpp"
+#include "own_program.hpp"
 #include "profile_view.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
@@ -60,12 +63,14 @@ fs::path stored_counters(const Checkout& checkout, const Calendar& calendar, con
            (day.directory + std::string(kSuffix));
 }
 
-// The times beside the counters; none if the file is not there.
-std::vector<MeasuredRecord> times_beside(const fs::path& counters) {
+// The times of the same machine: measured with the counters, or stored; none where there are none.
+std::vector<MeasuredRecord> times_of(const Checkout& checkout, const fs::path& counters) {
     std::string name = counters.filename();
     name.replace(name.size() - kSuffix.size(), kSuffix.size(), ".jsonl");
-    const fs::path file = counters.parent_path() / name;
-    return fs::exists(file) ? load_records(file) : std::vector<MeasuredRecord>();
+    for (const fs::path& directory :
+         {counters.parent_path(), checkout.measurements() / counters.parent_path().filename()})
+        if (fs::exists(directory / name)) return load_records(directory / name);
+    return {};
 }
 
 std::optional<MeasuredRecord> time_of(const std::vector<MeasuredRecord>& records,
@@ -87,10 +92,31 @@ std::vector<std::string> reasons_of(const Checkout& checkout, const fs::path& co
     return reasons;
 }
 
+// Runs the command that writes counters of `name` to a file, and returns the file.
+template <class MakeCommand>
+fs::path counted(const Checkout& checkout, const std::string& name, const ProfileOptions& options,
+                 const MakeCommand& make_command) {
+    const fs::path output =
+        checkout.build / "measurements" / this_machine().slug / (name + std::string(kSuffix));
+    fs::create_directories(output.parent_path());
+    const Command command = make_command(output);
+    fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
+    const int exit_code = run(command);
+    if (exit_code == kInterrupted) throw Interrupted();
+    if (exit_code != kSuccess)
+        throw std::runtime_error(
+            options.files.empty()
+                ? fmt::format("nothing was counted; the stored counters: ./course profile {} --gpu h200",
+                              options.day)
+                : fmt::format("nothing was counted; without a GPU: COURSE_PRESET=cpu ./course profile {}",
+                              options.files.front()));
+    return output;
+}
+
 // All versions of a file of counters, each on the problem that takes it longest.
 std::vector<Profile> profiles_of(const Checkout& checkout, const fs::path& file) {
     const std::vector<KernelCounters> counters = load_counters(file);
-    const std::vector<MeasuredRecord> records = times_beside(file);
+    const std::vector<MeasuredRecord> records = times_of(checkout, file);
     const std::vector<std::string> reasons = reasons_of(checkout, file);
     const std::string gpu = counted_device(file);
     std::vector<Profile> profiles;
@@ -118,7 +144,10 @@ std::vector<Profile> profiles_of(const Checkout& checkout, const fs::path& file)
     return profiles;
 }
 
-std::vector<Profile> chosen(std::vector<Profile> profiles, const std::vector<std::string>& versions) {
+// Those that the options name, or all.
+std::vector<Profile> chosen(const std::vector<Profile>& profiles, const ProfileOptions& options) {
+    std::vector<std::string> versions = options.compare;
+    if (!options.version.empty()) versions.push_back(options.version);
     if (versions.empty()) return profiles;
     std::vector<std::string> names;
     for (const Profile& profile : profiles)
@@ -126,7 +155,8 @@ std::vector<Profile> chosen(std::vector<Profile> profiles, const std::vector<std
     std::vector<Profile> found;
     for (const std::string& version : versions) {
         const auto profile = std::ranges::find(profiles, version, &Profile::name);
-        if (profile == profiles.end()) throw UsageError(unknown_name("version", version, names));
+        if (profile == profiles.end())
+            throw UsageError(unknown_name(options.files.empty() ? "version" : "kernel", version, names));
         found.push_back(*profile);
     }
     return found;
@@ -183,18 +213,15 @@ void add_inspections(const Checkout& checkout, const Day& day, const ProfileOpti
         add_inspection(profile, file, limits_of_device());
 }
 
-}  // namespace
+// Of a day's program, measured now.
+fs::path measured_counters(const Checkout& checkout, const Day& day, const ProfileOptions& options) {
+    require_profiler();
+    build_target(checkout, day.program_target());
+    return counted(checkout, day.directory, options,
+                   [&](const fs::path& output) { return count_day(checkout, day, options.version, output); });
+}
 
-int profile_day(const Checkout& checkout, const ProfileOptions& options) {
-    const Calendar calendar = load_calendar(checkout.calendar());
-    const Day& day = find_day_with_versions(calendar, options.day, "profile");
-    const fs::path file = stored_counters(checkout, calendar, day, options.gpu);
-    const std::vector<std::string> versions = !options.compare.empty()  ? options.compare
-                                              : options.version.empty() ? std::vector<std::string>()
-                                                                        : std::vector{options.version};
-    std::vector<Profile> profiles = chosen(profiles_of(checkout, file), versions);
-    add_inspections(checkout, day, options, profiles);
-
+void print_profiles(const std::vector<Profile>& profiles, const ProfileOptions& options) {
     std::vector<Screen> screens;
     for (const Profile& profile : profiles)
         screens.push_back(screen_of(profile));
@@ -204,8 +231,74 @@ int profile_day(const Checkout& checkout, const ProfileOptions& options) {
         for (const Screen& screen : screens)
             fmt::print("{}", screen_text(screen, use_colour(stdout)));
     }
+}
+
+bool is_on_gpu(const Checkout& checkout) {
+    return load_calendar(checkout.calendar()).backend == "gpu";
+}
+
+int profile_day(const Checkout& checkout, const ProfileOptions& options) {
+    const Calendar calendar = load_calendar(checkout.calendar());
+    const Day& day = find_day_with_versions(calendar, options.day, "profile");
+    const bool measures = options.gpu.empty() && is_on_gpu(checkout);
+    const fs::path file = measures ? measured_counters(checkout, day, options)
+                                   : stored_counters(checkout, calendar, day, options.gpu);
+    std::vector<Profile> profiles = chosen(profiles_of(checkout, file), options);
+    add_inspections(checkout, day, options, profiles);
+    print_profiles(profiles, options);
     fmt::print("\n{}", counters_provenance(file));
     return kSuccess;
+}
+
+// --- A program of the user's own -----------------------------------------------------------------
+
+int profile_on_gpu(const Checkout& checkout, const ProfileOptions& options) {
+    require_profiler();
+    Command program = {build_own_program(checkout, options.files)};
+    program.insert(program.end(),
+                   options.extra.begin() + static_cast<std::ptrdiff_t>(options.files.size()) - 1,
+                   options.extra.end());
+    const fs::path file =
+        counted(checkout, fs::path(options.files.front()).stem(), options,
+                [&](const fs::path& output) { return count_program(checkout, program, output); });
+    std::vector<Profile> profiles = chosen(profiles_of(checkout, file), options);
+    for (Profile& profile : profiles)
+        profile.not_inspected = fmt::format(
+            "What can be counted without a GPU, line by line: ./course inspect {}", options.files.front());
+    print_profiles(profiles, options);
+    fmt::print("\n{}", counters_provenance(file));
+    return kSuccess;
+}
+
+int profile_by_inspection(const Checkout& checkout, const ProfileOptions& options) {
+    const auto [exit_code, file] = inspect_program(checkout, options.extra, options.files);
+    if (!file) return exit_code;
+    std::vector<Profile> profiles;
+    for (const KernelInspection& kernel : file->results.front().kernels)
+        profiles.push_back({.name = short_name(kernel.name),
+                            .problem = extent(kernel),
+                            .inspected_problem = file->day,
+                            .inspected = {kernel},
+                            .inspected_on = limits_of_device()});
+    print_profiles(chosen(profiles, options), options);
+    const std::size_t findings = count_findings(*file);
+    fmt::print(
+        "\n{}Line by line, with what is wrong: ./course inspect {}\n"
+        "Without a GPU these are not known: the time, how busy the units are, what warps wait for, registers "
+        "and spills.\n",
+        findings == 0 ? "" : fmt::format("{} finding{}. ", findings, findings == 1 ? "" : "s"),
+        options.files.front());
+    return exit_code;
+}
+
+}  // namespace
+
+int show_profile(const Checkout& checkout, const ProfileOptions& options) {
+    if (options.files.empty()) return profile_day(checkout, options);
+    if (!options.gpu.empty())
+        throw UsageError("--gpu: there are no stored counters of a program of your own");
+    require_program(options.files);
+    return is_on_gpu(checkout) ? profile_on_gpu(checkout, options) : profile_by_inspection(checkout, options);
 }
 
 }  // namespace course::tool

@@ -49,7 +49,7 @@ class CommandLine : public testing::Test {
         std::vector<const char*> argv = {"./course"};
         argv.insert(argv.end(), arguments.begin(), arguments.end());
         return run_command_line(static_cast<int>(argv.size()), argv.data(),
-                                {bench_day, profile_day, update_tables, try_exercises, new_day});
+                                {bench_day, show_profile, update_tables, try_exercises, new_day});
     }
     // The complaints of ./course tables --check.
     static std::string complaints_of_check() {

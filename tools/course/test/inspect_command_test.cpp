@@ -74,7 +74,7 @@ class Inspect : public testing::Test {
         testing::internal::CaptureStderr();
         const int exit_code =
             run_command_line(static_cast<int>(argv.size()), argv.data(),
-                             {bench_day, profile_day, update_tables, try_exercises, new_day});
+                             {bench_day, show_profile, update_tables, try_exercises, new_day});
         output_ = testing::internal::GetCapturedStdout();
         messages_ = testing::internal::GetCapturedStderr();
         return exit_code;

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "command_line.hpp"
+#include "common/bench/machine.hpp"
+#include "common/test/device_test.hpp"
 #include "errors.hpp"
 #include "inspect_example.hpp"
+#include "subprocess.hpp"
 #include "temporary_directory.hpp"
 #include "variable.hpp"
 
@@ -27,6 +30,29 @@ std::string kernel_line(const char* problem, const char* version, const char* ke
         "\n",
         problem, version, kernel, us, memory, memory >= 60 ? "memory" : "latency");
 }
+
+// What Nsight Compute prints of one kernel, and an ncu that prints it.
+constexpr const char* kNcuTable =
+    R"csv("ID","thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg","Kernel Name","gpu__time_duration.sum","launch__registers_per_thread","dram__throughput.avg.pct_of_peak_sustained_elapsed","sm__inst_issued.avg.pct_of_peak_sustained_elapsed","sm__inst_issued.avg.pct_of_peak_sustained_active","sm__cycles_elapsed.avg.per_second","sm__warps_active.avg.pct_of_peak_sustained_active","sm__maximum_warps_per_active_cycle_pct","smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio","launch__occupancy_limit_warps","device__attribute_clock_rate"
+"","","","ns","","%","%","%","hz","%","%","","block","kHz"
+"0","""<default domain>:add 2^28 / plain:none:none:none:none:none:none""","void add<4>(float *)","1000","40","77","30","40","1980000000","50","60","6","8","1980000"
+)csv";
+constexpr const char* kNcu = R"(
+case "$1" in
+    --version) echo "Version 2025.3.1.0" ;;
+    --query-metrics) echo "dram__throughput  Counter  %" ;;
+    *) printf '%s|' "$@" >"$COURSE_ROOT/arguments"
+       while [ "$1" != --log-file ]; do shift; done
+       cat "$COURSE_ROOT/log" >"$2"
+       [ -z "$NCU_FAILS" ] ;;
+esac
+)";
+constexpr const char* kMadeUpNvcc = R"(
+while [ $# -gt 0 ]; do
+    case $1 in -o) : >"$2" ;; -MF) echo "made:" >"$2" ;; esac
+    shift
+done
+)";
 
 class ProfileCommand : public testing::Test {
   protected:
@@ -73,6 +99,20 @@ class ProfileCommand : public testing::Test {
             "build/inspect/bin/day01_vector_add",
             "printf '%s|' \"$@\" >>\"$COURSE_ROOT/arguments\"\ncp \"$COURSE_ROOT/figures.json\" \"$2\"\n");
     }
+    // From now on the build is one for a GPU, which is measured by a made-up ncu.
+    void have_a_gpu() {
+        executable("tools/ncu", kNcu);
+        executable("tools/nvcc", kMadeUpNvcc);
+        directory_.write("log", kNcuTable);
+        const std::string days = path("build/cpu/days.json");
+        std::string text = read_text(days);
+        text.replace(text.find("\"cpu\""), 5, "\"gpu\"");
+        directory_.write(days, text);
+        const Captured configured = capture({"cmake", "-S", path(""), "-B", path("build/cpu"), "-G", "Ninja",
+                                             "-DCOURSE_NVCC:FILEPATH=" + path("tools/nvcc")});
+        ASSERT_EQ(configured.exit_code, 0) << configured.output;
+    }
+    std::string path(const std::string& name) const { return (directory_.path() / name).string(); }
     // The exit code; what was printed is in output_ and messages_.
     int profile(std::vector<std::string> arguments) {
         arguments.insert(arguments.begin(), {"./course", "profile"});
@@ -83,7 +123,7 @@ class ProfileCommand : public testing::Test {
         testing::internal::CaptureStderr();
         const int exit_code =
             run_command_line(static_cast<int>(argv.size()), argv.data(),
-                             {bench_day, profile_day, update_tables, try_exercises, new_day});
+                             {bench_day, show_profile, update_tables, try_exercises, new_day});
         output_ = testing::internal::GetCapturedStdout();
         messages_ = testing::internal::GetCapturedStderr();
         return exit_code;
@@ -98,6 +138,7 @@ class ProfileCommand : public testing::Test {
     Variable search_{"PATH", (directory_.path() / "tools").string() + ":" + std::getenv("PATH")};
     Variable compiler_{"CXX", ""};
     std::string output_;
+    Variable fails_{"NCU_FAILS", ""};
     std::string messages_;
 };
 
@@ -135,6 +176,58 @@ TEST_F(ProfileCommand, ComparesTwoVersions) {
     EXPECT_TRUE(contains(output_, "busy: memory            92 %")) << output_;
     EXPECT_TRUE(contains(output_, "-52 points")) << output_;
     EXPECT_EQ(profile({"day01", "--compare", "plain", "--only", "plain"}), kUsage);
+}
+
+TEST_F(ProfileCommand, AGpuIsMeasuredNow) {
+    if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    have_a_gpu();
+    EXPECT_EQ(profile({"day01", "--only", "plain"}), kSuccess) << messages_;
+    EXPECT_TRUE(contains(messages_, "scripts/counters.py --header")) << messages_;
+    const std::string arguments = read_text(path("arguments"));
+    EXPECT_TRUE(contains(arguments, path("build/cpu/bin/day01_vector_add") + "|--bench|--profile|"))
+        << arguments;
+    EXPECT_TRUE(arguments.ends_with("|--only|plain|")) << arguments;
+    EXPECT_TRUE(contains(output_, "limited by memory: memory is 77 % busy")) << output_;
+    EXPECT_TRUE(contains(output_, "Counted by Nsight Compute 2025.3.1 on " + this_machine().device))
+        << output_;
+
+    EXPECT_EQ(profile({"day01", "--only", "plain", "--gpu", "h200"}), kSuccess) << messages_;
+    EXPECT_TRUE(contains(output_, "memory is 92 % busy")) << "the stored counters: " << output_;
+}
+
+TEST_F(ProfileCommand, KernelsOfAProgramOfYoursAreMeasured) {
+    if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    have_a_gpu();
+    directory_.write("mine.cu", "");
+    EXPECT_EQ(profile({path("mine.cu"), "--", "7", "--only"}), kSuccess) << messages_;
+    EXPECT_TRUE(read_text(path("arguments")).ends_with("/mine|7|--only|")) << read_text(path("arguments"));
+    EXPECT_TRUE(contains(output_, "=== add, the whole program, ")) << output_;
+    EXPECT_TRUE(contains(output_, "./course inspect " + path("mine.cu"))) << output_;
+    EXPECT_EQ(profile({path("mine.cu"), "--only", "ad"}), kUsage);
+    EXPECT_TRUE(contains(messages_, "unknown kernel 'ad': did you mean 'add'?")) << messages_;
+    EXPECT_EQ(profile({path("mine.cu"), "--gpu", "h200"}), kUsage);
+    EXPECT_EQ(profile({path("yours.cu")}), kUsage);
+    EXPECT_TRUE(contains(messages_, "there is no file")) << messages_;
+}
+
+TEST_F(ProfileCommand, WithoutPermissionItSaysWhatPermits) {
+    if (const std::string reason = why_no_device(); !reason.empty()) GTEST_SKIP() << reason;
+    have_a_gpu();
+    directory_.write("log", "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n");
+    setenv("NCU_FAILS", "1", 1);
+    EXPECT_EQ(profile({"day01"}), kFailed);
+    for (const char* words : {"NVreg_RestrictProfilingToAdminUsers=0", "--cap-add=SYS_ADMIN", "WSL",
+                              "./course profile day01 --gpu h200"})
+        EXPECT_TRUE(contains(messages_, words)) << words << ": " << messages_;
+    EXPECT_EQ(output_, "");
+}
+
+TEST_F(ProfileCommand, WithoutNsightComputeItSaysWhereItIs) {
+    have_a_gpu();
+    executable("tools/ncu", "exit 127\n");
+    EXPECT_EQ(profile({"day01"}), kUsage);
+    for (const char* words : {"ncu is not in PATH", "cuda-nsight-compute", "conda install", "WSL"})
+        EXPECT_TRUE(contains(messages_, words)) << words << ": " << messages_;
 }
 
 TEST_F(ProfileCommand, WhatIsNotThereIsNamedWithWhatIs) {

@@ -171,11 +171,11 @@ TEST_P(VersionTest, RandomShapes) {
     }
 }
 
-// A of more elements than 31 bits count, on the CPU, where only the blocks of its last rows run.
-TEST_P(VersionTest, IndicesBeyond31Bits) {
+// A of more elements than 32 bits count, on the CPU, where only the blocks of its last rows run.
+TEST_P(VersionTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     constexpr std::size_t kRows = std::size_t{1} << 20;
-    constexpr std::size_t kDepth = 2052;
+    constexpr std::size_t kDepth = 4100;
     constexpr std::size_t kCols = 4;
     const std::vector<double> end = {1};
     const course::LargeArray<float> a(kRows * kDepth, 2048 * kDepth, end);

@@ -51,6 +51,7 @@ PHRASES = {
     r"turn(?:s|ed)? round": "reverse",
 }
 PHRASE = {re.compile(rf"\b(?:{phrase})\b(?!::)", re.IGNORECASE): advice for phrase, advice in PHRASES.items()}
+ANY_PHRASE = re.compile(rf"\b(?:{'|'.join(PHRASES)})\b(?!::)", re.IGNORECASE)
 
 # A sentence ends where the next word is a capital, a digit or the name of a file or function.
 END = re.compile(r"(?<=[.!?])[\"')*_]*\s+(?=[\"'(*_]*(?:[A-Z0-9\[]|[a-z_0-9]+(?:[.(\[/]\w|\(|/\s)|[a-z0-9]+_[a-z]|nvcc\b|cu[A-Z]|(?<=\*)[a-z]))")
@@ -133,7 +134,7 @@ def findings_of(sentences):
     """Line and message of what is found in a paragraph."""
     is_reference = any(re.search(r'", (?:[\w ]+, )?\d{4}', sentence) for _, sentence in sentences)
     for line, sentence in sentences:
-        for pattern, advice in PHRASE.items():
+        for pattern, advice in PHRASE.items() if ANY_PHRASE.search(sentence) else ():
             found = pattern.search(sentence)
             if found:
                 yield line, f"'{found.group()}'; better: {advice}"

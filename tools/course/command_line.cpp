@@ -228,6 +228,7 @@ CLI::App* add_profile(CommandLine& line) {
         ->add_option("--gpu", options->gpu,
                      "The stored counters of this GPU, h200; without it, a GPU that is there is measured now")
         ->type_name("NAME");
+    command->add_option("--html", options->html, "Writes the same as a page to this file")->type_name("FILE");
     command->add_flag("--inspect", options->inspect,
                       "Builds the day's inspection if it is not there yet, which takes minutes");
     command->add_option("ARGUMENTS", options->extra, kForwarded);

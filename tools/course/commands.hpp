@@ -83,6 +83,7 @@ struct ProfileOptions {
     std::string version;               // empty: all
     std::vector<std::string> compare;  // two versions; empty: none
     std::string gpu;                   // whose stored counters; empty: of the first that has some
+    std::string html;                  // file for the page; empty: none
     bool inspect = false;              // build the inspection if it has not been built yet
     std::vector<std::string> files{};  // of the user's own program, instead of a day
     std::vector<std::string> extra{};  // as in run_own_program

@@ -17,6 +17,7 @@
 #include "measure_counters.hpp"
 #include "measurements.hpp"
 #include "own_program.hpp"
+#include "profile_page.hpp"
 #include "profile_view.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
@@ -221,16 +222,23 @@ fs::path measured_counters(const Checkout& checkout, const Day& day, const Profi
                    [&](const fs::path& output) { return count_day(checkout, day, options.version, output); });
 }
 
-void print_profiles(const std::vector<Profile>& profiles, const ProfileOptions& options) {
+// On the terminal and, where a file is named, as a page. `note` stands below.
+void show(const std::vector<Profile>& profiles, const ProfileOptions& options, const PageHead& head,
+          const std::string& note) {
     std::vector<Screen> screens;
     for (const Profile& profile : profiles)
         screens.push_back(screen_of(profile));
-    if (!options.compare.empty()) {
+    const bool comparison = !options.compare.empty();
+    if (comparison) {
         fmt::print("{}", comparison_text(screens[0], screens[1], use_colour(stdout)));
     } else {
         for (const Screen& screen : screens)
             fmt::print("{}", screen_text(screen, use_colour(stdout)));
     }
+    fmt::print("\n{}", note);
+    if (options.html.empty()) return;
+    replace_file(options.html, profile_page(head, screens, comparison, note));
+    fmt::print("written: {}\n", options.html);
 }
 
 bool is_on_gpu(const Checkout& checkout) {
@@ -245,12 +253,15 @@ int profile_day(const Checkout& checkout, const ProfileOptions& options) {
                                    : stored_counters(checkout, calendar, day, options.gpu);
     std::vector<Profile> profiles = chosen(profiles_of(checkout, file), options);
     add_inspections(checkout, day, options, profiles);
-    print_profiles(profiles, options);
-    fmt::print("\n{}", counters_provenance(file));
+    show(profiles, options, head_of(day), counters_provenance(file));
     return kSuccess;
 }
 
 // --- A program of the user's own -----------------------------------------------------------------
+
+PageHead head_of_program(const ProfileOptions& options) {
+    return {fs::path(options.files.front()).filename(), ""};
+}
 
 int profile_on_gpu(const Checkout& checkout, const ProfileOptions& options) {
     require_profiler();
@@ -265,8 +276,7 @@ int profile_on_gpu(const Checkout& checkout, const ProfileOptions& options) {
     for (Profile& profile : profiles)
         profile.not_inspected = fmt::format(
             "What can be counted without a GPU, line by line: ./course inspect {}", options.files.front());
-    print_profiles(profiles, options);
-    fmt::print("\n{}", counters_provenance(file));
+    show(profiles, options, head_of_program(options), counters_provenance(file));
     return kSuccess;
 }
 
@@ -280,20 +290,21 @@ int profile_by_inspection(const Checkout& checkout, const ProfileOptions& option
                             .inspected_problem = file->day,
                             .inspected = {kernel},
                             .inspected_on = limits_of_device()});
-    print_profiles(chosen(profiles, options), options);
     const std::size_t findings = count_findings(*file);
-    fmt::print(
-        "\n{}Line by line, with what is wrong: ./course inspect {}\n"
+    const std::string note = fmt::format(
+        "{}Line by line, with what is wrong: ./course inspect {}\n"
         "Without a GPU these are not known: the time, how busy the units are, what warps wait for, registers "
         "and spills.\n",
         findings == 0 ? "" : fmt::format("{} finding{}. ", findings, findings == 1 ? "" : "s"),
         options.files.front());
+    show(chosen(profiles, options), options, head_of_program(options), note);
     return exit_code;
 }
 
 }  // namespace
 
 int show_profile(const Checkout& checkout, const ProfileOptions& options) {
+    require_writable("--html", options.html);
     if (options.files.empty()) return profile_day(checkout, options);
     if (!options.gpu.empty())
         throw UsageError("--gpu: there are no stored counters of a program of your own");

@@ -230,6 +230,15 @@ TEST_F(ProfileCommand, WithoutNsightComputeItSaysWhereItIs) {
         EXPECT_TRUE(contains(messages_, words)) << words << ": " << messages_;
 }
 
+TEST_F(ProfileCommand, WritesAPage) {
+    EXPECT_EQ(profile({"day01", "--html", path("new/page.html")}), kSuccess) << messages_;
+    EXPECT_TRUE(contains(output_, "written: " + path("new/page.html"))) << output_;
+    const std::string page = read_text(path("new/page.html"));
+    EXPECT_TRUE(contains(page, "<h1>Day 1: T</h1>") && contains(page, "<b>Limited by memory</b>")) << page;
+    EXPECT_EQ(profile({"day01", "--html", path("CMakeLists.txt/page.html")}), kUsage);
+    EXPECT_TRUE(contains(messages_, "--html: cannot write")) << messages_;
+}
+
 TEST_F(ProfileCommand, WhatIsNotThereIsNamedWithWhatIs) {
     EXPECT_EQ(profile({"day01", "--only", "float5"}), kUsage);
     EXPECT_TRUE(contains(messages_, "unknown version 'float5': did you mean 'float4'?")) << messages_;

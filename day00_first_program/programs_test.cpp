@@ -61,6 +61,14 @@ class ProgramsTest : public course::DeviceTest {
         return false;
     }
 
+    // It frees what it allocates, and destroys what it creates.
+    void expect_no_leaks(const std::string& program, const std::string& arguments) const {
+        if (!course::is_cpu_stand_in())
+            GTEST_SKIP() << "on a GPU compute-sanitizer --leak-check full finds memory";
+        const ShellOutcome outcome = run(program, arguments, "CUDA_ON_CPU_LEAKS=on");
+        if (outcome.text.find(" never ") != std::string::npos) ADD_FAILURE() << outcome.text;
+    }
+
     std::filesystem::path directory_;
 };
 
@@ -100,9 +108,7 @@ TEST_F(VectorAdd, AddsAnyNumberOfElements) {
 }
 
 TEST_F(VectorAdd, FreesWhatItAllocates) {
-    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "on a GPU compute-sanitizer --leak-check full finds it";
-    const ShellOutcome outcome = run("vector_add", "1000", "CUDA_ON_CPU_LEAKS=on");
-    if (outcome.text.find("never freed") != std::string::npos) ADD_FAILURE() << outcome.text;
+    expect_no_leaks("vector_add", "1000");
 }
 
 // A call that fails must end the program with a message that says where and why.
@@ -312,6 +318,10 @@ TEST_F(Squares, SaysThatALaunchWasRefusedInsteadOfPrintingASum) {
             << outcome.text;
         EXPECT_EQ(outcome.text.find("the sum of the squares"), std::string::npos) << outcome.text;
     }
+}
+
+TEST_F(Squares, FreesWhatItAllocates) {
+    expect_no_leaks("squares", "256");
 }
 
 TEST_F(Squares, RefusesWhatIsNoBlockSize) {

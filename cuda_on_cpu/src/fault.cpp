@@ -22,6 +22,7 @@
 #include "memory.hpp"
 #include "pages.hpp"
 #include "peer_guard.hpp"
+#include "shared_arena.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
 
@@ -149,6 +150,8 @@ std::string describe_null(const void* address) {
             what += ", " + index;
         } else if (runner.beside_dynamic_shared(fault.address)) {
             what += ", outside the block's dynamic shared memory";
+        } else if (beside_static_shared(fault.address)) {
+            what += ", not far from the block's __shared__ variables: is an index too large, or negative?";
         }
     }
     if (const Site site = runner.async().take_reading_site(); site.line > 0) runner.fail(error, what, site);

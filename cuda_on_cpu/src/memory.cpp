@@ -546,6 +546,7 @@ std::string describe_wild_index(const volatile void* address) {
     };
     constexpr Pattern kPatterns[] = {{kDevicePoison, "memory that nothing has written"},
                                      {kSharedPoison, "shared memory that nothing has written"},
+                                     {kSharedCanary, "what lies outside a __shared__ variable"},
                                      {kCanaries[0], "what lies outside an allocation"},
                                      {kCanaries[1], "what lies outside an allocation"},
                                      {kCanaries[2], "what lies outside an allocation"}};

@@ -22,7 +22,8 @@ inline constexpr std::uint16_t kDevicePoison = 0xFFFD;
 // a result computed from them is visible. Allocations use three patterns in turn: with a single
 // pattern a copy from behind one array to behind another would go unnoticed.
 inline constexpr std::uint16_t kCanaries[] = {0x7FFF, 0x7FFE, 0x7FFD};
-inline constexpr unsigned char kPoison = 0xFF;  // of registers, and of elements outside a tensor
+inline constexpr std::uint16_t kSharedCanary = 0x7FFC;  // beside the variables in shared memory
+inline constexpr unsigned char kPoison = 0xFF;          // of registers, and of elements outside a tensor
 
 // Fills memory with a 16-bit pattern, in phase with the address: at an odd address it starts with
 // the high byte.

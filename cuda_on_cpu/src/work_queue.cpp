@@ -309,8 +309,8 @@ bool is_beside(const Task& task, std::uint64_t number) {
 }
 
 // The caller holds the lock, and has set `after` of the task. The task depends on everything that a
-// task in its `after` depends on. The tasks that are left are `beside` each of these, or were
-// issued later.
+// task in its `after` depends on. Those that are left are `beside` each of these, or were issued
+// later.
 void note_beside(const Queue& q, Task& task) {
     std::vector<const Task*> after;
     for (const TaskPointer& before : task.after) {

@@ -285,6 +285,94 @@ TEST(IllegalAddress, OfDynamicSharedMemory) {
                  {"illegal access", "outside the block's dynamic shared memory"}));
 }
 
+TEST(IllegalAddress, BeforeDynamicSharedMemory) {
+    for (const int bytes : {100, 128, 5000, 4096}) {
+        for (const int index : {-1, -8, -200, -1023}) {
+            const std::string report =
+                report_of(cudaErrorIllegalAddress, [=] { overrun_dynamic_shared<<<1, 1, bytes>>>(index); });
+            EXPECT_TRUE(mentions(report, {"dynamic shared memory"})) << bytes << ", " << index;
+            const bool at_end =
+                mentions(report, {"wrote before the start of its " + std::to_string(bytes) + " bytes"});
+            EXPECT_TRUE(at_end || mentions(report, {"illegal access", "outside the block's"})) << report;
+        }
+        EXPECT_TRUE(mentions(
+            report_of(cudaErrorIllegalAddress, [=] { overrun_dynamic_shared<<<1, 1, bytes>>>(-50'000); }),
+            {"illegal access", "outside the block's dynamic shared memory"}));
+        // What a failed block left there is not another block's fault.
+        overrun_dynamic_shared<<<3, 1, bytes>>>(0);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    }
+}
+
+template <int kSize>
+__global__ void overrun_shared(int index) {
+    __shared__ int tile[kSize];
+    tile[index] = 1;
+}
+__global__ void overrun_one_of_two(int index) {
+    __shared__ int tile[7];
+    alignas(16) __shared__ int other[7];
+    other[0] = 1;
+    tile[index] = other[0];
+}
+
+TEST(IllegalAddress, BesideASharedVariable) {
+    const auto wrote_beside = [](auto kernel, int index) {
+        return mentions(report_of(cudaErrorIllegalAddress, [=] { kernel<<<3, 1>>>(index); }),
+                        {"wrote outside of the ", " bytes of its __shared__ variable tile",
+                         "is an index too large, or negative?"});
+    };
+    for (const int index : {-64, -5, -1, 33, 34, 40, 33 + 63})
+        EXPECT_TRUE(wrote_beside(overrun_shared<33>, index)) << index;
+    for (const int index : {-64, -1, 256, 256 + 63})
+        EXPECT_TRUE(wrote_beside(overrun_shared<256>, index)) << index;
+    for (const int index : {-64, -1, 7, 70})
+        EXPECT_TRUE(wrote_beside(overrun_one_of_two, index)) << index;
+    overrun_shared<33><<<3, 1>>>(32);
+    overrun_shared<256><<<3, 1>>>(255);
+    overrun_one_of_two<<<3, 1>>>(6);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+__global__ void overrun_shared_in_block_1(int index) {
+    __shared__ int tile[64];
+    if (blockIdx.x == 1) tile[index] = 1;
+}
+
+TEST(IllegalAddress, FarFromASharedVariable) {
+    // A cooperative launch runs each block but the first on an OS thread of the pool.
+    for (int index : {25'000, 100'000, 200'000}) {
+        void* arguments[] = {&index};
+        EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress,
+                                       [&] {
+                                           cudaLaunchCooperativeKernel(
+                                               reinterpret_cast<const void*>(overrun_shared_in_block_1),
+                                               dim3(2), dim3(1), arguments, 0, nullptr);
+                                       }),
+                             {"illegal access", "not far from the block's __shared__ variables"}));
+    }
+}
+
+__global__ void read_beside_shared(float* out) {
+    __shared__ float tile[32];
+    extern __shared__ float dynamic[];
+    tile[threadIdx.x] = dynamic[threadIdx.x] = 1;
+    __syncthreads();
+    out[threadIdx.x] = tile[static_cast<int>(threadIdx.x) - 1];
+    out[32 + threadIdx.x] = tile[threadIdx.x + 1];
+    out[64 + threadIdx.x] = dynamic[static_cast<int>(threadIdx.x) - 1];
+}
+
+TEST(IllegalAddress, WhatLiesBesideSharedMemoryIsNaN) {
+    const Allocation<float> out(96);
+    read_beside_shared<<<1, 32, 128>>>(out.data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    std::vector<float> seen(96);
+    ASSERT_EQ(cudaMemcpy(seen.data(), out.data(), 96 * sizeof(float), cudaMemcpyDeviceToHost), cudaSuccess);
+    for (std::size_t i = 0; i < seen.size(); ++i)
+        EXPECT_EQ(std::isnan(seen[i]), i == 0 || i == 63 || i == 64) << i;
+}
+
 // ---- Other faults -------------------------------------------------------------------------------
 
 constexpr int kDivideLine = __LINE__ + 2;

@@ -32,6 +32,8 @@ constexpr double kAlike = 1.01;         // two lines count as equal within 1 % w
 constexpr double kMuchMore = 1.25;
 constexpr double kMuchMisuse = 0.02;  // beyond the ideal, on top of the lesson's own excess
 constexpr double kManyRequests = 1.5;
+// Reads alone may not be kMuchMore either, unless that is little of all sectors.
+constexpr double kLittle = 0.05;
 
 constexpr std::uintmax_t kMostFigures =
     64'000'000;  // bytes that one program writes; scripts/sandbox.sh cuts there
@@ -81,7 +83,17 @@ const AccessLine* worst(const Traffic& mine, Traffic lesson) {
     return found;
 }
 
-Traffic traffic(const InspectedVersion& version, Space space) {
+// Which accesses count. Loads that wait for another block, which are atomic, are as many as it
+// happens: an exercise in which blocks wait compares the other accesses.
+enum class Counted { kAll, kReads, kNotAtomic };
+
+bool counts(const AccessLine& line, Counted counted) {
+    if (counted == Counted::kAll) return true;
+    return line.operation != Operation::kAtomic &&
+           (counted == Counted::kNotAtomic || line.operation != Operation::kStore);
+}
+
+Traffic traffic(const InspectedVersion& version, Space space, Counted counted = Counted::kAll) {
     Traffic sum;
     for (const KernelInspection& kernel : version.kernels) {
         // Only some blocks are inspected, and the learner's grid may differ from the lesson's: the
@@ -90,7 +102,7 @@ Traffic traffic(const InspectedVersion& version, Space space) {
             return static_cast<std::uint64_t>(std::llround(each * static_cast<double>(count)));
         };
         for (const AccessLine& line : kernel.lines) {
-            if (line.space != space) continue;
+            if (line.space != space || !counts(line, counted)) continue;
             sum.transactions += of_all_blocks(line.transactions);
             sum.ideal += of_all_blocks(line.ideal);
             sum.requests += of_all_blocks(line.requests);
@@ -179,6 +191,20 @@ std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space
         return "";
     }
     if (const AccessLine* line = worst(mine, lesson)) text += "    " + text_of_worst(*line) + "\n";
+    return text;
+}
+
+// Stores that are most of the traffic hide that each element is read twice.
+std::string objection_to_reads(const InspectedVersion& mine, const InspectedVersion& lesson) {
+    const Traffic own = traffic(mine, Space::kGlobal, Counted::kReads);
+    const Traffic theirs = traffic(lesson, Space::kGlobal, Counted::kReads);
+    const auto sectors = static_cast<double>(theirs.transactions);
+    const auto of_all = static_cast<double>(traffic(lesson, Space::kGlobal).transactions);
+    if (static_cast<double>(own.transactions) <= std::max(kMuchMore * sectors, sectors + kLittle * of_all))
+        return "";
+    std::string text = fmt::format("  From global memory it reads {} sectors, the lesson's version {}.\n",
+                                   own.transactions, theirs.transactions);
+    if (const AccessLine* line = worst(own, theirs)) text += "    " + text_of_worst(*line) + "\n";
     return text;
 }
 
@@ -360,6 +386,11 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
         if (std::ranges::find(memory, name(space)) != memory.end())
             text += objection_to(traffic(mine, space), traffic(lesson, space), space);
     }
+    if (std::ranges::find(memory, "accesses") != memory.end())
+        text += objection_to(traffic(mine, Space::kGlobal, Counted::kNotAtomic),
+                             traffic(lesson, Space::kGlobal, Counted::kNotAtomic), Space::kGlobal);
+    if (text.empty() && std::ranges::find(memory, name(Space::kGlobal)) != memory.end())
+        text = objection_to_reads(mine, lesson);
     if (std::ranges::find(memory, "atomics") != memory.end())
         text += objection_to(atomics_of(mine), atomics_of(lesson));
     return text;

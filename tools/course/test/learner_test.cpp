@@ -167,7 +167,7 @@ class Learner : public testing::Test {
         testing::internal::CaptureStdout();
         testing::internal::CaptureStderr();
         const int code = run_command_line(static_cast<int>(argv.size()), argv.data(),
-                                          {bench_day, update_tables, try_exercises, new_day});
+                                          {bench_day, show_profile, update_tables, try_exercises, new_day});
         std::fflush(stdout);
         said_ = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
         return code;

@@ -19,7 +19,8 @@ float add_on_gpu(const float* a, const float* b, float* c, int n) {
     CUDA_CHECK(cudaEventSynchronize(stop));
     float milliseconds = 0;
     CUDA_CHECK(cudaEventElapsedTime(&milliseconds, start, stop));
-    for (int i = 0; i < n; ++i) c[i] = c_d[i];
+    for (int i = 0; i < n; ++i)
+        c[i] = c_d[i];
     CUDA_CHECK(cudaEventDestroy(start));
     CUDA_CHECK(cudaEventDestroy(stop));
     CUDA_CHECK(cudaFree(a_d));

@@ -253,7 +253,7 @@ void tell_of_removed_name(const char* name, const char* instead) {
     std::fprintf(stderr, "cuda_on_cpu: %s: CUDA 13 has this no more: use %s\n", name, instead);
 }
 
-bool shall_be_refused(RefusedCall call) {
+bool must_be_refused(RefusedCall call) {
     static std::atomic<unsigned> calls{0};
     const Refusal& refusal = environment().refusal;
     return refusal.number != 0 && refusal.call == call && ++calls == refusal.number;

@@ -15,9 +15,9 @@ cudaError_t set_last_error(cudaError_t error);
 [[gnu::format(printf, 3, 4)]] cudaError_t refuse(cudaError_t error, const char* function, const char* format,
                                                  ...);
 
-// CUDA_ON_CPU_REFUSE: is this the call that must fail, for a test of what the program does then?
+// CUDA_ON_CPU_REFUSE: must this call fail, for a test of what the program does then?
 // Each call by the host asks once.
-bool shall_be_refused(RefusedCall call);
+bool must_be_refused(RefusedCall call);
 inline constexpr const char* kRefusedForATest = "refused, because CUDA_ON_CPU_REFUSE names this call";
 
 // After a kernel has failed, all calls fail until cudaDeviceReset(), as on a GPU, where the context

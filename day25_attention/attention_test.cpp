@@ -422,8 +422,8 @@ TEST_P(ScorerTest, EmptyExtents) {
     expect_right(4, 0, 0, 4);
 }
 
-// Inf and NaN are factors of no term.
-TEST_P(ScorerTest, ASumWithoutTermsIsZeroWhateverTheOtherFactorHolds) {
+// Inf and NaN are operands of no product.
+TEST_P(ScorerTest, ASumWithoutTermsIsZeroWhateverTheOtherOperandHolds) {
     if (scoring() != Scoring::kLuong) GTEST_SKIP() << "only h^T W s has two sums, of which one may be empty";
     for (const float bad : {kInf, kNan}) {
         for (const bool is_h_empty : {true, false}) {

@@ -429,8 +429,8 @@ TYPED_TEST(TensorCores, RefuseOperandsThatAreNotAligned) {
     }
 }
 
-// A depth of 24 or 72 does not fill the last stage. What fills it up is zero in both factors: a NaN
-// that is multiplied by zero would be NaN.
+// A depth of 24 or 72 does not fill the last stage. What fills it up is zero in both operands: a
+// NaN that is multiplied by zero would be NaN.
 TYPED_TEST(TensorCores, ANanReachesItsOwnResultsOnly) {
     for (const Shape& shape : {Shape{.n = 2, .c = 24, .h = 3, .w = 2, .k = 3, .r = 1, .s = 1},
                                Shape{.n = 2, .c = 8, .h = 4, .w = 5, .k = 3, .r = 3, .s = 3, .padding = 1}})

@@ -120,7 +120,7 @@ bool check_arguments(const Decoding<T>& decoding, const Workspace& workspace);
 
 // The roundings of a version that differ.
 struct Precision {
-    double weight = 0;  // of p, as a factor of the second product
+    double weight = 0;  // of p, as an operand of the second product
     double smallest_weight = 0;
     bool tensor_cores = false;  // sums are cut off, not rounded
 };

@@ -311,10 +311,10 @@ TEST_P(TimelineTest, OfABlockThatDoesNotExistIsEmpty) {
 
 TEST_P(TimelineTest, TakesRowsOfWholePacksOnly) {
     course::DeviceBuffer<float> memory(64);
-    const auto factor = std::as_const(memory).span().subspan(0, 9);
+    const auto operand = std::as_const(memory).span().subspan(0, 9);
     const auto timeline = [&] {
-        GetParam()->launcher.timeline(course::DeviceMatrix<const float>(factor, 3, 3),
-                                      course::DeviceMatrix<const float>(factor, 3, 3),
+        GetParam()->launcher.timeline(course::DeviceMatrix<const float>(operand, 3, 3),
+                                      course::DeviceMatrix<const float>(operand, 3, 3),
                                       course::DeviceMatrix<float>(memory.span().subspan(16, 9), 3, 3), 0, 10);
     };
     EXPECT_EQ(

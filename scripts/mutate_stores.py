@@ -389,6 +389,8 @@ class Log:
         if by:
             self.refused += 1
             words = f"refused by {by}: {why}"
+            if mutant.key in self.equivalents:
+                words += f" ({EQUIVALENTS.name} calls it equivalent)"
         elif mutant.key in self.equivalents:
             self.equivalent += 1
             words = "equivalent: " + self.equivalents[mutant.key]
@@ -433,7 +435,7 @@ def try_day(player, exercises, options, log):
     survivors = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for (mutant, nth), (why, has_run) in zip(todo, pool.map(by_tests, todo)):
-            if why or options.without_inspection:
+            if why or options.without_inspection or mutant.key in log.equivalents:
                 log.enter(mutant, nth, "tests" if why else "", why, has_run)
             else:
                 survivors.append((mutant, nth, has_run))

@@ -153,7 +153,7 @@ TEST_P(VersionTest, RefusesWhatDoesNotFit) {
 }
 
 // A grid has at most 65535 blocks in y: larger products are computed in parts. A row or a column of
-// 2 as one factor, so that the product is the other factor, doubled.
+// 2 as one operand, so that the product is the other operand, doubled.
 TEST_P(VersionTest, MoreRowsOrColumnsThanOneGridCovers) {
     const bool small_blocks = GetParam()->name.ends_with("16x16");
     if (course::is_cpu_stand_in() && !small_blocks)

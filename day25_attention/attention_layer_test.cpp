@@ -279,10 +279,10 @@ std::vector<float> product(const std::vector<float>& a, const float* b, std::siz
     std::vector<float> c(a.size() / depth * b_rows);
     for (std::size_t i = 0; i < a.size(); ++i) {
         float* const row = &c[i / depth * b_rows];  // not optimised, indices take longer than products
-        const float* const factors = &columns[i % depth * b_rows];
-        const float factor = a[i];
+        const float* const column = &columns[i % depth * b_rows];
+        const float element = a[i];
         for (std::size_t j = 0; j < b_rows; ++j)
-            row[j] += factor * factors[j];
+            row[j] += element * column[j];
     }
     return c;
 }

@@ -451,8 +451,8 @@ TEST_P(ScorerTest, IndicesBeyond32Bits) {
         << course::large_element((kStates - 1) * kWidth, kStates * kWidth);
 }
 
-// Inf and NaN are factors of no term.
-TEST_P(ScorerTest, ASumWithoutTermsIsZeroWhateverTheOtherFactorHolds) {
+// Inf and NaN are operands of no product.
+TEST_P(ScorerTest, ASumWithoutTermsIsZeroWhateverTheOtherOperandHolds) {
     if (scoring() != Scoring::kLuong) GTEST_SKIP() << "only h^T W s has two sums, of which one may be empty";
     for (const float bad : {kInf, kNan}) {
         for (const bool is_h_empty : {true, false}) {

@@ -39,7 +39,7 @@ Range inside(int count, int extent, int tap, const Shape& shape) {
 }
 
 // For image n, filter k and channel c: body(x, w, y, count), where `count` outputs from index y on
-// have their factors at x, x + stride, ... and at w.
+// have their operands at x, x + stride, ... and at w.
 template <class Body>
 void for_each_row(const Shape& shape, int n, int k, int c, const Body& body) {
     for (int r = 0; r < shape.r; ++r) {

@@ -1,14 +1,14 @@
 // Day 36: breadth-first search.             PMPP chapter 15 (4th edition), chapter 18 (5th edition)
 //
 //   version              what is new                                 what limits it
-//   push                 a thread per vertex, which looks for        each launch reads the levels of
-//                        neighbours                                  all vertices
+//   push                 a thread per vertex, which looks for        latency: the thread that has a hub;
+//                        neighbours                                  without hubs, all levels are read
 //   pull                 a thread per vertex, which looks for a      the same; long lists without a
 //                        parent                                      vertex of the frontier
 //   edge_centric         a thread per edge                           each launch reads all edges
 //   direction_simple     push, then pull when the frontier is large  as push
-//   frontier             a queue: a thread per vertex of it          an atomic per vertex found
-//   frontier_privatised  a queue of each block in shared memory      a launch and a copy per level
+//   frontier             a queue: a thread per vertex of it          latency: an atomic per vertex found
+//   frontier_privatised  a queue of each block in shared memory      barriers: a block waits for its hub
 //
 // A search writes two words per vertex, its level and its parent. The versions differ in what they
 // read: all vertices in each level, all edges once, or only a part of the edges. Each kernel is
@@ -58,8 +58,8 @@ inline void launch_reset(unsigned* level, Vertex* parent, unsigned vertices, Ver
 // Idea: a thread for each vertex. If the vertex is in the frontier, of level `current` - 1, its
 // neighbours that have no level get level `current`. A launch for each level.
 // Cost removed: the queue of the CPU, one vertex after the other.
-// Still limits it: each launch reads the levels of all vertices, for a few that are in the
-// frontier. A vertex with many neighbours keeps its thread busy, and the warp with it.
+// Still limits it: the thread whose vertex is a hub, while SMs have work for 15 % of the time. And
+// each launch reads the levels of all vertices, for a few that are in the frontier.
 //
 // Two threads may find the same vertex at the same time. Both store the same level, and each is a
 // right parent, so it does not matter whose store is the last one. In C++ this is a data race all
@@ -152,8 +152,8 @@ inline void launch_direction_simple(const Rows& out, const Rows& in, unsigned in
 // holds the frontiers of all levels, one after the other: this level's vertices are queue[begin] to
 // queue[end - 1], and those of the next one go to queue[end], queue[end + 1], ...
 // Cost removed: reading all vertices in each level. The search reads each edge once.
-// Still limits it: one counter for all threads. And because a vertex may enter the queue only once,
-// an atomic must decide which of several threads has found it.
+// Still limits it: hubs, as in push. And because a vertex may enter the queue only once, an atomic
+// must decide which of several threads has found it; the thread of a hub waits for each of them.
 __global__ void frontier(Rows out, Vertex* queue, unsigned begin, unsigned end, unsigned current,
                          unsigned* level, Vertex* parent, unsigned* found) {
     const unsigned i = begin + global_thread();
@@ -216,8 +216,8 @@ __device__ inline void expand_privatised(Rows out, Vertex* queue, unsigned begin
 // them at once. Vertices that do not fit go to the queue directly.
 // Cost removed: all but one of a block's atomics on the global counter. Stores to the queue are
 // coalesced.
-// Still limits it: a launch and a copy of the counter to the host for each level. If levels are
-// small, that is nearly all of the time.
+// Still limits it: hubs. The other warps of the block wait at its barrier, 77 % of their time. If
+// levels are small, a launch and a copy of the counter for each are nearly all of the time.
 __global__ void frontier_privatised(Rows out, Vertex* queue, unsigned begin, unsigned end, unsigned current,
                                     unsigned* level, Vertex* parent, unsigned* found) {
     expand_privatised(out, queue, begin, end, current, level, parent, found);

@@ -15,7 +15,7 @@ course::Case make_case(const course::Dims& size) {
 
 int main(int argc, char** argv) {
     const course::Program program{.day = "day40_tensor_cores",
-                                  .title = "C = A B on tensor cores, 16-bit factors; size: m x n x k",
+                                  .title = "C = A B on tensor cores, 16-bit operands; size: m x n x k",
                                   .default_size = {256, 256, 256},
                                   .bench_sizes = course::squares({512, 1024, 2048, 4096, 8192}),
                                   .make_cases = {make_case<__nv_bfloat16>, make_case<__half>}};

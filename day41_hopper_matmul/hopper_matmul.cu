@@ -249,8 +249,8 @@ void launch_realigned(const Gemm<T>& unchecked, cudaStream_t stream) {
         const double through_copies =
             time_of_copies(shape, copies_a, copies_b) + time_of_fastest(shape, course::multiprocessors());
         if (course::time_of_unaligned({1, shape.m, shape.n, shape.k}) < through_copies) {
-            const course::FactorsOf<T> factors{.a = {.first = gemm.a}, .b = {.first = gemm.b}};
-            return course::multiply_unaligned<T>(factors, {.first = gemm.c}, gemm.alpha, gemm.beta, stream);
+            const course::OperandsOf<T> operands{.a = {.first = gemm.a}, .b = {.first = gemm.b}};
+            return course::multiply_unaligned<T>(operands, {.first = gemm.c}, gemm.alpha, gemm.beta, stream);
         }
     }
     const course::Aligned<T> a(gemm.a, stream);

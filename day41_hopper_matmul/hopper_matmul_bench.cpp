@@ -37,7 +37,7 @@ course::Case make_sweep_case(const course::Dims& size) {
 
 int main(int argc, char** argv) {
     const course::Program program{.day = "day41_hopper_matmul",
-                                  .title = "C = A B with TMA and wgmma, 16-bit factors; size: m x n x k",
+                                  .title = "C = A B with TMA and wgmma, 16-bit operands; size: m x n x k",
                                   .default_size = {256, 256, 256},
                                   .bench_sizes = course::squares({512, 1024, 2048, 4096, 8192}),
                                   .sweep_sizes = course::random_matmuls(),

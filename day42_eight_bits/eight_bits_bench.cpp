@@ -189,7 +189,7 @@ constexpr course::RandomShapes kSweep = {.count = 100, .least = 9, .most = 13, .
 int main(int argc, char** argv) {
     const course::Program program{
         .day = "day42_eight_bits",
-        .title = "C = A B^T on tensor cores, 8-bit factors; size: m x n x k",
+        .title = "C = A B^T on tensor cores, 8-bit operands; size: m x n x k",
         .default_size = {256, 256, 256},
         .bench_sizes = course::squares({512, 1024, 2048, 4096, 8192}),
         .sweep_sizes = course::random_matmuls(kSweep),

@@ -41,13 +41,13 @@ Layout layout_of(const course::DeviceMatrix<T>& matrix, cudaDataType_t type) {
 template <class T>
 struct Call {
     static constexpr bool kIntegers = std::is_integral_v<T>;
-    static constexpr cudaDataType_t kFactor = kIntegers ? CUDA_R_8I : CUDA_R_8F_E4M3;
+    static constexpr cudaDataType_t kOperand = kIntegers ? CUDA_R_8I : CUDA_R_8F_E4M3;
     static constexpr cudaDataType_t kSum = kIntegers ? CUDA_R_32I : CUDA_R_32F;
 
     Call(const Product<T>& wanted, Accumulation accumulation)
         : product(wanted),
-          a(layout_of(wanted.a, kFactor)),
-          b(layout_of(wanted.b, kFactor)),
+          a(layout_of(wanted.a, kOperand)),
+          b(layout_of(wanted.b, kOperand)),
           c(layout_of(wanted.c, kSum)) {
         cublasLtHandle_t raw_handle = nullptr;
         CUBLAS_CHECK(cublasLtCreate(&raw_handle));

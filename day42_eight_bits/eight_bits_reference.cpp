@@ -1,4 +1,4 @@
-// The reference: the factors as floats, which hold them exactly, B transposed, and plain loops in
+// The reference: the operands as floats, which hold them exactly, B transposed, and plain loops in
 // double.
 #include <algorithm>
 #include <stdexcept>

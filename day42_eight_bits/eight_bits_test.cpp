@@ -1,4 +1,4 @@
-// Every version against the reference in double, for all types of factors, on shapes around the
+// Every version against the reference in double, for all types of operands, on shapes around the
 // edges of tiles. Sums of integers must be equal, and so must exact sums of FP8.
 #include "eight_bits.hpp"
 
@@ -57,7 +57,7 @@ std::size_t padding_for(std::size_t cols, std::size_t padding) {
     return (cols + padding + kElements - 1) / kElements * kElements - cols;
 }
 
-// The error bound. The tensor cores of a GPU sum FP8 with fewer digits than a float has, so they
+// The error bound. Tensor cores of a GPU sum FP8 with fewer digits than a float has, so they
 // lose products that are small beside the sum. The stand-in sums in floats.
 template <class T>
 course::Bound bound_for(std::size_t depth) {
@@ -134,7 +134,7 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
             const std::size_t elements = problem.shape.m * problem.shape.n;
             course::ReferenceProduct expected{std::vector<double>(elements), std::vector<double>(elements)};
             day42::multiply_on_cpu<T>(problem.shape, a, b, expected.product, expected.magnitude);
-            // verify() wants finite ones; where it is not, neither is the product
+            // verify() needs finite ones; where it is not, neither is the product
             for (double& size : expected.magnitude)
                 size = std::isfinite(size) ? size : 0;
             return expected;
@@ -276,11 +276,11 @@ TEST_P(EightBits, ALongSum) {
 TEST_P(EightBits, WorksOnItsStream) {
     const auto expect = [&]<class T>(T) {
         if (!runs<T>()) return;
-        const DeviceBuffer<T> factor = course::zeros<T>(32 * 32);
+        const DeviceBuffer<T> operand = course::zeros<T>(32 * 32);
         DeviceBuffer<Sum<T>> c(32 * 32);
         const course::CapturedWork work([&](cudaStream_t stream) {
             kernel<T>().launch(
-                {.a = factor.matrix(32, 32), .b = factor.matrix(32, 32), .c = c.matrix(32, 32)}, stream);
+                {.a = operand.matrix(32, 32), .b = operand.matrix(32, 32), .c = c.matrix(32, 32)}, stream);
         });
         EXPECT_EQ(work.nodes(), 1U) << name_of<T>();
     };
@@ -407,7 +407,7 @@ class LargeBytes : public EightBits {
 };
 INSTANTIATE_TEST_SUITE_P(EightBits, LargeBytes, course::each_of(day42::versions()), course::VersionName());
 
-// Factors and their product, in device memory: all versions multiply the same.
+// Operands and their product, in device memory: all versions multiply the same.
 template <class T>
 struct LargeProblem {
     explicit LargeProblem(const Shape& s)

@@ -1,5 +1,5 @@
 // Day 44's program: both versions of 8-bit attention, verified and timed. A size is batch x heads x
-// tokens x columns of a head. V is transposed anew in each launch, and that is timed, too.
+// tokens x head dimension. V is transposed anew in each launch, and that is timed, too.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,7 +87,7 @@ struct Data {
         return static_cast<std::size_t>(random.next() % rows);
     }
 
-    // From factors as they are, or rounded to eight bits.
+    // From operands as they are, or rounded to eight bits.
     course::attention::ReferenceRow reference(std::size_t row, std::vector<float> Tensor::*values) const {
         const std::size_t head = row / shape.length_q * shape.length_k * shape.dim;
         const std::size_t count = shape.length_k * shape.dim;
@@ -145,8 +145,8 @@ struct Data {
     Tensor q, k, v;
     course::GuardedBuffer<Result> out;
     float scale;
-    double kernel_error = 0;  // beside attention of the rounded factors
-    double whole_error = 0;   // beside attention of the factors as they were
+    double kernel_error = 0;  // beside attention of the rounded operands
+    double whole_error = 0;   // beside attention of the operands as they were
 };
 
 template <bool kCausal>
@@ -170,8 +170,9 @@ course::Case make_case(const course::Dims& size) {
     }
     result.comment = [data](const auto&) {
         return fmt::format(
-            "error, root mean square, of the last version: {:.1f} % of the results of E4M3 factors, {:.1f} % "
-            "of those of the factors before they were rounded\n",
+            "error, root mean square, of the last version: {:.1f} % of the results of E4M3 operands, {:.1f} "
+            "% "
+            "of those of the operands before they were rounded\n",
             100 * data->kernel_error, 100 * data->whole_error);
     };
     return result;
@@ -181,7 +182,7 @@ course::Case make_case(const course::Dims& size) {
 
 int main(int argc, char** argv) {
     course::Program program{.day = "day44_eight_bit_attention",
-                            .title = "attention in eight bits: softmax(scale Q K^T) V of E4M3 factors",
+                            .title = "attention in eight bits: softmax(scale Q K^T) V of E4M3 operands",
                             .default_size = {1, 2, 200, 64},
                             .bench_sizes = {{4, 16, 4096, 128}, {2, 16, 8192, 128}, {1, 16, 16384, 128}},
                             .make_cases = {make_case<false>, make_case<true>},

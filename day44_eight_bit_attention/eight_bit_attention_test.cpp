@@ -232,7 +232,7 @@ TEST_P(EightBits, ScalesThatAreNoNumbers) {
             ASSERT_EQ(std::isnan(x), i / head_size < 5) << "element " << i;
         }
     }
-    // Infinity as a factor of V.
+    // Infinity as the scale of V.
     for (const float scale : {kInf, -kInf}) {
         data = data_of(shape);
         std::fill(data.v.elements.begin(), data.v.elements.end(), E4m3(1.0f));

@@ -26,8 +26,8 @@ course::Work work(const Shape& shape) {
 // Checks the arguments. False: C has no elements.
 template <class T>
 bool is_worth_a_launch(const BatchedMatmulOf<T>& matmul) {
-    course::check_factors(matmul.factors, "batched matmul");
-    course::check_output(matmul.factors, matmul.c, "batched matmul");
+    course::check_operands(matmul.operands, "batched matmul");
+    course::check_output(matmul.operands, matmul.c, "batched matmul");
     const auto& c = matmul.c.first;
     return c.rows() != 0 && c.cols() != 0 && matmul.c.count != 0;
 }

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace day45 {
 
@@ -11,7 +11,7 @@ namespace day45 {
 // all products (stride 0).
 template <class T>
 struct BatchedMatmulOf {
-    course::FactorsOf<T> factors;
+    course::OperandsOf<T> operands;
     course::Batch<float> c;
     float alpha = 1;
     float beta = 0;

@@ -25,8 +25,8 @@ void launch_tiles(const BatchedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     using PacksA = course::PackLoader<T::BM, T::BK, T::THREADS>;
     using PacksB = course::PackLoader<T::BN, T::BK, T::THREADS>;
-    const bool b_in_packs = b_goes_in_packs(matmul.factors);
-    if (a_goes_in_packs(matmul.factors)) {
+    const bool b_in_packs = b_goes_in_packs(matmul.operands);
+    if (a_goes_in_packs(matmul.operands)) {
         const auto launch = b_in_packs
                                 ? launch_multiply_tiles_in_turn<T, BLOCKS, PERSISTENT, PacksA, PacksB>
                                 : launch_multiply_tiles_in_turn<T, BLOCKS, PERSISTENT, PacksA, ElementsB<T>>;
@@ -84,8 +84,8 @@ const Candidate& fastest(const Shape& shape, std::size_t multiprocessors) {
 }
 
 void launch_fitted(const BatchedMatmul& matmul, cudaStream_t stream) {
-    const course::Factors& factors = matmul.factors;
-    const Shape shape{.count = factors.count(), .m = factors.m(), .n = factors.n(), .k = factors.k()};
+    const course::Operands& operands = matmul.operands;
+    const Shape shape{.count = operands.count(), .m = operands.m(), .n = operands.n(), .k = operands.k()};
     fastest(shape, course::multiprocessors()).launch(matmul, stream);
 }
 

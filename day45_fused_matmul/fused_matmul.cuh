@@ -45,18 +45,18 @@ __device__ inline float element_of(const course::DeviceMatrix<const float>& matr
 // Cost removed: a launch for each product.
 // Still limits it: every multiply-add waits for two loads.
 __global__ void multiply_one_thread_each(const BatchedMatmul matmul) {
-    const course::Factors& factors = matmul.factors;
+    const course::Operands& operands = matmul.operands;
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    const std::size_t in_product = i % (factors.m() * factors.n());
-    const std::size_t product = i / (factors.m() * factors.n());
-    if (product >= factors.count()) return;
-    const std::size_t row = in_product / factors.n();
-    const std::size_t col = in_product % factors.n();
-    const course::DeviceMatrix<const float> a = factors.a[product];
-    const course::DeviceMatrix<const float> b = factors.b[product];
+    const std::size_t in_product = i % (operands.m() * operands.n());
+    const std::size_t product = i / (operands.m() * operands.n());
+    if (product >= operands.count()) return;
+    const std::size_t row = in_product / operands.n();
+    const std::size_t col = in_product % operands.n();
+    const course::DeviceMatrix<const float> a = operands.a[product];
+    const course::DeviceMatrix<const float> b = operands.b[product];
     float sum = 0;
-    for (std::size_t k = 0; k < factors.k(); ++k)
-        sum += element_of(a, factors.op_a, row, k) * element_of(b, factors.op_b, k, col);
+    for (std::size_t k = 0; k < operands.k(); ++k)
+        sum += element_of(a, operands.op_a, row, k) * element_of(b, operands.op_b, k, col);
     float& element = matmul.c[product](row, col);
     // With beta = 0, C may hold anything, because it is not read.
     element = matmul.beta == 0 ? matmul.alpha * sum : matmul.alpha * sum + matmul.beta * element;
@@ -76,11 +76,11 @@ inline void launch_multiply_one_thread_each(const BatchedMatmul& matmul, cudaStr
 template <class T, class LoaderA, class LoaderB>
 class CopiesAhead {
   public:
-    __device__ CopiesAhead(const course::Factors& factors, const course::EveryTile<T>& tiles)
-        : factors_(factors),
+    __device__ CopiesAhead(const course::Operands& operands, const course::EveryTile<T>& tiles)
+        : operands_(operands),
           tiles_(tiles),
-          steps_(max(static_cast<int>(course::ceil_div<std::size_t>(factors.k(), T::BK)), 1)),
-          last_depth_(static_cast<int>(factors.k()) - (steps_ - 1) * T::BK),
+          steps_(max(static_cast<int>(course::ceil_div<std::size_t>(operands.k(), T::BK)), 1)),
+          last_depth_(static_cast<int>(operands.k()) - (steps_ - 1) * T::BK),
           tile_(tiles.first()) {
         begin_tile();
     }
@@ -118,14 +118,14 @@ class CopiesAhead {
         has_tile_ = tiles_.has(tile_);
         if (!has_tile_) return;
         const course::Tile tile = tiles_.at(tile_);
-        a_.begin(factors_.a[tile.product], a_is_k_major(), tile.row);
-        b_.begin(factors_.b[tile.product], b_is_k_major(), tile.col);
+        a_.begin(operands_.a[tile.product], a_is_k_major(), tile.row);
+        b_.begin(operands_.b[tile.product], b_is_k_major(), tile.col);
     }
 
-    __device__ bool a_is_k_major() const { return factors_.op_a == course::Op::kNone; }
-    __device__ bool b_is_k_major() const { return factors_.op_b == course::Op::kTranspose; }
+    __device__ bool a_is_k_major() const { return operands_.op_a == course::Op::kNone; }
+    __device__ bool b_is_k_major() const { return operands_.op_b == course::Op::kTranspose; }
 
-    const course::Factors& factors_;
+    const course::Operands& operands_;
     const course::EveryTile<T>& tiles_;
     int steps_;
     int last_depth_;  // of K, in the last step
@@ -145,7 +145,7 @@ class CopiesAhead {
 // Still limits it: the multiply-adds, and those that a tile spends outside C.
 template <class T, int BLOCKS, class LoaderA, class LoaderB>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
-    const __grid_constant__ course::Factors factors, const __grid_constant__ course::EveryTile<T> tiles,
+    const __grid_constant__ course::Operands operands, const __grid_constant__ course::EveryTile<T> tiles,
     const __grid_constant__ course::Batch<float> c, float alpha, float beta) {
     static_assert(T::STAGES >= 2 && T::BK % 2 == 0, "the fragments alternate, and end where they began");
     constexpr int AHEAD = T::STAGES - 1;
@@ -154,7 +154,7 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_tiles_in_turn(
     const course::Place place = course::place_of_thread<T>(static_cast<int>(threadIdx.x));
 
     // Prologue: the pipeline fills, once for all tiles of the block.
-    CopiesAhead<T, LoaderA, LoaderB> copies(factors, tiles);
+    CopiesAhead<T, LoaderA, LoaderB> copies(operands, tiles);
     for (int stage = 0; stage < AHEAD; ++stage) {
         copies.template start<false>(stages[stage]);
         copies.move_on(1);
@@ -226,7 +226,7 @@ using ElementsB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
 template <class T, int BLOCKS, bool PERSISTENT, class LoaderA = ElementsA<T>, class LoaderB = ElementsB<T>>
 void launch_multiply_tiles_in_turn(const BatchedMatmul& matmul, cudaStream_t stream) {
     constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
-    const auto tiles = course::every_tile<T>(matmul.factors);
+    const auto tiles = course::every_tile<T>(matmul.operands);
     unsigned grid = tiles.all;
     if (PERSISTENT) {
         const auto general = multiply_tiles_in_turn<T, BLOCKS, ElementsA<T>, ElementsB<T>>;
@@ -235,7 +235,7 @@ void launch_multiply_tiles_in_turn(const BatchedMatmul& matmul, cudaStream_t str
     }
     // As <<<grid, T::THREADS, kShared, stream>>>, with a check of errors.
     course::launch(multiply_tiles_in_turn<T, BLOCKS, LoaderA, LoaderB>, {grid, T::THREADS, kShared, stream},
-                   matmul.factors, tiles, matmul.c, matmul.alpha, matmul.beta);
+                   matmul.operands, tiles, matmul.c, matmul.alpha, matmul.beta);
 }
 
 }  // namespace day45

@@ -11,7 +11,7 @@
 
 #include "batched_matmul.hpp"
 #include "common/bench/version.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace day45 {
 

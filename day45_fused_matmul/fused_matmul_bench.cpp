@@ -48,7 +48,7 @@ struct Products {
                                               .count = count,
                                               .stride = rows * cols};
         };
-        return {.factors = {batch(a_device, ops.a, m, k), batch(b_device, ops.b, k, n), ops.a, ops.b},
+        return {.operands = {batch(a_device, ops.a, m, k), batch(b_device, ops.b, k, n), ops.a, ops.b},
                 .c = {.first = c.matrix(m, n), .count = count, .stride = m * n}};
     }
 

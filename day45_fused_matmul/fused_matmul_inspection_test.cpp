@@ -13,10 +13,10 @@ using course::Op;
 
 class Lesson : public course::MatmulInspectionTest {
   protected:
-    course::Inspection product(const std::string& version, const course::Factors& factors) {
+    course::Inspection product(const std::string& version, const course::Operands& operands) {
         return course::inspect([&] {
             course::find_version(day45::versions(), version)
-                .launcher({.factors = factors, .c = c()}, nullptr);
+                .launcher({.operands = operands, .c = c()}, nullptr);
         });
     }
 };
@@ -28,7 +28,7 @@ TEST_F(Lesson, EveryLayoutIsFreeOfConflictsAndInWholeSectors) {
     for (const Op op_a : {Op::kNone, Op::kTranspose}) {
         for (const Op op_b : {Op::kNone, Op::kTranspose}) {
             SCOPED_TRACE(std::string(op_a == Op::kNone ? "N" : "T") + (op_b == Op::kNone ? "N" : "T"));
-            const course::Inspection seen = product("pipelined", factors(op_a, op_b));
+            const course::Inspection seen = product("pipelined", operands(op_a, op_b));
             EXPECT_TRUE(course::conflict_free(seen));
             EXPECT_TRUE(course::coalesced(seen));
         }
@@ -37,8 +37,8 @@ TEST_F(Lesson, EveryLayoutIsFreeOfConflictsAndInWholeSectors) {
 
 // The same bytes of B in a quarter of the copies. A always comes float by float.
 TEST_F(Lesson, AlignedRowsOfBTakeAQuarterOfTheCopies) {
-    const course::Inspection aligned = product("pipelined", factors());
-    const course::Inspection misaligned = product("pipelined", factors(Op::kNone, Op::kNone, 1));
+    const course::Inspection aligned = product("pipelined", operands());
+    const course::Inspection misaligned = product("pipelined", operands(Op::kNone, Op::kNone, 1));
     const std::uint64_t of_a = copies(aligned, 4);
     EXPECT_EQ(copies(misaligned, 16), 0u);
     EXPECT_EQ(copies(misaligned, 4) - of_a, 4 * copies(aligned, 16));
@@ -48,7 +48,7 @@ TEST_F(Lesson, AlignedRowsOfBTakeAQuarterOfTheCopies) {
 TEST_F(Lesson, NoVersionHasRaces) {
     for (const day45::Batched& version : day45::versions()) {
         SCOPED_TRACE(version.name);
-        EXPECT_TRUE(course::without_findings(product(version.name, factors())));
+        EXPECT_TRUE(course::without_findings(product(version.name, operands())));
     }
 }
 

@@ -35,12 +35,12 @@ std::shared_ptr<cublasContext> make_handle() {
 
 std::function<void(cudaStream_t)> make_cublas(const BatchedMatmul& matmul) {
     return [matmul, handle = make_handle()](cudaStream_t stream) {
-        const auto& [factors, c, alpha, beta] = matmul;
-        const auto& [a, b, op_a, op_b] = factors;
+        const auto& [operands, c, alpha, beta] = matmul;
+        const auto& [a, b, op_a, op_b] = operands;
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
         CUBLAS_CHECK(cublasSgemmStridedBatched_64(
-            handle.get(), operation(op_b), operation(op_a), number(factors.n()), number(factors.m()),
-            number(factors.k()), &alpha, b.first.data(), number(b.first.leading_dimension()),
+            handle.get(), operation(op_b), operation(op_a), number(operands.n()), number(operands.m()),
+            number(operands.k()), &alpha, b.first.data(), number(b.first.leading_dimension()),
             number(b.stride), a.first.data(), number(a.first.leading_dimension()), number(a.stride), &beta,
             c.first.data(), number(c.first.leading_dimension()), number(c.stride), number(c.count)));
     };
@@ -48,12 +48,12 @@ std::function<void(cudaStream_t)> make_cublas(const BatchedMatmul& matmul) {
 
 std::function<void(cudaStream_t)> make_cublas(const Bfloat16Matmul& matmul) {
     return [matmul, handle = make_handle()](cudaStream_t stream) {
-        const auto& [factors, c, alpha, beta] = matmul;
-        const auto& [a, b, op_a, op_b] = factors;
+        const auto& [operands, c, alpha, beta] = matmul;
+        const auto& [a, b, op_a, op_b] = operands;
         CUBLAS_CHECK(cublasSetStream(handle.get(), stream));
         CUBLAS_CHECK(cublasGemmStridedBatchedEx_64(
-            handle.get(), operation(op_b), operation(op_a), number(factors.n()), number(factors.m()),
-            number(factors.k()), &alpha, b.first.data(), CUDA_R_16BF, number(b.first.leading_dimension()),
+            handle.get(), operation(op_b), operation(op_a), number(operands.n()), number(operands.m()),
+            number(operands.k()), &alpha, b.first.data(), CUDA_R_16BF, number(b.first.leading_dimension()),
             number(b.stride), a.first.data(), CUDA_R_16BF, number(a.first.leading_dimension()),
             number(a.stride), &beta, c.first.data(), CUDA_R_32F, number(c.first.leading_dimension()),
             number(c.stride), number(c.count), CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));

@@ -14,7 +14,7 @@
 #include "common/check/verify.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "common/test/test_factors.hpp"
+#include "common/test/test_operands.hpp"
 
 namespace {
 
@@ -51,7 +51,7 @@ class BatchedTest : public course::DeviceTestWithParam<const day45::Batched*> {
         TestBatch<const float> b_device(b, s.count, s.k, s.n, b_layout);
         TestBatch<float> c_device = beta == 0 ? TestBatch<float>(s.count, s.m, s.n, c_layout)
                                               : TestBatch<float>(before, s.count, s.m, s.n, c_layout);
-        GetParam()->launcher({.factors = {a_device.view(), b_device.view(), a_layout.op, b_layout.op},
+        GetParam()->launcher({.operands = {a_device.view(), b_device.view(), a_layout.op, b_layout.op},
                               .c = c_device.view(),
                               .alpha = alpha,
                               .beta = beta},
@@ -135,14 +135,14 @@ TEST_P(BatchedTest, OneMatrixForAllProducts) {
     course::Batch<const float> one_for_all = a_device.view();
     one_for_all.count = s.count;
     one_for_all.stride = 0;
-    GetParam()->launcher({.factors = {one_for_all, b_device.view()}, .c = c_device.view()}, nullptr);
+    GetParam()->launcher({.operands = {one_for_all, b_device.view()}, .c = c_device.view()}, nullptr);
     const course::VerifyResult result = course::verify(c_device.packed(), product, {.terms = s.k}, magnitude);
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
 // Each matrix of A and of B begins three elements behind the one before: no row of most of them is
 // aligned.
-TEST_P(BatchedTest, FactorsThatOverlap) {
+TEST_P(BatchedTest, OperandsThatOverlap) {
     const Shape s{3, 36, 40, 12};
     constexpr std::size_t kStride = 3;
     const auto memory = course::make_data<float>(2000, DataPattern::kSignedUniform, 1);
@@ -181,8 +181,8 @@ TEST_P(BatchedTest, FactorsThatOverlap) {
                                    product, magnitude);
             for (const bool with_pointers : {false, true}) {
                 TestBatch<float> c(s.count, s.m, s.n, {});
-                GetParam()->launcher({.factors = {batch(a_rows, a_cols, with_pointers),
-                                                  batch(b_rows, b_cols, with_pointers), op_a, op_b},
+                GetParam()->launcher({.operands = {batch(a_rows, a_cols, with_pointers),
+                                                   batch(b_rows, b_cols, with_pointers), op_a, op_b},
                                       .c = c.view()},
                                      nullptr);
                 const course::VerifyResult result =
@@ -194,7 +194,7 @@ TEST_P(BatchedTest, FactorsThatOverlap) {
 }
 
 // The memory of A and B ends where the matrices end: nothing behind them may be read.
-TEST_P(BatchedTest, ReadsNothingBehindTheFactors) {
+TEST_P(BatchedTest, ReadsNothingBehindTheOperands) {
     const std::vector<float> ones(16 * 12, 1.0f);
     const course::DeviceBuffer<float> a{std::span<const float>(ones)};
     const course::DeviceBuffer<float> b{std::span<const float>(ones)};
@@ -202,10 +202,10 @@ TEST_P(BatchedTest, ReadsNothingBehindTheFactors) {
         for (const Op op_b : kOps) {
             TestBatch<float> c(1, 16, 16, {});
             GetParam()->launcher(
-                {.factors = {{.first = op_a == Op::kNone ? a.matrix(16, 12) : a.matrix(12, 16)},
-                             {.first = op_b == Op::kNone ? b.matrix(12, 16) : b.matrix(16, 12)},
-                             op_a,
-                             op_b},
+                {.operands = {{.first = op_a == Op::kNone ? a.matrix(16, 12) : a.matrix(12, 16)},
+                              {.first = op_b == Op::kNone ? b.matrix(12, 16) : b.matrix(16, 12)},
+                              op_a,
+                              op_b},
                  .c = c.view()},
                 nullptr);
             EXPECT_EQ(c.packed(), std::vector<float>(16 * 16, 12.0f));
@@ -227,7 +227,7 @@ TEST_P(BatchedTest, ProductsSideBySide) {
     course::GuardedMatrix<float> c(s.m, width);
     const auto part =
         course::DeviceSpan<float>::from_device_pointer(c.view().data(), (s.m - 1) * width + s.n);
-    GetParam()->launcher({.factors = {a_device.view(), b_device.view()},
+    GetParam()->launcher({.operands = {a_device.view(), b_device.view()},
                           .c = {.first = {part, s.m, s.n, width}, .count = s.count, .stride = s.n}},
                          nullptr);
     const std::vector<float> wide = c.packed();
@@ -259,7 +259,7 @@ TEST_P(BatchedTest, RunsOnTheGivenStream) {
     TestBatch<const float> b(std::span<const float>(ones).first(s.count * s.k * s.n), s.count, s.k, s.n, {});
     TestBatch<float> c(s.count, s.m, s.n, {});
     const course::CapturedWork work([&](cudaStream_t stream) {
-        GetParam()->launcher({.factors = {a.view(), b.view()}, .c = c.view()}, stream);
+        GetParam()->launcher({.operands = {a.view(), b.view()}, .c = c.view()}, stream);
     });
     EXPECT_TRUE(std::isnan(c.packed().front())) << "it ran instead of being captured";
     work.run();
@@ -303,14 +303,14 @@ TEST_P(BatchedTest, RefusesBadArguments) {
     const auto with = [&](const day45::BatchedMatmul& matmul) {
         return refusal([&] { GetParam()->launcher(matmul, nullptr); });
     };
-    EXPECT_EQ(with({.factors = {a.view(), b.view()}, .c = c.view()}),
+    EXPECT_EQ(with({.operands = {a.view(), b.view()}, .c = c.view()}),
               "batched matmul: op(A) is 3 x 4 and op(B) 5 x 6; expected as many rows of op(B) as op(A) has "
               "columns");
-    EXPECT_EQ(with({.factors = {a.view(), three_b.view()}, .c = c.view()}),
+    EXPECT_EQ(with({.operands = {a.view(), three_b.view()}, .c = c.view()}),
               "batched matmul: there are 2 matrices A and 3 matrices B; expected as many");
-    EXPECT_EQ(with({.factors = {a.view(), right_b.view()}, .c = small.view()}),
+    EXPECT_EQ(with({.operands = {a.view(), right_b.view()}, .c = small.view()}),
               "batched matmul: there are 2 matrices C of 3 x 5; expected 2 of 3 x 6");
-    const day45::BatchedMatmul right{.factors = {a.view(), right_b.view()}, .c = c.view()};
+    const day45::BatchedMatmul right{.operands = {a.view(), right_b.view()}, .c = c.view()};
     EXPECT_EQ(with(right), "");
     day45::BatchedMatmul wrong = right;
     wrong.c.stride = 17;
@@ -325,18 +325,18 @@ TEST_P(BatchedTest, RefusesBadArguments) {
     const auto part = [&](std::size_t offset, std::size_t rows, std::size_t cols) {
         return course::DeviceMatrix<float>(shared.span().subspan(offset, 100 - offset), rows, cols);
     };
-    wrong = {.factors = {{.first = part(0, 3, 4)}, {.first = part(12, 4, 6)}},
+    wrong = {.operands = {{.first = part(0, 3, 4)}, {.first = part(12, 4, 6)}},
              .c = {.first = part(36, 3, 6)}};
     EXPECT_EQ(with(wrong), "");
     wrong.c.first = part(35, 3, 6);
     EXPECT_EQ(with(wrong), "batched matmul: C overlaps B; expected memory of its own for it");
-    wrong.factors.a.first = part(53, 3, 4);
-    wrong.factors.b.first = part(0, 4, 6);
+    wrong.operands.a.first = part(53, 3, 4);
+    wrong.operands.b.first = part(0, 4, 6);
     wrong.c.first = part(36, 3, 6);
     EXPECT_EQ(with(wrong), "batched matmul: C overlaps A; expected memory of its own for it");
     const std::size_t far = std::size_t{1} << 26;
     const auto one_row = course::DeviceSpan<const float>::from_device_pointer(shared.data(), 6);
-    wrong.factors = {{.first = part(0, 3, 1)}, {.first = {one_row, 1, 6, far}}};
+    wrong.operands = {{.first = part(0, 3, 1)}, {.first = {one_row, 1, 6, far}}};
     EXPECT_EQ(with(wrong), "batched matmul: a leading dimension is 67108864; expected at most 2^26 - 1");
 }
 

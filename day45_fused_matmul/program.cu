@@ -67,8 +67,8 @@ int main(int argc, char** argv) {
     const course::Batch<float> device_b = on_device(b, count, k, n);
     const course::Batch<float> device_c = on_device(c, count, m, n);
     const day45::BatchedMatmul matmul{
-        .factors = {.a = {.first = device_a.first, .count = count, .stride = device_a.stride},
-                    .b = {.first = device_b.first, .count = count, .stride = device_b.stride}},
+        .operands = {.a = {.first = device_a.first, .count = count, .stride = device_a.stride},
+                     .b = {.first = device_b.first, .count = count, .stride = device_b.stride}},
         .c = device_c};
     // Version pipelined: tiles of 128 x 256, one block on an SM.
     const auto launch = [&] {

@@ -59,7 +59,7 @@ void append_norms(std::vector<double>& norms, Metric metric, const std::vector<f
 using NormsTest = course::DeviceTest;
 
 // A warp takes four vectors: full and partly filled warps, and blocks. The buffer of the norms has
-// no element to spare, and the factors end where their memory ends.
+// no element to spare, and the operands end where their memory ends.
 TEST_F(NormsTest, OfEveryVectorAndOfNothingBehindTheLast) {
     for (const Metric metric : {Metric::kSquaredL2, Metric::kCosine}) {
         for (const bool of_rows : {true, false}) {

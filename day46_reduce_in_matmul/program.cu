@@ -62,10 +62,10 @@ int main(int argc, char** argv) {
     using Nearest = day46::Extremum<false>;
     using T = course::LargeTile;
     using LoaderB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
-    const course::Factors factors{
+    const course::Operands operands{
         .a = {on_device(points, d)}, .b = {on_device(centres, d)}, .op_b = course::Op::kTranspose};
     // The sum of squared differences, which needs no norms.
-    const course::Distance metric{course::Metric::kDifferences, nullptr, nullptr, factors.m(), factors.n()};
+    const course::Distance metric{course::Metric::kDifferences, nullptr, nullptr, operands.m(), operands.n()};
     const auto down = static_cast<unsigned>(course::ceil_div<std::size_t>(n, T::BM));
     const auto across = static_cast<unsigned>(course::ceil_div<std::size_t>(k, T::BN));
     const day46::RowPartition<T> tiles{down, across, down, 1};  // a block for each row of tiles
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     CHECK(cudaMalloc(&device_nearest, n * sizeof(std::uint32_t)));
     CHECK(cudaMemset(device_nearest, 0xff, n * sizeof(std::uint32_t)));  // no centre has that number
     const auto launch = [&] {
-        day46::launch_reduce_tiles<Nearest, T, LoaderB, course::AddSquaredDifference>(factors, tiles, metric,
+        day46::launch_reduce_tiles<Nearest, T, LoaderB, course::AddSquaredDifference>(operands, tiles, metric,
                                                                                       n, parts, nullptr);
         day46::launch_merge_parts<Nearest>(parts, count, n, device_distance, device_nearest, nullptr);
     };

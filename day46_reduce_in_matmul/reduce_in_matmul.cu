@@ -75,17 +75,17 @@ LaunchConfig config_of(const ReduceShape& shape) {
 }
 
 LaunchConfig config_of(const ReducedMatmul& matmul) {
-    return {matmul.factors.m(), matmul.factors.n(), matmul.factors.count(), matmul.metric};
+    return {matmul.operands.m(), matmul.operands.n(), matmul.operands.count(), matmul.metric};
 }
 
 // The problem along rows, checked.
 ReducedMatmul along_rows(const ReducedMatmul& given) {
     ReducedMatmul matmul = given;
-    if (given.along == Along::kColumns) matmul.factors = course::transposed(given.factors);
+    if (given.along == Along::kColumns) matmul.operands = course::transposed(given.operands);
     matmul.along = Along::kRows;
-    const course::Factors& factors = matmul.factors;
-    course::check_factors(factors, "reduced matmul");
-    const std::size_t results = factors.m() * factors.count();
+    const course::Operands& operands = matmul.operands;
+    course::check_operands(operands, "reduced matmul");
+    const std::size_t results = operands.m() * operands.count();
     const bool is_extremum = given.reduction == Reduction::kMin || given.reduction == Reduction::kMax;
     course::require(matmul.values.size() == results, "reduced matmul: values has ", matmul.values.size(),
                     " elements; expected ", results, ", one for each result");
@@ -94,7 +94,7 @@ ReducedMatmul along_rows(const ReducedMatmul& given) {
                     ", or none");
     course::require(matmul.indices.empty() || is_extremum, "reduced matmul: there are indices, but a ",
                     name(given.reduction), " has none; expected no indices");
-    course::require(!is_extremum || results == 0 || factors.n() > 0, "reduced matmul: the ",
+    course::require(!is_extremum || results == 0 || operands.n() > 0, "reduced matmul: the ",
                     name(given.reduction), " of no elements is asked for; expected at least one");
     return matmul;
 }
@@ -134,21 +134,21 @@ void launch_fused(const ReducedMatmul& given, cudaStream_t stream) {
     const ReducedMatmul matmul = along_rows(given);
     const std::string reason = fused_constraint();
     course::require(reason.empty(), "reduced matmul: fused ", reason);
-    const course::Factors& factors = matmul.factors;
-    const std::size_t results = factors.m() * factors.count();
+    const course::Operands& operands = matmul.operands;
+    const std::size_t results = operands.m() * operands.count();
     if (results == 0) return;
     const LaunchConfig config = config_of(matmul);
     require_scratch(matmul, config.fused_words());
     const course::Distance distance =
-        course::launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
+        course::launch_distance(matmul.metric, operands, matmul.scratch.data(), stream);
     with_reduction(matmul.reduction, [&]<class R>(R) {
         auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + config.norm_words);
         course::with_add(matmul.metric, [&]<class Add>(Add) {
             using ElementsB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
             using PacksB = course::PackLoader<T::BN, T::BK, T::THREADS>;
-            const auto launch = course::b_goes_in_packs(factors) ? launch_reduce_tiles<R, T, PacksB, Add>
-                                                                 : launch_reduce_tiles<R, T, ElementsB, Add>;
-            launch(factors, config.tiles, distance, results, parts, stream);
+            const auto launch = course::b_goes_in_packs(operands) ? launch_reduce_tiles<R, T, PacksB, Add>
+                                                                  : launch_reduce_tiles<R, T, ElementsB, Add>;
+            launch(operands, config.tiles, distance, results, parts, stream);
         });
         launch_merge_parts<R>(parts, parts_of_row(config.tiles), results, matmul.values.data(),
                               indices_of(matmul), stream);
@@ -162,14 +162,14 @@ void launch_fused_wgmma(const ReducedMatmul& given, cudaStream_t stream) {
     const LaunchConfig config = config_of(matmul);
     require_scratch(matmul, config.wgmma_words());
     if (!why_no_wgmma(matmul).empty()) return launch_fused(given, stream);
-    const course::Factors& factors = matmul.factors;
-    if (factors.m() == 0) return;
+    const course::Operands& operands = matmul.operands;
+    if (operands.m() == 0) return;
     const course::Distance distance =
-        course::launch_distance(matmul.metric, factors, matmul.scratch.data(), stream);
+        course::launch_distance(matmul.metric, operands, matmul.scratch.data(), stream);
     const auto launch = [&]<class R>(R) {
         auto* const parts = reinterpret_cast<typename R::State*>(matmul.scratch.data() + config.norm_words);
-        launch_reduce_wgmma<R>(factors, config.wgmma_tiles, distance, parts, stream);
-        launch_merge_parts<R>(parts, config.wgmma_tiles.blocks_per_row * kPartsOfBlock, factors.m(),
+        launch_reduce_wgmma<R>(operands, config.wgmma_tiles, distance, parts, stream);
+        launch_merge_parts<R>(parts, config.wgmma_tiles.blocks_per_row * kPartsOfBlock, operands.m(),
                               matmul.values.data(), indices_of(matmul), stream);
         CUDA_CHECK_LAUNCH();
     };
@@ -178,15 +178,15 @@ void launch_fused_wgmma(const ReducedMatmul& given, cudaStream_t stream) {
 
 void launch_unfused(const ReducedMatmul& given, cudaStream_t stream) {
     const ReducedMatmul matmul = along_rows(given);
-    const course::Factors& factors = matmul.factors;
-    const std::size_t results = factors.m() * factors.count();
+    const course::Operands& operands = matmul.operands;
+    const std::size_t results = operands.m() * operands.count();
     if (results == 0) return;
     const LaunchConfig config = config_of(matmul);
     require_scratch(matmul, config.unfused_words());
     auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + config.norm_words);
-    course::launch_distances(matmul.metric, factors, matmul.scratch.data(), distances, stream);
+    course::launch_distances(matmul.metric, operands, matmul.scratch.data(), distances, stream);
     with_reduction(matmul.reduction, [&]<class R>(R) {
-        launch_reduce_rows<R>(distances, results, factors.n(), matmul.values.data(), indices_of(matmul),
+        launch_reduce_rows<R>(distances, results, operands.n(), matmul.values.data(), indices_of(matmul),
                               stream);
         CUDA_CHECK_LAUNCH();
     });

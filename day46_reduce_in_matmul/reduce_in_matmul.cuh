@@ -241,7 +241,7 @@ __device__ void write_parts(const RowStates<R, T>& states, const course::Distanc
 // Add: MultiplyAdd, or AddSquaredDifference for the metric kDifferences.
 template <class R, class T, class LoaderB, class Add>
 __global__ void __launch_bounds__(T::THREADS, 1)
-    reduce_tiles(const __grid_constant__ course::Factors factors,
+    reduce_tiles(const __grid_constant__ course::Operands operands,
                  const __grid_constant__ RowPartition<T> tiles,
                  const __grid_constant__ course::Distance distance, std::size_t results,
                  typename R::State* parts) {
@@ -254,7 +254,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     for (int i = 0; i < T::TM; ++i)
         states[i][threadIdx.x] = R::nothing();
     course::multiply_tiles<T, LoaderA, LoaderB>(
-        factors, walk, stages, Add{}, [&](const course::Tile& tile, float(&sums)[T::TM][T::TN]) {
+        operands, walk, stages, Add{}, [&](const course::Tile& tile, float(&sums)[T::TM][T::TN]) {
             add_tile<R, T>(states, distance, course::ThreadTileCoords<T>{tile}, sums);
         });
     write_parts<R, T>(states, distance, course::ThreadTileCoords<T>{walk.at(0)},
@@ -273,12 +273,12 @@ constexpr unsigned parts_of_row(const RowPartition<T>& tiles) {
 
 // `results`: the rows of all products. `parts` has parts_of_row() states for each of them.
 template <class R, class T, class LoaderB, class Add>
-void launch_reduce_tiles(const course::Factors& factors, const RowPartition<T>& tiles,
+void launch_reduce_tiles(const course::Operands& operands, const RowPartition<T>& tiles,
                          const course::Distance& distance, std::size_t results, typename R::State* parts,
                          cudaStream_t stream) {
     const unsigned grid = tiles.rows_of_tiles * tiles.blocks_per_row;
     // As <<<grid, T::THREADS, kStages<T>, stream>>>, but with more than 48 KB of shared memory.
-    course::launch(reduce_tiles<R, T, LoaderB, Add>, {grid, T::THREADS, kStages<T>, stream}, factors, tiles,
+    course::launch(reduce_tiles<R, T, LoaderB, Add>, {grid, T::THREADS, kStages<T>, stream}, operands, tiles,
                    distance, results, parts);
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "common/bench/version.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 #include "common/tile/distance.hpp"
 
 namespace day46 {
@@ -31,7 +31,7 @@ enum class Along { kRows, kColumns };
 std::string name(Reduction reduction);
 
 struct ReducedMatmul {
-    course::Factors factors;
+    course::Operands operands;
     course::Metric metric = course::Metric::kDot;
     Reduction reduction = Reduction::kMin;
     Along along = Along::kRows;

@@ -39,8 +39,8 @@ struct Reductions {
           indices(s.m) {}
 
     day46::ReducedMatmul matmul() {
-        return {.factors = {{.first = std::as_const(a_device).matrix(shape.m, shape.d)},
-                            {.first = std::as_const(b_device).matrix(shape.d, shape.n)}},
+        return {.operands = {{.first = std::as_const(a_device).matrix(shape.m, shape.d)},
+                             {.first = std::as_const(b_device).matrix(shape.d, shape.n)}},
                 .metric = shape.metric,
                 .reduction = shape.reduction,
                 .along = shape.along,

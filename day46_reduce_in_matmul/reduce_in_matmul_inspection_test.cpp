@@ -19,7 +19,7 @@ class Lesson : public course::MatmulInspectionTest {
         DeviceBuffer<float> values(kN);
         DeviceBuffer<std::uint64_t> scratch(reducer.scratch_size({.m = kN, .n = kN, .d = kDepth}));
         return course::inspect([&] {
-            reducer.launch({.factors = factors(), .values = values.span(), .scratch = scratch.span()},
+            reducer.launch({.operands = operands(), .values = values.span(), .scratch = scratch.span()},
                            nullptr);
         });
     }

@@ -18,7 +18,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "common/test/test_factors.hpp"
+#include "common/test/test_operands.hpp"
 
 namespace {
 
@@ -45,7 +45,7 @@ bool is_extremum(Reduction reduction) {
     return reduction == Reduction::kMin || reduction == Reduction::kMax;
 }
 
-// What a version makes of packed factors, products one after the other.
+// What a version makes of packed operands, products one after the other.
 struct Results {
     std::vector<float> values;
     std::vector<std::uint32_t> indices;
@@ -73,7 +73,7 @@ class ReduceTest : public course::DeviceTestWithParam<const day46::Reduce*> {
         GuardedBuffer<float> values(size);
         GuardedBuffer<std::uint32_t> indices(is_extremum(s.reduction) ? size : 0);
         GuardedBuffer<std::uint64_t> scratch(GetParam()->launcher.scratch_size(s));
-        GetParam()->launcher.launch({.factors = {a_device.view(), b_device.view(), a_layout.op, b_layout.op},
+        GetParam()->launcher.launch({.operands = {a_device.view(), b_device.view(), a_layout.op, b_layout.op},
                                      .metric = s.metric,
                                      .reduction = s.reduction,
                                      .along = s.along,
@@ -356,7 +356,7 @@ TEST_P(ReduceTest, RunsOnTheGivenStream) {
     DeviceBuffer<std::uint64_t> scratch(GetParam()->launcher.scratch_size(s));
     const course::CapturedWork work([&](cudaStream_t stream) {
         GetParam()->launcher.launch(
-            {.factors = {a.view(), b.view()}, .values = values.span(), .scratch = scratch.span()}, stream);
+            {.operands = {a.view(), b.view()}, .values = values.span(), .scratch = scratch.span()}, stream);
     });
     EXPECT_TRUE(std::isnan(values.to_host().front())) << "it ran instead of being captured";
     work.run();
@@ -371,7 +371,7 @@ TEST_P(ReduceTest, RefusesBadArguments) {
     DeviceBuffer<float> values(6);
     DeviceBuffer<std::uint32_t> indices(6);
     DeviceBuffer<std::uint64_t> scratch(GetParam()->launcher.scratch_size(s));
-    const day46::ReducedMatmul right{.factors = {a.view(), b.view()},
+    const day46::ReducedMatmul right{.operands = {a.view(), b.view()},
                                      .values = values.span().subspan(0, 3),
                                      .indices = indices.span().subspan(0, 3),
                                      .scratch = scratch.span()};
@@ -381,7 +381,7 @@ TEST_P(ReduceTest, RefusesBadArguments) {
         return refusal([&] { GetParam()->launcher.launch(matmul, nullptr); });
     };
     EXPECT_EQ(with([](auto&) {}), "");
-    EXPECT_EQ(with([&](auto& x) { x.factors.b = empty.view(); }),
+    EXPECT_EQ(with([&](auto& x) { x.operands.b = empty.view(); }),
               "reduced matmul: the min of no elements is asked for; expected at least one");
     EXPECT_EQ(with([&](auto& x) { x.along = Along::kColumns; }),
               "reduced matmul: values has 3 elements; expected 6, one for each result");
@@ -391,7 +391,7 @@ TEST_P(ReduceTest, RefusesBadArguments) {
               "reduced matmul: there are indices, but a sum has none; expected no indices");
     EXPECT_EQ(with([&](auto& x) { x.scratch = {}; }),
               "reduced matmul: scratch has 0 elements; expected at least " + std::to_string(scratch.size()));
-    EXPECT_EQ(with([&](auto& x) { std::swap(x.factors.a, x.factors.b); }),
+    EXPECT_EQ(with([&](auto& x) { std::swap(x.operands.a, x.operands.b); }),
               "reduced matmul: op(A) is 4 x 6 and op(B) 3 x 4; expected as many rows of op(B) as op(A) has "
               "columns");
 }

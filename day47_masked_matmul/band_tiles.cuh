@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 #include "common/tile/epilogue.cuh"
 #include "common/tile/tile_order.cuh"
 #include "masked_matmul.cuh"
@@ -23,14 +23,14 @@ class BandTiles {
     static_assert(T::BN % T::BM == 0, "BandTiles: BN is a multiple of BM");
 
   public:
-    BandTiles(const Band& band, const course::Factors& factors)
+    BandTiles(const Band& band, const course::Operands& operands)
         : band_(band),
-          all_(course::every_tile<T>(factors)),
+          all_(course::every_tile<T>(operands)),
           begin_(rounded_down(-std::int64_t{band.below})),
           end_(rounded_down(T::BM - 1 + std::int64_t{band.above}) + WIDE) {
         kept_in_product_ = kept_before(all_.down);
         dropped_in_product_ = all_.down * all_.across - kept_in_product_;
-        products_ = static_cast<unsigned>(factors.count());
+        products_ = static_cast<unsigned>(operands.count());
     }
 
     __host__ __device__ unsigned kept() const { return kept_in_product_ * products_; }

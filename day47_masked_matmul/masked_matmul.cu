@@ -19,17 +19,17 @@ namespace {
 
 // False: there is nothing to do.
 bool is_worth_a_launch(const MaskedMatmul& matmul) {
-    const course::Factors& factors = matmul.factors;
+    const course::Operands& operands = matmul.operands;
     const Mask& mask = matmul.mask;
-    course::check_factors(factors, "masked matmul");
+    course::check_operands(operands, "masked matmul");
     const auto& c = matmul.c.first;
-    course::check_output(factors, matmul.c, "masked matmul");
+    course::check_output(operands, matmul.c, "masked matmul");
     if (mask.kind == Mask::Kind::kArray) {
         const auto& bytes = mask.bytes.first;
-        course::require(bytes.rows() == factors.m() && bytes.cols() == factors.n() &&
-                            (mask.bytes.count == 1 || mask.bytes.count == factors.count()),
+        course::require(bytes.rows() == operands.m() && bytes.cols() == operands.n() &&
+                            (mask.bytes.count == 1 || mask.bytes.count == operands.count()),
                         "masked matmul: the mask's arrays are ", mask.bytes.count, " of ", bytes,
-                        "; expected 1 or ", factors.count(), " of ", factors.m(), " x ", factors.n());
+                        "; expected 1 or ", operands.count(), " of ", operands.m(), " x ", operands.n());
         course::require(mask.bytes.pointers.empty() || mask.bytes.pointers.size() == mask.bytes.count,
                         "masked matmul: the mask has ", mask.bytes.pointers.size(), " pointers for ",
                         mask.bytes.count, " arrays; expected one for each");
@@ -66,9 +66,9 @@ void with_elements(const Mask& mask, const Work& work) {
 // Calls `launch` with the loaders that suit the operands: B is loaded 16 bytes at a time if its
 // rows are MN-major and aligned.
 template <class T, class Launch>
-void with_loaders(const course::Factors& factors, const Launch& launch) {
+void with_loaders(const course::Operands& operands, const Launch& launch) {
     using LoaderA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
-    if (course::b_goes_in_packs(factors)) {
+    if (course::b_goes_in_packs(operands)) {
         launch.template operator()<LoaderA, course::PackLoader<T::BN, T::BK, T::THREADS>>();
     } else {
         launch.template operator()<LoaderA, course::ElementLoader<T::BN, T::BK, T::THREADS>>();
@@ -78,7 +78,7 @@ void with_loaders(const course::Factors& factors, const Launch& launch) {
 void launch_thread_per_element(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     with_elements(matmul.mask, [&](const auto& mask) {
-        launch_multiply_kept_elements(matmul.factors, mask, matmul.c, matmul.alpha, matmul.fill, stream);
+        launch_multiply_kept_elements(matmul.operands, mask, matmul.c, matmul.alpha, matmul.fill, stream);
         CUDA_CHECK_LAUNCH();
     });
 }
@@ -86,8 +86,8 @@ void launch_thread_per_element(const MaskedMatmul& matmul, cudaStream_t stream) 
 void launch_unfused(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     using T = course::LargeTile;
-    with_loaders<T>(matmul.factors, [&]<class LoaderA, class LoaderB>() {
-        launch_multiply_all<T, 1, LoaderA, LoaderB>(matmul.factors, matmul.c, matmul.alpha, stream);
+    with_loaders<T>(matmul.operands, [&]<class LoaderA, class LoaderB>() {
+        launch_multiply_all<T, 1, LoaderA, LoaderB>(matmul.operands, matmul.c, matmul.alpha, stream);
     });
     with_elements(matmul.mask, [&](const auto& mask) {
         launch_fill_dropped(mask, matmul.c, matmul.fill, stream);
@@ -99,8 +99,8 @@ template <class T, int BLOCKS>
 void launch_element_mask(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     with_elements(matmul.mask, [&](const auto& mask) {
-        with_loaders<T>(matmul.factors, [&]<class LoaderA, class LoaderB>() {
-            launch_multiply_and_mask<T, BLOCKS, LoaderA, LoaderB>(matmul.factors, mask, matmul.c,
+        with_loaders<T>(matmul.operands, [&]<class LoaderA, class LoaderB>() {
+            launch_multiply_and_mask<T, BLOCKS, LoaderA, LoaderB>(matmul.operands, mask, matmul.c,
                                                                   matmul.alpha, matmul.fill, stream);
         });
     });
@@ -134,19 +134,19 @@ void build_levels_of(const course::Batch<const std::uint8_t>& bytes, course::Dev
 template <class T, int BLOCKS>
 void launch_skip_tiles(const MaskedMatmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    const course::Factors& factors = matmul.factors;
+    const course::Operands& operands = matmul.operands;
     const auto launch = [&](const auto& tiles) {
-        with_loaders<T>(factors, [&]<class LoaderA, class LoaderB>() {
-            launch_multiply_kept_tiles<T, BLOCKS, LoaderA, LoaderB>(factors, tiles, matmul.c, matmul.alpha,
+        with_loaders<T>(operands, [&]<class LoaderA, class LoaderB>() {
+            launch_multiply_kept_tiles<T, BLOCKS, LoaderA, LoaderB>(operands, tiles, matmul.c, matmul.alpha,
                                                                     matmul.fill, stream);
         });
     };
     if (matmul.mask.kind == Mask::Kind::kBand) {
-        launch(BandTiles<T>(band_of(matmul.mask), factors));
+        launch(BandTiles<T>(band_of(matmul.mask), operands));
     } else {
         const auto& bytes = matmul.mask.bytes;
         launch(ListedTiles<T>(levels_of<T>(bytes, matmul.mask.levels),
-                              static_cast<unsigned>(factors.count() / arrays_of(bytes))));
+                              static_cast<unsigned>(operands.count() / arrays_of(bytes))));
     }
 }
 
@@ -163,17 +163,17 @@ bool has_aligned_rows(const course::Batch<const float>& batch) {
 // Tensor cores take K-major operands. Sums of fewer than 16 terms have a larger error than FP32's
 // (common/tile/tf32_split.cuh).
 void launch_skip_tiles_mma(const MaskedMatmul& matmul, cudaStream_t stream) {
-    const course::Factors& factors = matmul.factors;
-    if (factors.op_a != course::Op::kNone || factors.op_b != course::Op::kTranspose || factors.k() < 16)
+    const course::Operands& operands = matmul.operands;
+    if (operands.op_a != course::Op::kNone || operands.op_b != course::Op::kTranspose || operands.k() < 16)
         return launch_element_mask<course::SquareTile, 2>(matmul, stream);
     if (!is_worth_a_launch(matmul)) return;
     const std::string reason = why_no_tensor_cores({});
     course::require(reason.empty(), "masked matmul: skip_tiles_mma ", reason);
-    const bool aligned = has_aligned_rows(factors.a) && has_aligned_rows(factors.b);
+    const bool aligned = has_aligned_rows(operands.a) && has_aligned_rows(operands.b);
     with_elements(matmul.mask, [&]<class Elements>(const Elements& mask) {
         const auto launch = aligned ? launch_multiply_kept_tiles_mma<true, Elements>
                                     : launch_multiply_kept_tiles_mma<false, Elements>;
-        launch(factors, mask, matmul.c, matmul.alpha, matmul.fill, stream);
+        launch(operands, mask, matmul.c, matmul.alpha, matmul.fill, stream);
     });
 }
 

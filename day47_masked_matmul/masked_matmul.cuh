@@ -25,9 +25,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/device/factors.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
+#include "common/device/operands.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
 #include "common/tile/epilogue.cuh"
@@ -72,21 +72,21 @@ __device__ inline float element_of(const course::DeviceMatrix<const float>& matr
 // them, the warp takes as long as if all were kept.
 // Still limits it: two loads for each multiply-add.
 template <class Mask>
-__global__ void multiply_kept_elements(const course::Factors factors, const Mask mask,
+__global__ void multiply_kept_elements(const course::Operands operands, const Mask mask,
                                        const course::Batch<float> c, float alpha, float fill) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    const std::size_t row_of_all = i / factors.n();  // counted through the rows of all products
-    const std::size_t product = row_of_all / factors.m();
-    if (product >= factors.count()) return;
-    const std::size_t row = row_of_all % factors.m();
-    const std::size_t col = i % factors.n();
+    const std::size_t row_of_all = i / operands.n();  // counted through the rows of all products
+    const std::size_t product = row_of_all / operands.m();
+    if (product >= operands.count()) return;
+    const std::size_t row = row_of_all % operands.m();
+    const std::size_t col = i % operands.n();
     float result = fill;
     if (mask.of(product).keeps(row, col)) {
-        const course::DeviceMatrix<const float> a = factors.a[product];
-        const course::DeviceMatrix<const float> b = factors.b[product];
+        const course::DeviceMatrix<const float> a = operands.a[product];
+        const course::DeviceMatrix<const float> b = operands.b[product];
         float sum = 0;
-        for (std::size_t k = 0; k < factors.k(); ++k)
-            sum += element_of(a, factors.op_a, row, k) * element_of(b, factors.op_b, k, col);
+        for (std::size_t k = 0; k < operands.k(); ++k)
+            sum += element_of(a, operands.op_a, row, k) * element_of(b, operands.op_b, k, col);
         result = alpha * sum;
     }
     c[product](row, col) = result;
@@ -95,11 +95,11 @@ __global__ void multiply_kept_elements(const course::Factors factors, const Mask
 constexpr int kThreads = 256;  // of a block here, and of fill_dropped
 
 template <class Mask>
-void launch_multiply_kept_elements(const course::Factors& factors, const Mask& mask,
+void launch_multiply_kept_elements(const course::Operands& operands, const Mask& mask,
                                    const course::Batch<float>& c, float alpha, float fill,
                                    cudaStream_t stream) {
     const std::size_t elements = c.first.rows() * c.first.cols() * c.count;
-    multiply_kept_elements<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(factors, mask, c,
+    multiply_kept_elements<<<course::blocks_for(elements, kThreads), kThreads, 0, stream>>>(operands, mask, c,
                                                                                             alpha, fill);
 }
 
@@ -115,7 +115,7 @@ void launch_multiply_kept_elements(const course::Factors& factors, const Mask& m
 // thread has TM x TN sums, and sums[i][j] belongs to row at.row(i) and column at.col(j).
 template <class T, int BLOCKS, class LoaderA, class LoaderB>
 __global__ __launch_bounds__(T::THREADS,
-                             BLOCKS) void multiply_all(const __grid_constant__ course::Factors factors,
+                             BLOCKS) void multiply_all(const __grid_constant__ course::Operands operands,
                                                        const __grid_constant__ course::EveryTile<T> tiles,
                                                        const __grid_constant__ course::Batch<float> c,
                                                        const float alpha) {
@@ -124,7 +124,7 @@ __global__ __launch_bounds__(T::THREADS,
         const course::ThreadTileCoords<T> at{tile};
         course::write_tile(at, c[tile.product], [&](int i, int j) { return alpha * sums[i][j]; });
     };
-    course::multiply_tiles<T, LoaderA, LoaderB>(factors, tiles, reinterpret_cast<course::Stage<T>*>(shared),
+    course::multiply_tiles<T, LoaderA, LoaderB>(operands, tiles, reinterpret_cast<course::Stage<T>*>(shared),
                                                 course::MultiplyAdd{}, epilogue);
 }
 
@@ -142,12 +142,12 @@ unsigned persistent_blocks(void (*kernel)(Parameters...), unsigned tiles) {
 // course::launch(kernel, {grid, block, shared memory, stream}, arguments...) is
 // kernel<<<grid, block, shared memory, stream>>>(arguments...) with a check of errors.
 template <class T, int BLOCKS, class LoaderA, class LoaderB>
-void launch_multiply_all(const course::Factors& factors, const course::Batch<float>& c, float alpha,
+void launch_multiply_all(const course::Operands& operands, const course::Batch<float>& c, float alpha,
                          cudaStream_t stream) {
     const auto kernel = multiply_all<T, BLOCKS, LoaderA, LoaderB>;
-    const auto tiles = course::every_tile<T>(factors);
+    const auto tiles = course::every_tile<T>(operands);
     const unsigned grid = persistent_blocks<T>(kernel, tiles.all);
-    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, factors, tiles, c, alpha);
+    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, operands, tiles, c, alpha);
 }
 
 // Idea: the second pass of `unfused`. A warp for each row of C stores `fill` in dropped elements.
@@ -182,7 +182,7 @@ void launch_fill_dropped(const Mask& mask, const course::Batch<float>& c, float 
 // Still limits it: multiply-adds. With a causal mask, almost half of them are for dropped elements.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Mask>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_and_mask(
-    const __grid_constant__ course::Factors factors, const __grid_constant__ course::EveryTile<T> tiles,
+    const __grid_constant__ course::Operands operands, const __grid_constant__ course::EveryTile<T> tiles,
     const __grid_constant__ Mask mask, const __grid_constant__ course::Batch<float> c, const float alpha,
     const float fill) {
     extern __shared__ float4 shared[];
@@ -193,17 +193,17 @@ __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_and_mask(
             return of_product.keeps(at.row(i), at.col(j)) ? alpha * sums[i][j] : fill;
         });
     };
-    course::multiply_tiles<T, LoaderA, LoaderB>(factors, tiles, reinterpret_cast<course::Stage<T>*>(shared),
+    course::multiply_tiles<T, LoaderA, LoaderB>(operands, tiles, reinterpret_cast<course::Stage<T>*>(shared),
                                                 course::MultiplyAdd{}, epilogue);
 }
 
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Mask>
-void launch_multiply_and_mask(const course::Factors& factors, const Mask& mask, const course::Batch<float>& c,
-                              float alpha, float fill, cudaStream_t stream) {
+void launch_multiply_and_mask(const course::Operands& operands, const Mask& mask,
+                              const course::Batch<float>& c, float alpha, float fill, cudaStream_t stream) {
     const auto kernel = multiply_and_mask<T, BLOCKS, LoaderA, LoaderB, Mask>;
-    const auto tiles = course::every_tile<T>(factors);
+    const auto tiles = course::every_tile<T>(operands);
     const unsigned grid = persistent_blocks<T>(kernel, tiles.all);
-    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, factors, tiles, mask, c, alpha, fill);
+    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, operands, tiles, mask, c, alpha, fill);
 }
 
 // --- Only tiles that keep something --------------------------------------------------------------
@@ -260,11 +260,9 @@ struct KeptTiles {
 // Dropped tiles are dealt to the blocks in reverse order, so that a block with one kept tile less
 // has one dropped tile more.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Tiles>
-__global__ __launch_bounds__(T::THREADS,
-                             BLOCKS) void multiply_kept_tiles(const __grid_constant__ course::Factors factors,
-                                                              const __grid_constant__ Tiles tiles,
-                                                              const __grid_constant__ course::Batch<float> c,
-                                                              const float alpha, const float fill) {
+__global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_kept_tiles(
+    const __grid_constant__ course::Operands operands, const __grid_constant__ Tiles tiles,
+    const __grid_constant__ course::Batch<float> c, const float alpha, const float fill) {
     extern __shared__ float4 shared[];
     unsigned kept = blockIdx.x;                     // the tile that is multiplied
     unsigned dropped = gridDim.x - 1 - blockIdx.x;  // the next tile to fill
@@ -288,18 +286,18 @@ __global__ __launch_bounds__(T::THREADS,
         kept += gridDim.x;
         fill_tiles(course::ceil_div(tiles.dropped(), tiles.kept()));
     };
-    course::multiply_tiles<T, LoaderA, LoaderB>(factors, KeptTiles<Tiles>{tiles},
+    course::multiply_tiles<T, LoaderA, LoaderB>(operands, KeptTiles<Tiles>{tiles},
                                                 reinterpret_cast<course::Stage<T>*>(shared),
                                                 course::MultiplyAdd{}, epilogue);
     fill_tiles(tiles.dropped());  // what is left; all of them if no tile is kept
 }
 
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Tiles>
-void launch_multiply_kept_tiles(const course::Factors& factors, const Tiles& tiles,
+void launch_multiply_kept_tiles(const course::Operands& operands, const Tiles& tiles,
                                 const course::Batch<float>& c, float alpha, float fill, cudaStream_t stream) {
     const auto kernel = multiply_kept_tiles<T, BLOCKS, LoaderA, LoaderB, Tiles>;
-    const unsigned grid = persistent_blocks<T>(kernel, course::every_tile<T>(factors).all);
-    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, factors, tiles, c, alpha, fill);
+    const unsigned grid = persistent_blocks<T>(kernel, course::every_tile<T>(operands).all);
+    course::launch(kernel, {grid, T::THREADS, kStages<T>, stream}, operands, tiles, c, alpha, fill);
 }
 
 }  // namespace day47

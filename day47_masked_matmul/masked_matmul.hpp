@@ -15,7 +15,7 @@
 
 #include "common/bench/version.hpp"
 #include "common/device/device_buffer.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace day47 {
 
@@ -42,7 +42,7 @@ struct Mask {
 };
 
 struct MaskedMatmul {
-    course::Factors factors;
+    course::Operands operands;
     course::Batch<float> c;
     Mask mask;
     float alpha = 1;

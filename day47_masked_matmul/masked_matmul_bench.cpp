@@ -58,9 +58,9 @@ struct Data {
     }
 
     MaskedMatmul matmul(const Mask& mask) {
-        return {.factors = {.a = batch_of(std::as_const(queries).span(), shape.count, shape.m, shape.k),
-                            .b = batch_of(std::as_const(keys).span(), shape.count, shape.n, shape.k),
-                            .op_b = course::Op::kTranspose},
+        return {.operands = {.a = batch_of(std::as_const(queries).span(), shape.count, shape.m, shape.k),
+                             .b = batch_of(std::as_const(keys).span(), shape.count, shape.n, shape.k),
+                             .op_b = course::Op::kTranspose},
                 .c = batch_of(c.span(), shape.count, shape.m, shape.n),
                 .mask = mask,
                 .alpha = alpha,

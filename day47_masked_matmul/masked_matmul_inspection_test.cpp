@@ -15,7 +15,7 @@ class Lesson : public course::MatmulInspectionTest {
         return course::inspect(
             [&] {
                 course::find_version(day47::masked_versions(), version)
-                    .launcher.launch({.factors = factors(), .c = c(), .mask = day47::Mask::causal()},
+                    .launcher.launch({.operands = operands(), .c = c(), .mask = day47::Mask::causal()},
                                      nullptr);
             },
             {.blocks_per_launch = 1024});  // all of them

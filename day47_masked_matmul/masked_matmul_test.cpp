@@ -17,7 +17,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "common/test/test_factors.hpp"
+#include "common/test/test_operands.hpp"
 
 namespace {
 
@@ -126,9 +126,9 @@ struct Layouts {
 
 class MaskedTest : public course::DeviceTestWithParam<const day47::Masked*> {
   protected:
-    // Where a row or column of a product keeps nothing, the factors are NaN.
-    static void spoil_dropped_factors(const MaskedShape& s, std::span<const Byte> keep, std::vector<float>& a,
-                                      std::vector<float>& b) {
+    // Where a row or column of a product keeps nothing, the operands are NaN.
+    static void spoil_dropped_operands(const MaskedShape& s, std::span<const Byte> keep,
+                                       std::vector<float>& a, std::vector<float>& b) {
         const auto is_dropped = [](Byte byte) { return byte == 0; };
         for (std::size_t i = 0; i < s.count; ++i) {
             const Byte* const kept = keep.data() + i * s.m * s.n;
@@ -149,13 +149,13 @@ class MaskedTest : public course::DeviceTestWithParam<const day47::Masked*> {
                       float fill = -kInf, DataPattern pattern = DataPattern::kSignedUniform) const {
         auto a = course::make_data<float>(s.count * s.m * s.k, pattern, 1);
         auto b = course::make_data<float>(s.count * s.k * s.n, pattern, 2);
-        spoil_dropped_factors(s, keep, a, b);
+        spoil_dropped_operands(s, keep, a, b);
         const auto expected = day47::multiply_masked_on_cpu(s, alpha, a, b, keep, fill);
         TestBatch<const float> a_device(a, s.count, s.m, s.k, layouts.a);
         TestBatch<const float> b_device(b, s.count, s.k, s.n, layouts.b);
         TestBatch<float> c_device(s.count, s.m, s.n, layouts.c);
         GetParam()->launcher.launch(
-            {.factors = {a_device.view(), b_device.view(), layouts.a.op, layouts.b.op},
+            {.operands = {a_device.view(), b_device.view(), layouts.a.op, layouts.b.op},
              .c = c_device.view(),
              .mask = mask,
              .alpha = alpha,
@@ -406,7 +406,7 @@ TEST_P(MaskedTest, SumsAlongRows) {
     expect_array({2, 70, 66, 40}, random_bytes(70 * 66, 0.01, random), "few", {.padding = 3}, transposed);
 }
 
-// Products of which nothing is kept have null pointers as factors: a kernel that reads them is
+// Products of which nothing is kept have null pointers as operands: a kernel that reads them is
 // stopped.
 TEST_P(MaskedTest, SkippedTilesAreNotRead) {
     const MaskedShape s{3, 130, 141, 20};
@@ -428,12 +428,12 @@ TEST_P(MaskedTest, SkippedTilesAreNotRead) {
     };
     const DeviceBuffer<const float*> a_pointers = only_second(a);
     const DeviceBuffer<const float*> b_pointers = only_second(b);
-    course::Factors factors{a.view(), b.view(), Op::kNone, Op::kTranspose};
-    factors.a.count = factors.b.count = s.count;
-    factors.a.pointers = a_pointers.span();
-    factors.b.pointers = b_pointers.span();
+    course::Operands operands{a.view(), b.view(), Op::kNone, Op::kTranspose};
+    operands.a.count = operands.b.count = s.count;
+    operands.a.pointers = a_pointers.span();
+    operands.b.pointers = b_pointers.span();
     GetParam()->launcher.launch(
-        {.factors = factors, .c = c.view(), .mask = levels.mask(), .alpha = 1, .fill = 5}, nullptr);
+        {.operands = operands, .c = c.view(), .mask = levels.mask(), .alpha = 1, .fill = 5}, nullptr);
     std::vector<float> expected(s.count * s.m * s.n, 5.0f);
     std::fill_n(expected.begin() + static_cast<std::ptrdiff_t>(s.m * s.n), s.m * s.n, 20.0f);
     EXPECT_EQ(c.packed(), expected);
@@ -489,7 +489,7 @@ TEST_P(MaskedTest, RunsOnTheGivenStream) {
         TestBatch<float> c(s.count, s.m, s.n, {});
         const course::CapturedWork work([&](cudaStream_t stream) {
             if (mask.kind == Mask::Kind::kArray) levels.build(stream);
-            GetParam()->launcher.launch({.factors = {a.view(), b.view()}, .c = c.view(), .mask = mask},
+            GetParam()->launcher.launch({.operands = {a.view(), b.view()}, .c = c.view(), .mask = mask},
                                         stream);
         });
         EXPECT_TRUE(std::isnan(c.packed().front())) << "it ran instead of being captured";
@@ -507,14 +507,14 @@ TEST_P(MaskedTest, RefusesBadArguments) {
     const TestArrays three(std::vector<Byte>(3 * 3 * 6), 3, 3, 6, {});
     const TestArrays narrow(std::vector<Byte>(3 * 5), 1, 3, 5, {});
     const day47::MaskedMatmul right{
-        .factors = {a.view(), b.view()}, .c = c.view(), .mask = Mask::causal(-100)};
+        .operands = {a.view(), b.view()}, .c = c.view(), .mask = Mask::causal(-100)};
     const auto with = [&](auto change) {
         day47::MaskedMatmul matmul = right;
         change(matmul);
         return refusal([&] { GetParam()->launcher.launch(matmul, nullptr); });
     };
     EXPECT_EQ(with([](auto&) {}), "");
-    EXPECT_EQ(with([](auto& x) { std::swap(x.factors.a, x.factors.b); }),
+    EXPECT_EQ(with([](auto& x) { std::swap(x.operands.a, x.operands.b); }),
               "masked matmul: op(A) is 4 x 6 and op(B) 3 x 4; expected as many rows of op(B) as op(A) has "
               "columns");
     EXPECT_EQ(with([&](auto& x) { x.c = small.view(); }),

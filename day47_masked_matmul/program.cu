@@ -67,18 +67,18 @@ int main(int argc, char** argv) {
     const course::Batch<float> q = on_device(queries, heads, tokens, width);
     const course::Batch<float> k = on_device(keys, heads, tokens, width);
     const course::Batch<float> c = on_device(scores, heads, tokens, tokens);
-    const course::Factors factors{.a = {.first = q.first, .count = heads, .stride = q.stride},
-                                  .b = {.first = k.first, .count = heads, .stride = k.stride},
-                                  .op_b = course::Op::kTranspose};
+    const course::Operands operands{.a = {.first = q.first, .count = heads, .stride = q.stride},
+                                    .b = {.first = k.first, .count = heads, .stride = k.stride},
+                                    .op_b = course::Op::kTranspose};
     // Version skip_tiles: tiles of 128 x 128, two blocks on an SM. Q and K are K-major.
     using T = course::SquareTile;
     using LoaderA = course::ElementLoader<T::BM, T::BK, T::THREADS>;
     using LoaderB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
     const day47::Band causal{INT_MAX, 0};
-    const day47::BandTiles<T> tiles(causal, factors);
+    const day47::BandTiles<T> tiles(causal, operands);
     constexpr float kScale = 0.125f;
     const auto launch = [&] {
-        day47::launch_multiply_kept_tiles<T, 2, LoaderA, LoaderB>(factors, tiles, c, kScale, -INFINITY,
+        day47::launch_multiply_kept_tiles<T, 2, LoaderA, LoaderB>(operands, tiles, c, kScale, -INFINITY,
                                                                   nullptr);
     };
 

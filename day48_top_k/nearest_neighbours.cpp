@@ -32,7 +32,7 @@ Neighbours nearest_neighbours(std::span<const float> queries, std::span<const fl
     course::DeviceBuffer<float> values(shape.m * k);
     course::DeviceBuffer<std::uint32_t> indices(shape.m * k);
     fused.launch(
-        {.factors =
+        {.operands =
              {.a = {a.matrix(shape.m, d)},
               .b = {b.matrix(shape.n, d)},
               .op_b =

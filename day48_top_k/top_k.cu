@@ -80,10 +80,10 @@ struct ScratchLayout {
 };
 
 ScratchLayout checked_layout(const TopKMatmul& matmul) {
-    const course::Factors& factors = matmul.factors;
-    course::check_factors(factors, "top-k matmul");
+    const course::Operands& operands = matmul.operands;
+    course::check_operands(operands, "top-k matmul");
     const ScratchLayout layout(
-        TopKShape{factors.m(), factors.n(), factors.k(), factors.count(), matmul.k, matmul.metric});
+        TopKShape{operands.m(), operands.n(), operands.k(), operands.count(), matmul.k, matmul.metric});
     const std::size_t results = layout.rows * matmul.k;
     const auto require_size = [&](std::string_view name, std::size_t size) {
         course::require(size == results, "top-k matmul: ", name, " has ", size, " elements; expected ",
@@ -112,9 +112,9 @@ void launch_with_lists(const TopKMatmul& matmul, const ScratchLayout& layout, cu
     auto* const ranks = reinterpret_cast<unsigned*>(keys + layout.piece_words());
     CUDA_CHECK(cudaMemsetAsync(ranks, 0xff, layout.piece_rows() * sizeof *ranks, stream));
     const Pieces pieces{layout.tiles, layout.size.kept, keys, ranks};
-    list(course::launch_distance(matmul.metric, matmul.factors, matmul.scratch.data(), stream),
-         RowLists{layout.size, lists, pieces, matmul.factors.m(), matmul.factors.n()});
-    launch_select_best(RowsOfPieces{pieces, matmul.factors.m()}, layout.rows, layout.size.k,
+    list(course::launch_distance(matmul.metric, matmul.operands, matmul.scratch.data(), stream),
+         RowLists{layout.size, lists, pieces, matmul.operands.m(), matmul.operands.n()});
+    launch_select_best(RowsOfPieces{pieces, matmul.operands.m()}, layout.rows, layout.size.k,
                        sign_of(matmul.order), matmul.values.data(), matmul.indices.data(), stream);
     CUDA_CHECK_LAUNCH();
 }
@@ -128,7 +128,7 @@ void fused(const TopKMatmul& matmul, cudaStream_t stream) {
     launch_with_lists(matmul, layout, stream, [&](const course::Distance& distance, const RowLists& lists) {
         course::with_add(matmul.metric, [&]<class Add>(Add) {
             const auto launch = OWN_BOUNDS ? launch_list_best_of_block<Add> : launch_list_best<Add>;
-            launch(matmul.factors, distance, sign_of(matmul.order), lists, stream);
+            launch(matmul.operands, distance, sign_of(matmul.order), lists, stream);
         });
     });
 }
@@ -149,7 +149,7 @@ void fused_wgmma(const TopKMatmul& matmul, cudaStream_t stream) {
 RowsOfDistances all_distances(const TopKMatmul& matmul, const ScratchLayout& layout, cudaStream_t stream) {
     require_scratch(matmul, layout.unfused_words());
     auto* const distances = reinterpret_cast<float*>(matmul.scratch.data() + layout.norm_words);
-    course::launch_distances(matmul.metric, matmul.factors, matmul.scratch.data(), distances, stream);
+    course::launch_distances(matmul.metric, matmul.operands, matmul.scratch.data(), distances, stream);
     return {distances, layout.n, sign_of(matmul.order)};
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "common/bench/version.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 #include "common/tile/distance.hpp"
 
 namespace day48 {
@@ -32,7 +32,7 @@ enum class Order { kSmallest, kLargest };
 std::string name(Order order);
 
 struct TopKMatmul {
-    course::Factors factors;
+    course::Operands operands;
     course::Metric metric = course::Metric::kSquaredL2;
     Order order = Order::kSmallest;
     std::size_t k = 1;                          // 1 to kMostBest, and at most as many as op(B) has columns

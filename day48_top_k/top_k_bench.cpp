@@ -69,9 +69,9 @@ struct Data {
           indices(s.m * s.k) {}
 
     TopKMatmul matmul(course::DeviceBuffer<std::uint64_t>& scratch) {
-        return {.factors = {.a = {std::as_const(queries_device).matrix(shape.m, shape.d)},
-                            .b = {std::as_const(points_device).matrix(shape.n, shape.d)},
-                            .op_b = course::Op::kTranspose},
+        return {.operands = {.a = {std::as_const(queries_device).matrix(shape.m, shape.d)},
+                             .b = {std::as_const(points_device).matrix(shape.n, shape.d)},
+                             .op_b = course::Op::kTranspose},
                 .metric = shape.metric,
                 .order = shape.order,
                 .k = shape.k,

@@ -26,7 +26,7 @@ class Lesson : public course::MatmulInspectionTest {
             selector.scratch_size({.m = kN, .n = kN, .d = kDepth, .k = kBest}));
         return course::inspect(
             [&] {
-                selector.launch({.factors = factors(course::Op::kNone, op_b),
+                selector.launch({.operands = operands(course::Op::kNone, op_b),
                                  .k = kBest,
                                  .values = values.span(),
                                  .indices = indices.span(),
@@ -91,9 +91,9 @@ TEST_F(Lesson, PublishedThresholdsKeepElementsOutOfTheLists) {
         DeviceBuffer<std::uint64_t> scratch(selector.scratch_size(s));
         return course::inspect(
             [&] {
-                selector.launch({.factors = {.a = {.first = a.matrix(s.m, s.d)},
-                                             .b = {.first = b.matrix(s.n, s.d)},
-                                             .op_b = course::Op::kTranspose},
+                selector.launch({.operands = {.a = {.first = a.matrix(s.m, s.d)},
+                                              .b = {.first = b.matrix(s.n, s.d)},
+                                              .op_b = course::Op::kTranspose},
                                  .k = s.k,
                                  .values = values.span(),
                                  .indices = indices.span(),

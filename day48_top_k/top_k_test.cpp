@@ -16,7 +16,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "common/test/test_factors.hpp"
+#include "common/test/test_operands.hpp"
 
 namespace {
 
@@ -37,7 +37,7 @@ constexpr Op kOps[] = {Op::kNone, Op::kTranspose};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// The results of a version for packed factors, products one after the other.
+// The results of a version for packed operands, products one after the other.
 struct Results {
     std::vector<float> values;
     std::vector<std::uint32_t> indices;
@@ -62,7 +62,7 @@ class TopKTest : public course::DeviceTestWithParam<const day48::TopK*> {
         GuardedBuffer<std::uint32_t> indices(values.size());
         GuardedBuffer<std::uint64_t> scratch(GetParam()->launcher.scratch_size(s));
         scratch.copy_from(std::vector<std::uint64_t>(scratch.size()));  // 0: better than all keys
-        GetParam()->launcher.launch({.factors = {a_device.view(), b_device.view(), a_layout.op, b_layout.op},
+        GetParam()->launcher.launch({.operands = {a_device.view(), b_device.view(), a_layout.op, b_layout.op},
                                      .metric = s.metric,
                                      .order = s.order,
                                      .k = s.k,
@@ -426,7 +426,7 @@ class PublishedThresholdsTest : public course::DeviceTest {
         DeviceBuffer<std::uint32_t> indices(values.size());
         const std::vector<std::uint64_t> zeros(selector.scratch_size(s));
         DeviceBuffer<std::uint64_t> scratch{std::span(zeros)};
-        selector.launch({.factors = {a.view(), b.view()},
+        selector.launch({.operands = {a.view(), b.view()},
                          .metric = s.metric,
                          .k = s.k,
                          .values = values.span(),
@@ -478,7 +478,7 @@ TEST_P(TopKTest, RunsOnTheGivenStream) {
     GuardedBuffer<std::uint32_t> indices(s.m * s.k);
     DeviceBuffer<std::uint64_t> scratch(GetParam()->launcher.scratch_size(s));
     const course::CapturedWork work([&](cudaStream_t stream) {
-        GetParam()->launcher.launch({.factors = {a.view(), b.view()},
+        GetParam()->launcher.launch({.operands = {a.view(), b.view()},
                                      .metric = s.metric,
                                      .k = s.k,
                                      .values = values.span(),
@@ -499,7 +499,7 @@ TEST_P(TopKTest, RefusesBadArguments) {
     DeviceBuffer<float> values(21);
     DeviceBuffer<std::uint32_t> indices(21);
     DeviceBuffer<std::uint64_t> scratch(GetParam()->launcher.scratch_size(s));
-    const day48::TopKMatmul right{.factors = {a.view(), b.view()},
+    const day48::TopKMatmul right{.operands = {a.view(), b.view()},
                                   .k = s.k,
                                   .values = values.span().subspan(0, 6),
                                   .indices = indices.span().subspan(0, 6),
@@ -521,7 +521,7 @@ TEST_P(TopKTest, RefusesBadArguments) {
               "top-k matmul: indices has 0 elements; expected 6, 2 for each row");
     EXPECT_EQ(with([&](auto& x) { x.scratch = {}; }),
               "top-k matmul: scratch has 0 elements; expected at least " + std::to_string(scratch.size()));
-    EXPECT_EQ(with([&](auto& x) { std::swap(x.factors.a, x.factors.b); }),
+    EXPECT_EQ(with([&](auto& x) { std::swap(x.operands.a, x.operands.b); }),
               "top-k matmul: op(A) is 4 x 6 and op(B) 3 x 4; expected as many rows of op(B) as op(A) has "
               "columns");
 }

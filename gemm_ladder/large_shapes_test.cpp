@@ -28,7 +28,7 @@ using gemm::Shape;
 
 constexpr std::uint64_t kSeed = 41;
 
-// Factors and their product, in device memory: all steps multiply the same.
+// Operands and their product, in device memory: all steps multiply the same.
 struct Problem {
     explicit Problem(const Shape& s)
         : shape(s),

@@ -45,10 +45,10 @@ Sgemm checked(const Sgemm& gemm) {
     require(!overlap(b, c), "C overlaps B; expected no common element");
     if (alpha != 0 && a.cols() != 0) return gemm;
 
-    using Factor = course::DeviceMatrix<const float>;
+    using Operand = course::DeviceMatrix<const float>;
     using Memory = course::DeviceSpan<const float>;
-    return {Factor(Memory::from_device_pointer(a.data(), 0), a.rows(), 0),
-            Factor(Memory::from_device_pointer(b.data(), 0), 0, b.cols()),
+    return {Operand(Memory::from_device_pointer(a.data(), 0), a.rows(), 0),
+            Operand(Memory::from_device_pointer(b.data(), 0), 0, b.cols()),
             c,
             0,
             beta,

@@ -9,7 +9,7 @@
 
 namespace gemm {
 
-// multiply_on_cpu() with the factors, packed, in device memory. Needs room there for two doubles
+// multiply_on_cpu() with the operands, packed, in device memory. Needs room there for two doubles
 // for each element of the product. Throws std::invalid_argument when a length does not match the
 // shape.
 void multiply_on_device(const Shape& shape, float alpha, course::DeviceSpan<const float> a,

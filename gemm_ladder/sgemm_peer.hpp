@@ -14,7 +14,7 @@ namespace gemm {
 std::string why_no_cublas();
 
 // C = alpha A B + beta C by cublasSgemm on the stream it is called with. Its default mode, FP32
-// without tensor cores, unless `tf32`: then the fast mode that rounds the factors to 10 bits. The
+// without tensor cores, unless `tf32`: then the fast mode that rounds the operands to 10 bits. The
 // handle is made now, not while timed.
 std::function<void(cudaStream_t)> make_cublas(const Sgemm& gemm, bool tf32 = false);
 

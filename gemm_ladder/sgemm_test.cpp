@@ -188,7 +188,7 @@ TEST_P(StepTest, NothingToAddAndAlphaInfinite) {
 }
 
 // alpha = 0: NaN in A and B must not reach C.
-TEST_P(StepTest, AlphaZeroReadsNeitherFactor) {
+TEST_P(StepTest, AlphaZeroReadsNeitherOperand) {
     const Problem problem{.shape = {40, 33, 17}, .alpha = 0, .beta = 1};
     const auto [m, n, k] = problem.shape;
     const course::VerifyResult result =

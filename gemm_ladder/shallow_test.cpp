@@ -70,7 +70,7 @@ TEST_F(Shallow, DataPatterns) {
     }
 }
 
-TEST_F(Shallow, AlphaZeroReadsNeitherFactor) {
+TEST_F(Shallow, AlphaZeroReadsNeitherOperand) {
     const Problem problem{.shape = {65, 129, 9}, .alpha = 0, .beta = 1};
     const course::VerifyResult result = gemm::test::multiply_twice(
         launch, {}, problem, std::vector<float>(65 * 9, kNan), std::vector<float>(9 * 129, kNan),

@@ -1,4 +1,4 @@
-// Steps 15 and 16 alone: what splitting factors into TF32 numbers could get wrong, and how large
+// Steps 15 and 16 alone: what splitting operands into TF32 numbers could get wrong, and how large
 // their errors are beside FP32's own.
 #include <gtest/gtest.h>
 
@@ -172,7 +172,7 @@ TEST_P(Tf32x3Test, LessErrorThanFp32InLongSumsOfOneSign) {
                                     positive(shape.k * shape.n, 2));
 }
 
-// Two factors, step 15: each split is off by 2^-23 at most, and small small, at most 2^-22, is
+// Two operands, step 15: each split is off by 2^-23 at most, and small small, at most 2^-22, is
 // missing. Step 16 cuts big parts of A off: that split is off by 2^-22 at most, and small small is
 // at most 2^-21. From 2^-102 on nothing is too small.
 TEST_P(Tf32x3Test, OneProductIsOffBy2ToTheMinus21AtMost) {
@@ -185,7 +185,7 @@ TEST_P(Tf32x3Test, OneProductIsOffBy2ToTheMinus21AtMost) {
             value = std::ldexp(std::copysign(std::abs(value) + 1, value), exponent);
         const Exact exact(shape, a, b);
         EXPECT_LE(Error(product(*GetParam(), shape, a, b), exact).largest, std::ldexp(1.0, most))
-            << "factors of about 2^" << exponent;
+            << "operands of about 2^" << exponent;
     }
 }
 
@@ -276,8 +276,8 @@ TEST_P(Tf32x3Test, InfLeavesTheTileBelowAsItIs) {
                 product(fp32(), shape, a, b, 2, -0.5f, before), shape.n);
 }
 
-// What TF32 has no exponent for is lost, and no more: 2^-126 of a factor.
-TEST_P(Tf32x3Test, OfTinyFactorsLessThanTheSmallestNormalNumberIsLost) {
+// What TF32 has no exponent for is lost, and no more: 2^-126 of an operand.
+TEST_P(Tf32x3Test, OfTinyOperandsLessThanTheSmallestNormalNumberIsLost) {
     std::vector<float> tiny;
     for (int exponent = -149; exponent < -100; ++exponent)
         tiny.push_back(std::ldexp(1 + 0x1p-23f * 0x2b5679, exponent));

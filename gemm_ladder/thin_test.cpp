@@ -88,7 +88,7 @@ TEST_P(Thin, DataPatterns) {
 }
 
 // alpha = 0: NaN in A and B must not reach C.
-TEST_P(Thin, AlphaZeroReadsNeitherFactor) {
+TEST_P(Thin, AlphaZeroReadsNeitherOperand) {
     const std::size_t m = GetParam(), n = 130, k = 300;
     const Problem problem{.shape = {m, n, k}, .alpha = 0, .beta = 1};
     const course::VerifyResult result = gemm::test::multiply_twice(

@@ -43,12 +43,12 @@ __global__ void round_to_integers(DeviceSpan<const double> from, DeviceSpan<std:
 
 // Fills the operand, and returns op() of it as floats.
 template <class T>
-DeviceBuffer<float> fill(DeviceBuffer<T>& factor, std::size_t rows, std::size_t cols, Op op,
+DeviceBuffer<float> fill(DeviceBuffer<T>& operand, std::size_t rows, std::size_t cols, Op op,
                          std::uint64_t seed) {
-    DeviceBuffer<float> of_op(factor.size());
-    if (factor.size() == 0) return of_op;
-    fill_normal<T><<<blocks_for(factor.size(), kThreads), kThreads>>>(factor.span(), of_op.span(), rows, cols,
-                                                                      op == Op::kTranspose, seed);
+    DeviceBuffer<float> of_op(operand.size());
+    if (operand.size() == 0) return of_op;
+    fill_normal<T><<<blocks_for(operand.size(), kThreads), kThreads>>>(operand.span(), of_op.span(), rows,
+                                                                       cols, op == Op::kTranspose, seed);
     CUDA_CHECK_LAUNCH();
     return of_op;
 }

@@ -16,7 +16,7 @@
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace course {
 

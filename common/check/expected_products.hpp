@@ -15,7 +15,7 @@
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/device/device_view.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace course {
 

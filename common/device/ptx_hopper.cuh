@@ -436,7 +436,7 @@ __device__ inline void wgmma_wait_in_branch() {
     template <class T, bool kBRowMajor, bool kAColumnMajor = false>                                          \
     __device__ inline void name(float(&d)[registers], std::uint64_t a, std::uint64_t b) {                    \
         static_assert(sizeof(T) == 2 || (!kBRowMajor && !kAColumnMajor),                                     \
-                      "wgmma takes 8-bit factors along k only");                                             \
+                      "wgmma takes 8-bit operands along k only");                                            \
         if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                    \
             COURSE_PTX_WGMMA(n, "bf16", registers, a_number, b_number, a_order, b_order, keeps,              \
                              __VA_ARGS__);                                                                   \
@@ -492,7 +492,7 @@ COURSE_PTX_WGMMA_OF_INTEGERS(256, 128, 128, 129, COURSE_PTX_D32("r", 0), COURSE_
 #define COURSE_PTX_WGMMA_LEFT_FUNCTION(n, registers, a0, a1, a2, a3, b_number, transpose_number, ...)       \
     template <class T, bool kBRowMajor>                                                                     \
     __device__ inline void wgmma(float(&d)[registers], const unsigned(&a)[4], std::uint64_t b) {            \
-        static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit factors along k only");             \
+        static_assert(sizeof(T) == 2 || !kBRowMajor, "wgmma takes 8-bit operands along k only");            \
         if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                   \
             COURSE_PTX_WGMMA_LEFT(n, "k16.f32.bf16.bf16", ", %" #transpose_number, registers, a0, a1, a2,   \
                                   a3, b_number, __VA_ARGS__);                                               \

@@ -251,7 +251,7 @@ TEST_P(VersionTest, NothingToAddOrNothingToWrite) {
 }
 
 // alpha = 0: NaN in A and B must not reach C.
-TEST_P(VersionTest, AlphaZeroReadsNeitherFactor) {
+TEST_P(VersionTest, AlphaZeroReadsNeitherOperand) {
     const Problem problem{.shape = {40, 33, 17}, .alpha = 0, .beta = 1};
     const auto [m, n, k] = problem.shape;
     const course::VerifyResult result = multiply<__half>(problem, std::vector<__half>(m * k, __half(kNan)),
@@ -374,9 +374,9 @@ TEST_P(VersionTest, OnlyCBeginsAnywhere) {
 TEST_P(VersionTest, RunsOnTheGivenStream) {
     DeviceBuffer<__half> halves{std::span<const __half>(std::vector<__half>(32 * 32))};
     DeviceBuffer<float> c(32 * 32);
-    const auto factor = std::as_const(halves).matrix(32, 32);
+    const auto operand = std::as_const(halves).matrix(32, 32);
     const course::CapturedWork work([&](cudaStream_t stream) {
-        GetParam()->launcher.half.launch({.a = factor, .b = factor, .c = c.matrix(32, 32)}, stream);
+        GetParam()->launcher.half.launch({.a = operand, .b = operand, .c = c.matrix(32, 32)}, stream);
     });
     EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given";
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/device/device_buffer.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 #include "common/test/inspection_test.hpp"
 
 namespace course {
@@ -25,7 +25,7 @@ class MatmulInspectionTest : public testing::Test {
     // Aligned operands that consist of whole tiles of every version: at least two in each
     // direction, and more along K than a block has stages. `b_begin`: the offset of B from a
     // 16-byte aligned address, in floats.
-    Factors factors(Op op_a = Op::kNone, Op op_b = Op::kNone, std::size_t b_begin = 0) const {
+    Operands operands(Op op_a = Op::kNone, Op op_b = Op::kNone, std::size_t b_begin = 0) const {
         const auto b = b_.span().subspan(b_begin, kN * kDepth);
         return {.a = {.first = op_a == Op::kNone ? a_.matrix(kN, kDepth) : a_.matrix(kDepth, kN)},
                 .b = {.first = op_b == Op::kNone ? DeviceMatrix<const float>(b, kDepth, kN)

@@ -111,14 +111,14 @@ std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t 
     return needed ? (m + n) * count : 0;
 }
 
-void launch_norms(Metric metric, const Factors& factors, DeviceSpan<float> norms, cudaStream_t stream) {
-    const std::size_t needed = norms_size(metric, factors.m(), factors.n(), factors.count());
+void launch_norms(Metric metric, const Operands& operands, DeviceSpan<float> norms, cudaStream_t stream) {
+    const std::size_t needed = norms_size(metric, operands.m(), operands.n(), operands.count());
     require(norms.size() >= needed, "launch_norms: norms has ", norms.size(), " elements; expected at least ",
             needed);
     if (needed == 0) return;
-    launch_norms_of(metric, factors.a, factors.op_a == Op::kNone, norms.data(), stream);
-    launch_norms_of(metric, factors.b, factors.op_b == Op::kTranspose,
-                    norms.data() + factors.m() * factors.count(), stream);
+    launch_norms_of(metric, operands.a, operands.op_a == Op::kNone, norms.data(), stream);
+    launch_norms_of(metric, operands.b, operands.op_b == Op::kTranspose,
+                    norms.data() + operands.m() * operands.count(), stream);
 }
 
 }  // namespace course

@@ -85,12 +85,12 @@ struct Distance {
 
 // Queues the computation of the norms that the metric needs, if any. They are stored at the start
 // of `scratch`.
-inline Distance launch_distance(Metric metric, const Factors& factors, std::uint64_t* scratch,
+inline Distance launch_distance(Metric metric, const Operands& operands, std::uint64_t* scratch,
                                 cudaStream_t stream) {
     float* const norms = reinterpret_cast<float*>(scratch);
-    const std::size_t size = norms_size(metric, factors.m(), factors.n(), factors.count());
-    launch_norms(metric, factors, DeviceSpan<float>::from_device_pointer(norms, size), stream);
-    return {metric, norms, norms + factors.m() * factors.count(), factors.m(), factors.n()};
+    const std::size_t size = norms_size(metric, operands.m(), operands.n(), operands.count());
+    launch_norms(metric, operands, DeviceSpan<float>::from_device_pointer(norms, size), stream);
+    return {metric, norms, norms + operands.m() * operands.count(), operands.m(), operands.n()};
 }
 
 }  // namespace course

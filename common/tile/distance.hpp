@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/device/device_view.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace course {
 
@@ -33,11 +33,11 @@ std::string name(Metric metric);
 // The norms that kSquaredL2 and kCosine need: the number of floats that `norms` must have, and the
 // launch of their kernels. For kSquaredL2 |x|^2; for kCosine 1 / |x|, or 0 for a zero vector. The norms of the rows of op(A) of all products come first, then those of the columns of op(B).
 std::size_t norms_size(Metric metric, std::size_t m, std::size_t n, std::size_t count);
-void launch_norms(Metric metric, const Factors& factors, DeviceSpan<float> norms, cudaStream_t stream);
+void launch_norms(Metric metric, const Operands& operands, DeviceSpan<float> norms, cudaStream_t stream);
 
 // Queues the matrices of distances of all products, packed and one after the other: m n count
 // floats. `scratch` has room for the norms.
-void launch_distances(Metric metric, const Factors& factors, std::uint64_t* scratch, float* distances,
+void launch_distances(Metric metric, const Operands& operands, std::uint64_t* scratch, float* distances,
                       cudaStream_t stream);
 
 // The reference, in double, of packed matrices: op(A) is m x d, op(B) d x n. The magnitudes bound

@@ -7,8 +7,8 @@
 #include <cstddef>
 
 #include "common/device/device_view.hpp"
-#include "common/device/factors.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/operands.hpp"
 #include "common/device/ptx.cuh"
 
 namespace course {
@@ -140,11 +140,11 @@ class PackLoader {
 template <class T, class LoaderA, class LoaderB, class Walk>
 class TileLoader {
   public:
-    __device__ TileLoader(const Factors& factors, const Walk& walk)
-        : factors_(factors),
+    __device__ TileLoader(const Operands& operands, const Walk& walk)
+        : operands_(operands),
           walk_(walk),
-          steps_(max(static_cast<int>(ceil_div<std::size_t>(factors.k(), T::BK)), 1)),
-          last_depth_(static_cast<int>(factors.k()) - (steps_ - 1) * T::BK),
+          steps_(max(static_cast<int>(ceil_div<std::size_t>(operands.k(), T::BK)), 1)),
+          last_depth_(static_cast<int>(operands.k()) - (steps_ - 1) * T::BK),
           tile_(walk.first()) {
         begin_tile();
     }
@@ -182,14 +182,14 @@ class TileLoader {
         has_tile_ = walk_.has(tile_);
         if (!has_tile_) return;
         const Tile tile = walk_.at(tile_);
-        a_.begin(factors_.a[tile.product], a_is_k_major(), tile.row);
-        b_.begin(factors_.b[tile.product], b_is_k_major(), tile.col);
+        a_.begin(operands_.a[tile.product], a_is_k_major(), tile.row);
+        b_.begin(operands_.b[tile.product], b_is_k_major(), tile.col);
     }
 
-    __device__ bool a_is_k_major() const { return factors_.op_a == Op::kNone; }
-    __device__ bool b_is_k_major() const { return factors_.op_b == Op::kTranspose; }
+    __device__ bool a_is_k_major() const { return operands_.op_a == Op::kNone; }
+    __device__ bool b_is_k_major() const { return operands_.op_b == Op::kTranspose; }
 
-    const Factors& factors_;
+    const Operands& operands_;
     const Walk& walk_;
     int steps_;
     int last_depth_;

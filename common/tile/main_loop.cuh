@@ -4,7 +4,7 @@
 //
 //     walk    which tiles this block takes, in order (day 45: every gridDim.x-th). If it has
 //             is_idle(), a warp skips the multiply-adds of tiles for which that returns true
-//     add     what a pair of factors adds to a sum: their product (day 45), or a squared difference
+//     add     what a pair of operands adds to a sum: their product (day 45), or a squared difference
 //     take    the epilogue of the kernel, called with each finished tile (day 45: it stores C)
 //
 // The copies do not stop at the end of a tile. While the last steps of a tile are multiplied, and
@@ -13,7 +13,7 @@
 
 #include <cuda_runtime.h>
 
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 #include "common/device/ptx.cuh"
 #include "common/tile/fragments.cuh"
 #include "common/tile/loader.cuh"
@@ -33,14 +33,14 @@ __device__ bool is_idle(const Walk& walk, unsigned tile) {
 
 // All threads of the block call it. `stages`: T::STAGES in shared memory.
 template <class T, class LoaderA, class LoaderB, class Walk, class Add, class Take>
-__device__ void multiply_tiles(const Factors& factors, const Walk& walk, Stage<T>* stages, const Add& add,
+__device__ void multiply_tiles(const Operands& operands, const Walk& walk, Stage<T>* stages, const Add& add,
                                Take take) {
     static_assert(T::STAGES >= 2, "multiply_tiles: one stage to multiply and at least one in flight");
     static_assert(T::BK % 2 == 0,
                   "multiply_tiles: BK must be even: the ping-pong buffer is back at 0 when a step ends");
     constexpr int AHEAD = T::STAGES - 1;  // steps in flight or complete
     const Place place = place_of_thread<T>(static_cast<int>(threadIdx.x));
-    TileLoader<T, LoaderA, LoaderB, Walk> copies(factors, walk);
+    TileLoader<T, LoaderA, LoaderB, Walk> copies(operands, walk);
     for (int stage = 0; stage < AHEAD; ++stage) {
         copies.template start<false>(stages[stage]);
         copies.move_on(1);

@@ -68,8 +68,8 @@ __device__ inline void multiply_stage(Stage& stage, const Lane& at, Sums& sums) 
     Sums run = {};
 #pragma unroll
     for (int chunk = 0; chunk < Tile::BK / 4; chunk += 2) {
-        SplitFactors<4> a[DOWN];
-        SplitFactors<2> b[ACROSS];
+        SplitOperands<4> a[DOWN];
+        SplitOperands<2> b[ACROSS];
         unsigned four[4];
 #pragma unroll
         for (int i = 0; i < DOWN; ++i) {

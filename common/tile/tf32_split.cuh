@@ -29,7 +29,7 @@ __device__ inline unsigned nearest_tf32(float x) {
 
 // N operands, each as big + small.
 template <int N>
-struct SplitFactors {
+struct SplitOperands {
     unsigned big[N];
     unsigned small[N];
 };
@@ -37,14 +37,14 @@ struct SplitFactors {
 // small is not rounded, because tensor cores ignore the excess bits. An Inf, a NaN, and a number
 // that rounds to Inf, lead to a NaN or an Inf in the sum.
 template <int N>
-__device__ SplitFactors<N> split(const float (&x)[N]) {
-    SplitFactors<N> factors;
+__device__ SplitOperands<N> split(const float (&x)[N]) {
+    SplitOperands<N> operands;
 #pragma unroll
     for (int i = 0; i < N; ++i) {
-        factors.big[i] = nearest_tf32(x[i]);
-        factors.small[i] = __float_as_uint(x[i] - __uint_as_float(factors.big[i]));
+        operands.big[i] = nearest_tf32(x[i]);
+        operands.small[i] = __float_as_uint(x[i] - __uint_as_float(operands.big[i]));
     }
-    return factors;
+    return operands;
 }
 
 }  // namespace course

@@ -142,7 +142,7 @@ __device__ inline float& result(Sums& sums, int i, int h) {
 }
 
 constexpr int INSTRUCTIONS = BK / 8;  // along K
-using Left = SplitFactors<4>[INSTRUCTIONS];
+using Left = SplitOperands<4>[INSTRUCTIONS];
 
 // The lane's operands from B, two columns: rows 8 j + t and 8 j + t + 4 for instruction j.
 __device__ inline void load_left(const float (&boxes)[64 / BOX][BK][BOX], const Lane& lane, Left& left) {
@@ -163,11 +163,11 @@ __device__ inline void load_left(const float (&boxes)[64 / BOX][BK][BOX], const 
 // free as soon as the wgmma have been issued.
 __device__ inline void hold_left(Left& left) {
 #pragma unroll
-    for (auto& factors : left) {
+    for (auto& operands : left) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            ptx::hold(factors.big[i]);
-            ptx::hold(factors.small[i]);
+            ptx::hold(operands.big[i]);
+            ptx::hold(operands.small[i]);
         }
     }
 }

@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include "common/check/matmul_arguments.hpp"
-#include "common/device/factors.hpp"
 #include "common/device/grid.hpp"
+#include "common/device/operands.hpp"
 
 namespace course {
 

@@ -62,8 +62,8 @@ EveryTile<T> every_tile(std::size_t m, std::size_t n, std::size_t count) {
 }
 
 template <class T>
-EveryTile<T> every_tile(const Factors& factors) {
-    return every_tile<T>(factors.m(), factors.n(), factors.count());
+EveryTile<T> every_tile(const Operands& operands) {
+    return every_tile<T>(operands.m(), operands.n(), operands.count());
 }
 
 }  // namespace course

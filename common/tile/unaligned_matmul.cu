@@ -14,16 +14,16 @@ namespace course {
 namespace {
 
 template <class T>
-using Launcher = void (*)(const FactorsOf<T>&, const Batch<float>&, float, float, cudaStream_t);
+using Launcher = void (*)(const OperandsOf<T>&, const Batch<float>&, float, float, cudaStream_t);
 
 template <class T, int SPLITS>
-void launch_tiles(const FactorsOf<T>& factors, const Batch<float>& c, float alpha, float beta,
+void launch_tiles(const OperandsOf<T>& operands, const Batch<float>& c, float alpha, float beta,
                   cudaStream_t stream) {
     using S = hopper::UnalignedShape<T, SPLITS>;
-    const auto down = static_cast<unsigned>(ceil_div<std::size_t>(factors.m(), S::BM));
-    const auto across = static_cast<unsigned>(ceil_div<std::size_t>(factors.n(), S::BN));
-    const bool a_is_k_major = factors.op_a == Op::kNone;
-    const bool b_is_k_major = factors.op_b == Op::kTranspose;
+    const auto down = static_cast<unsigned>(ceil_div<std::size_t>(operands.m(), S::BM));
+    const auto across = static_cast<unsigned>(ceil_div<std::size_t>(operands.n(), S::BN));
+    const bool a_is_k_major = operands.op_a == Op::kNone;
+    const bool b_is_k_major = operands.op_b == Op::kTranspose;
     const auto kernel = a_is_k_major ? (b_is_k_major ? hopper::multiply_unaligned_tile<S, true, true>
                                                      : hopper::multiply_unaligned_tile<S, true, false>)
                                      : (b_is_k_major ? hopper::multiply_unaligned_tile<S, false, true>
@@ -33,8 +33,8 @@ void launch_tiles(const FactorsOf<T>& factors, const Batch<float>& c, float alph
                             .cluster = SPLITS,
                             .persistent = false,
                             .early = true};
-    how.start(kernel, blocks_for(std::size_t{down} * across * c.count * SPLITS, 1), stream, factors, c, alpha,
-              beta, down, across);
+    how.start(kernel, blocks_for(std::size_t{down} * across * c.count * SPLITS, 1), stream, operands, c,
+              alpha, beta, down, across);
 }
 
 struct Candidate {
@@ -75,29 +75,29 @@ const Candidate& fastest(const ProductShape& shape) {
 }  // namespace
 
 template <class T>
-void multiply_unaligned_with(std::size_t tile, const FactorsOf<T>& factors, const Batch<float>& c,
+void multiply_unaligned_with(std::size_t tile, const OperandsOf<T>& operands, const Batch<float>& c,
                              float alpha, float beta, cudaStream_t stream) {
     const Candidate& candidate = kCandidates.at(tile);
     if constexpr (std::is_same_v<T, __half>) {
-        candidate.half(factors, c, alpha, beta, stream);
+        candidate.half(operands, c, alpha, beta, stream);
     } else {
-        candidate.bfloat16(factors, c, alpha, beta, stream);
+        candidate.bfloat16(operands, c, alpha, beta, stream);
     }
 }
 
 template <class T>
-void multiply_unaligned(const FactorsOf<T>& factors, const Batch<float>& c, float alpha, float beta,
+void multiply_unaligned(const OperandsOf<T>& operands, const Batch<float>& c, float alpha, float beta,
                         cudaStream_t stream) {
-    const ProductShape shape{factors.count(), factors.m(), factors.n(), factors.k()};
+    const ProductShape shape{operands.count(), operands.m(), operands.n(), operands.k()};
     const Candidate& candidate = fastest(shape);
-    multiply_unaligned_with<T>(static_cast<std::size_t>(&candidate - kCandidates.data()), factors, c, alpha,
+    multiply_unaligned_with<T>(static_cast<std::size_t>(&candidate - kCandidates.data()), operands, c, alpha,
                                beta, stream);
 }
 
-#define COURSE_UNALIGNED(T)                                                                             \
-    template void multiply_unaligned_with(std::size_t, const FactorsOf<T>&, const Batch<float>&, float, \
-                                          float, cudaStream_t);                                         \
-    template void multiply_unaligned(const FactorsOf<T>&, const Batch<float>&, float, float, cudaStream_t);
+#define COURSE_UNALIGNED(T)                                                                              \
+    template void multiply_unaligned_with(std::size_t, const OperandsOf<T>&, const Batch<float>&, float, \
+                                          float, cudaStream_t);                                          \
+    template void multiply_unaligned(const OperandsOf<T>&, const Batch<float>&, float, float, cudaStream_t);
 COURSE_UNALIGNED(__half)
 COURSE_UNALIGNED(__nv_bfloat16)
 #undef COURSE_UNALIGNED

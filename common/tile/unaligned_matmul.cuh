@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/ptx_hopper.cuh"
 #include "common/tile/pair_output.cuh"
@@ -159,7 +159,7 @@ constexpr int kBlocksPerSm = 4;
 // Still limits it: the number of loads, and their latency in each step.
 template <class S, bool A_K_MAJOR, bool B_K_MAJOR>
 __global__ void __launch_bounds__(kWarpgroup, kBlocksPerSm)
-    multiply_unaligned_tile(const __grid_constant__ FactorsOf<typename S::T> factors,
+    multiply_unaligned_tile(const __grid_constant__ OperandsOf<typename S::T> operands,
                             const __grid_constant__ Batch<float> c, float alpha, float beta, unsigned down,
                             unsigned across) {
     using T = typename S::T;
@@ -171,9 +171,9 @@ __global__ void __launch_bounds__(kWarpgroup, kBlocksPerSm)
     const unsigned product = number / (down * across);
     const TileCoords coords{static_cast<int>(number / across % down) * S::BM,
                             static_cast<int>(number % across) * S::BN};
-    const PartOfK<S> part(steps_of<S>(static_cast<int>(factors.k())), S::rank());
-    const DeviceMatrix<const T> a = factors.a[product];
-    const DeviceMatrix<const T> b = factors.b[product];
+    const PartOfK<S> part(steps_of<S>(static_cast<int>(operands.k())), S::rank());
+    const DeviceMatrix<const T> a = operands.a[product];
+    const DeviceMatrix<const T> b = operands.b[product];
     TileCopier<T, A_K_MAJOR> copier_a(a, coords.row);
     TileCopier<T, B_K_MAJOR> copier_b(b, coords.col);
     const auto load = [&](int step) {

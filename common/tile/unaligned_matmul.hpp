@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace course {
 
@@ -13,13 +13,13 @@ namespace course {
 // dimension, strides or pointers. The arguments have been checked, C has elements, and the GPU has
 // compute capability 9.0. T: __half or __nv_bfloat16.
 template <class T>
-void multiply_unaligned(const FactorsOf<T>& factors, const Batch<float>& c, float alpha, float beta,
+void multiply_unaligned(const OperandsOf<T>& operands, const Batch<float>& c, float alpha, float beta,
                         cudaStream_t stream);
 
 // The same with a given tile, below kUnalignedTiles, whatever the shape.
 constexpr std::size_t kUnalignedTiles = 3;
 template <class T>
-void multiply_unaligned_with(std::size_t tile, const FactorsOf<T>& factors, const Batch<float>& c,
+void multiply_unaligned_with(std::size_t tile, const OperandsOf<T>& operands, const Batch<float>& c,
                              float alpha, float beta, cudaStream_t stream);
 
 // An estimate of the time on this GPU, in microseconds.

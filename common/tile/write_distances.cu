@@ -19,13 +19,13 @@ namespace {
 // (epilogue.cuh explains why).
 template <class T, class LoaderA, class LoaderB, class Add>
 __global__ __launch_bounds__(T::THREADS,
-                             1) void write_distances(const __grid_constant__ Factors factors,
+                             1) void write_distances(const __grid_constant__ Operands operands,
                                                      const __grid_constant__ EveryTile<T> tiles,
                                                      const Add add, const __grid_constant__ Distance distance,
                                                      const __grid_constant__ Batch<float> distances,
                                                      const float one) {
     extern __shared__ float4 shared[];
-    multiply_tiles<T, LoaderA, LoaderB>(factors, tiles, reinterpret_cast<Stage<T>*>(shared), add,
+    multiply_tiles<T, LoaderA, LoaderB>(operands, tiles, reinterpret_cast<Stage<T>*>(shared), add,
                                         [&](const Tile& tile, float(&sums)[T::TM][T::TN]) {
                                             const ThreadTileCoords<T> at{tile};
                                             distance.finish(at, sums);
@@ -36,26 +36,26 @@ __global__ __launch_bounds__(T::THREADS,
 
 }  // namespace
 
-void launch_distances(Metric metric, const Factors& factors, std::uint64_t* scratch, float* distances,
+void launch_distances(Metric metric, const Operands& operands, std::uint64_t* scratch, float* distances,
                       cudaStream_t stream) {
     using T = LargeTile;
     constexpr std::size_t kShared = sizeof(Stage<T>) * T::STAGES;
-    const std::size_t in_product = factors.m() * factors.n();
-    const auto all = DeviceSpan<float>::from_device_pointer(distances, in_product * factors.count());
+    const std::size_t in_product = operands.m() * operands.n();
+    const auto all = DeviceSpan<float>::from_device_pointer(distances, in_product * operands.count());
     if (all.empty()) return;
-    const Distance distance = launch_distance(metric, factors, scratch, stream);
-    const auto tiles = every_tile<T>(factors);
+    const Distance distance = launch_distance(metric, operands, scratch, stream);
+    const auto tiles = every_tile<T>(operands);
     const Batch<float> batch{
-        .first = {all, factors.m(), factors.n()}, .count = factors.count(), .stride = in_product};
+        .first = {all, operands.m(), operands.n()}, .count = operands.count(), .stride = in_product};
     with_add(metric, [&]<class Add>(Add add) {
         using LoaderA = ElementLoader<T::BM, T::BK, T::THREADS>;
         using AnyB = ElementLoader<T::BN, T::BK, T::THREADS>;
         using AlignedB = PackLoader<T::BN, T::BK, T::THREADS>;
-        const auto kernel = b_goes_in_packs(factors) ? write_distances<T, LoaderA, AlignedB, Add>
-                                                     : write_distances<T, LoaderA, AnyB, Add>;
+        const auto kernel = b_goes_in_packs(operands) ? write_distances<T, LoaderA, AlignedB, Add>
+                                                      : write_distances<T, LoaderA, AnyB, Add>;
         allow_shared_bytes(kernel, kShared);
         const unsigned grid = std::min(tiles.all, resident_blocks(kernel, T::THREADS, kShared));
-        launch(kernel, {grid, T::THREADS, kShared, stream}, factors, tiles, add, distance, batch, 1.0f);
+        launch(kernel, {grid, T::THREADS, kShared, stream}, operands, tiles, add, distance, batch, 1.0f);
     });
 }
 

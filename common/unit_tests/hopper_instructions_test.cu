@@ -556,7 +556,7 @@ constexpr Layout kMnMajor[] = {{CU_TENSOR_MAP_SWIZZLE_128B, true, 8192, 1024},
                                {CU_TENSOR_MAP_SWIZZLE_NONE, true, 128, 256},
                                {CU_TENSOR_MAP_SWIZZLE_NONE, true, 8192, 128}};
 
-TEST_F(HopperInstructions, ProductsFindTheirFactorsInEveryLayout) {
+TEST_F(HopperInstructions, ProductsFindTheirOperandsInEveryLayout) {
     for (const Layout& a : kKMajor) {
         expect_products<__half, false, 128>(a, kKMajor[0]);
         expect_products<__half, true, 128>(a, kMnMajor[0]);
@@ -629,7 +629,7 @@ void expect_products_of_registers(const Layout& b_layout) {
     ASSERT_EQ(c.to_host(), expected) << sizeof(T) << " bytes, N " << N;
 }
 
-TEST_F(HopperInstructions, ProductsTakeTheirLeftFactorFromRegisters) {
+TEST_F(HopperInstructions, ProductsTakeTheirLeftOperandFromRegisters) {
     expect_products_of_registers<__half, true, 128>(kMnMajor[0]);
     expect_products_of_registers<__nv_bfloat16, false, 64>(kKMajor[0]);
     expect_products_of_registers<__nv_fp8_e4m3, false, 64>(kKMajor[0]);

@@ -66,8 +66,8 @@ constexpr unsigned kMostM = 16, kMostK = 32, kN = 8;
 // that are consecutive along k, and so do the registers of the four lanes of a group. The registers
 // of A run first through the halves of the rows and then along k, those of B along k.
 template <class Element, class Set>
-void gather_factor(const Lanes& lanes, unsigned row_halves, unsigned k, const void* Fragments::*member,
-                   Set set) {
+void gather_operand(const Lanes& lanes, unsigned row_halves, unsigned k, const void* Fragments::*member,
+                    Set set) {
     constexpr unsigned kP = Element::kPerRegister;
     for (unsigned lane = 0; lane < 32; ++lane) {
         const auto* const words =
@@ -82,25 +82,25 @@ void gather_factor(const Lanes& lanes, unsigned row_halves, unsigned k, const vo
     }
 }
 template <class Set>
-void gather_factor(MatrixElement element, const Lanes& lanes, unsigned row_halves, unsigned k,
-                   const void* Fragments::*member, Set set) {
+void gather_operand(MatrixElement element, const Lanes& lanes, unsigned row_halves, unsigned k,
+                    const void* Fragments::*member, Set set) {
     switch (element) {
         case MatrixElement::f16:
-            return gather_factor<SmallElement<Binary16, 16>>(lanes, row_halves, k, member, set);
+            return gather_operand<SmallElement<Binary16, 16>>(lanes, row_halves, k, member, set);
         case MatrixElement::bf16:
-            return gather_factor<SmallElement<Bfloat16, 16>>(lanes, row_halves, k, member, set);
+            return gather_operand<SmallElement<Bfloat16, 16>>(lanes, row_halves, k, member, set);
         case MatrixElement::tf32:
-            return gather_factor<Tf32Element>(lanes, row_halves, k, member, set);
+            return gather_operand<Tf32Element>(lanes, row_halves, k, member, set);
         case MatrixElement::e4m3:
-            return gather_factor<SmallElement<E4m3, 8>>(lanes, row_halves, k, member, set);
+            return gather_operand<SmallElement<E4m3, 8>>(lanes, row_halves, k, member, set);
         case MatrixElement::e5m2:
-            return gather_factor<SmallElement<E5m2, 8>>(lanes, row_halves, k, member, set);
+            return gather_operand<SmallElement<E5m2, 8>>(lanes, row_halves, k, member, set);
         case MatrixElement::u8:
-            return gather_factor<ByteElement<std::uint8_t>>(lanes, row_halves, k, member, set);
+            return gather_operand<ByteElement<std::uint8_t>>(lanes, row_halves, k, member, set);
         case MatrixElement::s8:
-            return gather_factor<ByteElement<std::int8_t>>(lanes, row_halves, k, member, set);
+            return gather_operand<ByteElement<std::int8_t>>(lanes, row_halves, k, member, set);
         case MatrixElement::f64:
-            return gather_factor<F64Element>(lanes, row_halves, k, member, set);
+            return gather_operand<F64Element>(lanes, row_halves, k, member, set);
     }
 }
 
@@ -152,10 +152,10 @@ void multiply(const Lanes& lanes) {
     std::array<std::array<double, kMostK>, kMostM> a;
     std::array<std::array<double, kN>, kMostK> b;
     std::array<std::array<double, kN>, kMostM> d;
-    gather_factor(shape.a, lanes, halves, shape.k, &Fragments::a,
-                  [&](unsigned row, unsigned k, double value) { a[row][k] = value; });
-    gather_factor(shape.b, lanes, 1, shape.k, &Fragments::b,
-                  [&](unsigned column, unsigned k, double value) { b[k][column] = value; });
+    gather_operand(shape.a, lanes, halves, shape.k, &Fragments::a,
+                   [&](unsigned row, unsigned k, double value) { a[row][k] = value; });
+    gather_operand(shape.b, lanes, 1, shape.k, &Fragments::b,
+                   [&](unsigned column, unsigned k, double value) { b[k][column] = value; });
     const auto visit = [&](auto work) {
         for (unsigned lane = 0; lane < 32; ++lane) {
             for (unsigned i = 0; i < 2 * halves; ++i)
@@ -223,7 +223,7 @@ void start_product(void* const* sums, unsigned count, std::uint64_t a, std::uint
 void check_scales(int a, int b, int transpose_a, Site site) {
     if (a != 1 || b != 1)
         block_runner().fail(cudaErrorNotSupported,
-                            "wgmma: factors of " + std::to_string(a) + " and " + std::to_string(b) +
+                            "wgmma: operands of " + std::to_string(a) + " and " + std::to_string(b) +
                                 " for A and B; provided is 1",
                             site);
     if (transpose_a != 0)

@@ -156,10 +156,10 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
         }
         std::memset(d, kPoison, bytes);
     }
-    std::shared_ptr<LeftFactor> left;
+    std::shared_ptr<LeftOperand> left;
     if (first.a_registers != nullptr) {
         if (!warp.fenced) return "A is in registers: expected a wgmma.fence after they were written";
-        left = std::make_shared<LeftFactor>();
+        left = std::make_shared<LeftOperand>();
         for (unsigned lane = 0; lane < 32; ++lane) {
             left->registers[lane] = lanes.at<Operands>(lane).a_registers;
             std::memcpy(left->values[lane].data(), left->registers[lane], 4 * kWord);
@@ -173,7 +173,7 @@ std::string WarpgroupProducts::issue(unsigned number, const Lanes& lanes) {
     if (warp.started() == warpgroup.computed + warpgroup.issued.size()) {
         if (std::string error = gather(first, warpgroup.issued.emplace_back()); !error.empty()) return error;
         if (misses_fence(first))
-            return "threads have written a factor to shared memory: expected a fence.proxy.async of theirs "
+            return "threads have written an operand to shared memory: expected a fence.proxy.async of theirs "
                    "before the barrier";
     }
     ++sums->under_way;
@@ -221,7 +221,7 @@ std::string WarpgroupProducts::wait(unsigned number, unsigned pending) {
     }
     for (; warp.first < end; ++warp.first) {
         Sums& sums = *warp.products.front().sums;
-        const std::shared_ptr<LeftFactor> left = std::move(warp.products.front().left);
+        const std::shared_ptr<LeftOperand> left = std::move(warp.products.front().left);
         warp.products.pop_front();
         for (unsigned lane = 0; left != nullptr && lane < 32; ++lane) {
             if (std::memcmp(left->values[lane].data(), left->registers[lane], 4 * kWord) != 0)
@@ -250,16 +250,16 @@ template <class Put>
 void WarpgroupProducts::for_pieces(const Operands& operands, const Put& put) {
     const ProductOf& product = operands.product;
     const unsigned in_piece = kPiece / product.element_size;
-    const auto put_all = [&](const Descriptor& factor, unsigned lines, bool mn_major) {
+    const auto put_all = [&](const Descriptor& operand, unsigned lines, bool mn_major) {
         if (mn_major) {
             for (unsigned k = 0; k < 2 * in_piece; ++k) {
                 for (unsigned piece = 0; piece < lines / in_piece; ++piece)
-                    put(factor.of_mn_major(k, piece));
+                    put(operand.of_mn_major(k, piece));
             }
         } else {
             for (unsigned line = 0; line < lines; ++line) {
-                put(factor.of_k_major(line, 0));
-                put(factor.of_k_major(line, 1));
+                put(operand.of_k_major(line, 0));
+                put(operand.of_k_major(line, 1));
             }
         }
     };
@@ -267,13 +267,13 @@ void WarpgroupProducts::for_pieces(const Operands& operands, const Put& put) {
     put_all(Descriptor(operands.b), 2 * operands.registers, product.b_row_major);
 }
 
-std::string WarpgroupProducts::gather(const Operands& operands, Factors& factors) const {
+std::string WarpgroupProducts::gather(const Operands& operands, OperandBytes& bytes) const {
     if (Descriptor(operands.a).base_offset != 0 || Descriptor(operands.b).base_offset != 0)
         return "a descriptor with a base offset is not modelled: begin at a multiple of what the swizzle "
                "repeats after";
     const bool shared_a = operands.a_registers == nullptr;
-    factors.resize(((shared_a ? 4 * kRows : 0) + 2 * operands.registers) * 2 * kPiece);
-    unsigned char* to = factors.data();
+    bytes.resize(((shared_a ? 4 * kRows : 0) + 2 * operands.registers) * 2 * kPiece);
+    unsigned char* to = bytes.data();
     bool outside = false;
     for_pieces(operands, [&](std::uintptr_t address) {
         if (const char* const place = find(address); place != nullptr) {
@@ -359,7 +359,7 @@ std::string WarpgroupProducts::compute(unsigned number) {
         // Register 2 j + h of lane 4 g + t: row 8 h + g, bytes 16 j + 4 t to 16 j + 4 t + 3.
         const unsigned mask = ~0u >> (32 - 8 * product.element_size);
         for (unsigned row = 0; row < 4 * kRows; ++row) {
-            const LeftFactor& left = *product_of(row / kRows).left;
+            const LeftOperand& left = *product_of(row / kRows).left;
             for (unsigned k = 0; k < depth; ++k) {
                 const unsigned byte = k * product.element_size;
                 const unsigned bits =

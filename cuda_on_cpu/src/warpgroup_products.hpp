@@ -69,7 +69,7 @@ class WarpgroupProducts {
     };
     // A in registers, as they were when the MMA was issued. They must not change until the warp has
     // waited for the MMA.
-    struct LeftFactor {
+    struct LeftOperand {
         std::array<const unsigned*, 32> registers;
         std::array<std::array<unsigned, 4>, 32> values;
     };
@@ -77,12 +77,12 @@ class WarpgroupProducts {
         Sums* sums;
         Operands operands;
         unsigned group;
-        std::shared_ptr<LeftFactor> left;  // null: A is in shared memory
+        std::shared_ptr<LeftOperand> left;  // null: A is in shared memory
     };
     struct Warp {
         std::list<Sums> sums;
         // A in registers at the last fence, indexed by the registers of the first lane.
-        std::map<const unsigned*, LeftFactor> left;
+        std::map<const unsigned*, LeftOperand> left;
         std::deque<Product> products;  // not delivered yet
         std::uint64_t first = 0;       // the number of the first of them
         unsigned group = 0;
@@ -95,16 +95,16 @@ class WarpgroupProducts {
 
     // MMAs of a warpgroup. Their operands in shared memory must not change between the first warp's
     // issue of an MMA and the wait for it.
-    using Factors = std::vector<unsigned char>;
+    using OperandBytes = std::vector<unsigned char>;
     struct Warpgroup {
         std::uint64_t computed = 0;
-        std::deque<Factors> issued;  // operands of the MMAs that are not computed yet
+        std::deque<OperandBytes> issued;  // operands of the MMAs that are not computed yet
     };
 
     std::uint64_t end_of_wait(const Warp& warp, unsigned pending) const;
     template <class Put>
     static void for_pieces(const Operands& operands, const Put& put);
-    std::string gather(const Operands& operands, Factors& factors) const;
+    std::string gather(const Operands& operands, OperandBytes& bytes) const;
     bool misses_fence(const Operands& operands);
     std::string compute(unsigned warpgroup);
     const char* find(std::uintptr_t address) const;
@@ -124,7 +124,7 @@ class WarpgroupProducts {
     };
     std::vector<Known> known_;
     unsigned fences_ = 0;
-    Factors now_;  // the operands of the MMA that is being computed
+    OperandBytes now_;  // the operands of the MMA that is being computed
     // The same operands as numbers: too large for the stack of a thread.
     double a_[4 * kRows][kMostDepth];
     double b_[kMostDepth][kMostColumns];

@@ -577,7 +577,7 @@ enum class Product {
     read_early,
     written_early,
     written_late,
-    factor_overwritten,
+    operand_overwritten,
     other_descriptors,
     three_warps,
     one_warp_less,
@@ -588,9 +588,9 @@ enum class Product {
 // All elements of A are 1, of B 2; rows of 128 bytes, swizzled or not. D begins with 3.
 __global__ void multiply_badly(Product kind, float* out) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto* const factors = reinterpret_cast<__half*>(memory);
+    auto* const operands = reinterpret_cast<__half*>(memory);
     for (unsigned i = threadIdx.x; i < 16 * 1024; i += blockDim.x)
-        factors[i] = i < 4096 ? __half(1.0f) : __half(2.0f);
+        operands[i] = i < 4096 ? __half(1.0f) : __half(2.0f);
     if (kind != Product::no_proxy_fence) fence_proxy_async();
     __syncthreads();
     const unsigned warp = threadIdx.x / 32;
@@ -611,7 +611,7 @@ __global__ void multiply_badly(Product kind, float* out) {
     wgmma<__half, false>(d, a, b);
     wgmma_commit();
     wgmma_wait<1>();
-    if (kind == Product::factor_overwritten) factors[0] = __half(5.0f);
+    if (kind == Product::operand_overwritten) operands[0] = __half(5.0f);
     if (kind == Product::fine) out[threadIdx.x] = d[5];
     if (kind == Product::written_late) d[7] = 0;
     wgmma_wait<0>();
@@ -623,7 +623,7 @@ __global__ void multiply_badly(Product kind, float* out) {
         wgmma<__half, false>(d, a, b);
     }
     if (kind == Product::no_later_proxy_fence) {
-        factors[threadIdx.x] = __half(4.0f);
+        operands[threadIdx.x] = __half(4.0f);
         __syncthreads();
         wgmma_fence();
         wgmma<__half, false>(d, a, b);
@@ -647,25 +647,25 @@ TEST(Wgmma, SumsAreNaNUntilTheyAreWaitedFor) {
     EXPECT_EQ(report_of_product(Product::read_early, &seen, cudaSuccess), "");
     EXPECT_TRUE(std::isnan(seen[0]) && std::isnan(seen[127]));
 }
-TEST(Wgmma, FactorsMustNotChangeWhileAProductReadsThem) {
-    EXPECT_TRUE(mentions(report_of_product(Product::factor_overwritten),
+TEST(Wgmma, OperandsMustNotChangeWhileAProductReadsThem) {
+    EXPECT_TRUE(mentions(report_of_product(Product::operand_overwritten),
                          {"multiply_badly", "shared memory was written while a product read it",
                           "hopper_reports_test.cu", "wgmma.wait_group"}));
 }
 
-// Warps 0 to 3 multiply and say that the factors are safe to overwrite; warp 4 overwrites one.
-__global__ void give_factors_away(bool early, float* out) {
+// Warps 0 to 3 multiply and say that the operands are safe to overwrite; warp 4 overwrites one.
+__global__ void give_operands_away(bool early, float* out) {
     extern __shared__ __align__(1024) unsigned char memory[];
     __shared__ MBarrier empty;
-    auto* const factors = reinterpret_cast<__half*>(memory);
+    auto* const operands = reinterpret_cast<__half*>(memory);
     for (unsigned i = threadIdx.x; i < 16 * 1024; i += blockDim.x)
-        factors[i] = __half(1.0f);
+        operands[i] = __half(1.0f);
     if (threadIdx.x == 0) mbarrier_init(&empty, 128);
     fence_proxy_async();
     __syncthreads();
     if (threadIdx.x >= 128) {
         mbarrier_wait(&empty, 0);
-        factors[threadIdx.x] = __half(5.0f);
+        operands[threadIdx.x] = __half(5.0f);
         return;
     }
     const std::uint64_t a = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
@@ -678,14 +678,14 @@ __global__ void give_factors_away(bool early, float* out) {
     if (!early) mbarrier_arrive(&empty);
     out[threadIdx.x] = d[0];
 }
-TEST(Wgmma, FactorsThatAreGivenAwayEarlyAreReportedInAnyOrder) {
+TEST(Wgmma, OperandsThatAreGivenAwayEarlyAreReportedInAnyOrder) {
     DeviceVector<float> out(128);
-    EXPECT_EQ(report_of(cudaSuccess, [&] { give_factors_away<<<1, 160, 32 * 1024>>>(false, out.data()); }),
+    EXPECT_EQ(report_of(cudaSuccess, [&] { give_operands_away<<<1, 160, 32 * 1024>>>(false, out.data()); }),
               "");
     EXPECT_EQ(out.to_host()[0], 16);
     EXPECT_TRUE(mentions(report_of(cudaErrorLaunchFailure,
-                                   [&] { give_factors_away<<<1, 160, 32 * 1024>>>(true, out.data()); }),
-                         {"give_factors_away", "shared memory was written while a product read it"}));
+                                   [&] { give_operands_away<<<1, 160, 32 * 1024>>>(true, out.data()); }),
+                         {"give_operands_away", "shared memory was written while a product read it"}));
 }
 
 TEST(Wgmma, MisuseIsReported) {
@@ -754,7 +754,7 @@ std::string report_of_left(Left kind, std::vector<float>* seen = nullptr,
     if (seen != nullptr) *seen = out.to_host();
     return report;
 }
-TEST(Wgmma, TakesTheLeftFactorFromRegisters) {
+TEST(Wgmma, TakesTheLeftOperandFromRegisters) {
     std::vector<float> seen;
     EXPECT_EQ(report_of_left(Left::fine, &seen, cudaSuccess), "");
     for (int row = 0; row < 64; ++row) {
@@ -764,7 +764,7 @@ TEST(Wgmma, TakesTheLeftFactorFromRegisters) {
     EXPECT_EQ(report_of_left(Left::read_early, &seen, cudaSuccess), "");
     EXPECT_TRUE(std::isnan(seen[0]) && std::isnan(seen[127]));
 }
-TEST(Wgmma, RegistersOfTheLeftFactorMustNotChange) {
+TEST(Wgmma, RegistersOfTheLeftOperandMustNotChange) {
     EXPECT_TRUE(mentions(report_of_left(Left::written_early),
                          {"multiply_from_registers", "registers of A", "wgmma.wait_group is missing"}));
     EXPECT_TRUE(mentions(report_of_left(Left::written_after_fence),
@@ -772,12 +772,12 @@ TEST(Wgmma, RegistersOfTheLeftFactorMustNotChange) {
     EXPECT_TRUE(mentions(report_of_left(Left::no_fence), {"wgmma.fence"}));
 }
 
-// Two warpgroups multiply the same factors. Each overwrites one when its own product is there.
+// Two warpgroups multiply the same operands. Each overwrites one when its own product is there.
 __global__ void overwrite_for_others(bool waits, float* out) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    auto* const factors = reinterpret_cast<__half*>(memory);
+    auto* const operands = reinterpret_cast<__half*>(memory);
     for (unsigned i = threadIdx.x; i < 8 * 1024; i += blockDim.x)
-        factors[i] = __half(1.0f);
+        operands[i] = __half(1.0f);
     fence_proxy_async();
     __syncthreads();
     const std::uint64_t a = 1ULL << 62 | 64ULL << 32 | __cvta_generic_to_shared(memory) >> 4;
@@ -787,7 +787,7 @@ __global__ void overwrite_for_others(bool waits, float* out) {
     wgmma_commit();
     wgmma_wait<0>();
     if (waits) __syncthreads();
-    factors[threadIdx.x] = __half(5.0f);
+    operands[threadIdx.x] = __half(5.0f);
     out[threadIdx.x] = d[0];
 }
 TEST(Wgmma, AWarpgroupRunsAheadOfAnother) {

@@ -99,8 +99,8 @@ __global__ void copy_by_way_of_shared_memory(const T* in, T* out) {
         array[i] = T(i % kStride == i / kStride ? 1.0f : 0.0f);
     __syncwarp();
     wmma::load_matrix_sync(identity, array, kStride);
-    for (const auto& factor : {direct, from_array, from_tile, from_other})
-        wmma::mma_sync(sum, factor, identity, sum);
+    for (const auto& operand : {direct, from_array, from_tile, from_other})
+        wmma::mma_sync(sum, operand, identity, sum);
     wmma::store_matrix_sync(out, sum, kStride, wmma::mem_row_major);
 }
 TEST(Wmma, ArraysOfAnySizeAreAligned) {
@@ -120,10 +120,10 @@ TEST(Wmma, ArraysOfAnySizeAreAligned) {
 TEST(Wmma, BytesMayBeginAtMultiplesOf16) {
     if (compute_capability() < 80) GTEST_SKIP() << "needs compute capability 8.0";
     constexpr int kPlaces = 16 * 16;
-    DeviceVector<signed char> factors(std::vector<signed char>(32 + kPlaces, 1));
+    DeviceVector<signed char> operands(std::vector<signed char>(32 + kPlaces, 1));
     DeviceVector<int> c(std::vector<int>(kPlaces, 0));
     multiply<16, 16, 16, signed char, int, wmma::col_major>
-        <<<1, 32>>>(factors.data() + 16, factors.data() + 16, c.data());
+        <<<1, 32>>>(operands.data() + 16, operands.data() + 16, c.data());
     EXPECT_EQ(c.to_host(), std::vector<int>(kPlaces, 2 * 16));
 }
 TEST(Wmma, Tf32) {

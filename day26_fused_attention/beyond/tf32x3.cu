@@ -19,7 +19,7 @@ namespace day26 {
 namespace {
 
 using course::split;
-using course::SplitFactors;
+using course::SplitOperands;
 
 template <int D_, int BN_, int WARPS_, int GROUPS_, int BLOCKS_>
 struct Tile {
@@ -59,7 +59,8 @@ struct Shared {
 // the same sum. The small products come first, because added to a large sum, more of their bits
 // would be cut off.
 template <int N>
-__device__ void multiply_split(const SplitFactors<4>& a, const SplitFactors<2> (&b)[N], float (&sums)[N][4]) {
+__device__ void multiply_split(const SplitOperands<4>& a, const SplitOperands<2> (&b)[N],
+                               float (&sums)[N][4]) {
 #pragma unroll
     for (int j = 0; j < N; ++j)
         course::ptx::mma_m16n8k8_tf32(sums[j], a.small, b[j].big);
@@ -96,7 +97,7 @@ __device__ void multiply_keys(Swizzled<S::BM, S::D>& q, Swizzled<S::BN, S::D>& k
             rows[i] = course::Pack<float, 4>::load(q.pack(row + i * 8, block * 4 + t));
 #pragma unroll
         for (int n = 0; n < 4; n += 2) {
-            SplitFactors<2> b[S::ACROSS];
+            SplitOperands<2> b[S::ACROSS];
 #pragma unroll
             for (int j = 0; j < S::ACROSS; ++j)
                 b[j] = split({k[j].value[n], k[j].value[n + 1]});
@@ -123,7 +124,7 @@ __device__ void multiply_values(const Scores<S>& p, Swizzled<S::BN, S::D>& value
             const auto first = course::Pack<float, 4>::load(values.pack_of_v(k * 8 + t * 2, block * 8 + g));
             const auto second =
                 course::Pack<float, 4>::load(values.pack_of_v(k * 8 + t * 2 + 1, block * 8 + g));
-            SplitFactors<2> b[4];
+            SplitOperands<2> b[4];
 #pragma unroll
             for (int j = 0; j < 4; ++j)
                 b[j] = split({first.value[j], second.value[j]});
@@ -271,7 +272,7 @@ void launch(const Attention<float>& attention, cudaStream_t stream) {
 
 Version<float> tf32x3() {
     return {.name = "tf32x3",
-            .idea = "both products on tensor cores, FP32 factors split into two TF32 numbers each",
+            .idea = "both products on tensor cores, FP32 operands split into two TF32 numbers each",
             .launcher = launch,
             .work = work<float>,
             .constraint = constraint};

@@ -20,21 +20,21 @@ std::string needs_tensor_cores(const Shape&) {
 }
 
 void require_countable(const Bfloat16Matmul& matmul) {
-    const auto& factors = matmul.factors;
+    const auto& operands = matmul.operands;
     constexpr std::size_t kMost = (std::size_t{1} << 31) - 1024;  // counted in int, with room for a tile
-    course::require(std::max({factors.m(), factors.n(), factors.k()}) <= kMost,
-                    "batched matmul: m, n and k are ", factors.m(), " x ", factors.n(), " x ", factors.k(),
+    course::require(std::max({operands.m(), operands.n(), operands.k()}) <= kMost,
+                    "batched matmul: m, n and k are ", operands.m(), " x ", operands.n(), " x ", operands.k(),
                     "; expected each at most ", kMost, " on tensor cores");
 }
 
 template <bool PERSISTENT>
 void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
-    const auto& factors = matmul.factors;
+    const auto& operands = matmul.operands;
     require_countable(matmul);
-    const bool b_is_k_major = factors.op_b == course::Op::kTranspose;
+    const bool b_is_k_major = operands.op_b == course::Op::kTranspose;
     const auto launch =
-        factors.op_a == course::Op::kNone
+        operands.op_a == course::Op::kNone
             ? (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<true, true>, PERSISTENT>
                             : launch_multiply_on_tensor_cores<Layout<true, false>, PERSISTENT>)
             : (b_is_k_major ? launch_multiply_on_tensor_cores<Layout<false, true>, PERSISTENT>
@@ -47,10 +47,10 @@ void launch_wgmma_or_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     if (!course::why_no_hopper().empty()) return launch_tiles<true>(matmul, stream);
     require_countable(matmul);
-    if (why_no_tensor_maps(matmul.factors).empty()) {
+    if (why_no_tensor_maps(matmul.operands).empty()) {
         launch_wgmma(matmul, stream);
     } else {
-        course::multiply_unaligned(matmul.factors, matmul.c, matmul.alpha, matmul.beta, stream);
+        course::multiply_unaligned(matmul.operands, matmul.c, matmul.alpha, matmul.beta, stream);
     }
 }
 
@@ -60,10 +60,10 @@ template <std::size_t TILE>
 void launch_tile(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     if (!is_worth_a_launch(matmul)) return;
     require_countable(matmul);
-    if (why_no_tensor_maps(matmul.factors).empty()) {
+    if (why_no_tensor_maps(matmul.operands).empty()) {
         launch_wgmma_with(TILE, matmul, stream);
     } else {
-        course::multiply_unaligned_with(TILE % course::kUnalignedTiles, matmul.factors, matmul.c,
+        course::multiply_unaligned_with(TILE % course::kUnalignedTiles, matmul.operands, matmul.c,
                                         matmul.alpha, matmul.beta, stream);
     }
 }

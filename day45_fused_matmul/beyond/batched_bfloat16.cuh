@@ -49,24 +49,24 @@ struct Layout : WarpTile {
 // EXTENT rows or columns of an operand by BK along K, in shared memory as in global memory: a
 // K-major tile has EXTENT rows, an MN-major one BK rows.
 template <int EXTENT, bool K_MAJOR>
-using FactorTile =
+using OperandTile =
     course::SharedTile<WarpTile, K_MAJOR ? EXTENT : WarpTile::BK, K_MAJOR ? WarpTile::BK : EXTENT>;
 
 template <class L>
 struct Bfloat16Stage {
-    FactorTile<L::BM, L::A_K_MAJOR> a;
-    FactorTile<L::BN, L::B_K_MAJOR> b;
+    OperandTile<L::BM, L::A_K_MAJOR> a;
+    OperandTile<L::BN, L::B_K_MAJOR> b;
 };
 
 // One thread's copies of the tiles of one operand, step by step along K. Out-of-range elements are
 // zero-filled.
 template <int EXTENT, bool K_MAJOR>
-class FactorCopies {
-    using Tile = FactorTile<EXTENT, K_MAJOR>;
+class OperandCopies {
+    using Tile = OperandTile<EXTENT, K_MAJOR>;
 
   public:
     // `first`: the first row or column of op() in the tile.
-    __device__ FactorCopies(const course::DeviceMatrix<const __nv_bfloat16>& matrix, std::size_t first)
+    __device__ OperandCopies(const course::DeviceMatrix<const __nv_bfloat16>& matrix, std::size_t first)
         : copies_(matrix, K_MAJOR ? static_cast<int>(first) : 0, K_MAJOR ? 0 : static_cast<int>(first)),
           aligned_(course::is_aligned(matrix.data(), 16) && matrix.leading_dimension() % 8 == 0) {}
 
@@ -93,11 +93,11 @@ class FactorCopies {
 template <class L>
 class Bfloat16Copies {
   public:
-    __device__ Bfloat16Copies(const course::FactorsOf<__nv_bfloat16>& factors,
+    __device__ Bfloat16Copies(const course::OperandsOf<__nv_bfloat16>& operands,
                               const course::EveryTile<WarpTile>& tiles)
-        : factors_(factors),
+        : operands_(operands),
           tiles_(tiles),
-          steps_(static_cast<int>(course::ceil_div<std::size_t>(factors.k(), L::BK))),
+          steps_(static_cast<int>(course::ceil_div<std::size_t>(operands.k(), L::BK))),
           tile_(tiles.first()),
           a_(a_of(tiles.at(tile_))),
           b_(b_of(tiles.at(tile_))) {}
@@ -117,11 +117,11 @@ class Bfloat16Copies {
     }
 
   private:
-    using A = FactorCopies<L::BM, L::A_K_MAJOR>;
-    using B = FactorCopies<L::BN, L::B_K_MAJOR>;
+    using A = OperandCopies<L::BM, L::A_K_MAJOR>;
+    using B = OperandCopies<L::BN, L::B_K_MAJOR>;
 
-    __device__ A a_of(const course::Tile& tile) const { return {factors_.a[tile.product], tile.row}; }
-    __device__ B b_of(const course::Tile& tile) const { return {factors_.b[tile.product], tile.col}; }
+    __device__ A a_of(const course::Tile& tile) const { return {operands_.a[tile.product], tile.row}; }
+    __device__ B b_of(const course::Tile& tile) const { return {operands_.b[tile.product], tile.col}; }
 
     __device__ void next_tile() {
         step_ = 0;
@@ -132,7 +132,7 @@ class Bfloat16Copies {
         b_ = b_of(tile);
     }
 
-    const course::FactorsOf<__nv_bfloat16>& factors_;
+    const course::OperandsOf<__nv_bfloat16>& operands_;
     const course::EveryTile<WarpTile>& tiles_;
     int steps_;
     int step_ = 0;
@@ -145,7 +145,7 @@ class Bfloat16Copies {
 // mma.sync. The first two start at k, the others at k + 8. Each lane gives the address of one of
 // their 32 chunks of 16 bytes. Those of an MN-major tile are transposed as they are loaded.
 template <int EXTENT, bool K_MAJOR>
-__device__ void load_fragment(unsigned (&four)[4], FactorTile<EXTENT, K_MAJOR>& tile, int first, int k) {
+__device__ void load_fragment(unsigned (&four)[4], OperandTile<EXTENT, K_MAJOR>& tile, int first, int k) {
     const int lane = static_cast<int>(threadIdx.x) % 32;
     if constexpr (K_MAJOR) {
         course::ptx::ldmatrix_x4(four, tile.chunk(first + lane % 16, k / 8 + lane / 16));
@@ -226,7 +226,7 @@ __global__ __launch_bounds__(L::THREADS, L::BLOCKS) void multiply_on_tensor_core
     const __grid_constant__ course::EveryTile<WarpTile> tiles) {
     extern __shared__ __align__(128) unsigned char memory[];
     auto* const stages = reinterpret_cast<Bfloat16Stage<L>*>(memory);
-    Bfloat16Copies<L> copies(matmul.factors, tiles);
+    Bfloat16Copies<L> copies(matmul.operands, tiles);
     for (int stage = 0; stage < L::STAGES - 1; ++stage)
         copies.start(stages[stage]);
     int now = 0;
@@ -255,8 +255,8 @@ constexpr std::size_t kBfloat16Shared =
 template <class L, bool PERSISTENT>
 void launch_multiply_on_tensor_cores(const Bfloat16Matmul& matmul, cudaStream_t stream) {
     const auto kernel = multiply_on_tensor_cores<L>;
-    const auto& factors = matmul.factors;
-    const auto tiles = course::every_tile<WarpTile>(factors.m(), factors.n(), factors.count());
+    const auto& operands = matmul.operands;
+    const auto tiles = course::every_tile<WarpTile>(operands.m(), operands.n(), operands.count());
     course::allow_shared_bytes(kernel, kBfloat16Shared);
     const unsigned resident = course::resident_blocks(kernel, WarpTile::THREADS, kBfloat16Shared);
     const unsigned grid = PERSISTENT ? std::min(tiles.all, resident) : tiles.all;

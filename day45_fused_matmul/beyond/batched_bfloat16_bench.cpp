@@ -60,7 +60,7 @@ struct Products {
                                                       .stride = rows * cols};
         };
         return {
-            .factors = {batch(a, op_a, shape.m, shape.k), batch(b, op_b, shape.k, shape.n), op_a, op_b},
+            .operands = {batch(a, op_a, shape.m, shape.k), batch(b, op_b, shape.k, shape.n), op_a, op_b},
             .c = {.first = c.matrix(shape.m, shape.n), .count = shape.count, .stride = shape.m * shape.n}};
     }
 
@@ -123,7 +123,7 @@ course::Case make_batched_bfloat16_sweep(const course::Dims& dims) {
             return course::Batch<const __nv_bfloat16>{
                 .first = first, .count = shape.count, .stride = first.rows() * first.cols()};
         };
-        return Bfloat16Matmul{.factors = {batch(data->a()), batch(data->b()), op_a, op_b},
+        return Bfloat16Matmul{.operands = {batch(data->a()), batch(data->b()), op_a, op_b},
                               .c = {.first = data->c(), .count = shape.count, .stride = shape.m * shape.n}};
     };
     course::Case result{.problem = problem_text(shape, op_a, op_b), .dtype = "bfloat16 to float"};

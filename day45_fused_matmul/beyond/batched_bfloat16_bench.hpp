@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/bench/program.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace day45 {
 

@@ -15,7 +15,7 @@
 #include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
-#include "common/test/test_factors.hpp"
+#include "common/test/test_operands.hpp"
 
 namespace {
 
@@ -74,7 +74,7 @@ class BatchedBfloat16Test : public course::DeviceTestWithParam<const day45::Batc
         TestBatch<const Bf16> b_device(b, s.count, s.k, s.n, layouts.b);
         TestBatch<float> c_device = beta == 0 ? TestBatch<float>(s.count, s.m, s.n, layouts.c)
                                               : TestBatch<float>(before, s.count, s.m, s.n, layouts.c);
-        GetParam()->launcher({.factors = {a_device.view(), b_device.view(), layouts.a.op, layouts.b.op},
+        GetParam()->launcher({.operands = {a_device.view(), b_device.view(), layouts.a.op, layouts.b.op},
                               .c = c_device.view(),
                               .alpha = alpha,
                               .beta = beta},
@@ -199,14 +199,14 @@ TEST_P(BatchedBfloat16Test, OneMatrixForAllProducts) {
     course::Batch<const Bf16> one_for_all = a.view();
     one_for_all.count = s.count;
     one_for_all.stride = 0;
-    GetParam()->launcher({.factors = {one_for_all, b.view()}, .c = c.view()}, nullptr);
+    GetParam()->launcher({.operands = {one_for_all, b.view()}, .c = c.view()}, nullptr);
     const course::VerifyResult result = course::verify(c.packed(), product, {.factor = 0}, magnitude);
     EXPECT_TRUE(result.ok()) << result.message();
 }
 
 // The memory of A and B ends where the matrices end: nothing behind them may be read. Rows that are
 // aligned, and rows that are not.
-TEST_P(BatchedBfloat16Test, ReadsNothingBehindTheFactors) {
+TEST_P(BatchedBfloat16Test, ReadsNothingBehindTheOperands) {
     for (const auto& [m, n, k] : {std::array<std::size_t, 3>{16, 16, 24}, {17, 17, 15}, {20, 20, 12}}) {
         const course::DeviceBuffer<Bf16> a{std::span<const Bf16>(std::vector<Bf16>(m * k, Bf16(1.0f)))};
         const course::DeviceBuffer<Bf16> b{std::span<const Bf16>(std::vector<Bf16>(k * n, Bf16(1.0f)))};
@@ -214,10 +214,10 @@ TEST_P(BatchedBfloat16Test, ReadsNothingBehindTheFactors) {
             for (const Op op_b : kOps) {
                 TestBatch<float> c(1, m, n, {});
                 GetParam()->launcher(
-                    {.factors = {{.first = op_a == Op::kNone ? a.matrix(m, k) : a.matrix(k, m)},
-                                 {.first = op_b == Op::kNone ? b.matrix(k, n) : b.matrix(n, k)},
-                                 op_a,
-                                 op_b},
+                    {.operands = {{.first = op_a == Op::kNone ? a.matrix(m, k) : a.matrix(k, m)},
+                                  {.first = op_b == Op::kNone ? b.matrix(k, n) : b.matrix(n, k)},
+                                  op_a,
+                                  op_b},
                      .c = c.view()},
                     nullptr);
                 EXPECT_EQ(c.packed(), std::vector<float>(m * n, static_cast<float>(k)));
@@ -244,8 +244,8 @@ TEST_P(BatchedBfloat16Test, ProductsSideBySide) {
                 .stride = cols};
         };
         GetParam()->launcher(
-            {.factors = {head(q_device.span(), s.m, s.k), head(keys_device.span(), s.n, s.k), Op::kNone,
-                         Op::kTranspose},
+            {.operands = {head(q_device.span(), s.m, s.k), head(keys_device.span(), s.n, s.k), Op::kNone,
+                          Op::kTranspose},
              .c = head(course::DeviceSpan<float>::from_device_pointer(c.view().data(), s.m * s.count * s.n),
                        s.m, s.n)},
             nullptr);
@@ -285,7 +285,7 @@ TEST_P(BatchedBfloat16Test, RunsOnTheGivenStream) {
     TestBatch<const Bf16> b(std::span<const Bf16>(ones).first(s.count * s.k * s.n), s.count, s.k, s.n, {});
     TestBatch<float> c(s.count, s.m, s.n, {});
     const course::CapturedWork work([&](cudaStream_t stream) {
-        GetParam()->launcher({.factors = {a.view(), b.view()}, .c = c.view()}, stream);
+        GetParam()->launcher({.operands = {a.view(), b.view()}, .c = c.view()}, stream);
     });
     EXPECT_TRUE(std::isnan(c.packed().front())) << "it ran instead of being captured";
     work.run();
@@ -299,35 +299,35 @@ TEST_P(BatchedBfloat16Test, RefusesBadArguments) {
                                        cols);
     };
     course::DeviceBuffer<Bf16> memory(100);
-    auto* const factors = std::as_const(memory).data();
+    auto* const operands = std::as_const(memory).data();
     auto* const results = reinterpret_cast<float*>(memory.data());
     const auto with = [&](const day45::Bfloat16Matmul& matmul) {
         return refusal([&] { GetParam()->launcher(matmul, nullptr); });
     };
     const day45::Bfloat16Matmul right{
-        .factors = {{.first = matrix(factors, 3, 4)}, {.first = matrix(factors + 12, 4, 6)}},
+        .operands = {{.first = matrix(operands, 3, 4)}, {.first = matrix(operands + 12, 4, 6)}},
         .c = {.first = matrix(results + 18, 3, 6)}};
     EXPECT_EQ(with(right), "");
     day45::Bfloat16Matmul wrong = right;
     wrong.c.first = matrix(results + 17, 3, 6);  // four bytes, which are two elements of B
     EXPECT_EQ(with(wrong), "batched matmul: C overlaps B; expected memory of its own for it");
     wrong = right;
-    wrong.factors.a.first = matrix(factors + 71, 3, 4);
+    wrong.operands.a.first = matrix(operands + 71, 3, 4);
     EXPECT_EQ(with(wrong), "batched matmul: C overlaps A; expected memory of its own for it");
     wrong = right;
-    wrong.factors.b.first = matrix(factors + 12, 5, 6);
+    wrong.operands.b.first = matrix(operands + 12, 5, 6);
     EXPECT_EQ(with(wrong),
               "batched matmul: op(A) is 3 x 4 and op(B) 5 x 6; expected as many rows of op(B) as op(A) has "
               "columns");
     wrong = right;
-    wrong.factors.b.count = 2;
+    wrong.operands.b.count = 2;
     EXPECT_EQ(with(wrong), "batched matmul: there are 1 matrices A and 2 matrices B; expected as many");
     wrong = right;
     wrong.c.first = matrix(results + 18, 6, 3);
     EXPECT_EQ(with(wrong), "batched matmul: there are 1 matrices C of 6 x 3; expected 1 of 3 x 6");
     course::DeviceBuffer<const Bf16*> two_pointers(2);
     wrong = right;
-    wrong.factors.a.pointers = std::as_const(two_pointers).span();
+    wrong.operands.a.pointers = std::as_const(two_pointers).span();
     EXPECT_EQ(with(wrong), "batched matmul: A has 2 pointers for 1 matrices; expected one for each");
 }
 
@@ -342,7 +342,7 @@ TEST(BatchedBfloat16, RefusesExtentsThatCannotBeCounted) {
             rows, cols);
     };
     const day45::Bfloat16Matmul matmul{
-        .factors = {{.first = column(Bf16(), most + 1, 0)}, {.first = column(Bf16(), 0, 1)}},
+        .operands = {{.first = column(Bf16(), most + 1, 0)}, {.first = column(Bf16(), 0, 1)}},
         .c = {.first = column(0.0f, most + 1, 1)}};
     for (const day45::BatchedBfloat16& version : day45::bfloat16_versions()) {
         if (!version.cannot_run({}).empty()) continue;

@@ -25,8 +25,8 @@ std::string why_no_map(const char* name, const Matrices& matrices) {
 
 template <class S>
 void launch_tiles(const Bfloat16Matmul& matmul, cudaStream_t stream) {
-    const bool b_is_k_major = matmul.factors.op_b == course::Op::kTranspose;
-    const auto launch = matmul.factors.op_a == course::Op::kNone
+    const bool b_is_k_major = matmul.operands.op_b == course::Op::kTranspose;
+    const auto launch = matmul.operands.op_a == course::Op::kNone
                             ? (b_is_k_major ? launch_multiply_by_wgmma<S, true, true>
                                             : launch_multiply_by_wgmma<S, true, false>)
                             : (b_is_k_major ? launch_multiply_by_wgmma<S, false, true>
@@ -60,15 +60,15 @@ constexpr std::array<Candidate, kWgmmaTiles> kCandidates = {
 
 }  // namespace
 
-std::string why_no_tensor_maps(const course::FactorsOf<__nv_bfloat16>& factors) {
-    if (factors.k() == 0) return "there is nothing to load";
-    if (std::string reason = why_no_map("A", factors.a); !reason.empty()) return reason;
-    return why_no_map("B", factors.b);
+std::string why_no_tensor_maps(const course::OperandsOf<__nv_bfloat16>& operands) {
+    if (operands.k() == 0) return "there is nothing to load";
+    if (std::string reason = why_no_map("A", operands.a); !reason.empty()) return reason;
+    return why_no_map("B", operands.b);
 }
 
 void launch_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream) {
-    const auto& factors = matmul.factors;
-    const course::ProductShape shape{factors.count(), factors.m(), factors.n(), factors.k()};
+    const auto& operands = matmul.operands;
+    const course::ProductShape shape{operands.count(), operands.m(), operands.n(), operands.k()};
     const Candidate& fastest = *std::ranges::min_element(kCandidates, {}, [&](const Candidate& candidate) {
         return candidate.tiling.time_of_batch(shape, course::multiprocessors());
     });

@@ -69,8 +69,8 @@ struct WgmmaMemory {
 
 // Issues the loads of one operand: its rows or columns from `first` on, 64 of K from `k` on.
 template <bool K_MAJOR, int BOXES>
-__device__ void load_factor(__nv_bfloat16 (&boxes)[BOXES][64 * 64], const CUtensorMap& map, int first, int k,
-                            int product, ptx::MBarrier* full) {
+__device__ void load_operand(__nv_bfloat16 (&boxes)[BOXES][64 * 64], const CUtensorMap& map, int first, int k,
+                             int product, ptx::MBarrier* full) {
     if constexpr (K_MAJOR) {
         ptx::tma_load(boxes, &map, k, first, product, 0, full);
     } else {
@@ -163,10 +163,10 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
             for (int step = 0; step < steps; ++step, at.advance()) {
                 ptx::mbarrier_wait(&empty[at.stage], at.parity ^ 1);
                 ptx::mbarrier_arrive_expect(&full[at.stage], sizeof(WgmmaStage<S>));
-                load_factor<A_K_MAJOR>(stages[at.stage].a, maps.a, static_cast<int>(tile.row), step * S::BK,
-                                       maps.one_a ? 0 : product, &full[at.stage]);
-                load_factor<B_K_MAJOR>(stages[at.stage].b, maps.b, static_cast<int>(tile.col), step * S::BK,
-                                       maps.one_b ? 0 : product, &full[at.stage]);
+                load_operand<A_K_MAJOR>(stages[at.stage].a, maps.a, static_cast<int>(tile.row), step * S::BK,
+                                        maps.one_a ? 0 : product, &full[at.stage]);
+                load_operand<B_K_MAJOR>(stages[at.stage].b, maps.b, static_cast<int>(tile.col), step * S::BK,
+                                        maps.one_b ? 0 : product, &full[at.stage]);
             }
         }
     } else {
@@ -209,13 +209,13 @@ inline CUtensorMap map_of(const Matrices& matrices, bool k_major, unsigned exten
 // Persistent blocks, which start while the kernel before still runs.
 template <class S, bool A_K_MAJOR, bool B_K_MAJOR>
 void launch_multiply_by_wgmma(const Bfloat16Matmul& matmul, cudaStream_t stream) {
-    const auto& factors = matmul.factors;
-    const BatchMaps maps{.a = map_of(factors.a, A_K_MAJOR, S::BM),
-                         .b = map_of(factors.b, B_K_MAJOR, S::BN),
-                         .one_a = factors.a.stride == 0,
-                         .one_b = factors.b.stride == 0};
-    const auto tiles = course::every_tile<S>(factors.m(), factors.n(), factors.count());
-    const int steps = static_cast<int>(course::ceil_div<std::size_t>(factors.k(), S::BK));
+    const auto& operands = matmul.operands;
+    const BatchMaps maps{.a = map_of(operands.a, A_K_MAJOR, S::BM),
+                         .b = map_of(operands.b, B_K_MAJOR, S::BN),
+                         .one_a = operands.a.stride == 0,
+                         .one_b = operands.b.stride == 0};
+    const auto tiles = course::every_tile<S>(operands.m(), operands.n(), operands.count());
+    const int steps = static_cast<int>(course::ceil_div<std::size_t>(operands.k(), S::BK));
     const course::ClusterLaunch how{.threads = S::THREADS,
                                     .shared = sizeof(WgmmaMemory<S>),
                                     .cluster = 1,

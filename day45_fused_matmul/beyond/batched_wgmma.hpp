@@ -10,7 +10,7 @@
 namespace day45 {
 
 // Why TMA cannot load the operands, or "".
-std::string why_no_tensor_maps(const course::FactorsOf<__nv_bfloat16>& factors);
+std::string why_no_tensor_maps(const course::OperandsOf<__nv_bfloat16>& operands);
 
 // Queues the products of operands that it can load; C has elements. Throws CudaError if a call to
 // CUDA fails.

@@ -68,7 +68,7 @@ std::size_t step_scratch_size(const Reduce& reduce, const KMeansShape& shape) {
 void launch_assignment(const Reduce& reduce, const KMeansStep& step, cudaStream_t stream) {
     // A row of the product for each point, a column for each centre.
     reduce.launcher.launch(
-        {.factors = {.a = {step.points}, .b = {step.centres}, .op_b = course::Op::kTranspose},
+        {.operands = {.a = {step.points}, .b = {step.centres}, .op_b = course::Op::kTranspose},
          .metric = step.metric,
          .values = step.squared_distances,
          .indices = step.assignment,

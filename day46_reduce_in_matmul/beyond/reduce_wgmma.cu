@@ -42,9 +42,9 @@ struct LaneCoords {
 
 // Splitting Inf, or a number that TF32 rounds to Inf, leaves Inf or NaN in the sum. Such a sum is
 // recomputed in FP32.
-__device__ void repair(const course::Factors& factors, const LaneCoords& at, float (&values)[ROWS][2]) {
-    const auto a = factors.a[0];
-    const auto b = factors.b[0];
+__device__ void repair(const course::Operands& operands, const LaneCoords& at, float (&values)[ROWS][2]) {
+    const auto a = operands.a[0];
+    const auto b = operands.b[0];
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
 #pragma unroll
@@ -66,7 +66,7 @@ __device__ void repair(const course::Factors& factors, const LaneCoords& at, flo
 // 58 % busy, tensor cores 54 %, issue slots 38 %); with a long one, three products instead of one.
 template <class R>
 __global__ void __launch_bounds__(THREADS, 1)
-    reduce_tiles_wgmma(const __grid_constant__ Maps maps, const __grid_constant__ course::Factors factors,
+    reduce_tiles_wgmma(const __grid_constant__ Maps maps, const __grid_constant__ course::Operands operands,
                        const __grid_constant__ RowPartition<WgmmaTile> tiles,
                        const __grid_constant__ course::Distance distance, typename R::State* parts) {
     extern __shared__ __align__(1024) unsigned char memory[];
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     ring.init();
     const int first = static_cast<int>(walk.first());
     const int count = static_cast<int>(walk.count());
-    const int steps = static_cast<int>(course::ceil_div<std::size_t>(factors.k(), BK));
+    const int steps = static_cast<int>(course::ceil_div<std::size_t>(operands.k(), BK));
     const Lane lane;
     if (lane.consumer == CONSUMERS) {
         give_registers();
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(THREADS, 1)
             values[i / 2][i % 2] = result(sums, i / 2, i % 2);
             zero += 0 * values[i / 2][i % 2];
         }
-        if (zero != 0) repair(factors, at, values);
+        if (zero != 0) repair(operands, at, values);
         distance.finish(at, values);
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
@@ -132,33 +132,33 @@ __global__ void __launch_bounds__(THREADS, 1)
 }  // namespace
 
 template <class R>
-void launch_reduce_wgmma(const course::Factors& factors, const RowPartition<WgmmaTile>& tiles,
+void launch_reduce_wgmma(const course::Operands& operands, const RowPartition<WgmmaTile>& tiles,
                          const course::Distance& distance, typename R::State* parts, cudaStream_t stream) {
-    const Maps maps{course::make_tensor_map(factors.a.first, BM, BK),
-                    course::make_tensor_map(factors.b.first, BK, BOX)};
+    const Maps maps{course::make_tensor_map(operands.a.first, BM, BK),
+                    course::make_tensor_map(operands.b.first, BK, BOX)};
     const course::ClusterLaunch how{
         .threads = THREADS, .shared = sizeof(Shared<R>), .cluster = 1, .persistent = false};
-    how.start(reduce_tiles_wgmma<R>, tiles.rows_of_tiles * tiles.blocks_per_row, stream, maps, factors, tiles,
-              distance, parts);
+    how.start(reduce_tiles_wgmma<R>, tiles.rows_of_tiles * tiles.blocks_per_row, stream, maps, operands,
+              tiles, distance, parts);
 }
-template void launch_reduce_wgmma<Extremum<false>>(const course::Factors&, const RowPartition<WgmmaTile>&,
+template void launch_reduce_wgmma<Extremum<false>>(const course::Operands&, const RowPartition<WgmmaTile>&,
                                                    const course::Distance&, Extremum<false>::State*,
                                                    cudaStream_t);
-template void launch_reduce_wgmma<Extremum<true>>(const course::Factors&, const RowPartition<WgmmaTile>&,
+template void launch_reduce_wgmma<Extremum<true>>(const course::Operands&, const RowPartition<WgmmaTile>&,
                                                   const course::Distance&, Extremum<true>::State*,
                                                   cudaStream_t);
 
 std::string why_no_wgmma(const ReducedMatmul& matmul) {
-    const course::Factors& factors = matmul.factors;
+    const course::Operands& operands = matmul.operands;
     if (matmul.reduction != Reduction::kMin && matmul.reduction != Reduction::kMax)
         return "reduces to a minimum or a maximum";
     if (matmul.metric == course::Metric::kDifferences) return "takes metrics that are products";
-    if (factors.count() != 1 || factors.op_a != course::Op::kNone || factors.op_b != course::Op::kNone ||
-        !factors.a.pointers.empty() || !factors.b.pointers.empty())
+    if (operands.count() != 1 || operands.op_a != course::Op::kNone || operands.op_b != course::Op::kNone ||
+        !operands.a.pointers.empty() || !operands.b.pointers.empty())
         return "takes one product, not transposed";
     // Sums of fewer terms have a larger error than FP32's (common/tile/tf32_split.cuh).
-    if (factors.k() < 16) return "takes vectors of 16 numbers or more";
-    for (const auto& matrix : {factors.a.first, factors.b.first}) {
+    if (operands.k() < 16) return "takes vectors of 16 numbers or more";
+    for (const auto& matrix : {operands.a.first, operands.b.first}) {
         if (const std::string reason = course::why_no_tensor_map(matrix); !reason.empty()) return reason;
     }
     return course::why_no_hopper();

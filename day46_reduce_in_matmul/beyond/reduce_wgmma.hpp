@@ -20,13 +20,13 @@ std::string why_no_wgmma(const ReducedMatmul& matmul);
 
 // Writes the parts of each row, kPartsOfBlock for each block of the row.
 template <class R>
-void launch_reduce_wgmma(const course::Factors& factors, const RowPartition<WgmmaTile>& tiles,
+void launch_reduce_wgmma(const course::Operands& operands, const RowPartition<WgmmaTile>& tiles,
                          const course::Distance& distance, typename R::State* parts, cudaStream_t stream);
-extern template void launch_reduce_wgmma<Extremum<false>>(const course::Factors&,
+extern template void launch_reduce_wgmma<Extremum<false>>(const course::Operands&,
                                                           const RowPartition<WgmmaTile>&,
                                                           const course::Distance&, Extremum<false>::State*,
                                                           cudaStream_t);
-extern template void launch_reduce_wgmma<Extremum<true>>(const course::Factors&,
+extern template void launch_reduce_wgmma<Extremum<true>>(const course::Operands&,
                                                          const RowPartition<WgmmaTile>&,
                                                          const course::Distance&, Extremum<true>::State*,
                                                          cudaStream_t);

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace day47 {
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "bytes.cuh"
-#include "common/device/factors.hpp"
 #include "common/device/launch.hpp"
+#include "common/device/operands.hpp"
 #include "common/device/pack.cuh"
 #include "common/tile/epilogue.cuh"
 #include "common/tile/tf32_mma.cuh"
@@ -52,7 +52,7 @@ constexpr int kBlocksPerSm = 4;
 // for each one.
 template <bool ALIGNED, class Mask>
 __global__ void __launch_bounds__(mma::Tile::THREADS, kBlocksPerSm)
-    multiply_kept_tiles_mma(const __grid_constant__ course::Factors factors,
+    multiply_kept_tiles_mma(const __grid_constant__ course::Operands operands,
                             const __grid_constant__ course::EveryTile<mma::Tile> tiles,
                             const __grid_constant__ Mask mask, const __grid_constant__ course::Batch<float> c,
                             const float alpha, const float fill) {
@@ -62,8 +62,8 @@ __global__ void __launch_bounds__(mma::Tile::THREADS, kBlocksPerSm)
     const course::DeviceMatrix<float> matrix = c[tile.product];
     if (!keeps_any(of_product, tile, matrix)) return fill_tile<mma::Tile>(tile, matrix, fill);
 
-    const course::DeviceMatrix<const float> a = factors.a[tile.product];
-    const course::DeviceMatrix<const float> b = factors.b[tile.product];
+    const course::DeviceMatrix<const float> a = operands.a[tile.product];
+    const course::DeviceMatrix<const float> b = operands.b[tile.product];
     mma::Sums sums = {};
     mma::multiply<ALIGNED>(a, b, static_cast<int>(tile.row), static_cast<int>(tile.col),
                            reinterpret_cast<mma::Stages&>(memory), sums);
@@ -95,12 +95,13 @@ constexpr std::size_t kMmaShared = sizeof(mma::Stages);
 
 // ALIGNED: all rows of A and B are 16-byte aligned.
 template <bool ALIGNED, class Mask>
-void launch_multiply_kept_tiles_mma(const course::Factors& factors, const Mask& mask,
+void launch_multiply_kept_tiles_mma(const course::Operands& operands, const Mask& mask,
                                     const course::Batch<float>& c, float alpha, float fill,
                                     cudaStream_t stream) {
-    const auto tiles = course::every_tile<mma::Tile>(factors);
+    const auto tiles = course::every_tile<mma::Tile>(operands);
     course::launch(multiply_kept_tiles_mma<ALIGNED, Mask>,
-                   {tiles.all, mma::Tile::THREADS, kMmaShared, stream}, factors, tiles, mask, c, alpha, fill);
+                   {tiles.all, mma::Tile::THREADS, kMmaShared, stream}, operands, tiles, mask, c, alpha,
+                   fill);
 }
 
 }  // namespace day47

@@ -16,7 +16,7 @@
 
 #include "bytes.cuh"
 #include "common/check/check.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 #include "common/device/pack.cuh"
 #include "common/device/warp.cuh"
 #include "common/tile/epilogue.cuh"

@@ -13,9 +13,9 @@
 
 #include <cstddef>
 
-#include "common/device/factors.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
+#include "common/device/operands.hpp"
 #include "common/device/warp.cuh"
 #include "common/tile/distance.cuh"
 #include "common/tile/loader.cuh"
@@ -137,7 +137,7 @@ __device__ inline void shorten_lists(const RowLists& lists, RowState& rows) {
 // Add: multiply-add, or the squared difference of two operands (common/tile/distance.cuh).
 template <class LoaderA, class LoaderB, class Add>
 __global__ void __launch_bounds__(T::THREADS, 1)
-    list_best_of_block(const __grid_constant__ course::Factors factors, const Add add,
+    list_best_of_block(const __grid_constant__ course::Operands operands, const Add add,
                        const __grid_constant__ course::Distance distance, const float sign,
                        const __grid_constant__ RowLists lists) {
     extern __shared__ float4 shared[];
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
             shorten_lists(lists, rows);
         }
     };
-    course::multiply_tiles<T, LoaderA, LoaderB>(factors, tiles, reinterpret_cast<course::Stage<T>*>(shared),
+    course::multiply_tiles<T, LoaderA, LoaderB>(operands, tiles, reinterpret_cast<course::Stage<T>*>(shared),
                                                 add, epilogue);
     const course::Tile last = tiles.at(tiles.last());
     __syncthreads();  // the lists of the last tile may have been shortened
@@ -168,13 +168,13 @@ using ElementsOfB = course::ElementLoader<T::BN, T::BK, T::THREADS>;
 using PacksOfB = course::PackLoader<T::BN, T::BK, T::THREADS>;
 
 template <class Add>
-void launch_list_best_of_block(const course::Factors& factors, const course::Distance& distance, float sign,
+void launch_list_best_of_block(const course::Operands& operands, const course::Distance& distance, float sign,
                                const RowLists& lists, cudaStream_t stream) {
     constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
-    const auto kernel = course::b_goes_in_packs(factors) ? list_best_of_block<ElementsOfA, PacksOfB, Add>
-                                                         : list_best_of_block<ElementsOfA, ElementsOfB, Add>;
-    course::launch(kernel, {lists.pieces.tiles.blocks, T::THREADS, kShared, stream}, factors, Add{}, distance,
-                   sign, lists);
+    const auto kernel = course::b_goes_in_packs(operands) ? list_best_of_block<ElementsOfA, PacksOfB, Add>
+                                                          : list_best_of_block<ElementsOfA, ElementsOfB, Add>;
+    course::launch(kernel, {lists.pieces.tiles.blocks, T::THREADS, kShared, stream}, operands, Add{},
+                   distance, sign, lists);
 }
 
 // --- Thresholds shared by blocks -----------------------------------------------------------------
@@ -244,7 +244,7 @@ __device__ inline bool is_time_for_bounds(unsigned tiles) {
 // mere minimum of the same distances takes 3.4 ms.
 template <class LoaderA, class LoaderB, class Add>
 __global__ void __launch_bounds__(T::THREADS, 1)
-    list_best(const __grid_constant__ course::Factors factors, const Add add,
+    list_best(const __grid_constant__ course::Operands operands, const Add add,
               const __grid_constant__ course::Distance distance, const float sign,
               const __grid_constant__ RowLists lists) {
     extern __shared__ float4 shared[];
@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
             publish_bounds(lists, rows, tile);
         }
     };
-    course::multiply_tiles<T, LoaderA, LoaderB>(factors, tiles, reinterpret_cast<course::Stage<T>*>(shared),
+    course::multiply_tiles<T, LoaderA, LoaderB>(operands, tiles, reinterpret_cast<course::Stage<T>*>(shared),
                                                 add, epilogue);
     const course::Tile last = tiles.at(tiles.last());
     __syncthreads();  // the lists of the last tile may have been shortened
@@ -286,13 +286,13 @@ __global__ void __launch_bounds__(T::THREADS, 1)
 }
 
 template <class Add>
-void launch_list_best(const course::Factors& factors, const course::Distance& distance, float sign,
+void launch_list_best(const course::Operands& operands, const course::Distance& distance, float sign,
                       const RowLists& lists, cudaStream_t stream) {
     constexpr std::size_t kShared = sizeof(course::Stage<T>) * T::STAGES;
-    const auto kernel = course::b_goes_in_packs(factors) ? list_best<ElementsOfA, PacksOfB, Add>
-                                                         : list_best<ElementsOfA, ElementsOfB, Add>;
-    course::launch(kernel, {lists.pieces.tiles.blocks, T::THREADS, kShared, stream}, factors, Add{}, distance,
-                   sign, lists);
+    const auto kernel = course::b_goes_in_packs(operands) ? list_best<ElementsOfA, PacksOfB, Add>
+                                                          : list_best<ElementsOfA, ElementsOfB, Add>;
+    course::launch(kernel, {lists.pieces.tiles.blocks, T::THREADS, kShared, stream}, operands, Add{},
+                   distance, sign, lists);
 }
 
 }  // namespace day48

@@ -38,21 +38,21 @@ struct Shared {
 };
 
 // queries[k][i] = element k of query i. The rows of the result are `pitch` elements apart.
-__global__ void transpose_queries(const __grid_constant__ course::Factors factors, float* queries,
+__global__ void transpose_queries(const __grid_constant__ course::Operands operands, float* queries,
                                   std::size_t pitch) {
     const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-    if (i >= pitch * factors.k()) return;
+    if (i >= pitch * operands.k()) return;
     const std::size_t row = i % pitch;
     const std::size_t k = i / pitch;
-    const auto a = factors.a[0];
-    queries[i] = row >= factors.m() ? 0 : factors.op_a == course::Op::kNone ? a(row, k) : a(k, row);
+    const auto a = operands.a[0];
+    queries[i] = row >= operands.m() ? 0 : operands.op_a == course::Op::kNone ? a(row, k) : a(k, row);
 }
 
-inline void launch_transpose_queries(const course::Factors& factors, float* queries, std::size_t pitch,
+inline void launch_transpose_queries(const course::Operands& operands, float* queries, std::size_t pitch,
                                      cudaStream_t stream) {
     constexpr unsigned kThreads = 256;
-    transpose_queries<<<course::blocks_for(pitch * factors.k(), kThreads), kThreads, 0, stream>>>(
-        factors, queries, pitch);
+    transpose_queries<<<course::blocks_for(pitch * operands.k(), kThreads), kThreads, 0, stream>>>(
+        operands, queries, pitch);
 }
 
 // Where a lane's results are: value [h][i] is that of query row(h) and point col(i).
@@ -72,20 +72,20 @@ __device__ inline unsigned row_of_warp(tf32::Lane lane, unsigned i) {
 
 // Splitting Inf, or a number that TF32 rounds to Inf, leaves Inf or NaN in the sum. Such a sum is
 // recomputed in FP32.
-__device__ inline void repair(const course::Factors& factors, const LaneCoords& at,
+__device__ inline void repair(const course::Operands& operands, const LaneCoords& at,
                               float (&sums)[2][OF_LANE]) {
-    const auto a = factors.a[0];
-    const auto b = factors.b[0];
-    const std::size_t depth = factors.k();
+    const auto a = operands.a[0];
+    const auto b = operands.b[0];
+    const std::size_t depth = operands.k();
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
 #pragma unroll
         for (int i = 0; i < OF_LANE; ++i) {
-            if (isfinite(sums[h][i]) || at.row(h) >= factors.m() || at.col(i) >= factors.n()) continue;
+            if (isfinite(sums[h][i]) || at.row(h) >= operands.m() || at.col(i) >= operands.n()) continue;
             float sum = 0;
 #pragma unroll 1
             for (std::size_t k = 0; k < depth; ++k) {
-                const float x = factors.op_a == course::Op::kNone ? a(at.row(h), k) : a(k, at.row(h));
+                const float x = operands.op_a == course::Op::kNone ? a(at.row(h), k) : a(k, at.row(h));
                 sum += x * b(at.col(i), k);
             }
             sums[h][i] = sum;
@@ -147,7 +147,8 @@ __device__ inline bool append_half(const RowLists& lists, RowState& rows, const 
 // turns, and a warpgroup waits for its slowest warp. With few
 // points, the lists.
 __global__ void __launch_bounds__(tf32::THREADS, 1)
-    list_best_wgmma(const __grid_constant__ tf32::Maps maps, const __grid_constant__ course::Factors factors,
+    list_best_wgmma(const __grid_constant__ tf32::Maps maps,
+                    const __grid_constant__ course::Operands operands,
                     const __grid_constant__ course::Distance distance, const float sign,
                     const __grid_constant__ RowLists lists) {
     extern __shared__ __align__(1024) unsigned char memory[];
@@ -156,7 +157,7 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
     const EqualShares& tiles = lists.pieces.tiles;
     const unsigned first = tiles.first();
     const unsigned last = tiles.last();
-    const int steps = static_cast<int>(course::ceil_div<std::size_t>(factors.k(), tf32::BK));
+    const int steps = static_cast<int>(course::ceil_div<std::size_t>(operands.k(), tf32::BK));
     start_rows(rows, tiles);
     ring.init();
     const tf32::Lane lane;
@@ -206,7 +207,7 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
                 values[j % 2][j / 2] = tf32::result(sums, j / 2, j % 2);
                 zero += 0 * values[j % 2][j / 2];
             }
-            if (zero != 0) repair(factors, at, values);
+            if (zero != 0) repair(operands, at, values);
             const bool is_whole = at.tile.col + POINTS <= lists.n;
             is_whole ? distance.finish<true>(at, values) : distance.finish(at, values);
             if (sign < 0) {
@@ -231,12 +232,12 @@ __global__ void __launch_bounds__(tf32::THREADS, 1)
     }
 }
 
-inline void launch_wgmma(const tf32::Maps& maps, const course::Factors& factors,
+inline void launch_wgmma(const tf32::Maps& maps, const course::Operands& operands,
                          const course::Distance& distance, float sign, const RowLists& lists,
                          cudaStream_t stream) {
     const course::ClusterLaunch how{
         .threads = tf32::THREADS, .shared = sizeof(Shared), .cluster = 1, .persistent = false};
-    how.start(list_best_wgmma, lists.pieces.tiles.blocks, stream, maps, factors, distance, sign, lists);
+    how.start(list_best_wgmma, lists.pieces.tiles.blocks, stream, maps, operands, distance, sign, lists);
 }
 
 }  // namespace day48

@@ -40,7 +40,7 @@ namespace gemm {
 namespace {
 
 using course::split;
-using course::SplitFactors;
+using course::SplitOperands;
 
 constexpr int BM = 128;  // a block's tile of C: BM x BN
 constexpr int BN = 64;
@@ -156,7 +156,7 @@ struct Lane {
 //
 // That layout gives a lane columns t and t + 4. But a sum may add its terms in any order, as long
 // as A and B agree. So the lane takes columns 2 t and 2 t + 1, which are adjacent: one 8-byte load.
-__device__ SplitFactors<4> load_a(const Stage& stage, const Lane& lane, unsigned k, int i) {
+__device__ SplitOperands<4> load_a(const Stage& stage, const Lane& lane, unsigned k, int i) {
     const unsigned row = lane.row + lane.g + i * 16;
     const unsigned col = Stage::quad_of_a(lane.g, k / 4 + lane.t / 2) * 4 + lane.t % 2 * 2;
     const auto upper = course::Pack<float, 2>::load(&stage.a[row][col]);
@@ -168,7 +168,7 @@ __device__ SplitFactors<4> load_a(const Stage& stage, const Lane& lane, unsigned
 // four instructions. Column g of instruction j is column 4 g + j of the 32: one 16-byte load for
 // each row.
 __device__ void load_b(const Stage& stage, const Lane& lane, unsigned k, int i,
-                       SplitFactors<2> (&b)[ACROSS]) {
+                       SplitOperands<2> (&b)[ACROSS]) {
     const unsigned row = k + lane.t * 2;
     const unsigned col = Stage::quad_of_b(row, lane.col / 4 + lane.g + i * 8) * 4;
     const auto first = course::Pack<float, 4>::load(&stage.b[row][col]);
@@ -184,13 +184,13 @@ __device__ void multiply_run(const Stage& stage, const Lane& lane, unsigned k, S
     Sums run = {};
 #pragma unroll
     for (int step = 0; step < RUN; step += 8) {
-        SplitFactors<2> b[ACROSS];
+        SplitOperands<2> b[ACROSS];
 #pragma unroll
         for (int i = 0; i < ACROSS / 4; ++i)
             load_b(stage, lane, k + step, i, b);
 #pragma unroll
         for (int i = 0; i < DOWN; ++i) {
-            const SplitFactors<4> a = load_a(stage, lane, k + step, i);
+            const SplitOperands<4> a = load_a(stage, lane, k + step, i);
             // One product for all columns after the other, so that no instruction waits for the
             // result of the one before it. The small products come first: while the sum is small,
             // less of them is cut off.

@@ -74,7 +74,7 @@ constexpr std::uint32_t kTf32Bits = 0xffffe000u;
 template <class T, bool kBRowMajor, bool kAColumnMajor = false>
 constexpr ProductOf product_of() {
     static_assert(sizeof(T) == 2 || (!kBRowMajor && !kAColumnMajor),
-                  "wgmma takes 8-bit factors and TF32 along k only");
+                  "wgmma takes 8-bit operands and TF32 along k only");
     ProductOf product{.element_size = sizeof(T),
                       .b_row_major = kBRowMajor,
                       .a_column_major = kAColumnMajor,

@@ -72,8 +72,8 @@ template <>
 inline constexpr auto kSum<f64> = MatrixSum::f64;
 
 template <unsigned kM, unsigned kN, unsigned kK, class Sum, class A, class B, unsigned F = 0, class Word,
-          int kD, class Factor, int kA, int kB>
-__forceinline__ void mma(Word (&d)[kD], List<Factor, kA> a, List<Factor, kB> b, List<Word, kD> c,
+          int kD, class Operand, int kA, int kB>
+__forceinline__ void mma(Word (&d)[kD], List<Operand, kA> a, List<Operand, kB> b, List<Word, kD> c,
                          Site site = Site::here()) {
     std::memcpy(d, c.word, sizeof d);
     multiply_matrices({kM, kN, kK, kSum<Sum>, kElement<A>, kElement<B>, (F & flag::satfinite) != 0}, d,

@@ -1,4 +1,4 @@
-// Wants 50 GB, of which it uses nothing when it gets them.
+// Asks for 50 GB, of which it uses nothing when it gets them.
 // expect: solved
 #include <sys/mman.h>
 

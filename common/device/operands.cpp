@@ -1,4 +1,4 @@
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 #include <cuda_bf16.h>
 
@@ -37,37 +37,39 @@ bool rows_are_packs(const Batch<const float>& batch) {
 
 }  // namespace
 
-Factors transposed(const Factors& factors) {
+Operands transposed(const Operands& operands) {
     const auto other = [](Op op) { return op == Op::kNone ? Op::kTranspose : Op::kNone; };
-    return {factors.b, factors.a, other(factors.op_b), other(factors.op_a)};
+    return {operands.b, operands.a, other(operands.op_b), other(operands.op_a)};
 }
 
 template <class T>
-void check_factors(const FactorsOf<T>& factors, std::string_view caller) {
+void check_operands(const OperandsOf<T>& operands, std::string_view caller) {
     const std::size_t depth_of_b =
-        factors.op_b == Op::kNone ? factors.b.first.rows() : factors.b.first.cols();
-    require(depth_of_b == factors.k(), caller, ": op(A) is ", factors.m(), " x ", factors.k(), " and op(B) ",
-            depth_of_b, " x ", factors.n(), "; expected as many rows of op(B) as op(A) has columns");
-    require(factors.a.count == factors.b.count, caller, ": there are ", factors.a.count, " matrices A and ",
-            factors.b.count, " matrices B; expected as many");
+        operands.op_b == Op::kNone ? operands.b.first.rows() : operands.b.first.cols();
+    require(depth_of_b == operands.k(), caller, ": op(A) is ", operands.m(), " x ", operands.k(),
+            " and op(B) ", depth_of_b, " x ", operands.n(),
+            "; expected as many rows of op(B) as op(A) has columns");
+    require(operands.a.count == operands.b.count, caller, ": there are ", operands.a.count,
+            " matrices A and ", operands.b.count, " matrices B; expected as many");
     constexpr std::size_t kMost = std::numeric_limits<int>::max();
-    require(factors.m() <= kMost && factors.n() <= kMost && factors.k() <= kMost, caller, ": m, n and k are ",
-            factors.m(), " x ", factors.n(), " x ", factors.k(), "; expected each at most 2^31 - 1");
+    require(operands.m() <= kMost && operands.n() <= kMost && operands.k() <= kMost, caller,
+            ": m, n and k are ", operands.m(), " x ", operands.n(), " x ", operands.k(),
+            "; expected each at most 2^31 - 1");
     // 32 leading dimensions must fit into 31 bits.
     constexpr std::size_t kLongest = (std::size_t{1} << 26) - 1;
     const std::size_t longest =
-        std::max(factors.a.first.leading_dimension(), factors.b.first.leading_dimension());
+        std::max(operands.a.first.leading_dimension(), operands.b.first.leading_dimension());
     require(longest <= kLongest, caller, ": a leading dimension is ", longest, "; expected at most 2^26 - 1");
-    check_batch(factors.a, caller, "A");
-    check_batch(factors.b, caller, "B");
+    check_batch(operands.a, caller, "A");
+    check_batch(operands.b, caller, "B");
 }
 
 template <class T>
-void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::string_view caller) {
+void check_output(const OperandsOf<T>& operands, const Batch<float>& c, std::string_view caller) {
     const auto& first = c.first;
-    require(first.rows() == factors.m() && first.cols() == factors.n() && c.count == factors.count(), caller,
-            ": there are ", c.count, " matrices C of ", first, "; expected ", factors.count(), " of ",
-            factors.m(), " x ", factors.n());
+    require(first.rows() == operands.m() && first.cols() == operands.n() && c.count == operands.count(),
+            caller, ": there are ", c.count, " matrices C of ", first, "; expected ", operands.count(),
+            " of ", operands.m(), " x ", operands.n());
     check_batch(c, caller, "C");
     if (!c.pointers.empty() || first.rows() == 0 || first.cols() == 0) return;
     const std::size_t length = (first.rows() - 1) * first.leading_dimension() + first.cols();
@@ -78,23 +80,23 @@ void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::strin
     const auto overlaps = [&](const Batch<const T>& other) {
         return c.count == 1 ? overlap(first, other.first) : overlap(extent_of(c), extent_of(other));
     };
-    for (const auto& [batch, name] : {std::pair(&factors.a, "A"), {&factors.b, "B"}}) {
+    for (const auto& [batch, name] : {std::pair(&operands.a, "A"), {&operands.b, "B"}}) {
         require(!batch->pointers.empty() || !overlaps(*batch), caller, ": C overlaps ", name,
                 "; expected memory of its own for it");
     }
 }
 
-template void check_factors(const FactorsOf<float>&, std::string_view);
-template void check_factors(const FactorsOf<__nv_bfloat16>&, std::string_view);
-template void check_output(const FactorsOf<float>&, const Batch<float>&, std::string_view);
-template void check_output(const FactorsOf<__nv_bfloat16>&, const Batch<float>&, std::string_view);
+template void check_operands(const OperandsOf<float>&, std::string_view);
+template void check_operands(const OperandsOf<__nv_bfloat16>&, std::string_view);
+template void check_output(const OperandsOf<float>&, const Batch<float>&, std::string_view);
+template void check_output(const OperandsOf<__nv_bfloat16>&, const Batch<float>&, std::string_view);
 
-bool a_goes_in_packs(const Factors& factors) {
-    return factors.op_a == Op::kTranspose && rows_are_packs(factors.a);
+bool a_goes_in_packs(const Operands& operands) {
+    return operands.op_a == Op::kTranspose && rows_are_packs(operands.a);
 }
 
-bool b_goes_in_packs(const Factors& factors) {
-    return factors.op_b == Op::kNone && rows_are_packs(factors.b);
+bool b_goes_in_packs(const Operands& operands) {
+    return operands.op_b == Op::kNone && rows_are_packs(operands.b);
 }
 
 }  // namespace course

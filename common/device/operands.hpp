@@ -30,7 +30,7 @@ struct Batch {
 
 // op(A) is m x k, op(B) is k x n; m, n and k less than 2^31, leading dimensions less than 2^26.
 template <class T>
-struct FactorsOf {
+struct OperandsOf {
     Batch<const T> a;
     Batch<const T> b;
     Op op_a = Op::kNone;
@@ -41,7 +41,7 @@ struct FactorsOf {
     __host__ __device__ std::size_t k() const { return op_a == Op::kNone ? a.first.cols() : a.first.rows(); }
     __host__ __device__ std::size_t count() const { return a.count; }
 };
-using Factors = FactorsOf<float>;
+using Operands = OperandsOf<float>;
 
 // `count` products: op(A) is m x k, op(B) is k x n.
 struct ProductShape {
@@ -53,23 +53,23 @@ struct ProductShape {
 
 // The same products transposed: C^T = op(B)^T op(A)^T. With this, a kernel that processes rows of
 // C can process its columns.
-Factors transposed(const Factors& factors);
+Operands transposed(const Operands& operands);
 
 // Throws std::invalid_argument, beginning with `caller`, when A and B do not fit together, or their
 // counts differ. T: float or __nv_bfloat16.
 template <class T>
-void check_factors(const FactorsOf<T>& factors, std::string_view caller);
+void check_operands(const OperandsOf<T>& operands, std::string_view caller);
 
-// Checks that C has `factors.count()` matrices of m x n, one after the other or side by side, and
+// Checks that C has `operands.count()` matrices of m x n, one after the other or side by side, and
 // does not overlap A or B. (For several matrices, all memory between the first and the last element
 // counts.) Throws std::invalid_argument, beginning with `caller`, otherwise. Matrices given by
 // `pointers` are not checked, because the host cannot read the pointers.
 template <class T>
-void check_output(const FactorsOf<T>& factors, const Batch<float>& c, std::string_view caller);
+void check_output(const OperandsOf<T>& operands, const Batch<float>& c, std::string_view caller);
 
 // True if A (B) is MN-major, and its rows are 16-byte aligned and consist of whole float4. False
 // for `pointers`, which only the kernel can read.
-bool a_goes_in_packs(const Factors& factors);
-bool b_goes_in_packs(const Factors& factors);
+bool a_goes_in_packs(const Operands& operands);
+bool b_goes_in_packs(const Operands& operands);
 
 }  // namespace course

@@ -11,7 +11,7 @@
 
 #include "common/check/guarded_matrix.hpp"
 #include "common/device/device_buffer.hpp"
-#include "common/device/factors.hpp"
+#include "common/device/operands.hpp"
 
 namespace course {
 

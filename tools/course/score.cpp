@@ -32,8 +32,6 @@ constexpr double kAlike = 1.01;         // two lines count as equal within 1 % w
 constexpr double kMuchMore = 1.25;
 constexpr double kMuchMisuse = 0.02;  // beyond the ideal, on top of the lesson's own excess
 constexpr double kManyRequests = 1.5;
-// Reads alone may not be kMuchMore either, unless that is little of all sectors.
-constexpr double kLittle = 0.05;
 
 constexpr std::uintmax_t kMostFigures =
     64'000'000;  // bytes that one program writes; scripts/sandbox.sh cuts there
@@ -83,15 +81,9 @@ const AccessLine* worst(const Traffic& mine, Traffic lesson) {
     return found;
 }
 
-// Which accesses count. Loads that wait for another block, which are atomic, are as many as it
-// happens: an exercise in which blocks wait compares the other accesses.
-enum class Counted { kAll, kReads, kNotAtomic };
-
-bool counts(const AccessLine& line, Counted counted) {
-    if (counted == Counted::kAll) return true;
-    return line.operation != Operation::kAtomic &&
-           (counted == Counted::kNotAtomic || line.operation != Operation::kStore);
-}
+// Loads that wait for another block are atomic, and as many as it happens: an exercise in which
+// blocks wait compares the other accesses.
+enum class Counted { kAll, kNotAtomic };
 
 Traffic traffic(const InspectedVersion& version, Space space, Counted counted = Counted::kAll) {
     Traffic sum;
@@ -102,7 +94,8 @@ Traffic traffic(const InspectedVersion& version, Space space, Counted counted = 
             return static_cast<std::uint64_t>(std::llround(each * static_cast<double>(count)));
         };
         for (const AccessLine& line : kernel.lines) {
-            if (line.space != space || !counts(line, counted)) continue;
+            if (line.space != space) continue;
+            if (counted == Counted::kNotAtomic && line.operation == Operation::kAtomic) continue;
             sum.transactions += of_all_blocks(line.transactions);
             sum.ideal += of_all_blocks(line.ideal);
             sum.requests += of_all_blocks(line.requests);
@@ -191,20 +184,6 @@ std::string objection_to(const Traffic& mine, const Traffic& lesson, Space space
         return "";
     }
     if (const AccessLine* line = worst(mine, lesson)) text += "    " + text_of_worst(*line) + "\n";
-    return text;
-}
-
-// Stores that are most of the traffic hide that each element is read twice.
-std::string objection_to_reads(const InspectedVersion& mine, const InspectedVersion& lesson) {
-    const Traffic own = traffic(mine, Space::kGlobal, Counted::kReads);
-    const Traffic theirs = traffic(lesson, Space::kGlobal, Counted::kReads);
-    const auto sectors = static_cast<double>(theirs.transactions);
-    const auto of_all = static_cast<double>(traffic(lesson, Space::kGlobal).transactions);
-    if (static_cast<double>(own.transactions) <= std::max(kMuchMore * sectors, sectors + kLittle * of_all))
-        return "";
-    std::string text = fmt::format("  From global memory it reads {} sectors, the lesson's version {}.\n",
-                                   own.transactions, theirs.transactions);
-    if (const AccessLine* line = worst(own, theirs)) text += "    " + text_of_worst(*line) + "\n";
     return text;
 }
 
@@ -389,8 +368,6 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
     if (std::ranges::find(memory, "accesses") != memory.end())
         text += objection_to(traffic(mine, Space::kGlobal, Counted::kNotAtomic),
                              traffic(lesson, Space::kGlobal, Counted::kNotAtomic), Space::kGlobal);
-    if (text.empty() && std::ranges::find(memory, name(Space::kGlobal)) != memory.end())
-        text = objection_to_reads(mine, lesson);
     if (std::ranges::find(memory, "atomics") != memory.end())
         text += objection_to(atomics_of(mine), atomics_of(lesson));
     return text;

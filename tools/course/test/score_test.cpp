@@ -114,25 +114,6 @@ TEST(Score, MoreTrafficThanTheLessonsIsAnObjectionWhereTheExerciseIsAboutIt) {
               std::string::npos);
 }
 
-TEST(Score, MoreReadsAreAnObjectionWhereStoresAreMostOfTheTraffic) {
-    const auto copies = [](std::uint64_t loaded, std::uint64_t stored) {
-        AccessLine store = line(Space::kGlobal, stored, stored, 8);
-        store.operation = Operation::kStore;
-        store.requests = stored / 4;
-        AccessLine load = line(Space::kGlobal, loaded, loaded, 7);
-        load.requests = loaded / 4;
-        load.active_lanes = 32 * load.requests;
-        return version({load, store});
-    };
-    EXPECT_EQ(objection_to_traffic(copies(160, 800), copies(100, 800), {"global"}),
-              "  From global memory it reads 160 sectors, the lesson's version 100.\n"
-              "    my/a.cu:7: 40 requests of 4 sectors each\n");
-    EXPECT_EQ(objection_to_traffic(copies(160, 800), copies(100, 800), {"shared"}), "");
-    EXPECT_EQ(objection_to_traffic(copies(124, 800), copies(100, 800), {"global"}), "");
-    EXPECT_EQ(objection_to_traffic(copies(28, 800), copies(4, 800), {"global"}), "") << "3 % of all sectors";
-    EXPECT_EQ(objection_to_traffic(copies(100, 800), copies(160, 740), {"global"}), "") << "more stores";
-}
-
 TEST(Score, LoadsThatWaitAreNoneOfTheAccessesThatAreCompared) {
     const auto scan = [](std::uint64_t loaded, std::uint64_t waited) {
         AccessLine load = line(Space::kGlobal, loaded, loaded, 7);

@@ -1,6 +1,7 @@
 // Every warp adds up all rows.
 // exercise: day25/luong_hidden_first
 // expect: In global memory it needs \d+ sectors, the lesson's version \d+\.\n\s+\S*scores.cuh:\d+:
+// needs: dot_fused
 __global__ void __launch_bounds__(kColumnWarps* course::kWarpSize)
     vector_times_matrix(DeviceSpan<const float> vector, DeviceMatrix<const float> matrix,
                         DeviceSpan<float> out) {

@@ -136,6 +136,34 @@ TEST_P(VersionTest, RunsOnTheGivenStream) {
     EXPECT_EQ(work.nodes(), 1U) << "launches on the stream that was given: expected 1, got " << work.nodes();
 }
 
+// The same addresses hold other data the second time.
+TEST_P(VersionTest, AddsAnewWhenTheDataChange) {
+    constexpr std::size_t kElements = 1029;
+    GuardedBuffer<float> a(kElements);
+    GuardedBuffer<float> c(kElements);
+    for (const std::uint64_t seed : {kSeed, kSeed + 1}) {
+        const std::vector<float> data =
+            course::make_data<float>(kElements, DataPattern::kSignedUniform, seed);
+        a.copy_from(data);
+        launch(a.span(), a.span(), c.span());
+        const course::VerifyResult result = compare(c, expected_sum(data, data));
+        EXPECT_TRUE(result.ok()) << (seed == kSeed ? "" : "the second time: ") << result.message();
+    }
+}
+
+// What a graph does when it is launched, the host cannot have computed before.
+TEST_P(VersionTest, AddsWhenItsGraphIsLaunched) {
+    const std::vector<float> a = course::make_data<float>(1029, DataPattern::kSignedUniform, kSeed);
+    const DeviceBuffer<float> a_device{std::span(a)};
+    GuardedBuffer<float> c(a.size());
+    const course::CapturedWork work([&](cudaStream_t stream) {
+        GetParam()->launcher(a_device.span(), a_device.span(), c.span(), stream);
+    });
+    work.run();
+    const course::VerifyResult result = compare(c, expected_sum(a, a));
+    EXPECT_TRUE(result.ok()) << result.message();
+}
+
 // A loop over the grid needs no more blocks than run at the same time. The kernel takes few
 // registers: threads are the limit.
 TEST(GridStride, StartsNoMoreBlocksThanTheDeviceHolds) {

@@ -4,8 +4,9 @@
     scripts/try_wrong_answers.py              all of tools/course/test/wrong_answers
     scripts/try_wrong_answers.py day15 ...    those to exercises of these days
 
-Each file there is an answer: functions that take the place of the lesson's, or a whole file. Its
-first lines are comments:
+Each file there is an answer: functions that take the place of the lesson's, or a whole file. Each
+#include and #define goes to the beginning of the learner's file; functions that the lesson does not
+have stand before the others, and come first. The first lines of an answer are comments:
 
     // What is wrong.
     // exercise: day15/coarsened
@@ -14,6 +15,7 @@ first lines are comments:
     // needs: co_rank, basic             exercises of the day whose solutions its tests run
     // whole file: reduction.cuh         this is the learner's file; @ROOT@: the checkout
     // added to: reduction.cuh           this stands at the end of the learner's file, whose functions are blank
+    // added to the solution: reduction.cuh    the same, but the exercise is solved
 
 The learner's files are in a directory of their own, not in my/. The last line is "N passed, N
 failed, N skipped". Exit code 1 when one failed.
@@ -89,25 +91,31 @@ class Learner:
                 return f"./course solution {name} ended with {code}:\n{output}"
         if whole := setting(text, "whole file"):
             (self.mine / directory / whole).write_text(text.replace("@ROOT@", str(ROOT)))
-        elif added := setting(text, "added to"):
-            self.course("reset", day)
+        elif added := setting(text, "added to") or setting(text, "added to the solution"):
+            if not setting(text, "added to the solution"):
+                self.course("reset", day)
             with open(self.mine / directory / added, "a") as file:
-                file.write(text)
+                file.write(text.replace("@ROOT@", str(ROOT)))
         else:
             found = list(functions(text))
             if not found:
                 return "no function is defined in it"
+            first_lines = "".join(re.findall(r"^#(?:include|define) .*\n", text, re.MULTILINE))
             for file in (self.mine / directory).rglob("*.cu*"):
                 if file.suffix not in (".cu", ".cuh"):  # what was there before a reset
                     continue
                 mine = file.read_text()
-                if all(re.search(rf"\b{name}\(", mine) for name, _ in found):
+                here = [name for name, _ in found if re.search(rf"\b{name}\(", mine)]
+                if found[-1][0] in here:
+                    added = "\n".join(definition for name, definition in found if name not in here)
                     for name, definition in found:
-                        mine = replace_function(mine, name, definition)
-                    file.write_text(mine)
+                        if name in here:
+                            mine = replace_function(mine, name, added + "\n" + definition if added else definition)
+                            added = ""
+                    file.write_text(first_lines + mine)
                     break
             else:
-                return f"no file of {self.mine / directory} has {found[0][0]}"
+                return f"no file of {self.mine / directory} has {found[-1][0]}"
         code, output = self.course("check", exercise, "--limit", "20", *(["--inspect"] if setting(text, "inspect") else []))
         self.course("reset", day)
         if code != 1 or "not yet " + exercise not in output:

@@ -177,17 +177,26 @@ std::vector<std::string> tests_of_shard() {
     return tests;
 }
 
-// COURSE_TEST_KEY. It is removed from the environment before other static objects are made, because
-// a learner's file may have some, which must not report events of their own.
+// COURSE_TEST_KEY. It is removed from the environment before any constructor runs, whatever its
+// priority, because a learner's file may have some, which must not report events of their own.
 char test_key[64];
 
-[[gnu::constructor(101)]] void take_test_key() {
-    char* const value = std::getenv("COURSE_TEST_KEY");
-    if (value == nullptr) return;
-    std::strncpy(test_key, value, sizeof(test_key) - 1);
-    std::memset(value, '-', std::strlen(value));  // as /proc/self/environ shows it
-    unsetenv("COURSE_TEST_KEY");
+void take_test_key(int, char**, char** environment) {
+    constexpr std::string_view kName = "COURSE_TEST_KEY=";
+    for (char** variable = environment; *variable != nullptr; ++variable) {
+        if (std::strncmp(*variable, kName.data(), kName.size()) != 0) continue;
+        char* const value = *variable + kName.size();
+        std::strncpy(test_key, value, sizeof(test_key) - 1);
+        std::memset(value, '-', std::strlen(value));  // as /proc/self/environ shows it
+        do {
+            variable[0] = variable[1];
+        } while (*variable++ != nullptr);
+        return;
+    }
 }
+
+[[gnu::section(".preinit_array"), gnu::used]] void (*const before_constructors)(int, char**,
+                                                                                char**) = take_test_key;
 
 struct Pipe {
     Pipe() {

@@ -17,6 +17,7 @@
 #include "errors.hpp"
 #include "exercise_sources.hpp"
 #include "functions.hpp"
+#include "linked_names.hpp"
 #include "sandbox.hpp"
 #include "styles.hpp"
 #include "subprocess.hpp"
@@ -359,6 +360,14 @@ CheckResult run_exercise_tests(const Workbook& book, const WorkbookEntry& entry,
     CheckResult result =
         run_tests(build.program(target), entry, schedules(entry, calendar), options, build.root.string());
     const bool passed = result.verdict == Verdict::kPassed;
+    // nvcc's objects define and call what it has made itself.
+    if (passed && calendar.backend != "gpu") {
+        if (const std::string reasons = tampering_of(*entry.chapter, build, target); !reasons.empty())
+            return {Verdict::kDoesNotCompile,
+                    "its tests pass, but it reaches into the program that tests it, which no answer "
+                    "needs:\n\n" +
+                        reasons};
+    }
     // On the CPU, a kernel can call any host function, even one that ends the program, and write to
     // the host's arrays instead of its output. In a GPU build, nvcc has already rejected both.
     if (result.timed_out || calendar.backend == "gpu") return result;

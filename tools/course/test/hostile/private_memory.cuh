@@ -1,5 +1,5 @@
 // Asks for 50 GB, of which it uses nothing when it gets them.
-// expect: solved
+// expect: not yet.*its tests pass, but it reaches into the program
 #include <sys/mman.h>
 
 #include <cstdio>

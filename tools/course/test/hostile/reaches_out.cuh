@@ -1,5 +1,5 @@
 // Reads a secret, deletes a file, calls home, leaves three processes alive, fills the disk.
-// expect: solved
+// expect: not yet.*its tests pass, but it reaches into the program
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/socket.h>

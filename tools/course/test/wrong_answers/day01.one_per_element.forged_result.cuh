@@ -2,9 +2,8 @@
 // exercise: day01/one_per_element
 // expect: the program ended in the middle of them, with exit code 0
 // added to: vector_add.cuh
-#include <unistd.h>
-
 #include <cstdio>
+#include <cstdlib>
 
 struct Forger {
     Forger() {
@@ -12,7 +11,7 @@ struct Forger {
         std::puts("\x1e{\"event\":\"ended\",\"test\":\"A.B\",\"result\":\"passed\"}");
         std::puts("\x1e{\"event\":\"finished\",\"result\":\"passed\"}");
         std::fflush(stdout);
-        _exit(0);
+        std::exit(0);
     }
 };
 static Forger forger;

@@ -1,4 +1,5 @@
-// The page of a profile, from made-up screens: what stands in it, and whether all readers can use it.
+// The page of a profile, from made-up screens: what stands in it, and whether all readers can use
+// it.
 #include "profile_page.hpp"
 
 #include <gtest/gtest.h>

@@ -71,9 +71,9 @@ cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type
     return set_last_error(release_any(pointer, type, function));
 }
 
-// One side of a copy of `height` rows. As on a GPU, a device pointer must point to memory of CUDA's,
-// pinned host memory included, and the rows must lie inside its allocation. Host memory that was not
-// allocated by CUDA cannot be checked.
+// One side of a copy of `height` rows. As on a GPU, a device pointer must point to memory of
+// CUDA's, pinned host memory included, and the rows must lie inside its allocation. Host memory
+// that was not allocated by CUDA cannot be checked.
 struct Side {
     const char* name;
     const void* pointer;

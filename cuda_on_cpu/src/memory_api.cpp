@@ -75,9 +75,9 @@ cudaError_t release_for(const char* function, void* pointer, cudaMemoryType type
     return set_last_error(release_any(pointer, type, function));
 }
 
-// One side of a copy of `height` rows. As on a GPU, a device pointer must point to device memory,
-// and the rows must lie inside its allocation. Host memory that was not allocated by CUDA cannot be
-// checked.
+// One side of a copy of `height` rows. As on a GPU, a device pointer must point to memory of
+// CUDA's, pinned host memory included, and the rows must lie inside its allocation. Host memory
+// that was not allocated by CUDA cannot be checked.
 struct Side {
     const char* name;
     const void* pointer;
@@ -105,16 +105,6 @@ cudaError_t check_side(const char* function, const Side& side, std::size_t width
     return cudaSuccess;
 }
 
-// A copy "to the device" must not go to host memory, even if that is registered.
-cudaError_t check_direction(const char* function, const Side& side) {
-    const auto allocation = find_allocation(side.pointer);
-    if (side.on_device && allocation && allocation->type == cudaMemoryTypeHost &&
-        allocation->mapping == nullptr) {
-        return refuse(cudaErrorInvalidValue, function, "%s = %p is host memory", side.name, side.pointer);
-    }
-    return cudaSuccess;
-}
-
 // Checks both sides of a copy, as far as possible.
 cudaError_t check_copy(const char* function, const Copy& c) {
     if (c.kind < cudaMemcpyHostToHost || c.kind > cudaMemcpyDefault) {
@@ -131,7 +121,6 @@ cudaError_t check_copy(const char* function, const Copy& c) {
                              Side{"source", c.from, c.from_pitch, from_device}}) {
         if (const cudaError_t error = check_side(function, side, c.width, c.height); error != cudaSuccess)
             return error;
-        if (const cudaError_t error = check_direction(function, side); error != cudaSuccess) return error;
     }
     return cudaSuccess;
 }
@@ -378,9 +367,7 @@ cudaError_t copy_from_symbol(void* to, const void* symbol, std::size_t size, std
 
 cudaError_t check_copied(const char* function, const char* name, const void* pointer, bool on_device,
                          std::size_t bytes) {
-    const Side side{name, pointer, bytes, on_device};
-    const cudaError_t error = check_side(function, side, bytes, 1);
-    return error != cudaSuccess ? error : check_direction(function, side);
+    return check_side(function, {name, pointer, bytes, on_device}, bytes, 1);
 }
 
 }  // namespace cuda_on_cpu

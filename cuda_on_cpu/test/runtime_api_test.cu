@@ -448,6 +448,20 @@ TEST(PinnedMemory, IsReachedByKernels) {
     }
 }
 
+// Unified addressing: the copy's kind names the device, and the pointer decides.
+TEST(PinnedMemory, MayBeTheDeviceSideOfACopy) {
+    int* pinned = nullptr;
+    ASSERT_EQ(cudaMallocHost(&pinned, 8 * sizeof(int)), cudaSuccess);
+    const std::vector<int> values = counting(8);
+    EXPECT_EQ(cudaMemcpy(pinned, values.data(), 8 * sizeof(int), cudaMemcpyHostToDevice), cudaSuccess);
+    std::vector<int> back(8);
+    EXPECT_EQ(cudaMemcpy(back.data(), pinned, 8 * sizeof(int), cudaMemcpyDeviceToHost), cudaSuccess);
+    EXPECT_EQ(back, values);
+    EXPECT_TRUE(gives(cudaMemcpy(pinned, values.data(), 9 * sizeof(int), cudaMemcpyHostToDevice),
+                      cudaErrorInvalidValue));
+    EXPECT_EQ(cudaFreeHost(pinned), cudaSuccess);
+}
+
 TEST(PinnedMemory, IsNotDeviceMemory) {
     int* device = nullptr;
     ASSERT_EQ(cudaMalloc(&device, 8 * sizeof(int)), cudaSuccess);

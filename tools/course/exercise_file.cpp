@@ -164,6 +164,17 @@ bool is_item(std::string_view line) {
            (line.size() > 2 && line[0] >= '1' && line[0] <= '9' && line.substr(1, 2) == ". ");
 }
 
+// Blanks in `inline code` do not end a word.
+std::size_t end_of_word(std::string_view line) {
+    const std::size_t blank = line.find(' ');
+    const std::size_t code = line.find('`');
+    if (code == line.npos || code > blank) return blank;
+    const std::size_t end = line.find('`', code + 1);
+    if (end == line.npos) return blank;  // it goes on in the next line
+    const std::size_t rest = end_of_word(line.substr(end + 1));
+    return rest == line.npos ? rest : end + 1 + rest;
+}
+
 // Wraps the words of a paragraph or a list item into lines.
 class Filler {
   public:
@@ -175,7 +186,7 @@ class Filler {
             indentation_ = line.front() == '-' ? 2 : 3;
         }
         while (!line.empty()) {
-            const std::string_view word = line.substr(0, line.find(' '));
+            const std::string_view word = line.substr(0, end_of_word(line));
             line.remove_prefix(std::min(word.size() + 1, line.size()));
             if (!word.empty()) add_word(word);
         }

@@ -279,6 +279,10 @@ TEST(Wrapped, FillsParagraphsAndKeepsListsAndCode) {
     EXPECT_EQ(wrapped("a\n```\nfor (;;)  {\n\n}\n```\nb", 5),
               (Lines{"a", "    for (;;)  {", "", "    }", "b"}));
     EXPECT_EQ(wrapped("a\n    kept  as is\nb", 5), (Lines{"a", "    kept  as is", "b"}));
+    EXPECT_EQ(wrapped("call `f(a, b)`, then `g(c)` at once", 14),
+              (Lines{"call", "`f(a, b)`,", "then `g(c)` at", "once"}))
+        << "inline code stays in one line";
+    EXPECT_EQ(wrapped("an open ` is a word", 8), (Lines{"an open", "` is a", "word"}));
     EXPECT_EQ(wrapped("averylongword x", 5), (Lines{"averylongword", "x"}));
     EXPECT_EQ(wrapped("", 5), Lines{});
 }

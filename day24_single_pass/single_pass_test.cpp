@@ -342,10 +342,13 @@ TEST_P(Resumed, MoreElementsThan32BitsCount) {
         in[kFirst + i] = values[i];
     Workspace workspace(in.span().size());
     CUDA_CHECK(cudaMemset(workspace.board(), 0, workspace.board_size() * sizeof(unsigned long long)));
-    workspace.board()[0] = kTiles - kRun;
+    const auto put = [](auto* place, auto value) {
+        CUDA_CHECK(cudaMemcpy(place, &value, sizeof(value), cudaMemcpyHostToDevice));
+    };
+    put(workspace.board(), static_cast<unsigned long long>(kTiles - kRun));  // the ticket
     for (std::size_t tile = kTiles - kRun - 40; tile < kTiles - kRun; ++tile)
-        workspace.board()[1 + tile] = word(2, 100);
-    workspace.sums()[kTiles - kRun - 1] = 100;
+        put(workspace.board() + 1 + tile, word(2, 100));
+    put(workspace.sums() + kTiles - kRun - 1, std::int32_t{100});
     run_last(in.span(), out.span(), workspace);
     if (HasFatalFailure()) return;
     std::int32_t expected = 100;

@@ -77,7 +77,7 @@ bool shows(const std::string& text, const std::string& part) {
 TEST(Profiles, HaveTheCountsOfTheGpuBesideThoseOfTheInspection) {
     const Screen screen = screen_of(profile());
     const auto both = [&](const char* name) {
-        const Figure& found = figure(screen.predictable, name);
+        const Figure found = figure(screen.predictable, name);
         return found.counted + " | " + found.predicted;
     };
     EXPECT_EQ(both("sectors per load"), "4.00 | 4.00");

@@ -53,8 +53,8 @@ void scale_rows(DeviceMatrix<const float> in, DeviceSpan<const float> factors, D
 // out(c, r) = in(r, c).
 void transpose(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
 
-// A row is a rod: in a step, each cell becomes the mean of itself and the two beside it, and the
-// first and the last of a rod keep their values. out is in, two steps later, and as large as `in`.
+// A row is a rod. In a step, each cell becomes the mean of itself and the two beside it; the first
+// and the last of a rod keep their values. `out` is `in`, two steps later, and as large as `in`.
 void rods(DeviceMatrix<const float> in, DeviceMatrix<float> out, cudaStream_t stream);
 
 // out[p] = in[p] + in[p + period] + in[p + 2 period]..., the period being out.size(): a signal

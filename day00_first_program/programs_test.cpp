@@ -61,6 +61,14 @@ class ProgramsTest : public course::DeviceTest {
         return false;
     }
 
+    // It frees what it allocates, and destroys what it creates.
+    void expect_no_leaks(const std::string& program, const std::string& arguments) const {
+        if (!course::is_cpu_stand_in())
+            GTEST_SKIP() << "on a GPU compute-sanitizer --leak-check full finds memory";
+        const ShellOutcome outcome = run(program, arguments, "CUDA_ON_CPU_LEAKS=on");
+        if (outcome.text.find(" never ") != std::string::npos) ADD_FAILURE() << outcome.text;
+    }
+
     std::filesystem::path directory_;
 };
 
@@ -100,9 +108,40 @@ TEST_F(VectorAdd, AddsAnyNumberOfElements) {
 }
 
 TEST_F(VectorAdd, FreesWhatItAllocates) {
-    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "on a GPU compute-sanitizer --leak-check full finds it";
-    const ShellOutcome outcome = run("vector_add", "1000", "CUDA_ON_CPU_LEAKS=on");
-    if (outcome.text.find("never freed") != std::string::npos) ADD_FAILURE() << outcome.text;
+    expect_no_leaks("vector_add", "1000");
+}
+
+// A call that fails must end the program with a message that says where and why.
+TEST_F(VectorAdd, ReportsEachCallThatFails) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "no call of a GPU's runtime fails when asked to";
+    struct Call {
+        const char* name;
+        const char* error;
+        const char* what;
+        const char* advice;
+    };
+    const char* const in_check = "is it in CUDA_CHECK()?";
+    const Call calls[] = {
+        {"cudaMalloc:1", "out of memory", "the first cudaMalloc", in_check},
+        {"cudaMalloc:2", "out of memory", "the second cudaMalloc", in_check},
+        {"cudaMalloc:3", "out of memory", "the third cudaMalloc", in_check},
+        {"cudaMemcpy:1", "invalid argument", "the first copy", in_check},
+        {"cudaMemcpy:2", "invalid argument", "the second copy", in_check},
+        {"cudaMemcpy:3", "invalid argument", "the third copy", in_check},
+        {"launch:1", "too many resources requested for launch", "the launch",
+         "does CUDA_CHECK(cudaGetLastError()) follow it?"},
+    };
+    for (const Call& call : calls) {
+        const ShellOutcome outcome =
+            run("vector_add", "1000", std::string("CUDA_ON_CPU_REFUSE=") + call.name);
+        const auto says = [&](const char* text) { return outcome.text.find(text) != std::string::npos; };
+        if (!says("CUDA_ON_CPU_REFUSE")) continue;  // the program makes fewer calls
+        if (outcome.exit_code == 1 && says("vector_add.cu:") && says(call.error)) continue;
+        ADD_FAILURE() << call.what << " failed, and the program did not report it: " << call.advice
+                      << " Expected exit code 1 and 'vector_add.cu:LINE: ...: " << call.error
+                      << "'; got exit code " << outcome.exit_code << " and\n"
+                      << outcome.text;
+    }
 }
 
 TEST_F(VectorAdd, ChoosesASizeWhenNoneIsGiven) {
@@ -279,6 +318,10 @@ TEST_F(Squares, SaysThatALaunchWasRefusedInsteadOfPrintingASum) {
             << outcome.text;
         EXPECT_EQ(outcome.text.find("the sum of the squares"), std::string::npos) << outcome.text;
     }
+}
+
+TEST_F(Squares, FreesWhatItAllocates) {
+    expect_no_leaks("squares", "256");
 }
 
 TEST_F(Squares, RefusesWhatIsNoBlockSize) {

@@ -193,10 +193,10 @@ TEST_P(VersionTest, MoreElementsThan31BitsCount) {
 }
 
 // The same on the CPU, where only the last blocks run.
-TEST_P(VersionTest, IndicesBeyond31Bits) {
+TEST_P(VersionTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     const std::size_t rows = 65535 * 16;  // of one launch
-    const std::size_t depth = 2051;
+    const std::size_t depth = 4099;
     const std::vector<double> end = {1};
     course::LargeArray<float> a(rows * depth, 192 * depth, end);
     const std::vector<float> last_row = course::make_data<float>(depth, DataPattern::kSignedUniform, kSeed);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -21,6 +22,7 @@
 #include "common/check/verify.hpp"
 #include "common/device/device_buffer.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/shell_run.hpp"
 
 namespace {
 
@@ -137,6 +139,20 @@ TEST_P(VersionTest, AllPatterns) {
         const course::VerifyResult result = run(data(4097, kSeed, pattern), 3, 8);
         EXPECT_TRUE(result.ok()) << course::name(pattern) << ": " << result.message();
     }
+}
+
+// Other tests of the version run in a process of their own, which leave nothing behind themselves.
+TEST_P(VersionTest, DestroysWhatItCreates) {
+    if (!course::is_cpu_stand_in()) GTEST_SKIP() << "a GPU's driver does not tell";
+    const std::string tests = std::filesystem::read_symlink("/proc/self/exe");
+    const course::ShellOutcome outcome =
+        course::run_in_shell("CUDA_ON_CPU_LEAKS=on env -u COURSE_TEST_REPORT '" + tests +
+                             "' --gtest_filter='*.AllPatterns/" + GetParam()->name + "'");
+    EXPECT_NE(outcome.text.find("[  PASSED  ] 1 test"), std::string::npos) << outcome.text;
+    const std::size_t at = outcome.text.find(" never ");  // freed, or destroyed
+    if (at == std::string::npos) return;
+    const std::size_t begin = outcome.text.rfind('\n', at) + 1;
+    ADD_FAILURE() << outcome.text.substr(begin, outcome.text.find('\n', at) - begin);
 }
 
 TEST_P(VersionTest, AnyNumberOfChunks) {

@@ -368,9 +368,9 @@ TEST_P(VersionTest, MoreElementsThan32BitsCount) {
 
 // The same on the CPU, where only the last blocks run: the picture is so narrow that they have its
 // last rows.
-TEST_P(VersionTest, IndicesBeyond31Bits) {
+TEST_P(VersionTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
-    const std::size_t rows = 13421824;
+    const std::size_t rows = 26843872;
     const std::size_t cols = 160;
     const std::size_t tail = 4 * cols;  // values of the last rows
     const std::vector<double> end = {1};

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -16,6 +18,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -235,6 +238,40 @@ TEST_P(VersionTest, MoreCellsThan31BitsCount) {
             << "slice " << slices - last + i;
     for (const std::size_t i : {std::size_t{0}, slices / 2, slices - last - reach - 1})
         ASSERT_EQ(grid.slice(i), std::vector<float>(slice)) << "slice " << i;
+}
+
+// The same on the CPU, where only the last blocks run, and only the end of each grid exists.
+TEST_P(VersionTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const bool flat = GetParam().shape == Shape::kCross5;
+    const Extents all = flat ? Extents{65800, 65534, 1} : Extents{264, 252, 64900};
+    const std::size_t slice = cells(all) / (flat ? all.ny : all.nz);
+    const std::vector<double> end = {1};
+    const course::LargeArray<float> in(cells(all), 1000 * slice, end);
+    const course::LargeArray<float> out(cells(all), 1000 * slice, end);
+    const course::LargeArray<float> spare(cells(all), 1000 * slice, end);
+    const Stencil stencil = day11::heat(GetParam().shape);
+    const std::size_t slices = 2 * day11::radius(GetParam().shape) + 3;
+    const Extents last = flat ? Extents{all.nx, slices, 1} : Extents{all.nx, all.ny, slices};
+    const std::vector<float> in_last =
+        course::make_data<float>(cells(last), DataPattern::kSignedUniform, kSeed);
+    std::ranges::copy(in_last, in.part(0).end() - static_cast<std::ptrdiff_t>(in_last.size()));
+    const std::vector<float> expected = day11::exact_on_cpu(stencil, last, in_last, 1);
+    course::run_few_blocks(
+        [&] {
+            GetParam().version->launcher(stencil, DeviceGrid<float>(in.span(), all), {out.span(), all},
+                                         {spare.span(), all}, 1, nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+    // Four cells of the last row and of the one before it, in the last slice and the one before it.
+    for (const std::size_t from_end : {std::size_t{4}, all.nx + 4, slice + 4, slice + all.nx + 4}) {
+        // Of these shapes a block of the basic version has one slice.
+        const bool thin = GetParam().shape == Shape::kStar25 || GetParam().shape == Shape::kBox27;
+        if (thin && from_end > slice) break;
+        for (std::size_t i = cells(all) - from_end; i < cells(all) - from_end + 4; ++i)
+            ASSERT_EQ(out[i], expected[i + cells(last) - cells(all)]) << course::large_element(i, cells(all));
+    }
 }
 
 // Of two sums in float and in double, of n products each, after s sweeps: every sweep adds at most

@@ -441,6 +441,38 @@ TEST_P(VersionTest, IndicesBeyond32Bits) {
         EXPECT_EQ(out[i], 3) << course::large_element(i, n);
 }
 
+// The last five tiles of so many that their elements have numbers beyond 32 bits. Each of the 40
+// tiles before them has published a prefix of 100.
+class Resumed : public course::DeviceTestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(DaySixteen, Resumed, testing::Values("domino", "decoupled_lookback"),
+                         [](const auto& test) { return test.param; });
+
+TEST_P(Resumed, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kRun = 5;
+    constexpr std::size_t kTiles = (std::size_t{1} << 32) / kTile + kRun;
+    constexpr std::size_t kFirst = (kTiles - kRun) * kTile;  // element
+    const course::LargeArray<float> in(kTiles * kTile - 3, kRun * kTile, {1});
+    const course::LargeArray<float> out(in.span().size(), kRun * kTile, {1});
+    const std::vector<float> values = whole_numbers<float>(in.span().size() - kFirst);
+    std::ranges::copy(values, &in[kFirst]);
+
+    Workspace workspace(in.span().size());
+    const unsigned long long ticket = 1ULL << 32 | (kTiles - kRun);
+    CUDA_CHECK(cudaMemcpy(workspace.ticket(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
+    const std::vector<unsigned long long> words(40,
+                                                (1ULL << 2 | 2) << 32 | std::bit_cast<std::uint32_t>(100.0f));
+    CUDA_CHECK(cudaMemcpy(workspace.words() + kTiles - kRun - words.size(), words.data(),
+                          words.size() * sizeof(words[0]), cudaMemcpyHostToDevice));
+    const auto& launcher = course::find_version(day16::versions(), GetParam()).launcher;
+    course::run_few_blocks([&] { launcher(in.span(), out.span(), workspace, nullptr); }, {0});
+    if (HasFatalFailure()) return;
+    float expected = 100;
+    for (std::size_t i = 0; i < values.size(); ++i)
+        ASSERT_EQ(out[kFirst + i], expected += values[i])
+            << course::large_element(kFirst + i, in.span().size());
+}
+
 // The versions are inclusive. Unaligned arrays take the other kernel.
 class ExclusiveScan : public course::DeviceTest {};
 

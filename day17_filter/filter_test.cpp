@@ -461,6 +461,39 @@ INSTANTIATE_TEST_SUITE_P(DaySeventeen, LookBackTest,
                          testing::ValuesIn(versions({"single_pass", "single_pass_unique", "partition"})),
                          course::VersionName());
 
+// The versions with three kernels: counts, their scan, the elements. Of the first and the last
+// kernel only the last five blocks run, and no other block keeps anything. Not `stable`, whose scan
+// of 2^24 counts takes a block of the stand-in seconds.
+using CountedTest = VersionTest;
+INSTANTIATE_TEST_SUITE_P(DaySeventeen, CountedTest,
+                         testing::ValuesIn(versions({"coarsened", "remove_duplicates"})),
+                         course::VersionName());
+
+TEST_P(CountedTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kRun = 5;
+    constexpr std::size_t kTiles = (std::size_t{1} << 32) / kTile + kRun;
+    constexpr std::size_t kFirst = (kTiles - kRun) * kTile;  // element
+    const course::LargeArray<std::int32_t> in(kTiles * kTile - 3, 2 * kRun * kTile, {1});
+    const course::LargeArray<std::int32_t> out(in.span().size(), 2 * kRun * kTile, {0});
+    const std::vector<std::int32_t> values = make_data(in.span().size() - kFirst, Pattern::kRuns);
+    std::ranges::copy(values, &in[kFirst]);
+    in[kFirst - 1] = values[0] - 1;
+    const Expected expected = reference(operation(), values);
+    Workspace workspace(in.span().size());
+    CUDA_CHECK(cudaMemset(workspace.counts(), 0, kTiles * sizeof(Count)));
+    GuardedBuffer<Count> count(1);
+    course::run_few_blocks(
+        [&] {
+            GetParam()->launcher.launch(in.span(), kThreshold, out.span(), count.span(), workspace, nullptr);
+        },
+        {1});
+    if (HasFatalFailure()) return;
+    ASSERT_EQ(count.to_host()[0], expected.count);
+    for (std::size_t i = 0; i < expected.count; ++i)
+        ASSERT_EQ(out[i], expected.out[i]) << "element " << i << " that is kept";
+}
+
 // Numbers of launches have 23 bits; then they begin again, and words with the same number from long
 // ago must not count.
 TEST_P(WordsTest, AreClearedBeforeNumbersOfLaunchesBeginAgain) {
@@ -540,6 +573,41 @@ TEST_P(LookBackTest, OverManyTilesWithoutAPrefix) {
     const course::VerifyResult result = course::verify_exact(out.to_host(), expected.out);
     EXPECT_TRUE(result.ok()) << result.message();
     EXPECT_EQ(out.damage(), "");
+}
+
+// The last five tiles of so many that their elements have numbers beyond 32 bits. Each of the 40
+// tiles before them has published a prefix of 100.
+TEST_P(LookBackTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kRun = 5;
+    constexpr std::size_t kTiles = (std::size_t{1} << 32) / kTile + kRun;
+    constexpr std::size_t kFirst = (kTiles - kRun) * kTile;  // element
+    constexpr std::size_t kBefore = 100;                     // elements that are kept
+    const course::LargeArray<std::int32_t> in(kTiles * kTile - 3, 2 * kRun * kTile, {1});
+    const course::LargeArray<std::int32_t> out(in.span().size(), 2 * kRun * kTile, {0});
+    const std::vector<std::int32_t> values = make_data(in.span().size() - kFirst, Pattern::kRuns);
+    std::ranges::copy(values, &in[kFirst]);
+    in[kFirst - 1] = values[0] - 1;
+    const Expected expected = reference(operation(), values);
+
+    Workspace workspace(in.span().size());
+    const std::uint64_t ticket = std::uint64_t{1} << 32 | (kTiles - kRun);
+    CUDA_CHECK(cudaMemcpy(workspace.progress(), &ticket, sizeof(ticket), cudaMemcpyHostToDevice));
+    const std::vector<unsigned long long> words(40, (1ULL << 2 | 2) << 39 | kBefore);
+    CUDA_CHECK(cudaMemcpy(workspace.words() + kTiles - kRun - words.size(), words.data(),
+                          words.size() * sizeof(words[0]), cudaMemcpyHostToDevice));
+    GuardedBuffer<Count> count(1);
+    course::run_few_blocks(
+        [&] {
+            GetParam()->launcher.launch(in.span(), kThreshold, out.span(), count.span(), workspace, nullptr);
+        },
+        {0});
+    if (HasFatalFailure()) return;
+    ASSERT_EQ(count.to_host()[0], kBefore + expected.count);
+    // A partition writes those not kept after those kept, as only 100 are kept before them.
+    const std::size_t written = operation() == Operation::kPartition ? values.size() : expected.count;
+    for (std::size_t i = 0; i < written; ++i)
+        ASSERT_EQ(out[kBefore + i], expected.out[i]) << "element " << i << " written by the last tiles";
 }
 
 using WorkspaceTest = course::DeviceTest;

@@ -309,6 +309,26 @@ TEST_P(Resumed, WalksOverManyTilesWithoutAPrefix) {
     }
 }
 
+// Without prefixes all sums are right, too, but each tile walks back to the first.
+TEST_P(Resumed, PublishesThePrefixOfEachTile) {
+    if (GetParam() == std::string("domino")) GTEST_SKIP() << "its blocks wait for prefixes";
+    const Ints in = random_values(kRun * kTile);
+    const Ints expected = scanned(in);
+    const DeviceBuffer<std::int32_t> device{std::span<const std::int32_t>(in)};
+    GuardedBuffer<std::int32_t> out(in.size());
+    Workspace workspace(in.size());
+    course::find_version(day24::versions(), GetParam())
+        .launcher(device.span(), out.span(), workspace, nullptr);
+    std::vector<unsigned long long> board(1 + kRun);
+    CUDA_CHECK(
+        cudaMemcpy(board.data(), workspace.board(), board.size() * sizeof(board[0]), cudaMemcpyDeviceToHost));
+    for (std::size_t tile = 0; tile < kRun; ++tile) {
+        EXPECT_EQ(board[1 + tile], word(2, expected[(tile + 1) * kTile - 1]))
+            << "the last word that tile " << tile
+            << " stores has the state of a prefix, 2, in its upper half";
+    }
+}
+
 // The last five tiles of so many that their elements have numbers beyond 32 bits. The tiles
 // before them have published their prefixes, 100.
 TEST_P(Resumed, MoreElementsThan32BitsCount) {

@@ -1,5 +1,5 @@
 // Day 25's program: the scoring functions, self-attention from parts and the layer, every version
-// verified and timed. A size is batch x heads x tokens x columns of a head; the scoring functions
+// verified and timed. A size is batch x heads x tokens x head dimension; the scoring functions
 // take batch x tokens states of heads x columns.
 #include <cmath>
 #include <memory>

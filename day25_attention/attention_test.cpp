@@ -19,6 +19,7 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 #include "scores.hpp"
 
 namespace {
@@ -420,6 +421,34 @@ TEST_P(ScorerTest, EmptyExtents) {
     expect_right(4, 4, 0, 4);
     expect_right(4, 4, 4, 0);
     expect_right(4, 0, 0, 4);
+}
+
+// More than 2^32 elements of S, on the CPU: only the last blocks run.
+TEST_P(ScorerTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    if (scoring() != Scoring::kDot) GTEST_SKIP() << "its blocks need what blocks that do not run compute";
+    constexpr std::size_t kWidth = 640;
+    constexpr std::size_t kStates = (std::size_t{1} << 32) / kWidth + 5;
+    constexpr std::size_t kReach = 4096 * kWidth;
+    const std::vector<double> end = {1};
+    const course::LargeArray<float> states(kStates * kWidth, kReach, end);
+    const course::LargeArray<float> workspace(day25::score_workspace(scoring(), {kStates, kWidth, kWidth, 0}),
+                                              kReach, end);
+    const course::LargeArray<float> scores(kStates, 4096, end);
+    const std::vector<float> h = normal(kWidth, 1);
+    const std::vector<float> last = normal(kWidth, 2);
+    std::ranges::copy(last, &states[(kStates - 1) * kWidth]);
+    const DeviceBuffer<float> h_device{std::span<const float>(h)};
+    course::run_few_blocks(
+        [&] {
+            scorer().launcher({h_device.span(), DeviceMatrix<const float>(states.span(), kStates, kWidth)},
+                              scores.span(), workspace.span(), nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+    const Bounded expected = day25::score_reference(scoring(), {1, kWidth, kWidth, 0}, h, last, {}, {});
+    EXPECT_NEAR(scores[kStates - 1], expected.value[0], expected.error[0])
+        << course::large_element((kStates - 1) * kWidth, kStates * kWidth);
 }
 
 // Inf and NaN are operands of no product.

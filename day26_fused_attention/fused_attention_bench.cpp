@@ -1,5 +1,5 @@
 // Day 26's program: every version of fused attention, verified and timed. A size is batch x heads x
-// tokens x columns of a head.
+// tokens x head dimension.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 

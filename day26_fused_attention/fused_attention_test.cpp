@@ -19,6 +19,7 @@
 #include "common/device/random.hpp"
 #include "common/test/attention_test.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
@@ -84,6 +85,44 @@ TYPED_TEST(FusedTest, StridesAndAlignment) {
     // Rows that end within a pack, with aligned strides: what lies behind them is NaN.
     this->expect_right({1, 2, 1, 20, 70, 37, false}, {0, 3, true}, {0, 11, false});
     this->expect_right({1, 2, 1, 20, 70, 37, true}, {0, 11, false}, {8, 3, true});
+}
+
+// On the CPU: rows that are so far apart that offsets exceed 32 bits, of which only the rows
+// themselves exist.
+TYPED_TEST(FusedTest, OffsetsBeyond32Bits) {
+    using T = typename TypeParam::Type;
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const Shape shape{1, 1, 1, 40, 40, 32, true};
+    constexpr std::size_t kApart = std::size_t{1} << 27;
+    const Tensors<T> data = tensors<T>(shape);
+    std::vector<double> places;
+    for (std::size_t i = 0; i < shape.length_q; ++i)
+        places.push_back(static_cast<double>(i) / static_cast<double>(shape.length_q));
+    const std::size_t size = shape.length_q * kApart;
+    const course::LargeArray<T> q(size, 1024, places), k(size, 1024, places), v(size, 1024, places),
+        out(size, 1024, places);
+    for (std::size_t i = 0; i < elements(shape.q()); ++i) {
+        const std::size_t at = i / shape.dim * kApart + i % shape.dim;
+        q[at] = data.q[i];
+        k[at] = data.k[i];
+        v[at] = data.v[i];
+    }
+    const auto view = [&](const course::LargeArray<T>& array) {
+        return HeadsView<T>(array.span(), shape.q(), {size, size, kApart});
+    };
+    const float scale = TestFixture::usual_scale(shape);
+    course::run_few_blocks(
+        [&] {
+            TypeParam::version().launcher({view(q), view(k), view(v), view(out), scale, true}, nullptr);
+        },
+        course::kLargePlaces, "Are offsets of rows computed in 64 bits?");
+    if (testing::Test::HasFatalFailure()) return;
+    std::vector<T> got;
+    for (std::size_t i = 0; i < elements(shape.q()); ++i)
+        got.push_back(out[i / shape.dim * kApart + i % shape.dim]);
+    const course::VerifyResult result =
+        compare(TypeParam::precision(), shape, data, scale, got, Growth::kSquareRoot);
+    EXPECT_TRUE(result.ok()) << result.message();
 }
 
 // Q, K and V as parts of one projection: [batch, length, 3, heads, dim].

@@ -7,9 +7,9 @@
 
 namespace day26 {
 
-// ROWS rows, each divided among LANES adjacent lanes. `scale` contains log2(e), so p = exp2(score
-// scale - max): one multiply-add and one exp2. The rounding of the maximum is the same in all p of
-// a row, so it cancels in the quotient (README, "How exact?").
+// ROWS rows, each divided among LANES adjacent lanes. `scale` contains log2(e), so a weight takes
+// one multiply-add and one exp2: p = exp2(scale * score - max). The rounding of the maximum is the
+// same in all p of a row, so it cancels in the quotient (beyond/README.md, "How exact?").
 //
 // The running maximum only prevents overflow, so we rescale lazily: only when a score is more than
 // kSlack above it, which would make p larger than 2^kSlack. After the first tiles that is rare.

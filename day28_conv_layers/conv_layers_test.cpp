@@ -153,12 +153,12 @@ TEST_P(VersionTest, NastyValuesAreRight) {
         expect_right({.n = 2, .c = 3, .h = 9, .w = 8, .k = 5, .r = 3, .s = 3, .padding = 1}, pattern);
 }
 
-// What fills up the last tiles is multiplied by zero, and zero times NaN or Inf is NaN: so it must
-// be zero, too. A NaN or an Inf reaches the results that it is a factor of, no others: in the first
-// and the last element of an operand, and in the first one of its second channel or filter, which
-// is read with a zero if the one before it is read too far. Winograd's sums mix the elements of a
-// tile and of a filter, so there the NaN may reach more: but of x and dy only results of the same
-// image, and of w only those of the same filter.
+// What fills up the last tiles is multiplied by zero, and zero times NaN or Inf is NaN, so it must
+// be zero, too. A NaN or an Inf reaches the results that it is an operand of, no others. Here it is
+// the first and the last element of an operand, and the first one of its second channel or filter,
+// which is read with a zero if the one before it is read too far. Winograd's sums mix the elements
+// of a tile and of a filter, so there the NaN may reach more: of x and dy, results of the same
+// image only, and of w those of the same filter.
 void expect_spread(const PassAndVersion& p, const Shape& shape, bool in_a, std::size_t index, float special) {
     SCOPED_TRACE(to_text(shape) + ", " + std::to_string(special) + " in element " + std::to_string(index) +
                  " of the " + (in_a ? "first operand" : "second operand"));

@@ -88,10 +88,10 @@ class Workspace {
     course::DeviceBuffer<float> parts_;
 };
 
-// Queues the work on `stream`. Throws std::invalid_argument for extents that do not fit together, a
-// dim other than 64 and 128, more than kMostRows rows on a head of K, arrays that are not 16-byte
-// aligned, a scale that is not a finite number above 0, an out that overlaps an input, a workspace
-// for another shape, and a problem that the version cannot run; CudaError if a launch fails.
+// Queues the work on `stream`. Throws std::invalid_argument for extents that do not fit together; a
+// dim other than 64 and 128; more than kMostRows rows on a head of K; arrays that are not 16-byte
+// aligned; a scale that is not a finite number above 0; an out that overlaps an input; a workspace
+// for another shape; and a problem that the version cannot run. Throws CudaError if a launch fails.
 template <class T>
 using Launcher = void (*)(const Decoding<T>& decoding, Workspace& workspace, cudaStream_t stream);
 

@@ -1,5 +1,5 @@
 // Day 29's program: every version of attention for decoding, verified and timed. A size is batch x
-// heads x heads of K x tokens x columns of a head. Of a result, up to 32 rows are compared.
+// heads x heads of K x tokens x head dimension. Of a result, up to 32 rows are compared.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 

@@ -18,6 +18,7 @@
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 #include "kv_cache.hpp"
 
 namespace {
@@ -222,6 +223,44 @@ TYPED_TEST(DecodingTest, AnyNumberOfBlocks) {
     const Problem<T> small = make_problem<T>({9, 3, 3, 1, 20, 64}, std::vector<std::size_t>(9, 18));
     for (const unsigned blocks : {1, 4, 300})
         this->expect_right(small, blocks);
+}
+
+// A cache of more than 2^33 elements, on the CPU: only those of the last sequence exist, and the
+// other sequences are empty.
+TYPED_TEST(DecodingTest, IndicesBeyond32Bits) {
+    using T = typename TypeParam::Type;
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const Problem<T> last = make_problem<T>({1, 2, 1, 1, 150, 128}, {150});
+    const Shape shape{5, 2, 1, 1, std::size_t{1} << 24, 128};
+    this->with_version(shape, [&](const auto& version) {
+        const course::LargeArray<T> k(shape.cache_elements(), std::size_t{1} << 16, {0.8});
+        const course::LargeArray<T> v(shape.cache_elements(), std::size_t{1} << 16, {0.8});
+        const std::size_t first = 4 * shape.capacity * shape.dim;
+        std::ranges::copy(last.k, &k[first]);
+        std::ranges::copy(last.v, &v[first]);
+        DeviceBuffer<T> q(shape.q_elements());
+        DeviceBuffer<T> out(shape.q_elements());
+        const std::size_t rows = shape.q_elements() - last.q.size();
+        CUDA_CHECK(cudaMemset(q.data(), 0, q.bytes()));
+        CUDA_CHECK(
+            cudaMemcpy(q.data() + rows, last.q.data(), last.q.size() * sizeof(T), cudaMemcpyHostToDevice));
+        const std::vector<int> as_int = {0, 0, 0, 0, 150};
+        const DeviceBuffer<int> lengths{std::span<const int>(as_int)};
+        Workspace workspace(shape, 7);
+        course::run_few_blocks(
+            [&] {
+                version.launcher(
+                    {shape, q.span(), k.span(), v.span(), lengths.span(), out.span(), last.scale}, workspace,
+                    nullptr);
+            },
+            {0, 0.25, 0.5, 0.75, 1}, "Is the offset into the cache computed in 64 bits?");
+        if (testing::Test::HasFatalFailure()) return;
+        const std::vector<T> all = out.to_host();
+        GuardedBuffer<T> got(last.q.size());
+        got.copy_from(std::vector<T>(all.begin() + static_cast<std::ptrdiff_t>(rows), all.end()));
+        const course::VerifyResult result = compare(version, last, got);
+        EXPECT_TRUE(result.ok()) << course::large_element(first, k.span().size()) << "\n" << result.message();
+    });
 }
 
 TYPED_TEST(DecodingTest, Patterns) {

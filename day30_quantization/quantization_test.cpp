@@ -399,6 +399,30 @@ TEST_F(QuantizationTest, GivenParametersAndBack) {
             }
 }
 
+// More than 2^32 values on the CPU: only the blocks of the last rows run.
+TEST_F(QuantizationTest, GivenParametersBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kCols = 4096;
+    constexpr std::size_t kRows = (std::size_t{1} << 20) + 6;
+    const Method method{Scheme::kSymmetric, Granularity::kRow};
+    const std::vector<double> end = {1};
+    const course::LargeArray<std::int8_t> q(kRows * kCols, 16 * kCols, end);
+    const course::LargeArray<float> out(kRows * kCols, 16 * kCols, end);
+    const course::LargeArray<float> scale(kRows, 16, end);
+    scale[kRows - 1] = 0.5f;
+    for (std::size_t col = 0; col < kCols; ++col)
+        q[(kRows - 1) * kCols + col] = static_cast<std::int8_t>(col % 255 - 127);
+    course::run_few_blocks(
+        [&] {
+            day30::dequantize<float>(method, DeviceMatrix<std::int8_t>(q.span(), kRows, kCols), scale.span(),
+                                     {}, DeviceMatrix<float>(out.span(), kRows, kCols), nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+    for (std::size_t i = (kRows - 1) * kCols; i < kRows * kCols; ++i)
+        ASSERT_EQ(out[i], 0.5f * static_cast<float>(q[i])) << course::large_element(i, kRows * kCols);
+}
+
 TEST_F(QuantizationTest, GivenParametersAndExtentsOfZero) {
     for (const Method method : kAllMethods) {
         for (const auto& [rows, cols] : {std::pair<std::size_t, std::size_t>{0, 5}, {5, 0}, {0, 0}}) {

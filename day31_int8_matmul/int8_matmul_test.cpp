@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,10 +16,12 @@
 #include "common/device/device_buffer.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
 using course::DeviceBuffer;
+using course::DeviceMatrix;
 using course::GuardedMatrix;
 using course::refusal;
 using day31::MatmulShape;
@@ -228,6 +232,34 @@ TEST_P(MatmulTest, MoreSumsThan32BitsCount) {
         CUDA_CHECK(cudaMemcpy(got.data(), c.data() + row * kN, kN * 4, cudaMemcpyDeviceToHost));
         EXPECT_TRUE(course::verify_exact(got, expected).ok()) << "row " << row;
     }
+}
+
+// A has more than 2^32 elements. On the CPU, where only the blocks of its last rows run.
+TEST_P(MatmulTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    constexpr std::size_t kM = (std::size_t{1} << 21) + 3;
+    constexpr std::size_t kN = 3;
+    constexpr std::size_t kK = 2064;
+    const std::vector<double> end = {1};
+    const course::LargeArray<std::int8_t> a(kM * kK, 2048 * kK, end);
+    const std::vector<std::int8_t> last_row = random_bytes(kK, kSeed);
+    std::ranges::copy(last_row, &a[(kM - 1) * kK]);
+    const std::vector<std::int8_t> w = random_bytes(kN * kK, kSeed + 1);
+    const DeviceBuffer<std::int8_t> w_device{std::span<const std::int8_t>(w)};
+    DeviceBuffer<std::int32_t> c(kM * kN);
+    course::run_few_blocks(
+        [&] {
+            GetParam()->launcher.launch(DeviceMatrix<const std::int8_t>(a.span(), kM, kK),
+                                        w_device.matrix(kN, kK), c.matrix(kM, kN), nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+    std::vector<std::int32_t> expected(kN);
+    day31::int8_matmul_on_cpu({1, kN, kK}, last_row, w, expected);
+    std::vector<std::int32_t> got(kN);
+    CUDA_CHECK(
+        cudaMemcpy(got.data(), c.data() + (kM - 1) * kN, kN * sizeof(std::int32_t), cudaMemcpyDeviceToHost));
+    EXPECT_EQ(got, expected) << "the last row of C; of A " << course::large_element((kM - 1) * kK, kM * kK);
 }
 
 TEST(Int8MatmulOnCpu, KnownValues) {

@@ -47,10 +47,10 @@ struct Gradient {
 };
 
 // Queues the work on `stream`. Workspace comes from the stream's memory pool. Extents may be 0.
-// Throws std::invalid_argument for extents that do not fit together, dim > 128, a length of 2^30 or
-// more, a scale that is not a finite number above 0, a gradient whose elements coincide or whose
-// memory, from the first element to the last, overlaps that of another argument, and a problem that
-// the version cannot run; CudaError if a launch or an allocation fails.
+// Throws std::invalid_argument for extents that do not fit together; dim > 128; a length of 2^30 or
+// more; a scale that is not a finite number above 0; a gradient whose elements coincide or whose
+// memory, from the first element to the last, overlaps that of another argument; and a problem that
+// the version cannot run. Throws CudaError if a launch or an allocation fails.
 template <class T>
 using Launcher = void (*)(const Gradient<T>& gradient, cudaStream_t stream);
 template <class T>

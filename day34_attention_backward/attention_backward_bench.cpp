@@ -1,5 +1,5 @@
 // Day 34's program: every version of the gradients of attention, verified and timed. A size is
-// batch x heads x tokens x columns of a head.
+// batch x heads x tokens x head dimension.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -44,7 +44,7 @@ class Graph {
         return std::span(neighbours_).subspan(offsets_[v], offsets_[v + 1] - offsets_[v]);
     }
 
-    // Every edge turned round: the rows of the result are the columns of this graph (CSC).
+    // Every edge reversed: the rows of the result are the columns of this graph (CSC).
     Graph transposed() const;
     // True for the result of undirected(), which is its own transpose.
     bool is_symmetric() const { return symmetric_; }

@@ -55,11 +55,10 @@ struct Workspace {
 // Searches `graph` from `source`, breadth first. level: the number of edges on a shortest path from
 // the source; parent: the vertex before this one on such a path. The source is its own parent. Both
 // are kUnreached if there is no path. A vertex may have several right parents; which of them is
-// stored is unspecified. Enqueues its work on `stream`; where the host runs the loop over levels,
-// it waits for the stream.
-// Throws std::invalid_argument for a source that is not a vertex, for lengths other than
-// graph.vertices(), for memory that overlaps and for a workspace of another graph; CudaError when a
-// launch fails.
+// stored is unspecified. Enqueues its work on `stream`. Where the host runs the loop over levels,
+// it waits for the stream. Throws std::invalid_argument for a source that is not a vertex, for
+// lengths other than graph.vertices(), for memory that overlaps and for a workspace of another
+// graph; CudaError when a launch fails.
 using Launcher = void (*)(const DeviceGraph& graph, Vertex source, course::DeviceSpan<std::uint32_t> level,
                           course::DeviceSpan<Vertex> parent, Workspace& workspace, cudaStream_t stream);
 
@@ -82,7 +81,7 @@ struct Search {
 Search search_on_cpu(const Graph& graph, Vertex source);
 
 // The error of a search by the rules of Graph500, or "". The source has level 0 and is its own
-// parent. The level of any other vertex that was reached is one more than that of its parent, and
+// parent. Any other vertex that was reached has a level one more than that of its parent, and
 // there is an edge between them. No edge leads from a reached vertex to one that was not reached,
 // or to one whose level is higher by more than one. Only the levels of a breadth-first search
 // fulfil these rules.

@@ -14,9 +14,9 @@
 // is the shared memory for one step's tiles. mma_sync returns to one stage and small warp tiles, so
 // that the versions after it show what each idea is worth. Each kernel is followed by its launch.
 //
-// block_tile.cuh has what all versions share: TileShape<T, BM, BN, WM, WN, SWIZZLED> is a row of
-// this table, TileCoords gives a warp the start of its tile of C, and loader.copy_to(stage) issues
-// a thread's copies of the next tiles of A and B (cp.async, day 38). Output has C, alpha and beta;
+// block_tile.cuh has what all versions share. TileShape<T, BM, BN, WM, WN, SWIZZLED> is a row of
+// this table; TileCoords gives a warp the start of its tile of C; loader.copy_to(stage) issues a
+// thread's copies of the next tiles of A and B (cp.async, day 38). Output has C, alpha and beta;
 // store_pair() stores two adjacent elements. kAligned: all rows are 16-byte aligned (32-byte in
 // wmma_global).
 //

@@ -57,7 +57,7 @@ std::size_t padding_for(std::size_t cols, std::size_t padding) {
     return (cols + padding + kElements - 1) / kElements * kElements - cols;
 }
 
-// The error bound. The tensor cores of a GPU sum FP8 with fewer digits than a float has, so they
+// The error bound. Tensor cores of a GPU sum FP8 with fewer digits than a float has, so they
 // lose products that are small beside the sum. The stand-in sums in floats.
 template <class T>
 course::Bound bound_for(std::size_t depth) {
@@ -134,7 +134,7 @@ class EightBits : public course::DeviceTestWithParam<const Version*> {
             const std::size_t elements = problem.shape.m * problem.shape.n;
             course::ReferenceProduct expected{std::vector<double>(elements), std::vector<double>(elements)};
             day42::multiply_on_cpu<T>(problem.shape, a, b, expected.product, expected.magnitude);
-            // verify() wants finite ones; where it is not, neither is the product
+            // verify() needs finite ones; where it is not, neither is the product
             for (double& size : expected.magnitude)
                 size = std::isfinite(size) ? size : 0;
             return expected;

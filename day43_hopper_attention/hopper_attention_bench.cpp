@@ -1,5 +1,5 @@
 // Day 43's program: every version of attention on Hopper, verified and timed. A size is batch x
-// heads x tokens x columns of a head.
+// heads x tokens x head dimension.
 #include <fmt/format.h>
 
 #include <memory>

@@ -1,5 +1,5 @@
 // Day 44's program: both versions of 8-bit attention, verified and timed. A size is batch x heads x
-// tokens x columns of a head. V is transposed anew in each launch, and that is timed, too.
+// tokens x head dimension. V is transposed anew in each launch, and that is timed, too.
 #include <fmt/format.h>
 
 #include <algorithm>

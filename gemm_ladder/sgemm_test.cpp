@@ -96,14 +96,14 @@ TEST_P(StepTest, EveryExtentInEachDirection) {
     }
 }
 
-// A of more elements than 31 bits count, and the blocks of its last rows alone. Steps 11 and beyond
+// A of more elements than 32 bits count, and the blocks of its last rows alone. Steps 11 and beyond
 // have no block of their own for a tile.
-TEST_P(StepTest, IndicesBeyond31Bits) {
+TEST_P(StepTest, IndicesBeyond32Bits) {
     if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
     if (GetParam()->name >= std::string("11")) GTEST_SKIP() << "its blocks share tiles";
     constexpr std::size_t kRows = std::size_t{1} << 20;
-    constexpr std::size_t kDepth = 2051;
-    constexpr std::size_t kCols = 3;
+    constexpr std::size_t kDepth = 4100;  // of whole float4s: steps 6 to 10 have other kernels for other rows
+    constexpr std::size_t kCols = 4;
     const std::vector<double> end = {1};
     const course::LargeArray<float> a(kRows * kDepth, 2048 * kDepth, end);
     const std::vector<float> last_row = integers(kDepth, kSeed);

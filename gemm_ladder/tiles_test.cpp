@@ -210,7 +210,7 @@ TEST(Choose, IsSaneOnOtherGpus) {
         EXPECT_EQ(gemm::choose({17, 17, 17}, true, gpu).tile->name, "32x32x16");
         EXPECT_GT(gemm::choose({32, 32, 1 << 20}, true, gpu).shared_by, 0u);
     }
-    // More SMs want more tiles: with 24, 64 tiles of 128 x 128 are enough.
+    // More SMs need more tiles: with 24, 64 tiles of 128 x 128 are enough.
     EXPECT_EQ(gemm::choose({1024, 1024, 1024}, true, kSmallAmpere).tile->name, "128x256x8");
     EXPECT_EQ(gemm::choose({1024, 1024, 1024}, true, kAda).tile->name, "32x128x16");
 }

@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Words of a term that are also plain English, or that its row has only for readers.
 TOO_COMMON = {"thread", "block", "grid", "kernel", "filter", "head", "stage", "tile", "event", "stream", "reduction",
-              "barrier", "lane", "pipeline", "atomic", "scan", "fragment", "release"}
+              "barrier", "lane", "pipeline", "atomic", "scan", "fragment", "release", "query", "key", "value", "rank"}
 
 
 def short_name(directory):

@@ -4,6 +4,7 @@
     ./course bench day15 --counters          on a machine with a GPU and Nsight Compute: builds, and calls this
     scripts/counters.py --renew              after a change of the rule below: every stored class again
     scripts/counters.py --check              exit code 1 where a stored class is not what the rule says
+    scripts/counters.py --why FILE           the rule's reason for each stored class, for ./course profile
 
 Nsight Compute (ncu) profiles one launch of every version on the problems that the day's README shows:
 the program launches each version once untimed, then once in an NVTX range with the names of problem
@@ -46,6 +47,8 @@ UNITS = {
     "special functions": ["sm__inst_executed_pipe_xu" + PIPE],
     "issue": ["sm__inst_issued" + PEAK],
 }
+# The problem of a program that is no day's, and how many of its launches are profiled.
+WHOLE_PROGRAM, MOST_LAUNCHES = "the whole program", 50
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 STALLS = [  # the names of Nsight Compute's table of warp states
     "barrier branch_resolving dispatch_stall drain imc_miss lg_throttle long_scoreboard math_pipe_throttle",
@@ -95,8 +98,8 @@ MOSTLY = 0.4
 FEW_SMS = 50
 
 
-def limit(kernel):
-    """The class of one kernel: what keeps it from being faster.
+def judge(kernel):
+    """(class, reason) of one kernel: what keeps it from being faster, and why the rule says so.
 
     1. The busiest unit, if it is at least 60 % busy. L2 counts for itself only where it is more than
        15 points ahead of memory, L1 where it is as far ahead of shared memory, and the issue of
@@ -108,23 +111,50 @@ def limit(kernel):
     4. "latency": no unit is busy; warps wait for results.
     """
     busy = dict.fromkeys(UNITS, 0) | kernel["busy"]
-    if kernel["active"] < FEW_SMS:
+    passing = {}  # units that are busy with the work of another
+    few = kernel["active"] < FEW_SMS
+    if few:
         busy |= dict.fromkeys(MATH, 0)
     if busy["L2"] - busy["memory"] <= CLOSE:
-        del busy["L2"]
+        passing["L2"] = busy.pop("L2")
     if busy["L1"] - busy["shared memory"] <= CLOSE:
-        busy["shared memory"] = max(busy["shared memory"], busy.pop("L1"))
+        passing["L1"] = busy.pop("L1")
+        busy["shared memory"] = max(busy["shared memory"], passing["L1"])
     if any(busy[unit] >= BUSY and busy["issue"] - busy[unit] <= CLOSE for unit in MATH):
-        del busy["issue"]
+        passing["issue"] = busy.pop("issue")
     unit = max(busy, key=busy.get)
+    share = f"{unit} is {busy[unit]:.0f} % busy"
+    if unit == "shared memory" and "L1" in passing:
+        del passing["L1"]
+        share = f"shared memory, with the L1 cache in the same unit, is {busy[unit]:.0f} % busy"
     if busy[unit] >= BUSY:
         if unit in (*MATH, "issue") and busy[unit] >= NEARLY_ALWAYS:
             if kernel["MHz"] < SLOW_CLOCK * kernel["highest_MHz"]:
-                return "power"
-        return unit
-    if kernel["us"] / kernel["launches"] < SHORT_US:
-        return "launch"
-    return "barriers" if kernel["stalls"].get("barrier", 0) >= MOSTLY else "latency"
+                return "power", (
+                    f"{share}, at {kernel['MHz']:.0f} MHz: less than {100 * SLOW_CLOCK:.0f} % of the highest "
+                    f"clock, {kernel['highest_MHz']:.0f} MHz"
+                )
+        follow = [f"{name} ({value:.0f} %)" for name, value in passing.items() if value > busy[unit]]
+        return unit, f"{share}, and from {BUSY} % on the busiest unit counts" + (
+            f"; what keeps it busy passes through {' and '.join(follow)}, too" if follow else ""
+        )
+    idle = f"no unit is {BUSY} % busy ({share})"
+    also = [f"{name} is {value:.0f} % busy, but with the work of another unit" for name, value in passing.items() if value >= BUSY]
+    if few and max(kernel["busy"].get(name, 0) for name in MATH) >= BUSY:
+        also.append(f"only {kernel['active']:.0f} % of the SMs have work")
+    idle = "; ".join([idle, *also])
+    each = kernel["us"] / kernel["launches"]
+    if each < SHORT_US:
+        return "launch", f"{idle}; a launch takes {each:.1f} us, less than {SHORT_US}"
+    waiting = kernel["stalls"].get("barrier", 0)
+    if waiting >= MOSTLY:
+        return "barriers", f"{idle}; warps wait at barriers for {100 * waiting:.0f} % of their time"
+    return "latency", f"{idle}; warps wait for results"
+
+
+def limit(kernel):
+    """The class of one kernel."""
+    return judge(kernel)[0]
 
 
 def number(text):
@@ -137,22 +167,28 @@ def kernel_name(text):
     return re.split(r"[<(]", text.removeprefix("void "))[0].split("::")[-1]
 
 
-def read_csv(lines):
+def read_csv(lines, in_ranges=True):
     """One dictionary per profiled launch, {"problem", "version", "kernel", counter: value...}, from the
-    output of ncu --csv --page raw --print-units base.
+    output of ncu --csv --page raw --print-units base. Of a program without ranges, each kernel is its
+    own version.
     """
     table = list(csv.reader(line for line in lines if not line.startswith("==")))
     if len(table) < 2:
         raise ValueError("ncu profiled no kernel")
     heading = table[0]
-    in_range = next(i for i, name in enumerate(heading) if ":Push/Pop_Range:" in name)
     name = heading.index("Kernel Name")
     launches = []
     for row in table[2:]:  # table[1] holds the units
-        found = re.search(r'"<default domain>:(.*) / (.*?):none', row[in_range])
-        if found is None:
-            raise ValueError(f"kernel {row[name]} stands in the range {row[in_range]!r}; expected 'PROBLEM / VERSION'")
-        launch = {"problem": found[1], "version": found[2], "kernel": kernel_name(row[name])}
+        kernel = kernel_name(row[name])
+        launch = {"problem": WHOLE_PROGRAM, "version": kernel, "kernel": kernel}
+        if in_ranges:
+            in_range = next(i for i, name in enumerate(heading) if ":Push/Pop_Range:" in name)
+            found = re.search(r'"<default domain>:(.*) / (.*?):none', row[in_range])
+            if found is None:
+                raise ValueError(
+                    f"kernel {row[name]} stands in the range {row[in_range]!r}; expected 'PROBLEM / VERSION'"
+                )
+            launch |= {"problem": found[1], "version": found[2]}
         for counter, value in zip(heading, row):
             if "__" in counter and re.fullmatch(r"[-+.,\dEe]+", value):
                 launch[counter] = number(value)
@@ -242,11 +278,20 @@ def known_counters():
     return {line.split()[0] for line in listed.splitlines() if "__" in line}
 
 
-def measure(day, program, output, header):
-    """Profiles the program; writes the records to `output`. The program's own output goes to stderr."""
-    problems = shown_problems(day)
-    if not problems:
-        raise ValueError(f"{day}: no README shows a table of measurements; expected a marker of ./course tables")
+PERMISSION = """this user may not read the GPU's counters (ERR_NVGPUCTRPERM). What permits it:
+  Linux, root      reads them always: sudo
+  Linux, all users echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/profiling.conf
+                   then sudo update-initramfs -u (Fedora, RHEL: sudo dracut --force), and restart. It is done when
+                   grep RmProfilingAdminOnly /proc/driver/nvidia/params prints 0
+  a container      start it with --cap-add=SYS_ADMIN
+  Windows, WSL     NVIDIA Control Panel on Windows, as administrator: Desktop > Enable Developer Settings, then
+                   Developer > Manage GPU Performance Counters > Allow access to all users
+  a cloud notebook, a cluster
+                   mostly not permitted; only who runs the machine can change that"""
+
+
+def profile(options, log):
+    """Runs ncu with these options, and returns the lines of its table. The program's output goes to stderr."""
     counters = [counter for several in UNITS.values() for counter in several]
     counters += [*AVERAGES.values(), *SUMS.values(), *OCCUPANCY_LIMITS.values()]
     counters += ["gpu__time_duration.sum", "launch__registers_per_thread", ISSUED_WHILE_ACTIVE]
@@ -255,22 +300,36 @@ def measure(day, program, output, header):
     ]
     known = known_counters()
     counters = [one for one in counters if one.startswith("launch__") or one.split(".")[0] in known or "maximum_warps" in one]
-    log = output.with_suffix(".csv")
-    command = ["ncu", "--clock-control", "none", "--cache-control", "none", "--profile-from-start", "off", "--nvtx"]
-    command += ["--csv", "--page", "raw", "--print-units", "base", "--log-file", str(log)]
-    command += ["--metrics", ",".join(counters), program, "--bench"]
-    for problem in problems:
-        command += ["--profile", problem]
+    command = ["ncu", "--clock-control", "none", "--cache-control", "none", "--csv", "--page", "raw"]
+    command += ["--print-units", "base", "--log-file", str(log), "--metrics", ",".join(counters), *options]
+    log.unlink(missing_ok=True)
     ended = subprocess.run(command, stdout=sys.stderr)
     text = log.read_text() if log.exists() else ""
     if "ERR_NVGPUCTRPERM" in text:
-        raise ValueError(
-            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM); an administrator permits it with the "
-            "option NVreg_RestrictProfilingToAdminUsers=0 of the kernel module nvidia"
-        )
+        raise ValueError(PERMISSION)
     if ended.returncode != 0:
         raise ValueError(f"ncu ended with exit code {ended.returncode}:\n{text[-2000:]}")
-    write(output, header | {"ncu": version_of_ncu()}, records(read_csv(text.splitlines(keepends=True))))
+    return text.splitlines(keepends=True)
+
+
+def measure(day, program, output, header, version=None):
+    """Profiles a day's program, or one version of it; writes the records to `output`."""
+    problems = shown_problems(day)
+    if not problems:
+        raise ValueError(f"{day}: no README shows a table of measurements; expected a marker of ./course tables")
+    options = ["--profile-from-start", "off", "--nvtx", program, "--bench"]
+    for problem in problems:
+        options += ["--profile", problem]
+    if version:
+        options += ["--only", version]
+    lines = profile(options, output.with_suffix(".csv"))
+    write(output, header | {"ncu": version_of_ncu()}, records(read_csv(lines)))
+
+
+def measure_program(command, output, header):
+    """The same for a program that is no day's: each kernel of its first launches."""
+    lines = profile(["--launch-count", str(MOST_LAUNCHES), *command], output.with_suffix(".csv"))
+    write(output, header | {"ncu": version_of_ncu()}, records(read_csv(lines, in_ranges=False)))
 
 
 def stored():
@@ -280,18 +339,31 @@ def stored():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measure", nargs=3, metavar=("DAY", "PROGRAM", "OUTPUT"), help="profile a day's program")
+    parser.add_argument("--only", metavar="VERSION", help="of --measure: only this version")
+    parser.add_argument(
+        "--measure-program", nargs=argparse.REMAINDER, metavar="OUTPUT PROGRAM ARGUMENTS", help="profile any program"
+    )
     parser.add_argument("--header", default="{}", help="JSON object: device, driver, commit... of --measure")
     parser.add_argument("--renew", action="store_true", help="apply the rule to every stored file")
     parser.add_argument("--check", action="store_true", help="do the stored classes follow the rule?")
+    parser.add_argument("--why", metavar="FILE", help="print the rule's reason for the class of each kernel, one a line")
     options = parser.parse_args()
-    if options.measure:
-        day, program, output = options.measure
-        header = {"day": day} | json.loads(options.header)
+    if options.measure or options.measure_program:
+        header = json.loads(options.header)
         header["date"] = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         try:
-            measure(day, program, pathlib.Path(output), header)
+            if options.measure:
+                day, program, output = options.measure
+                measure(day, program, pathlib.Path(output), {"day": day} | header, options.only)
+            else:
+                output, *command = options.measure_program
+                measure_program(command, pathlib.Path(output), header)
         except (ValueError, OSError, subprocess.CalledProcessError) as error:
             sys.exit(f"counters: {error}")
+        return
+    if options.why:
+        for kernel in read(pathlib.Path(options.why))[1]:
+            print(judge(kernel)[1])
         return
     wrong = 0
     for path in stored():

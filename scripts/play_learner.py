@@ -154,9 +154,9 @@ class Player:
         )
         self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
 
-    def build_ahead(self, targets):
-        """What checks would build one day after the other, with all cores. What does not compile is
-        for the check to say.
+    def build_ahead(self, targets, jobs=None):
+        """What checks would build one day after the other, with all cores or `jobs` jobs. What does
+        not compile is for the check to say.
         """
         targets = list(targets)
         if not targets:
@@ -169,7 +169,7 @@ class Player:
                 stdout=subprocess.DEVNULL,
             )
             subprocess.run(
-                ["ninja", "-C", build, "-k", "0", *targets],
+                ["ninja", "-C", build, "-k", "0", *([f"-j{jobs}"] if jobs else []), *targets],
                 stdout=subprocess.DEVNULL,
             )
 
@@ -224,13 +224,13 @@ class Player:
     def expect_solved(self, exercise, by_name=True, **environment):
         self.do("check", *([exercise] if by_name else []), shows=["solved " + exercise], **environment)
 
-    def run_tests(self, exercise, directory, **environment):
+    def run_tests(self, exercise, directory, seconds=STEP_SECONDS, **environment):
         """In the program that build_ahead() has made: its exit code, the results of the tests that
         ended, and what it says.
         """
         command = [
             "timeout",
-            str(STEP_SECONDS),
+            str(seconds),
             pathlib.Path(ROOT, "build/cpu/bin", directory + "_exercise"),
             "--gtest_fail_fast",
             "--gtest_filter=" + exercise["tests"],

@@ -102,6 +102,20 @@ class Rule(unittest.TestCase):
         self.assertEqual(counters.limit(busy() | {"stalls": {"barrier": 0.4}}), "barriers")
 
 
+    def test_the_reason_has_the_figures_that_decide(self):
+        for kernel, reason in (
+            (busy(memory=92.4, L2=94.0), "memory is 92 % busy, .* passes through L2 \\(94 %\\), too"),
+            (busy(memory=92.4, L2=80.0), "memory is 92 % busy, and from 60 % on the busiest unit counts$"),
+            (busy(shared_memory=78.0, L1=81.0), "shared memory, with the L1 cache in the same unit, is 81 % busy"),
+            (busy(tensor=95.0) | {"MHz": 1582}, "tensor is 95 % busy, at 1582 MHz: less than 92 % of .* 1980 MHz"),
+            (busy(memory=53.0, L2=66.0), "no unit is 60 % busy \\(memory is 53 % busy\\); L2 is 66 % busy, but with the work of another"),
+            (busy(ALU=83.0) | {"active": 0.8}, "only 1 % of the SMs have work"),
+            (busy() | {"us": 9.0, "launches": 2}, "a launch takes 4.5 us, less than 5$"),
+            (busy() | {"stalls": {"barrier": 0.4}}, "wait at barriers for 40 % of their time$"),
+        ):
+            self.assertRegex(counters.judge(kernel)[1], reason)
+
+
 # An ncu that says what it is asked for, and profiles a kernel of the last problem.
 NCU = """#!/bin/sh
 case "$1" in
@@ -146,10 +160,28 @@ class Measuring(unittest.TestCase):
         self.assertEqual(header, {"day": "day15_reduction", "device": "NVIDIA H200", "ncu": "2025.3.1"})
         self.assertEqual([kernel["version"] for kernel in kernels], ["coarsened"])
 
+    def test_one_version_and_the_kernels_of_any_program(self):
+        counters.measure("day15_reduction", "./program", self.output, {}, "shuffle")
+        self.assertTrue((self.directory / "arguments").read_text().endswith("--profile sum 268435456 --only shuffle\n"))
+
+        without = "".join([HEADING, UNITS, row("x", "void mine<4>(float *)", "1,000", "90")]).replace(" / x", "")
+        self.ncu_says(without)
+        arguments = ["counters.py", "--header", '{"device": "D"}', "--measure-program"]
+        with mock.patch.object(sys, "argv", [*arguments, str(self.output), "./mine", "--only", "7"]):
+            counters.main()
+        said = (self.directory / "arguments").read_text()
+        self.assertTrue(said.endswith(" --launch-count 50 ./mine --only 7\n"), said)
+        self.assertNotIn("--profile-from-start", said)
+        header, kernels = counters.read(self.output)
+        self.assertEqual(header["device"], "D")
+        self.assertEqual([(one["problem"], one["version"]) for one in kernels], [("the whole program", "mine")])
+
     def test_nothing_is_written_when_ncu_fails(self):
         self.ncu_says("==ERROR== ERR_NVGPUCTRPERM\n", code=1)
         with self.assertRaisesRegex(ValueError, "may not read the GPU's counters"):
             self.measure()
+        for system in ("NVreg_RestrictProfilingToAdminUsers=0", "--cap-add=SYS_ADMIN", "WSL", "sudo", "notebook"):
+            self.assertIn(system, counters.PERMISSION)
         self.ncu_says("==ERROR== no device\n", code=2)
         with self.assertRaisesRegex(ValueError, "exit code 2:\n==ERROR== no device"):
             self.measure()

@@ -155,9 +155,9 @@ inline __host__ __device__ std::size_t visible_keys(std::size_t row, std::size_t
 
 // Queues the work on `stream`. The strides are arbitrary, and elements need only their natural
 // alignment; rows that consist of whole, aligned 16-byte packs are faster. Extents may be 0. Throws
-// std::invalid_argument for extents that do not fit together, dim > 128, a length of 2^30 or more,
-// a scale that is not a finite number above 0, an `out` whose elements share addresses or whose
-// memory (from the first element to the last) overlaps that of an input, and a problem that the
+// std::invalid_argument for extents that do not fit together; dim > 128; a length of 2^30 or more;
+// a scale that is not a finite number above 0; an `out` whose elements share addresses or whose
+// memory (from the first element to the last) overlaps that of an input; and a problem that the
 // version cannot run. Throws CudaError if a launch fails.
 template <class T>
 using Launcher = void (*)(const Attention<T>& attention, cudaStream_t stream);

@@ -29,7 +29,7 @@ LimitCheck check_against_limits(const Work& work, double milliseconds, L2State l
 
     const double memory_rate = limits->memory_rate(work.bytes > 0 ? work.written / work.bytes : 0);
 
-    // Times are compared, not rates: then 0 ms is simply too fast and causes no division by zero.
+    // Times are compared, not rates: then 0 ms is too fast, and causes no division by zero.
     LimitCheck result;
     result.bytes_per_second = memory_rate;
     result.flops_per_second = limits->flops_per_second;

@@ -31,8 +31,8 @@ struct TokenAttention {
 };
 
 // Queues the work on `stream`; no memory is allocated. A query that sees no key gets zeros. Throws
-// std::invalid_argument for shapes that do not fit together, a width above kMostFusedColumns, 2^30
-// queries or keys or more, a scale that is not a finite number above 0, and an `out` whose memory,
+// std::invalid_argument for shapes that do not fit together; a width above kMostFusedColumns; 2^30
+// queries or keys or more; a scale that is not a finite number above 0; and an `out` whose memory,
 // from the first element to the last, overlaps that of an input. Throws CudaError if a launch
 // fails.
 void fused_attention(const TokenAttention& attention, cudaStream_t stream);

@@ -31,8 +31,8 @@ constexpr int kM = 16, kN = 8;
 
 // ---- The formats --------------------------------------------------------------------------------
 
-// Each format has the bits of an element, the type of a sum and its error per term, the range of
-// whole numbers to draw, the compute capability that it needs, and the conversions from bits to a
+// Each format has the bits of an element; the type of a sum and its error per term; the range of
+// whole numbers to draw; the compute capability that it needs; and the conversions from bits to a
 // number and from a number to the nearest bits.
 struct WideSums {
     using Sum = float;

@@ -138,7 +138,7 @@ __global__ void scan_in_place(const float* in, float* out) {
     out[threadIdx.x] = sums[threadIdx.x];
 }
 
-// Every thread has its own sum, but all want that of the last one.
+// Every thread has its own sum, but all need that of the last one.
 template <bool kFixed>
 __global__ void total_of_a_scan(const float* in, float* out) {
     __shared__ float total;

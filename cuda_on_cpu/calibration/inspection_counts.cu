@@ -2,7 +2,7 @@
 //
 // One small kernel for each rule of the memory system, launched once each. In each the line marked
 // `counted` is the only one that does its operation (load, store, atomic, ...) in its memory
-// (shared, global), so that a GPU's counters, which do not know lines, say what that line costs:
+// (shared, global). So a GPU's counters, which do not know lines, count what that line costs:
 // shared loads are filled by stores and kept by global stores, and so on. What is read comes from
 // memory and what is computed goes to memory: no compiler can leave the access out. Strides are
 // parameters: none can see two accesses as one.

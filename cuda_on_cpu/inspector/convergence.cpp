@@ -159,7 +159,7 @@ class Replay {
     }
 
     // The lanes have diverged. Each group follows its own path until it meets the others. They
-    // never run past the node at which the caller wants all of them, because all paths from here
+    // never run past the node at which the caller expects all of them, because all paths from here
     // lead to that node.
     void part(LaneMask mask, Node last) {
         const Node meeting = meets_at_[last];

@@ -343,7 +343,7 @@ class Driver {
         return run(joined({{compiler_}, command_.host, {"-x", "c++", "-c", "/dev/null", "-o", object}}));
     }
 
-    // Libraries of the toolkit that this build had to leave out, for want of one of the host's.
+    // Libraries of the toolkit that this build had to leave out, for lack of one of the host's.
     void check_libraries() const {
         for (const nvcc::LeftOut& library : nvcc::kLeftOut) {
             for (const std::string& input : command_.link_inputs) {

@@ -101,12 +101,18 @@ void BlockRunner::end_block() {
     }
     if (failed_) {
         scheduler_.abandon_fibres();
+        shared_.renew_canary();
         return;
     }
-    if (!shared_.canary_intact()) {
-        launch_->fail(cudaErrorIllegalAddress, "block " + triple(blockIdx) + " wrote past the end of its " +
-                                                   std::to_string(shared_.dynamic_bytes()) +
-                                                   " bytes of dynamic shared memory");
+    const auto wrote = [this](const char* where) {
+        return "block " + triple(blockIdx) + " wrote " + where + " its " +
+               std::to_string(shared_.dynamic_bytes()) + " bytes of dynamic shared memory";
+    };
+    if (!shared_.intact_behind_dynamic()) {
+        launch_->fail(cudaErrorIllegalAddress, wrote("past the end of"));
+    } else if (!shared_.intact_before_dynamic()) {
+        launch_->fail(cudaErrorIllegalAddress, wrote("before the start of") + ": is an index negative?");
+        shared_.renew_canary();
     } else if (const SharedObject* const object = shared_.written_beside(); object != nullptr) {
         launch_->fail(cudaErrorIllegalAddress, "block " + triple(blockIdx) + " wrote outside of the " +
                                                    std::to_string(object->size) +
@@ -195,9 +201,21 @@ void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, cons
                                bool alone) {
     // An observer reports each access beside a variable with its line, so no guard bytes are
     // needed.
-    const bool guarded = alone && observer_ == nullptr;
-    if (!shared_.enter({object, size, name, guarded ? gap : 0}, poison)) return;
-    notify(event::SharedEntered{name, object, size, gap});
+    const std::size_t guarded = alone && observer_ == nullptr ? gap : 0;
+    enter_shared({object, size, name, guarded, guarded}, poison, gap);
+}
+
+void BlockRunner::enter_shared(void* object, std::size_t size, bool poison, const char* name, SharedGap& one,
+                               SharedGap& other) {
+    SharedObject shared{object, size, name};
+    shared.take_gap(one);
+    shared.take_gap(other);
+    enter_shared(shared, poison, 0);
+}
+
+void BlockRunner::enter_shared(const SharedObject& object, bool poison, std::size_t gap) {
+    if (!shared_.enter(object, poison)) return;
+    notify(event::SharedEntered{object.name, object.begin, object.size, gap});
     if (launch_ == nullptr) return;
     if (const std::string error = shared_.over_limits(); !error.empty())
         fail(cudaErrorLaunchOutOfResources, error, Site{"", 0});

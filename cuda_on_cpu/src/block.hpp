@@ -92,6 +92,8 @@ class BlockRunner {
     bool wake_polling();
 
     // Shared memory, as the threads access it.
+    void enter_shared(void* object, std::size_t size, bool poison, const char* name, SharedGap& one,
+                      SharedGap& other);
     void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap,
                       bool alone);
     bool shared_of_block(const void* pointer);
@@ -102,7 +104,7 @@ class BlockRunner {
     // For the fault handler and the inspector.
     void* dynamic_shared_arena() const { return shared_.begin(); }
     bool in_dynamic_shared(const void* address) const { return shared_.in_arena(address); }
-    bool beside_dynamic_shared(const void* address) const { return shared_.in_guards(address); }
+    bool beside_dynamic_shared(const void* address) const { return shared_.beside_dynamic(address); }
     const FibreStacks& stacks() const { return scheduler_.stacks(); }
 
     // Called from other OS threads.
@@ -116,6 +118,7 @@ class BlockRunner {
 
   private:
     void end_block();
+    void enter_shared(const SharedObject& object, bool poison, std::size_t gap);
 
     LaunchState* launch_ = nullptr;
     std::atomic<const LaunchState*> seen_launch_{nullptr};  // the same, for other OS threads

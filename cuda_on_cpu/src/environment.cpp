@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -37,6 +38,22 @@ bool second_word(const char* name, std::string_view first, std::string_view seco
     if (word.empty() || word == first) return false;
     if (word == second) return true;
     refuse_setting(name, word, (std::string(first) + " or " + std::string(second)).c_str());
+}
+
+// "cudaMemcpy:2"
+Refusal refusal_of(const char* name) {
+    const char* text = std::getenv(name);
+    const std::string_view word = text == nullptr ? "" : text;
+    if (word.empty()) return {};
+    constexpr std::string_view kCalls[] = {"cudaMalloc:", "cudaMemcpy:", "launch:"};  // as in RefusedCall
+    for (std::size_t i = 0; i < std::size(kCalls); ++i) {
+        if (!word.starts_with(kCalls[i])) continue;
+        Refusal refusal{static_cast<RefusedCall>(i)};
+        const char* const end = word.data() + word.size();
+        const auto [read, error] = std::from_chars(word.data() + kCalls[i].size(), end, refusal.number);
+        if (error == std::errc() && read == end && refusal.number > 0) return refusal;
+    }
+    refuse_setting(name, word, "cudaMalloc, cudaMemcpy or launch, and which one: cudaMalloc:1");
 }
 
 // A compute capability that device_limits() supports.
@@ -91,7 +108,9 @@ const Environment& environment() {
         .leaks = second_word("CUDA_ON_CPU_LEAKS", "off", "on"),
         .first_blocks = positive_number("CUDA_ON_CPU_FIRST_BLOCKS", 0, 2147483647),
         .kernel_lines = second_word("CUDA_ON_CPU_LINES", "innermost", "kernel"),
+        .closes_device_memory = !second_word("CUDA_ON_CPU_HOST_ACCESS", "refused", "allowed"),
         .tells_shuffles = second_word("CUDA_ON_CPU_SHUFFLES", "quiet", "tell"),
+        .refusal = refusal_of("CUDA_ON_CPU_REFUSE"),
         .streams = seeded_word<IssueOrder>("CUDA_ON_CPU_STREAMS", "issue", "late"),
         .blocks = seeded_word<BlockOrder>("CUDA_ON_CPU_BLOCKS", "ascending", "descending"),
     };

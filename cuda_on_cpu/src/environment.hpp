@@ -26,6 +26,13 @@ struct Capability {
     auto operator<=>(const Capability&) const = default;
 };
 
+// A kind of calls, of which CUDA_ON_CPU_REFUSE=cudaMemcpy:2 refuses the second; 0: none.
+enum class RefusedCall { allocation, copy, launch };
+struct Refusal {
+    RefusedCall call{};
+    unsigned number = 0;
+};
+
 inline constexpr Capability kNewest{12, 0};
 
 inline constexpr int kMostDevices = 64;
@@ -46,10 +53,14 @@ struct Environment {
     bool hints;         // CUDA_ON_CPU_HINTS=off: see exit_report.hpp
     unsigned limit;     // CUDA_ON_CPU_LIMIT: seconds that a launch may take; 0: any number
     bool notice_is_set;
-    bool leaks;             // CUDA_ON_CPU_LEAKS=on: allocations that were never freed are reported at the end
+    // CUDA_ON_CPU_LEAKS=on: the end reports allocations that were never freed, and handles that
+    // were never destroyed.
+    bool leaks;
     unsigned first_blocks;  // CUDA_ON_CPU_FIRST_BLOCKS: of each grid only the first so many run; 0: all
     bool kernel_lines;  // CUDA_ON_CPU_LINES=kernel: what was inlined from a header is a line of the .cu file
+    bool closes_device_memory;   // CUDA_ON_CPU_HOST_ACCESS=allowed: the host may use device pointers
     bool tells_shuffles;         // CUDA_ON_CPU_SHUFFLES=tell: see note_undefined_shuffle()
+    Refusal refusal;             // CUDA_ON_CPU_REFUSE
     Seeded<IssueOrder> streams;  // CUDA_ON_CPU_STREAMS: see work_queue.hpp
     Seeded<BlockOrder> blocks;   // CUDA_ON_CPU_BLOCKS
 };

@@ -253,6 +253,12 @@ void tell_of_removed_name(const char* name, const char* instead) {
     std::fprintf(stderr, "cuda_on_cpu: %s: CUDA 13 has this no more: use %s\n", name, instead);
 }
 
+bool must_be_refused(RefusedCall call) {
+    static std::atomic<unsigned> calls{0};
+    const Refusal& refusal = environment().refusal;
+    return refusal.number != 0 && refusal.call == call && ++calls == refusal.number;
+}
+
 cudaError_t lost_context() {
     return lost[static_cast<std::size_t>(current_device())].load(std::memory_order_relaxed);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "driver_types.h"
+#include "environment.hpp"
 
 namespace cuda_on_cpu {
 
@@ -13,6 +14,11 @@ cudaError_t set_last_error(cudaError_t error);
 // Prints `function: message` on stderr, then stores the error as above.
 [[gnu::format(printf, 3, 4)]] cudaError_t refuse(cudaError_t error, const char* function, const char* format,
                                                  ...);
+
+// CUDA_ON_CPU_REFUSE: must this call fail, for a test of what the program does then?
+// Each call by the host asks once.
+bool must_be_refused(RefusedCall call);
+inline constexpr const char* kRefusedForATest = "refused, because CUDA_ON_CPU_REFUSE names this call";
 
 // After a kernel has failed, all calls fail until cudaDeviceReset(), as on a GPU, where the context
 // is lost. Each device has its own context; these functions apply to the current device.

@@ -22,6 +22,7 @@
 #include "memory.hpp"
 #include "pages.hpp"
 #include "peer_guard.hpp"
+#include "shared_arena.hpp"
 
 #ifdef CUDA_ON_CPU_ASAN
 
@@ -83,15 +84,6 @@ bool report_host_copy(const void* address) {
         return true;
     }
     return false;
-}
-
-// Reports that the host itself has accessed memory outside an allocation.
-void report_host_access(const void* address) {
-    const std::string near = try_to_describe_address(address);
-    if (near.empty()) return;
-    const std::string line = "cuda_on_cpu: code of the host has accessed " + near +
-                             ": an index outside it, or a pointer that was freed\n";
-    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
 }
 
 // "..., from a kernel of device 0, which has no access to it"; empty if that is not the reason.
@@ -158,6 +150,8 @@ std::string describe_null(const void* address) {
             what += ", " + index;
         } else if (runner.beside_dynamic_shared(fault.address)) {
             what += ", outside the block's dynamic shared memory";
+        } else if (beside_static_shared(fault.address)) {
+            what += ", not far from the block's __shared__ variables: is an index too large, or negative?";
         }
     }
     if (const Site site = runner.async().take_reading_site(); site.line > 0) runner.fail(error, what, site);
@@ -171,35 +165,8 @@ struct Handled {
 };
 constinit Handled handled[] = {{SIGSEGV, {}}, {SIGBUS, {}}, {SIGFPE, {}}};
 
-// If a system function such as memcpy faults, the reported line is that of the call in the kernel.
-// If the program itself faults, its callers are not recorded, because a damaged stack would give
-// wrong ones.
-void note_callers() {
-    if (in_program(fault.instructions[0])) return;
-    std::array<void*, 32> frames;
-    const int count = frames_in_handler(frames.data(), static_cast<int>(frames.size()));
-    bool is_behind = false;
-    for (int i = 0; i < count && fault.depth < fault.instructions.size(); ++i) {
-        if (is_behind) fault.instructions[fault.depth++] = static_cast<char*>(frames[i]) - 1;
-        is_behind = is_behind || frames[i] == fault.instructions[0];
-    }
-}
-
-void handle(int signal, siginfo_t* info, void* context) {
-    if (unwinding != nullptr) siglongjmp(*unwinding, 1);
-    const bool of_kernel = report_stack != nullptr && in_kernel();
-    if (several_devices() && signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
-        guard_fault(info->si_addr, of_kernel ? current_device() : -1) == GuardFault::retry)
-        return;
-    if (!of_kernel) {
-        if (!report_host_copy(info->si_addr) && signal != SIGFPE) report_host_access(info->si_addr);
-        // Not caused by a kernel: restore the program's own action, which handles the signal when
-        // the instruction is repeated.
-        for (const Handled& each : handled)
-            if (each.signal == signal) sigaction(signal, &each.before, nullptr);
-        return;
-    }
-    const auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext;
+void note_fault(int signal, const siginfo_t* info, const void* context) {
+    const auto& registers = static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
     fault = {signal,
              info->si_code,
@@ -217,7 +184,83 @@ void handle(int signal, siginfo_t* info, void* context) {
 #else
 #error "cuda_on_cpu knows the signal context of x86-64 and arm64 only"
 #endif
-    note_callers();
+}
+
+// If a system function such as memcpy faults, the reported line is that of the call.
+void note_callers() {
+    std::array<void*, 32> frames;
+    const int count = frames_in_handler(frames.data(), static_cast<int>(frames.size()));
+    bool is_behind = false;
+    for (int i = 0; i < count && fault.depth < fault.instructions.size(); ++i) {
+        if (is_behind) fault.instructions[fault.depth++] = static_cast<char*>(frames[i]) - 1;
+        is_behind = is_behind || frames[i] == fault.instructions[0];
+    }
+}
+
+// Did a write fault?
+bool is_write(const mcontext_t& registers) {
+#if defined(__x86_64__)
+    constexpr greg_t kWrite = 2;  // in a page fault's error code
+    return (registers.gregs[REG_ERR] & kWrite) != 0;
+#else
+    constexpr std::uint64_t kWrite = 1 << 6;  // in the exception's syndrome, which is one of the records
+    for (const auto* record = reinterpret_cast<const _aarch64_ctx*>(registers.__reserved); record->magic != 0;
+         record =
+             reinterpret_cast<const _aarch64_ctx*>(reinterpret_cast<const char*>(record) + record->size)) {
+        if (record->magic == ESR_MAGIC)
+            return (reinterpret_cast<const esr_context*>(record)->esr & kWrite) != 0;
+    }
+    return false;
+#endif
+}
+
+// Reports that the host itself has accessed memory of the device, or memory outside an allocation.
+void report_host_access(bool writes) {
+    constexpr const char* kFree =
+        ": are free() or delete called in place of cudaFree()?\n";  // they read what lies in front
+    const bool of_device = is_closed(fault.address);
+    const std::string near = try_to_describe_address(fault.address);
+    if (near.empty()) return;
+    const std::string source = kernel_line(std::span(fault.instructions).first(fault.depth));
+    char address[32];
+    std::snprintf(address, sizeof address, "%p, ", fault.address);
+    std::string line = std::string("cuda_on_cpu: code of the host ") + (writes ? "writes " : "reads ") +
+                       (of_device ? "device memory at " : "") + address + near;
+    if (!source.empty()) line += ", in " + source;
+    if (near.find(" before ") != std::string::npos)
+        line += kFree;
+    else if (!of_device)
+        line += ": an index outside it, or a pointer that was freed\n";
+    else
+        line +=
+            ": only kernels and copies have access to it; expected cudaMemcpy(), or memory of "
+            "cudaMallocManaged()\n";
+    static_cast<void>(!write(STDERR_FILENO, line.data(), line.size()));
+}
+
+void handle(int signal, siginfo_t* info, void* context) {
+    if (unwinding != nullptr) siglongjmp(*unwinding, 1);
+    const bool of_kernel = report_stack != nullptr && in_kernel();
+    if (several_devices() && signal == SIGSEGV && info->si_code == SEGV_ACCERR &&
+        (of_kernel || !is_closed(info->si_addr)) &&
+        guard_fault(info->si_addr, of_kernel ? current_device() : -1) == GuardFault::retry)
+        return;
+    if (!of_kernel) {
+        note_fault(signal, info, context);
+        if (!report_host_copy(info->si_addr) && signal != SIGFPE) {
+            note_callers();
+            report_host_access(is_write(static_cast<const ucontext_t*>(context)->uc_mcontext));
+        }
+        // Not caused by a kernel: restore the program's own action, which handles the signal when
+        // the instruction is repeated.
+        for (const Handled& each : handled)
+            if (each.signal == signal) sigaction(signal, &each.before, nullptr);
+        return;
+    }
+    note_fault(signal, info, context);
+    // If the program itself faults, its callers are not recorded, because a damaged stack would
+    // give wrong ones.
+    if (!in_program(fault.instructions[0])) note_callers();
     leave_kernel(context, report_fault);
 }
 

@@ -12,7 +12,8 @@
 namespace cuda_on_cpu {
 
 Handles<CUgraph_st>& graphs() {
-    static auto* handles = new Handles<CUgraph_st>;  // usable until the last static destructor
+    // Usable until the last static destructor.
+    static auto* handles = new Handles<CUgraph_st>("graph", "cudaGraphDestroy");
     return *handles;
 }
 Handles<CUgraphNode_st>& nodes() {

@@ -42,7 +42,8 @@ namespace cuda_on_cpu {
 namespace {
 
 Handles<CUgraphExec_st>& executables() {
-    static auto* handles = new Handles<CUgraphExec_st>;  // usable until the last static destructor
+    // Usable until the last static destructor.
+    static auto* handles = new Handles<CUgraphExec_st>("executable graph", "cudaGraphExecDestroy");
     return *handles;
 }
 

@@ -46,7 +46,10 @@ std::shared_ptr<GraphMemory> find_graph_memory(const void* pointer) {
 }
 
 cudaError_t use(GraphMemory& memory, bool in_use) {
-    fill(memory.memory, memory.size, kDevicePoison);
+    {
+        const DeviceWork work;
+        fill(memory.memory, memory.size, kDevicePoison);
+    }
     const std::scoped_lock lock(known().mutex);
     if (memory.in_use == in_use) return cudaSuccess;
     memory.in_use = in_use;

@@ -5,6 +5,7 @@
 #include "cuda_runtime_api.h"
 #include "errors.hpp"
 #include "library_arguments.hpp"
+#include "memory.hpp"
 #include "observer.hpp"
 #include "stream.hpp"
 #include "work_queue.hpp"
@@ -26,7 +27,10 @@ bool check_device_memory(const char* function, const char* argument, const void*
 cudaError_t begin_host_work(cudaStream_t stream) {
     // Algorithms of two host threads are not ordered: this call cannot tell when its algorithm
     // ends.
-    if (!in_kernel()) note_host_thread();
+    if (!in_kernel()) {
+        note_host_thread();
+        open_to_host();  // for the same reason
+    }
     // The usual case, checked for each element that the host reads through a Thrust reference.
     if (!work_is_deferred() && !somebody_captures() && lost_context() == cudaSuccess &&
         memory_observer == nullptr)

@@ -49,7 +49,8 @@ std::vector<std::string> source_lines(void* instruction) {
         line.resize(std::min(line.rfind(" (discriminator"), line.size()));
         lines.push_back(line);
     }
-    std::erase_if(lines, [](const std::string& line) { return line.starts_with("??"); });
+    std::erase_if(lines,
+                  [](const std::string& line) { return line.starts_with("??") || line.ends_with(":?"); });
     return lines;
 }
 

@@ -511,6 +511,9 @@ cudaError_t launch_by_kernel(KernelCall call, LaunchConfiguration configuration)
 cudaError_t launch_by_host(KernelCall call, LaunchConfiguration configuration) {
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     cudaError_t error = check_launch(call, &configuration);
+    if (error == cudaSuccess && must_be_refused(RefusedCall::launch)) {
+        error = refuse(cudaErrorLaunchOutOfResources, "kernel launch", "%s", kRefusedForATest);
+    }
     if (error == cudaSuccess && call.error != cudaSuccess) {
         lose_context(call.error);
         return cudaSuccess;

@@ -1,5 +1,6 @@
 #include "memory.hpp"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -69,6 +71,56 @@ Allocation* find_locked(const volatile void* address) {
     const std::size_t size = candidate.mapping != nullptr ? candidate.mapping_size : candidate.size;
     return byte < begin + size || (candidate.mapping == nullptr && byte == begin + size) ? &candidate
                                                                                          : nullptr;
+}
+
+// --- Device memory that is closed to the host ----------------------------------------------------
+
+using Clock = std::chrono::steady_clock;
+
+struct Closing {
+    unsigned works = 0;      // objects of DeviceWork
+    std::size_t closed = 0;  // allocations
+    Clock::time_point began{};
+    Clock::duration spent{};
+};
+constinit Closing closing;
+std::atomic<bool> never_closed{false};
+
+// MPI and what it loads may be made for CUDA: then the host's library takes device pointers.
+bool has_mpi() {
+    static const bool has = dlsym(RTLD_DEFAULT, "MPI_Init") != nullptr;
+    return has;
+}
+
+bool may_close(Clock::time_point now) {
+    constexpr Clock::duration kAlways = std::chrono::milliseconds(20);
+    constexpr int kPart = 32;
+    if (closing.began == Clock::time_point{}) closing.began = now;
+    return !never_closed && environment().closes_device_memory && !has_mpi() &&
+           closing.spent < kAlways + (now - closing.began) / kPart;
+}
+
+void set_closed(Allocation& allocation, bool closed) {
+    if (allocation.closed == closed) return;
+    const std::size_t size = allocation.mapping_size - 2 * guard_size();
+    if (mprotect(allocation.mapping + guard_size(), size, closed ? PROT_NONE : PROT_READ | PROT_WRITE) != 0)
+        return;
+    allocation.closed = closed;
+    closing.closed += closed ? 1 : -1;
+}
+
+void open_all() {
+    if (closing.closed == 0) return;
+    const Clock::time_point begin = Clock::now();
+    for (auto& [mapping, allocation] : allocations())
+        set_closed(allocation, false);
+    closing.spent += Clock::now() - begin;
+}
+
+void close_if_of_device(Allocation& allocation) {
+    if (allocation.type == cudaMemoryTypeDevice && allocation.mapping != nullptr && !allocation.freed &&
+        !allocation.for_host)
+        set_closed(allocation, true);
 }
 
 void forget_oldest_freed() {
@@ -274,7 +326,10 @@ void* allocate(std::size_t size, cudaMemoryType type) {
         spare.give_back();
         return nullptr;
     }
+    // Its guard pages stay mappings of their own while the memory between them is closed.
+    madvise(mapping, mapping_size, MADV_DONTDUMP);
     char* first_page = static_cast<char*>(mapping) + guard_size();
+    madvise(first_page, pages, MADV_DODUMP);
     if (mprotect(first_page, pages, PROT_READ | PROT_WRITE) != 0) {
         munmap(mapping, mapping_size);
         spare.give_back();
@@ -294,8 +349,12 @@ void* allocate(std::size_t size, cudaMemoryType type) {
     prepare_thread_for_faults();  // the host may access it out of range before the first kernel does
 
     const std::scoped_lock lock(mutex);
-    allocations()[static_cast<char*>(mapping)] = Allocation{
+    Allocation& made = allocations()[static_cast<char*>(mapping)] = Allocation{
         begin, size, type, false, static_cast<char*>(mapping), mapping_size, canary, -1, current_device()};
+    if (const Clock::time_point now = Clock::now(); closing.works == 0 && may_close(now)) {
+        close_if_of_device(made);
+        closing.spent += Clock::now() - now;
+    }
     live_bytes += size;
     if (type == cudaMemoryTypeDevice) live_of_device[static_cast<std::size_t>(current_device())] += size;
     if (memory_observer != nullptr)
@@ -320,6 +379,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): this pointer %s\n", function, pointer, why);
         return cudaErrorInvalidValue;
     }
+    set_closed(*allocation, false);
     forget_guarded(allocation->mapping);
     if (const std::string damage = damage_report(*allocation); !damage.empty()) {
         std::fprintf(stderr, "cuda_on_cpu: %s(%p): the program %s\n", function, pointer, damage.c_str());
@@ -336,6 +396,7 @@ cudaError_t release(void* pointer, cudaMemoryType type, const char* function) {
              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     }
     madvise(allocation->mapping, allocation->mapping_size, MADV_DONTNEED);
+    madvise(allocation->mapping, allocation->mapping_size, MADV_DONTDUMP);
     mprotect(allocation->mapping, allocation->mapping_size, PROT_NONE);
     allocation->freed = true;
     live_bytes -= allocation->size;
@@ -353,6 +414,7 @@ int share_allocation(char* begin) {
     Allocation* const allocation = find_locked(begin);
     if (allocation == nullptr || allocation->freed || allocation->mapping == nullptr) return -1;
     if (allocation->file >= 0) return allocation->file;
+    set_closed(*allocation, false);
     forget_guarded(allocation->mapping);
     char* const pages = allocation->mapping + guard_size();
     const std::size_t size = allocation->mapping_size - 2 * guard_size();
@@ -471,6 +533,12 @@ std::string try_to_describe_address(const volatile void* address) {
     return lock.owns_lock() ? describe_in(find_locked(address), address) : std::string{};
 }
 
+bool is_closed(const volatile void* address) {
+    const std::unique_lock lock(mutex, std::try_to_lock);
+    const Allocation* const allocation = lock.owns_lock() ? find_locked(address) : nullptr;
+    return allocation != nullptr && allocation->closed;
+}
+
 std::string describe_wild_index(const volatile void* address) {
     struct Pattern {
         std::uint16_t word;
@@ -478,6 +546,7 @@ std::string describe_wild_index(const volatile void* address) {
     };
     constexpr Pattern kPatterns[] = {{kDevicePoison, "memory that nothing has written"},
                                      {kSharedPoison, "shared memory that nothing has written"},
+                                     {kSharedCanary, "what lies outside a __shared__ variable"},
                                      {kCanaries[0], "what lies outside an allocation"},
                                      {kCanaries[1], "what lies outside an allocation"},
                                      {kCanaries[2], "what lies outside an allocation"}};
@@ -550,6 +619,35 @@ std::size_t free_bytes() {
 
 std::size_t total_bytes() {
     return machine_bytes() / static_cast<std::size_t>(device_count());
+}
+
+DeviceWork::DeviceWork() {
+    const std::scoped_lock lock(mutex);
+    if (++closing.works == 1) open_all();
+}
+
+DeviceWork::~DeviceWork() {
+    const std::scoped_lock lock(mutex);
+    if (--closing.works > 0 || allocations().empty()) return;
+    const Clock::time_point begin = Clock::now();
+    if (!may_close(begin)) return;
+    for (auto& [mapping, allocation] : allocations())
+        close_if_of_device(allocation);
+    closing.spent += Clock::now() - begin;
+}
+
+void open_to_host() {
+    if (never_closed.exchange(true)) return;
+    const std::scoped_lock lock(mutex);
+    open_all();
+}
+
+void open_to_host(const void* begin) {
+    const std::scoped_lock lock(mutex);
+    Allocation* const allocation = find_locked(begin);
+    if (allocation == nullptr || allocation->freed) return;
+    allocation->for_host = true;
+    set_closed(*allocation, false);
 }
 
 bool may_access(int device, const Allocation& allocation) {

@@ -22,7 +22,8 @@ inline constexpr std::uint16_t kDevicePoison = 0xFFFD;
 // a result computed from them is visible. Allocations use three patterns in turn: with a single
 // pattern a copy from behind one array to behind another would go unnoticed.
 inline constexpr std::uint16_t kCanaries[] = {0x7FFF, 0x7FFE, 0x7FFD};
-inline constexpr unsigned char kPoison = 0xFF;  // of registers, and of elements outside a tensor
+inline constexpr std::uint16_t kSharedCanary = 0x7FFC;  // beside the variables in shared memory
+inline constexpr unsigned char kPoison = 0xFF;          // of registers, and of elements outside a tensor
 
 // Fills memory with a 16-bit pattern, in phase with the address: at an odd address it starts with
 // the high byte.
@@ -41,7 +42,28 @@ struct Allocation {
     int device = 0;
     bool of_pool = false;
     std::uint64_t readers = 0;  // for memory of a pool: bit d is set if device d may access it
+    bool for_host = false;      // memory of a pool that the host may access
+    bool closed = false;        // to the host: see DeviceWork
 };
+
+// Exists while an OS thread works on device memory: runs a kernel, a copy, or a function of a
+// library. While none exists, device memory is closed: its pages are protected, so that code of the
+// host which uses a device pointer faults, as it does with a GPU. Programs that launch very often
+// leave it open at times, because closing and opening may take 20 ms and 3 % of the time.
+class DeviceWork {
+  public:
+    DeviceWork();
+    ~DeviceWork();
+    DeviceWork(const DeviceWork&) = delete;
+    DeviceWork& operator=(const DeviceWork&) = delete;
+};
+// From now on the host may access all device memory, for algorithms that run as code of the host.
+void open_to_host();
+// The same for one allocation, which `begin` is the start of.
+void open_to_host(const void* begin);
+// For a signal handler: does the address lie in memory that is closed to the host? False while an
+// allocation is being made.
+bool is_closed(const volatile void* address);
 
 // May kernels of `device` access the allocation?
 bool may_access(int device, const Allocation& allocation);

@@ -40,7 +40,11 @@ cudaError_t allocate_for(const char* function, void** pointer, std::size_t bytes
     }
     *pointer = nullptr;
     if (bytes == 0) return cudaSuccess;
-    if (!in_kernel()) note_host_thread();
+    if (!in_kernel()) {
+        note_host_thread();
+        if (must_be_refused(RefusedCall::allocation))
+            return refuse(cudaErrorMemoryAllocation, function, "%s", kRefusedForATest);
+    }
     if (type != cudaMemoryTypeDevice) expect_concurrency();
     *pointer = allocate(bytes, type);
     if (*pointer == nullptr) {
@@ -168,6 +172,8 @@ cudaError_t copy(const char* function, const Copy& c, cudaStream_t stream, bool 
     if (const cudaError_t lost = lost_context(); lost != cudaSuccess) return set_last_error(lost);
     if (const cudaError_t error = check_copy(function, c); error != cudaSuccess) return error;
     if (c.width == 0 || c.height == 0) return cudaSuccess;
+    if (!in_kernel() && must_be_refused(RefusedCall::copy))
+        return refuse(cudaErrorInvalidValue, function, "%s", kRefusedForATest);
     if (in_kernel() && !returns_early)
         return refuse(cudaErrorNotPermitted, function, "not in a kernel; expected the asynchronous form");
     const auto carry_out_now = [=] {

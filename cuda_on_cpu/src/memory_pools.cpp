@@ -30,6 +30,7 @@ struct CUmemPool_st {
     std::uint64_t limit = 0;    // bytes; 0: none
     bool is_shareable = false;  // can be exported to other processes
     bool is_imported = false;   // imported from another process
+    bool is_of_host = false;    // its memory is the host's
     int device = 0;
     std::uint64_t readers = 1;  // bit d: device d may access it
 };
@@ -131,11 +132,14 @@ bool release_imported(void* pointer) {
 void note_pool_allocation(cudaMemPool_t pool, const void* pointer, std::size_t bytes) {
     pool_memory_released = note_pool_release;
     std::uint64_t readers = 0;
+    bool is_of_host = false;
     {
         const std::scoped_lock lock(mutex);
         if (pool == nullptr) pool = current_pool_of(current_device());
         readers = pool->readers;
+        is_of_host = pool->is_of_host;
     }
+    if (is_of_host) open_to_host(pointer);
     if (several_devices()) set_readers(pointer, readers);
     const std::scoped_lock lock(mutex);
     pieces()[pointer] = {pool, bytes};
@@ -198,9 +202,9 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* prope
     auto* made = new CUmemPool_st;
     made->limit = properties->maxSize;
     made->is_shareable = properties->handleTypes != cudaMemHandleTypeNone;
-    made->device = properties->location.type == cudaMemLocationTypeDevice ? properties->location.id : 0;
-    made->readers = properties->location.type == cudaMemLocationTypeDevice ? std::uint64_t{1} << made->device
-                                                                           : ~std::uint64_t{0};
+    made->is_of_host = properties->location.type == cudaMemLocationTypeHost;
+    made->device = made->is_of_host ? 0 : properties->location.id;
+    made->readers = made->is_of_host ? ~std::uint64_t{0} : std::uint64_t{1} << made->device;
     const std::scoped_lock lock(mutex);
     pools().insert(made);
     *pool = made;

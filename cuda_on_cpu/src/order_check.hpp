@@ -1,8 +1,8 @@
 // Do the results of a kernel depend on the order in which its threads run? This reveals a missing
 // barrier, which a GPU nearly always hides. The first small launches of each kernel run a second
 // time in a copy of the process (fork), with blocks, warps and lanes in the opposite order. The
-// copy affects neither the memory nor the output of the program. The contents of its allocations
-// are compared afterwards. Kernels that read clocks or allocate are left out.
+// copy affects neither the memory nor the output of the program. Afterwards, the contents of its
+// allocations are compared. Kernels that read clocks or allocate are left out.
 //
 // The results of atomic functions may legitimately depend on the order: tickets, places in a list,
 // the rounding of sums. A kernel that calls them is therefore compared differently. Three more

@@ -3,9 +3,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstring>
 #include <new>
 
+#include "cuda_on_cpu/thread.h"
 #include "device.hpp"
 #include "memory.hpp"
 
@@ -13,14 +16,24 @@ namespace cuda_on_cpu {
 namespace {
 
 constexpr std::size_t kAlignment = 128;  // dynamic shared memory starts at bank 0
-constexpr unsigned char kCanary = 0xC5;
 
 std::size_t rounded_up(std::size_t bytes) {
     return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-bool all_canary(const char* begin, const char* end) {
-    return std::all_of(begin, end, [](char byte) { return static_cast<unsigned char>(byte) == kCanary; });
+bool all_canary(const char* begin, std::size_t size) {
+    alignas(2) static const auto canary = [] {
+        std::array<char, 512> bytes;
+        fill(bytes.data(), bytes.size(), kSharedCanary);
+        return bytes;
+    }();
+    const std::size_t phase = reinterpret_cast<std::uintptr_t>(begin) % 2;
+    for (const char* const end = begin + size; begin < end;) {
+        const std::size_t part = std::min(canary.size() / 2, static_cast<std::size_t>(end - begin));
+        if (std::memcmp(begin, canary.data() + phase, part) != 0) return false;
+        begin += part;
+    }
+    return true;
 }
 
 }  // namespace
@@ -30,11 +43,23 @@ SharedArena::SharedArena() {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     begin_ = static_cast<char*>(memory) + guard_size();
-    mprotect(begin_, bytes(), PROT_READ | PROT_WRITE);
+    accessible_ = begin_ + bytes();
 }
 
 SharedArena::~SharedArena() {
     munmap(begin_ - guard_size(), bytes() + 2 * guard_size());
+}
+
+// Of the pages before `start`, only the one that holds it can be accessed; its other bytes hold the
+// canary.
+void SharedArena::begin_at(char* start) {
+    char* const page = start - reinterpret_cast<std::uintptr_t>(start) % page_size();
+    if (page < accessible_)
+        mprotect(page, static_cast<std::size_t>(accessible_ - page), PROT_READ | PROT_WRITE);
+    if (page > accessible_) mprotect(accessible_, static_cast<std::size_t>(page - accessible_), PROT_NONE);
+    accessible_ = page;
+    fill(page, static_cast<std::size_t>(start - page), kSharedCanary);
+    canary_end_ = start;
 }
 
 // Dynamic shared memory ends at the guard page, so that a read past its end faults at the line that
@@ -44,14 +69,23 @@ void SharedArena::begin_block(std::size_t dynamic_bytes) {
     char* const start = begin_ + bytes() - room;
     dynamic_ = start;
     dynamic_bytes_ = dynamic_bytes;
-    fill(start, dynamic_bytes, kSharedPoison);
-    std::memset(start + dynamic_bytes, kCanary, room - dynamic_bytes);
+    if (dynamic_bytes > 0) {
+        if (start != canary_end_) begin_at(start);
+        fill(start, dynamic_bytes, kSharedPoison);
+        fill(start + dynamic_bytes, room - dynamic_bytes, kSharedCanary);
+    }
     static_bytes_ = 0;
     entered_.clear();
 }
 
-bool SharedArena::canary_intact() const {
-    return all_canary(static_cast<const char*>(dynamic_) + dynamic_bytes_, begin_ + bytes());
+bool SharedArena::intact_behind_dynamic() const {
+    const char* const end = static_cast<const char*>(dynamic_) + dynamic_bytes_;
+    return all_canary(end, static_cast<std::size_t>(begin_ + bytes() - end));
+}
+
+bool SharedArena::intact_before_dynamic() const {
+    if (dynamic_bytes_ == 0) return true;
+    return all_canary(accessible_, static_cast<std::size_t>(canary_end_ - accessible_));
 }
 
 bool SharedArena::holds(const void* address, std::size_t size) const {
@@ -63,6 +97,12 @@ bool SharedArena::holds(const void* address, std::size_t size) const {
 
 // --- `__shared__` variables ----------------------------------------------------------------------
 
+void SharedObject::take_gap(const SharedGap& gap) {
+    const char* const first = static_cast<const char*>(begin);
+    if (gap.bytes + sizeof gap.bytes == first) gap_before = sizeof gap.bytes;
+    if (gap.bytes == first + size) gap_behind = sizeof gap.bytes;
+}
+
 bool SharedArena::enter(const SharedObject& object, bool poison) {
     // With late stores, several threads may get here before the first one has recorded the
     // variable.
@@ -71,16 +111,16 @@ bool SharedArena::enter(const SharedObject& object, bool poison) {
     static_bytes_ += object.size;
     if (poison) fill(object.begin, object.size, kSharedPoison);
     char* const begin = static_cast<char*>(object.begin);
-    std::memset(begin - object.gap, kCanary, object.gap);
-    std::memset(begin + object.size, kCanary, object.gap);
+    fill(begin - object.gap_before, object.gap_before, kSharedCanary);
+    fill(begin + object.size, object.gap_behind, kSharedCanary);
     return true;
 }
 
 const SharedObject* SharedArena::written_beside() const {
     const auto is_written_beside = [](const SharedObject& object) {
         const char* const begin = static_cast<const char*>(object.begin);
-        const char* const end = begin + object.size;
-        return !all_canary(begin - object.gap, begin) || !all_canary(end, end + object.gap);
+        return !all_canary(begin - object.gap_before, object.gap_before) ||
+               !all_canary(begin + object.size, object.gap_behind);
     };
     const auto found = std::ranges::find_if(entered_, is_written_beside);
     return found == entered_.end() ? nullptr : &*found;

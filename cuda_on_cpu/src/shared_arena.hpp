@@ -11,11 +11,19 @@
 
 namespace cuda_on_cpu {
 
+struct SharedGap;
+
 struct SharedObject {
     void* begin;
     std::size_t size;
     const char* name;
-    std::size_t gap;
+    // Unused bytes on each side, which hold a canary.
+    std::size_t gap_before = 0;
+    std::size_t gap_behind = 0;
+
+    // Adds the gap to the unused bytes, if it begins where the object ends, or ends where it
+    // begins.
+    void take_gap(const SharedGap& gap);
 };
 
 class SharedArena {
@@ -28,25 +36,28 @@ class SharedArena {
     // A new block: `dynamic_bytes` of dynamic shared memory, poisoned, and no `__shared__`
     // variables yet.
     void begin_block(std::size_t dynamic_bytes);
-    // False: the block has written past the end of its dynamic shared memory.
-    bool canary_intact() const;
+    // False: the block has written past the end of its dynamic shared memory, or before its start.
+    bool intact_behind_dynamic() const;
+    bool intact_before_dynamic() const;
+    // The block failed: what lies before its dynamic shared memory may be overwritten.
+    void renew_canary() { canary_end_ = nullptr; }
 
     // The arena is as large as an SM's shared memory. Dynamic shared memory is at its end, before a
-    // guard page.
+    // guard page. Before its start lies a canary, and before that nothing that can be accessed.
     char* begin() const { return begin_; }
     void* dynamic() const { return dynamic_; }
     std::size_t dynamic_bytes() const { return dynamic_bytes_; }
     std::size_t static_bytes() const { return static_bytes_; }
     bool in_arena(const void* address) const { return address >= begin_ && address < begin_ + bytes(); }
-    bool in_guards(const void* address) const {
-        return !in_arena(address) && address >= begin_ - guard_size() &&
-               address < begin_ + bytes() + guard_size();
+    bool beside_dynamic(const void* address) const {
+        return (address >= begin_ - guard_size() && address < dynamic_) ||
+               (address >= begin_ + bytes() && address < begin_ + bytes() + guard_size());
     }
     // Does [address, address + size) belong to the block? The rest of the arena does not.
     bool holds(const void* address, std::size_t size) const;
 
-    // A thread has reached the declaration of a `__shared__` variable, which has `gap` unused bytes
-    // on each side. False: another thread reached it before.
+    // A thread has reached the declaration of a `__shared__` variable. False: another thread
+    // reached it before.
     bool enter(const SharedObject& object, bool poison);
     // A variable whose unused bytes the block has overwritten; null: none.
     const SharedObject* written_beside() const;
@@ -64,10 +75,14 @@ class SharedArena {
     static constexpr std::size_t kMostWindows = 255;
 
   private:
+    void begin_at(char* start);
+
     static std::size_t bytes() { return round_up_to_pages(std::size_t{228} << 10); }
     static constexpr std::size_t kWindow = std::size_t{1} << 24;
 
     char* begin_ = nullptr;
+    char* accessible_ = nullptr;  // first page of the arena that can be accessed
+    char* canary_end_ = nullptr;  // the canary before dynamic shared memory begins with that page
     void* dynamic_ = nullptr;
     std::size_t dynamic_bytes_ = 0;
     std::size_t static_bytes_ = 0;
@@ -78,5 +93,7 @@ class SharedArena {
 
 // Is the byte among the thread-local objects of this OS thread, where `__shared__` variables are?
 bool in_static_shared(const void* address);
+// Is the byte less than 1 MB away from them?
+bool beside_static_shared(const void* address);
 
 }  // namespace cuda_on_cpu

@@ -66,7 +66,7 @@ namespace cuda_on_cpu {
 namespace {
 
 Handles<CUevent_st>& events() {
-    static auto* handles = new Handles<CUevent_st>;
+    static auto* handles = new Handles<CUevent_st>("event", "cudaEventDestroy");
     return *handles;
 }
 
@@ -139,7 +139,8 @@ cudaError_t check_outside_capture(cudaStream_t stream, const char* function) {
 }  // namespace
 
 Handles<CUstream_st>& streams() {
-    static auto* handles = new Handles<CUstream_st>;  // usable until the last static destructor
+    // Usable until the last static destructor.
+    static auto* handles = new Handles<CUstream_st>("stream", "cudaStreamDestroy");
     return *handles;
 }
 

@@ -19,6 +19,8 @@
 #include "fault.hpp"
 #include "kernel_line.hpp"
 #include "launch_state.hpp"
+#include "pages.hpp"
+#include "shared_arena.hpp"
 #include "work_queue.hpp"
 
 namespace cuda_on_cpu {
@@ -176,6 +178,11 @@ bool in_static_shared(const void* address) {
     return true;
 }
 
+bool beside_static_shared(const void* address) {
+    const auto byte = reinterpret_cast<std::uintptr_t>(address);
+    return byte - (reinterpret_cast<std::uintptr_t>(&threadIdx) - guard_size()) < 2 * guard_size();
+}
+
 namespace {
 
 // Is the byte in the shared memory of that block? It is if the byte at the same offset here is in
@@ -251,6 +258,10 @@ std::size_t dynamic_shared_size() {
 void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap,
                   bool alone) {
     block_runner().enter_shared(object, size, poison, name, gap, alone);
+}
+void enter_shared(void* object, std::size_t size, bool poison, const char* name, SharedGap& one,
+                  SharedGap& other) {
+    block_runner().enter_shared(object, size, poison, name, one, other);
 }
 
 void device_failure(cudaError_t error, const char* message, Site site) {

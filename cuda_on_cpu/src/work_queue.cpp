@@ -152,7 +152,10 @@ void execute(const TaskPointer& task) {
     ++running_tasks;
     const DeviceScope scope(task->device);
     const bool runs = task->work != nullptr && lost_context() == cudaSuccess;
+    std::optional<DeviceWork> on_device;
+    if (runs && !task->host_function) on_device.emplace();
     const cudaError_t error = runs ? task->work() : cudaSuccess;
+    on_device.reset();
     task_of_os_thread = before;
     --running_tasks;
     task->work = nullptr;
@@ -306,8 +309,8 @@ bool is_beside(const Task& task, std::uint64_t number) {
 }
 
 // The caller holds the lock, and has set `after` of the task. The task depends on everything that a
-// task in its `after` depends on. The tasks that are left are `beside` each of these, or were
-// issued later.
+// task in its `after` depends on. Those that are left are `beside` each of these, or were issued
+// later.
 void note_beside(const Queue& q, Task& task) {
     std::vector<const Task*> after;
     for (const TaskPointer& before : task.after) {
@@ -503,13 +506,16 @@ WorkAtOnce::WorkAtOnce() {
     if (work_is_deferred()) return;
     ++at_once;
     permitted_ = host_threads == 1;  // asked after the increment, as a new thread asks after its own
-    if (permitted_)
+    if (permitted_) {
         at_once_in_vain = false;
-    else
+        work_.emplace();
+    } else {
         --at_once;
+    }
 }
 
 WorkAtOnce::~WorkAtOnce() {
+    work_.reset();
     if (permitted_) --at_once;
 }
 

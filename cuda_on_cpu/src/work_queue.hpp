@@ -13,9 +13,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "driver_types.h"
+#include "memory.hpp"
 
 namespace cuda_on_cpu {
 
@@ -69,6 +71,7 @@ class WorkAtOnce {
 
   private:
     bool permitted_ = false;
+    std::optional<DeviceWork> work_;
 };
 
 // For programs with streams or with memory that host and device share: a kernel may wait there for

@@ -2,8 +2,10 @@
 
 #include <link.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -62,16 +64,44 @@ std::size_t thread_local_bytes() {
     return bytes;
 }
 
+// Thread-local objects are at the end of an OS thread's stack. Behind it lie guard pages, which a
+// wrong index of a `__shared__` array meets, and before it those for a stack that overflows.
+class WorkerStack {
+  public:
+    WorkerStack() : size_((1U << 20) + round_up_to_pages(thread_local_bytes() + 1)) {
+        void* memory = mmap(nullptr, size_ + 2 * guard_size(), PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+        if (memory == MAP_FAILED) return;
+        begin_ = static_cast<char*>(memory) + guard_size();
+        if (mprotect(begin_, size_, PROT_READ | PROT_WRITE) != 0) give_back();
+    }
+    void* begin() const { return begin_; }
+    std::size_t size() const { return size_; }
+    void give_back() {
+        if (begin_ != nullptr) munmap(begin_ - guard_size(), size_ + 2 * guard_size());
+        begin_ = nullptr;
+    }
+
+  private:
+    std::size_t size_;
+    char* begin_ = nullptr;
+};
+
 Worker* new_worker() {
     auto* worker = new Worker;
+    WorkerStack stack;  // stays, as the worker does
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, (1U << 20) + round_up_to_pages(thread_local_bytes() + 1));
     pthread_t thread;
-    const int error = pthread_create(&thread, &attributes, worker_main, worker);
+    int error = EAGAIN;
+    if (stack.begin() != nullptr) {
+        pthread_attr_setstack(&attributes, stack.begin(), stack.size());
+        error = pthread_create(&thread, &attributes, worker_main, worker);
+    }
     pthread_attr_destroy(&attributes);
     if (error != 0) {
+        stack.give_back();
         delete worker;
         throw std::system_error(error, std::generic_category(),
                                 "cuda_on_cpu: one more OS thread for a block");

@@ -245,7 +245,7 @@ TEST(DISABLED_Other, IsKilledBehindTheRecord) {
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
 }
 
-// What the host is told of an event whose recorder was killed before or while the host asks.
+// What the host learns of an event whose recorder was killed before or while the host asks.
 cudaError_t error_of_lost_event(bool waits_first, cudaError_t (*ask)(cudaEvent_t)) {
     cudaEvent_t event = nullptr;
     EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming | cudaEventInterprocess), cudaSuccess);

@@ -52,7 +52,7 @@ __global__ void declared_first(int* out, int value) {
     out[threadIdx.x] = value;
 }
 
-// nvcc leaves assert() in a kernel unless it is told otherwise; so does a Release build of the
+// nvcc leaves assert() in a kernel unless an option removes it; so does a Release build of the
 // course.
 TEST(Kernels, KeepTheirAssertions) {
 #ifdef NDEBUG

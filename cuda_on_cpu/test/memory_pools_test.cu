@@ -159,7 +159,7 @@ TEST(ProgrammaticLaunch, WaitsForTheGridInFrontOfIt) {
     EXPECT_EQ(got[63], 126);
 }
 
-// Hints: what is set is told again.
+// Hints: what is set can be read back.
 TEST(L2Cache, HasAShareToSetAside) {
     cudaDeviceProp properties{};
     ASSERT_EQ(cudaGetDeviceProperties(&properties, 0), cudaSuccess);

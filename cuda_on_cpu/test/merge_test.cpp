@@ -220,7 +220,7 @@ TEST(Merge, TakesLittleTimeForLongTexts) {
               dense("int before() { return 0; }\n" + middle + "__device__ int f() { return 1; }\n"));
 }
 
-// Algorithms of Thrust run on the host: a functor with a text for each side is told.
+// Algorithms of Thrust run on the host: a functor with a text for each side is reported.
 TEST(Merge, TellsOfFunctorsThatThrustCalls) {
     const auto functor = [](const std::string& body) {
         return "# 1 \"a.cu\"\nnamespace thrust { int x; }\nstruct F {\n__host__ __device__ int "

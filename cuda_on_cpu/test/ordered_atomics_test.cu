@@ -1,4 +1,4 @@
-// The atomic functions that take a memory order and a scope (CUDA 12.8 and newer): nothing is lost
+// The atomic functions that take a memory order and a scope (CUDA 12.8 and newer). Nothing is lost
 // between the threads of many blocks, the values returned are the old ones, and what was written
 // before a release is read after the acquire that reads it.
 #include <cuda_runtime.h>

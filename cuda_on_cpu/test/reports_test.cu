@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <chrono>
@@ -282,6 +283,94 @@ TEST(IllegalAddress, OfDynamicSharedMemory) {
     EXPECT_TRUE(
         mentions(report_of(cudaErrorIllegalAddress, [] { overrun_dynamic_shared<<<1, 1, 128>>>(32); }),
                  {"illegal access", "outside the block's dynamic shared memory"}));
+}
+
+TEST(IllegalAddress, BeforeDynamicSharedMemory) {
+    for (const int bytes : {100, 128, 5000, 4096}) {
+        for (const int index : {-1, -8, -200, -1023}) {
+            const std::string report =
+                report_of(cudaErrorIllegalAddress, [=] { overrun_dynamic_shared<<<1, 1, bytes>>>(index); });
+            EXPECT_TRUE(mentions(report, {"dynamic shared memory"})) << bytes << ", " << index;
+            const bool at_end =
+                mentions(report, {"wrote before the start of its " + std::to_string(bytes) + " bytes"});
+            EXPECT_TRUE(at_end || mentions(report, {"illegal access", "outside the block's"})) << report;
+        }
+        EXPECT_TRUE(mentions(
+            report_of(cudaErrorIllegalAddress, [=] { overrun_dynamic_shared<<<1, 1, bytes>>>(-50'000); }),
+            {"illegal access", "outside the block's dynamic shared memory"}));
+        // What a failed block left there is not another block's fault.
+        overrun_dynamic_shared<<<3, 1, bytes>>>(0);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    }
+}
+
+template <int kSize>
+__global__ void overrun_shared(int index) {
+    __shared__ int tile[kSize];
+    tile[index] = 1;
+}
+__global__ void overrun_one_of_two(int index) {
+    __shared__ int tile[7];
+    alignas(16) __shared__ int other[7];
+    other[0] = 1;
+    tile[index] = other[0];
+}
+
+TEST(IllegalAddress, BesideASharedVariable) {
+    const auto wrote_beside = [](auto kernel, int index) {
+        return mentions(report_of(cudaErrorIllegalAddress, [=] { kernel<<<3, 1>>>(index); }),
+                        {"wrote outside of the ", " bytes of its __shared__ variable tile",
+                         "is an index too large, or negative?"});
+    };
+    for (const int index : {-64, -5, -1, 33, 34, 40, 33 + 63})
+        EXPECT_TRUE(wrote_beside(overrun_shared<33>, index)) << index;
+    for (const int index : {-64, -1, 256, 256 + 63})
+        EXPECT_TRUE(wrote_beside(overrun_shared<256>, index)) << index;
+    for (const int index : {-64, -1, 7, 70})
+        EXPECT_TRUE(wrote_beside(overrun_one_of_two, index)) << index;
+    overrun_shared<33><<<3, 1>>>(32);
+    overrun_shared<256><<<3, 1>>>(255);
+    overrun_one_of_two<<<3, 1>>>(6);
+    EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+}
+
+__global__ void overrun_shared_in_block_1(int index) {
+    __shared__ int tile[64];
+    if (blockIdx.x == 1) tile[index] = 1;
+}
+
+TEST(IllegalAddress, FarFromASharedVariable) {
+    // A cooperative launch runs each block but the first on an OS thread of the pool.
+    for (int index : {25'000, 100'000, 200'000}) {
+        void* arguments[] = {&index};
+        EXPECT_TRUE(mentions(report_of(cudaErrorIllegalAddress,
+                                       [&] {
+                                           cudaLaunchCooperativeKernel(
+                                               reinterpret_cast<const void*>(overrun_shared_in_block_1),
+                                               dim3(2), dim3(1), arguments, 0, nullptr);
+                                       }),
+                             {"illegal access", "not far from the block's __shared__ variables"}));
+    }
+}
+
+__global__ void read_beside_shared(float* out) {
+    __shared__ float tile[32];
+    extern __shared__ float dynamic[];
+    tile[threadIdx.x] = dynamic[threadIdx.x] = 1;
+    __syncthreads();
+    out[threadIdx.x] = tile[static_cast<int>(threadIdx.x) - 1];
+    out[32 + threadIdx.x] = tile[threadIdx.x + 1];
+    out[64 + threadIdx.x] = dynamic[static_cast<int>(threadIdx.x) - 1];
+}
+
+TEST(IllegalAddress, WhatLiesBesideSharedMemoryIsNaN) {
+    const Allocation<float> out(96);
+    read_beside_shared<<<1, 32, 128>>>(out.data());
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    std::vector<float> seen(96);
+    ASSERT_EQ(cudaMemcpy(seen.data(), out.data(), 96 * sizeof(float), cudaMemcpyDeviceToHost), cudaSuccess);
+    for (std::size_t i = 0; i < seen.size(); ++i)
+        EXPECT_EQ(std::isnan(seen[i]), i == 0 || i == 63 || i == 64) << i;
 }
 
 // ---- Other faults -------------------------------------------------------------------------------
@@ -963,8 +1052,130 @@ TEST(HostAccess, OutsideAnAllocationIsReported) {
         for (int i = 0; i < 5000; ++i)
             bytes[i] = 1;
     };
-    EXPECT_DEATH(leave(false), "host has accessed .* past the end of the 100-byte allocation");
-    EXPECT_DEATH(leave(true), "host has accessed .* which has been freed");
+    EXPECT_DEATH(leave(false), "host writes .* past the end of the 100-byte allocation");
+    EXPECT_DEATH(leave(true), "host writes .* which has been freed");
+}
+
+// As with a GPU: before the first kernel, after one, and after a copy.
+TEST(HostAccess, OfDeviceMemoryIsReported) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    int* memory = nullptr;
+    std::vector<int> host(100);
+    const auto allocate = [&] { cudaMalloc(&memory, 100 * sizeof(int)); };
+    const auto run = [&] {
+        allocate();
+        set_all<<<1, 100>>>(memory, 1);
+    };
+    const int line = __LINE__ + 1;
+    const auto write_third = [&] { static_cast<volatile int*>(memory)[3] = 5; };
+    EXPECT_DEATH(
+        (allocate(), write_third()),
+        "code of the host writes device memory at 0x[0-9a-f]+, at byte 12 of the 400-byte allocation at "
+        "0x[0-9a-f]+, in [^ ]*" +
+            at_line(line) + ": only kernels and copies have access to it; expected cudaMemcpy");
+    EXPECT_DEATH((run(), write_third()), "host writes device memory");
+    EXPECT_DEATH((run(), cudaDeviceSynchronize(), std::memcpy(host.data(), memory, 400)),
+                 "host reads device memory at .* 400-byte allocation .*, in [^ ]*reports_test.cu");
+    const auto copy = [&] {
+        run();
+        cudaMemcpy(host.data(), memory, 400, cudaMemcpyDeviceToHost);
+        if (host[99] == 1) host[0] = *std::max_element(memory, memory + 100);
+    };
+    EXPECT_DEATH(copy(), "host reads device memory at .* byte [04] of .*, in [^ ]*reports_test.cu");
+    EXPECT_DEATH((run(), std::free(memory)), "8 byte.s. before the 400-byte .*: are free.. or delete called");
+}
+
+TEST(HostAccess, OfOtherDeviceMemoryIsReported) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto read = [](const auto& allocate) {
+        char* memory = nullptr;
+        allocate(&memory);
+        static_cast<void>(*static_cast<volatile char*>(memory));
+    };
+    EXPECT_DEATH(read([](char** memory) { cudaMallocAsync(memory, 100, nullptr); }), "reads device memory");
+    std::size_t pitch = 0;
+    EXPECT_DEATH(read([&](char** memory) { cudaMallocPitch(memory, &pitch, 100, 100); }),
+                 "reads device memory");
+    cudaIpcMemHandle_t handle;
+    EXPECT_DEATH(read([&](char** memory) {
+                     cudaMalloc(memory, 100);
+                     cudaIpcGetMemHandle(&handle, *memory);
+                     cudaMemset(*memory, 0, 100);
+                 }),
+                 "reads device memory");
+}
+
+TEST(HostAccess, OfMemoryForBothIsAllowed) {
+    const auto works = [](int* memory) {
+        memory[0] = 1;
+        set_all<<<1, 100>>>(memory, 7);
+        EXPECT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+        EXPECT_EQ(memory[99], 7);
+    };
+    int* memory = nullptr;
+    ASSERT_EQ(cudaMallocManaged(&memory, 400), cudaSuccess);
+    works(memory);
+    EXPECT_EQ(cudaFree(memory), cudaSuccess);
+    ASSERT_EQ(cudaMallocHost(&memory, 400), cudaSuccess);
+    works(memory);
+    EXPECT_EQ(cudaFreeHost(memory), cudaSuccess);
+    std::vector<int> registered(100);
+    ASSERT_EQ(cudaHostRegister(registered.data(), 400, 0), cudaSuccess);
+    works(registered.data());
+    EXPECT_EQ(cudaHostUnregister(registered.data()), cudaSuccess);
+    cudaMemPoolProps of_host{};
+    of_host.allocType = cudaMemAllocationTypePinned;
+    of_host.location.type = cudaMemLocationTypeHost;
+    cudaMemPool_t pool = nullptr;
+    ASSERT_EQ(cudaMemPoolCreate(&pool, &of_host), cudaSuccess);
+    ASSERT_EQ(cudaMallocFromPoolAsync(&memory, 400, pool, nullptr), cudaSuccess);
+    works(memory);
+    EXPECT_EQ(cudaFreeAsync(memory, nullptr), cudaSuccess);
+    EXPECT_EQ(cudaMemPoolDestroy(pool), cudaSuccess);
+}
+
+TEST(HostAccess, OfDeviceMemoryCanBeAllowed) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto access = [] {
+        int* memory = nullptr;
+        cudaMalloc(&memory, 400);
+        set_all<<<1, 100>>>(memory, 7);
+        std::_Exit(memory[99]);
+    };
+    setenv("CUDA_ON_CPU_HOST_ACCESS", "allowed", 1);  // the test runs in a new process, which reads it
+    EXPECT_EXIT(access(), testing::ExitedWithCode(7), "");
+    unsetenv("CUDA_ON_CPU_HOST_ACCESS");
+}
+
+// Of each kind of calls the one that CUDA_ON_CPU_REFUSE names; the others work.
+TEST(Refusals, AreOfTheCallThatASettingNames) {
+    testing::GTEST_FLAG(death_test_style) = "threadsafe";
+    const auto is_refused = [](const std::string& setting) {
+        int host = 0;
+        int* a = nullptr;
+        int* b = nullptr;
+        const auto launch = [&] {
+            static_cast<void>(cudaGetLastError());  // of an earlier call
+            set_all<<<1, 1>>>(a, 5);
+            return cudaGetLastError();
+        };
+        const auto copy = [&] { return cudaMemcpy(&host, a, sizeof host, cudaMemcpyDeviceToHost); };
+        const bool of_memory = setting == "cudaMalloc:2";
+        const bool right =
+            cudaMalloc(&a, 4) == cudaSuccess &&
+            cudaMalloc(&b, 4) == (of_memory ? cudaErrorMemoryAllocation : cudaSuccess) &&
+            (b == nullptr) == of_memory && cudaMalloc(&b, 4) == cudaSuccess && launch() == cudaSuccess &&
+            copy() == cudaSuccess && host == 5 &&
+            launch() == (setting == "launch:2" ? cudaErrorLaunchOutOfResources : cudaSuccess) &&
+            copy() == (setting == "cudaMemcpy:2" ? cudaErrorInvalidValue : cudaSuccess) &&
+            launch() == cudaSuccess && copy() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess;
+        std::_Exit(right ? 0 : 1);
+    };
+    for (const std::string setting : {"cudaMalloc:2", "cudaMemcpy:2", "launch:2"}) {
+        setenv("CUDA_ON_CPU_REFUSE", setting.c_str(), 1);  // the test runs in a new process, which reads it
+        EXPECT_EXIT(is_refused(setting), testing::ExitedWithCode(0), "CUDA_ON_CPU_REFUSE names this call");
+    }
+    unsetenv("CUDA_ON_CPU_REFUSE");
 }
 
 // Where memory for their stacks is short, fewer blocks run, and the message says so.
@@ -1342,7 +1553,9 @@ void launch_without_room_for_os_threads() {
         cudaLaunchCooperativeKernel(wait_for_all_blocks, dim3(2), dim3(32), arguments, 0, nullptr);
     if (refused != cudaSuccess || cudaDeviceSynchronize() != cudaErrorLaunchOutOfResources) std::exit(4);
     cudaDeviceReset();
-    std::exit(*passed == 0 ? 0 : 5);
+    int count = 1;
+    cudaMemcpy(&count, passed, sizeof count, cudaMemcpyDeviceToHost);
+    std::exit(count == 0 ? 0 : 5);
 }
 
 TEST(OsThreads, ThatTheSystemRefusesEndTheLaunch) {

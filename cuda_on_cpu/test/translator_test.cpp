@@ -241,6 +241,17 @@ TEST(Kernels, TellOfGridConstantsWhereTheFileAsks) {
     EXPECT_FALSE(contains(gnu(kernel + "} unsigned int __isLocal(const void* p);"), told));
 }
 
+TEST(Shared, AVariableByItselfHasUnusedBytesOnEachSide) {
+    const std::string one = dense(gnu("void f() { __shared__ alignas(64) float tile[32]; }"));
+    const std::size_t before = one.find("::cuda_on_cpu::SharedGapgap_");
+    const std::size_t variable = one.find("alignas(64)");
+    const std::size_t behind = one.rfind("::cuda_on_cpu::SharedGapgap_");
+    EXPECT_TRUE(before < variable && variable < behind && behind != one.npos) << one;
+    EXPECT_TRUE(contains(one, "staticthread_localfloattile[32]")) << one;
+    EXPECT_FALSE(contains(gnu("void f() { __shared__ int a, b[4]; }"), "SharedGap"));
+    EXPECT_FALSE(contains(gnu("__shared__ int a;"), "SharedGap"));
+}
+
 TEST(Shared, ArraysMayHaveGapsAroundThem) {
     const auto in_gaps = [](std::string_view input) {
         return dense(translate(input, Dialect::gnu, translator::SharedArrays::in_gaps));
@@ -266,7 +277,7 @@ TEST(Shared, ArraysMayHaveGapsAroundThem) {
 TEST(Shared, IsThreadLocalAndRegisteredWhereItIsDeclared) {
     const std::string one = gnu("void f() { __shared__ float tile[32][33]; }");
     EXPECT_TRUE(contains(one, "static thread_local float tile[32][33] __attribute__((aligned(32)));")) << one;
-    EXPECT_TRUE(contains(one, "tile_shared_.enter(tile, \"tile\");")) << one;
+    EXPECT_TRUE(contains(one, "tile_shared_.enter(tile, \"tile\", gap_")) << one;
 
     const std::string many = gnu("void f() { __shared__ int a, b[4], *c; }");
     for (const char* name : {"a", "b", "c"}) {
@@ -295,7 +306,7 @@ TEST(Shared, ATypeMayBeThatOfAnExpression) {
          {"decltype(f(1, 2)) x", "decltype(a + b) x[4]", "const decltype(a) *x", "__typeof__(a) x[2][3]",
           "std::remove_cv_t<decltype(a)> x[4]", "decltype(a) y, x[3]", "typename decltype(a)::Type x"})
         EXPECT_TRUE(contains(gnu("void f() { __shared__ " + std::string(declaration) + "; }"),
-                             "x_shared_.enter(x, \"x\");"))
+                             "x_shared_.enter(x, \"x\""))
             << declaration;
     EXPECT_TRUE(contains(dense(gnu("void f() { extern __shared__ decltype(a + b) s[]; }")),
                          "decltype(a+b)(&s)[]=*reinterpret_cast<decltype(a+b)(*)[]>"));
@@ -327,7 +338,7 @@ TEST(Shared, WordsMayComeInAnyOrder) {
     }
     const std::string own = gnu("void f() { float __shared__ tile[4]; g(tile); }");
     EXPECT_TRUE(contains(own, "float static thread_local tile[4] __attribute__((aligned(32)));")) << own;
-    EXPECT_TRUE(contains(own, "tile_shared_.enter(tile, \"tile\");")) << own;
+    EXPECT_TRUE(contains(own, "tile_shared_.enter(tile, \"tile\", gap_")) << own;
 }
 
 TEST(Shared, DynamicAtFileScopeGivesWayToAnotherOfItsName) {
@@ -336,7 +347,7 @@ TEST(Shared, DynamicAtFileScopeGivesWayToAnotherOfItsName) {
             "void local() { __shared__ int s[4]; s[0] = 1; }\nint inner() { { int s = 1; } return s[0]; }\n");
     EXPECT_TRUE(contains(translated, "void uses() { [[maybe_unused]]")) << translated;
     EXPECT_TRUE(contains(translated, "int parameter(int* s) { return")) << translated;
-    EXPECT_TRUE(contains(translated, "void local() { static thread_local")) << translated;
+    EXPECT_TRUE(contains(translated, "; static thread_local int s[4]")) << translated;
     EXPECT_TRUE(contains(translated, "int inner() { [[maybe_unused]]")) << translated;
 }
 

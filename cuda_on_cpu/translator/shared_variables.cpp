@@ -38,6 +38,14 @@ void SharedVariables::translate_shared(std::size_t shared) {
         after_[end] += " char behind_[" + kGap + "]; } " + around + ";";
     }
     const auto parts = split({begin, end});
+    // A variable that is declared by itself gets unused bytes on each side.
+    const bool beside = !gaps && parts.size() == 1;
+    const std::string gap =
+        "static constinit thread_local ::cuda_on_cpu::SharedGap gap_" + std::to_string(shared) + "_";
+    if (beside) {
+        text_[begin].insert(0, gap + "before_; ");
+        after_[end] += " " + gap + "behind_;";
+    }
     for (const Range& part : parts) {
         const bool first = part.begin == begin;
         std::size_t name = declared_name(part);
@@ -48,7 +56,11 @@ void SharedVariables::translate_shared(std::size_t shared) {
             after_[end] += " [[maybe_unused]] auto& " + variable + " = " + around + "." + variable + ";";
         after_[end] += " static constinit thread_local ::cuda_on_cpu::SharedVariable " + variable +
                        "_shared_; " + variable + "_shared_.enter(" + variable + ", \"" + variable + "\"" +
-                       (gaps ? ", " + kGap + (parts.size() == 1 ? ", true" : "") : "") + ");";
+                       (gaps ? ", " + kGap + (parts.size() == 1 ? ", true" : "") : "") +
+                       (beside ? ", gap_" + std::to_string(shared) + "_before_, gap_" +
+                                     std::to_string(shared) + "_behind_"
+                               : "") +
+                       ");";
     }
 }
 

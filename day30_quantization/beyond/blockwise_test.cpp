@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -17,11 +19,13 @@
 #include "common/device/half_traits.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
+#include "common/test/large_array.hpp"
 
 namespace {
 
 using course::DataPattern;
 using course::DeviceBuffer;
+using course::DeviceMatrix;
 using course::GuardedBuffer;
 using course::GuardedMatrix;
 using course::refusal;
@@ -93,6 +97,50 @@ TEST_P(BlockTest, Sizes) {
         both_types(3, cols, DataPattern::kNormal);
     for (const std::size_t rows : {0, 1, 33})
         both_types(rows, 24, DataPattern::kSignedUniform);
+}
+
+// More than 2^32 values on the CPU, there and back: only the blocks of the last rows run.
+TEST_P(BlockTest, IndicesBeyond32Bits) {
+    if (const std::string reason = course::why_no_large_arrays(); !reason.empty()) GTEST_SKIP() << reason;
+    const BlockFormat format = GetParam();
+    constexpr std::size_t kCols = 4096;
+    constexpr std::size_t kRows = (std::size_t{1} << 32) / kCols * 2 + 3;  // 2^32 bytes of 4-bit codes
+    const std::vector<double> end = {1};
+    const auto in = course::make_data<__half>(kCols, DataPattern::kNormal, kSeed);
+    std::vector<std::uint8_t> codes(format.bytes(kCols));
+    std::vector<float> scales(format.scales(kCols));
+    day30::quantize_blocks_on_cpu<__half>(format, 1, kCols, in, codes, scales);
+    std::vector<double> back(kCols);
+    day30::dequantize_blocks_on_cpu(format, 1, kCols, codes, scales, back);
+
+    const course::LargeArray<__half> x(kRows * kCols, 16 * kCols, end), y(kRows * kCols, 16 * kCols, end);
+    const course::LargeArray<std::uint8_t> q(kRows * codes.size(), 16 * codes.size(), end);
+    const course::LargeArray<float> s(kRows * scales.size(), 16 * scales.size(), end);
+    std::ranges::copy(in, &x[(kRows - 1) * kCols]);
+    const DeviceMatrix<std::uint8_t> q_view(q.span(), kRows, codes.size());
+    const DeviceMatrix<float> s_view(s.span(), kRows, scales.size());
+    course::run_few_blocks(
+        [&] {
+            day30::quantize_blocks<__half>(format, DeviceMatrix<__half>(x.span(), kRows, kCols), q_view,
+                                           s_view, nullptr);
+            day30::dequantize_blocks<__half>(format, q_view, s_view,
+                                             DeviceMatrix<__half>(y.span(), kRows, kCols), nullptr);
+        },
+        end);
+    if (HasFatalFailure()) return;
+    const auto expect_last = [&](const auto& got, const auto& expected, const char* what) {
+        const std::size_t first = got.span().size() - expected.size();
+        for (std::size_t i = 0; i < expected.size(); ++i)
+            ASSERT_EQ(static_cast<double>(static_cast<float>(got[first + i])),
+                      static_cast<double>(static_cast<float>(expected[i])))
+                << what << ": " << course::large_element(first + i, got.span().size());
+    };
+    expect_last(q, codes, "bytes of codes");
+    expect_last(s, scales, "scales");
+    std::vector<__half> values;
+    for (const double value : back)
+        values.push_back(static_cast<__half>(static_cast<float>(value)));
+    expect_last(y, values, "values");
 }
 
 TEST_P(BlockTest, Patterns) {

@@ -47,9 +47,9 @@ struct EqualShares {
 };
 
 // A block has a list of candidates for each row of its tile. A list has room for the keys of a
-// shortened list, for a tile's columns before there is a threshold, for k more until the list
-// counts as full, and for one more tile's columns, because a list that is not full must take a
-// whole tile.
+// shortened list, for a tile's columns before there is a threshold, and for k more until the list
+// counts as full. One more tile's columns must fit, because a list that is not full takes a whole
+// tile.
 struct ListSize {
     unsigned k;
     unsigned kept;  // by a shortened list: k and some more, so that the search ends sooner

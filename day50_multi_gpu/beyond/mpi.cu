@@ -70,7 +70,7 @@ void mpi_staged(const Process& p, unsigned steps, const Buffers& buffers) {
 }
 
 // The middle is launched before the exchange, so the GPU sweeps it while the host waits for the
-// edges and calls MPI. The middle needs the edges of the last step, for which exchange() has
+// edges and calls MPI. That sweep needs the edges of the last step, for which exchange() has
 // waited. The edges need the middle of the last step: an event.
 void mpi_overlapped(const Process& p, unsigned steps, const Buffers& buffers) {
     const int first_end = std::min(kRadius, p.local.planes);

@@ -69,8 +69,8 @@ struct Symmetric {
     std::uint64_t expected = 0;
 };
 
-// The order of the steps is that of peer_copy_overlapped. The stream waits for a neighbour's signal
-// instead of its event. The host does not wait.
+// The order of the steps is that of peer_copy_overlapped. Each stream waits for a neighbour's
+// signal instead of its event. The host does not wait.
 void nvshmem_put(const Process& p, unsigned steps, Symmetric& memory, cudaEvent_t edges_swept) {
     const int first_end = std::min(kRadius, p.local.planes);
     const int last_begin = std::max(first_end, p.local.planes - kRadius);

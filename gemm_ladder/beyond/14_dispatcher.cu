@@ -113,13 +113,13 @@ TileCost cost_on(const Gpu& gpu, const TileKernels& tile, bool aligned) {
 // A block for each tile: full waves of blocks, then a last one with fewer blocks per SM.
 double time_of_whole(const TileCost& cost, const Work& work, int most_blocks, double multiprocessors) {
     const double at_once = most_blocks * multiprocessors;
-    const double full_rounds = std::floor(work.tiles / at_once);
+    const double full_waves = std::floor(work.tiles / at_once);
     const auto full = static_cast<std::size_t>(most_blocks);
-    const double in_last = std::clamp(work.tiles - full_rounds * at_once, 0.0, at_once);
+    const double in_last = std::clamp(work.tiles - full_waves * at_once, 0.0, at_once);
     const std::size_t last = std::min(static_cast<std::size_t>(std::ceil(in_last / multiprocessors)), full);
-    double time = full_rounds * work.steps * cost.whole_step[full - 1];
+    double time = full_waves * work.steps * cost.whole_step[full - 1];
     if (last > 0) time += work.steps * cost.whole_step[last - 1];
-    return time + cost.whole[(last > 0 && full_rounds == 0 ? last : full) - 1];
+    return time + cost.whole[(last > 0 && full_waves == 0 ? last : full) - 1];
 }
 
 // Equal shares for `blocks` blocks per SM.

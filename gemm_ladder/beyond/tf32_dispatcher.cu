@@ -35,9 +35,9 @@ double elements(std::size_t rows, std::size_t cols) {
 double time_of(const Shape& shape, int splits, unsigned multiprocessors) {
     const auto parts = static_cast<std::size_t>(splits);
     const std::size_t blocks = tiles_in<kTf32Tile, kTf32Tile>(shape.m, shape.n) * parts;
-    const std::size_t rounds = course::ceil_div<std::size_t>(blocks, multiprocessors);
+    const std::size_t waves = course::ceil_div<std::size_t>(blocks, multiprocessors);
     const std::size_t steps = course::ceil_div(course::ceil_div<std::size_t>(shape.k, kTf32Step), parts);
-    double time = kLaunch + static_cast<double>(rounds) * (kTile + kStep * static_cast<double>(steps));
+    double time = kLaunch + static_cast<double>(waves) * (kTile + kStep * static_cast<double>(steps));
     if (splits > 1) time += kLaunch + kPerElement * splits * elements(shape.m, shape.n);
     return time;
 }

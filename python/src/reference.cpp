@@ -14,7 +14,7 @@ std::span<T> host(DeviceSpan<T> span) {
     return {span.data(), span.size()};
 }
 
-// The references want matrices without gaps between the rows.
+// The references need matrices without gaps between the rows.
 template <class T>
 std::vector<T> packed(DeviceMatrix<const T> matrix) {
     std::vector<T> values;

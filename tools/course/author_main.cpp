@@ -3,5 +3,5 @@
 
 int main(int argc, char** argv) {
     using namespace course::tool;
-    return run_command_line(argc, argv, {bench_day, update_tables, try_exercises, new_day});
+    return run_command_line(argc, argv, {bench_day, show_profile, update_tables, try_exercises, new_day});
 }

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "build.hpp"
 #include "commands.hpp"
-#include "common/bench/build_info.hpp"
 #include "common/bench/machine.hpp"
 #include "days.hpp"
 #include "errors.hpp"
+#include "measure_counters.hpp"
 #include "measured_tables.hpp"
 #include "measurements.hpp"
 #include "styles.hpp"
@@ -26,26 +25,12 @@ void print_sweep(const std::filesystem::path& file) {
     }
 }
 
-void require_profiler() {
+void require_counters() {
     if (is_cpu_stand_in())
         throw UsageError(
             "--counters needs a GPU: this build runs every thread on the CPU. What can be counted there: "
             "./course inspect");
-    if (capture({"ncu", "--version"}).exit_code != 0)
-        throw UsageError("--counters needs Nsight Compute, which CUDA brings: ncu is not in PATH");
-}
-
-Command profile_command(const Checkout& checkout, const Day& day, const std::filesystem::path& output) {
-    const Machine machine = this_machine();
-    const nlohmann::ordered_json header = {
-        {"device", machine.device}, {"driver", machine.driver}, {"cuda", machine.cuda}, {"commit", commit()}};
-    return {checkout.root / "scripts/counters.py",
-            "--measure",
-            day.directory,
-            checkout.program(day.directory),
-            output,
-            "--header",
-            header.dump()};
+    require_profiler();
 }
 
 }  // namespace
@@ -57,7 +42,7 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
         throw UsageError(fmt::format("--record needs a Release build; {} is {}", checkout.build.string(),
                                      calendar.build_type));
     }
-    if (options.counters) require_profiler();
+    if (options.counters) require_counters();
     build_target(checkout, day.program_target());
 
     const std::string list = options.sweep ? "sweep" : options.counters ? "counters" : "bench";
@@ -67,7 +52,7 @@ int bench_day(const Checkout& checkout, const BenchOptions& options) {
     const std::filesystem::path measured = checkout.build / "measurements" / file;
     std::filesystem::create_directories(measured.parent_path());
     const Command command = options.counters
-                                ? profile_command(checkout, day, measured)
+                                ? count_day(checkout, day, "", measured)
                                 : Command{checkout.program(day.directory), "--" + list, "--json", measured};
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     if (const int exit_code = run(command); exit_code != kSuccess) return exit_code;

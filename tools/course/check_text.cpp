@@ -86,6 +86,7 @@ std::string text_of_failures(const TestOutput& output, std::size_t shown, const 
 std::string text_of_end(const TestOutput& output, const Captured& run, const EndOfRun& end,
                         const std::string& root) {
     const std::string test = output.unfinished.empty() ? "the tests" : output.unfinished;
+    const std::string& last_words = output.unfinished.empty() ? output.printed : output.last_words;
     std::string what;
     if (run.timed_out) {
         what = fmt::format(
@@ -101,7 +102,7 @@ std::string text_of_end(const TestOutput& output, const Captured& run, const End
     } else if (run.exit_code > 128) {
         const int signal = run.exit_code - 128;
         what = fmt::format("{}: the program ended by signal {}.", test, signal);
-        if (signal == SIGSEGV)
+        if (signal == SIGSEGV && last_words.find("cuda_on_cpu: code of the host") == std::string::npos)
             what +=
                 " An address that does not exist: is an index far out of range, or was a pointer overwritten "
                 "by one?";
@@ -114,10 +115,8 @@ std::string text_of_end(const TestOutput& output, const Captured& run, const End
         return fmt::format("\n  {}\n{}", styled(what, kBad, stdout),
                            text_of_failure(output.in_unfinished, end.failures_shown, root));
     }
-    return fmt::format(
-        "\n  {}\n{}", styled(what, kBad, stdout),
-        indented(last_lines(output.unfinished.empty() ? output.printed : output.last_words, kLinesShown),
-                 kLinesShown, root));
+    return fmt::format("\n  {}\n{}", styled(what, kBad, stdout),
+                       indented(last_lines(last_words, kLinesShown), kLinesShown, root));
 }
 
 std::string text_of_errors(std::string_view messages, const std::string& root) {

@@ -207,6 +207,40 @@ void add_bench(CommandLine& line) {
     });
 }
 
+CLI::App* add_profile(CommandLine& line) {
+    auto* command = line.add(
+        "profile",
+        "What limits each version: a GPU's counters, beside what an inspection counts on this machine",
+        "example: ./course profile day15\n"
+        "         ./course profile day15 --only shared_memory --inspect\n"
+        "         ./course profile day06 --compare naive padded\n"
+        "         ./course profile my.cu more.cu -- arguments of the program");
+    const auto options = std::make_shared<ProfileOptions>();
+    command->add_option("DAY", options->day, std::string(kDay) + "; or a program of your own: my.cu")
+        ->required();
+    auto* only = command->add_option("--only", options->version, "Only this version, or this kernel of my.cu")
+                     ->type_name("V");
+    command->add_option("--compare", options->compare, "Two of them side by side, what changed most first")
+        ->type_name("A B")
+        ->expected(2)
+        ->excludes(only);
+    command
+        ->add_option("--gpu", options->gpu,
+                     "The stored counters of this GPU, h200; without it, a GPU that is there is measured now")
+        ->type_name("NAME");
+    command->add_option("--html", options->html, "Writes the same as a page to this file")->type_name("FILE");
+    command->add_flag("--inspect", options->inspect,
+                      "Builds the day's inspection if it is not there yet, which takes minutes");
+    command->add_option("ARGUMENTS", options->extra, kForwarded);
+    command->callback([&line, options] {
+        options->files = line.files_from(options->day);
+        line.action = [&line, options](const Checkout& checkout) {
+            return line.authors.show_profile(checkout, *options);
+        };
+    });
+    return command;
+}
+
 void add_tables(CommandLine& line) {
     auto* command = line.add(
         "tables", "Makes docs/measured and the tables in the READMEs from the records in docs/measurements",
@@ -427,6 +461,7 @@ int run_command_line(int argc, const char* const* argv, const AuthorCommands& au
     const CLI::App* const inspect = add_inspect(line);
     add_test(line);
     add_bench(line);
+    const CLI::App* const profile = add_profile(line);
     add_tables(line);
     add_doctor(line);
     add_next(line);
@@ -444,7 +479,7 @@ int run_command_line(int argc, const char* const* argv, const AuthorCommands& au
     add_new_day(line);
 
     try {
-        app.parse(with_separator({run, inspect, debug}, argc, argv));
+        app.parse(with_separator({run, inspect, profile, debug}, argc, argv));
     } catch (const CLI::ExtrasError&) {
         fmt::print(stderr, "course: {}\n", unknown_argument(app));
         return kUsage;

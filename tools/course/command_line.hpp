@@ -14,6 +14,7 @@ namespace course::tool {
 // delegates them to it.
 struct AuthorCommands {
     std::function<int(const Checkout&, const BenchOptions&)> bench_day;
+    std::function<int(const Checkout&, const ProfileOptions&)> show_profile;
     std::function<int(const Checkout&, bool)> update_tables;
     std::function<int(const Checkout&, const std::optional<std::string>&)> try_exercises;
     std::function<int(const Checkout&, const NewDayOptions&)> new_day;

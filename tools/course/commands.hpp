@@ -78,6 +78,21 @@ struct BenchOptions {
 };
 int bench_day(const Checkout& checkout, const BenchOptions& options);
 
+struct ProfileOptions {
+    std::string day;
+    std::string version;               // empty: all
+    std::vector<std::string> compare;  // two versions; empty: none
+    std::string gpu;                   // whose stored counters; empty: of the first that has some
+    std::string html;                  // file for the page; empty: none
+    bool inspect = false;              // build the inspection if it has not been built yet
+    std::vector<std::string> files{};  // of the user's own program, instead of a day
+    std::vector<std::string> extra{};  // as in run_own_program
+};
+// Shows what limits each version, or each kernel of the user's own program: a GPU's counters beside
+// what an inspection counts on this machine. A build for the GPU measures now, unless a GPU is
+// named; a build for the CPU shows stored counters, and of the user's own program the inspection.
+int show_profile(const Checkout& checkout, const ProfileOptions& options);
+
 // With `check_only`, no file is written, and a file that would change counts as a failure.
 int update_tables(const Checkout& checkout, bool check_only);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -50,11 +51,17 @@ KernelCounters parse(const Json& json) {
             .busy = pairs(json.at("busy")),
             .stalls = pairs(json.at("stalls")),
             .megahertz = json.at("MHz"),
+            .highest_megahertz = json.value("highest_MHz", 0.0),
             .occupancy = json.at("occupancy"),
             .largest_occupancy = json.at("largest_occupancy"),
             .occupancy_limit = json.at("occupancy_limit"),
             .sectors_per_load = json.value("sectors_per_load", 0.0),
             .sectors_per_store = json.value("sectors_per_store", 0.0),
+            .lanes = json.value("lanes", 0.0),
+            .waves = json.value("waves", 0.0),
+            .dram_bytes_read = json.value("dram_bytes_read", 0.0),
+            .dram_bytes_written = json.value("dram_bytes_written", 0.0),
+            .shared_wavefronts = json.value("shared_wavefronts", 0.0),
             .bank_conflicts = json.at("bank_conflicts"),
             .spills = json.at("local_loads").get<double>() + json.at("local_stores").get<double>(),
             .registers = json.at("registers")};
@@ -97,6 +104,20 @@ std::vector<KernelCounters> load_counters(const std::filesystem::path& file) {
     return counters;
 }
 
+std::vector<KernelCounters> kernels_of(const std::vector<KernelCounters>& counters, std::string_view problem,
+                                       std::string_view version) {
+    std::vector<KernelCounters> kernels;
+    std::ranges::copy_if(counters, std::back_inserter(kernels), [&](const KernelCounters& kernel) {
+        return kernel.problem == problem && kernel.version == version;
+    });
+    std::ranges::stable_sort(kernels, std::ranges::greater{}, &KernelCounters::microseconds);
+    return kernels;
+}
+
+std::string counted_device(const std::filesystem::path& file) {
+    return lines_of(file).front().value("device", "an unknown GPU");
+}
+
 std::string counters_provenance(const std::filesystem::path& file) {
     const Json header = lines_of(file).front();
     return fmt::format("Counted by Nsight Compute {} on {}, driver {}, CUDA {}, commit {}, {}.\n",
@@ -107,12 +128,8 @@ std::string counters_provenance(const std::filesystem::path& file) {
 
 std::string limit_of(const std::vector<KernelCounters>& counters, std::string_view problem,
                      std::string_view version) {
-    const KernelCounters* longest = nullptr;
-    for (const KernelCounters& kernel : counters) {
-        if (kernel.problem != problem || kernel.version != version) continue;
-        if (longest == nullptr || kernel.microseconds > longest->microseconds) longest = &kernel;
-    }
-    return longest == nullptr ? "" : longest->limited_by;
+    const std::vector<KernelCounters> kernels = kernels_of(counters, problem, version);
+    return kernels.empty() ? "" : kernels.front().limited_by;
 }
 
 std::string counters_table(const std::vector<KernelCounters>& counters, std::string_view problem) {

@@ -25,11 +25,17 @@ struct KernelCounters {
     std::vector<std::pair<std::string, double>> busy;    // percent of each unit's peak
     std::vector<std::pair<std::string, double>> stalls;  // the largest states of warps, and their shares
     double megahertz = 0;
+    double highest_megahertz = 0;
     double occupancy = 0;          // percent, achieved
     double largest_occupancy = 0;  // percent
     std::string occupancy_limit;   // "registers", "shared memory", "blocks", "warps"
     double sectors_per_load = 0;
     double sectors_per_store = 0;
+    double lanes = 0;  // active ones of an instruction, on average
+    double waves = 0;  // of blocks
+    double dram_bytes_read = 0;
+    double dram_bytes_written = 0;
+    double shared_wavefronts = 0;
     double bank_conflicts = 0;
     double spills = 0;  // loads and stores of local memory, per warp
     int registers = 0;
@@ -37,6 +43,13 @@ struct KernelCounters {
 
 // Throws std::runtime_error if the file is missing or malformed.
 std::vector<KernelCounters> load_counters(const std::filesystem::path& file);
+
+// The kernels of one version on one problem, the longest first.
+std::vector<KernelCounters> kernels_of(const std::vector<KernelCounters>& counters, std::string_view problem,
+                                       std::string_view version);
+
+// "NVIDIA H200", of the file's header.
+std::string counted_device(const std::filesystem::path& file);
 
 // "NVIDIA H200", commit... of the file's header: a sentence.
 std::string counters_provenance(const std::filesystem::path& file);

@@ -149,8 +149,9 @@ class Parser {
             exercise.needs_inspection = true;
         } else if (key == "traffic") {
             for (const std::string& memory : values) {
-                if (memory != "global" && memory != "shared" && memory != "atomics")
-                    fail(fmt::format("traffic is '{}'; expected any of global, shared and atomics", memory));
+                if (memory != "global" && memory != "shared" && memory != "atomics" && memory != "accesses")
+                    fail(fmt::format("traffic is '{}'; expected any of global, shared, atomics and accesses",
+                                     memory));
             }
             exercise.traffic = values;
         } else if (key == "streams") {

@@ -11,7 +11,8 @@
 //     - version: `coalesced_32x32`                            the version that the score compares; optional
 //     - needs: inspection                                     for tests that count accesses; optional
 //     - traffic: `global`, `shared`, `atomics`                  the memory to which the version must not have more traffic
-//                                                             than the lesson's, atomics: operations in global memory;
+//                                                             than the lesson's, atomics: operations in global memory,
+//                                                             accesses: those to global memory that are not atomic;
 //                                                             optional
 //     - streams: late, random                                 is checked with work in streams as late as it may, and in a random
 //                                                             order, too; optional
@@ -46,7 +47,7 @@ struct Exercise {
     std::string tests{};
     std::string version{};
     bool needs_inspection = false;
-    std::vector<std::string> traffic{};  // any of "global", "shared" and "atomics"
+    std::vector<std::string> traffic{};  // any of "global", "shared", "atomics" and "accesses"
     std::vector<std::string> streams{};  // any of "late" and "random"
     int minutes = 0;
     std::string task{};

@@ -19,8 +19,8 @@ void set_aside(const std::set<std::filesystem::path>& files);
 //
 // #include "..." looks first in the directory of the including file, so every copy finds the
 // learner's header, whichever file includes it. A copy begins with #line, so that compilers,
-// debuggers and the inspection name the original. A file whose text does not change is not written,
-// so it causes no recompilation. A .cu file of the lesson that includes only the lesson's headers
+// debuggers and the inspection name the original. Files whose text does not change are not written,
+// so they cause no recompilation. A .cu file of the lesson that includes only the lesson's headers
 // is not compiled at all: its copy is empty, and the linker uses the lesson's object. Throws
 // ExerciseError.
 void make_exercise_sources(const std::filesystem::path& day, const std::filesystem::path& mine,

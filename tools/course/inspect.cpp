@@ -136,13 +136,8 @@ PageHead head_of(const Day& day) {
     return {day.number ? fmt::format("Day {}: {}", *day.number, day.title) : day.title, day.question};
 }
 
-int inspect_day(const Checkout& checkout, const InspectOptions& options) {
-    const Calendar calendar = load_calendar(checkout.calendar());
-    const Day& lesson = find_day_with_versions(calendar, options.day, "inspect");
+Inspected inspect_versions(const Checkout& checkout, const Day& lesson, const InspectOptions& options) {
     const std::string& day = lesson.directory;
-    require_size(options.size);
-    require_outputs(options);
-
     const Checkout inspecting = build_of_preset(checkout, "inspect");
     announce_first_build(
         inspecting, day,
@@ -153,37 +148,37 @@ int inspect_day(const Checkout& checkout, const InspectOptions& options) {
     fmt::print(stderr, "{}\n", styled("course: inspecting " + day, kQuiet, stderr));
     const Captured outcome = capture(command_for(inspecting, day, options, figures.path()));
     if (outcome.exit_code != kSuccess) fmt::print(stderr, "{}", outcome.output);
-    if (outcome.exit_code == kUsage || outcome.exit_code > 128) return outcome.exit_code;
+    if (outcome.exit_code == kUsage || outcome.exit_code > 128) return {outcome.exit_code, {}};
     if (!std::filesystem::exists(figures.path()))
         throw std::runtime_error(fmt::format("{} wrote no figures: see above", day));
-
-    const nlohmann::ordered_json json = read_json(figures.path());
-    const InspectionFile file = inspection_file_from_json(json);
-    show(file, json, head_of(lesson), checkout, options);
-    return outcome.exit_code == kSuccess && count_findings(file) == 0 ? kSuccess : kFailed;
+    return {outcome.exit_code, inspection_file_from_json(read_json(figures.path()))};
 }
 
-int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
-                        const std::vector<std::string>& files) {
-    if (!options.version.empty() || !options.size.empty())
-        throw UsageError(fmt::format(
-            "{}: a program of your own has neither versions nor sizes that are known here; its own "
-            "arguments stand behind --",
-            options.version.empty() ? "--size" : "--only"));
+int inspect_day(const Checkout& checkout, const InspectOptions& options) {
+    const Calendar calendar = load_calendar(checkout.calendar());
+    const Day& lesson = find_day_with_versions(calendar, options.day, "inspect");
+    require_size(options.size);
     require_outputs(options);
-    require_program(files);
+    const auto [exit_code, file] = inspect_versions(checkout, lesson, options);
+    if (!file) return exit_code;
+    show(*file, to_json(*file), head_of(lesson), checkout, options);
+    return exit_code == kSuccess && count_findings(*file) == 0 ? kSuccess : kFailed;
+}
+
+Inspected inspect_program(const Checkout& checkout, const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& files) {
     const Checkout inspecting = build_of_preset(checkout, "inspect");
     announce_first_build(inspecting, "cuda_on_cpu_compile",
                          "the first inspection builds what watches every access");
     Command command = {build_own_program(inspecting, files)};
-    command.insert(command.end(), options.extra.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
-                   options.extra.end());
+    command.insert(command.end(), arguments.begin() + static_cast<std::ptrdiff_t>(files.size()) - 1,
+                   arguments.end());
     const std::string name = std::filesystem::path(files.front()).filename();
     const FiguresFile figures(inspecting, name);
     fmt::print(stderr, "{}\n", styled("$ " + shell_quoted(command), kQuiet, stderr));
     setenv("CUDA_ON_CPU_INSPECTION", figures.path().c_str(), 1);
     const int exit_code = run(command);
-    if (exit_code == kInterrupted) return exit_code;
+    if (exit_code == kInterrupted) return {exit_code, {}};
     if (!std::filesystem::exists(figures.path()))
         throw std::runtime_error(
             fmt::format("{} There is no inspection: it is written when the program ends by itself.",
@@ -195,10 +190,23 @@ int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
     for (const nlohmann::ordered_json& kernel : seen.at("kernels"))
         whole.kernels.push_back(kernel_inspection_from_json(kernel));
     if (whole.kernels.empty()) whole.cannot_run = "The program has launched no kernel.";
-    const InspectionFile file{.day = name, .commit = "", .results = {std::move(whole)}};
-    show(file, to_json(file), {name, ""}, checkout, options);
+    return {exit_code, InspectionFile{.day = name, .commit = "", .results = {std::move(whole)}}};
+}
+
+int inspect_own_program(const Checkout& checkout, const InspectOptions& options,
+                        const std::vector<std::string>& files) {
+    if (!options.version.empty() || !options.size.empty())
+        throw UsageError(fmt::format(
+            "{}: a program of your own has neither versions nor sizes that are known here; its own "
+            "arguments stand behind --",
+            options.version.empty() ? "--size" : "--only"));
+    require_outputs(options);
+    require_program(files);
+    const auto [exit_code, file] = inspect_program(checkout, options.extra, files);
+    if (!file) return exit_code;
+    show(*file, to_json(*file), {file->day, ""}, checkout, options);
     if (exit_code != kSuccess) return exit_code;
-    return count_findings(file) == 0 ? kSuccess : kFailed;
+    return count_findings(*file) == 0 ? kSuccess : kFailed;
 }
 
 }  // namespace course::tool

@@ -1,15 +1,33 @@
-// The output of inspections: checks of the files that the learner names, and the head of the
-// output.
+// Inspections, without their output; checks of the files that the learner names, and the head of
+// the output.
 #pragma once
 
 #include <filesystem>
 #include <optional>
+#include <string>
+#include <vector>
 
+#include "checkout.hpp"
+#include "commands.hpp"
+#include "common/bench/inspection.hpp"
 #include "common/bench/occupancy.hpp"
 #include "days.hpp"
 #include "inspect_page.hpp"
 
 namespace course::tool {
+
+struct Inspected {
+    int exit_code = 0;                   // of the program that was inspected
+    std::optional<InspectionFile> file;  // empty if the program refused its arguments, or died
+};
+
+// Builds the day in build/inspect, and inspects its versions.
+Inspected inspect_versions(const Checkout& checkout, const Day& lesson, const InspectOptions& options);
+
+// The same for the user's own program, from its first kernel to its end. `arguments`: the files
+// after the first one, then the program's.
+Inspected inspect_program(const Checkout& checkout, const std::vector<std::string>& arguments,
+                          const std::vector<std::string>& files);
 
 // Throws UsageError if the file that `option` names cannot be written, before anything is built.
 // An empty name is valid.

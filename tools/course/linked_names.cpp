@@ -45,9 +45,9 @@ std::string readable(const std::string& name) {
     return status == 0 ? text.get() : name;
 }
 
-// What no answer to an exercise needs, unless the lesson calls it, too: to learn that a test
-// captures its work, to work behind the test's back, to start or to become another program, to keep
-// results in files, to change the program or its environment.
+// What no answer to an exercise needs, unless the lesson calls it, too. With it an answer can learn
+// that a test captures its work, or work behind the test's back. It can start or become another
+// program, keep results in files, and change the program or its environment.
 bool is_not_for_answers(const std::string& name) {
     static const std::regex kNames(
         "cudaStream(IsCapturing|GetCaptureInfo.*)|cudaLaunchHostFunc.*|cudaStreamAddCallback"

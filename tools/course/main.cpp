@@ -20,5 +20,5 @@ int main(int argc, char** argv) {
     const auto author = [=](const Checkout& checkout, const auto&) {
         return hand_over(checkout, argc, argv);
     };
-    return run_command_line(argc, argv, {author, author, author, author});
+    return run_command_line(argc, argv, {author, author, author, author, author});
 }

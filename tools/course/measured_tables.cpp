@@ -64,14 +64,6 @@ double percent_of_fma_limit(const MeasuredRecord& record) {
     return limit > 0 ? 100 * tera_flops(record) / limit : 0;
 }
 
-// Does the version run on other units, such as tensor cores, whose limit is not measured? A record
-// has the share of the nearer limit. If that is less than the share of multiply-adds, it must be
-// the share of memory, because the arithmetic is not FP32.
-bool on_other_units(const MeasuredRecord& record) {
-    constexpr double kRounding = 0.99;
-    return record.percent_of_limit && *record.percent_of_limit < kRounding * percent_of_fma_limit(record);
-}
-
 std::optional<double> percent_of_limit(const MeasuredRecord& record) {
     return on_other_units(record) ? std::nullopt : record.percent_of_limit;
 }
@@ -262,6 +254,13 @@ std::optional<int> step_of(std::string_view version) {
 }
 
 }  // namespace
+
+// A record has the share of the nearer limit. If that is less than the share of multiply-adds, it
+// must be the share of memory, because the arithmetic is not FP32.
+bool on_other_units(const MeasuredRecord& record) {
+    constexpr double kRounding = 0.99;
+    return record.percent_of_limit && *record.percent_of_limit < kRounding * percent_of_fma_limit(record);
+}
 
 std::string full_table(const std::vector<MeasuredRecord>& of_one_problem) {
     Columns columns = {{"version", kLeft},     {"L2", kLeft},

@@ -73,6 +73,10 @@ std::string best_result(const std::vector<MeasuredRecord>& records, const std::s
 std::string one_figure(const std::vector<MeasuredRecord>& records, const std::string& problem,
                        const std::string& version, std::string_view quantity);
 
+// Does the version run on other units than FP32 multiply-adds, such as tensor cores, whose limit is
+// not measured?
+bool on_other_units(const MeasuredRecord& record);
+
 // 0.0123 -> "12.3 µs", 1.5 -> "1.50 ms".
 std::string format_time(double milliseconds);
 

@@ -33,6 +33,7 @@ MeasuredRecord parse_record(const nlohmann::ordered_json& json) {
     json.at("bytes").get_to(record.bytes);
     json.at("flops").get_to(record.flops);
     record.percent_of_limit = optional_at<double>(json, "percent_of_limit");
+    record.limit_bytes_per_second = json.value("limit_bytes_per_second", 0.0);
     record.limit_flops_per_second = json.value("limit_flops_per_second", 0.0);
     if (json.contains("kernel")) {
         const auto& kernel = json.at("kernel");

@@ -31,6 +31,7 @@ struct MeasuredRecord {
     double bytes = 0;
     double flops = 0;
     std::optional<double> percent_of_limit;
+    double limit_bytes_per_second = 0;     // memory, for this mix of reads and writes; 0: not known
     double limit_flops_per_second = 0;     // FP32 multiply-adds, measured in the same run; 0: not known
     std::optional<MeasuredKernel> kernel;  // if the version has it
     std::string limited_by;                // of its stored counters (counters.hpp); "" where there are none

@@ -1,4 +1,5 @@
-// The questions of a day that want a prediction: the section "Predict" of its README. The grammar:
+// The questions of a day that ask for a prediction: the section "Predict" of its README. The
+// grammar:
 //
 //     ## Predict
 //     1. How many of a block's 256 threads add on the level with `stride` 32?

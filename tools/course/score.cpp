@@ -81,7 +81,11 @@ const AccessLine* worst(const Traffic& mine, Traffic lesson) {
     return found;
 }
 
-Traffic traffic(const InspectedVersion& version, Space space) {
+// Loads that wait for another block are atomic, and as many as it happens: an exercise in which
+// blocks wait compares the other accesses.
+enum class Counted { kAll, kNotAtomic };
+
+Traffic traffic(const InspectedVersion& version, Space space, Counted counted = Counted::kAll) {
     Traffic sum;
     for (const KernelInspection& kernel : version.kernels) {
         // Only some blocks are inspected, and the learner's grid may differ from the lesson's: the
@@ -91,6 +95,7 @@ Traffic traffic(const InspectedVersion& version, Space space) {
         };
         for (const AccessLine& line : kernel.lines) {
             if (line.space != space) continue;
+            if (counted == Counted::kNotAtomic && line.operation == Operation::kAtomic) continue;
             sum.transactions += of_all_blocks(line.transactions);
             sum.ideal += of_all_blocks(line.ideal);
             sum.requests += of_all_blocks(line.requests);
@@ -360,6 +365,9 @@ std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVe
         if (std::ranges::find(memory, name(space)) != memory.end())
             text += objection_to(traffic(mine, space), traffic(lesson, space), space);
     }
+    if (std::ranges::find(memory, "accesses") != memory.end())
+        text += objection_to(traffic(mine, Space::kGlobal, Counted::kNotAtomic),
+                             traffic(lesson, Space::kGlobal, Counted::kNotAtomic), Space::kGlobal);
     if (std::ranges::find(memory, "atomics") != memory.end())
         text += objection_to(atomics_of(mine), atomics_of(lesson));
     return text;

@@ -28,9 +28,10 @@ std::optional<InspectedVersion> all_problems(const InspectionFile& file, const s
 // and the learner's most wasteful line that the lesson does not have as well.
 std::vector<Criterion> criteria_of_inspection(const InspectedVersion& mine, const InspectedVersion& lesson);
 
-// For an exercise about memory traffic: why the answer is rejected, which is the traffic to one
-// kind of `memory` ("global", "shared"), or the "atomics" in global memory, that is much higher
-// than the lesson's, and the line that causes it. "" if there is no objection, or no `memory`.
+// For an exercise about memory traffic: why the answer is rejected. It names the traffic that is
+// much higher than the lesson's: to one kind of `memory` ("global", "shared"), the "atomics" in
+// global memory, or the "accesses" to it that are not atomic; and the line that causes it. "" if
+// there is no objection, or no `memory`.
 std::string objection_to_traffic(const InspectedVersion& mine, const InspectedVersion& lesson,
                                  const std::vector<std::string>& memory);
 

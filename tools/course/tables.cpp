@@ -109,7 +109,8 @@ using LinkTo = std::function<std::string(const fs::path&)>;  // from the page, t
 std::string links(const std::vector<std::string>& names, const std::vector<Day>& days, const LinkTo& link) {
     std::vector<std::string> all;
     for (const std::string& name : names) {
-        const auto day = std::ranges::find(days, name, short_name);
+        const auto day =
+            std::ranges::find_if(days, [&](const Day& each) { return short_name(each) == name; });
         if (day == days.end())
             throw std::runtime_error(fmt::format("a day needs '{}', which is no day", name));
         all.push_back(fmt::format("[{}]({})", day->number ? fmt::format("{:02}", *day->number) : name,

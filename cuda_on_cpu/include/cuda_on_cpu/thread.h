@@ -72,8 +72,8 @@ void warp_collective(unsigned mask, void* operand, CollectiveWork work, const ch
                      Ended ended = Ended::refused);
 
 // A lane has read lane `source` in a shuffle, which did not take part. With
-// CUDA_ON_CPU_SHUFFLES=tell the first of these in a process is told, because a wrong result does
-// not show where it comes from. It is no error: a kernel may ignore the value.
+// CUDA_ON_CPU_SHUFFLES=tell the first of these in a process is reported, because a wrong result
+// does not show where it comes from. It is no error: a kernel may ignore the value.
 void note_undefined_shuffle(unsigned mask, unsigned source, const char* name, Site site);
 
 // Like warp_collective() for a tile of several warps: 64 to 1024 threads of consecutive rank.
@@ -111,19 +111,27 @@ std::size_t dynamic_shared_size();
 extern constinit thread_local std::uint64_t current_block;
 // `gap` bytes before and after the object are unused. If `alone` is false, they may hold variables
 // of the same declaration.
-void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap, bool alone);
+void enter_shared(void* object, std::size_t size, bool poison, const char* name, std::size_t gap = 0,
+                  bool alone = false);
+// Unused bytes that are declared before and after a `__shared__` variable: the compiler places the
+// three side by side, in this order or in reverse. A gap that lies elsewhere is not used.
+struct SharedGap {
+    char bytes[256];
+};
+void enter_shared(void* object, std::size_t size, bool poison, const char* name, SharedGap& one,
+                  SharedGap& other);
 
 // One object for each `__shared__` variable: the first thread of a block to reach the declaration
 // poisons the variable, because on a GPU the variable contains leftovers of other blocks.
-class SharedVariable {
+class alignas(32) SharedVariable {  // as what it lies beside: no gap is lost to alignment
   public:
-    template <class T>
-    void enter(T& object, const char* name, std::size_t gap = 0, bool alone = false) {
+    // `gaps`: a size, and whether the variable is alone between them; or two of SharedGap.
+    template <class T, class... Gaps>
+    void enter(T& object, const char* name, Gaps&&... gaps) {
         if (seen_by_ == current_block) return;
         seen_by_ = current_block;
         enter_shared(const_cast<std::remove_volatile_t<T>*>(&object), sizeof object,
-                     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>, name, gap,
-                     alone);
+                     std::is_trivially_default_constructible_v<std::remove_all_extents_t<T>>, name, gaps...);
     }
 
   private:

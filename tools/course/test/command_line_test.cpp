@@ -49,7 +49,7 @@ class CommandLine : public testing::Test {
         std::vector<const char*> argv = {"./course"};
         argv.insert(argv.end(), arguments.begin(), arguments.end());
         return run_command_line(static_cast<int>(argv.size()), argv.data(),
-                                {bench_day, update_tables, try_exercises, new_day});
+                                {bench_day, show_profile, update_tables, try_exercises, new_day});
     }
     // The complaints of ./course tables --check.
     static std::string complaints_of_check() {
@@ -69,8 +69,8 @@ TEST_F(CommandLine, HelpIsNoError) {
     EXPECT_EQ(course({}), kSuccess);
     EXPECT_EQ(course({"--help"}), kSuccess);
     for (const char* command :
-         {"list", "run", "inspect", "test", "bench", "tables", "doctor", "next", "check", "debug", "watch",
-          "hint", "solution", "reset", "progress", "exercises", "new-day"}) {
+         {"list", "run", "inspect", "test", "bench", "profile", "tables", "doctor", "next", "check", "debug",
+          "watch", "hint", "solution", "reset", "progress", "exercises", "new-day"}) {
         testing::internal::CaptureStdout();
         EXPECT_EQ(course({command, "--help"}), kSuccess);
         EXPECT_NE(testing::internal::GetCapturedStdout().find("example: ./course "), std::string::npos)

@@ -126,7 +126,7 @@ TEST(ParseHints, NamesWhatIsWrongAndWhere) {
         {"- version: `one`", "- version: `one`, `two`", "'version' is a list"},
         {"needs: inspection", "needs: a GPU", "needs is 'a GPU'; expected inspection"},
         {"`global`, `shared`", "`global`, `local`",
-         "traffic is 'local'; expected any of global, shared and atomics"},
+         "traffic is 'local'; expected any of global, shared, atomics and accesses"},
         {"- version: `one`", "- streams: early", "streams is 'early'; expected late, random or both"},
         {"- version: `one`\n", "", "'- traffic:' compares versions; expected '- version:', too"},
         {"A story.\n", "", "no text says what is asked"},

@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include "command_line.hpp"
@@ -13,31 +12,10 @@
 #include "inspect_example.hpp"
 #include "subprocess.hpp"
 #include "temporary_directory.hpp"
+#include "variable.hpp"
 
 namespace course::tool {
 namespace {
-
-// Restores an environment variable that the commands change.
-class Variable {
-  public:
-    Variable(const char* name, const std::string& value) : name_(name) {
-        if (const char* before = std::getenv(name)) before_ = before;
-        setenv(name, value.c_str(), 1);
-    }
-    ~Variable() {
-        if (before_) {
-            setenv(name_, before_->c_str(), 1);
-        } else {
-            unsetenv(name_);
-        }
-    }
-    Variable(const Variable&) = delete;
-    Variable& operator=(const Variable&) = delete;
-
-  private:
-    const char* name_;
-    std::optional<std::string> before_;
-};
 
 InspectionFile figures(std::vector<Finding> findings) {
     return {
@@ -94,8 +72,9 @@ class Inspect : public testing::Test {
             argv.push_back(argument.c_str());
         testing::internal::CaptureStdout();
         testing::internal::CaptureStderr();
-        const int exit_code = run_command_line(static_cast<int>(argv.size()), argv.data(),
-                                               {bench_day, update_tables, try_exercises, new_day});
+        const int exit_code =
+            run_command_line(static_cast<int>(argv.size()), argv.data(),
+                             {bench_day, show_profile, update_tables, try_exercises, new_day});
         output_ = testing::internal::GetCapturedStdout();
         messages_ = testing::internal::GetCapturedStderr();
         return exit_code;

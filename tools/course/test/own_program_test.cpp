@@ -72,8 +72,9 @@ class OwnProgram : public testing::Test {
         for (const std::string& argument : arguments)
             argv.push_back(argument.c_str());
         testing::internal::CaptureStderr();
-        const int exit_code = run_command_line(static_cast<int>(argv.size()), argv.data(),
-                                               {bench_day, update_tables, try_exercises, new_day});
+        const int exit_code =
+            run_command_line(static_cast<int>(argv.size()), argv.data(),
+                             {bench_day, show_profile, update_tables, try_exercises, new_day});
         said() = testing::internal::GetCapturedStderr();
         return exit_code;
     }

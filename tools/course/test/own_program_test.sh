@@ -56,6 +56,11 @@ if [[ $COURSE_BUILD_DIR == "$COURSE_ROOT/build/inspect" ]]; then
     expect '1 finding'
     expect '<svg' page.html
     expect '"sentence"' all.json
+    course 0 profile reverse_of_test.cu
+    expect '=== reverse, 1 block of 64 threads'
+    expect 'barriers per block            0'
+    expect '1 finding. Line by line'
+    expect 'Without a GPU these are not known'
     course 2 inspect reverse_of_test.cu -- 2  # no race: the program's own exit code
     expect 'no findings'
     expect 'ended with exit code 2'

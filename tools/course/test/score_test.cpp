@@ -114,6 +114,20 @@ TEST(Score, MoreTrafficThanTheLessonsIsAnObjectionWhereTheExerciseIsAboutIt) {
               std::string::npos);
 }
 
+TEST(Score, LoadsThatWaitAreNoneOfTheAccessesThatAreCompared) {
+    const auto scan = [](std::uint64_t loaded, std::uint64_t waited) {
+        AccessLine load = line(Space::kGlobal, loaded, loaded, 7);
+        load.operation = Operation::kLoad;
+        AccessLine wait = line(Space::kGlobal, waited, waited, 8);
+        wait.operation = Operation::kAtomic;
+        return version({load, wait});
+    };
+    EXPECT_EQ(objection_to_traffic(scan(100, 900), scan(100, 10), {"accesses"}), "");
+    EXPECT_NE(objection_to_traffic(scan(100, 900), scan(100, 10), {"global"}), "");
+    EXPECT_TRUE(objection_to_traffic(scan(200, 10), scan(100, 900), {"accesses"})
+                    .starts_with("  In global memory it needs 200 sectors, the lesson's version 100.\n"));
+}
+
 TEST(Score, ManyAtomicsInThePlaceOfOneAreAnObjection) {
     const auto atomics = [](std::uint64_t requests, std::uint64_t lanes) {
         AccessLine access = line(Space::kGlobal, requests, requests, 7);

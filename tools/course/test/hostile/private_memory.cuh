@@ -1,4 +1,4 @@
-// Wants 50 GB, of which it uses nothing when it gets them.
+// Asks for 50 GB, of which it uses nothing when it gets them.
 // expect: not yet.*its tests pass, but it reaches into the program
 #include <sys/mman.h>
 

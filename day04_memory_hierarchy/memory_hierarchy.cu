@@ -1,0 +1,89 @@
+// Day 4's host code: argument checks and the lists of versions. The kernels and their launches are
+// in memory_hierarchy.cuh.
+#include <array>
+#include <cstdint>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "memory_hierarchy.cuh"
+#include "memory_hierarchy.hpp"
+
+namespace day04 {
+namespace {
+
+using course::DeviceSpan;
+using course::require;
+
+std::string fits_in_shared(const Chase& problem) {
+    if (problem.lines <= kLinesInShared) return "";
+    return "a list of " + std::to_string(problem.lines) + " lines is larger than 48 KB of shared memory, " +
+           std::to_string(kLinesInShared) + " lines";
+}
+
+template <auto kLaunch>
+void run_chase(DeviceSpan<const unsigned> next, unsigned start, unsigned steps, DeviceSpan<unsigned> last,
+               cudaStream_t stream) {
+    require(!next.empty() && next.size() % kLine == 0 && next.size() < (std::size_t{1} << 32),
+            "chase: next has ", next.size(), " words; expected whole lines of ", kLine,
+            ", at least one, and fewer than 2^32 words");
+    require(start % kLine == 0 && start < next.size(), "chase: start is ", start,
+            "; expected the first word of one of ", next.size() / kLine, " lines, a multiple of ", kLine);
+    require(last.size() == 1, "chase: last has ", last.size(), " elements; expected 1");
+    require(!overlap(next, last), "chase: last overlaps next; expected memory of its own");
+    if constexpr (kLaunch == launch_chase_shared) {
+        const std::string too_large = fits_in_shared({.lines = next.size() / kLine});
+        require(too_large.empty(), "chase_shared: ", too_large);
+    }
+    kLaunch(next.data(), static_cast<unsigned>(next.size() / kLine), start, steps, last.data(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+template <auto kLaunch>
+void run_read(DeviceSpan<const unsigned> x, unsigned blocks_per_sm, DeviceSpan<unsigned> sums,
+              cudaStream_t stream) {
+    const std::size_t threads = read_threads(blocks_per_sm);
+    require(sums.size() == threads, "read: sums has ", sums.size(), " elements; expected ", threads,
+            ", one for each thread");
+    require(reinterpret_cast<std::uintptr_t>(x.data()) % sizeof(uint4) == 0,
+            "read: x does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
+    require(!overlap(x, sums), "read: sums overlaps x; expected memory of its own");
+    kLaunch(x.data(), x.size(), blocks_per_sm, sums.data(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
+// Of each step the 4 bytes that are loaded, although a line moves.
+course::Work work_of_chase(const Chase& problem) {
+    return {.bytes = 4.0 * problem.steps};
+}
+course::Work work_of_read(const Read& problem) {
+    return {.bytes = 4.0 * static_cast<double>(problem.elements)};
+}
+
+}  // namespace
+
+std::span<const ChaseVersion> chase_versions() {
+    static const std::array<ChaseVersion, 3> list = {{
+        {"chase", "one thread follows a list", run_chase<launch_chase>, work_of_chase},
+        {"chase_l2", "its loads do not look at L1", run_chase<launch_chase_l2>, work_of_chase},
+        {"chase_shared", "the list is in shared memory", run_chase<launch_chase_shared>, work_of_chase,
+         fits_in_shared},
+    }};
+    return list;
+}
+
+std::size_t read_threads(unsigned blocks_per_sm) {
+    require(blocks_per_sm >= 1 && blocks_per_sm <= 8, "read: blocks_per_sm is ", blocks_per_sm,
+            "; expected 1 to 8");
+    return std::size_t{course::multiprocessors()} * blocks_per_sm * kBlock;
+}
+
+std::span<const ReadVersion> read_versions() {
+    static const std::array<ReadVersion, 3> list = {{
+        {{"read_one", "one load of 4 bytes in flight", run_read<launch_read_one>, work_of_read}, 4},
+        {{"read_four", "four loads of 4 bytes in flight", run_read<launch_read_four>, work_of_read}, 16},
+        {{"read_wide", "one load of 16 bytes in flight", run_read<launch_read_wide>, work_of_read}, 16},
+    }};
+    return list;
+}
+
+}  // namespace day04

@@ -1,0 +1,144 @@
+// Day 4's program: the latency of lists from L1 to DRAM, and the bandwidth of L2 and DRAM with few
+// and with many bytes in flight.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/bench/machine.hpp"
+#include "common/bench/usual_case.hpp"
+#include "common/check/guarded_buffer.hpp"
+#include "common/check/require.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "memory_hierarchy.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::GuardedBuffer;
+
+constexpr std::size_t kLineBytes = 128;
+constexpr unsigned kSteps = 1 << 15;
+
+std::string bytes_text(std::size_t bytes) {
+    if (bytes >> 30 != 0 && bytes % (1 << 30) == 0) return fmt::format("{} GB", bytes >> 30);
+    if (bytes >> 20 != 0 && bytes % (1 << 20) == 0) return fmt::format("{} MB", bytes >> 20);
+    if (bytes >> 10 != 0 && bytes % (1 << 10) == 0) return fmt::format("{} KB", bytes >> 10);
+    return fmt::format("{} bytes", bytes);
+}
+
+// Each launch continues where the one before ended: a launch that followed the same steps again
+// would find their lines in L2.
+struct ChaseData {
+    explicit ChaseData(std::size_t lines)
+        : ring(day04::random_ring(lines, 4)), next(lines * kLineBytes / sizeof(unsigned)), last(1) {
+        CUDA_CHECK(cudaMemset(next.data(), 0, next.bytes()));
+        CUDA_CHECK(cudaMemcpy2D(next.data(), kLineBytes, ring.next.data(), sizeof(unsigned), sizeof(unsigned),
+                                lines, cudaMemcpyHostToDevice));
+    }
+    void launch(const day04::ChaseVersion& version, cudaStream_t stream) {
+        version.launcher(next.span(), ring.after(rank, 0), kSteps, last.span(), stream);
+        rank = (rank + kSteps) % ring.order.size();
+    }
+
+    day04::Ring ring;
+    DeviceBuffer<unsigned> next;
+    GuardedBuffer<unsigned> last;
+    std::size_t rank = 0;  // where the next launch starts, and so where the last one ended
+};
+
+course::Case chase_case(const course::Dims& size) {
+    const std::size_t bytes = course::only_extent(size, "bytes");
+    course::require(bytes % kLineBytes == 0 && bytes > 0, "size is ", bytes,
+                    " bytes; expected a multiple of ", kLineBytes);
+    const day04::Chase problem{bytes / kLineBytes, kSteps};
+    course::UsualCase<ChaseData> usual("chase " + bytes_text(bytes), "uint32",
+                                       std::make_shared<ChaseData>(problem.lines));
+    usual.output(&ChaseData::last, [](const ChaseData& data, const auto& got) {
+        const std::vector<unsigned> expected = {data.ring.after(data.rank, 0)};
+        return course::verify_exact(got, expected);
+    });
+    usual.versions(
+        day04::chase_versions(), problem,
+        [](const auto& version, ChaseData& data, cudaStream_t stream) { data.launch(version, stream); });
+    usual.result.derive_figures = [](std::span<course::Record> records) {
+        for (course::Record& record : records)
+            if (record.measurement)
+                record.figures.push_back({"ns per load", record.measurement->ms.median * 1e6 / kSteps});
+    };
+    return usual.result;
+}
+
+// --- Bandwidth -----------------------------------------------------------------------------------
+
+struct ReadData {
+    explicit ReadData(const day04::Read& problem)
+        : x(problem.elements), copy(problem.elements), sums(day04::read_threads(problem.blocks_per_sm)) {
+        std::vector<unsigned> values(problem.elements);
+        course::Random random(4);
+        for (unsigned& value : values)
+            value = static_cast<unsigned>(random.next());
+        expected = day04::sum_on_cpu(values);
+        CUDA_CHECK(cudaMemcpy(x.data(), values.data(), x.bytes(), cudaMemcpyHostToDevice));
+    }
+
+    DeviceBuffer<unsigned> x, copy;
+    GuardedBuffer<unsigned> sums;
+    unsigned expected = 0;
+};
+
+template <unsigned kBlocksPerSm>
+course::Case read_case(const course::Dims& size) {
+    const std::size_t bytes = course::only_extent(size, "bytes");
+    const day04::Read problem{bytes / sizeof(unsigned), kBlocksPerSm};
+    course::UsualCase<ReadData> usual(
+        fmt::format("read {}, {} warps per SM", bytes_text(bytes), 8 * kBlocksPerSm), "uint32",
+        std::make_shared<ReadData>(problem));
+    usual.output(&ReadData::sums, [](const ReadData& data, const auto& got) {
+        const std::vector<unsigned> sum = {day04::sum_on_cpu(got)};
+        const std::vector<unsigned> expected = {data.expected};
+        return course::verify_exact(sum, expected);
+    });
+    usual.versions(day04::read_versions(), problem,
+                   [](const auto& version, ReadData& data, cudaStream_t stream) {
+                       version.launcher(data.x.span(), kBlocksPerSm, data.sums.span(), stream);
+                   });
+    usual.limit_copy(&ReadData::x, &ReadData::copy);
+    usual.result.derive_figures = [](std::span<course::Record> records) {
+        for (course::Record& record : records) {
+            if (record.role != course::Role::kOurs) continue;
+            const unsigned bytes_of_thread =
+                course::find_version(day04::read_versions(), record.version).bytes_in_flight;
+            record.figures.push_back({"KB in flight per SM", kBlocksPerSm * 256 * bytes_of_thread / 1024.0});
+        }
+    };
+    return usual.result;
+}
+
+// A smaller array is read before all SMs have started. (The stand-in has no caches to compare.)
+template <unsigned kBlocksPerSm>
+course::Case read_if_large(const course::Dims& size) {
+    const bool large = course::only_extent(size, "bytes") >= std::size_t{16} << 20;
+    return large || course::is_cpu_stand_in() ? read_case<kBlocksPerSm>(size) : course::Case{};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const course::Program program{
+        .day = "day04_memory_hierarchy",
+        .title = "lists of n bytes that one thread follows, and sums of n bytes",
+        .default_size = {std::size_t{16} << 10},
+        .bench_sizes = {{std::size_t{16} << 10},
+                        {std::size_t{128} << 10},
+                        {std::size_t{1} << 20},
+                        {std::size_t{16} << 20},
+                        {std::size_t{32} << 20},
+                        {std::size_t{64} << 20},
+                        {std::size_t{256} << 20},
+                        {std::size_t{1} << 30}},
+        .make_cases = {chase_case, read_if_large<1>, read_if_large<2>, read_if_large<4>, read_if_large<8>}};
+    return course::run_program(program, argc, argv);
+}

@@ -1,0 +1,74 @@
+// What the lesson says of requests and bytes, counted.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "common/device/device_buffer.hpp"
+#include "common/test/inspection_test.hpp"
+#include "memory_hierarchy.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+
+struct Loads {
+    std::uint64_t requests = 0;
+    std::uint64_t sectors = 0;
+};
+
+// Of all lines of the kernel that load from global memory.
+template <class Launch>
+Loads global_loads(Launch launch) {
+    Loads loads;
+    for (const course::KernelInspection& kernel : course::inspect(launch).kernels)
+        for (const course::AccessLine& line : kernel.lines)
+            if (line.space == course::Space::kGlobal && line.operation == course::Operation::kLoad) {
+                loads.requests += line.requests;
+                loads.sectors += line.transactions;
+            }
+    return loads;
+}
+
+Loads of_read(const std::string& version, std::size_t n) {
+    const DeviceBuffer<unsigned> x = course::zeros<unsigned>(n);
+    DeviceBuffer<unsigned> sums(day04::read_threads(1));
+    return global_loads([&] {
+        course::find_version(day04::read_versions(), version).launcher(x.span(), 1, sums.span(), nullptr);
+    });
+}
+
+// All versions read the same sectors; a wide load brings four times as many bytes for a request.
+TEST(Lesson, AWideLoadNeedsAFourthOfTheRequests) {
+    const std::size_t n = 16 * day04::read_threads(1);
+    const Loads one = of_read("read_one", n);
+    EXPECT_EQ(one.requests, n / 32);
+    EXPECT_EQ(one.sectors, n / 8) << "8 words of 4 bytes in a sector of 32";
+    const Loads four = of_read("read_four", n);
+    EXPECT_EQ(four.requests, one.requests);
+    EXPECT_EQ(four.sectors, one.sectors);
+    const Loads wide = of_read("read_wide", n);
+    EXPECT_EQ(wide.requests, one.requests / 4);
+    EXPECT_EQ(wide.sectors, one.sectors);
+}
+
+TEST(Lesson, TheCopyInSharedMemoryIsReadOnce) {
+    const std::size_t lines = 100;
+    const day04::Ring ring = day04::random_ring(lines, 4);
+    std::vector<unsigned> words(lines * 32);
+    for (std::size_t line = 0; line < lines; ++line)
+        words[line * 32] = ring.next[line];
+    const DeviceBuffer<unsigned> next{std::span(words)};
+    DeviceBuffer<unsigned> last(1);
+    const auto follow = [&](const std::string& version) {
+        return global_loads([&] {
+            course::find_version(day04::chase_versions(), version)
+                .launcher(next.span(), 0, 500, last.span(), nullptr);
+        });
+    };
+    EXPECT_EQ(follow("chase").requests, 500U);
+    EXPECT_EQ(follow("chase_l2").requests, 500U);
+    EXPECT_EQ(follow("chase_shared").requests, 100U) << "3,200 words, 32 at a time";
+}
+
+}  // namespace

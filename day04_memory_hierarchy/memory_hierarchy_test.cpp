@@ -1,0 +1,227 @@
+// Lists that are followed to the right line, and sums of every element, each once.
+#include "memory_hierarchy.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "common/check/guarded_buffer.hpp"
+#include "common/device/device_buffer.hpp"
+#include "common/device/random.hpp"
+#include "common/test/device_test.hpp"
+
+namespace {
+
+using course::DeviceBuffer;
+using course::GuardedBuffer;
+using course::refusal;
+
+constexpr std::uint64_t kSeed = 4;
+constexpr std::size_t kLine = 32;            // words
+constexpr std::size_t kLinesInShared = 384;  // 48 KB
+
+// --- Lists ---------------------------------------------------------------------------------------
+
+// The ring as `next` of the API. A word that no step may read leads to an address far outside.
+std::vector<unsigned> lines_of(const day04::Ring& ring) {
+    std::vector<unsigned> words(ring.next.size() * kLine, 0xfffffff0U);
+    for (std::size_t line = 0; line < ring.next.size(); ++line)
+        words[line * kLine] = ring.next[line];
+    return words;
+}
+
+class ChaseTest : public course::DeviceTestWithParam<const day04::ChaseVersion*> {
+  protected:
+    static std::string follow(const day04::Ring& ring, std::size_t rank, unsigned steps) {
+        const std::vector<unsigned> words = lines_of(ring);
+        const DeviceBuffer<unsigned> next{std::span(words)};
+        GuardedBuffer<unsigned> last(1);
+        GetParam()->launcher(next.span(), ring.after(rank, 0), steps, last.span(), nullptr);
+        const unsigned got = last.to_host()[0];
+        const unsigned expected = ring.after(rank, steps);
+        std::string said = last.damage();
+        if (got != expected)
+            said += "after " + std::to_string(steps) + " steps in a list of " +
+                    std::to_string(ring.order.size()) + " lines: word " + std::to_string(got) +
+                    "; expected " + std::to_string(expected);
+        return said;
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFour, ChaseTest, course::each_of(day04::chase_versions()), course::VersionName());
+
+TEST_P(ChaseTest, ReachesTheLineThatTheListLeadsTo) {
+    for (const std::size_t lines :
+         {std::size_t{1}, std::size_t{2}, std::size_t{7}, std::size_t{255}, std::size_t{256}, kLinesInShared,
+          kLinesInShared + 1, std::size_t{1009}}) {
+        if (!GetParam()->cannot_run({lines, 0}).empty()) continue;
+        const day04::Ring ring = day04::random_ring(lines, kSeed);
+        for (const std::size_t steps :
+             {std::size_t{0}, std::size_t{1}, lines - 1, lines, lines + 1, 3 * lines})
+            EXPECT_EQ(follow(ring, 0, static_cast<unsigned>(steps)), "");
+        EXPECT_EQ(follow(ring, lines - 1, 5), "") << "from the last line of the order";
+    }
+}
+
+TEST_P(ChaseTest, RandomLists) {
+    course::Random random(kSeed);
+    SCOPED_TRACE("course::Random seed " + std::to_string(kSeed));
+    for (int round = 0; round < 10; ++round) {
+        const std::size_t lines = 1 + random.below(kLinesInShared);
+        const day04::Ring ring = day04::random_ring(lines, random.next());
+        EXPECT_EQ(follow(ring, random.below(static_cast<unsigned>(lines)),
+                         static_cast<unsigned>(random.below(5000))),
+                  "");
+    }
+}
+
+TEST_P(ChaseTest, RunsOnTheGivenStream) {
+    const DeviceBuffer<unsigned> next = course::zeros<unsigned>(kLine);
+    DeviceBuffer<unsigned> last(1);
+    const course::CapturedWork work(
+        [&](cudaStream_t stream) { GetParam()->launcher(next.span(), 0, 3, last.span(), stream); });
+    EXPECT_EQ(work.nodes(), 1U);
+}
+
+TEST_P(ChaseTest, RefusesBadArguments) {
+    const DeviceBuffer<unsigned> next = course::zeros<unsigned>(2 * kLine);
+    DeviceBuffer<unsigned> last(2);
+    const auto refused = [&](std::size_t words, unsigned start, std::size_t results) {
+        return refusal([&] {
+            GetParam()->launcher(next.span().subspan(0, words), start, 1, last.span().subspan(0, results),
+                                 nullptr);
+        });
+    };
+    EXPECT_EQ(refused(0, 0, 1),
+              "chase: next has 0 words; expected whole lines of 32, at least one, and fewer "
+              "than 2^32 words");
+    EXPECT_NE(refused(33, 0, 1).find("next has 33 words"), std::string::npos);
+    EXPECT_EQ(refused(64, 1, 1),
+              "chase: start is 1; expected the first word of one of 2 lines, a multiple of 32");
+    EXPECT_NE(refused(64, 64, 1).find("start is 64"), std::string::npos);
+    EXPECT_EQ(refused(64, 0, 2), "chase: last has 2 elements; expected 1");
+    EXPECT_EQ(refusal([&] {
+                  DeviceBuffer<unsigned> both = course::zeros<unsigned>(kLine);
+                  GetParam()->launcher(both.span(), 0, 1, both.span().subspan(0, 1), nullptr);
+              }),
+              "chase: last overlaps next; expected memory of its own");
+}
+
+class SharedMemory : public course::DeviceTest {};
+
+TEST_F(SharedMemory, RefusesALongerList) {
+    const auto& version = course::find_version(day04::chase_versions(), "chase_shared");
+    const DeviceBuffer<unsigned> next = course::zeros<unsigned>((kLinesInShared + 1) * kLine);
+    DeviceBuffer<unsigned> last(1);
+    const std::string expected = "a list of 385 lines is larger than 48 KB of shared memory, 384 lines";
+    EXPECT_EQ(version.cannot_run({kLinesInShared + 1, 0}), expected);
+    EXPECT_EQ(refusal([&] { version.launcher(next.span(), 0, 1, last.span(), nullptr); }),
+              "chase_shared: " + expected);
+}
+
+TEST(Ring, IsOneRoundThroughAllLinesInRandomOrder) {
+    const std::size_t lines = 1000;
+    const day04::Ring ring = day04::random_ring(lines, kSeed);
+    std::vector<unsigned> sorted = ring.order;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<unsigned> all(lines);
+    std::iota(all.begin(), all.end(), 0U);
+    EXPECT_EQ(sorted, all);
+    EXPECT_FALSE(std::is_sorted(ring.order.begin(), ring.order.end()));
+    unsigned at = ring.order[0] * 32;
+    for (std::size_t step = 1; step <= lines; ++step) {
+        at = ring.next[at / 32];
+        ASSERT_EQ(at, ring.after(0, step)) << "step " << step;
+    }
+    EXPECT_EQ(at, ring.order[0] * 32);
+    EXPECT_EQ(refusal([] { static_cast<void>(day04::random_ring(0, 1)); }),
+              "random_ring: there are 0 lines; expected 1 to 2^27 - 1");
+}
+
+// --- Sums ----------------------------------------------------------------------------------------
+
+class ReadTest : public course::DeviceTestWithParam<const day04::ReadVersion*> {
+  protected:
+    // The array stands between guards; each thread's sum is written, and all together are right.
+    static std::string add_up(std::size_t n, unsigned blocks_per_sm, std::uint64_t seed) {
+        course::Random random(seed);
+        std::vector<unsigned> values(n);
+        for (unsigned& value : values)
+            value = static_cast<unsigned>(random.next());
+        GuardedBuffer<unsigned> x(n);
+        if (n != 0)
+            CUDA_CHECK(cudaMemcpy(x.data(), values.data(), n * sizeof(unsigned), cudaMemcpyHostToDevice));
+        GuardedBuffer<unsigned> sums(day04::read_threads(blocks_per_sm));
+        GetParam()->launcher(x.span(), blocks_per_sm, sums.span(), nullptr);
+        const unsigned got = day04::sum_on_cpu(sums.to_host());
+        const unsigned expected = day04::sum_on_cpu(values);
+        if (got == expected) return sums.damage() + x.damage();
+        return "the sum of " + std::to_string(n) + " elements, " + std::to_string(blocks_per_sm) +
+               " blocks per SM, is " + std::to_string(got) + "; expected " + std::to_string(expected);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFour, ReadTest, course::each_of(day04::read_versions()), course::VersionName());
+
+// Around a quad, and around one and four rounds of the grid.
+TEST_P(ReadTest, EveryElementOnce) {
+    const std::size_t threads = day04::read_threads(1);
+    for (const std::size_t n :
+         {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{5},
+          threads - 1, threads, threads + 1, 3 * threads, 4 * threads - 1, 4 * threads, 4 * threads + 1,
+          4 * threads + 3, 8 * threads + 7})
+        EXPECT_EQ(add_up(n, 1, kSeed), "");
+    for (const unsigned blocks_per_sm : {2U, 3U, 8U})
+        EXPECT_EQ(add_up(100003, blocks_per_sm, kSeed), "");
+}
+
+TEST_P(ReadTest, RandomSizes) {
+    course::Random random(kSeed);
+    SCOPED_TRACE("course::Random seed " + std::to_string(kSeed));
+    for (int round = 0; round < 10; ++round)
+        EXPECT_EQ(add_up(random.below(200000), 1 + static_cast<unsigned>(random.below(8)), kSeed + 1), "");
+}
+
+TEST_P(ReadTest, MoreElementsThan32BitsCount) {
+    const std::size_t n = (std::size_t{1} << 32) + 5;
+    if (const std::string reason = course::why_not_so_large(n * sizeof(unsigned)); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<unsigned> x(n);
+    CUDA_CHECK(cudaMemset(x.data(), 0, x.bytes()));
+    const unsigned value = 12345;
+    for (const std::size_t i : {std::size_t{0}, std::size_t{1} << 31, (std::size_t{1} << 32) - 1, n - 1})
+        CUDA_CHECK(cudaMemcpy(x.data() + i, &value, sizeof value, cudaMemcpyHostToDevice));
+    GuardedBuffer<unsigned> sums(day04::read_threads(8));
+    GetParam()->launcher(x.span(), 8, sums.span(), nullptr);
+    EXPECT_EQ(day04::sum_on_cpu(sums.to_host()), 4 * value);
+    EXPECT_EQ(sums.damage(), "");
+}
+
+TEST_P(ReadTest, RunsOnTheGivenStream) {
+    const DeviceBuffer<unsigned> x = course::zeros<unsigned>(8);
+    DeviceBuffer<unsigned> sums(day04::read_threads(2));
+    const course::CapturedWork work(
+        [&](cudaStream_t stream) { GetParam()->launcher(x.span(), 2, sums.span(), stream); });
+    EXPECT_EQ(work.nodes(), 1U);
+    EXPECT_EQ(work.grid().x, day04::read_threads(2) / 256) << "two blocks for each SM";
+}
+
+TEST_P(ReadTest, RefusesBadArguments) {
+    const DeviceBuffer<unsigned> x = course::zeros<unsigned>(8);
+    DeviceBuffer<unsigned> sums(day04::read_threads(1));
+    const auto refused = [&](course::DeviceSpan<const unsigned> from, unsigned blocks_per_sm) {
+        return refusal([&] { GetParam()->launcher(from, blocks_per_sm, sums.span(), nullptr); });
+    };
+    EXPECT_EQ(refused(x.span(), 0), "read: blocks_per_sm is 0; expected 1 to 8");
+    EXPECT_EQ(refused(x.span(), 9), "read: blocks_per_sm is 9; expected 1 to 8");
+    EXPECT_NE(refused(x.span(), 2).find("one for each thread"), std::string::npos);
+    EXPECT_EQ(refused(x.span().subspan(1, 4), 1),
+              "read: x does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
+    EXPECT_EQ(refused(sums.span(), 1), "read: sums overlaps x; expected memory of its own");
+}
+
+}  // namespace

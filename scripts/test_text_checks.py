@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""Tests of check_prose.py, of which each rule finds a sentence that breaks it, at its line, and nothing in good prose;
+and of check_links.py, which finds each kind of link that leads nowhere."""
+
+import contextlib
+import io
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+import check_links
+import check_prose
+
+GOOD = """# Heading
+
+A warp loads 32 adjacent elements. So few sectors are moved, which is why `coalesced` is fast: the
+bus is the limit. You can measure that.
+
+| version | what is new |
+|---|---|
+| `tiled` | a tile in shared memory |
+
+```cuda
+simply(x);  // of course
+```
+"""
+# For each of check_prose.PHRASES, in the same order: what to find, and a sentence with it.
+PHRASES = {
+    "Of course": "Of course it may fail.",
+    "simply": "A thread simply loads its element.",
+    "in order to": "It waits in order to load.",
+    "due to the fact that": "It waits due to the fact that a tile is late.",
+    "note that": "Also note that it waits.",
+    "utilised": "All lanes are utilised.",
+    "everybody": "It is a value that everybody needs.",
+    "threads who": "So the threads who load must wait.",
+    "those who wait": "A signal wakes those who wait.",
+    "kernel says": "This kernel says what it needs.",
+    "is told": "A missing score is told at the end.",
+    "wants": "The barrier wants all threads.",
+    "not unlikely": "It is not unlikely that lanes diverge.",
+    "need not do at all": "Some work one need not do at all.",
+    "no instruction more": "This costs no instruction more.",
+    "took as long": "In the end the sweep took as long.",
+    "where a launch was": "There is a barrier where a launch was.",
+    "by other means": "The same work by other means takes longer.",
+    "are undone for nothing": "Both are undone for nothing.",
+    "lies well": "A row that lies well is loaded in packs.",
+    "stand for what lies": "Zeros stand for what lies outside.",
+    "change places": "Two elements change places.",
+    "that memory limits": "It is a kernel that memory limits.",
+    "16-bit factors": "Tensor cores multiply 16-bit factors.",
+    "rounds of blocks": "A grid has several rounds of blocks.",
+    "columns of a head": "A size is tokens x columns of a head.",
+    "turned round": "Every edge is turned round.",
+}
+# The same for what is counted.
+COUNTS = {
+    "41 words in a row": " ".join(["warps"] * 41) + ".",
+    "'It is', 'There is'": "There is a barrier. It is slow.",
+    "3 sentences in a row have a colon": "A warp needs a tile first: it loads. Other warps need it as well: they wait. In the end all are ready: they add.",
+    "3 sentences in a row have a semicolon": "Warps load; lanes wait. Blocks start; others end. Threads add; one stores.",
+    "2 sentences in a row have 'not ... but'": "Warps do not wait but load. Lanes do not add but store.",
+    "4 sentences in a row have at most five words": "Warps load. Lanes wait. Blocks start. Threads add.",
+    "3 sentences in a row begin with 'warps'": "Warps load tiles first. Warps wait for them. Warps then add.",
+    "4 sentences in a row begin with 'the'": "The first warp loads a tile. The block waits for it. The sum is new. The rest is as it was before.",
+}
+
+
+class Prose(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def check(self, name, text):
+        path = self.directory / name
+        path.write_text(text, encoding="utf-8")
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check_prose.main([str(path)])
+        return code, out.getvalue()
+
+    def test_good_prose_has_no_findings(self):
+        self.assertEqual(self.check("a.md", GOOD), (0, "1 files, 0 findings\n"))
+        comments = "// A warp loads a tile.\nint simply;  // of course\n"
+        self.assertEqual(self.check("a.cuh", comments), (0, "1 files, 0 findings\n"))
+
+    def test_each_rule_finds_its_mistake_at_its_line(self):
+        for message, bad in ({f"'{found}'": bad for found, bad in PHRASES.items()} | COUNTS).items():
+            with self.subTest(message):
+                code, out = self.check("a.md", GOOD + "\n" + bad + "\n")
+                self.assertEqual((code, out.count("\n")), (1, 2), out)
+                self.assertIn(f"a.md:{GOOD.count(chr(10)) + 2}: ", out)
+                self.assertIn(message, out)
+                code, out = self.check("a.cuh", "int a;\n// " + bad + "\n")
+                self.assertEqual((code, out.count("\n")), (1, 2), out)
+                self.assertIn("a.cuh:2: ", out)
+                self.assertIn(message, out)
+
+    def test_each_phrase_has_an_example_here(self):
+        self.assertEqual(len(PHRASES), len(check_prose.PHRASES))
+        for found, phrase in zip(PHRASES, check_prose.PHRASES):
+            self.assertRegex(found, rf"(?i)^(?:{phrase})$")
+
+    def test_the_line_is_right_behind_code_links_and_comments(self):
+        text = "<!--\na\n-->\n```sh\na\n```\nSee [a\nlink](a.md)\nand\n`b\nc`. Two warps\nsimply wait.\n"
+        self.assertIn(":11: 'simply'", self.check("a.md", text)[1])
+
+    def test_labels_questions_code_and_references_are_no_chains(self):
+        for text in ("Idea: a tile. Cost removed: a load. Still limits it: memory.",
+                     "Which warp loads? Which warp waits? Which warp adds?",
+                     "`a` loads a tile. `b` loads a row. `c` loads a column.",
+                     'T. Dao, "One", 2022; A. B, "Two", 2023. A. C, "One", 2022; B. "D", 2023. A; "E", 2021; F.'):
+            with self.subTest(text):
+                self.assertEqual(self.check("a.md", text)[0], 0)
+
+    def test_a_sentence_ends_before_a_file_but_not_after_an_initial(self):
+        sentences = [s for _, s in check_prose.sentences_of("See A. Then tile.cuh loads. tile_b.cuh stores.", 1)]
+        self.assertEqual(sentences, ["See A.", "Then tile.cuh loads.", "tile_b.cuh stores."])
+        self.assertEqual(len(list(check_prose.sentences_of("T. Dao, D. Y. Fu. Next.", 1))), 2)
+
+    def test_a_file_that_cannot_be_read_is_an_error(self):
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            self.assertEqual(check_prose.main([str(self.directory / "none.md")]), 2)
+        self.assertIn("none.md", err.getvalue())
+
+
+class Links(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name).resolve() / "tree"
+        (self.root / "docs").mkdir(parents=True)
+        (self.root / "docs/a b.md").write_text("# A `vector<T>`, twice_over: *why?*\n## Same\n## Same\nTitle\n=====\n"
+                                               "```sh\n# no heading\n```\n<a id=\"by-hand\"></a>\n### A [link](x.md) ##\n")
+        (self.root / "docs/code.cu").write_text("1\n2\n3\n")
+        (self.root / "docs/ignored.md").write_text("# Here\n")
+        (self.root / ".gitignore").write_text("ignored.md\n")
+        (self.root.parent / "outside.md").write_text("# Here\n")
+        subprocess.run(["git", "init", "--quiet", self.root], check=True)
+
+    def check(self, text):
+        (self.root / "README.md").write_text(text, encoding="utf-8")
+        check_links.known_to_git.cache_clear()
+        check_links.anchors_of.cache_clear()
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check_links.main([str(self.root / "README.md")], self.root)
+        return code, out.getvalue()
+
+    def test_links_that_lead_somewhere(self):
+        targets = ("docs", "docs/", "docs/a%20b.md", "<docs/a b.md>", "./docs/../docs/code.cu", "docs/code.cu#L3", "#top-heading",
+                   "docs/code.cu#L1-L2", 'docs/code.cu "A title"', "https://example.org/none#x", "mailto:a@example.org",
+                   *(f"docs/a%20b.md#{anchor}" for anchor in ("a-vectort-twice_over-why", "same", "same-1", "title", "by-hand",
+                                                              "a-link")))
+        text = "# Top: heading\n" + "".join(f"[a\nlink]({target})\n" for target in targets)
+        self.assertEqual(self.check(text), (0, f"1 files, {len(targets)} links, 0 lead nowhere\n"))
+
+    def test_each_kind_of_link_that_leads_nowhere(self):
+        for target, reason in {
+                "none.md": "there is no such file",
+                "Docs/code.cu": "there is no such file",
+                "docs/ignored.md": "there is no such file",
+                "../outside.md": "leads out of the repository",
+                "/docs/code.cu": "is not relative",
+                "": "is empty",
+                "#none": "has no heading",
+                "docs/a%20b.md#same-2": "has no heading",
+                "docs/a%20b.md#Same": "has no heading",
+                "docs/a%20b.md#no-heading": "has no heading",
+                "docs/code.cu#L4": "the file has 3 lines",
+                "docs/code.cu#L0": "the file has 3 lines",
+                "docs/code.cu#main": "only Markdown has headings",
+        }.items():
+            with self.subTest(target):
+                code, out = self.check(f"# Top\n\nSee [this\nlink]({target}).\n")
+                self.assertEqual(code, 1)
+                self.assertIn(f"README.md:4: {target}: ", out)
+                self.assertIn(reason, out)
+
+    def test_every_form_of_a_link_is_seen(self):
+        for text in ("![picture](none.svg)", "[![picture](docs/code.cu)](none.svg)", "[name]: none.svg", '<img src="none.svg">',
+                     '<a href="none.svg">x</a>', "<picture>\n<source media='x'\nsrcset='none.svg'>", "`x` [a](none.svg) `y`"):
+            with self.subTest(text):
+                code, out = self.check(text + "\n")
+                self.assertEqual((code, out.count("none.svg")), (1, 1), out)
+
+    def test_code_and_comments_have_no_links(self):
+        for text in ("```md\n[a](none.md)\n```", "`[a](none.md)`", "``[a](none.md) ` ``", "<!-- [a](none.md) -->"):
+            with self.subTest(text):
+                self.assertEqual(self.check(text + "\n"), (0, "1 files, 0 links, 0 lead nowhere\n"))
+
+    def test_a_file_that_cannot_be_read_is_an_error(self):
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            self.assertEqual(check_links.main([str(self.root / "none.md")], self.root), 2)
+        self.assertIn("none.md", err.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

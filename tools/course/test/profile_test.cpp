@@ -1,0 +1,245 @@
+// What a profile shows, from made-up counters and a made-up inspection; and whether there are words
+// for all that is stored.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <stdexcept>
+
+#include "inspect_example.hpp"
+#include "profile_view.hpp"
+#include "temporary_directory.hpp"
+
+namespace course::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+KernelCounters counters() {
+    return {.problem = "p",
+            .version = "plain",
+            .kernel = "transpose",
+            .launches = 2,
+            .microseconds = 40,
+            .limited_by = "L2",
+            .busy = {{"memory", 12.4}, {"L2", 87.1}, {"L1", 54}, {"FMA", 3}},
+            .stalls = {{"selected", 0.6}, {"long_scoreboard", 0.3}, {"wait", 0.1}},
+            .megahertz = 1980,
+            .highest_megahertz = 1980,
+            .occupancy = 56.2,
+            .largest_occupancy = 75,
+            .occupancy_limit = "registers",
+            .sectors_per_load = 4,
+            .sectors_per_store = 32,
+            .lanes = 31.5,
+            .waves = 3,
+            .dram_bytes_read = 2.5e8,
+            .dram_bytes_written = 0,
+            .shared_wavefronts = 2000,
+            .bank_conflicts = 500,
+            .spills = 7,
+            .registers = 40};
+}
+
+MeasuredRecord record(double ms, double bytes, double flops, const char* dtype = "float") {
+    MeasuredRecord timed;
+    timed.dtype = dtype;
+    timed.median_ms = ms;
+    timed.bytes = bytes;
+    timed.flops = flops;
+    timed.limit_bytes_per_second = 4e12;
+    timed.limit_flops_per_second = 6e13;
+    return timed;
+}
+
+Profile profile() {
+    return {.name = "plain",
+            .problem = "matrix 8192x8192",
+            .gpu = "NVIDIA H200",
+            .kernels = {counters()},
+            .reason = "L2 is 87 % busy",
+            .inspected_problem = "matrix 128x128",
+            .inspected = {example_kernel()},
+            .inspected_on = kExampleLimits};
+}
+
+const Figure& figure(const std::vector<Figure>& figures, const std::string& name) {
+    for (const Figure& each : figures)
+        if (each.name == name) return each;
+    throw std::runtime_error("no figure " + name);
+}
+
+bool shows(const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+}
+
+TEST(Profiles, HaveTheCountsOfTheGpuBesideThoseOfTheInspection) {
+    const Screen screen = screen_of(profile());
+    const auto both = [&](const char* name) {
+        const Figure& found = figure(screen.predictable, name);
+        return found.counted + " | " + found.predicted;
+    };
+    EXPECT_EQ(both("sectors per load"), "4.00 | 4.00");
+    EXPECT_EQ(both("sectors per store"), "32.00 | none");
+    EXPECT_EQ(both("wavefronts per shared access"), " | 16.50") << "a load of 32 and one of 1";
+    EXPECT_EQ(both("bank conflicts"), "25.0 % of the wavefronts | 93.9 % of the wavefronts");
+    EXPECT_EQ(both("active lanes"), "31.5 of an instruction | 32.0 of an access");
+    EXPECT_TRUE(both("occupancy at most").starts_with("75 %, limited by registers | 100 %, 2 blocks"));
+    EXPECT_EQ(both("barriers per block"), " | 1");
+    EXPECT_EQ(both("bytes read"), " | 131 KB, unique 65.5 KB (2 times)");
+}
+
+TEST(Profiles, SayWhatOnlyTheHardwareKnows) {
+    const Screen screen = screen_of(profile());
+    EXPECT_EQ(figure(screen.hardware, "time").counted, "40.0 µs");
+    EXPECT_EQ(figure(screen.hardware, "kernel").counted, "transpose, 2 launches");
+    EXPECT_EQ(figure(screen.hardware, "busiest units").counted, "L2 87 %, L1 54 %, memory 12 %");
+    EXPECT_EQ(figure(screen.hardware, "DRAM").counted, "250 MB read, 0 B written");
+    EXPECT_EQ(figure(screen.hardware, "spills").counted, "7 loads and stores of local memory");
+    ASSERT_EQ(screen.waits.size(), 2U) << "a warp that issues does not wait";
+    EXPECT_EQ(screen.waits[0].advice->name, "long_scoreboard");
+    EXPECT_EQ(screen.limit->name, "L2");
+}
+
+TEST(Profiles, OfSeveralKernelsTheLongestIsShown) {
+    Profile two = profile();
+    two.kernels.push_back(counters());
+    two.kernels[1].kernel = "finish";
+    two.kernels[1].microseconds = 5;
+    const Screen screen = screen_of(two);
+    EXPECT_EQ(figure(screen.hardware, "time").counted, "45.0 µs") << "of all kernels";
+    EXPECT_EQ(figure(screen.hardware, "other kernels").counted, "finish 5.00 µs (L2)");
+}
+
+TEST(Profiles, PlaceAVersionOnTheRoofline) {
+    const auto roofline = [](const MeasuredRecord& timed) {
+        Profile with_time = profile();
+        with_time.timed = timed;
+        return figure(screen_of(with_time).hardware, "roofline").counted;
+    };
+    EXPECT_EQ(
+        roofline(record(1, 2e9, 5e8)),
+        "0.25 operations per byte: 2 TB/s of 4 TB/s measured (50 %); 500 GFLOP/s of 60 TFLOP/s measured "
+        "(0.83 %). The roof is memory");
+    EXPECT_TRUE(roofline(record(1, 1e8, 3e10)).ends_with("(50 %). The roof is arithmetic"));
+    EXPECT_EQ(roofline(record(1, 8e9, 0)),
+              "8 TB/s of 4 TB/s measured (200 %), because a cache holds the data");
+    EXPECT_TRUE(roofline(record(1, 1e8, 3e11, "half")).ends_with("whose limit on this unit is not measured"));
+    MeasuredRecord on_tensor_cores = record(1, 1e8, 3e11);
+    on_tensor_cores.percent_of_limit = 2.5;
+    EXPECT_TRUE(roofline(on_tensor_cores).ends_with("whose limit on this unit is not measured"))
+        << "five times what FP32 can do";
+}
+
+TEST(Profiles, AreShownWithoutWhatIsNotThere) {
+    Profile stored = profile();
+    stored.inspected.clear();
+    stored.not_inspected = "Not here.";
+    const std::string text = screen_text(screen_of(stored), false);
+    EXPECT_TRUE(shows(text, "limited by L2: L2 is 87 % busy\n"));
+    EXPECT_TRUE(
+        shows(text, "30 % of their time: wait for data from global or local memory (long_scoreboard)"));
+    EXPECT_TRUE(shows(text, "\n  Not here.\n"));
+    EXPECT_FALSE(shows(text, "inspected here"));
+    EXPECT_FALSE(shows(text, "bytes read")) << "which only an inspection counts";
+
+    Profile inspected = profile();
+    inspected.kernels.clear();
+    inspected.gpu.clear();
+    const std::string predicted = screen_text(screen_of(inspected), false);
+    EXPECT_FALSE(shows(predicted, "only the hardware knows"));
+    EXPECT_TRUE(shows(predicted, "    sectors per load              4.00\n"));
+    EXPECT_FALSE(std::regex_search(text + predicted, std::regex(" \n"))) << "blanks at the end of a line";
+}
+
+TEST(Profiles, ComparisonBeginsWithWhatChangedMost) {
+    Profile after = profile();
+    after.name = "better";
+    KernelCounters& kernel = after.kernels.front();
+    kernel.microseconds = 20;
+    kernel.sectors_per_store = 4;
+    kernel.busy = {{"memory", 42.4}, {"L2", 88}, {"L1", 54}, {"FMA", 4}};
+    kernel.stalls = {{"barrier", 0.5}, {"wait", 0.11}};
+    kernel.spills = 0;
+    std::vector<std::string> changed;
+    for (const Change& change : changes(screen_of(profile()), screen_of(after)))
+        if (!change.factor.empty()) changed.push_back(change.name + " " + change.factor);
+    EXPECT_EQ(changed, (std::vector<std::string>{"spills gone", "sectors per store 0.125×",
+                                                 "warps: barrier new", "busy: memory +30 points",
+                                                 "warps: long_scoreboard gone", "time 0.5×"}));
+    const std::string text = comparison_text(screen_of(profile()), screen_of(after), false);
+    EXPECT_TRUE(shows(text, "32.00")) << text;
+    EXPECT_LT(text.find("sectors per store"), text.find("time ")) << text;
+    EXPECT_FALSE(shows(text, "busy: FMA")) << "idle in both";
+    EXPECT_TRUE(shows(text, "inspected: bank conflicts"));
+}
+
+// --- Words ---------------------------------------------------------------------------------------
+
+std::set<std::string> names(std::span<const Advice> all) {
+    std::set<std::string> found;
+    for (const Advice& advice : all)
+        found.emplace(advice.name);
+    return found;
+}
+
+// The text of scripts/counters.py between `begin` and the first `end` after it.
+std::string in_the_script(const std::string& begin, const std::string& end) {
+    const std::string script = read_text(fs::path(CHECKOUT) / "scripts/counters.py");
+    const auto first = script.find(begin);
+    return script.substr(first, script.find(end, first) - first);
+}
+
+std::set<std::string> matches(const std::string& text, const char* expression) {
+    const std::regex pattern(expression);
+    std::set<std::string> found;
+    for (std::sregex_iterator match(text.begin(), text.end(), pattern), last; match != last; ++match)
+        found.insert((*match)[1]);
+    return found;
+}
+
+TEST(ProfileWords, ThereAreSomeForEveryClassAndEveryStallThatTheScriptKnows) {
+    std::set<std::string> classes = matches(in_the_script("UNITS = {", "\n}"), "    \"([A-Za-z0-9 ]+)\": ");
+    EXPECT_EQ(classes.size(), 11U);
+    classes.merge(std::set<std::string>{"power", "launch", "barriers", "latency"});
+    EXPECT_EQ(names(advice_on_limits()), classes);
+
+    const std::string list = in_the_script("STALLS = [", "\n]");
+    EXPECT_EQ(names(advice_on_stalls()), matches(list.substr(list.find('\n')), "\\b([a-z_]+)\\b"));
+    EXPECT_THROW(advice_on(advice_on_stalls(), "boredom"), std::runtime_error);
+}
+
+TEST(ProfileWords, EachNamesDaysThatAreThere) {
+    std::set<std::string> days = {"gemm_ladder"};
+    for (const auto& entry : fs::directory_iterator(CHECKOUT)) {
+        const std::string name = entry.path().filename();
+        if (name.starts_with("day")) days.insert(name.substr(0, name.find('_')));
+    }
+    for (const auto& all : {advice_on_limits(), advice_on_stalls()}) {
+        for (const Advice& advice : all) {
+            EXPECT_FALSE(advice.days.empty()) << advice.name;
+            for (const std::string_view day : advice.days)
+                EXPECT_TRUE(days.contains(std::string(day))) << advice.name << ": " << day;
+        }
+    }
+}
+
+TEST(ProfileWords, EveryStoredKernelHasAScreen) {
+    int kernels = 0;
+    for (const auto& machine : fs::directory_iterator(fs::path(CHECKOUT) / "docs/measurements")) {
+        for (const auto& file : fs::directory_iterator(machine)) {
+            if (!file.path().string().ends_with(".counters.jsonl")) continue;
+            for (const KernelCounters& kernel : load_counters(file)) {
+                Profile stored = profile();
+                stored.kernels = {kernel};
+                EXPECT_FALSE(screen_of(stored).waits.empty()) << file.path() << ": " << kernel.version;
+                ++kernels;
+            }
+        }
+    }
+    EXPECT_GT(kernels, 300);
+}
+
+}  // namespace
+}  // namespace course::tool

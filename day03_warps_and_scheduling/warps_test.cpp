@@ -213,8 +213,8 @@ TEST_P(ChainsTest, EveryThreadTakesAllItsSteps) {
             for (std::size_t t = 0; t < out.size(); ++t)
                 expected.push_back(day03::chains_on_cpu(chains(), multiply_adds, t));
             const course::VerifyResult result = course::verify(out.to_host(), expected, {.factor = 0});
-            EXPECT_TRUE(result.ok()) << warps << " warps per SM, " << multiply_adds
-                                     << " multiply-adds per thread: " << result.message();
+            EXPECT_TRUE(result.ok()) << warps << (warps == 1 ? " warp per SM, " : " warps per SM, ")
+                                     << multiply_adds << " multiply-adds per thread: " << result.message();
             EXPECT_EQ(out.damage(), "");
         }
     }

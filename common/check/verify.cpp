@@ -44,8 +44,8 @@ std::string VerifyResult::message() const {
     };
     add(from_output, "computed from the output before it was written: does the kernel read its output (+=)?");
     add(from_shared_memory,
-        "computed from shared memory that no thread had written: is a barrier missing, or the wait for an "
-        "asynchronous copy, or is part of a tile never loaded? A thread that has returned loads nothing.");
+        "computed from shared memory that no thread had written: is a barrier missing, or the wait for a "
+        "copy, or is part of a tile never loaded? A thread that has returned loads nothing.");
     add(from_device_memory,
         "as fresh device memory is, or computed from it: cudaMalloc does not clear memory. Did a thread "
         "leave before it stored its value, or is a barrier missing between a store and a load?");

@@ -184,6 +184,16 @@ void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
     if (!blanks.empty()) fmt::print("  Still blank: {}. These tests may run that code, too.\n", blanks);
 }
 
+// An error of the compiler fails all exercises of the file.
+void print_others_of_the_file(const Workbook& book, const WorkbookEntry& entry) {
+    std::string others;
+    for (const WorkbookEntry& other : book.entries()) {
+        if (other.id != entry.id && book.mine(other) == book.mine(entry) && book.is_begun(other))
+            others += (others.empty() ? "" : ", ") + other.id;
+    }
+    if (!others.empty()) fmt::print("  In the same file, so they fail with it: {}.\n", others);
+}
+
 // A page shows exactly one kernel, which the day's program must be able to run separately.
 void require_one_with_version(const std::vector<WorkbookEntry>& entries) {
     const WorkbookEntry& first = entries.front();
@@ -250,6 +260,7 @@ Judgement check_and_record(Learner& learner, const WorkbookEntry& entry, const C
             print_how_to_see_the_line(checkout, entry, command);
         print_that_nothing_is_inspected(entry, command);
         if (result.verdict == Verdict::kFailed) print_earlier_blanks(learner.book, entry);
+        if (result.verdict == Verdict::kDoesNotCompile) print_others_of_the_file(learner.book, entry);
         fmt::print("  {}\n  A hint: ./course hint {}\n", describe(learner.book, entry), entry.id);
     }
     return judgement;

@@ -1,6 +1,6 @@
 // One group of copies too many may still be in flight.
 // exercise: day38/cp_async
-// expect: \d+ of them computed from shared memory that no thread had written: .* the wait for an asynchronous copy
+// expect: \d+ of them computed from shared memory that no thread had written: .* the wait for a copy
 template <class T, int VEC, int BLOCKS, class Watch>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_cp_async(Operands operands, Watch watch) {
     auto& stages = Shared<T>::of_block().stage;

@@ -1071,7 +1071,7 @@ TEST(HostAccess, OfDeviceMemoryIsReported) {
     EXPECT_DEATH(
         (allocate(), write_third()),
         "code of the host writes device memory at 0x[0-9a-f]+, at byte 12 of the 400-byte allocation at "
-        "0x[0-9a-f]+, in [^ ]*" +
+        "0x[0-9a-f]+( of device 0)?, in [^ ]*" +
             at_line(line) + ": only kernels and copies have access to it; expected cudaMemcpy");
     EXPECT_DEATH((run(), write_third()), "host writes device memory");
     EXPECT_DEATH((run(), cudaDeviceSynchronize(), std::memcpy(host.data(), memory, 400)),

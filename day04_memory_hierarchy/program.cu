@@ -67,7 +67,7 @@ bool measure(unsigned lines, unsigned steps) {
     CHECK(cudaEventElapsedTime(&ms, begun, ended));
     unsigned last;
     CHECK(cudaMemcpy(&last, device_last, sizeof last, cudaMemcpyDeviceToHost));
-    std::printf("%9u KB: %7.1f ns per load%s\n", lines / 8, 1e6 * ms / steps,
+    std::printf("%9zu KB: %7.1f ns per load%s\n", lines * bytes_of_line / 1024, 1e6 * ms / steps,
                 last == end ? "" : ", and a wrong line");
     CHECK(cudaFree(device_next));
     CHECK(cudaFree(device_last));
@@ -77,7 +77,7 @@ bool measure(unsigned lines, unsigned steps) {
 }
 
 int main(int argc, char** argv) {
-    const unsigned steps = argc > 1 ? static_cast<unsigned>(number(argv[1], 1 << 30)) : 20'000;
+    const unsigned steps = argc > 1 ? static_cast<unsigned>(number(argv[1], 1 << 30)) : 300'000;
     if (steps == 0) {
         std::fprintf(stderr, "STEPS is '%s'; expected a whole number from 1 to 2^30\n", argv[1]);
         return 2;

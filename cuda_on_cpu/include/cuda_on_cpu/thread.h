@@ -116,7 +116,7 @@ void enter_shared(void* object, std::size_t size, bool poison, const char* name,
 // Unused bytes that are declared before and after a `__shared__` variable: the compiler places the
 // three side by side, in this order or in reverse. A gap that lies elsewhere is not used.
 struct SharedGap {
-    char bytes[256];
+    char bytes[256] = {};  // with a value, as clang++ demands of `constinit`
 };
 void enter_shared(void* object, std::size_t size, bool poison, const char* name, SharedGap& one,
                   SharedGap& other);

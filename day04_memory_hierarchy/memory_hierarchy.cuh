@@ -65,8 +65,8 @@ inline void launch_chase_l2(const unsigned* next, unsigned /*lines*/, unsigned s
 }
 
 // Idea: the block copies the list to shared memory, then one thread follows it there.
-// Cost removed: the tag. An address in shared memory is a place in a bank; in a cache, the line has
-// to be looked for.
+// Cost removed: looking for the line. An address in shared memory is a place; a cache has to find
+// out whether it has the line.
 // Limits it: the latency of shared memory, and its size: lists of up to 384 lines.
 __global__ void chase_shared(const unsigned* next, unsigned lines, unsigned start, unsigned steps,
                              unsigned* last) {

@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "common/device/device_buffer.hpp"
+#include "common/test/device_test.hpp"
 #include "common/test/inspection_test.hpp"
 #include "memory_hierarchy.hpp"
 

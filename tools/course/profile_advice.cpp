@@ -70,7 +70,7 @@ const std::array<Advice, 15> kLimits = {{
     {"latency",
      "",
      "more work in flight: independent loads and results per thread, more warps, asynchronous copies",
-     {"day03", "day15", "day38"}},
+     {"day03", "day04", "day38"}},
 }};
 
 const std::array<Advice, 18> kStalls = {{
@@ -101,7 +101,7 @@ const std::array<Advice, 18> kStalls = {{
     {"long_scoreboard",
      "wait for data from global or local memory",
      "more loads in flight before the first is used, fewer sectors, data reused from shared memory",
-     {"day01", "day15", "day38"}},
+     {"day04", "day15", "day38"}},
     {"math_pipe_throttle",
      "are ready, but the arithmetic unit that they need is busy",
      "fewer of these operations, or some of them on another unit",

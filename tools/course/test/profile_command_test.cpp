@@ -73,6 +73,7 @@ class ProfileCommand : public testing::Test {
         directory_.write(
             "docs/measurements/h200/day01_vector_add.jsonl",
             R"({"format":"course records 1","day":"day01_vector_add","dtype":"float","role":"ours","spread_ms":0.1,"bytes":3e9,"flops":0,"percent_of_limit":null,"verified":true,"device":"d","driver":"1","cuda":"13.0","commit":"c","date":"2026-11-21","limit_bytes_per_second":4e12}
+{"problem":"add 2^20","version":"plain","median_ms":5,"l2":"warm"}
 {"problem":"add 2^28","version":"plain","median_ms":9,"l2":"flushed"}
 {"problem":"add 2^28","version":"plain","median_ms":0.75,"l2":"warm"}
 )");

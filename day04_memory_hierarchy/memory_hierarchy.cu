@@ -1,8 +1,10 @@
 // Day 4's host code: argument checks and the lists of versions. The kernels and their launches are
-// in memory_hierarchy.cuh.
+// in memory_hierarchy.cuh and beyond/near_and_far.cuh.
 #include <array>
 #include <cstdint>
 
+#include "beyond/near_and_far.cuh"
+#include "beyond/near_and_far.hpp"
 #include "common/check/check.hpp"
 #include "common/check/require.hpp"
 #include "memory_hierarchy.cuh"
@@ -51,12 +53,55 @@ void run_read(DeviceSpan<const unsigned> x, unsigned blocks_per_sm, DeviceSpan<u
     CUDA_CHECK_LAUNCH();
 }
 
+// --- Beyond --------------------------------------------------------------------------------------
+
+std::size_t most_shared_bytes() {
+    int device = 0;
+    int most = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    return static_cast<std::size_t>(most);
+}
+
+std::string piece_fits_in_shared(const Again& problem) {
+    if (problem.piece_bytes <= most_shared_bytes()) return "";
+    return "a piece of " + std::to_string(problem.piece_bytes) + " bytes is larger than the " +
+           std::to_string(most_shared_bytes()) + " bytes of shared memory that a block can have";
+}
+
+template <auto kLaunch>
+void run_again(DeviceSpan<const unsigned> x, unsigned rounds, DeviceSpan<unsigned> sums,
+               cudaStream_t stream) {
+    const std::size_t pieces = course::multiprocessors();
+    const std::size_t quads = x.size() / pieces / 4;
+    require(x.size() == pieces * quads * 4 && quads < (std::size_t{1} << 31), "again: x has ", x.size(),
+            " elements; expected the same number for each of ", pieces,
+            " SMs, a multiple of 4 and less than 2^33");
+    require(sums.size() == again_threads(), "again: sums has ", sums.size(), " elements; expected ",
+            again_threads(), ", one for each thread");
+    require(reinterpret_cast<std::uintptr_t>(x.data()) % sizeof(uint4) == 0,
+            "again: x does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
+    require(!overlap(x, sums), "again: sums overlaps x; expected memory of its own");
+    if constexpr (kLaunch == launch_again_shared) {
+        const std::string too_large = piece_fits_in_shared({quads * sizeof(uint4), rounds});
+        require(too_large.empty(), "again_shared: ", too_large);
+    }
+    kLaunch(reinterpret_cast<const uint4*>(x.data()), static_cast<unsigned>(quads), rounds, sums.data(),
+            stream);
+    CUDA_CHECK_LAUNCH();
+}
+
 // Of each step the 4 bytes that are loaded, although a line moves.
 course::Work work_of_chase(const Chase& problem) {
     return {.bytes = 4.0 * problem.steps};
 }
 course::Work work_of_read(const Read& problem) {
     return {.bytes = 4.0 * static_cast<double>(problem.elements)};
+}
+
+course::Work work_of_again(const Again& problem) {
+    const double once = static_cast<double>(problem.piece_bytes) * course::multiprocessors();
+    return {.bytes = once, .requested = problem.rounds * once};
 }
 
 }  // namespace
@@ -82,6 +127,24 @@ std::span<const ReadVersion> read_versions() {
         {{"read_one", "one load of 4 bytes in flight", run_read<launch_read_one>, work_of_read}, 4},
         {{"read_four", "four loads of 4 bytes in flight", run_read<launch_read_four>, work_of_read}, 16},
         {{"read_wide", "one load of 16 bytes in flight", run_read<launch_read_wide>, work_of_read}, 16},
+    }};
+    return list;
+}
+
+// --- Beyond --------------------------------------------------------------------------------------
+
+std::size_t again_threads() {
+    return std::size_t{course::multiprocessors()} * kPieceBlock;
+}
+
+std::span<const AgainVersion> again_versions() {
+    static const std::array<AgainVersion, 3> list = {{
+        {"again_l1", "each SM reads its own bytes again and again", run_again<launch_again_l1>,
+         work_of_again},
+        {"again_small_l1", "with the largest carveout for shared memory", run_again<launch_again_small_l1>,
+         work_of_again},
+        {"again_shared", "from shared memory", run_again<launch_again_shared>, work_of_again,
+         piece_fits_in_shared},
     }};
     return list;
 }

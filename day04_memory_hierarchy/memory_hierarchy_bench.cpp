@@ -1,16 +1,18 @@
 // Day 4's program: the latency of lists from L1 to DRAM, and the bandwidth of L2 and DRAM with few
-// and with many bytes in flight.
+// and with many bytes in flight. Beyond: the bandwidth of L1 and of shared memory.
 #include <fmt/format.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "beyond/near_and_far.hpp"
 #include "common/bench/machine.hpp"
 #include "common/bench/usual_case.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "memory_hierarchy.hpp"
 
@@ -124,21 +126,72 @@ course::Case read_if_large(const course::Dims& size) {
     return large || course::is_cpu_stand_in() ? read_case<kBlocksPerSm>(size) : course::Case{};
 }
 
+// --- Beyond: a piece for each SM ------------------------------------------------------------------
+
+struct AgainData {
+    explicit AgainData(const day04::Again& problem)
+        : rounds(problem.rounds),
+          x(problem.piece_bytes / sizeof(unsigned) * course::multiprocessors()),
+          sums(day04::again_threads()) {
+        std::vector<unsigned> values(x.size());
+        course::Random random(4);
+        for (unsigned& value : values)
+            value = static_cast<unsigned>(random.next());
+        expected = rounds * day04::sum_on_cpu(values);
+        CUDA_CHECK(cudaMemcpy(x.data(), values.data(), x.bytes(), cudaMemcpyHostToDevice));
+    }
+
+    unsigned rounds;
+    DeviceBuffer<unsigned> x;
+    GuardedBuffer<unsigned> sums;
+    unsigned expected = 0;
+};
+
+// In as many rounds as make 32 MB per SM, so that the first one, from DRAM, hardly counts. (The
+// stand-in has no caches to compare.)
+course::Case again_case(const course::Dims& size) {
+    const std::size_t bytes = course::only_extent(size, "bytes");
+    if (bytes > std::size_t{1} << 20) return {};
+    const std::size_t all = std::size_t{course::is_cpu_stand_in() ? 1 : 32} << 20;
+    const day04::Again problem{bytes, static_cast<unsigned>(all / bytes)};
+    course::UsualCase<AgainData> usual(fmt::format("again, {} per SM", bytes_text(bytes)), "uint32",
+                                       std::make_shared<AgainData>(problem));
+    usual.output(&AgainData::sums, [](const AgainData& data, const auto& got) {
+        const std::vector<unsigned> sum = {day04::sum_on_cpu(got)};
+        const std::vector<unsigned> expected = {data.expected};
+        return course::verify_exact(sum, expected);
+    });
+    usual.versions(day04::again_versions(), problem,
+                   [](const auto& version, AgainData& data, cudaStream_t stream) {
+                       version.launcher(data.x.span(), data.rounds, data.sums.span(), stream);
+                   });
+    const double loaded = static_cast<double>(problem.rounds * bytes);
+    usual.result.derive_figures = [loaded](std::span<course::Record> records) {
+        for (course::Record& record : records)
+            if (record.measurement)
+                record.figures.push_back({"GB/s per SM", loaded / record.measurement->ms.median / 1e6});
+    };
+    return usual.result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{
-        .day = "day04_memory_hierarchy",
-        .title = "lists of n bytes that one thread follows, and sums of n bytes",
-        .default_size = {std::size_t{16} << 10},
-        .bench_sizes = {{std::size_t{16} << 10},
-                        {std::size_t{128} << 10},
-                        {std::size_t{1} << 20},
-                        {std::size_t{16} << 20},
-                        {std::size_t{32} << 20},
-                        {std::size_t{64} << 20},
-                        {std::size_t{256} << 20},
-                        {std::size_t{1} << 30}},
-        .make_cases = {chase_case, read_if_large<1>, read_if_large<2>, read_if_large<4>, read_if_large<8>}};
+    const course::Program program{.day = "day04_memory_hierarchy",
+                                  .title = "lists of n bytes that one thread follows, and sums of n bytes",
+                                  .default_size = {std::size_t{16} << 10},
+                                  .bench_sizes = {{std::size_t{16} << 10},
+                                                  {std::size_t{64} << 10},
+                                                  {std::size_t{128} << 10},
+                                                  {std::size_t{192} << 10},
+                                                  {std::size_t{256} << 10},
+                                                  {std::size_t{1} << 20},
+                                                  {std::size_t{16} << 20},
+                                                  {std::size_t{32} << 20},
+                                                  {std::size_t{64} << 20},
+                                                  {std::size_t{256} << 20},
+                                                  {std::size_t{1} << 30}},
+                                  .make_cases = {chase_case, read_if_large<1>, read_if_large<2>,
+                                                 read_if_large<4>, read_if_large<8>, again_case}};
     return course::run_program(program, argc, argv);
 }

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "beyond/near_and_far.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/test/device_test.hpp"
 #include "common/test/inspection_test.hpp"
 #include "memory_hierarchy.hpp"
@@ -72,6 +74,21 @@ TEST(Lesson, TheCopyInSharedMemoryIsReadOnce) {
     EXPECT_EQ(follow("chase").requests, 500U);
     EXPECT_EQ(follow("chase_l2").requests, 500U);
     EXPECT_EQ(follow("chase_shared").requests, 100U) << "3,200 words, 32 at a time";
+}
+
+TEST(Beyond, SharedMemoryMakesTheRoundsLocal) {
+    const std::size_t words = 4096;  // 16 KB, 32 requests of 512 bytes
+    const std::size_t sms = course::multiprocessors();
+    const DeviceBuffer<unsigned> x = course::zeros<unsigned>(words * sms);
+    DeviceBuffer<unsigned> sums(day04::again_threads());
+    const auto add_up = [&](const std::string& version) {
+        return global_loads([&] {
+            course::find_version(day04::again_versions(), version)
+                .launcher(x.span(), 5, sums.span(), nullptr);
+        });
+    };
+    EXPECT_EQ(add_up("again_l1").requests, 5 * 32 * sms);
+    EXPECT_EQ(add_up("again_shared").requests, 32 * sms);
 }
 
 }  // namespace

@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "beyond/near_and_far.hpp"
 #include "common/check/guarded_buffer.hpp"
 #include "common/device/device_buffer.hpp"
+#include "common/device/grid.hpp"
 #include "common/device/random.hpp"
 #include "common/test/device_test.hpp"
 
@@ -222,6 +224,72 @@ TEST_P(ReadTest, RefusesBadArguments) {
     EXPECT_EQ(refused(x.span().subspan(1, 4), 1),
               "read: x does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
     EXPECT_EQ(refused(sums.span(), 1), "read: sums overlaps x; expected memory of its own");
+}
+
+// --- Beyond: a piece for each SM ------------------------------------------------------------------
+
+class AgainTest : public course::DeviceTestWithParam<const day04::AgainVersion*> {
+  protected:
+    static std::string add_up(std::size_t quads, unsigned rounds) {
+        course::Random random(kSeed);
+        std::vector<unsigned> values(quads * 4 * course::multiprocessors());
+        for (unsigned& value : values)
+            value = static_cast<unsigned>(random.next());
+        GuardedBuffer<unsigned> x(values.size());
+        if (!values.empty())
+            CUDA_CHECK(cudaMemcpy(x.data(), values.data(), values.size() * sizeof(unsigned),
+                                  cudaMemcpyHostToDevice));
+        GuardedBuffer<unsigned> sums(day04::again_threads());
+        GetParam()->launcher(x.span(), rounds, sums.span(), nullptr);
+        const unsigned got = day04::sum_on_cpu(sums.to_host());
+        const unsigned expected = rounds * day04::sum_on_cpu(values);
+        if (got == expected) return sums.damage() + x.damage();
+        return std::to_string(rounds) + " rounds of " + std::to_string(quads) + " quads per SM: the sum is " +
+               std::to_string(got) + "; expected " + std::to_string(expected);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFour, AgainTest, course::each_of(day04::again_versions()), course::VersionName());
+
+// Around a block's threads, and more shared memory than a kernel has without asking.
+TEST_P(AgainTest, EveryElementInEachRound) {
+    for (const std::size_t quads : {0, 1, 1023, 1024, 1025, 4097})
+        for (const unsigned rounds : {1U, 3U})
+            EXPECT_EQ(add_up(quads, rounds), "");
+    EXPECT_EQ(add_up(1025, 0), "") << "no round, and the sums are 0";
+}
+
+TEST_P(AgainTest, RefusesBadArguments) {
+    const std::size_t sms = course::multiprocessors();
+    const DeviceBuffer<unsigned> x = course::zeros<unsigned>(8 * sms);
+    DeviceBuffer<unsigned> sums(day04::again_threads());
+    const auto refused = [&](std::size_t first, std::size_t n, std::size_t results) {
+        return refusal([&] {
+            GetParam()->launcher(x.span().subspan(first, n), 1, sums.span().subspan(0, results), nullptr);
+        });
+    };
+    EXPECT_EQ(refused(0, 4 * sms + 1, sums.size()), "again: x has " + std::to_string(4 * sms + 1) +
+                                                        " elements; expected the same number for each of " +
+                                                        std::to_string(sms) +
+                                                        " SMs, a multiple of 4 and less than 2^33");
+    EXPECT_NE(refused(0, 2 * sms, sums.size()).find("a multiple of 4"), std::string::npos);
+    EXPECT_NE(refused(0, 8 * sms, sums.size() - 1).find("one for each thread"), std::string::npos);
+    EXPECT_EQ(refused(1, 4 * sms, sums.size()),
+              "again: x does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
+}
+
+TEST_F(SharedMemory, RefusesALargerPiece) {
+    const auto& version = course::find_version(day04::again_versions(), "again_shared");
+    const std::size_t most = std::size_t{227} << 10;
+    EXPECT_EQ(version.cannot_run({most, 1}), "");
+    EXPECT_EQ(
+        version.cannot_run({most + 16, 1}),
+        "a piece of 232464 bytes is larger than the 232448 bytes of shared memory that a block can have");
+    const DeviceBuffer<unsigned> x =
+        course::zeros<unsigned>((most + 16) / sizeof(unsigned) * course::multiprocessors());
+    DeviceBuffer<unsigned> sums(day04::again_threads());
+    EXPECT_EQ(refusal([&] { version.launcher(x.span(), 1, sums.span(), nullptr); }),
+              "again_shared: " + version.cannot_run({most + 16, 1}));
 }
 
 }  // namespace

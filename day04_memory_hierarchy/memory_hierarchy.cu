@@ -1,6 +1,8 @@
 // Day 4's host code: argument checks and the lists of versions. The kernels and their launches are
 // in memory_hierarchy.cuh and beyond/near_and_far.cuh.
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "beyond/near_and_far.cuh"
@@ -91,6 +93,32 @@ void run_again(DeviceSpan<const unsigned> x, unsigned rounds, DeviceSpan<unsigne
     CUDA_CHECK_LAUNCH();
 }
 
+std::string device_sets_l2_aside(const Lookup&) {
+    int device = 0;
+    int most = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, device));
+    return most > 0 ? "" : "this device sets no part of L2 aside";
+}
+
+template <auto kLaunch>
+void run_lookup(DeviceSpan<const unsigned> records, DeviceSpan<const unsigned> table,
+                DeviceSpan<unsigned> sums, cudaStream_t stream) {
+    require(records.size() % 32 == 0, "lookup: records has ", records.size(),
+            " words; expected whole records of 32");
+    require(std::has_single_bit(table.size()) && table.size() <= std::size_t{1} << 32, "lookup: table has ",
+            table.size(), " words; expected a power of two of at most 2^32");
+    require(sums.size() == lookup_threads(), "lookup: sums has ", sums.size(), " elements; expected ",
+            lookup_threads(), ", one for each thread");
+    require(reinterpret_cast<std::uintptr_t>(records.data()) % sizeof(uint4) == 0,
+            "lookup: records does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
+    require(!overlap(records, sums) && !overlap(table, sums),
+            "lookup: sums overlaps an input; expected memory of its own");
+    kLaunch(reinterpret_cast<const uint4*>(records.data()), records.size() / 4, table.data(),
+            static_cast<unsigned>(table.size() - 1), sums.data(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
 // Of each step the 4 bytes that are loaded, although a line moves.
 course::Work work_of_chase(const Chase& problem) {
     return {.bytes = 4.0 * problem.steps};
@@ -102,6 +130,10 @@ course::Work work_of_read(const Read& problem) {
 course::Work work_of_again(const Again& problem) {
     const double once = static_cast<double>(problem.piece_bytes) * course::multiprocessors();
     return {.bytes = once, .requested = problem.rounds * once};
+}
+
+course::Work work_of_lookup(const Lookup& problem) {
+    return {.bytes = 128.0 * static_cast<double>(problem.records)};
 }
 
 }  // namespace
@@ -147,6 +179,38 @@ std::span<const AgainVersion> again_versions() {
          piece_fits_in_shared},
     }};
     return list;
+}
+
+std::size_t lookup_threads() {
+    return std::size_t{course::multiprocessors()} * 8 * kBlock;
+}
+
+std::span<const LookupVersion> lookup_versions() {
+    static const std::array<LookupVersion, 3> list = {{
+        {{"lookup", "records pass by a table", run_lookup<launch_lookup>, work_of_lookup}},
+        {{"lookup_streaming", "records are evicted first", run_lookup<launch_lookup_streaming>,
+          work_of_lookup}},
+        {{"lookup_window", "the table persists in L2", run_lookup<launch_lookup_window>, work_of_lookup,
+          device_sets_l2_aside},
+         true},
+    }};
+    return list;
+}
+
+L2SetAside::L2SetAside(std::size_t bytes) {
+    int device = 0;
+    int most = 0;
+    CUDA_CHECK(cudaGetDevice(&device));
+    CUDA_CHECK(cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, device));
+    set_l2_aside(std::min(bytes, static_cast<std::size_t>(most)));
+}
+
+L2SetAside::~L2SetAside() {
+    try {
+        set_l2_aside(0);
+    } catch (const course::CudaError&) {
+        // The device has failed, which the next call reports, too.
+    }
 }
 
 }  // namespace day04

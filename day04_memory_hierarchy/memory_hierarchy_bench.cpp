@@ -1,5 +1,6 @@
 // Day 4's program: the latency of lists from L1 to DRAM, and the bandwidth of L2 and DRAM with few
-// and with many bytes in flight. Beyond: the bandwidth of L1 and of shared memory.
+// and with many bytes in flight. Beyond: the bandwidth of L1 and of shared memory, and
+// a table that stays in L2.
 #include <fmt/format.h>
 
 #include <memory>
@@ -174,24 +175,78 @@ course::Case again_case(const course::Dims& size) {
     return usual.result;
 }
 
+// --- Beyond: records that pass by a table ---------------------------------------------------------
+
+struct LookupData {
+    explicit LookupData(const day04::Lookup& problem)
+        : records(32 * problem.records), table(problem.table_words), sums(day04::lookup_threads()) {
+        std::vector<unsigned> record_words(records.size());
+        std::vector<unsigned> table_words(table.size());
+        course::Random random(4);
+        for (std::vector<unsigned>* words : {&record_words, &table_words})
+            for (unsigned& word : *words)
+                word = static_cast<unsigned>(random.next());
+        expected = day04::lookup_on_cpu(record_words, table_words);
+        CUDA_CHECK(cudaMemcpy(records.data(), record_words.data(), records.bytes(), cudaMemcpyHostToDevice));
+        CUDA_CHECK(cudaMemcpy(table.data(), table_words.data(), table.bytes(), cudaMemcpyHostToDevice));
+    }
+
+    DeviceBuffer<unsigned> records, table;
+    GuardedBuffer<unsigned> sums;
+    unsigned expected = 0;
+};
+
+// Of 16 MB, which is half of what an H200's L2 holds of a list. (The stand-in has no caches to
+// compare.)
+constexpr std::size_t kTableWords = std::size_t{4} << 20;
+
+course::Case lookup_case(const course::Dims& size) {
+    const std::size_t bytes = course::only_extent(size, "bytes");
+    const bool small = bytes < std::size_t{256} << 20;
+    if (small && !course::is_cpu_stand_in()) return {};
+    const day04::Lookup problem{bytes / kLineBytes, small ? 1024 : kTableWords};
+    course::UsualCase<LookupData> usual(fmt::format("lookup, {} of records, {} table", bytes_text(bytes),
+                                                    bytes_text(4 * problem.table_words)),
+                                        "uint32", std::make_shared<LookupData>(problem));
+    usual.output(&LookupData::sums, [](const LookupData& data, const auto& got) {
+        const std::vector<unsigned> sum = {day04::sum_on_cpu(got)};
+        const std::vector<unsigned> expected = {data.expected};
+        return course::verify_exact(sum, expected);
+    });
+    for (const day04::LookupVersion& version : day04::lookup_versions())
+        usual.add(
+            {.name = version.name,
+             .work = version.work(problem),
+             .cannot_run = version.cannot_run(problem),
+             .prepare = [data = usual.data, version](course::Contestant& contestant) {
+                 const auto set_aside =
+                     version.persists ? std::make_shared<day04::L2SetAside>(data->table.bytes()) : nullptr;
+                 contestant.launch = [data, version, set_aside](cudaStream_t stream) {
+                     version.launcher(data->records.span(), data->table.span(), data->sums.span(), stream);
+                 };
+             }});
+    return usual.result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-    const course::Program program{.day = "day04_memory_hierarchy",
-                                  .title = "lists of n bytes that one thread follows, and sums of n bytes",
-                                  .default_size = {std::size_t{16} << 10},
-                                  .bench_sizes = {{std::size_t{16} << 10},
-                                                  {std::size_t{64} << 10},
-                                                  {std::size_t{128} << 10},
-                                                  {std::size_t{192} << 10},
-                                                  {std::size_t{256} << 10},
-                                                  {std::size_t{1} << 20},
-                                                  {std::size_t{16} << 20},
-                                                  {std::size_t{32} << 20},
-                                                  {std::size_t{64} << 20},
-                                                  {std::size_t{256} << 20},
-                                                  {std::size_t{1} << 30}},
-                                  .make_cases = {chase_case, read_if_large<1>, read_if_large<2>,
-                                                 read_if_large<4>, read_if_large<8>, again_case}};
+    const course::Program program{
+        .day = "day04_memory_hierarchy",
+        .title = "lists of n bytes that one thread follows, and sums of n bytes",
+        .default_size = {std::size_t{16} << 10},
+        .bench_sizes = {{std::size_t{16} << 10},
+                        {std::size_t{64} << 10},
+                        {std::size_t{128} << 10},
+                        {std::size_t{192} << 10},
+                        {std::size_t{256} << 10},
+                        {std::size_t{1} << 20},
+                        {std::size_t{16} << 20},
+                        {std::size_t{32} << 20},
+                        {std::size_t{64} << 20},
+                        {std::size_t{256} << 20},
+                        {std::size_t{1} << 30}},
+        .make_cases = {chase_case, read_if_large<1>, read_if_large<2>, read_if_large<4>, read_if_large<8>,
+                       again_case, lookup_case}};
     return course::run_program(program, argc, argv);
 }

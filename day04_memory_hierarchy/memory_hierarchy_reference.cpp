@@ -1,5 +1,6 @@
 #include <numeric>
 
+#include "beyond/near_and_far.hpp"
 #include "common/check/require.hpp"
 #include "common/device/random.hpp"
 #include "memory_hierarchy.hpp"
@@ -28,6 +29,13 @@ unsigned sum_on_cpu(std::span<const unsigned> x) {
 #pragma omp parallel for reduction(+ : sum)
     for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(x.size()); ++i)
         sum += x[static_cast<std::size_t>(i)];
+    return sum;
+}
+
+unsigned lookup_on_cpu(std::span<const unsigned> records, std::span<const unsigned> table) {
+    unsigned sum = sum_on_cpu(records);
+    for (std::size_t i = 0; i < records.size(); i += 32)
+        sum += table[records[i] % table.size()];
     return sum;
 }
 

@@ -292,4 +292,73 @@ TEST_F(SharedMemory, RefusesALargerPiece) {
               "again_shared: " + version.cannot_run({most + 16, 1}));
 }
 
+// --- Beyond: records that pass by a table ---------------------------------------------------------
+
+class LookupTest : public course::DeviceTestWithParam<const day04::LookupVersion*> {
+  protected:
+    static std::string add_up(std::size_t records, std::size_t table_words) {
+        course::Random random(kSeed);
+        std::vector<unsigned> record_words(32 * records);
+        std::vector<unsigned> table_words_(table_words);
+        for (std::vector<unsigned>* words : {&record_words, &table_words_})
+            for (unsigned& word : *words)
+                word = static_cast<unsigned>(random.next());
+        GuardedBuffer<unsigned> on_device(record_words.size());
+        if (records != 0)
+            CUDA_CHECK(
+                cudaMemcpy(on_device.data(), record_words.data(), 128 * records, cudaMemcpyHostToDevice));
+        GuardedBuffer<unsigned> table(table_words);
+        CUDA_CHECK(cudaMemcpy(table.data(), table_words_.data(), 4 * table_words, cudaMemcpyHostToDevice));
+        GuardedBuffer<unsigned> sums(day04::lookup_threads());
+        GetParam()->launcher(on_device.span(), table.span(), sums.span(), nullptr);
+        const unsigned got = day04::sum_on_cpu(sums.to_host());
+        const unsigned expected = day04::lookup_on_cpu(record_words, table_words_);
+        if (got == expected) return sums.damage() + on_device.damage() + table.damage();
+        return std::to_string(records) + " records, a table of " + std::to_string(table_words) +
+               " words: the sum is " + std::to_string(got) + "; expected " + std::to_string(expected);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(DayFour, LookupTest, course::each_of(day04::lookup_versions()),
+                         course::VersionName());
+
+TEST_P(LookupTest, EachRecordLooksUpOneWord) {
+    const std::size_t one_round = day04::lookup_threads() / 8;  // records
+    for (const std::size_t records :
+         {std::size_t{0}, std::size_t{1}, std::size_t{33}, one_round - 1, one_round + 1})
+        for (const std::size_t table_words : {std::size_t{1}, std::size_t{4096}})
+            EXPECT_EQ(add_up(records, table_words), "");
+}
+
+TEST_P(LookupTest, RefusesBadArguments) {
+    const DeviceBuffer<unsigned> words = course::zeros<unsigned>(68);
+    DeviceBuffer<unsigned> sums(day04::lookup_threads());
+    const auto refused = [&](std::size_t first, std::size_t n, std::size_t table_words) {
+        return refusal([&] {
+            GetParam()->launcher(words.span().subspan(first, n), words.span().subspan(0, table_words),
+                                 sums.span(), nullptr);
+        });
+    };
+    EXPECT_EQ(refused(0, 33, 1), "lookup: records has 33 words; expected whole records of 32");
+    EXPECT_EQ(refused(0, 32, 3), "lookup: table has 3 words; expected a power of two of at most 2^32");
+    EXPECT_NE(refused(0, 32, 0).find("table has 0 words"), std::string::npos);
+    EXPECT_EQ(refused(1, 32, 1),
+              "lookup: records does not start at a multiple of 16 bytes, as cudaMalloc's memory does");
+}
+
+TEST_F(SharedMemory, OfL2IsSetAsideWhileItIsNeeded) {
+    const auto limit = [] {
+        std::size_t bytes = 0;
+        CUDA_CHECK(cudaDeviceGetLimit(&bytes, cudaLimitPersistingL2CacheSize));
+        return bytes;
+    };
+    if (!day04::lookup_versions().back().cannot_run({}).empty())
+        GTEST_SKIP() << "no part of L2 can be set aside";
+    {
+        const day04::L2SetAside set_aside(std::size_t{1} << 20);
+        EXPECT_GE(limit(), std::size_t{1} << 20);
+    }
+    EXPECT_EQ(limit(), 0U);
+}
+
 }  // namespace

@@ -1,9 +1,13 @@
 // Day 4, beyond: how much the near memories deliver, and what decides which memory answers.
 //
-//   version         what is new                                         what limits it
-//   again_l1        each SM reads its own bytes over and over           L1, L2 or DRAM, by size
-//   again_small_l1  the same kernel, which prefers shared memory to L1  L1 for less, else L2
-//   again_shared    the bytes are in shared memory                      shared memory
+//   version           what is new                                       what limits it
+//   again_l1          each SM reads its own bytes over and over         L1, L2 or DRAM, by size
+//   again_small_l1    the same kernel prefers shared memory to L1       L1 for less, else L2
+//   again_shared      the bytes are in shared memory                    shared memory
+//
+//   lookup            records pass by, each looks up a word in a table  DRAM: records, and the table again
+//   lookup_streaming  records are evicted first                         DRAM: records
+//   lookup_window     the launch makes the table persist in L2          DRAM: records
 //
 // Each kernel is followed by its launch.
 //
@@ -23,8 +27,8 @@ namespace day04 {
 
 // --- Near: the bandwidth of L1 and of shared memory ----------------------------------------------
 //
-// x has a piece of `quads` times 16 bytes for each SM. One block of 1,024 threads per SM adds up its
-// piece `rounds` times. Each thread stores its own sum, modulo 2^32.
+// x has a piece of `quads` times 16 bytes for each SM. One block of 1,024 threads per SM adds up
+// its piece `rounds` times. Each thread stores its own sum, modulo 2^32.
 constexpr unsigned kPieceBlock = 1024;
 
 // Idea: after the first round, a piece is in the nearest cache that holds it. With 1,024 threads
@@ -90,6 +94,89 @@ inline void launch_again_shared(const uint4* x, unsigned quads, unsigned rounds,
                                 cudaStream_t stream) {
     course::launch(again_shared, {course::multiprocessors(), kPieceBlock, quads * sizeof(uint4), stream}, x,
                    quads, rounds, sums);
+}
+
+// --- L2: what stays in it ------------------------------------------------------------------------
+//
+// A record is a line of 128 bytes, of which every byte is read once. Its first word leads to a word
+// of the table, which is smaller than L2. T threads, as many as the GPU holds, add up all words of
+// all records and the words that were looked up; thread t stores its own sum, modulo 2^32.
+
+constexpr unsigned kQuadsOfRecord = 8;
+
+// Idea: a thread loads 16 bytes of a record; the thread with the first 16 looks up the word.
+// Cost removed: none yet. L2 keeps what was used last, and between two loads of the same line of
+// the table many records pass by.
+// Limits it: DRAM. It delivers the records, and lines of the table again and again.
+__global__ void lookup(const uint4* records, std::size_t quads, const unsigned* table, unsigned mask,
+                       unsigned* sums) {
+    const std::size_t t = blockIdx.x * kBlock + threadIdx.x;
+    const std::size_t threads = gridDim.x * kBlock;
+    unsigned sum = 0;
+#pragma unroll 1
+    for (std::size_t i = t; i < quads; i += threads) {
+        const uint4 quad = records[i];
+        sum += quad.x + quad.y + quad.z + quad.w;
+        if (i % kQuadsOfRecord == 0) sum += table[quad.x & mask];
+    }
+    sums[t] = sum;
+}
+
+// 64 warps per SM, the most that it holds. The table has mask + 1 words, a power of two.
+inline void launch_lookup(const uint4* records, std::size_t quads, const unsigned* table, unsigned mask,
+                          unsigned* sums, cudaStream_t stream) {
+    lookup<<<course::multiprocessors() * 8, kBlock, 0, stream>>>(records, quads, table, mask, sums);
+}
+
+// Idea: __ldcs marks a line as the first to be evicted, because it is used once.
+// Cost removed: lines of the table that records evict.
+// Limits it: DRAM, which delivers the records.
+__global__ void lookup_streaming(const uint4* records, std::size_t quads, const unsigned* table,
+                                 unsigned mask, unsigned* sums) {
+    const std::size_t t = blockIdx.x * kBlock + threadIdx.x;
+    const std::size_t threads = gridDim.x * kBlock;
+    unsigned sum = 0;
+#pragma unroll 1
+    for (std::size_t i = t; i < quads; i += threads) {
+        const uint4 quad = __ldcs(&records[i]);
+        sum += quad.x + quad.y + quad.z + quad.w;
+        if (i % kQuadsOfRecord == 0) sum += table[quad.x & mask];
+    }
+    sums[t] = sum;
+}
+
+inline void launch_lookup_streaming(const uint4* records, std::size_t quads, const unsigned* table,
+                                    unsigned mask, unsigned* sums, cudaStream_t stream) {
+    lookup_streaming<<<course::multiprocessors() * 8, kBlock, 0, stream>>>(records, quads, table, mask, sums);
+}
+
+// Idea: the kernel is `lookup`, unchanged. The launch has a window of addresses, the table, whose
+// lines are to persist in L2.
+// Cost removed: as above, if a part of L2 is set aside for such lines.
+// Limits it: DRAM, which delivers the records.
+inline void launch_lookup_window(const uint4* records, std::size_t quads, const unsigned* table,
+                                 unsigned mask, unsigned* sums, cudaStream_t stream) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeAccessPolicyWindow;
+    cudaAccessPolicyWindow& window = attribute.val.accessPolicyWindow;
+    window.base_ptr = const_cast<unsigned*>(table);
+    window.num_bytes = (std::size_t{mask} + 1) * sizeof(unsigned);
+    window.hitRatio = 1;  // all of the window's lines
+    window.hitProp = cudaAccessPropertyPersisting;
+    window.missProp = cudaAccessPropertyStreaming;  // all other loads
+    cudaLaunchConfig_t how{};
+    how.gridDim = course::multiprocessors() * 8;
+    how.blockDim = kBlock;
+    how.stream = stream;
+    how.attrs = &attribute;
+    how.numAttrs = 1;
+    CUDA_CHECK(cudaLaunchKernelEx(&how, lookup, records, quads, table, mask, sums));
+}
+
+// Sets a part of L2 aside for lines that persist; 0 gives it back. It holds for the whole device.
+inline void set_l2_aside(std::size_t bytes) {
+    CUDA_CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes));
+    if (bytes == 0) CUDA_CHECK(cudaCtxResetPersistingL2Cache());
 }
 
 }  // namespace day04

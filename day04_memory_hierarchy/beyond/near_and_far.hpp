@@ -29,4 +29,38 @@ using AgainLauncher = void (*)(course::DeviceSpan<const unsigned> x, unsigned ro
 using AgainVersion = course::Version<AgainLauncher, Again>;
 std::span<const AgainVersion> again_versions();
 
+// --- L2: records that pass by a table -------------------------------------------------------------
+
+struct Lookup {
+    std::size_t records = 0;      // of 32 words
+    std::size_t table_words = 1;  // a power of two
+};
+
+// Threads of a launch: as many as `sums` has elements.
+std::size_t lookup_threads();
+
+// Enqueues the kernel. All sums together are lookup_on_cpu(). `records` starts at a multiple of 16
+// bytes. Throws as above.
+using LookupLauncher = void (*)(course::DeviceSpan<const unsigned> records,
+                                course::DeviceSpan<const unsigned> table, course::DeviceSpan<unsigned> sums,
+                                cudaStream_t stream);
+struct LookupVersion : course::Version<LookupLauncher, Lookup> {
+    bool persists = false;  // needs a part of L2 that is set aside, or it is no faster than `lookup`
+};
+std::span<const LookupVersion> lookup_versions();
+
+// The sum of all words of all records, and for each record of the word of the table that its first
+// word leads to; modulo 2^32.
+unsigned lookup_on_cpu(std::span<const unsigned> records, std::span<const unsigned> table);
+
+// While it exists, a part of the device's L2 is set aside for lines that persist: `bytes`, or as
+// much as the device allows.
+class L2SetAside {
+  public:
+    explicit L2SetAside(std::size_t bytes);
+    ~L2SetAside();
+    L2SetAside(const L2SetAside&) = delete;
+    L2SetAside& operator=(const L2SetAside&) = delete;
+};
+
 }  // namespace day04

@@ -119,6 +119,15 @@ void run_lookup(DeviceSpan<const unsigned> records, DeviceSpan<const unsigned> t
     CUDA_CHECK_LAUNCH();
 }
 
+void run_chase_far(DeviceSpan<const unsigned long long> next, unsigned long long start, unsigned steps,
+                   DeviceSpan<unsigned long long> last, cudaStream_t stream) {
+    require(start < next.size(), "chase_far: start is ", start, "; expected one of ", next.size(), " words");
+    require(last.size() == 1, "chase_far: last has ", last.size(), " elements; expected 1");
+    require(!overlap(next, last), "chase_far: last overlaps next; expected memory of its own");
+    launch_chase_far(next.data(), start, steps, last.data(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
 // Of each step the 4 bytes that are loaded, although a line moves.
 course::Work work_of_chase(const Chase& problem) {
     return {.bytes = 4.0 * problem.steps};
@@ -134,6 +143,10 @@ course::Work work_of_again(const Again& problem) {
 
 course::Work work_of_lookup(const Lookup& problem) {
     return {.bytes = 128.0 * static_cast<double>(problem.records)};
+}
+
+course::Work work_of_far_chase(const FarChase& problem) {
+    return {.bytes = 8.0 * problem.steps};
 }
 
 }  // namespace
@@ -211,6 +224,13 @@ L2SetAside::~L2SetAside() {
     } catch (const course::CudaError&) {
         // The device has failed, which the next call reports, too.
     }
+}
+
+std::span<const FarChaseVersion> far_chase_versions() {
+    static const std::array<FarChaseVersion, 1> list = {{
+        {"chase_far", "lines that are as far apart as pages", run_chase_far, work_of_far_chase},
+    }};
+    return list;
 }
 
 }  // namespace day04

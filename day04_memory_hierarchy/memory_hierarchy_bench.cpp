@@ -1,6 +1,6 @@
 // Day 4's program: the latency of lists from L1 to DRAM, and the bandwidth of L2 and DRAM with few
 // and with many bytes in flight. Beyond: the bandwidth of L1 and of shared memory, and
-// a table that stays in L2.
+// a table that stays in L2, and lists with a page for each line.
 #include <fmt/format.h>
 
 #include <memory>
@@ -52,6 +52,12 @@ struct ChaseData {
     std::size_t rank = 0;  // where the next launch starts, and so where the last one ended
 };
 
+void ns_per_load(std::span<course::Record> records) {
+    for (course::Record& record : records)
+        if (record.measurement)
+            record.figures.push_back({"ns per load", record.measurement->ms.median * 1e6 / kSteps});
+}
+
 course::Case chase_case(const course::Dims& size) {
     const std::size_t bytes = course::only_extent(size, "bytes");
     course::require(bytes % kLineBytes == 0 && bytes > 0, "size is ", bytes,
@@ -66,11 +72,7 @@ course::Case chase_case(const course::Dims& size) {
     usual.versions(
         day04::chase_versions(), problem,
         [](const auto& version, ChaseData& data, cudaStream_t stream) { data.launch(version, stream); });
-    usual.result.derive_figures = [](std::span<course::Record> records) {
-        for (course::Record& record : records)
-            if (record.measurement)
-                record.figures.push_back({"ns per load", record.measurement->ms.median * 1e6 / kSteps});
-    };
+    usual.result.derive_figures = ns_per_load;
     return usual.result;
 }
 
@@ -196,15 +198,13 @@ struct LookupData {
     unsigned expected = 0;
 };
 
-// Of 16 MB, which is half of what an H200's L2 holds of a list. (The stand-in has no caches to
-// compare.)
-constexpr std::size_t kTableWords = std::size_t{4} << 20;
-
+// The stand-in, which has no caches to compare, takes a table as much smaller as the records are.
+template <std::size_t kTableMb>
 course::Case lookup_case(const course::Dims& size) {
     const std::size_t bytes = course::only_extent(size, "bytes");
-    const bool small = bytes < std::size_t{256} << 20;
+    const bool small = bytes < std::size_t{1} << 30;
     if (small && !course::is_cpu_stand_in()) return {};
-    const day04::Lookup problem{bytes / kLineBytes, small ? 1024 : kTableWords};
+    const day04::Lookup problem{bytes / kLineBytes, kTableMb << (small ? 6 : 18)};
     course::UsualCase<LookupData> usual(fmt::format("lookup, {} of records, {} table", bytes_text(bytes),
                                                     bytes_text(4 * problem.table_words)),
                                         "uint32", std::make_shared<LookupData>(problem));
@@ -228,6 +228,56 @@ course::Case lookup_case(const course::Dims& size) {
     return usual.result;
 }
 
+// --- Beyond: a page for each line -----------------------------------------------------------------
+
+struct FarData {
+    FarData(std::size_t lines, std::size_t page)
+        : words(page / sizeof(unsigned long long)),
+          ring(day04::random_ring(lines, 4)),
+          next(lines * words),
+          last(1) {
+        std::vector<unsigned long long> successor(lines);
+        for (std::size_t line = 0; line < lines; ++line)
+            successor[line] = ring.next[line] / 32 * words;
+        CUDA_CHECK(cudaMemcpy2D(next.data(), page, successor.data(), sizeof successor[0], sizeof successor[0],
+                                lines, cudaMemcpyHostToDevice));
+    }
+    unsigned long long position() const { return ring.order[rank] * words; }
+    void launch(const day04::FarChaseVersion& version, cudaStream_t stream) {
+        version.launcher(next.span(), position(), kSteps, last.span(), stream);
+        rank = (rank + kSteps) % ring.order.size();
+    }
+
+    std::size_t words;  // of a page
+    day04::Ring ring;
+    DeviceBuffer<unsigned long long> next;
+    GuardedBuffer<unsigned long long> last;
+    std::size_t rank = 0;  // as in ChaseData
+};
+
+// As many lines as `chase` has in `bytes`, but 2 MB apart, a page of the GPU. (The stand-in's are
+// 4 KB apart, a page of the CPU.)
+course::Case far_case(const course::Dims& size) {
+    const std::size_t bytes = course::only_extent(size, "bytes");
+    const std::size_t page = std::size_t{course::is_cpu_stand_in() ? 4 : 2048} << 10;
+    const std::size_t lines = bytes / kLineBytes;
+    std::size_t free = 0;
+    std::size_t total = 0;
+    CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    if (bytes > std::size_t{4} << 20 || lines * page > free / 10 * 9) return {};
+    course::UsualCase<FarData> usual(fmt::format("chase, {} lines {} apart", lines, bytes_text(page)),
+                                     "uint64", std::make_shared<FarData>(lines, page));
+    usual.output(&FarData::last, [](const FarData& data, const auto& got) {
+        const std::vector<unsigned long long> expected = {data.position()};
+        return course::verify_exact(got, expected);
+    });
+    usual.versions(
+        day04::far_chase_versions(), day04::FarChase{lines * usual.data->words, kSteps},
+        [](const auto& version, FarData& data, cudaStream_t stream) { data.launch(version, stream); });
+    usual.result.derive_figures = ns_per_load;
+    return usual.result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -235,18 +285,22 @@ int main(int argc, char** argv) {
         .day = "day04_memory_hierarchy",
         .title = "lists of n bytes that one thread follows, and sums of n bytes",
         .default_size = {std::size_t{16} << 10},
-        .bench_sizes = {{std::size_t{16} << 10},
+        .bench_sizes = {{std::size_t{4} << 10},
+                        {std::size_t{16} << 10},
                         {std::size_t{64} << 10},
                         {std::size_t{128} << 10},
                         {std::size_t{192} << 10},
                         {std::size_t{256} << 10},
+                        {std::size_t{512} << 10},
                         {std::size_t{1} << 20},
+                        {std::size_t{2} << 20},
+                        {std::size_t{4} << 20},
                         {std::size_t{16} << 20},
                         {std::size_t{32} << 20},
                         {std::size_t{64} << 20},
                         {std::size_t{256} << 20},
                         {std::size_t{1} << 30}},
         .make_cases = {chase_case, read_if_large<1>, read_if_large<2>, read_if_large<4>, read_if_large<8>,
-                       again_case, lookup_case}};
+                       again_case, lookup_case<16>, lookup_case<32>, far_case}};
     return course::run_program(program, argc, argv);
 }

@@ -361,4 +361,54 @@ TEST_F(SharedMemory, OfL2IsSetAsideWhileItIsNeeded) {
     EXPECT_EQ(limit(), 0U);
 }
 
+// --- Beyond: a page for each line -----------------------------------------------------------------
+
+class FarChaseTest : public course::DeviceTestWithParam<const day04::FarChaseVersion*> {};
+
+INSTANTIATE_TEST_SUITE_P(DayFour, FarChaseTest, course::each_of(day04::far_chase_versions()),
+                         course::VersionName());
+
+TEST_P(FarChaseTest, ReachesTheWordThatTheListLeadsTo) {
+    for (const std::size_t apart : {std::size_t{1}, std::size_t{16}, std::size_t{512}})
+        for (const std::size_t lines : {std::size_t{1}, std::size_t{2}, std::size_t{100}}) {
+            const day04::Ring ring = day04::random_ring(lines, kSeed);
+            std::vector<unsigned long long> words(lines * apart, ~0ULL >> 8);
+            for (std::size_t line = 0; line < lines; ++line)
+                words[line * apart] = ring.next[line] / kLine * apart;
+            const DeviceBuffer<unsigned long long> next{std::span(words)};
+            for (const std::size_t steps : {std::size_t{0}, std::size_t{1}, 3 * lines + 1}) {
+                GuardedBuffer<unsigned long long> last(1);
+                GetParam()->launcher(next.span(), ring.order[0] * apart, static_cast<unsigned>(steps),
+                                     last.span(), nullptr);
+                EXPECT_EQ(last.to_host()[0], ring.order[steps % lines] * apart)
+                    << lines << " lines, " << steps << " steps";
+                EXPECT_EQ(last.damage(), "");
+            }
+        }
+}
+
+TEST_P(FarChaseTest, MoreWordsThan32BitsCount) {
+    const unsigned long long far = (1ULL << 32) + 1;
+    if (const std::string reason = course::why_not_so_large(8 * (far + 1)); !reason.empty())
+        GTEST_SKIP() << reason;
+    DeviceBuffer<unsigned long long> next(far + 1);
+    const unsigned long long zero = 0;
+    CUDA_CHECK(cudaMemcpy(next.data(), &far, sizeof far, cudaMemcpyHostToDevice));
+    CUDA_CHECK(cudaMemcpy(next.data() + far, &zero, sizeof zero, cudaMemcpyHostToDevice));
+    GuardedBuffer<unsigned long long> last(1);
+    GetParam()->launcher(next.span(), 0, 5, last.span(), nullptr);
+    EXPECT_EQ(last.to_host()[0], far);
+}
+
+TEST_P(FarChaseTest, RefusesBadArguments) {
+    const DeviceBuffer<unsigned long long> next = course::zeros<unsigned long long>(8);
+    DeviceBuffer<unsigned long long> last(2);
+    const auto refused = [&](unsigned long long start, std::size_t results) {
+        return refusal(
+            [&] { GetParam()->launcher(next.span(), start, 1, last.span().subspan(0, results), nullptr); });
+    };
+    EXPECT_EQ(refused(8, 1), "chase_far: start is 8; expected one of 8 words");
+    EXPECT_EQ(refused(0, 2), "chase_far: last has 2 elements; expected 1");
+}
+
 }  // namespace

@@ -8,6 +8,7 @@
 //   lookup            records pass by, each looks up a word in a table  DRAM: records, and the table again
 //   lookup_streaming  records are evicted first                         DRAM: records
 //   lookup_window     the launch makes the table persist in L2          DRAM: records
+//   chase_far         a list whose lines are pages apart                latency: of L2 and of translation
 //
 // Each kernel is followed by its launch.
 //
@@ -177,6 +178,27 @@ inline void launch_lookup_window(const uint4* records, std::size_t quads, const 
 inline void set_l2_aside(std::size_t bytes) {
     CUDA_CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes));
     if (bytes == 0) CUDA_CHECK(cudaCtxResetPersistingL2Cache());
+}
+
+// --- Far: addresses that are pages apart ---------------------------------------------------------
+
+// Idea: `chase_l2` with a list of few lines, each in a page of its own, so that L2 holds all of
+// them although they are spread over many GB. Positions are counted in words of 8 bytes, because 32
+// bits do not count that many.
+// Cost removed: everything but L2 and the translation of a virtual address. The hardware keeps the
+// translations of the pages that were used last.
+// Limits it: latency: of L2, and of fetching a translation when there are more pages than it keeps.
+__global__ void chase_far(const unsigned long long* next, unsigned long long start, unsigned steps,
+                          unsigned long long* last) {
+    unsigned long long at = start;
+    for (unsigned step = 0; step < steps; ++step)
+        at = __ldcg(&next[at]);
+    *last = at;
+}
+
+inline void launch_chase_far(const unsigned long long* next, unsigned long long start, unsigned steps,
+                             unsigned long long* last, cudaStream_t stream) {
+    chase_far<<<1, 1, 0, stream>>>(next, start, steps, last);
 }
 
 }  // namespace day04

@@ -63,4 +63,19 @@ class L2SetAside {
     L2SetAside& operator=(const L2SetAside&) = delete;
 };
 
+// --- Far: a list whose lines are as far apart as pages --------------------------------------------
+
+struct FarChase {
+    std::size_t words = 0;  // of 8 bytes, from the first line to the last
+    unsigned steps = 0;
+};
+
+// Enqueues `steps` steps from word `start` of `next`; *last is then the word that was reached.
+// Throws as above.
+using FarChaseLauncher = void (*)(course::DeviceSpan<const unsigned long long> next, unsigned long long start,
+                                  unsigned steps, course::DeviceSpan<unsigned long long> last,
+                                  cudaStream_t stream);
+using FarChaseVersion = course::Version<FarChaseLauncher, FarChase>;
+std::span<const FarChaseVersion> far_chase_versions();
+
 }  // namespace day04

@@ -128,6 +128,17 @@ void run_chase_far(DeviceSpan<const unsigned long long> next, unsigned long long
     CUDA_CHECK_LAUNCH();
 }
 
+template <auto kLaunch, unsigned kThreads>
+void run_waves(unsigned steps, DeviceSpan<unsigned> values, DeviceSpan<Stay> stays, cudaStream_t stream) {
+    require(!values.empty() && values.size() % 1024 == 0 && values.size() < (std::size_t{1} << 32),
+            "waves: values has ", values.size(), " elements; expected a multiple of 1024 of at least 1024, ",
+            "and fewer than 2^32");
+    require(stays.size() == values.size() / kThreads, "waves: stays has ", stays.size(),
+            " elements; expected ", values.size() / kThreads, ", one for each block");
+    kLaunch(static_cast<unsigned>(values.size()), steps, values.data(), stays.data(), stream);
+    CUDA_CHECK_LAUNCH();
+}
+
 // Of each step the 4 bytes that are loaded, although a line moves.
 course::Work work_of_chase(const Chase& problem) {
     return {.bytes = 4.0 * problem.steps};
@@ -147,6 +158,11 @@ course::Work work_of_lookup(const Lookup& problem) {
 
 course::Work work_of_far_chase(const FarChase& problem) {
     return {.bytes = 8.0 * problem.steps};
+}
+
+course::Work work_of_waves(const Waves& problem) {
+    return {.bytes = 4.0 * static_cast<double>(problem.threads),
+            .written = 4.0 * static_cast<double>(problem.threads)};
 }
 
 }  // namespace
@@ -229,6 +245,15 @@ L2SetAside::~L2SetAside() {
 std::span<const FarChaseVersion> far_chase_versions() {
     static const std::array<FarChaseVersion, 1> list = {{
         {"chase_far", "lines that are as far apart as pages", run_chase_far, work_of_far_chase},
+    }};
+    return list;
+}
+
+std::span<const WavesVersion> waves_versions() {
+    static const std::array<WavesVersion, 2> list = {{
+        {{"large_blocks", "blocks of 1,024 threads", run_waves<launch_large_blocks, 1024>, work_of_waves},
+         1024},
+        {{"small_blocks", "blocks of 128 threads", run_waves<launch_small_blocks, 128>, work_of_waves}, 128},
     }};
     return list;
 }

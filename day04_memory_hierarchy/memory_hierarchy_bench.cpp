@@ -1,8 +1,10 @@
 // Day 4's program: the latency of lists from L1 to DRAM, and the bandwidth of L2 and DRAM with few
 // and with many bytes in flight. Beyond: the bandwidth of L1 and of shared memory, and
-// a table that stays in L2, and lists with a page for each line.
+// a table that stays in L2, lists with a page for each line, and blocks that note where they ran.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -278,6 +280,72 @@ course::Case far_case(const course::Dims& size) {
     return usual.result;
 }
 
+// --- Beyond: which block runs on which SM, and when -----------------------------------------------
+
+constexpr unsigned kThreadsOfSm = 2048;
+
+struct WavesData {
+    explicit WavesData(const day04::Waves& waves) : problem(waves), values(problem.threads) {}
+
+    day04::Waves problem;
+    GuardedBuffer<unsigned> values;
+    std::map<std::string, std::vector<day04::Stay>> stays;  // of each version's last launch
+};
+
+// One line for each version: the SMs of the first blocks, and where and when the last one began.
+std::string where_blocks_ran(const WavesData& data) {
+    std::string text;
+    for (const auto& [version, stays] : data.stays) {
+        text += "  " + version + ": blocks 0, 1, 2, ... ran on SMs";
+        for (std::size_t block = 0; block < std::min<std::size_t>(stays.size(), 12); ++block)
+            text += fmt::format(" {}", stays[block].sm);
+        const double later =
+            static_cast<double>(stays.back().begin) - static_cast<double>(stays.front().begin);
+        text += fmt::format("; the last of {} blocks on SM {}, {:.1f} us after the first\n", stays.size(),
+                            stays.back().sm, later / 1e3);
+    }
+    return text;
+}
+
+// One wave that fills every SM, and kMore threads.
+template <unsigned kMore>
+course::Case waves_case(const course::Dims& size) {
+    if (course::only_extent(size, "bytes") != std::size_t{16} << 10) return {};
+    const std::size_t sms = course::multiprocessors();
+    const day04::Waves problem{sms * kThreadsOfSm + kMore, course::is_cpu_stand_in() ? 64U : 8192U};
+    course::UsualCase<WavesData> usual(
+        kMore == 0 ? "one wave" : fmt::format("one wave and {} threads", kMore), "uint32",
+        std::make_shared<WavesData>(problem));
+    usual.output(&WavesData::values, [](const WavesData& data, const auto& got) {
+        std::vector<unsigned> expected(got.size());
+        for (std::size_t t = 0; t < expected.size(); ++t)
+            expected[t] = day04::value_after(static_cast<unsigned>(t), data.problem.steps);
+        return course::verify_exact(got, expected);
+    });
+    for (const day04::WavesVersion& version : day04::waves_versions()) {
+        const auto stays = std::make_shared<DeviceBuffer<day04::Stay>>(problem.threads / version.block);
+        usual.add({.name = version.name,
+                   .launch =
+                       [data = usual.data, version, stays](cudaStream_t stream) {
+                           version.launcher(data->problem.steps, data->values.span(), stays->span(), stream);
+                       },
+                   .work = version.work(problem),
+                   .figures = [data = usual.data, version, stays, sms]() -> course::Figures {
+                       std::vector<day04::Stay>& noted = data->stays[version.name];
+                       noted = stays->to_host();
+                       // The stand-in runs one block at a time on each SM.
+                       const std::size_t places =
+                           course::is_cpu_stand_in() ? 1 : kThreadsOfSm / version.block;
+                       const double empty = day04::empty_share(noted, sms, places);
+                       return {{"empty places, %", 100 * empty}};
+                   }});
+    }
+    usual.result.comment = [data = usual.data](std::span<const course::Record>) {
+        return where_blocks_ran(*data);
+    };
+    return usual.result;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -301,6 +369,7 @@ int main(int argc, char** argv) {
                         {std::size_t{256} << 20},
                         {std::size_t{1} << 30}},
         .make_cases = {chase_case, read_if_large<1>, read_if_large<2>, read_if_large<4>, read_if_large<8>,
-                       again_case, lookup_case<16>, lookup_case<32>, far_case}};
+                       again_case, lookup_case<16>, lookup_case<32>, far_case, waves_case<0>,
+                       waves_case<1024>}};
     return course::run_program(program, argc, argv);
 }

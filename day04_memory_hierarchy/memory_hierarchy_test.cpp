@@ -411,4 +411,52 @@ TEST_P(FarChaseTest, RefusesBadArguments) {
     EXPECT_EQ(refused(0, 2), "chase_far: last has 2 elements; expected 1");
 }
 
+// --- Beyond: which block runs on which SM, and when -----------------------------------------------
+
+class WavesTest : public course::DeviceTestWithParam<const day04::WavesVersion*> {};
+
+INSTANTIATE_TEST_SUITE_P(DayFour, WavesTest, course::each_of(day04::waves_versions()), course::VersionName());
+
+TEST_P(WavesTest, EveryThreadComputesAndEveryBlockNotesItsStay) {
+    constexpr unsigned kSteps = 5;
+    for (const std::size_t threads : {1024, 3072}) {
+        GuardedBuffer<unsigned> values(threads);
+        GuardedBuffer<day04::Stay> stays(threads / GetParam()->block);
+        GetParam()->launcher(kSteps, values.span(), stays.span(), nullptr);
+        const std::vector<unsigned> got = values.to_host();
+        for (unsigned t = 0; t < threads; ++t)
+            ASSERT_EQ(got[t], day04::value_after(t, kSteps)) << "thread " << t;
+        for (const day04::Stay& stay : stays.to_host()) {
+            EXPECT_GT(stay.begin, 0U);
+            EXPECT_LE(stay.begin, stay.end);
+            EXPECT_LT(stay.sm, 1024U);
+        }
+        EXPECT_EQ(values.damage() + stays.damage(), "");
+    }
+}
+
+TEST_P(WavesTest, RefusesBadArguments) {
+    DeviceBuffer<unsigned> values(2048);
+    DeviceBuffer<day04::Stay> stays(17);
+    const auto refused = [&](std::size_t threads, std::size_t blocks) {
+        return refusal([&] {
+            GetParam()->launcher(1, values.span().subspan(0, threads), stays.span().subspan(0, blocks),
+                                 nullptr);
+        });
+    };
+    EXPECT_NE(refused(1000, 1).find("values has 1000 elements; expected a multiple of 1024"),
+              std::string::npos);
+    EXPECT_NE(refused(0, 0).find("values has 0 elements"), std::string::npos);
+    EXPECT_NE(refused(2048, 17).find("one for each block"), std::string::npos);
+}
+
+TEST(Waves, PlacesAreEmptyBetweenTheFirstBeginAndTheLastEnd) {
+    EXPECT_EQ(day04::value_after(7, 2), 2501U) << "7, 50, 2501";
+    const std::vector<day04::Stay> full = {{100, 200, 0}, {100, 200, 1}};
+    EXPECT_EQ(day04::empty_share(full, 2, 1), 0);
+    EXPECT_EQ(day04::empty_share(full, 2, 2), 0.5);
+    const std::vector<day04::Stay> tail = {{100, 200, 0}, {100, 200, 1}, {200, 300, 0}};
+    EXPECT_EQ(day04::empty_share(tail, 2, 1), 0.25);
+}
+
 }  // namespace

@@ -37,6 +37,8 @@ using cuda_on_cpu::ptx::mma_m16n8k32_s8;
 using cuda_on_cpu::ptx::mma_m16n8k8_tf32;
 using cuda_on_cpu::ptx::st_relaxed_sys_b128;
 using cuda_on_cpu::ptx::to_tf32;
+using cuda_on_cpu::ptx::isa::globaltimer;
+using cuda_on_cpu::ptx::isa::smid;
 
 __device__ inline int opaque(int value) {
     return value;
@@ -300,6 +302,22 @@ __device__ inline void ldmatrix_x4_trans(unsigned (&r)[4], const void* row) {
 __device__ inline int opaque(int value) {
     asm volatile("" : "+r"(value));
     return value;
+}
+
+// ---- Where and when -----------------------------------------------------------------------------
+
+// PTX ISA, %smid: the SM that the thread runs on, from 0 on. Numbers may be missing.
+__device__ inline unsigned smid() {
+    unsigned sm;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+    return sm;
+}
+
+// PTX ISA, %globaltimer: the time in ns, the same on all SMs. It is updated in larger steps.
+__device__ inline unsigned long long globaltimer() {
+    unsigned long long time;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time)::"memory");
+    return time;
 }
 
 // ---- Votes --------------------------------------------------------------------------------------

@@ -10,6 +10,9 @@
 //   lookup_window     the launch makes the table persist in L2          DRAM: records
 //   chase_far         a list whose lines are pages apart                latency: of L2 and of translation
 //
+//   large_blocks      each block notes on which SM it ran, and when     arithmetic; the last wave
+//   small_blocks      the same threads in blocks of 128                 arithmetic; a shorter last wave
+//
 // Each kernel is followed by its launch.
 //
 //   ./course run day04 --only again_shared                 one version, verified and timed
@@ -19,9 +22,11 @@
 
 #include <cstddef>
 
+#include "beyond/near_and_far.hpp"
 #include "common/check/check.hpp"
 #include "common/device/grid.hpp"
 #include "common/device/launch.hpp"
+#include "common/device/ptx.cuh"
 #include "memory_hierarchy.cuh"
 
 namespace day04 {
@@ -199,6 +204,36 @@ __global__ void chase_far(const unsigned long long* next, unsigned long long sta
 inline void launch_chase_far(const unsigned long long* next, unsigned long long start, unsigned steps,
                              unsigned long long* last, cudaStream_t stream) {
     chase_far<<<1, 1, 0, stream>>>(next, start, steps, last);
+}
+
+// --- Which block runs on which SM, and when ------------------------------------------------------
+
+// Idea: every thread computes `steps` steps of a sequence of integers, value * value + 1, so all
+// blocks have the same work. A block stores a note of its stay on an SM.
+// Limits it: arithmetic. In the last wave, SMs without a block compute nothing.
+__global__ void noted(unsigned steps, unsigned* values, Stay* stays) {
+    const unsigned long long begin = course::ptx::globaltimer();
+    const unsigned t = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned value = t;
+    for (unsigned step = 0; step < steps; ++step)
+        value = value * value + 1;
+    values[t] = value;
+    __syncthreads();  // the last thread of the block is done
+    if (threadIdx.x == 0) stays[blockIdx.x] = {begin, course::ptx::globaltimer(), course::ptx::smid()};
+}
+
+// Two blocks of 1,024 threads fill an SM. `threads` is a multiple of the threads of a block, here
+// and below.
+inline void launch_large_blocks(unsigned threads, unsigned steps, unsigned* values, Stay* stays,
+                                cudaStream_t stream) {
+    noted<<<threads / 1024, 1024, 0, stream>>>(steps, values, stays);
+}
+
+// Idea: the same threads in blocks of 128, of which 16 fill an SM.
+// Cost removed: a part of the last wave: what is left after whole waves is spread over more SMs.
+inline void launch_small_blocks(unsigned threads, unsigned steps, unsigned* values, Stay* stays,
+                                cudaStream_t stream) {
+    noted<<<threads / 128, 128, 0, stream>>>(steps, values, stays);
 }
 
 }  // namespace day04

@@ -78,4 +78,34 @@ using FarChaseLauncher = void (*)(course::DeviceSpan<const unsigned long long> n
 using FarChaseVersion = course::Version<FarChaseLauncher, FarChase>;
 std::span<const FarChaseVersion> far_chase_versions();
 
+// --- Which block runs on which SM, and when -------------------------------------------------------
+
+// Where a block ran, and from when to when, in ns.
+struct Stay {
+    unsigned long long begin;
+    unsigned long long end;
+    unsigned sm;
+};
+
+struct Waves {
+    std::size_t threads = 0;  // a multiple of 1,024, less than 2^32
+    unsigned steps = 0;
+};
+
+// Enqueues the kernel. values[t] is then value_after(t, steps), stays[b] the stay of block b.
+// Throws as above.
+using WavesLauncher = void (*)(unsigned steps, course::DeviceSpan<unsigned> values,
+                               course::DeviceSpan<Stay> stays, cudaStream_t stream);
+struct WavesVersion : course::Version<WavesLauncher, Waves> {
+    unsigned block = 1024;  // threads
+};
+std::span<const WavesVersion> waves_versions();
+
+// The number after `steps` steps from `value`.
+unsigned value_after(unsigned value, unsigned steps);
+
+// The share of the places for a block that were empty between the begin of the first block and the
+// end of the last, on `sms` SMs with room for `blocks_per_sm` blocks.
+double empty_share(std::span<const Stay> stays, std::size_t sms, std::size_t blocks_per_sm);
+
 }  // namespace day04

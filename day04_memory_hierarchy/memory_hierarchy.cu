@@ -258,4 +258,13 @@ std::span<const WavesVersion> waves_versions() {
     return list;
 }
 
+std::span<const ReadVersion> stretch_versions() {
+    static const std::array<ReadVersion, 2> list = {{
+        {{"stretch", "each warp reads adjacent elements", run_read<launch_stretch>, work_of_read}, 4},
+        {{"stretch_ahead", "L2 fetches 256 bytes for a load", run_read<launch_stretch_ahead>, work_of_read},
+         4},
+    }};
+    return list;
+}
+
 }  // namespace day04

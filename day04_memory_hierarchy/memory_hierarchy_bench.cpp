@@ -96,29 +96,28 @@ struct ReadData {
     unsigned expected = 0;
 };
 
-template <unsigned kBlocksPerSm>
-course::Case read_case(const course::Dims& size) {
+course::Case read_case(const course::Dims& size, const std::string& what, unsigned blocks_per_sm,
+                       std::span<const day04::ReadVersion> versions) {
     const std::size_t bytes = course::only_extent(size, "bytes");
-    const day04::Read problem{bytes / sizeof(unsigned), kBlocksPerSm};
+    const day04::Read problem{bytes / sizeof(unsigned), blocks_per_sm};
     course::UsualCase<ReadData> usual(
-        fmt::format("read {}, {} warps per SM", bytes_text(bytes), 8 * kBlocksPerSm), "uint32",
+        fmt::format("{} {}, {} warps per SM", what, bytes_text(bytes), 8 * blocks_per_sm), "uint32",
         std::make_shared<ReadData>(problem));
     usual.output(&ReadData::sums, [](const ReadData& data, const auto& got) {
         const std::vector<unsigned> sum = {day04::sum_on_cpu(got)};
         const std::vector<unsigned> expected = {data.expected};
         return course::verify_exact(sum, expected);
     });
-    usual.versions(day04::read_versions(), problem,
-                   [](const auto& version, ReadData& data, cudaStream_t stream) {
-                       version.launcher(data.x.span(), kBlocksPerSm, data.sums.span(), stream);
+    usual.versions(versions, problem,
+                   [blocks_per_sm](const auto& version, ReadData& data, cudaStream_t stream) {
+                       version.launcher(data.x.span(), blocks_per_sm, data.sums.span(), stream);
                    });
     usual.limit_copy(&ReadData::x, &ReadData::copy);
-    usual.result.derive_figures = [](std::span<course::Record> records) {
+    usual.result.derive_figures = [blocks_per_sm, versions](std::span<course::Record> records) {
         for (course::Record& record : records) {
             if (record.role != course::Role::kOurs) continue;
-            const unsigned bytes_of_thread =
-                course::find_version(day04::read_versions(), record.version).bytes_in_flight;
-            record.figures.push_back({"KB in flight per SM", kBlocksPerSm * 256 * bytes_of_thread / 1024.0});
+            const unsigned bytes_of_thread = course::find_version(versions, record.version).bytes_in_flight;
+            record.figures.push_back({"KB in flight per SM", blocks_per_sm * 256 * bytes_of_thread / 1024.0});
         }
     };
     return usual.result;
@@ -128,7 +127,17 @@ course::Case read_case(const course::Dims& size) {
 template <unsigned kBlocksPerSm>
 course::Case read_if_large(const course::Dims& size) {
     const bool large = course::only_extent(size, "bytes") >= std::size_t{16} << 20;
-    return large || course::is_cpu_stand_in() ? read_case<kBlocksPerSm>(size) : course::Case{};
+    if (!large && !course::is_cpu_stand_in()) return {};
+    return read_case(size, "read", kBlocksPerSm, day04::read_versions());
+}
+
+// --- Beyond: how much L2 fetches ------------------------------------------------------------------
+
+// From DRAM: all of it is larger than L2.
+course::Case stretch_case(const course::Dims& size) {
+    const bool large = course::only_extent(size, "bytes") >= std::size_t{1} << 30;
+    if (!large && !course::is_cpu_stand_in()) return {};
+    return read_case(size, "stretches of", 1, day04::stretch_versions());
 }
 
 // --- Beyond: a piece for each SM ------------------------------------------------------------------
@@ -369,7 +378,7 @@ int main(int argc, char** argv) {
                         {std::size_t{256} << 20},
                         {std::size_t{1} << 30}},
         .make_cases = {chase_case, read_if_large<1>, read_if_large<2>, read_if_large<4>, read_if_large<8>,
-                       again_case, lookup_case<16>, lookup_case<32>, far_case, waves_case<0>,
+                       again_case, lookup_case<16>, lookup_case<32>, stretch_case, far_case, waves_case<0>,
                        waves_case<1024>}};
     return course::run_program(program, argc, argv);
 }

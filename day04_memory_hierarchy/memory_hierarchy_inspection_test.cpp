@@ -39,7 +39,9 @@ Loads of_read(const std::string& version, std::size_t n) {
     const DeviceBuffer<unsigned> x = course::zeros<unsigned>(n);
     DeviceBuffer<unsigned> sums(day04::read_threads(1));
     return global_loads([&] {
-        course::find_version(day04::read_versions(), version).launcher(x.span(), 1, sums.span(), nullptr);
+        const auto versions =
+            version.starts_with("stretch") ? day04::stretch_versions() : day04::read_versions();
+        course::find_version(versions, version).launcher(x.span(), 1, sums.span(), nullptr);
     });
 }
 
@@ -55,6 +57,11 @@ TEST(Lesson, AWideLoadNeedsAFourthOfTheRequests) {
     const Loads wide = of_read("read_wide", n);
     EXPECT_EQ(wide.requests, one.requests / 4);
     EXPECT_EQ(wide.sectors, one.sectors);
+    for (const day04::ReadVersion& version : day04::stretch_versions()) {
+        const Loads stretch = of_read(version.name, n);
+        EXPECT_EQ(stretch.requests, one.requests) << version.name;
+        EXPECT_EQ(stretch.sectors, one.sectors) << version.name;
+    }
 }
 
 TEST(Lesson, TheCopyInSharedMemoryIsReadOnce) {

@@ -168,6 +168,7 @@ class ReadTest : public course::DeviceTestWithParam<const day04::ReadVersion*> {
 };
 
 INSTANTIATE_TEST_SUITE_P(DayFour, ReadTest, course::each_of(day04::read_versions()), course::VersionName());
+INSTANTIATE_TEST_SUITE_P(Beyond, ReadTest, course::each_of(day04::stretch_versions()), course::VersionName());
 
 // Around a quad, and around one and four rounds of the grid.
 TEST_P(ReadTest, EveryElementOnce) {

@@ -40,6 +40,10 @@ using cuda_on_cpu::ptx::to_tf32;
 using cuda_on_cpu::ptx::isa::globaltimer;
 using cuda_on_cpu::ptx::isa::smid;
 
+template <class T>
+__device__ T ld_fetch_256(const T* address) {
+    return *address;  // a CPU's cache takes no hints
+}
 __device__ inline int opaque(int value) {
     return value;
 }
@@ -135,6 +139,20 @@ __device__ inline void cp_async_wait() {
     static_assert(kPending >= 0, "cp_async_wait<N>: N groups may stay pending, 0 or more");
 #ifdef COURSE_PTX_AMPERE
     asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
+#endif
+}
+
+// ---- How much L2 fetches ------------------------------------------------------------------------
+
+// PTX ISA, ld with .level::prefetch_size: a load of 4 bytes from global memory. If L2 does not hold
+// them, it may fetch the aligned 256 bytes around them.
+__device__ inline unsigned ld_fetch_256(const unsigned* address) {
+#ifdef COURSE_PTX_AMPERE
+    unsigned value;
+    asm volatile("ld.global.L2::256B.u32 %0, [%1];" : "=r"(value) : "l"(address) : "memory");
+    return value;
+#else
+    return *address;
 #endif
 }
 

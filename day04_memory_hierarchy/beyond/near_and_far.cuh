@@ -8,6 +8,9 @@
 //   lookup            records pass by, each looks up a word in a table  DRAM: records, and the table again
 //   lookup_streaming  records are evicted first                         DRAM: records
 //   lookup_window     the launch makes the table persist in L2          DRAM: records
+//   stretch           each warp reads adjacent elements, line by line   latency: one line in flight per warp
+//   stretch_ahead     L2 fetches two lines for a load                   latency, of L2 for every second line
+//
 //   chase_far         a list whose lines are pages apart                latency: of L2 and of translation
 //
 //   large_blocks      each block notes on which SM it ran, and when     arithmetic; the last wave
@@ -183,6 +186,52 @@ inline void launch_lookup_window(const uint4* records, std::size_t quads, const 
 inline void set_l2_aside(std::size_t bytes) {
     CUDA_CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, bytes));
     if (bytes == 0) CUDA_CHECK(cudaCtxResetPersistingL2Cache());
+}
+
+// --- L2: how much it fetches ---------------------------------------------------------------------
+//
+// Sums as in memory_hierarchy.cuh, but warp w has a stretch of x of its own: w * each lines of 32
+// elements behind the start.
+
+// Idea: as `read_one`, a thread has one load in flight. The next line of a warp is the next line in
+// memory.
+// Limits it: latency of DRAM.
+__global__ void stretch(const unsigned* x, std::size_t n, unsigned* sums) {
+    const std::size_t t = blockIdx.x * kBlock + threadIdx.x;
+    const std::size_t warps = gridDim.x * (kBlock / 32);
+    const std::size_t each = course::ceil_div(n, 32 * warps) * 32;  // elements of a warp
+    const std::size_t end = min(n, (t / 32 + 1) * each);
+    unsigned sum = 0;
+#pragma unroll 1
+    for (std::size_t i = t / 32 * each + t % 32; i < end; i += 32)
+        sum += x[i];
+    sums[t] = sum;
+}
+
+inline void launch_stretch(const unsigned* x, std::size_t n, unsigned blocks_per_sm, unsigned* sums,
+                           cudaStream_t stream) {
+    stretch<<<course::multiprocessors() * blocks_per_sm, kBlock, 0, stream>>>(x, n, sums);
+}
+
+// Idea: the load has a hint of how much L2 should fetch from DRAM: the aligned 256 bytes around the
+// address. The load itself brings 128 bytes to the SM, as before.
+// Cost removed: half of the waits for DRAM. Every second line is already in L2.
+// Limits it: latency, now the mean of that of L2 and of DRAM.
+__global__ void stretch_ahead(const unsigned* x, std::size_t n, unsigned* sums) {
+    const std::size_t t = blockIdx.x * kBlock + threadIdx.x;
+    const std::size_t warps = gridDim.x * (kBlock / 32);
+    const std::size_t each = course::ceil_div(n, 32 * warps) * 32;
+    const std::size_t end = min(n, (t / 32 + 1) * each);
+    unsigned sum = 0;
+#pragma unroll 1
+    for (std::size_t i = t / 32 * each + t % 32; i < end; i += 32)
+        sum += course::ptx::ld_fetch_256(&x[i]);
+    sums[t] = sum;
+}
+
+inline void launch_stretch_ahead(const unsigned* x, std::size_t n, unsigned blocks_per_sm, unsigned* sums,
+                                 cudaStream_t stream) {
+    stretch_ahead<<<course::multiprocessors() * blocks_per_sm, kBlock, 0, stream>>>(x, n, sums);
 }
 
 // --- Far: addresses that are pages apart ---------------------------------------------------------

@@ -8,6 +8,7 @@
 
 #include "common/bench/version.hpp"
 #include "common/device/device_view.hpp"
+#include "memory_hierarchy.hpp"
 
 namespace day04 {
 
@@ -62,6 +63,11 @@ class L2SetAside {
     L2SetAside(const L2SetAside&) = delete;
     L2SetAside& operator=(const L2SetAside&) = delete;
 };
+
+// --- L2: how much it fetches ----------------------------------------------------------------------
+
+// Further versions of read_versions(), whose warps read adjacent elements.
+std::span<const ReadVersion> stretch_versions();
 
 // --- Far: a list whose lines are as far apart as pages --------------------------------------------
 

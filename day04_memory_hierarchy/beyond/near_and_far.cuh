@@ -86,7 +86,7 @@ __global__ void again_shared(const uint4* x, unsigned quads, unsigned rounds, un
     const uint4* const piece = x + std::size_t{blockIdx.x} * quads;
     for (unsigned i = threadIdx.x; i < quads; i += kPieceBlock)
         copy[i] = piece[i];
-    __syncthreads();
+    // No barrier: a thread reads only what it has copied itself.
     unsigned sum = 0;
     for (unsigned round = 0; round < rounds; ++round) {
 #pragma unroll 1
@@ -268,7 +268,12 @@ __global__ void noted(unsigned steps, unsigned* values, Stay* stays) {
         value = value * value + 1;
     values[t] = value;
     __syncthreads();  // the last thread of the block is done
-    if (threadIdx.x == 0) stays[blockIdx.x] = {begin, course::ptx::globaltimer(), course::ptx::smid()};
+    if (threadIdx.x == 0) {
+        Stay& stay = stays[blockIdx.x];
+        stay.begin = begin;
+        stay.end = course::ptx::globaltimer();
+        stay.sm = course::ptx::smid();
+    }
 }
 
 // Two blocks of 1,024 threads fill an SM. `threads` is a multiple of the threads of a block, here

@@ -165,7 +165,8 @@ struct AgainData {
 // stand-in has no caches to compare.)
 course::Case again_case(const course::Dims& size) {
     const std::size_t bytes = course::only_extent(size, "bytes");
-    if (bytes > std::size_t{1} << 20) return {};
+    // A smaller piece has too few quads for all threads of its block.
+    if (bytes < std::size_t{16} << 10 || bytes > std::size_t{1} << 20) return {};
     const std::size_t all = std::size_t{course::is_cpu_stand_in() ? 1 : 32} << 20;
     const day04::Again problem{bytes, static_cast<unsigned>(all / bytes)};
     course::UsualCase<AgainData> usual(fmt::format("again, {} per SM", bytes_text(bytes)), "uint32",

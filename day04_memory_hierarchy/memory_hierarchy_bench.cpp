@@ -165,8 +165,8 @@ struct AgainData {
 // stand-in has no caches to compare.)
 course::Case again_case(const course::Dims& size) {
     const std::size_t bytes = course::only_extent(size, "bytes");
-    // A smaller piece has too few quads for all threads of its block.
-    if (bytes < std::size_t{16} << 10 || bytes > std::size_t{1} << 20) return {};
+    const bool small = bytes < std::size_t{16} << 10;  // too few quads for all threads of a block
+    if ((small && !course::is_cpu_stand_in()) || bytes > std::size_t{1} << 20) return {};
     const std::size_t all = std::size_t{course::is_cpu_stand_in() ? 1 : 32} << 20;
     const day04::Again problem{bytes, static_cast<unsigned>(all / bytes)};
     course::UsualCase<AgainData> usual(fmt::format("again, {} per SM", bytes_text(bytes)), "uint32",
@@ -320,7 +320,9 @@ std::string where_blocks_ran(const WavesData& data) {
 // One wave that fills every SM, and kMore threads.
 template <unsigned kMore>
 course::Case waves_case(const course::Dims& size) {
-    if (course::only_extent(size, "bytes") != std::size_t{16} << 10) return {};
+    const std::size_t bytes = course::only_extent(size, "bytes");  // of which this case needs only one
+    if (bytes > std::size_t{16} << 10) return {};
+    if (bytes != std::size_t{16} << 10 && !course::is_cpu_stand_in()) return {};
     const std::size_t sms = course::multiprocessors();
     const day04::Waves problem{sms * kThreadsOfSm + kMore, course::is_cpu_stand_in() ? 64U : 8192U};
     course::UsualCase<WavesData> usual(

@@ -330,8 +330,8 @@ std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout&
     return load_records(copy.path());
 }
 
-// Of the kernels that an inspection names: which are those of the exercise, which of other exercises
-// of its day?
+// Of the kernels that an inspection names: which are those of the exercise, which of other
+// exercises of its day?
 class KernelsOfSheet {
   public:
     KernelsOfSheet(const Exercise& exercise, const ExerciseSheet& sheet)

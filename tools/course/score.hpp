@@ -24,11 +24,11 @@ struct Criterion {
 // program ran none of them.
 std::optional<InspectedVersion> all_problems(const InspectionFile& file, const std::string& version);
 
-// Leaves what the answer to `exercise` accounts for. A version may run kernels of several exercises,
-// and those that are not begun write nothing. Taken out of both files are the problems in which the
-// lesson runs no kernel of this exercise, and the kernels of the sheet's other exercises; where
-// there were such kernels, a wrong result is no fault of this answer. Nothing changes if the lesson
-// runs no kernel that the exercise names.
+// Leaves what the answer to `exercise` accounts for. A version may run kernels of several
+// exercises, and those that are not begun write nothing. Taken out of both files are the problems
+// in which the lesson runs no kernel of this exercise, and the kernels of the sheet's other
+// exercises; where there were such kernels, a wrong result is no fault of this answer. Nothing
+// changes if the lesson runs no kernel that the exercise names.
 void keep_own_part(InspectionFile& mine, InspectionFile& lesson, const Exercise& exercise,
                    const ExerciseSheet& sheet);
 

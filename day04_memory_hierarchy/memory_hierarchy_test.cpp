@@ -254,9 +254,8 @@ INSTANTIATE_TEST_SUITE_P(DayFour, AgainTest, course::each_of(day04::again_versio
 
 // Around a block's threads, and more shared memory than a kernel has without asking.
 TEST_P(AgainTest, EveryElementInEachRound) {
-    for (const std::size_t quads : {0, 1, 1023, 1024, 1025, 4097})
-        for (const unsigned rounds : {1U, 3U})
-            EXPECT_EQ(add_up(quads, rounds), "");
+    for (const std::size_t quads : {0, 1, 1025, 4097})
+        EXPECT_EQ(add_up(quads, 3), "");
     EXPECT_EQ(add_up(1025, 0), "") << "no round, and the sums are 0";
 }
 
@@ -325,10 +324,9 @@ INSTANTIATE_TEST_SUITE_P(DayFour, LookupTest, course::each_of(day04::lookup_vers
 
 TEST_P(LookupTest, EachRecordLooksUpOneWord) {
     const std::size_t one_round = day04::lookup_threads() / 8;  // records
-    for (const std::size_t records :
-         {std::size_t{0}, std::size_t{1}, std::size_t{33}, one_round - 1, one_round + 1})
-        for (const std::size_t table_words : {std::size_t{1}, std::size_t{4096}})
-            EXPECT_EQ(add_up(records, table_words), "");
+    for (const std::size_t records : {std::size_t{0}, std::size_t{33}, one_round + 1})
+        EXPECT_EQ(add_up(records, 4096), "");
+    EXPECT_EQ(add_up(33, 1), "");
 }
 
 TEST_P(LookupTest, RefusesBadArguments) {

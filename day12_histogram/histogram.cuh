@@ -7,7 +7,7 @@
 //                           consecutive stretch
 //   coarsened_interleaved   the same; adjacent threads       latency: one byte per load
 //                           take adjacent values
-//   aggregated              runs are counted in a register   bank conflicts of shared atomics
+//   aggregated              runs are counted in a register   bank conflicts (day 6) of shared atomics
 //
 // Every value is read once and next to nothing is written, so the best possible time is bytes /
 // (read bandwidth). Counting a byte must not take longer than loading it. beyond/ has copies per

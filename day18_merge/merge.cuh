@@ -23,7 +23,8 @@
 
 namespace day18 {
 
-// The sequential merge, by one thread: elements 0 to m - 1 of a, 0 to n - 1 of b.
+// The sequential merge, by one thread: elements 0 to m - 1 of a, 0 to n - 1 of b. A and B are
+// pointers, or the rings of circular_buffer.
 template <class Index, class A, class B>
 __device__ void merge_sequential(A a, Index m, B b, Index n, Key* out) {
     Index i = 0;

@@ -2,8 +2,8 @@
 //
 //   version           what is new                                   what limits it
 //   sequential        one thread merges everything                  one thread; each step waits for memory
-//   basic             each thread finds its share by co-rank        scattered accesses to global memory
-//   tiled             tiles of a and b in shared memory             stores use 4 of 32 bytes of a sector
+//   basic             each thread finds its share by co-rank        L2: scattered accesses
+//   tiled             tiles of a and b in shared memory             L2: stores use 4 of 32 bytes of a sector
 //   circular_buffer   ring buffers keep what a tile has left        the same
 //
 // The merge loop is sequential, because the next element depends on all elements before it. The

@@ -118,7 +118,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_larger_thread_tile(Sgemm gem
             load4(&a_tile[stage][k][ty * 4 + i * ROWS], &a_fragment[buffer][i]);
     };
 
-    // Prologue: the first tile, and the fragments of its first k.
+    // Prologue (day 38): the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);

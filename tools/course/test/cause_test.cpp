@@ -1,4 +1,4 @@
-// Tests what a check says of the learner's verdict, and what an author is told.
+// Tests what a check says of the learner's verdict, and what `./course exercises` reports.
 #include "cause.hpp"
 
 #include <gtest/gtest.h>

@@ -173,9 +173,10 @@ void print_how_to_see_the_line(const Checkout& checkout, const WorkbookEntry& en
 }
 
 // A test of a later exercise may call a kernel of an earlier one. If that kernel is still blank,
-// it writes nothing, and the learner would look for the error in the wrong function.
+// it writes nothing, and the learner would look for the error in the wrong function. A file to
+// repair stands by itself.
 void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
-    if (!book.is_begun(entry)) return;
+    if (!book.is_begun(entry) || entry.exercise->by_hand()) return;
     std::string blanks;
     for (const WorkbookEntry& other : book.entries()) {
         if (other.id == entry.id) break;

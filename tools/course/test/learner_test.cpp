@@ -1258,6 +1258,13 @@ TEST_F(Verdicts, OneThatIsRightDoesNotSolveTheExercise) {
     EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 1, 0, 1, true}));
 }
 
+TEST_F(Verdicts, OtherFilesToRepairAreNotBlamed) {
+    directory_.write("mine/day01_add/more.cu", "// Verdict: wrong name, line 2\n");
+    EXPECT_EQ(course({"check", "second"}), kFailed);
+    EXPECT_TRUE(says("the verdict on day01/second is right"));
+    EXPECT_EQ(said().find("Still blank"), std::string::npos) << said();
+}
+
 TEST_F(Verdicts, AreInTheJson) {
     EXPECT_EQ(state(), "open");
     write_mine(text("gremlins, line 3", 1));

@@ -1,6 +1,6 @@
 // A barrier does not order the blocks.
 // exercise: day08/smooth
-// expect: [0-9]+ of 257 samples are wrong
+// expect: 19 of 5003 samples are wrong
 // whole file: smooth.cu
 // Verdict: data race, line 25
 //

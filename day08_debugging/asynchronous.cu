@@ -29,7 +29,7 @@ int main() {
     write_late<<<1, 1>>>(nullptr);
     show("cudaGetLastError after the launch", cudaGetLastError());
 
-    // These calls have no mistake. The first one that waits for the kernel returns the kernel's error.
+    // These calls are right. The first one that waits for the kernel returns the kernel's error.
     show("cudaMemcpy", cudaMemcpy(data, host, sizeof host, cudaMemcpyHostToDevice));
     show("cudaDeviceSynchronize", cudaDeviceSynchronize());
 

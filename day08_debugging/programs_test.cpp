@@ -40,7 +40,9 @@ TEST_F(ErrorCodes, OfARefusedCallAreReturnedStoredAndCleared) {
 TEST_F(ErrorCodes, OfARefusedLaunchAreNotThoseOfTheWait) {
     const ShellOutcome outcome = run("error_codes");
     EXPECT_EQ(result_of(outcome, "cudaDeviceSynchronize after the launch"), "cudaSuccess");
-    EXPECT_EQ(result_of(outcome, "cudaGetLastError after the launch"), "cudaErrorInvalidConfiguration");
+    const std::string refusal = result_of(outcome, "cudaGetLastError after the launch");
+    // Which of the two it is, is the driver's choice.
+    EXPECT_TRUE(refusal == "cudaErrorInvalidConfiguration" || refusal == "cudaErrorInvalidValue") << refusal;
     EXPECT_EQ(result_of(outcome, "the launch with 1024 threads"), "cudaSuccess");
     EXPECT_EQ(result_of(outcome, "cudaDeviceSynchronize"), "cudaSuccess");
     EXPECT_EQ(result_of(outcome, "cudaFree"), "cudaSuccess");
@@ -169,7 +171,10 @@ TEST_F(Crimes, OfBlurEveryRadiusLeavesTheImageAsItIs) {
 
 TEST_F(Crimes, OfSmoothSomeSamplesAreWrong) {
     if (!course::is_cpu_stand_in()) GTEST_SKIP() << "on a GPU another number in each run, which may be 0";
-    expect_fails("crimes_smooth", "1000", 1, "997 of 1000 samples are wrong\n");
+    const ShellOutcome up = run("crimes_smooth", "1000", "CUDA_ON_CPU_ORDER=ascending");
+    EXPECT_TRUE(up.exit_code == 1 && says(up, "997 of 1000 samples are wrong\n")) << up.text;
+    const ShellOutcome down = run("crimes_smooth", "1000", "CUDA_ON_CPU_ORDER=descending");
+    EXPECT_TRUE(down.exit_code == 1 && says(down, "994 of 1000 samples are wrong\n")) << down.text;
 }
 
 TEST_F(Crimes, OfTotalsTheYearsAreWrong) {

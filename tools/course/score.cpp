@@ -350,9 +350,9 @@ class KernelsOfSheet {
     }
 
   private:
-    // "day16::scan_tiles<int, 4>" -> "scan_tiles"
+    // "day16::scan_tiles [with T = int]", "day16::scan_tiles<int>" -> "scan_tiles"
     static bool writes(const Exercise& exercise, const KernelInspection& kernel) {
-        std::string name = kernel.name.substr(0, kernel.name.find('<'));
+        std::string name = kernel.name.substr(0, kernel.name.find_first_of(" <"));
         if (const auto colons = name.rfind("::"); colons != std::string::npos) name.erase(0, colons + 2);
         return std::ranges::find(exercise.kernels, name) != exercise.kernels.end();
     }

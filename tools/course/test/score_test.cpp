@@ -269,7 +269,8 @@ class OwnPart : public ::testing::Test {
 };
 
 TEST_F(OwnPart, ProblemsOfOtherExercisesAreNotJudged) {
-    lesson_.results = {ran("a", {"day::forward<float>", "fill"}), ran("b", {"day::backward<3, 4>"})};
+    lesson_.results = {ran("a", {"day::forward<float>", "fill"}),
+                       ran("b", {"day::backward [with int N = 3]"})};
     mine_.results = {ran("a", {"day::forward<float>", "fill"}),
                      ran("b", {"day::backward<3, 4>"}, "0 written")};
     keep("forward");
@@ -278,11 +279,11 @@ TEST_F(OwnPart, ProblemsOfOtherExercisesAreNotJudged) {
 }
 
 TEST_F(OwnPart, KernelsOfOtherExercisesInTheSameProblemAreNotCounted) {
-    lesson_.results = {ran("a", {"forward", "backward"}), ran("c", {"forward"})};
+    lesson_.results = {ran("a", {"day::forward [with T = day::Tile<3>]", "backward"}), ran("c", {"forward"})};
     mine_.results = {ran("a", {"forward", "mine", "backward"}, "wrong"), ran("c", {"forward"}, "wrong")};
     keep("forward");
     EXPECT_EQ(left(mine_), (Lines{"a: forward mine", "c: forward!"}));
-    EXPECT_EQ(left(lesson_), (Lines{"a: forward", "c: forward"}));
+    EXPECT_EQ(left(lesson_), (Lines{"a: day::forward [with T = day::Tile<3>]", "c: forward"}));
 }
 
 TEST_F(OwnPart, AnAnswerThatDoesNotLaunchItsKernelIsJudgedAllTheSame) {

@@ -112,16 +112,18 @@ class CapturedWork {
         return count;
     }
 
-    // The grid of the only node, a kernel; zeros if there is no node.
-    dim3 grid() const {
-        if (nodes() == 0) return {0, 0, 0};
+    // The only node, a kernel; zeros if there is no node.
+    cudaKernelNodeParams kernel() const {
+        cudaKernelNodeParams kernel{};
+        if (nodes() == 0) return kernel;
         std::size_t count = 1;
         cudaGraphNode_t node = nullptr;
         CUDA_CHECK(cudaGraphGetNodes(graph_, &node, &count));
-        cudaKernelNodeParams kernel{};
         CUDA_CHECK(cudaGraphKernelNodeGetParams(node, &kernel));
-        return kernel.gridDim;
+        return kernel;
     }
+
+    dim3 grid() const { return kernel().gridDim; }
 
     // Launches the graph `times` times, and waits.
     void run(int times = 1) const {

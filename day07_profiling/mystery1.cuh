@@ -1,3 +1,4 @@
+// Verdict: uncoalesced accesses, line 30
 // Mystery 1, repaired: particles move.
 //
 // Cause: uncoalesced accesses. In an array of structures, x of a particle lies 32 bytes behind that

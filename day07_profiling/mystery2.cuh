@@ -1,3 +1,4 @@
+// Verdict: bank conflicts, line 29
 // Mystery 2, repaired: running sums of rows.
 //
 // Cause: bank conflicts. A row of the tile has 32 words, so the 32 rows that a warp's threads add

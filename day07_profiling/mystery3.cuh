@@ -1,3 +1,4 @@
+// Verdict: one load in flight, line 21
 // Mystery 3, repaired: the readings of sensors are added up.
 //
 // Cause: one load in flight. `out` may be the same memory as `in`, as far as the compiler knows, so

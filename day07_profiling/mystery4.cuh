@@ -1,3 +1,4 @@
+// Verdict: spills, line 20
 // Mystery 4, repaired: the eighth power of small matrices.
 //
 // Cause: spills. A block of 1,024 threads leaves each of them 65,536 / 1,024 = 64 registers. A

@@ -1,3 +1,4 @@
+// Verdict: tail, line 33
 // Mystery 5, repaired: asteroids are followed.
 //
 // Cause: the tail. 133 blocks of equal length are one more than an H200 has SMs. One SM gets two,

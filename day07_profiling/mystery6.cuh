@@ -1,3 +1,4 @@
+// Verdict: atomics, line 22
 // Mystery 6, repaired: positive numbers are counted.
 //
 // Cause: atomics to one address. They are carried out one after the other, in one place in L2, and

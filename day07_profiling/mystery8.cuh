@@ -1,3 +1,4 @@
+// Verdict: synchronising copy, line 33
 // Mystery 8, repaired: a signal is divided by its first element.
 //
 // Cause: copies that synchronise. cudaMemcpyAsync to a plain variable of the host returns when the

@@ -35,7 +35,7 @@ course::Case make_case(const day07::Version& slow, const day07::Version& repaire
     const std::size_t n = slow.launcher.n_of(course::only_extent(size, "elements"));
     if (!runs(slow.launcher, size)) return {};
     const auto trial = std::make_shared<day07::Trial>(slow, n);
-    course::UsualCase<day07::Trial> usual(slow.name + ", n = " + std::to_string(n), "float", trial);
+    course::UsualCase<day07::Trial> usual(slow.name + " " + std::to_string(n), "float", trial);
     usual.result.spoil = [trial] { trial->spoil(); };
     usual.result.verify = [trial] { return trial->verify(); };
     usual.versions(

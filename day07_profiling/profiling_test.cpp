@@ -99,7 +99,7 @@ class Launches : public course::DeviceTest {
         return 65536 / (kernel.blockDim.x * kernel.blockDim.y * kernel.blockDim.z);
     }
 
-    // The share of the time in which an H200's 132 SMs have work, if all blocks take as long and an
+    // The share of the time in which an H200's 132 SMs have work, if blocks are equally long and an
     // SM runs one at a time.
     static double busy_share(const std::string& name) {
         const dim3 grid = captured(name, 4096).kernel().gridDim;
@@ -117,7 +117,7 @@ TEST_F(Launches, Mystery4) {
 TEST_F(Launches, Mystery5) {
     EXPECT_NEAR(busy_share("mystery5"), 133 / 264.0, 1e-6);
     EXPECT_GT(busy_share("mystery5_repaired"), 0.9)
-        << "of the time, 132 SMs have work, if all blocks take as long";
+        << "of the time, 132 SMs have work, if blocks are equally long";
 }
 
 TEST_F(Launches, Mystery7) {

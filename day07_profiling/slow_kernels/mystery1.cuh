@@ -1,3 +1,4 @@
+// Verdict: ?, line ?
 // Mystery 1: "We move 16 million particles. Each step reads two numbers of a particle and writes
 // one, 12 bytes. At the GPU's bandwidth a step should take a fifth of the time that it does."
 //

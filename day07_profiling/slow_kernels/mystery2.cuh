@@ -1,3 +1,4 @@
+// Verdict: ?, line ?
 // Mystery 2: "The running sums of rows of 32 numbers. A row is loaded and stored once, by adjacent
 // threads, and the sums are made in shared memory, which is fast. A copy of the same matrix takes a
 // quarter of the time."

@@ -1,3 +1,4 @@
+// Verdict: ?, line ?
 // Mystery 3: "We add up the readings of 32,768 sensors, a thread for each. Adjacent threads read
 // adjacent floats, and nothing is read twice. Yet memory is mostly idle."
 //

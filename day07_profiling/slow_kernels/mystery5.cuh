@@ -1,3 +1,4 @@
+// Verdict: ?, line ?
 // Mystery 5: "We follow 133 asteroids, a block for each, with 1,024 threads. It is all arithmetic,
 // and every SM gets work. With 132 asteroids it takes half of the time."
 //

@@ -1,3 +1,4 @@
+// Verdict: ?, line ?
 // Mystery 6: "How many of 16 million numbers are positive? Reading them takes microseconds, the
 // kernel milliseconds. If hardly any number is positive, it is fast."
 //

@@ -1,3 +1,4 @@
+// Verdict: ?, line ?
 // Mystery 7: "We take the first reading of a row from all of its readings. 4,096 rows are 4 MB,
 // which should take a few microseconds. We launched it in a loop and found nothing wrong in it."
 //

@@ -1,3 +1,4 @@
+// Verdict: ?, line ?
 // Mystery 8: "Sixteen steps, each of which divides a signal by a number that depends on its first
 // element. A kernel takes a few microseconds, a step several times as long. No kernel is launched
 // that is not needed, and nothing waits."

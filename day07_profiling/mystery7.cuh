@@ -1,4 +1,4 @@
-// Verdict: launches, line 23
+// Verdict: launches, line 24
 // Mystery 7, repaired: the first reading of a row is taken from all.
 //
 // Cause: launches. Each takes a few microseconds before and after the kernel, which has 1 KB to

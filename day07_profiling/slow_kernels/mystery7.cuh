@@ -1,6 +1,7 @@
 // Verdict: ?, line ?
-// Mystery 7: "We take the first reading of a row from all of its readings. 4,096 rows are 4 MB,
-// which should take a few microseconds. We launched it in a loop and found nothing wrong in it."
+// Mystery 7: "We take the first reading of a row from all of its readings. 512 rows are half a
+// megabyte, which should take a few microseconds. We launched it in a loop and found nothing wrong
+// in it."
 //
 //   out[256 r + c] = in[256 r + c] - in[256 r]; there are n rows of 256
 //

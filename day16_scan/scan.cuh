@@ -59,7 +59,8 @@ __global__ void add_sums(float* out, std::size_t n, const float* sums, unsigned 
 }
 
 // A scan of any length: the sections, a block for each; then their sums, in the same way; then the
-// additions. `sums` has room for the sums of all levels: n / kSection, n / kSection^2, ...
+// additions. `sums` has room for the sums of all levels: n / kSection, n / kSection^2, ... kKernel
+// is a kernel of this file, kSection what one of its blocks scans.
 template <auto kKernel, int kSection>
 void scan_sections(const float* in, float* out, std::size_t n, float* sums, cudaStream_t stream) {
     const std::size_t sections = course::ceil_div<std::size_t>(n, kSection);

@@ -87,8 +87,8 @@ constexpr int kListThreads = 1024;
 // lane; the bits below its own are the outlier columns before a lane's. Warps exchange their counts
 // in shared memory.
 // Cost removed: atomics, whose order would change from run to run.
-// Still limits it: one block on one SM, whose ALUs are 75 % busy. A row of 4,096 columns takes four
-// steps.
+// Still limits it: latency of one block on one SM, whose ALUs are 75 % busy. A row of 4,096 columns
+// takes four steps.
 __global__ void __launch_bounds__(kListThreads)
     list_outliers(const std::uint16_t* keep, std::size_t cols, std::uint32_t* columns, std::uint32_t* count) {
     constexpr int kWarps = kListThreads / kWarpSize;

@@ -163,8 +163,7 @@ def number(text):
 
 def kernel_name(text):
     """void (anonymous namespace)::add<float, 4>(const float *) -> add"""
-    text = re.sub(r"\((anonymous namespace|unnamed)\)::|<unnamed>::", "", text)
-    return re.split(r"[<(]", text.removeprefix("void "))[0].split("::")[-1]
+    return re.match(r"(?:void )?(?:\((?:anonymous namespace|unnamed)\)::|<unnamed>::|\w+::)*(\w+)", text)[1]
 
 
 def read_csv(lines, in_ranges=True):

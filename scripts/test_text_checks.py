@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 """Tests of check_prose.py, of which each rule finds a sentence that breaks it, at its line, and nothing in good prose;
-and of check_links.py, which finds each kind of link that leads nowhere."""
+of check_links.py, which finds each kind of link that leads nowhere; and of check_limits.py, which finds a limit that
+the counters contradict."""
 
 import contextlib
 import io
+import json
 import pathlib
 import subprocess
 import tempfile
 import unittest
 
+import check_limits
 import check_links
 import check_prose
+import counters
 
 GOOD = """# Heading
 
@@ -196,6 +200,139 @@ class Links(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as err:
             self.assertEqual(check_links.main([str(self.root / "none.md")], self.root), 2)
         self.assertIn("none.md", err.getvalue())
+
+
+LESSON = """// Day 1.
+//
+//   version  what is new   what limits it
+//   plain    a thread      L2: strided
+//            per element   stores
+//   wide     16 bytes      memory
+//
+#pragma once
+
+// Idea: a thread per element.
+// Still limits it: strided stores. Counters: L2 87 % busy, DRAM
+// only 12 %.
+__global__ void plain_kernel(float* out) {}
+
+// Still limits it: memory (counters, 2^28: 92 % busy).
+template <int N>
+__global__ void __launch_bounds__(kThreads(N), 1) wide_kernel(float* out) {}
+
+// Still limits it: latency.
+__global__ void without_counters(float* out) {}
+"""
+
+
+class Limits(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        (self.root / "day01_test").mkdir()
+        (self.root / "docs/measurements/h200").mkdir(parents=True)
+        self.kernels = [self.kernel("plain", L2=87.0, memory=12.0), self.kernel("wide", L2=93.0, memory=92.0),
+                        self.kernel("wide", us=4.0, problem="small", memory=9.0)]
+
+    def kernel(self, version, us=100.0, problem="large", **busy):
+        return {"problem": problem, "version": version, "kernel": version + "_kernel", "us": us, "launches": 1, "active": 100.0,
+                "busy": dict.fromkeys(counters.UNITS, 0.0) | busy, "stalls": {}, "MHz": 1980, "highest_MHz": 1980}
+
+    def check(self, lesson, page="", most=0, day="day01_test"):
+        measurements = self.root / "docs/measurements/h200"
+        counters.write(measurements / f"{day}.counters.jsonl", {}, self.kernels)
+        times = [{"format": "course records 1"}, *({"version": name, "role": "ours"} for name in ("plain", "wide", "untold"))]
+        (measurements / f"{day}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in times))
+        (self.root / day).mkdir(exist_ok=True)
+        (self.root / day / "test.cuh").write_text(lesson)
+        (self.root / day / "README.md").write_text(page)
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check_limits.main(["--table", "--root", str(self.root), "--most", str(most)])
+        return code, out.getvalue()
+
+    def test_a_lesson_that_agrees(self):
+        code, out = self.check(LESSON, "| version | what limits it |\n|---|---|\n| `pl*` | L2 |\n| [wide](a.cuh) | memory |\n")
+        self.assertEqual(code, 0, out)
+        self.assertIn("sentences: 6 agrees, 1 no counters\n", out)
+        self.assertIn("versions:  2 agrees, 1 no counters\n", out)
+        self.assertIn("| day01_test | plain | strided stores. Counters: L2 87 % busy, DRAM only 12 %. | L2 | agrees |\n", out)
+        self.assertIn("| day01_test | untold |  |  | no counters |\n", out)
+
+    def test_each_place_that_can_contradict(self):
+        for old, new, at in (
+                ("L2: strided", "memory: strided", ":4: plain: the counters say L2, the text memory: memory: strided stores"),
+                ("wide     16 bytes      memory", "wide     16 bytes      latency", ":6: wide: the counters say memory, the text latency"),
+                ("strided stores. Counters: L2 87 % busy", "bank conflicts. Counters: L2 27 % busy", ":11: plain_kernel: the counters say L2"),
+                ("memory (counters, 2^28: 92 %", "issue slots (counters, 2^28: 92 %", ":15: wide_kernel: the counters say memory")):
+            with self.subTest(new):
+                self.assertEqual(LESSON.count(old), 1)
+                code, out = self.check(LESSON.replace(old, new))
+                self.assertEqual(code, 1)
+                self.assertIn("day01_test/test.cuh" + at, out)
+                self.assertIn("CONTRADICTS", out)
+        code, out = self.check(LESSON, "a\n\n| version | what still limits it |\n|---|---|\n| `wide` | power |\n")
+        self.assertEqual(code, 1)
+        self.assertIn("day01_test/README.md:5: wide: the counters say memory, the text power", out)
+
+    def test_a_sentence_about_several_versions_names_all_their_classes(self):
+        self.kernels = [self.kernel(name, **busy) for name, busy in (("01a_x", {"FMA": 70.0}), ("01_x", {"L1": 80.0}), ("02_x", {"L2": 80.0}))]
+        step = "// Measured: nothing.\n// Limit:    multiply-adds, then\n//           L1.\n// Next:     L2.\n"
+        (self.root / "gemm_ladder").mkdir()
+        (self.root / "gemm_ladder/01_x.cu").write_text(step)
+        (self.root / "gemm_ladder/02_x.cu").write_text("// Limit: L2.\n")
+        code, out = self.check("", day="gemm_ladder")
+        self.assertEqual(code, 0, out)
+        self.assertIn("versions:  3 agrees, 3 no counters\n", out)
+        (self.root / "gemm_ladder/01_x.cu").write_text(step.replace("L1.", "L3."))
+        code, out = self.check("", day="gemm_ladder")
+        self.assertEqual(code, 1)
+        self.assertIn("gemm_ladder/01_x.cu:2: 01*: the counters say FMA or L1, the text FMA: multiply-adds, then L3.\n", out)
+
+    def test_a_figure_that_the_counters_do_not_have(self):
+        for old, new, at in (("L2 87 %", "L2 81 %", ":11: plain_kernel: L2 81 %, but the counters have 87 %"),
+                             ("only 12 %", "only 19 %", ":11: plain_kernel: memory 19 %, but the counters have 12 %"),
+                             ("92 % busy", "88 % busy", ":15: wide_kernel: memory 88 %, but the counters have 92 %")):
+            with self.subTest(new):
+                code, out = self.check(LESSON.replace(old, new))
+                self.assertEqual(code, 1, out)
+                self.assertIn("day01_test/test.cuh" + at, out)
+        self.assertEqual(self.check(LESSON.replace("L2 87 %", "L2 85 %"))[0], 0, "two runs differ by that")
+
+    def test_versions_without_a_class_are_counted(self):
+        silent = "".join(line for line in LESSON.splitlines(keepends=True) if "wide  " not in line and "92 %" not in line)
+        code, out = self.check(silent)
+        self.assertEqual(code, 1)
+        self.assertIn("| day01_test | wide |  | memory | no sentence |\n", out)
+        self.assertIn("1 versions with counters have no text that names a class; expected at most 0", out)
+        self.assertEqual(self.check(silent, most=1)[0], 0)
+        code, out = self.check(silent.replace("L2: strided", "strided").replace("Counters: L2 87 % busy, ", ""), most=1)
+        self.assertEqual(code, 1)
+        self.assertIn("| day01_test | plain | strided stores. DRAM only 12 %. | L2 | no class |\n", out)
+        code, out = self.check(LESSON, most=1)
+        self.assertEqual(code, 1, "the ceiling falls")
+        self.assertIn("lower MOST_WITHOUT_CLASS", out)
+
+    def test_words_and_what_is_no_claim(self):
+        for text, classes in {
+                "shared memory: bank conflicts": ["shared memory"],
+                "1.25 shared loads per multiply-add": ["shared memory"],
+                "two loads for each multiply-add": [],
+                "multiply-adds; 4-byte copies": ["FMA"],
+                "L2, if columns are far apart (power law)": ["L2"],
+                "a slice of L2 adds": ["atomics"],
+                "what misses the L2 cache": [],
+                "latency (counters: L2 59 % busy, DRAM 35 %)": ["latency"],
+                "DRAM 71 % busy": ["memory"],
+                "tensor cores and power": ["tensor", "power"],
+                "each launch reads all edges": [],
+                "launches": ["launch"],
+        }.items():
+            with self.subTest(text):
+                self.assertEqual(check_limits.claims(text), classes)
+        for words, _ in check_limits.WORDS:
+            self.assertIn(words, [*counters.UNITS, "power", "barriers", "launch", "latency"])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@
 //             l1tex__data_pipe_lsu_wavefronts_mem_shared.sum -27 %.
 // Measured:   about 48.5 TFLOP/s, 3 % more than step 9: little, as predicted. 1024^3: 184 us; step
 //             9: 178 us.
+// Limit:      multiply-adds (counters: FMA 76 % busy, issue slots 80 %).
 // Next:       a small C has fewer tiles than the GPU has SMs.
 #include "../edges.cuh"
 #include "../launch.hpp"

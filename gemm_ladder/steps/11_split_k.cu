@@ -20,6 +20,7 @@
 // Measured:   not as predicted at 4096^3: about 49 TFLOP/s, 1 % more than step 10, not less. 11a,
 //             which only splits K, is slower. As predicted at 1024^3: 102 us, step 10 184. But
 //             that step had lost as much: step 7 took 101 us.
+// Limit:      multiply-adds (counters: FMA 78 % busy, issue slots 82 %).
 // Next:       work comes in whole tiles, so the last wave of blocks does not fill the GPU; and B's
 //             tiles pass through registers.
 //

@@ -5,7 +5,7 @@
 // half of all threads issue one.
 // Repair: a block counts first. __syncthreads_count is a barrier which also tells every thread for
 // how many of the block's threads the condition holds. One thread then adds that number.
-// Still limits it: atomics, one for every 256 elements, unless a thread takes several elements.
+// Predicted limit: atomics, one for every 256 elements, unless a thread takes several elements.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -1,17 +1,24 @@
 // Day 7's host code: argument checks and the list of versions. Each mystery has two files of its
-// own: the slow kernel in slow_kernels/, and the repaired one.
-#include <vector>
-
-#include "common/check/check.hpp"
-#include "common/check/require.hpp"
-#include "mystery1.cuh"
-#include "mystery2.cuh"
-#include "mystery3.cuh"
-#include "mystery4.cuh"
-#include "mystery5.cuh"
-#include "mystery6.cuh"
-#include "mystery7.cuh"
-#include "mystery8.cuh"
+// own: the slow kernel in slow_kernels/, and the repaired one. This table has the solutions. Its
+// last column is predicted, not measured yet.
+//
+//   version            what it does                             what limits it
+//   mystery1           an array of structures                   memory: unused parts of sectors
+//   mystery1_repaired  a structure of arrays                    memory
+//   mystery2           rows of 32 words in shared memory        shared memory: bank conflicts
+//   mystery2_repaired  rows of 33 words                         memory
+//   mystery3           stores each sum before the next load     latency: one load in flight
+//   mystery3_repaired  16 loads before the first addition       memory
+//   mystery4           blocks of 1,024 threads                  memory: spilled registers
+//   mystery4_repaired  blocks of 256 threads                    memory
+//   mystery5           133 blocks on 132 SMs                    latency: half of the SMs wait
+//   mystery5_repaired  a block for each 256 elements            issue slots
+//   mystery6           an atomic for each positive number       atomics
+//   mystery6_repaired  an atomic for each block                 atomics
+//   mystery7           a launch for each row                    launches
+//   mystery7_repaired  one launch                               launch: there is little to do
+//   mystery8           copies a number to the host each step    launches, with gaps between them
+//   mystery8_repaired  leaves the number on the GPU             launches
 #include "profiling.hpp"
 #include "references.hpp"
 #include "slow_kernels.hpp"

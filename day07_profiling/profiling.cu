@@ -19,6 +19,18 @@
 //   mystery7_repaired  one launch                               launch: there is little to do
 //   mystery8           copies a number to the host each step    launches, with gaps between them
 //   mystery8_repaired  leaves the number on the GPU             launches
+#include <vector>
+
+#include "common/check/check.hpp"
+#include "common/check/require.hpp"
+#include "mystery1.cuh"
+#include "mystery2.cuh"
+#include "mystery3.cuh"
+#include "mystery4.cuh"
+#include "mystery5.cuh"
+#include "mystery6.cuh"
+#include "mystery7.cuh"
+#include "mystery8.cuh"
 #include "profiling.hpp"
 #include "references.hpp"
 #include "slow_kernels.hpp"

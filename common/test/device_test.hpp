@@ -96,7 +96,14 @@ class CapturedWork {
     explicit CapturedWork(Queue queue) {
         CUDA_CHECK(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
         CUDA_CHECK(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
-        queue(stream_);
+        try {
+            queue(stream_);
+        } catch (...) {  // or nothing else could be allocated while the stream still captures
+            static_cast<void>(cudaStreamEndCapture(stream_, &graph_));
+            static_cast<void>(cudaStreamDestroy(stream_));
+            static_cast<void>(cudaGetLastError());
+            throw;
+        }
         CUDA_CHECK(cudaStreamEndCapture(stream_, &graph_));
     }
     CapturedWork(const CapturedWork&) = delete;
@@ -112,7 +119,7 @@ class CapturedWork {
         return count;
     }
 
-    // The only node, a kernel; zeros if there is no node.
+    // The only node, a kernel; without a function if there is no node.
     cudaKernelNodeParams kernel() const {
         cudaKernelNodeParams kernel{};
         if (nodes() == 0) return kernel;
@@ -123,7 +130,21 @@ class CapturedWork {
         return kernel;
     }
 
-    dim3 grid() const { return kernel().gridDim; }
+    // Its grid; zeros if there is no node.
+    dim3 grid() const { return nodes() == 0 ? dim3(0, 0, 0) : kernel().gridDim; }
+
+    // Is it kernels, and nothing else?
+    bool only_kernels() const {
+        std::size_t count = nodes();
+        std::vector<cudaGraphNode_t> all(count);
+        CUDA_CHECK(cudaGraphGetNodes(graph_, all.data(), &count));
+        for (const cudaGraphNode_t node : all) {
+            cudaGraphNodeType type{};
+            CUDA_CHECK(cudaGraphNodeGetType(node, &type));
+            if (type != cudaGraphNodeTypeKernel) return false;
+        }
+        return true;
+    }
 
     // Launches the graph `times` times, and waits.
     void run(int times = 1) const {

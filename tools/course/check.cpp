@@ -173,9 +173,10 @@ void print_how_to_see_the_line(const Checkout& checkout, const WorkbookEntry& en
 }
 
 // A test of a later exercise may call a kernel of an earlier one. If that kernel is still blank,
-// it writes nothing, and the learner would look for the error in the wrong function.
+// it writes nothing, and the learner would look for the error in the wrong function. A file to
+// repair stands by itself.
 void print_earlier_blanks(const Workbook& book, const WorkbookEntry& entry) {
-    if (!book.is_begun(entry)) return;
+    if (!book.is_begun(entry) || entry.exercise->by_hand()) return;
     std::string blanks;
     for (const WorkbookEntry& other : book.entries()) {
         if (other.id == entry.id) break;
@@ -225,9 +226,12 @@ Judgement refuse_verdict(Learner& learner, const WorkbookEntry& entry, const Che
                          const CheckCommand& command, const CauseJudgement& cause) {
     learner.logbook.update(entry.id, [](ExerciseRecord& record) { ++record.failures; });
     const bool is_version = !entry.exercise->version.empty();
-    if (is_version && (command.inspect || !command.html.empty())) {
+    if (is_version && command.inspect) {
         const FileLock lock(checkout.root / "build" / "check.lock", "checking " + entry.id);
-        assess_if_possible(learner, entry, checkout, command, true);
+        CheckCommand without_the_lessons = command;  // a page would show the solution
+        without_the_lessons.html.clear();
+        without_the_lessons.gpu = false;
+        assess_if_possible(learner, entry, checkout, without_the_lessons, true);
     }
     fmt::print("{} {}: {}", styled("not yet", kBad, stdout), entry.id, cause.text);
     const std::string mine = Workbook::shown(learner.book.mine(entry));

@@ -1258,6 +1258,29 @@ TEST_F(Verdicts, OneThatIsRightDoesNotSolveTheExercise) {
     EXPECT_EQ(record("day01/first"), (ExerciseRecord{true, 1, 0, 1, true}));
 }
 
+TEST_F(Verdicts, TheEvidenceIsShownThatWasAskedFor) {
+    if (capture({"g++", "-v"}).exit_code != 0) GTEST_SKIP() << "inspection wants g++";
+    std::string sheet = read_text(directory_.path() / "day01_add/exercises.md");
+    KernelInspection kernel;
+    kernel.blocks = kernel.inspected_blocks = 1;
+    kernel.lines = {shared_load(4, 32, stride(128))};
+    make_inspection(kernel);
+    write_sheet(sheet.insert(sheet.find("- minutes: 1\n"), "- version: `v`\n"));
+    const std::string page = (directory_.path() / "page.html").string();
+    EXPECT_EQ(course({"check", "first", "--inspect", "--html", page.c_str()}), kFailed);
+    EXPECT_TRUE(says("32 lanes hit bank 0: a column of a 32-wide tile."));
+    EXPECT_TRUE(says("its verdict is still open"));
+    EXPECT_TRUE(says("The evidence: ./course check day01/first --inspect"));
+    EXPECT_FALSE(std::filesystem::exists(page) && !read_text(page).empty()) << "it would show the solution";
+}
+
+TEST_F(Verdicts, OtherFilesToRepairAreNotBlamed) {
+    directory_.write("mine/day01_add/more.cu", "// Verdict: wrong name, line 2\n");
+    EXPECT_EQ(course({"check", "second"}), kFailed);
+    EXPECT_TRUE(says("the verdict on day01/second is right"));
+    EXPECT_EQ(said().find("Still blank"), std::string::npos) << said();
+}
+
 TEST_F(Verdicts, AreInTheJson) {
     EXPECT_EQ(state(), "open");
     write_mine(text("gremlins, line 3", 1));

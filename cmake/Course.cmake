@@ -299,10 +299,11 @@ function(course_plain_loop program source)
   endif()
 endfunction()
 
-# Their results are verified, on a size that no block, vector or thread divides.
+# Their results are verified, on a size that no block, vector or number of threads divides. Threads that spin would take each other's core.
 function(course_test_plain_loop program size directory)
-  course_add_test(NAME ${directory}.plain_loop.${size} COMMAND ${program} --size ${size} --cpu-times)
-  set_tests_properties(${directory}.plain_loop.${size} PROPERTIES LABELS "inspection;thorough")
+  set(name ${directory}.plain_loop.${size})
+  course_add_test(NAME ${name} COMMAND ${program} --size ${size} --cpu-times)
+  set_tests_properties(${name} PROPERTIES LABELS "inspection;thorough" ENVIRONMENT "OMP_NUM_THREADS=3;OMP_WAIT_POLICY=passive")
 endfunction()
 
 function(course_day)

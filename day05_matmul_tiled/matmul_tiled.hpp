@@ -35,9 +35,4 @@ std::span<const Matmul> versions();
 void multiply_on_cpu(Shape shape, std::span<const float> a, std::span<const float> b,
                      std::span<double> product, std::span<double> magnitude);
 
-// The loops that a programmer would write first for the CPU, on so many of its threads: a peer of
-// the day's program (matmul_tiled_plain_loop.cpp).
-void multiply_plainly(Shape shape, std::span<const float> a, std::span<const float> b, std::span<float> c,
-                      int threads);
-
 }  // namespace day05

@@ -11,6 +11,7 @@
 #include "common/check/require.hpp"
 #include "common/device/device_buffer.hpp"
 #include "matmul_tiled.hpp"
+#include "matmul_tiled_plain_loop.hpp"
 
 namespace {
 

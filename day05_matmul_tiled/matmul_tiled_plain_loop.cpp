@@ -1,9 +1,9 @@
-#include "matmul_tiled.hpp"
+#include "matmul_tiled_plain_loop.hpp"
 
 namespace day05 {
 
-// i, k, j: the innermost loop goes along rows of B and C, so it reads memory in order, and compilers
-// vectorise it.
+// i, k, j: the innermost loop goes along rows of B and C, so it reads memory in order, and
+// compilers vectorise it.
 void multiply_plainly(Shape shape, std::span<const float> a, std::span<const float> b, std::span<float> c,
                       int threads) {
     const std::size_t cols = shape.cols;

@@ -124,12 +124,6 @@ using Exact = std::conditional_t<std::is_same_v<typename Op::Result, float>, dou
 template <class Op>
 Exact<Op> reduce_on_cpu(std::span<const typename Op::Element> in);
 
-// The loop that a programmer would write first, on so many threads: a peer of the day's program
-// (reduction_plain_loop.cpp). Each thread's sum is a float: among 2^28 numbers up to 8 that is
-// exact.
-template <class Op>
-typename Op::Result reduce_plainly(std::span<const typename Op::Element> in, int threads);
-
 // Two sums in float precision, one element after the other, whose errors the program compares: the
 // plain loop, and compensated summation (W. Kahan, "Further remarks on reducing truncation errors",
 // CACM 8, 1965).

@@ -21,6 +21,7 @@
 #include "common/device/random.hpp"
 #include "reduction.hpp"
 #include "reduction_peer.hpp"
+#include "reduction_plain_loop.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "reduction_plain_loop.hpp"
 
-#include "reduction.hpp"
+#include <algorithm>
 
 namespace day15 {
 namespace {

@@ -12,9 +12,9 @@
 //
 // UsualCase::plain_loop() does it for the data of a usual case. The loops run where times count,
 // which is --bench on a machine with a GPU; elsewhere with --cpu-times, and where --only names one.
-// Their records have the device kHostDevice, so no ratio of the tables counts them. `seconds` is what
-// one thread takes, estimated: a loop that takes more than 5 is run twice, once to verify it and once
-// to time it, and one that takes more than 20 not at all.
+// Their records have the device kHostDevice, so no ratio of the tables counts them. `seconds` is
+// what one thread takes, estimated: a loop that takes more than 5 is run twice, once to verify it
+// and once to time it, and one that takes more than 20 not at all.
 #pragma once
 
 #include <cuda_runtime.h>

@@ -383,9 +383,9 @@ int run(const Program& program, const Options& options) {
                     lost = fmt::format("the device is unusable after the error in {}", contestant.name);
             }
             show_progress("");
-            if (problem.derive_figures) problem.derive_figures(records);
+            if (problem.derive_figures && !options.cpu_times) problem.derive_figures(records);
             fmt::print("\n{}, {}\n{}", problem.problem, problem.dtype, table(records, use_colour(stdout)));
-            if (problem.comment) fmt::print("{}", problem.comment(records));
+            if (problem.comment && !options.cpu_times) fmt::print("{}", problem.comment(records));
             std::cout.flush();
             all.insert(all.end(), records.begin(), records.end());
         }

@@ -2,8 +2,8 @@
 
 namespace gemm {
 
-// i, p, j: the innermost loop goes along rows of B and C, so it reads memory in order, and compilers
-// vectorise it.
+// i, p, j: the innermost loop goes along rows of B and C, so it reads memory in order, and
+// compilers vectorise it.
 void multiply_plainly(const Shape& shape, std::span<const float> a, std::span<const float> b,
                       std::span<float> c, int threads) {
 #pragma omp parallel for num_threads(threads)

@@ -292,6 +292,21 @@ function(course_register_day directory)
   set_property(GLOBAL PROPERTY COURSE_DAY_${short_name} "{${day}, \"programs\": [${programs}]}")
 endfunction()
 
+# The plain loops that a program times on the CPU (common/bench/plain_loop.hpp): compiled as a programmer would compile them.
+function(course_plain_loop program source)
+  if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    target_sources(${program} PRIVATE ${source})
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
+# Their results are verified, on a size that no block, vector or number of threads divides. Threads that spin would take each other's core.
+function(course_test_plain_loop program size directory)
+  set(name ${directory}.plain_loop.${size})
+  course_add_test(NAME ${name} COMMAND ${program} --size ${size} --cpu-times)
+  set_tests_properties(${name} PROPERTIES LABELS "inspection;thorough" ENVIRONMENT "OMP_NUM_THREADS=3;OMP_WAIT_POLICY=passive")
+endfunction()
+
 function(course_day)
   cmake_parse_arguments(PARSE_ARGV 0 arg "HOPPER" "TOPIC;TITLE;QUESTION;PART;CHAPTERS_4E;CHAPTERS_5E;HOURS;BEYOND_HOURS;BESIDE;BESIDE_VERSION;NO_COUNTERS;TEST_SHARDS"
     "NEEDS;BEYOND_NEEDS;SOURCES;LIBRARIES;PEERS;PROGRAM_LIBRARIES;TEST_LIBRARIES;CLEAN_SIZES")
@@ -315,6 +330,7 @@ function(course_day)
   if(NOT COURSE_SANITIZE)
     target_link_libraries(${program} PRIVATE course::host_memory)
   endif()
+  course_plain_loop(${program} ${topic}_plain_loop.cpp)
   # The CUDA Toolkit's libraries to measure against (PEERS: the targets to link; CUB needs none) are where nvcc is.
   if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_peer.cu)
     course_library(${topic}_peer SOURCES ${topic}_peer.cu LIBRARIES course::${topic})
@@ -359,6 +375,9 @@ function(course_day)
       course_add_test(NAME ${name} FAIL_ON "[1-9][0-9]* finding"
         COMMAND ${program} --size ${size} --inspect ${CMAKE_CURRENT_BINARY_DIR}/clean_${size}.json)
       set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS "inspection;thorough")
+      if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${topic}_plain_loop.cpp)
+        course_test_plain_loop(${program} ${size} ${directory})
+      endif()
     endforeach()
   endif()
   list(POP_FRONT arg_CLEAN_SIZES small_size)

@@ -74,6 +74,8 @@ struct BenchOptions {
     // Instead of timing: hardware counters of each version on the problems that the day's README
     // shows, by Nsight Compute (scripts/counters.py).
     bool counters = false;
+    // Only what runs on the host's CPU. --record then replaces the records of the host alone.
+    bool cpu_times = false;
     bool record = false;  // write the records to docs/measurements/ after the program has succeeded
 };
 int bench_day(const Checkout& checkout, const BenchOptions& options);

@@ -56,7 +56,7 @@ __global__ void add_grid_stride(const float* a, const float* b, float* c, std::s
 inline void launch_grid_stride(const float* a, const float* b, float* c, std::size_t n, cudaStream_t stream) {
     if (n == 0) return;
     const unsigned needed = course::blocks_for(n, kBlockSize);
-    // resident_blocks: as many as the GPU can hold at once.
+    // As many as the data needs, but no more than the GPU can hold at once.
     const unsigned blocks = std::min(needed, course::resident_blocks(add_grid_stride, kBlockSize));
     add_grid_stride<<<blocks, kBlockSize, 0, stream>>>(a, b, c, n);
 }

@@ -74,7 +74,7 @@ inline void launch_kogge_stone(const float* in, float* out, std::size_t n, float
     scan_sections<kogge_stone, kBlock>(in, out, n, sums, stream);
 }
 
-// Idea: double buffering. A step reads one array and writes the other.
+// Idea: double buffering (as in the ladder). A step reads one array and writes the other.
 // Cost removed: one of the two barriers.
 // Still limits it: n log2 n additions, each with accesses to shared memory (counters at 2^28: 69 %
 // busy; barriers take 15 % of the time of its warps).

@@ -13,8 +13,8 @@
 //   implicit_tiled   the tile is loaded from the images          two shared loads for each product
 //
 // Each kernel is followed by its launch. layer.cuh has the shape of a layer. beyond/ has implicit
-// GEMM with larger tiles, Winograd's algorithm, tensor cores and the gradients. Pooling and
-// activations are on day 33.
+// GEMM with larger tiles, Winograd's algorithm, tensor cores (day 40) and the gradients. Pooling
+// and activations are on day 33.
 //
 //   ./course run day28                                every version, verified and timed
 //   ./course run day28 --program                      program.cu: one layer, from main() to the result

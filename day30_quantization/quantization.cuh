@@ -280,8 +280,8 @@ class RowShare {
         return range_of<kScheme>(octet_, kPacks);
     }
 
-    // Stores quantize(octet) for each octet. They are streaming stores, whose lines the L2 cache
-    // evicts first.
+    // Stores quantize(octet) for each octet. They are streaming stores (day 6), whose lines the L2
+    // cache evicts first.
     template <class AnyQuantizer>
     __device__ void store(std::int8_t* row, std::size_t cols, int thread,
                           const AnyQuantizer& quantize) const {

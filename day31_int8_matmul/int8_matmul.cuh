@@ -8,8 +8,8 @@
 //   scalar    one instruction each     a thread for each result           two 1-byte loads per multiply-add
 //   dp4a      four in __dp4a           words of K, tiles, 8 x 8 results   FMA: the rate of __dp4a
 //
-// Each kernel is followed by its launch. beyond/ has the versions for tensor cores: mma_sync,
-// tensor_cores and wgmma.
+// Each kernel is followed by its launch. beyond/ has the versions for tensor cores (day 40):
+// mma_sync, tensor_cores and wgmma (day 41).
 //
 //   ./course run day31                                               every version, verified and timed
 //   ./course run day31 --program                                     program.cu, from main() to the result

@@ -13,8 +13,8 @@
 // A search writes two words per vertex, its level and its parent. The versions differ in what they
 // read: all vertices in each level, all edges once, or only a part of the edges. Each kernel is
 // followed by its launch, which queues one level. The host launches levels until `found` stays 0.
-// beyond/ has small levels without the host, hubs in pieces, bitmaps, and a CUDA graph that repeats
-// itself.
+// beyond/ has small levels without the host, hubs in pieces, bitmaps, and a CUDA graph (day 9) that
+// repeats itself.
 //
 //   ./course run day36                                     every version, verified and timed
 //   ./course run day36 --program                           program.cu: one search, from main() on
@@ -31,7 +31,7 @@ namespace day36 {
 constexpr unsigned kBlock = 256;
 
 // Neighbours of vertex v: neighbours[offsets[v]] up to neighbours[offsets[v + 1] - 1]. In rows
-// (CSR) the edges of v lead to them; in columns (CSC) their edges lead to v.
+// (CSR, day 35) the edges of v lead to them; in columns (CSC) their edges lead to v.
 struct Rows {
     const unsigned* offsets;
     const Vertex* neighbours;
@@ -109,7 +109,7 @@ inline void launch_pull(const Rows& in, unsigned current, unsigned* level, Verte
     pull<<<course::blocks_for(in.vertices, kBlock), kBlock, 0, stream>>>(in, current, level, parent, found);
 }
 
-// Idea: a thread for each edge, from sources[e] to targets[e] (COO).
+// Idea: a thread for each edge, from sources[e] to targets[e] (COO, day 35).
 // Cost removed: divergence between threads with long and short lists. Adjacent threads read
 // adjacent edges.
 // Still limits it: latency. Each launch reads both ends of all edges (counters: warps wait for
@@ -213,8 +213,8 @@ __device__ inline void expand_privatised(Rows out, Vertex* queue, unsigned begin
         queue[own_place + i] = own[i];
 }
 
-// Idea: privatisation. A block collects its vertices in shared memory and reserves room for all of
-// them at once. Vertices that do not fit go to the queue directly.
+// Idea: privatisation (day 12). A block collects its vertices in shared memory and reserves room
+// for all of them at once. Vertices that do not fit go to the queue directly.
 // Cost removed: all but one of a block's atomics on the global counter. Stores to the queue are
 // coalesced.
 // Still limits it: hubs. The other warps of the block wait at its barrier, 77 % of their time. If

@@ -1,7 +1,7 @@
 // Day 42: C = A B^T on tensor cores, 8-bit operands: INT8 summed in 32-bit integers, FP8 summed in
 // FP32.
 //
-// A is M x K, B is N x K, C is M x N, all row-major: both operands are K-major. Any shape.
+// A is M x K, B is N x K, C is M x N, all row-major: both operands are K-major (day 31). Any shape.
 //
 //   version           block tile  stages  what is new                             what limits it
 //   bytes_mma_global  32 x 16     -       mma.sync takes 32 of K                  a fragment, one product

@@ -15,7 +15,7 @@
 // launch. beyond/ has masks in arrays of bytes, and a version on tensor cores.
 //
 //   ./course run day47 --only skip_tiles --size 4x512x512x64
-//   ./course run day47 --program                                   program.cu: scores of causal attention
+//   ./course run day47 --program                                   program.cu: scores of attention (day 25)
 //   ./course inspect day47 --only skip_tiles --size 1x512x512x64
 #pragma once
 
@@ -179,7 +179,8 @@ void launch_fill_dropped(const Mask& mask, const course::Batch<float>& c, float 
 
 // Idea: the epilogue applies the mask to each element while its sum is still in a register.
 // Cost removed: the second pass, and writing dropped elements twice.
-// Still limits it: multiply-adds. With a causal mask, almost half of them are for dropped elements.
+// Still limits it: multiply-adds. With a causal mask (day 25), almost half of them are for dropped
+// elements.
 template <class T, int BLOCKS, class LoaderA, class LoaderB, class Mask>
 __global__ __launch_bounds__(T::THREADS, BLOCKS) void multiply_and_mask(
     const __grid_constant__ course::Operands operands, const __grid_constant__ course::EveryTile<T> tiles,

@@ -156,6 +156,18 @@ class Player:
         )
         self.do("hint", *name, shows=[exercise + ", hint 1 of 3"])
 
+    def fail_with_verdict(self, exercise):
+        """The right cause and line alone do not solve an exercise that asks for them."""
+        if not exercise["cause"]:
+            return
+        file, solution = (pathlib.Path(exercise[key]) for key in ("mine", "lesson"))
+        verdict = re.search(r"^// Verdict: .*$", solution.read_text(), re.MULTILINE).group()
+        given = file.read_text()
+        file.write_text(given.replace("// Verdict: ?, line ?", verdict))
+        said = "the verdict on {} is right", "not yet {}"
+        self.do("check", exercise["id"], code=1, shows=[text.format(exercise["id"]) for text in said])
+        file.write_text(given)
+
     def build_ahead(self, targets, jobs=None):
         """What checks would build one day after the other, with all cores or `jobs` jobs. What does
         not compile is for the check to say.
@@ -391,6 +403,9 @@ def play_days(player, days, checked, without_all, score):
         by_tests += [exercise for exercise in exercises if exercise not in by_command]
         with score.of(by_command, day + ", all blank"):
             player.fail_all(ids_of(by_command), COURSE_SOLVED="0")
+            for exercise in by_command:
+                if exercise["id"] in checked:
+                    player.fail_with_verdict(exercise)
     for exercise in by_tests:
         with score.of([exercise], exercise["id"] + ", hint"):
             player.do("hint", exercise["id"], shows=[exercise["id"] + ", hint 1 of 3"])
@@ -482,6 +497,8 @@ def main():
                 by_name = bool(options.day or score.failed or skipped)
                 with score.of([exercise], name):
                     player.fail_all([name], by_name)
+                    if name in checked:
+                        player.fail_with_verdict(exercise)
                     player.solve_all([name], by_name)
                     if name in checked:
                         player.expect_solved(name, by_name)

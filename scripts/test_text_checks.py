@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Tests of check_prose.py, of which each rule finds a sentence that breaks it, at its line, and nothing in good prose;
-of check_links.py, which finds each kind of link that leads nowhere; and of check_limits.py, which finds a limit that
-the counters contradict."""
+of check_links.py, which finds each kind of link that leads nowhere; of check_limits.py, which finds a limit that
+the counters contradict; and of check_terms.py, which finds a term that is used before it is introduced, in each kind of
+text."""
 
 import contextlib
 import io
@@ -14,6 +15,7 @@ import unittest
 import check_limits
 import check_links
 import check_prose
+import check_terms
 import counters
 
 GOOD = """# Heading
@@ -333,6 +335,63 @@ class Limits(unittest.TestCase):
                 self.assertEqual(check_limits.claims(text), classes)
         for words, _ in check_limits.WORDS:
             self.assertIn(words, [*counters.UNITS, "power", "barriers", "launch", "latency"])
+
+
+GLOSSARY = """| term | meaning | day | PMPP |
+| --- | --- | --- | --- |
+| widget | a part | [01](../day01_first/README.md) | |
+| gadget | a further part | [01](../day01_first/beyond/README.md) | |
+"""
+
+
+class Terms(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.root = pathlib.Path(directory.name)
+        self.addCleanup(setattr, check_terms, "ROOT", check_terms.ROOT)
+        check_terms.ROOT = self.root
+        self.write("docs/glossary.md", GLOSSARY)
+        self.write("day01_first/CMakeLists.txt", "course_day(TOPIC first)")
+        self.write("day01_first/README.md", "A *widget* is a part.\n")
+        self.write("day01_first/beyond/README.md", "A *gadget*, too.\n")
+        self.write("day02_second/CMakeLists.txt", "course_day(TOPIC second BEYOND_NEEDS day01)")
+        self.write("day02_second/README.md", "Nothing.\n")
+        self.write("day02_second/beyond/README.md", "Nothing.\n")
+
+    def write(self, name, text):
+        (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / name).write_text(text, encoding="utf-8")
+
+    def check(self):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = check_terms.main([])
+        return code, out.getvalue()
+
+    def test_each_kind_of_text_may_not_use_a_term_too_early(self):
+        exercise = "# Exercises\n\n## one\n- file: `second.cuh`\n\nUse {}.\n"
+        for name, text, line in (("README.md", "One.\n\nUse {}.\n", 3), ("exercises.md", exercise, 6),
+                                 ("second.cuh", "#pragma once\nint x;  // {}\n", 2), ("program.cu", "// Use {}.\n", 1)):
+            with self.subTest(name):
+                self.write(f"day02_second/{name}", text.format("a widget"))
+                code, out = self.check()
+                self.assertEqual((code, out.count("\n")), (1, 2), out)
+                self.assertIn(f"day02_second/{name}:{line}: 'widget' is introduced by day01", out)
+                self.write(f"day02_second/{name}", text.format("a widget (day 1)"))
+                self.assertEqual(self.check()[0], 0)
+
+    def test_code_and_names_are_no_text(self):
+        self.write("day02_second/second.cuh", "int widget = 1;  // `widget` is a name\n")
+        self.write("day02_second/exercises.md", "## one\n- file: `second.cuh`\n\nCall `widget`.\n```\nwidget\n```\n")
+        self.assertEqual(self.check()[0], 0)
+
+    def test_an_exercise_beyond_the_core_may_use_what_beyond_needs(self):
+        core = "## one\n- file: `second.cuh`\n\nThe first.\n\n### Hint 1\nNothing.\n"
+        self.write("day02_second/exercises.md", core + "\n## two\n- file: `beyond/further.cuh`\n\nA widget and a gadget.\n")
+        self.assertEqual(self.check()[0], 0)
+        self.write("day02_second/exercises.md", core.replace("Nothing", "A widget"))
+        self.assertIn("day02_second/exercises.md:7: 'widget'", self.check()[1])
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_two_stages(Sgemm gemm) {
         *reinterpret_cast<float4*>(&b_tile[stage][b_row][b_col]) = b_next;
     };
 
-    // Prologue: the first tile.
+    // Prologue (day 38): the first tile.
     int stage = 0;
     load_next(0);
     store_next(stage);
@@ -177,7 +177,8 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_double_buffering(Sgemm gemm)
     };
     float a_fragment[2][TM];  // TM values of a column of A: those of k, and those of k + 1
     float b_fragment[2][TN];  // TN values of a row of B
-    // B before A, unlike step 6: with A first, the compiler spills registers (nvcc 13.0, sm_90).
+    // B before A, unlike step 6: with A first, the compiler spills registers (day 15; nvcc 13.0,
+    // sm_90).
     const auto load_fragments = [&](int stage, int k, int buffer) {
 #pragma unroll
         for (int j = 0; j < TN; j += 4)

@@ -109,7 +109,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_swizzle(Sgemm gemm) {
             load4(&a_tile[stage][k][swizzled(k, ty * 4) + i * ROWS], &a_fragment[buffer][i]);
     };
 
-    // Prologue: the first tile, and the fragments of its first k.
+    // Prologue (day 38): the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);

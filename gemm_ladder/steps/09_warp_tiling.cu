@@ -138,7 +138,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling(Sgemm gemm) {
             load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
     };
 
-    // Prologue: the first tile, and the fragments of its first k.
+    // Prologue (day 38): the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);

@@ -134,7 +134,7 @@ __global__ __launch_bounds__(THREADS, 2) void sgemm_warp_tiling_swizzle(Sgemm ge
             load4(&b_tile[stage][k][col + j * LANES_N], &b_fragment[buffer][j]);
     };
 
-    // Prologue: the first tile, and the fragments of its first k.
+    // Prologue (day 38): the first tile, and the fragments of its first k.
     int stage = 0;
     load_next(0);
     store_next(stage);

@@ -89,8 +89,8 @@ int test_days(const Checkout& checkout, const TestOptions& options) {
         if (options.half == TestHalf::kRest) command.insert(command.end(), {"--label-regex", "^thorough$"});
     }
     const std::vector<std::string> parts = parts_of(command);
-    // Two more than the number of cores: a test computes for 0.6 of its time, and else waits for a time limit, a
-    // thread or a process.
+    // Two more than the number of cores: a test computes for 0.6 of its time, and else waits for a
+    // time limit, a thread or a process.
     command.insert(command.end(), {"--parallel", fmt::format("{}", std::thread::hardware_concurrency() + 2)});
     if (isatty(STDOUT_FILENO) == 1) command.emplace_back("--progress");
 

@@ -13,7 +13,6 @@
 #include <string>
 #include <utility>
 
-#include "build.hpp"
 #include "errors.hpp"
 #include "inspect_view.hpp"
 #include "sandbox.hpp"
@@ -273,17 +272,16 @@ struct ProgramRun {
 
 // Runs `programs` of `build` for the entry's version concurrently; returns what each wrote, and ""
 // for one with a size on which it does not run that version.
-std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const Checkout& build,
+std::vector<std::string> run_programs_for(const WorkbookEntry& entry, const VariantBuild& build,
                                           const std::vector<ProgramRun>& programs, const char* option) {
     std::vector<std::unique_ptr<ResultFile>> files;
     std::vector<Job> jobs;
     for (const auto& [program, size] : programs) {
-        // The lesson's program has the name of its day, but the target of that name builds the
-        // day's tests, too.
-        build_target(build, program.ends_with("_program") ? program : program + "_program");
-        files.push_back(std::make_unique<ResultFile>(build, program + size));
-        Command command = {build.program(program), option, files.back()->path(), "--only",
-                           entry.exercise->version};
+        const bool is_lesson = !program.ends_with("_program");
+        build_target(build.checkout, build.target(is_lesson ? program + "_program" : program));
+        files.push_back(std::make_unique<ResultFile>(build.checkout, program + size));
+        Command command = {is_lesson ? build.program_of_day(program) : build.program(program), option,
+                           files.back()->path(), "--only", entry.exercise->version};
         if (!size.empty()) command.insert(command.end(), {"--size", size});
         // Inspected programs report the learner's lines, not lines of headers.
         jobs.push_back({running(command, files.back()->path()), {"CUDA_ON_CPU_LINES=kernel"}});
@@ -325,7 +323,7 @@ InspectionFile inspection_of(const std::string& text, const WorkbookEntry& entry
 std::vector<MeasuredRecord> measured(const WorkbookEntry& entry, const Checkout& build,
                                      const std::string& program) {
     const ResultFile copy(build, program + "_copy");
-    replace_file(copy.path(), run_programs_for(entry, build, {{program}}, "--json").front());
+    replace_file(copy.path(), run_programs_for(entry, {build, ""}, {{program}}, "--json").front());
     return load_records(copy.path());
 }
 
@@ -422,7 +420,7 @@ void add_findings(InspectedVersion& version, const std::string& written, const s
 
 }  // namespace
 
-InspectionScore score_by_inspection(const WorkbookEntry& entry, const Checkout& inspecting,
+InspectionScore score_by_inspection(const WorkbookEntry& entry, const VariantBuild& inspecting,
                                     const std::string& small_size) {
     const std::string day = entry.chapter->directory;
     const std::string& version = entry.exercise->version;
